@@ -1,0 +1,100 @@
+// The environment as one checked, frozen Config. The only reader of process.env; all wrong settings are reported at once.
+import { isIP } from 'node:net'
+import { PII_KEY_BYTES } from './store/email-vault.ts'
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+export interface Config {
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  /** PostgreSQL instead of the embedded store. */
+  readonly databaseUrl: string | undefined
+  /** 32 bytes; needed by workspaces with encrypted emails. */
+  readonly piiKey: Uint8Array | undefined
+  /** Addresses whose X-Forwarded-For is believed for the caller's own address. */
+  readonly trustedProxies: readonly string[]
+  readonly logLevel: (typeof LOG_LEVELS)[number]
+}
+
+/** What to set, for every setting that is wrong. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(
+      `The environment has ${problems.length} wrong ${problems.length === 1 ? 'setting' : 'settings'}:\n  ${problems.join('\n  ')}`,
+    )
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+/** Reads the settings. Throws ConfigError naming all that are wrong. An empty value counts as not set. */
+export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
+  const problems: string[] = []
+  const read = <Value>(
+    name: string,
+    fallback: Value,
+    parse: (text: string) => Value | undefined,
+    need: string,
+  ): Value => {
+    const text = environment[name]?.trim()
+    if (text === undefined || text === '') return fallback
+    const value = parse(text)
+    if (value === undefined) problems.push(`${name} must be ${need}`)
+    return value ?? fallback
+  }
+  const config: Config = {
+    host: read('HOST', '127.0.0.1', (text) => text, ''),
+    port: read('PORT', 8080, toPort, 'a port number from 0 to 65535'),
+    dataDir: read('DATA_DIR', './data', (text) => text, ''),
+    databaseUrl: read(
+      'DATABASE_URL',
+      undefined,
+      toPostgresUrl,
+      'an address such as postgres://user:password@host:5432/name',
+    ),
+    piiKey: read(
+      'PII_KEY',
+      undefined,
+      toKey,
+      `${PII_KEY_BYTES} bytes in base64, such as \`openssl rand -base64 32\` prints`,
+    ),
+    trustedProxies: read('TRUSTED_PROXIES', [], toAddresses, 'IP addresses or networks (10.0.0.0/8), with commas'),
+    logLevel: read(
+      'LOG_LEVEL',
+      'info',
+      (text) => LOG_LEVELS.find((level) => level === text),
+      `one of ${LOG_LEVELS.join(', ')}`,
+    ),
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return Object.freeze(config)
+}
+
+function toPort(text: string): number | undefined {
+  return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
+}
+
+function toPostgresUrl(text: string): string | undefined {
+  return URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol) ? text : undefined
+}
+
+function toKey(text: string): Uint8Array | undefined {
+  if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) return undefined
+  const key = Buffer.from(text, 'base64')
+  return key.byteLength === PII_KEY_BYTES ? key : undefined
+}
+
+function toAddresses(text: string): string[] | undefined {
+  const addresses = text.split(',').map((address) => address.trim())
+  return addresses.every(isAddressOrNetwork) ? addresses : undefined
+}
+
+function isAddressOrNetwork(text: string): boolean {
+  const [address = '', prefix] = text.split('/')
+  const version = isIP(address)
+  if (version === 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128))
+}

@@ -1,0 +1,54 @@
+// The caller's mistake, as a value that can be thrown. Knows nothing of HTTP: `http/error-answer.ts` gives each code its status.
+
+/** The closed list of error codes, for programs ("Codes and statuses"). */
+export const ERROR_CODES = [
+  'invalid_request',
+  'unauthorized',
+  'forbidden',
+  'not_found',
+  'method_not_allowed',
+  'conflict',
+  'payload_too_large',
+  'unsupported_media_type',
+  'rate_limited',
+  'internal',
+  'unavailable',
+] as const
+
+export type ErrorCode = (typeof ERROR_CODES)[number]
+
+/** One thing that is wrong with a request: `field` is a path such as `actions[2].action` or `header.SVC-APPKEY`. */
+export interface Fault {
+  readonly field: string
+  readonly problem: string
+}
+
+/** Refuses a request. `details` names every field to blame at once, and is empty where none is. */
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly details: readonly Fault[]
+  /** After how many seconds a repeat may succeed; only for `rate_limited` and `unavailable`. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(code: ErrorCode, message: string, details: readonly Fault[] = [], retryAfterSeconds?: number) {
+    super(message)
+    this.name = 'AppError'
+    this.code = code
+    this.details = details
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/** A 400 that names every fault, in one sentence for people and one list for programs. */
+export function invalidRequest(details: readonly Fault[]): AppError {
+  const [first] = details
+  if (details.length === 1 && first) {
+    return new AppError('invalid_request', `The request is invalid: ${first.field} ${first.problem}.`, details)
+  }
+  return new AppError('invalid_request', `The request is invalid in ${details.length} places; see details.`, details)
+}
+
+/** Makes the compiler prove that a `switch` over a union is complete. */
+export function assertNever(value: never): never {
+  throw new Error(`not expected here: ${JSON.stringify(value)}`)
+}

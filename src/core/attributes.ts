@@ -1,0 +1,43 @@
+// Free-form attributes of events and users: what their names and depth may be ("Reserved prefix", "Bounds").
+import type { Fault } from './app-error.ts'
+import { codePointLength } from './bounded-text.ts'
+import { SYSTEM_PREFIX } from './user.ts'
+
+export const NAME_LENGTH_MAX = 256
+export const ATTRIBUTES_MAX = 500
+/** Levels of nesting; the attributes themselves are the first. */
+export const NESTING_MAX = 10
+
+/** Adds to `faults` what is wrong with `attributes`, which stand at the path `field`. */
+export function checkAttributes(attributes: Readonly<Record<string, unknown>>, field: string, faults: Fault[]): void {
+  const names = Object.keys(attributes)
+  if (names.length > ATTRIBUTES_MAX) {
+    faults.push({ field, problem: `must have at most ${ATTRIBUTES_MAX} attributes, not ${names.length}` })
+  }
+  for (const name of names) {
+    const problem = nameProblem(name)
+    if (problem !== undefined) faults.push({ field: `${field}.${name}`, problem })
+    const value = attributes[name]
+    if (typeof value === 'object' && value !== null && !isWithinDepth(value, NESTING_MAX - 1)) {
+      faults.push({ field: `${field}.${name}`, problem: `must not be nested deeper than ${NESTING_MAX} levels` })
+    }
+  }
+}
+
+/** What is wrong with the name of an event or attribute; undefined when nothing is. */
+export function nameProblem(name: string): string | undefined {
+  if (name.length === 0) return 'must have a name of at least one character'
+  if (name.length > NAME_LENGTH_MAX && codePointLength(name) > NAME_LENGTH_MAX) {
+    return `must have a name of at most ${NAME_LENGTH_MAX} characters`
+  }
+  if (name.startsWith(SYSTEM_PREFIX)) return `must not start with the reserved prefix ${SYSTEM_PREFIX}`
+  return undefined
+}
+
+function isWithinDepth(value: object, levels: number): boolean {
+  if (levels === 0) return false
+  for (const member of Object.values(value) as unknown[]) {
+    if (typeof member === 'object' && member !== null && !isWithinDepth(member, levels - 1)) return false
+  }
+  return true
+}

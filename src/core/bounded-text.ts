@@ -1,0 +1,34 @@
+// What a text must be before it may become an identifier or a name: its length in code points, and storable everywhere.
+
+/** Code points of a text; a surrogate pair is one. */
+export function codePointLength(text: string): number {
+  let length = text.length
+  for (let index = 0; index < text.length - 1; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit < 0xd800 || unit > 0xdbff) continue
+    const next = text.charCodeAt(index + 1)
+    if (next >= 0xdc00 && next <= 0xdfff) {
+      length--
+      index++
+    }
+  }
+  return length
+}
+
+/**
+ * What is wrong with `value` as a text of 1 to `maxLength` code points, as the end of a sentence; undefined when nothing is.
+ * NUL and unpaired surrogates are refused, because PostgreSQL cannot keep the one and UTF-8 cannot write the other.
+ */
+export function textProblem(value: unknown, maxLength: number): string | undefined {
+  if (typeof value !== 'string') return 'must be a string'
+  if (value.length === 0) return 'must not be empty'
+  if (value.length > maxLength && codePointLength(value) > maxLength) return `must have at most ${maxLength} characters`
+  return unstorableProblem(value)
+}
+
+/** What keeps `text` from being stored as it is; undefined when nothing does. */
+export function unstorableProblem(text: string): string | undefined {
+  if (text.includes('\u0000')) return 'must not contain the NUL character'
+  if (!text.isWellFormed()) return 'must not contain unpaired surrogates'
+  return undefined
+}

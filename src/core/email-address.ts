@@ -1,0 +1,15 @@
+// Email addresses: what counts as one, and how two of them are the same ("Both ids").
+
+const ADDRESS_LENGTH_MAX = 320
+/** A local part, one @, and a domain; no spaces or control characters. Whether it exists only sending can tell. */
+const ADDRESS = /^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}.]+(?:\.[^\s@\p{Cc}.]+)*$/u
+
+/** Addresses match without case and outer spaces; they are shown as sent. */
+export function normalizeEmail(address: string): string {
+  return address.trim().toLowerCase()
+}
+
+export function isEmail(address: string): boolean {
+  const trimmed = address.trim()
+  return trimmed.length <= ADDRESS_LENGTH_MAX && ADDRESS.test(trimmed) && trimmed.isWellFormed()
+}

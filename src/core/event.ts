@@ -1,0 +1,125 @@
+// Events as Track Events takes them: what the schema cannot say about a request, and how an accepted one is taken apart.
+import type { Fault } from './app-error.ts'
+import { checkAttributes, nameProblem } from './attributes.ts'
+import { toPlatform } from './platform.ts'
+import { eventInstant, parseOffsetSeconds, parseTimeValue, TIME_PROBLEM, type EventTimes } from './time-value.ts'
+import type { WorkspaceSettings } from './workspace.ts'
+
+/**
+ * Events of one request at the most: 128 KiB hold fewer than 9,000 of the smallest. With it an event's number is made of
+ * its entry's position and its index.
+ */
+export const EVENTS_PER_ENTRY_MAX = 16_384
+
+/** One element of `actions`, as it was sent. */
+export interface Action {
+  readonly action: string
+  readonly attributes?: Readonly<Record<string, unknown>>
+  readonly platform?: string
+  readonly app_version?: string
+  readonly user_time?: unknown
+  readonly current_time?: unknown
+  readonly user_timezone_offset?: unknown
+  readonly event_id?: string
+}
+
+/** What happened, with its instant decided. */
+export interface TrackedEvent {
+  /** The entry's position and the index in it: unique, and growing in the order of the log. */
+  readonly id: number
+  /** The client's own id, by which repeats are dropped. */
+  readonly givenId: string | null
+  readonly action: string
+  /** JSON as it was sent. */
+  readonly attributes: string
+  readonly platform: string | null
+  readonly appVersion: string | null
+  /** Milliseconds since the epoch. */
+  readonly time: number
+}
+
+type PartialAction = { readonly [Key in keyof Action]?: Action[Key] | undefined }
+
+/** Every fault of the actions that the schema cannot see: reserved names, bounds, times, the future. */
+export function actionFaults(
+  actions: readonly (PartialAction | undefined)[],
+  settings: WorkspaceSettings,
+  receivedAt: number,
+): Fault[] {
+  const faults: Fault[] = []
+  for (let index = 0; index < actions.length; index++) {
+    const action = actions[index]
+    if (action) checkAction(action, index, settings, receivedAt, faults)
+  }
+  return faults
+}
+
+/** The id of an event as clients see it. */
+export function toEventId(id: number, givenId: string | null): string {
+  return givenId ?? `${Math.floor(id / EVENTS_PER_ENTRY_MAX)}-${id % EVENTS_PER_ENTRY_MAX}`
+}
+
+/** The events of an accepted request. */
+export function eventsOf(
+  actions: readonly Action[],
+  entry: { readonly position: number; readonly receivedAt: number },
+  timezone: string,
+): TrackedEvent[] {
+  return actions.map((action, index) => ({
+    id: entry.position * EVENTS_PER_ENTRY_MAX + index,
+    givenId: action.event_id ?? null,
+    action: action.action,
+    attributes: JSON.stringify(action.attributes ?? {}),
+    platform: action.platform === undefined ? null : toPlatform(action.platform),
+    appVersion: action.app_version ?? null,
+    time: eventInstant(timesOf(action), timezone, entry.receivedAt),
+  }))
+}
+
+function checkAction(
+  action: PartialAction,
+  index: number,
+  settings: WorkspaceSettings,
+  receivedAt: number,
+  faults: Fault[],
+): void {
+  const name = action.action === undefined ? undefined : nameProblem(action.action)
+  if (name !== undefined) faults.push({ field: `actions[${index}].action`, problem: name })
+  if (action.attributes) checkAttributes(action.attributes, `actions[${index}].attributes`, faults)
+  if (
+    action.user_time === undefined &&
+    action.current_time === undefined &&
+    action.user_timezone_offset === undefined
+  ) {
+    return
+  }
+  const times = timesOf(action)
+  const faultsBefore = faults.length
+  checkTime(action, times, `actions[${index}]`, faults)
+  if (faults.length > faultsBefore) return
+  const latest = receivedAt + settings.clockSkewSeconds * 1000
+  if (eventInstant(times, settings.timezone, receivedAt) > latest) {
+    const field = `actions[${index}].${action.user_time === undefined ? 'current_time' : 'user_time'}`
+    faults.push({ field, problem: 'must not lie in the future' })
+  }
+}
+
+function checkTime(action: PartialAction, times: EventTimes, path: string, faults: Fault[]): void {
+  if (action.user_time !== undefined && !times.userTime)
+    faults.push({ field: `${path}.user_time`, problem: TIME_PROBLEM })
+  if (action.current_time !== undefined && !times.currentTime) {
+    faults.push({ field: `${path}.current_time`, problem: TIME_PROBLEM })
+  }
+  if (action.user_timezone_offset !== undefined && times.offsetSeconds === undefined) {
+    const problem = 'must be a whole number of seconds from -54000 to 54000'
+    faults.push({ field: `${path}.user_timezone_offset`, problem })
+  }
+}
+
+function timesOf(action: PartialAction): EventTimes {
+  return {
+    userTime: action.user_time === undefined ? undefined : parseTimeValue(action.user_time),
+    currentTime: action.current_time === undefined ? undefined : parseTimeValue(action.current_time),
+    offsetSeconds: parseOffsetSeconds(action.user_timezone_offset),
+  }
+}

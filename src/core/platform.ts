@@ -1,0 +1,9 @@
+// Platforms of events and users ("platform"): a short list, compared without case; anything else counts as UNKNOWN.
+
+export const EVENT_PLATFORMS = ['ANDROID', 'IOS', 'WEB', 'TV'] as const
+
+/** The platform as it is kept: the listed ones in capitals, anything else as sent. */
+export function toPlatform(sent: string): string {
+  const capitals = sent.toUpperCase()
+  return EVENT_PLATFORMS.find((platform) => platform === capitals) ?? sent
+}

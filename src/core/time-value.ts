@@ -1,0 +1,89 @@
+// Reads the time values that clients send ("Time values" and "The event's instant"). Answers always use `toIso`.
+import { localToInstant } from './time-zone.ts'
+
+/** Epoch numbers from here on are milliseconds, below it seconds. */
+const EPOCH_MILLISECONDS_MIN = 100_000_000_000
+/** The last instant that ECMAScript and ISO 8601 with four digits of year can write: 9999-12-31T23:59:59.999Z. */
+const INSTANT_MAX = 253_402_300_799_999
+const OFFSET_SECONDS_MAX = 54_000
+
+const NUMERIC = /^\d+(?:\.\d+)?$/
+const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/
+
+/** `instant`: milliseconds since the epoch. `local`: a clock's reading without zone, written as if it were UTC. */
+export type TimeValue = { readonly kind: 'instant' | 'local'; readonly ms: number }
+
+export const TIME_PROBLEM =
+  'must be a time since 1970: ISO 8601, or seconds or milliseconds since the epoch, as a number or a string'
+
+/** ISO 8601 in UTC with milliseconds. */
+export function toIso(instant: number): string {
+  return new Date(instant).toISOString()
+}
+
+/** Reads one time value; undefined for anything that is not one, or lies before 1970. */
+export function parseTimeValue(value: unknown): TimeValue | undefined {
+  if (typeof value === 'number') return fromEpoch(value)
+  if (typeof value !== 'string') return undefined
+  if (NUMERIC.test(value)) return fromEpoch(Number(value))
+  return fromIso(value)
+}
+
+/** Seconds east of UTC, from −54000 to 54000, as a number or a numeric string; undefined for anything else. */
+export function parseOffsetSeconds(value: unknown): number | undefined {
+  const isNumeric = typeof value === 'number' || (typeof value === 'string' && /^[+-]?\d+(?:\.0+)?$/.test(value))
+  const seconds = isNumeric ? Number(value) : Number.NaN
+  return Number.isInteger(seconds) && Math.abs(seconds) <= OFFSET_SECONDS_MAX ? seconds : undefined
+}
+
+/** The parts of an action that say when it happened; each is already known to be valid or absent. */
+export interface EventTimes {
+  readonly userTime: TimeValue | undefined
+  readonly currentTime: TimeValue | undefined
+  readonly offsetSeconds: number | undefined
+}
+
+/**
+ * The event's instant: `user_time` if it is an instant; without zone it is read with the offset, else replaced by
+ * `current_time`, else read in the workspace's zone. No `user_time`: `current_time` (UTC if it has no zone), else receipt.
+ */
+export function eventInstant(times: EventTimes, timezone: string, receivedAt: number): number {
+  const { userTime, currentTime, offsetSeconds } = times
+  if (userTime?.kind === 'instant') return userTime.ms
+  if (userTime && offsetSeconds !== undefined) return userTime.ms - offsetSeconds * 1000
+  if (currentTime) return currentTime.ms
+  return userTime ? localToInstant(timezone, userTime.ms) : receivedAt
+}
+
+function fromEpoch(value: number): TimeValue | undefined {
+  if (!Number.isFinite(value) || value < 0) return undefined
+  return instantOf(Math.round(value >= EPOCH_MILLISECONDS_MIN ? value : value * 1000))
+}
+
+function fromIso(text: string): TimeValue | undefined {
+  const match = ISO.exec(text)
+  if (!match) return undefined
+  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone] = match
+  const milliseconds = Number(fraction.padEnd(3, '0').slice(0, 3))
+  const date = Date.UTC(Number(year), Number(month) - 1, Number(day))
+  const isCalendarDate =
+    new Date(date).getUTCMonth() === Number(month) - 1 && new Date(date).getUTCDate() === Number(day)
+  const isClockTime = Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60
+  if (!isCalendarDate || !isClockTime || Number(year) < 1000) return undefined
+  const ms = date + ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000 + milliseconds
+  if (zone === undefined) return ms >= 0 ? { kind: 'local', ms } : undefined
+  const offset = zoneSuffixMs(zone)
+  return offset === undefined ? undefined : instantOf(ms - offset)
+}
+
+function instantOf(ms: number): TimeValue | undefined {
+  return ms >= 0 && ms <= INSTANT_MAX ? { kind: 'instant', ms } : undefined
+}
+
+function zoneSuffixMs(zone: string): number | undefined {
+  if (zone === 'Z') return 0
+  const hours = Number(zone.slice(1, 3))
+  const minutes = Number(zone.slice(-2))
+  if (minutes > 59 || hours * 3600 + minutes * 60 > OFFSET_SECONDS_MAX) return undefined
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000
+}

@@ -1,0 +1,81 @@
+// A user: how requests refer to one, and how attributes of several reports become one value each.
+import type { Fault } from './app-error.ts'
+import { textProblem } from './bounded-text.ts'
+
+/** The reserved prefix of system names. */
+export const SYSTEM_PREFIX = 'svc_'
+export const USER_ID_LENGTH_MAX = 256
+/** The name under which customer ids stand among a user's identities; no identifier may be called so. */
+export const CUSTOMER_ID = 'customer_id'
+
+/** One way to find a user: its customer id, or a configured identifier. */
+export interface Identity {
+  readonly name: string
+  readonly value: string
+}
+
+/** Attribute → its value and when it was received. The newest value wins, whatever the order of arrival. */
+export type Attributes = { readonly [name: string]: readonly [value: unknown, receivedAt: number] }
+
+/** What is wrong with the way a request refers to its user ("Identity resolution"). */
+export function userReferenceFaults(
+  body: { readonly customer_id?: string | undefined; readonly user_identifiers?: unknown },
+  identifierNames: readonly string[],
+): Fault[] {
+  if (identifierNames.length === 0) {
+    return body.customer_id === undefined ? [{ field: CUSTOMER_ID, problem: 'is required' }] : []
+  }
+  const identifiers = body.user_identifiers
+  if (identifiers === undefined && body.customer_id === undefined) {
+    return [{ field: 'user_identifiers', problem: 'is required where customer_id is not given' }]
+  }
+  if (identifiers === undefined) return []
+  if (!isObject(identifiers)) return [{ field: 'user_identifiers', problem: 'must be an object' }]
+  const faults = Object.entries(identifiers).flatMap(([name, value]) => identifierFaults(name, value, identifierNames))
+  if (body.customer_id === undefined && Object.keys(identifiers).length === 0) {
+    faults.push({ field: 'user_identifiers', problem: 'must hold an identifier where customer_id is not given' })
+  }
+  return faults
+}
+
+/** The identities in a valid request, the customer id first; identifiers that are not configured are left out. */
+export function identitiesOf(
+  body: { readonly customer_id?: string | undefined; readonly user_identifiers?: unknown },
+  identifierNames: readonly string[],
+): Identity[] {
+  const identities: Identity[] = []
+  if (body.customer_id !== undefined) identities.push({ name: CUSTOMER_ID, value: body.customer_id })
+  const given = isObject(body.user_identifiers) ? body.user_identifiers : {}
+  for (const name of identifierNames) {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined
+    if (typeof value === 'string' || typeof value === 'number') identities.push({ name, value: String(value) })
+  }
+  return identities
+}
+
+/** Joins two sets of attributes: per name the value received last; of two received together, the greater JSON text. */
+export function mergeAttributes(left: Attributes, right: Attributes): Attributes {
+  const merged: Record<string, Attributes[string]> = { ...left }
+  for (const [name, candidate] of Object.entries(right)) {
+    const known = Object.hasOwn(merged, name) ? merged[name] : undefined
+    if (!known || isNewer(candidate, known)) merged[name] = candidate
+  }
+  return merged
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isNewer(candidate: Attributes[string], known: Attributes[string]): boolean {
+  if (candidate[1] !== known[1]) return candidate[1] > known[1]
+  return JSON.stringify(candidate[0]) > JSON.stringify(known[0])
+}
+
+function identifierFaults(name: string, value: unknown, names: readonly string[]): Fault[] {
+  const field = `user_identifiers.${name}`
+  if (!names.includes(name)) return [{ field, problem: `is not configured here; there are ${names.join(', ')}` }]
+  if (typeof value === 'number') return []
+  const problem = textProblem(value, USER_ID_LENGTH_MAX)
+  return problem === undefined ? [] : [{ field, problem }]
+}

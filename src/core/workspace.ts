@@ -1,0 +1,146 @@
+// A workspace: one customer's data, its two key tiles, its settings and their defaults. Parsing settings, never storing them.
+import type { Fault } from './app-error.ts'
+import { textProblem } from './bounded-text.ts'
+import { isTimeZone } from './time-zone.ts'
+
+/** The document's dashboard tiles: `data`, and `reports` for "Campaign report / Business events / …". */
+export const KEY_TILES = ['data', 'reports'] as const
+export type KeyTile = (typeof KEY_TILES)[number]
+
+export const EMAIL_PROTECTIONS = ['none', 'tokenized', 'encrypted'] as const
+export type EmailProtection = (typeof EMAIL_PROTECTIONS)[number]
+
+/** The document's numbers ("Limits"), and one for everything around the five operations. */
+export const LIMIT_DEFAULTS = {
+  search_templates_per_minute: 100,
+  fetch_coupon_lists_per_day: 10_000,
+  track_events_per_minute: 30_000,
+  update_preferences_per_minute: 1_000,
+  update_preferences_per_day: 360_000,
+  campaign_stats_per_minute: 100,
+  management_per_minute: 1_000,
+} as const
+export type LimitName = keyof typeof LIMIT_DEFAULTS
+export type Limits = { readonly [name in LimitName]: number }
+
+export interface WorkspaceSettings {
+  readonly name: string
+  /** IANA zone in which days begin and times without zone are read. */
+  readonly timezone: string
+  readonly suspended: boolean
+  readonly emailProtection: EmailProtection
+  /** Identifier names by which users are found; empty when identity resolution is off. */
+  readonly identityResolution: readonly string[]
+  /** Empty when project grouping is off. */
+  readonly projectCodes: readonly string[]
+  /** Names of the active email preference categories. */
+  readonly categories: readonly string[]
+  /** How far after receipt an event may be dated. */
+  readonly clockSkewSeconds: number
+  readonly limits: Limits
+}
+
+export interface Workspace extends WorkspaceSettings {
+  readonly id: string
+  readonly createdAt: number
+}
+
+export const WORKSPACE_ID = /^[A-Za-z0-9_-]{1,64}$/
+export const IDENTIFIER_NAMES_MAX = 5
+export const PROJECT_CODES_MAX = 1_000
+export const CATEGORIES_MAX = 1_000
+const NAME_LENGTH_MAX = 256
+const LIMIT_MAX = 1_000_000_000
+const CLOCK_SKEW_SECONDS_MAX = 24 * 60 * 60
+
+export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {
+  timezone: 'UTC',
+  suspended: false,
+  emailProtection: 'none',
+  identityResolution: [],
+  projectCodes: [],
+  categories: [],
+  clockSkewSeconds: 300,
+  limits: LIMIT_DEFAULTS,
+}
+
+/** Settings as `workspace set` takes them: KEY → text. */
+export type SettingTexts = Readonly<Record<string, string>>
+
+/**
+ * Applies `KEY=VALUE` texts to the settings, all or nothing: gives the new settings, or every fault at once
+ * (`field` is the key). Rules that need the store (fixed once there are users) are the caller's.
+ */
+export function changeSettings(
+  settings: WorkspaceSettings,
+  texts: SettingTexts,
+): { readonly settings: WorkspaceSettings; readonly faults: readonly Fault[] } {
+  const faults: Fault[] = []
+  let changed = settings
+  for (const [key, text] of Object.entries(texts)) {
+    const result = changeOne(changed, key, text)
+    if (typeof result === 'string') faults.push({ field: key, problem: result })
+    else changed = result
+  }
+  const namesAddress = changed.identityResolution.some((name) => /e-?mail/i.test(name))
+  if (changed.emailProtection !== 'none' && namesAddress) {
+    const problem = 'must not name an email address while emails are tokenized or encrypted'
+    faults.push({ field: 'identity_resolution', problem })
+  }
+  return { settings: changed, faults }
+}
+
+function changeOne(settings: WorkspaceSettings, key: string, text: string): WorkspaceSettings | string {
+  if (key.startsWith('limits.')) return changeLimit(settings, key.slice('limits.'.length), text)
+  switch (key) {
+    case 'name':
+      return textProblem(text, NAME_LENGTH_MAX) ?? { ...settings, name: text }
+    case 'timezone':
+      return isTimeZone(text) ? { ...settings, timezone: text } : 'must be an IANA time zone, such as Europe/Berlin'
+    case 'suspended':
+      return text === 'true' || text === 'false' ? { ...settings, suspended: text === 'true' } : 'must be true or false'
+    case 'email_protection': {
+      const emailProtection = EMAIL_PROTECTIONS.find((protection) => protection === text)
+      return emailProtection ? { ...settings, emailProtection } : `must be one of ${EMAIL_PROTECTIONS.join(', ')}`
+    }
+    case 'identity_resolution': {
+      const names = toList(text)
+      return listProblem(names, IDENTIFIER_NAMES_MAX) ?? { ...settings, identityResolution: names }
+    }
+    case 'project_codes': {
+      const codes = toList(text)
+      return listProblem(codes, PROJECT_CODES_MAX) ?? { ...settings, projectCodes: codes }
+    }
+    case 'clock_skew_seconds': {
+      const seconds = toWhole(text, 0, CLOCK_SKEW_SECONDS_MAX)
+      return seconds === undefined
+        ? `must be a whole number from 0 to ${CLOCK_SKEW_SECONDS_MAX}`
+        : { ...settings, clockSkewSeconds: seconds }
+    }
+    default:
+      return 'is not a setting of a workspace'
+  }
+}
+
+function changeLimit(settings: WorkspaceSettings, name: string, text: string): WorkspaceSettings | string {
+  if (!Object.hasOwn(LIMIT_DEFAULTS, name)) return 'is not a limit of a workspace'
+  const units = toWhole(text, 1, LIMIT_MAX)
+  if (units === undefined) return `must be a whole number from 1 to ${LIMIT_MAX}`
+  return { ...settings, limits: { ...settings.limits, [name]: units } }
+}
+
+function toList(text: string): string[] {
+  const items = text.split(',').map((item) => item.trim())
+  return items.filter((item) => item !== '')
+}
+
+function listProblem(items: readonly string[], countMax: number): string | undefined {
+  if (items.length > countMax) return `must have at most ${countMax} items`
+  if (new Set(items).size < items.length) return 'must not repeat an item'
+  return items.map((item) => textProblem(item, NAME_LENGTH_MAX)).find((problem) => problem !== undefined)
+}
+
+function toWhole(text: string, min: number, max: number): number | undefined {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+  return value >= min && value <= max ? value : undefined
+}

@@ -1,0 +1,82 @@
+// HTTP Basic authentication ("Authentication"): user name is the workspace id, password one of its two keys.
+// Whatever is wrong looks the same from outside, in body and in time.
+import { AppError } from '../core/app-error.ts'
+import { WORKSPACE_ID, type KeyTile, type Workspace } from '../core/workspace.ts'
+import { hashKey, matchTile } from '../store/api-key.ts'
+import type { KeyHashes, StoredWorkspace } from '../store/workspaces.ts'
+import type { WorkspaceRegistry } from './workspace-registry.ts'
+
+/** Failures a minute from one address, after which its further ones get 429. */
+const FAILURES_PER_MINUTE_MAX = 100
+/** Addresses counted in one minute at the most; those beyond share one count. */
+const ADDRESSES_COUNTED_MAX = 10_000
+const OTHER_ADDRESSES = 'others'
+const MINUTE_MS = 60_000
+
+/** Compared with when there is no such workspace; no key has this hash. */
+const NO_HASHES: KeyHashes = { data: '0'.repeat(64), reports: '0'.repeat(64) }
+/** Not a workspace id, so that none is found. */
+const NO_WORKSPACE_ID = ' '
+
+export interface Caller {
+  readonly workspace: Workspace
+  readonly tile: KeyTile
+}
+
+export class Authentication {
+  readonly #registry: WorkspaceRegistry
+  readonly #failures = new FailureCount()
+
+  constructor(registry: WorkspaceRegistry) {
+    this.#registry = registry
+  }
+
+  /** Who calls. Throws `unauthorized`, or `rate_limited` for an address that failed too often; a right key always passes. */
+  authenticate(authorization: string | undefined, address: string, now: number): Caller | Promise<Caller> {
+    const { user, keyHash } = readBasic(authorization)
+    return toCaller(this.#registry.get(user), keyHash) ?? this.#askAgain(user, keyHash, address, now)
+  }
+
+  /** The key or the workspace may be newer than what is remembered. Both failures ask, so that both take as long. */
+  async #askAgain(user: string, keyHash: string, address: string, now: number): Promise<Caller> {
+    const caller = toCaller(await this.#registry.reload(user), keyHash)
+    if (caller) return caller
+    const retryAfterSeconds = this.#failures.add(address, now)
+    if (retryAfterSeconds === undefined) {
+      throw new AppError('unauthorized', 'The Authorization header must hold a workspace id and one of its API keys.')
+    }
+    throw new AppError('rate_limited', 'Too many failed attempts from this address.', [], retryAfterSeconds)
+  }
+}
+
+function toCaller(stored: StoredWorkspace | undefined, keyHash: string): Caller | undefined {
+  const tile = matchTile(keyHash, stored?.keyHashes ?? NO_HASHES)
+  return stored && tile ? { workspace: stored.workspace, tile } : undefined
+}
+
+/** A header that cannot be read becomes a user who cannot exist, and goes the same way as a wrong key. */
+function readBasic(authorization: string | undefined): { user: string; keyHash: string } {
+  const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(authorization ?? '')?.[1] ?? ''
+  const decoded = Buffer.from(encoded, 'base64').toString('utf8')
+  const colon = decoded.indexOf(':')
+  const user = decoded.slice(0, Math.max(0, colon))
+  return { user: WORKSPACE_ID.test(user) ? user : NO_WORKSPACE_ID, keyHash: hashKey(decoded.slice(colon + 1)) }
+}
+
+class FailureCount {
+  #minute = 0
+  readonly #counts = new Map<string, number>()
+
+  /** Counts one failure; gives the seconds until the next minute once there are too many. */
+  add(address: string, now: number): number | undefined {
+    const minute = Math.floor(now / MINUTE_MS)
+    if (minute !== this.#minute) this.#counts.clear()
+    this.#minute = minute
+    const isCounted = this.#counts.has(address) || this.#counts.size < ADDRESSES_COUNTED_MAX
+    const key = isCounted ? address : OTHER_ADDRESSES
+    const count = (this.#counts.get(key) ?? 0) + 1
+    this.#counts.set(key, count)
+    if (count <= FAILURES_PER_MINUTE_MAX) return undefined
+    return Math.max(1, Math.ceil(((minute + 1) * MINUTE_MS - now) / 1000))
+  }
+}

@@ -1,0 +1,226 @@
+// What every request passes on its way to an operation, in the order of refusals: authentication, suspension, tile and
+// workspace, limit, media type, size, JSON, fields.
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { AppError, invalidRequest, type Fault } from '../core/app-error.ts'
+import {
+  BODY_BYTES_MAX,
+  type FaultRequest,
+  type Operation,
+  type OperationRequest,
+  type Parts,
+  type RequestFields,
+} from '../operations/operation.ts'
+import type { Authentication, Caller } from './authentication.ts'
+import { parseJson } from './json-body.ts'
+import type { LimitState, RateLimits } from './rate-limits.ts'
+import { readBody, streamBody } from './request-body.ts'
+import { OperationValidator } from './validation.ts'
+
+export interface DoorParts {
+  readonly parts: Parts
+  readonly authentication: Authentication
+  readonly rateLimits: RateLimits
+}
+
+/** The name of the request header that carries the workspace id where the document asks for it. */
+const APP_KEY = 'svc-appkey'
+const IDEMPOTENCY_KEY = 'idempotency-key'
+const IDEMPOTENCY_KEY_VALID = /^[\u0020-\u007e]{1,128}$/
+const NO_BYTES = new Uint8Array(0)
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by `admit`, before anything of the body is read. */
+    caller: Caller | null
+    receivedAt: number
+  }
+  interface FastifyContextConfig {
+    operation?: Operation
+  }
+}
+
+/** What the content type parsers hand to the handler instead of a parsed body. */
+export interface RawBody {
+  readonly read: (bytesMax: number) => Promise<Uint8Array>
+  readonly upload: AsyncIterable<Uint8Array> | undefined
+}
+
+/** The routes of one operation, one an address. */
+export function routesOf(operation: Operation, door: DoorParts): RouteOptions[] {
+  const validator = new OperationValidator(operation)
+  return [operation.url, ...(operation.otherUrls ?? [])].map((url) => ({
+    method: operation.method,
+    url,
+    config: { operation },
+    onRequest: (request, reply) => admit(request, reply, operation, door),
+    handler: (request, reply) => carryOut(request, reply, operation, validator, door),
+  }))
+}
+
+/** Everything that can be refused before the body is read. */
+async function admit(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  operation: Operation,
+  door: DoorParts,
+): Promise<void> {
+  const now = door.parts.clock()
+  request.receivedAt = now
+  const found = door.authentication.authenticate(request.headers.authorization, request.ip, now)
+  const caller = found instanceof Promise ? await found : found
+  request.caller = caller
+  checkCaller(request, caller, operation)
+  const { rateLimits } = door
+  if (operation.limitUnits)
+    setLimitHeaders(reply, rateLimits.peek(caller.workspace, operation.name, operation.limits, now))
+  else takeLimit(reply, caller, operation, 1, now, rateLimits)
+}
+
+function checkCaller(request: FastifyRequest, { workspace, tile }: Caller, operation: Operation): void {
+  if (workspace.suspended) throw new AppError('forbidden', 'The workspace is suspended.')
+  if (operation.tile !== 'either' && operation.tile !== tile) {
+    throw new AppError('forbidden', `This operation needs the key of the tile "${operation.tile}".`)
+  }
+  const inPath = (request.params as Record<string, unknown>)['Workspace_ID']
+  if (inPath !== undefined && inPath !== workspace.id) {
+    const details = [{ field: 'path.Workspace_ID', problem: 'must be the workspace of the Authorization header' }]
+    throw new AppError('forbidden', 'The path names another workspace than the Authorization header.', details)
+  }
+  const appKey = request.headers[APP_KEY]
+  if (operation.takesAppKey && appKey !== undefined && appKey !== '' && appKey !== workspace.id) {
+    const details = [{ field: 'header.SVC-APPKEY', problem: 'must be the workspace of the Authorization header' }]
+    throw new AppError('forbidden', 'SVC-APPKEY names another workspace than the Authorization header.', details)
+  }
+}
+
+function takeLimit(
+  reply: FastifyReply,
+  { workspace }: Caller,
+  operation: Operation,
+  units: number,
+  now: number,
+  rateLimits: RateLimits,
+): void {
+  try {
+    setLimitHeaders(reply, rateLimits.take(workspace, operation.name, operation.limits, units, now))
+  } catch (error) {
+    setLimitHeaders(reply, rateLimits.peek(workspace, operation.name, operation.limits, now))
+    throw error
+  }
+}
+
+function setLimitHeaders(reply: FastifyReply, state: LimitState): void {
+  reply.header('x-ratelimit-limit', state.limit)
+  reply.header('x-ratelimit-remaining', state.remaining)
+  reply.header('x-ratelimit-reset', state.reset)
+}
+
+async function carryOut(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  operation: Operation,
+  validator: OperationValidator,
+  door: DoorParts,
+): Promise<FastifyReply> {
+  const caller = request.caller as Caller
+  const raw = request.body as RawBody | undefined
+  const { bytes, value } = await readInput(request, reply, raw, operation, door)
+  const input = toOperationRequest(request, reply, caller, bytes, raw)
+  const faults = headerFaults(request, operation)
+  const path = validator.path(request.params)
+  const query = validator.query({ ...(request.query as object) })
+  const body = operation.body && !raw?.upload ? validator.body(operation.body, value) : NO_BODY
+  faults.push(...path.faults, ...query.faults, ...body.faults)
+  const parsed = { ...input, path: path.value, query: query.value, body: body.value }
+  faults.push(...(operation.faults?.(parsed as FaultRequest<RequestFields, RequestFields, unknown>) ?? []))
+  if (faults.length > 0) throw invalidRequest(faults)
+  const output = await operation.handle(parsed as OperationRequest<RequestFields, RequestFields, unknown>, door.parts)
+  return send(reply, operation, output)
+}
+
+const NO_BODY = { value: undefined, faults: [] as readonly Fault[] }
+
+/** Reads the body, and takes the limit where its units stand in the body: a body that cannot be read counts as one. */
+async function readInput(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  raw: RawBody | undefined,
+  operation: Operation,
+  door: DoorParts,
+): Promise<{ bytes: Uint8Array; value: unknown }> {
+  let units = 1
+  try {
+    if (!operation.body || raw?.upload) return { bytes: NO_BYTES, value: undefined }
+    const bytes = raw ? await raw.read(operation.bodyBytesMax ?? BODY_BYTES_MAX) : NO_BYTES
+    const value = parseJson(bytes)
+    units = operation.limitUnits?.(value) ?? 1
+    return { bytes, value }
+  } finally {
+    if (operation.limitUnits) {
+      takeLimit(reply, request.caller as Caller, operation, units, request.receivedAt, door.rateLimits)
+    }
+  }
+}
+
+function toOperationRequest(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { workspace, tile }: Caller,
+  bodyBytes: Uint8Array,
+  raw: RawBody | undefined,
+): Omit<OperationRequest<unknown, unknown, unknown>, 'path' | 'query' | 'body'> {
+  return {
+    workspace,
+    tile,
+    requestId: request.id,
+    now: request.receivedAt,
+    callerAddress: request.ip,
+    bodyBytes,
+    upload: raw?.upload,
+    header(name) {
+      const value = request.headers[name]
+      return Array.isArray(value) ? value.join(', ') : value
+    },
+    answerAs: (requestId) => void reply.header('x-request-id', requestId),
+  }
+}
+
+function headerFaults(request: FastifyRequest, operation: Operation): Fault[] {
+  const faults: Fault[] = []
+  if (operation.takesAppKey && !request.headers[APP_KEY]) {
+    faults.push({ field: 'header.SVC-APPKEY', problem: 'is required: the workspace id' })
+  }
+  const key = operation.takesIdempotencyKey ? request.headers[IDEMPOTENCY_KEY] : undefined
+  if (key !== undefined && (typeof key !== 'string' || !IDEMPOTENCY_KEY_VALID.test(key))) {
+    faults.push({ field: 'header.Idempotency-Key', problem: 'must be 1 to 128 printable ASCII characters' })
+  }
+  return faults
+}
+
+function send(reply: FastifyReply, operation: Operation, output: unknown): FastifyReply {
+  reply.code(operation.successStatus)
+  if (operation.successStatus === 204) return reply.send()
+  return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(output))
+}
+
+/** The content type parser of JSON: nothing is read before the handler says how much may be. */
+export async function deferJson(request: FastifyRequest): Promise<RawBody> {
+  return { read: (bytesMax) => readBody(request.raw, bytesMax), upload: undefined }
+}
+
+/** The content type parser of everything else; refused by the handler, so that the request counts in the limit. */
+export async function deferUnsupported(): Promise<RawBody> {
+  return { read: refuseMediaType, upload: undefined }
+}
+
+async function refuseMediaType(): Promise<never> {
+  throw new AppError('unsupported_media_type', 'The body needs Content-Type: application/json.')
+}
+
+/** The content type parser of an operation's upload. */
+export function deferUpload(bytesMax: number): (request: FastifyRequest) => Promise<RawBody> {
+  return async (request) => ({
+    read: () => readBody(request.raw, bytesMax),
+    upload: streamBody(request.raw, bytesMax),
+  })
+}

@@ -1,0 +1,64 @@
+// The one shape of every refusal, and the one table of statuses ("Error body", "Codes and statuses").
+import type { FastifyReply } from 'fastify'
+import { AppError, type ErrorCode, type Fault } from '../core/app-error.ts'
+
+export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
+  invalid_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+}
+
+/** Faults named in one answer at the most; the message says how many there are. */
+export const DETAILS_MAX = 1_000
+
+/** What a stranger may know of an unexpected error: nothing but the request id. */
+export const INTERNAL = new AppError(
+  'internal',
+  'Something went wrong here; the request id helps the operator find it.',
+)
+
+export interface ErrorBody {
+  readonly status: 'fail'
+  readonly error: {
+    readonly code: ErrorCode
+    readonly message: string
+    readonly request_id: string
+    readonly details: readonly Fault[]
+  }
+}
+
+export function toErrorBody(error: AppError, requestId: string): ErrorBody {
+  const { code, message, details } = error
+  return { status: 'fail', error: { code, message, request_id: requestId, details: details.slice(0, DETAILS_MAX) } }
+}
+
+/** Sends a refusal with the headers that belong to its code. */
+export function sendError(reply: FastifyReply, error: AppError): FastifyReply {
+  if (error.code === 'unauthorized') reply.header('www-authenticate', 'Basic realm="tidings", charset="UTF-8"')
+  if (error.retryAfterSeconds !== undefined) reply.header('retry-after', String(error.retryAfterSeconds))
+  reply.code(ERROR_STATUS[error.code]).header('content-type', 'application/json; charset=utf-8')
+  return reply.send(JSON.stringify(toErrorBody(error, reply.request.id)))
+}
+
+/** Fastify's own refusals in our words; anything unknown is `internal`. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    return new AppError('unsupported_media_type', 'The body needs Content-Type: application/json.')
+  }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new AppError('payload_too_large', 'The body is too large.')
+  if (code === 'FST_ERR_BAD_URL') return new AppError('not_found', 'There is nothing at this path.')
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+    return new AppError('invalid_request', 'The request cannot be read.')
+  }
+  return INTERNAL
+}

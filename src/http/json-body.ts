@@ -1,0 +1,116 @@
+// Reads JSON strictly: UTF-8, no duplicate keys, no keys that poison prototypes, bounded nesting. JSON.parse does the work;
+// one pass over the bytes finds what it would let through in silence.
+import { isUtf8 } from 'node:buffer'
+import { visit } from 'jsonc-parser'
+import { invalidRequest, type Fault } from '../core/app-error.ts'
+
+/** Nesting of a whole body; operations may allow less. */
+export const JSON_DEPTH_MAX = 64
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+
+/** The value of a JSON text. Throws AppError `invalid_request` with the reason. */
+export function parseJson(bytes: Uint8Array): unknown {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (buffer.byteLength === 0) throw bodyFault('must not be empty')
+  if (!isUtf8(buffer)) throw bodyFault('must be valid UTF-8')
+  const { keys, depth } = measure(buffer)
+  if (depth > JSON_DEPTH_MAX) throw bodyFault(`must not be nested deeper than ${JSON_DEPTH_MAX}`)
+  const text = buffer.toString('utf8')
+  const value = parseText(text)
+  const found: Keys = { count: 0, isPoisoned: false }
+  collectKeys(value, found)
+  if (found.count !== keys || found.isPoisoned) throw invalidRequest(keyFaults(text))
+  return value
+}
+
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? positionOf(error.message) : ''
+    throw bodyFault(`must be valid JSON${reason}`)
+  }
+}
+
+/** Only the place of a syntax error is repeated, never the text around it: bodies do not belong in diagnostics. */
+function positionOf(message: string): string {
+  const position = /position (\d+)/.exec(message)?.[1]
+  return position === undefined ? '' : `; it breaks at character ${position}`
+}
+
+function bodyFault(problem: string) {
+  return invalidRequest([{ field: 'body', problem }])
+}
+
+/** Counts the keys as written (a colon outside of strings each) and the depth, without building anything. */
+function measure(bytes: Buffer): { keys: number; depth: number } {
+  let keys = 0
+  let depth = 0
+  let deepest = 0
+  const end = bytes.length
+  for (let index = 0; index < end; index++) {
+    const byte = bytes[index] as number
+    if (byte === QUOTE) {
+      for (index++; index < end && bytes[index] !== QUOTE; index++) if (bytes[index] === BACKSLASH) index++
+    } else if (byte === COLON) keys++
+    else if (byte === 0x7b || byte === 0x5b) deepest = Math.max(deepest, ++depth)
+    else if (byte === 0x7d || byte === 0x5d) depth--
+  }
+  return { keys, depth: deepest }
+}
+
+interface Keys {
+  count: number
+  isPoisoned: boolean
+}
+
+/** Counts the keys that survived; fewer than were written means that some were written twice. */
+function collectKeys(value: unknown, found: Keys): void {
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) {
+    for (const item of value) collectKeys(item, found)
+    return
+  }
+  for (const key of Object.keys(value)) {
+    found.count++
+    const member = (value as Record<string, unknown>)[key]
+    if (isPoison(key, member)) found.isPoisoned = true
+    collectKeys(member, found)
+  }
+}
+
+function isPoison(key: string, member: unknown): boolean {
+  if (key === '__proto__') return true
+  return key === 'constructor' && typeof member === 'object' && member !== null && Object.hasOwn(member, 'prototype')
+}
+
+/** The slow look, for requests that are refused anyway: which keys are at fault, with their paths. */
+function keyFaults(text: string): Fault[] {
+  const faults: Fault[] = []
+  const seen = new Map<string, Set<string>>()
+  visit(text, {
+    onObjectProperty(key, _offset, _length, _line, _character, pathSupplier) {
+      const parent = toFieldPath(pathSupplier())
+      const field = parent === '' ? key : `${parent}.${key}`
+      const keys = seen.get(parent) ?? new Set()
+      seen.set(parent, keys)
+      if (keys.has(key)) faults.push({ field, problem: 'must not be given twice' })
+      if (key === '__proto__' || (key === 'prototype' && parent.endsWith('constructor'))) {
+        faults.push({ field, problem: 'is not allowed as a name' })
+      }
+      keys.add(key)
+    },
+  })
+  return faults.length > 0 ? faults : [{ field: 'body', problem: 'must not give a name twice' }]
+}
+
+/** `['actions', 2, 'action']` as `actions[2].action`. */
+export function toFieldPath(path: readonly (string | number)[]): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`
+    return text === '' ? part : `${text}.${part}`
+  }, '')
+}

@@ -1,0 +1,86 @@
+// Fixed windows aligned to the UTC minute and day, per workspace and operation, exact at the edge ("Rate limits").
+// Kept in memory: a restart begins new windows. Libraries of this kind start a window with its first request instead.
+import { AppError, invalidRequest } from '../core/app-error.ts'
+import type { LimitName, Workspace } from '../core/workspace.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+
+/** What the response headers tell: of the window with the smallest share left. */
+export interface LimitState {
+  readonly limit: number
+  readonly remaining: number
+  /** UTC epoch seconds. */
+  readonly reset: number
+}
+
+interface Window {
+  startsAt: number
+  used: number
+}
+
+export class RateLimits {
+  /** One per workspace, operation and limit that was ever used: bounded by what operators make. */
+  readonly #windows = new Map<string, Window>()
+
+  /**
+   * Takes `units` of every limit, or of none. Throws `rate_limited` when one of them has not enough left, and
+   * `invalid_request` when a whole window could never hold them.
+   */
+  take(workspace: Workspace, operation: string, names: readonly LimitName[], units: number, now: number): LimitState {
+    const windows = names.map((name) => this.#window(workspace, operation, name, now))
+    const tooMany = windows.find(({ limit }) => units > limit)
+    if (tooMany) throw neverPasses(units, tooMany)
+    const full = windows.filter(({ window, limit }) => window.used + units > limit)
+    if (full.length > 0) throw limited(Math.max(...full.map(({ endsAt }) => endsAt)), now)
+    for (const { window } of windows) window.used += units
+    return smallestShare(windows)
+  }
+
+  /** The state without taking anything, for the headers of a refusal. */
+  peek(workspace: Workspace, operation: string, names: readonly LimitName[], now: number): LimitState {
+    return smallestShare(names.map((name) => this.#window(workspace, operation, name, now)))
+  }
+
+  #window(workspace: Workspace, operation: string, name: LimitName, now: number): OpenWindow {
+    const lengthMs = name.endsWith('_per_day') ? DAY_MS : MINUTE_MS
+    const startsAt = Math.floor(now / lengthMs) * lengthMs
+    const key = `${workspace.id} ${operation} ${name}`
+    let window = this.#windows.get(key)
+    if (!window) {
+      window = { startsAt, used: 0 }
+      this.#windows.set(key, window)
+    }
+    if (window.startsAt !== startsAt) {
+      window.startsAt = startsAt
+      window.used = 0
+    }
+    return { name, window, limit: workspace.limits[name], endsAt: startsAt + lengthMs }
+  }
+}
+
+interface OpenWindow {
+  readonly name: LimitName
+  readonly window: Window
+  readonly limit: number
+  readonly endsAt: number
+}
+
+function smallestShare(windows: readonly OpenWindow[]): LimitState {
+  const states = windows.map(({ window, limit, endsAt }) => {
+    return { limit, remaining: Math.max(0, limit - window.used), reset: endsAt / 1000 }
+  })
+  return states.reduce((least, state) => {
+    return state.remaining / state.limit < least.remaining / least.limit ? state : least
+  })
+}
+
+function limited(endsAt: number, now: number): AppError {
+  const seconds = Math.max(1, Math.ceil((endsAt - now) / 1000))
+  return new AppError('rate_limited', `The limit of this operation is used up; repeat in ${seconds} s.`, [], seconds)
+}
+
+function neverPasses(units: number, { name, limit }: OpenWindow): AppError {
+  const problem = `needs ${units} units of limits.${name}, and a whole window holds ${limit}: send smaller requests`
+  return invalidRequest([{ field: 'body', problem }])
+}

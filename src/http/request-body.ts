@@ -1,0 +1,67 @@
+// Reads the bytes of a body: decompressed, counted against the limit of the operation, as one piece or as a stream.
+import type { IncomingMessage } from 'node:http'
+import { createGunzip } from 'node:zlib'
+import { AppError, invalidRequest } from '../core/app-error.ts'
+
+/** How much of a body that is refused is still read, so that the client can send it and then read the answer. */
+const DRAINED_BYTES_MAX = 8 * 1024 * 1024
+
+/** All of a body. Throws `payload_too_large` past `bytesMax` decompressed bytes, `invalid_request` for broken gzip. */
+export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of streamBody(request, bytesMax)) chunks.push(chunk)
+  return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks)
+}
+
+/** A body piece by piece, with the same refusals as `readBody`. */
+export async function* streamBody(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const chunk of decoded(request)) {
+    bytes += chunk.byteLength
+    if (bytes > bytesMax) {
+      await drain(request)
+      throw tooLarge(bytesMax)
+    }
+    yield chunk
+  }
+}
+
+function decoded(request: IncomingMessage): AsyncIterable<Uint8Array> {
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
+  switch (encoding) {
+    case 'identity':
+    case '':
+      return request.iterator({ destroyOnReturn: false })
+    case 'gzip':
+    case 'x-gzip':
+      return gunzipped(request)
+    default:
+      throw new AppError('unsupported_media_type', 'A body may be sent as it is or with Content-Encoding: gzip.')
+  }
+}
+
+async function* gunzipped(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  const gunzip = createGunzip()
+  request.on('error', (error) => gunzip.destroy(error))
+  try {
+    yield* request.pipe(gunzip) as AsyncIterable<Uint8Array>
+  } catch (error) {
+    if (request.errored) throw error
+    throw invalidRequest([{ field: 'body', problem: 'must be valid gzip, as its Content-Encoding says' }])
+  } finally {
+    request.unpipe(gunzip)
+    gunzip.destroy()
+  }
+}
+
+async function drain(request: IncomingMessage): Promise<void> {
+  let bytes = 0
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength
+    if (bytes > DRAINED_BYTES_MAX) return
+  }
+}
+
+function tooLarge(bytesMax: number): AppError {
+  return new AppError('payload_too_large', `The body must have at most ${bytesMax} bytes, decompressed.`)
+}

@@ -1,0 +1,152 @@
+// Checks path, query and body of a request against the operation's schemas, and says everything that is wrong at once.
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { TSchema } from 'typebox'
+import type { Fault } from '../core/app-error.ts'
+import { unstorableProblem } from '../core/bounded-text.ts'
+import { fromCalendarDate } from '../core/time-zone.ts'
+import type { Operation } from '../operations/operation.ts'
+import { toFieldPath } from './json-body.ts'
+
+/** A part of a request after validation: faults, and the value without the members that are at fault. */
+export interface Validated {
+  readonly value: unknown
+  readonly faults: readonly Fault[]
+}
+
+type Part = 'path' | 'query' | 'body'
+
+const NO_FAULTS: readonly Fault[] = []
+
+/** Compiles the schemas of one operation when it is first used: all of them at the start would cost a third of it. */
+export class OperationValidator {
+  readonly #operation: Operation
+  readonly #compiled = new Map<Part, ValidateFunction>()
+
+  constructor(operation: Operation) {
+    this.#operation = operation
+  }
+
+  path(value: unknown): Validated {
+    return this.#check('path', this.#operation.path, value)
+  }
+
+  /** Query values are texts; `integer` and `boolean` are read from them. */
+  query(value: unknown): Validated {
+    return this.#check('query', this.#operation.query, value)
+  }
+
+  body(schema: TSchema, value: unknown): Validated {
+    return this.#check('body', schema, value)
+  }
+
+  #check(part: Part, schema: TSchema, value: unknown): Validated {
+    const validate = this.#compiled.get(part) ?? this.#compile(part, schema)
+    if (validate(value)) return { value, faults: NO_FAULTS }
+    const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if')
+    const faults = errors.map((error) => toFault(part, error))
+    return { value: withoutFaulty(value, errors), faults: distinct(faults) }
+  }
+
+  #compile(part: Part, schema: TSchema): ValidateFunction {
+    const validate = (part === 'query' ? queryAjv : bodyAjv).compile(schema)
+    this.#compiled.set(part, validate)
+    return validate
+  }
+}
+
+function newAjv(coerceTypes: boolean): Ajv {
+  const ajv = new Ajv({ allErrors: true, coerceTypes, strict: true, strictTypes: false, ownProperties: true })
+  ajv.addFormat('text', (text: string) => unstorableProblem(text) === undefined)
+  ajv.addFormat('date', (text: string) => fromCalendarDate(text) !== undefined)
+  ajv.addFormat('date-time', true)
+  ajv.addFormat('email', true)
+  ajv.addFormat('uri', true)
+  ajv.addKeyword('example')
+  return ajv
+}
+
+const bodyAjv = newAjv(false)
+const queryAjv = newAjv(true)
+
+function toFault(part: Part, error: ErrorObject): Fault {
+  const path = pathOf(error)
+  const field = toFieldPath(path)
+  if (part !== 'body') return { field: field === '' ? part : `${part}.${field}`, problem: toProblem(error) }
+  return { field: field === '' ? 'body' : field, problem: toProblem(error) }
+}
+
+/** Where the fault is: for a missing or unknown member that member, else the value itself. */
+function pathOf(error: ErrorObject): (string | number)[] {
+  const parts = error.instancePath.split('/').slice(1)
+  const path = parts.map((part) => (/^\d+$/.test(part) ? Number(part) : unescapePointer(part)))
+  const params = error.params as Record<string, unknown>
+  const member = params['missingProperty'] ?? params['additionalProperty'] ?? error.propertyName
+  return typeof member === 'string' ? [...path, member] : path
+}
+
+function unescapePointer(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+/** The end of a sentence that begins with the field's path. */
+function toProblem({ keyword, params, message }: ErrorObject): string {
+  const { type, limit, allowedValue, allowedValues, format, i, j } = params as Record<string, unknown>
+  switch (keyword) {
+    case 'required':
+      return 'is required'
+    case 'additionalProperties':
+      return 'is not known here'
+    case 'type':
+      return `must be ${Array.isArray(type) ? type.map(withArticle).join(' or ') : withArticle(String(type))}`
+    case 'const':
+      return `must be ${JSON.stringify(allowedValue)}`
+    case 'enum':
+      return `must be one of ${(allowedValues as unknown[]).map(String).join(', ')}`
+    case 'minLength':
+      return limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} characters`
+    case 'maxLength':
+      return `must have at most ${String(limit)} characters`
+    case 'minItems':
+      return `must have at least ${String(limit)} ${limit === 1 ? 'item' : 'items'}`
+    case 'maxItems':
+      return `must have at most ${String(limit)} items`
+    case 'minimum':
+      return `must be at least ${String(limit)}`
+    case 'maximum':
+      return `must be at most ${String(limit)}`
+    case 'uniqueItems':
+      return `must not repeat an item (${String(j)} and ${String(i)} are the same)`
+    case 'format':
+      return format === 'date'
+        ? 'must be a date of the calendar, YYYY-MM-DD'
+        : 'must not contain the NUL character or unpaired surrogates'
+    default:
+      return message ?? 'is not valid'
+  }
+}
+
+function withArticle(type: string): string {
+  if (type === 'null') return 'null'
+  return `${/^[aeio]/.test(type) ? 'an' : 'a'} ${type}`
+}
+
+function distinct(faults: readonly Fault[]): Fault[] {
+  return [...new Map(faults.map((fault) => [`${fault.field}\n${fault.problem}`, fault])).values()]
+}
+
+/** A copy for the checks beyond the schema: what is at fault is missing, an item of a list undefined. */
+function withoutFaulty(value: unknown, errors: readonly ErrorObject[]): unknown {
+  const copy: unknown = structuredClone(value)
+  for (const error of errors) {
+    const path = pathOf(error)
+    const last = path.pop()
+    if (last === undefined) return undefined
+    const parent = path.reduce<unknown>(
+      (at, part) => (at as Record<string | number, unknown> | undefined)?.[part],
+      copy,
+    )
+    if (Array.isArray(parent)) parent[last as number] = undefined
+    else if (typeof parent === 'object' && parent !== null) Reflect.deleteProperty(parent, last)
+  }
+  return copy
+}

@@ -1,0 +1,62 @@
+// The workspaces of this process's memory, so that no request asks the database who it is. Changes made elsewhere (the
+// command line, another process) arrive by their revision within `REFRESH_MS`, and new keys at once.
+import type { Database } from '../store/store.ts'
+import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces.ts'
+
+/** Well below the second after which a replaced key must fail. */
+const REFRESH_MS = 400
+
+export class WorkspaceRegistry {
+  readonly #database: Database
+  readonly #workspaces = new Map<string, StoredWorkspace>()
+  #revision = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Reads everything once, then follows the changes. `onError` hears of a database that does not answer. */
+  async start(onError: (error: unknown) => void): Promise<void> {
+    await this.refresh()
+    const again = async () => {
+      try {
+        await this.refresh()
+      } catch (error) {
+        onError(error)
+      }
+      this.#timer?.refresh()
+    }
+    this.#timer = setTimeout(() => void again(), REFRESH_MS).unref()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** What is known now, without asking. */
+  get(id: string): StoredWorkspace | undefined {
+    return this.#workspaces.get(id)
+  }
+
+  /** Asks the database for one workspace, because it may be new or its key may be. */
+  async reload(id: string): Promise<StoredWorkspace | undefined> {
+    const stored = await findWorkspace(this.#database, id)
+    if (stored) this.#keep(stored)
+    return stored
+  }
+
+  async refresh(): Promise<void> {
+    for (const stored of await listWorkspacesChangedSince(this.#database, this.#revision)) {
+      this.#keep(stored)
+      this.#revision = Math.max(this.#revision, stored.revision)
+    }
+  }
+
+  /** A reload and a refresh may overtake each other; the newer revision stays. */
+  #keep(stored: StoredWorkspace): void {
+    const known = this.#workspaces.get(stored.workspace.id)
+    if (!known || known.revision <= stored.revision) this.#workspaces.set(stored.workspace.id, stored)
+  }
+}

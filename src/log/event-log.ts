@@ -1,0 +1,92 @@
+// The seam to the durable log: what is appended before a request is acknowledged, and read by the pipeline afterwards.
+// One contract suite runs over every log (`test/log-contract.ts`).
+
+/** What an entry holds; each is one accepted request, taken apart only in the pipeline. */
+export const ENTRY_KINDS = ['track_events', 'track_user'] as const
+export type EntryKind = (typeof ENTRY_KINDS)[number]
+
+/** What came with a request beside its body. JSON of this is kept with the entry. */
+export interface EntryContext {
+  /** The user's address, from X-Forwarded-For. */
+  readonly ip?: string
+  readonly projectCode?: string
+  /** The address of the body's user, sealed; the body itself then holds none. */
+  readonly sealedEmail?: { readonly sealed: string; readonly key: string }
+}
+
+export interface NewEntry {
+  readonly kind: EntryKind
+  readonly workspaceId: string
+  readonly requestId: string
+  /** Milliseconds since the epoch. */
+  readonly receivedAt: number
+  readonly context: EntryContext
+  /** The request's own JSON, already validated. */
+  readonly body: Uint8Array
+  /** How many events the body holds, for the metrics; not kept. */
+  readonly events: number
+  /** The client's key for retries, and a hash of what makes the request the same. */
+  readonly idempotency?: { readonly key: string; readonly hash: string }
+}
+
+export interface LogEntry extends Omit<NewEntry, 'idempotency' | 'events'> {
+  /** Grows with every entry; never used twice. */
+  readonly position: number
+}
+
+/** `appended` and on disk; a `repeated` request, kept once under its first request id; or the key was used for another. */
+export type AppendOutcome =
+  | { readonly outcome: 'appended' }
+  | { readonly outcome: 'repeated'; readonly requestId: string }
+  | { readonly outcome: 'key_conflict' }
+
+/** Keys of accepted requests are remembered this long ("Retries"). */
+export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000
+/** Entries stay this long after they have been applied, for an operator to look at. */
+export const APPLIED_ENTRIES_KEPT_MS = 60 * 60 * 1000
+/** Entries that wait for their commit at the most; past either bound requests are answered 503. */
+export const WAITING_ENTRIES_MAX = 20_000
+export const WAITING_BYTES_MAX = 64 * 1024 * 1024
+
+/** One durable step of the log, for the metrics. */
+export interface LogCommit {
+  readonly entries: number
+  /** Repeats of requests left out. */
+  readonly events: number
+  readonly durationMs: number
+}
+
+/** The side that requests write to. */
+export interface LogWriter {
+  /**
+   * Resolves when the entry is on disk, grouped with all that wait. Rejects at once with AppError `unavailable` when too
+   * much is waiting, and when the disk refuses; nothing of the entry is then kept.
+   */
+  append(entry: NewEntry): Promise<AppendOutcome>
+  /** When the oldest entry that still waits for its commit was received; undefined when none waits. */
+  oldestWaitingReceivedAt(): number | undefined
+  /** Deletes a bounded number of applied entries and forgotten keys; true when there may be more. */
+  trim(limits: TrimLimits): Promise<boolean>
+  /** Proves that the log can be written; rejects with the reason. */
+  check(): Promise<void>
+  /** Waits for what has been appended, then closes. */
+  close(): Promise<void>
+}
+
+export interface TrimLimits {
+  /** Entries up to here have been applied. */
+  readonly throughPosition: number
+  readonly entriesReceivedBefore: number
+  readonly keysReceivedBefore: number
+}
+
+/** The side that the pipeline and the looks into the log read from. */
+export interface LogReader {
+  /** The entries after a position, in order, as many as fit both bounds but at least one if there is any. */
+  read(after: number, bounds: { readonly entries: number; readonly bytes: number }): Promise<LogEntry[]>
+  /** The last position handed out; 0 in an empty log. */
+  lastPosition(): Promise<number>
+  /** An entry by its request's id, whatever its position. */
+  findByRequestId(requestId: string): Promise<LogEntry | undefined>
+  close(): Promise<void>
+}

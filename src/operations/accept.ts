@@ -1,0 +1,66 @@
+// The end of every operation that appends to the log: durable first, then the answer of Track Events.
+import { createHash } from 'node:crypto'
+import { AppError } from '../core/app-error.ts'
+import type { EntryContext, EntryKind } from '../log/event-log.ts'
+import type { OperationRequest, Parts } from './operation.ts'
+
+export const ACCEPTED_MESSAGE = 'Your request has been accepted and will be processed soon.'
+
+export interface Accepted {
+  readonly status: 'success'
+  readonly message: string
+  readonly request_id: string
+}
+
+/** What of a request becomes the entry; `body` only where it differs from what was sent. */
+export interface Acceptance {
+  readonly kind: EntryKind
+  readonly context: EntryContext
+  /** How many events the request holds. */
+  readonly events: number
+  readonly body?: Uint8Array
+}
+
+/**
+ * Appends the request and answers once it is on disk. A repeat with the same Idempotency-Key is answered as the first
+ * was. Throws `conflict` for the same key with another request, `unavailable` when the log takes no more.
+ */
+export async function accept(
+  request: OperationRequest<object, object, unknown>,
+  parts: Parts,
+  { kind, context, events, body }: Acceptance,
+): Promise<Accepted> {
+  const key = request.header('idempotency-key')
+  const outcome = await parts.log.append({
+    kind,
+    workspaceId: request.workspace.id,
+    requestId: request.requestId,
+    // All of it has been received only now; entries stand in the log in the order of this time.
+    receivedAt: parts.clock(),
+    context,
+    events,
+    body: body ?? request.bodyBytes,
+    ...(key !== undefined && { idempotency: { key, hash: hashRequest(request, kind) } }),
+  })
+  switch (outcome.outcome) {
+    case 'appended':
+      return accepted(request.requestId)
+    case 'repeated':
+      request.answerAs(outcome.requestId)
+      return accepted(outcome.requestId)
+    case 'key_conflict': {
+      const details = [{ field: 'header.Idempotency-Key', problem: 'was used for a request with another body' }]
+      throw new AppError('conflict', 'The Idempotency-Key was used for another request.', details)
+    }
+  }
+}
+
+function accepted(requestId: string): Accepted {
+  return { status: 'success', message: ACCEPTED_MESSAGE, request_id: requestId }
+}
+
+/** The same key with another operation, address or body is another request. */
+function hashRequest(request: OperationRequest<object, object, unknown>, kind: EntryKind): string {
+  const what = JSON.stringify([kind, request.path, request.query])
+  return createHash('sha256').update(what).update('\n').update(request.bodyBytes).digest('base64')
+}

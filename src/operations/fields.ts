@@ -1,0 +1,43 @@
+// Field schemas that operations share. Every text of a request is one that can be stored.
+import { Type, type TObject, type TProperties, type TSchema } from 'typebox'
+
+/** A text of `min` to `max` code points, without NUL and unpaired surrogates (format `text`). */
+export function Text(min: number, max: number, description?: string) {
+  return Type.String({ minLength: min, maxLength: max, format: 'text', ...(description && { description }) })
+}
+
+/** An object that refuses unknown members, because a mistyped filter or consent key would silently do something else. */
+export function Strict<Properties extends TProperties>(properties: Properties): TObject<Properties> {
+  return Type.Object(properties, { additionalProperties: false })
+}
+
+/** One of a closed list of words. */
+export function OneOf<Word extends string>(words: readonly Word[], description?: string) {
+  return Type.Unsafe<Word>({ type: 'string', enum: [...words], ...(description && { description }) })
+}
+
+/** A value or null, in answers. */
+export function Nullable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()])
+}
+
+export const NoFields = Strict({})
+
+export const WorkspacePath = Strict({
+  Workspace_ID: Text(1, 64, 'The workspace id, equal to the user name of the Authorization header.'),
+})
+
+export const CUSTOMER_ID_LENGTH_MAX = 256
+export const CustomerId = Text(1, CUSTOMER_ID_LENGTH_MAX, 'Identifies the user.')
+
+/** A time in answers: ISO 8601 in UTC with milliseconds. */
+export const IsoTime = Type.String({ format: 'date-time' })
+
+/** What operations answer that append to the log. */
+export const AcceptedOutput = Type.Object({
+  status: Type.Literal('success'),
+  message: Type.String(),
+  request_id: Type.String({
+    description: 'Ask `GET /v1/event/{Workspace_ID}/requests/{request_id}` what became of it.',
+  }),
+})

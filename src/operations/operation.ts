@@ -1,0 +1,111 @@
+// What an operation is: one value from which come its route, validation, limits, OpenAPI and the reference page.
+// Each operation has one file beside this one; `operations.ts` lists them.
+import type { Static, TObject, TSchema } from 'typebox'
+import type { Fault } from '../core/app-error.ts'
+import type { KeyTile, LimitName, Workspace } from '../core/workspace.ts'
+import type { LogReader, LogWriter } from '../log/event-log.ts'
+import type { Database } from '../store/store.ts'
+import type { EmailVault } from '../store/email-vault.ts'
+
+/** What operations work on; made once at the start. */
+export interface Parts {
+  readonly database: Database
+  readonly log: LogWriter
+  readonly logReader: LogReader
+  /** Undefined when the server has no PII_KEY; then no workspace encrypts. */
+  readonly emailVault: EmailVault | undefined
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+/** A request that has passed the door: authenticated, within its limits, its fields valid. */
+export interface OperationRequest<Path, Query, Body> {
+  readonly workspace: Workspace
+  /** The tile of the key that was used. */
+  readonly tile: KeyTile
+  readonly requestId: string
+  /** When the server received it. */
+  readonly now: number
+  /** The caller's own address, as far as trusted proxies tell. */
+  readonly callerAddress: string
+  readonly path: Path
+  readonly query: Query
+  readonly body: Body
+  /** The body as it came, decompressed; empty where an operation takes none. */
+  readonly bodyBytes: Uint8Array
+  /** The body as a stream, where the operation takes one and the request sent that media type. */
+  readonly upload: AsyncIterable<Uint8Array> | undefined
+  readonly header: (name: string) => string | undefined
+  /** Answers under the id of the request that this one repeats. */
+  answerAs(requestId: string): void
+}
+
+/** What a check beyond the schema sees: members that the schema refused are missing. */
+export type Partially<Value> = Value extends readonly (infer Item)[]
+  ? readonly (Partially<Item> | undefined)[]
+  : Value extends object
+    ? { readonly [Key in keyof Value]?: Partially<Value[Key]> | undefined }
+    : Value
+
+export interface OperationSpec<Path extends TObject, Query extends TObject, Body extends TSchema, Output> {
+  /** snake_case; also the name in metrics and, with capitals, in OpenAPI. */
+  readonly name: string
+  readonly summary: string
+  /** For the reference page: the rules a caller must know, in the words of the API document. */
+  readonly description: string
+  readonly group: 'Email templates' | 'Coupon lists' | 'Events and users' | 'Preferences' | 'Campaigns'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
+  /** In Fastify's notation: `/v1/event/:Workspace_ID`. */
+  readonly url: string
+  /** Further addresses of the same operation. */
+  readonly otherUrls?: readonly string[]
+  readonly tile: KeyTile | 'either'
+  /** Whether the header SVC-APPKEY must hold the workspace id. */
+  readonly takesAppKey: boolean
+  /** Whether the header Idempotency-Key is read. */
+  readonly takesIdempotencyKey?: boolean
+  readonly limits: readonly LimitName[]
+  /** Units of the limit that a body takes; without it every request takes one. */
+  readonly limitUnits?: (body: unknown) => number
+  readonly path: Path
+  readonly query: Query
+  /** Null where the operation takes no body. */
+  readonly body: Body | null
+  readonly bodyBytesMax?: number
+  /** A body of another media type, given to the handler as a stream. */
+  readonly upload?: { readonly mediaType: string; readonly bytesMax: number }
+  /** An example of the body, for the reference page. */
+  readonly example?: unknown
+  /** What the schema cannot say. Every fault at once; called with what is valid so far. */
+  readonly faults?: (request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>) => readonly Fault[]
+  readonly successStatus: 200 | 201 | 204
+  /** Null with 204. */
+  readonly output: TSchema | null
+  readonly handle: (
+    request: OperationRequest<Static<Path>, Static<Query>, Static<Body>>,
+    parts: Parts,
+  ) => Promise<Output>
+}
+
+export type FaultRequest<Path, Query, Body> = Omit<OperationRequest<Path, Query, Body>, 'path' | 'query' | 'body'> & {
+  readonly path: Partially<Path>
+  readonly query: Partially<Query>
+  readonly body: Partially<Body> | undefined
+}
+
+/** The fields of a path or query whose operation is not known. */
+export type RequestFields = Static<TObject>
+
+/** An operation whose types of path, query and body are known only to itself. */
+export type Operation = OperationSpec<TObject, TObject, TSchema, unknown>
+
+/** The body limit where an operation names none. */
+export const BODY_BYTES_MAX = 1024 * 1024
+
+/** Checks that handler, checks and schemas of one operation agree, then forgets their types. */
+export function defineOperation<Path extends TObject, Query extends TObject, Body extends TSchema, Output>(
+  spec: OperationSpec<Path, Query, Body, Output>,
+): Operation {
+  // The door validates with these very schemas before it calls, so that what is forgotten here holds there.
+  return spec
+}

@@ -1,0 +1,40 @@
+// Applies entries of the log in one transaction: every step, then the cursor. Nothing of it stays when anything fails.
+import type { LogEntry } from '../log/event-log.ts'
+import { moveCursor } from '../store/cursors.ts'
+import type { Database } from '../store/store.ts'
+import { findWorkspace } from '../store/workspaces.ts'
+import type { Workspace } from '../core/workspace.ts'
+import { toBatch, type Batch } from './batch.ts'
+import { STEPS } from './pipeline.ts'
+
+export const CURSOR = 'pipeline'
+
+/** Another process has applied these entries; whoever meets this reads the cursor again. */
+export class CursorMoved extends Error {}
+
+/** Takes entries apart with the settings that their workspaces have now. */
+export async function readBatch(database: Database, entries: readonly LogEntry[], now: number): Promise<Batch> {
+  const workspaces = new Map<string, Workspace>()
+  for (const id of new Set(entries.map(({ workspaceId }) => workspaceId))) {
+    const stored = await findWorkspace(database, id)
+    if (stored) workspaces.set(id, stored.workspace)
+  }
+  return toBatch(entries, workspaces, now)
+}
+
+/** Applies a batch and moves the cursor from `from` behind it. Throws CursorMoved when it does not stand there any more. */
+export async function applyBatch(database: Database, batch: Batch, from: number): Promise<void> {
+  await database.write(async (store) => {
+    batch.userOf.clear()
+    batch.merges.length = 0
+    batch.keptEvents.clear()
+    for (const step of STEPS) await step(store, batch)
+    if (!(await moveCursor(store, CURSOR, from, batch.lastPosition))) throw new CursorMoved()
+  })
+}
+
+/** The same batch with nothing to apply: all its entries set aside with one reason. */
+export function toParked(batch: Batch, reason: string): Batch {
+  const unreadable = [...batch.unreadable, ...batch.entries.map(({ entry }) => ({ entry, reason }))]
+  return { ...batch, entries: [], unreadable }
+}

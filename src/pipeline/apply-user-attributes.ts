@@ -1,0 +1,27 @@
+// Gives users the attributes that Track User reported.
+import { mergeAttributes, type Attributes } from '../core/user.ts'
+import type { Store } from '../store/store.ts'
+import { findUsers, saveUsers, type User } from '../store/users.ts'
+import type { Batch, UserEntry } from './batch.ts'
+
+export async function applyUserAttributes(store: Store, batch: Batch): Promise<void> {
+  const reports = batch.entries.filter((entry) => entry.kind === 'track_user')
+  const ids = new Set(reports.map((report) => batch.userOf.get(report) as number))
+  const users = new Map((await findUsers(store, [...ids])).map((user) => [user.id, user]))
+  for (const report of reports) {
+    const user = users.get(batch.userOf.get(report) as number)
+    if (!user) throw new Error('an entry has no user after resolving users')
+    users.set(user.id, changeUser(user, report))
+  }
+  await saveUsers(store, [...users.values()])
+}
+
+function changeUser(user: User, report: UserEntry): User {
+  const { receivedAt } = report.entry
+  const reported: Attributes = Object.fromEntries(
+    Object.entries(report.attributes).map(([name, value]) => [name, [value, receivedAt] as const]),
+  )
+  const attributes = mergeAttributes(user.attributes, reported)
+  const isEmailNew = report.emailKey !== undefined && attributes['email'] === reported['email']
+  return { ...user, attributes, emailKey: isEmailNew ? (report.emailKey ?? null) : user.emailKey }
+}

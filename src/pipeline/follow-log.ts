@@ -1,0 +1,140 @@
+// The loop that follows the log: reads what is new, applies it, and never loses an entry. What fails is tried again, then
+// split; the one entry that cannot be applied is parked, and the rest goes on.
+import { AppError } from '../core/app-error.ts'
+import type { LogEntry, LogReader } from '../log/event-log.ts'
+import { findCursor } from '../store/cursors.ts'
+import { StoreError, type Database } from '../store/store.ts'
+import { pause, type Turnstile } from '../store/turnstile.ts'
+import { applyBatch, CURSOR, CursorMoved, readBatch, toParked } from './apply-batch.ts'
+import type { Batch } from './batch.ts'
+
+/** Bounds of one batch. Measured: larger ones are hardly faster, and others wait longer for their turn to write. */
+const BATCH_ENTRIES_MAX = 1_000
+const BATCH_BYTES_MAX = 1024 * 1024
+/** Pauses while the log has nothing new: short after work, longer when it stays quiet. */
+const IDLE_MS_MIN = 5
+const IDLE_MS_MAX = 100
+/** Tries of the same entries before they are split or parked, and the pause before each. */
+const TRIES_MAX = 3
+const RETRY_MS = 50
+/** The longest pause while the database does not answer. */
+const UNAVAILABLE_MS_MAX = 5_000
+
+/** What one batch did, for the metrics. */
+export interface AppliedBatch {
+  readonly entries: number
+  readonly events: number
+  readonly parked: number
+  readonly durationMs: number
+}
+
+export interface FollowerOptions {
+  readonly database: Database
+  readonly logReader: LogReader
+  readonly turnstile: Turnstile
+  readonly clock: () => number
+  readonly onBatch: (applied: AppliedBatch) => void
+  /** Hears of every failure, without the contents of entries. */
+  readonly onFailure: (error: unknown, what: string) => void
+}
+
+export class LogFollower {
+  readonly #options: FollowerOptions
+  #isStopping = false
+  #ended: Promise<void> = Promise.resolve()
+
+  constructor(options: FollowerOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#ended = this.#follow()
+  }
+
+  /** Finishes the batch in hand. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await this.#ended
+  }
+
+  async #follow(): Promise<void> {
+    const { logReader, turnstile } = this.#options
+    let idleMs = IDLE_MS_MIN
+    while (!this.#isStopping) {
+      const isDone = await this.#untilAvailable(async () => {
+        const cursor = await findCursor(this.#options.database, CURSOR)
+        const entries = await logReader.read(cursor, { entries: BATCH_ENTRIES_MAX, bytes: BATCH_BYTES_MAX })
+        if (entries.length > 0) await this.#apply(entries, cursor)
+        return entries.length === 0
+      })
+      idleMs = isDone ? Math.min(IDLE_MS_MAX, idleMs * 2) : IDLE_MS_MIN
+      if (isDone) await pause(idleMs)
+      else await turnstile.letOthersPass()
+    }
+  }
+
+  /** Waits out a database that does not answer: nothing of the log is lost by waiting. */
+  async #untilAvailable(work: () => Promise<boolean>): Promise<boolean> {
+    for (let waitMs = RETRY_MS; !this.#isStopping; waitMs = Math.min(UNAVAILABLE_MS_MAX, waitMs * 2)) {
+      try {
+        return await work()
+      } catch (error) {
+        if (error instanceof CursorMoved) return false
+        this.#options.onFailure(error, 'applying the log failed; trying again')
+        await pause(waitMs)
+      }
+    }
+    return true
+  }
+
+  /** Applies entries that follow `cursor`, whole or in ever smaller halves. */
+  async #apply(entries: readonly LogEntry[], cursor: number): Promise<void> {
+    const { database, clock } = this.#options
+    const batch = await readBatch(database, entries, clock())
+    const error = await this.#try(batch, cursor)
+    if (error === undefined) return
+    if (entries.length === 1) {
+      this.#options.onFailure(error, `entry ${batch.lastPosition} cannot be applied and is parked`)
+      await this.#applyOnce(toParked(batch, reasonOf(error)), cursor)
+      return
+    }
+    const half = Math.ceil(entries.length / 2)
+    await this.#apply(entries.slice(0, half), cursor)
+    await this.#apply(entries.slice(half), (entries[half - 1] as LogEntry).position)
+  }
+
+  /** Undefined when the batch is applied, else why it cannot be. Throws what has nothing to do with its entries. */
+  async #try(batch: Batch, cursor: number): Promise<unknown> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#applyOnce(batch, cursor)
+        return undefined
+      } catch (error) {
+        if (error instanceof CursorMoved || isPassing(error)) throw error
+        if (tries >= TRIES_MAX) return error
+        await pause(RETRY_MS * tries)
+      }
+    }
+  }
+
+  async #applyOnce(batch: Batch, cursor: number): Promise<void> {
+    const startedAt = performance.now()
+    await applyBatch(this.#options.database, batch, cursor)
+    this.#options.onBatch({
+      entries: batch.entries.length,
+      events: batch.keptEvents.size,
+      parked: batch.unreadable.length,
+      durationMs: performance.now() - startedAt,
+    })
+  }
+}
+
+/** Whether an error is about the database and not about the entries. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof AppError) return error.code === 'unavailable'
+  return error instanceof StoreError && error.reason === 'busy'
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,44 @@
+// The thread of the pipeline, so that no batch delays a request. Started by `start-pipeline.ts`.
+import { parentPort, workerData } from 'node:worker_threads'
+import { openSqliteLogReader } from '../log/sqlite-log-reader.ts'
+import { openDatabase, type DatabasePlace } from '../store/open-database.ts'
+import { Turnstile } from '../store/turnstile.ts'
+import { LogFollower, type AppliedBatch } from './follow-log.ts'
+
+export interface PipelineThreadData {
+  readonly place: DatabasePlace
+  readonly logPath: string
+  readonly turnstile: SharedArrayBuffer
+}
+
+export type PipelineMessage =
+  | { readonly type: 'applied'; readonly applied: AppliedBatch }
+  | { readonly type: 'failed'; readonly what: string; readonly error: string }
+
+const port = parentPort
+if (!port) throw new Error('pipeline-thread.ts is started as a thread')
+const data = workerData as PipelineThreadData
+const turnstile = new Turnstile(data.turnstile)
+// What a crash takes from the tables is applied again from the log, which is durable: commits need not wait for the disk.
+const database = openDatabase(data.place, { durable: false })
+const logReader = openSqliteLogReader(data.logPath)
+const send = (message: PipelineMessage): void => port.postMessage(message)
+const follower = new LogFollower({
+  database,
+  logReader,
+  turnstile,
+  clock: Date.now,
+  onBatch: (applied) => send({ type: 'applied', applied }),
+  onFailure: (error, what) =>
+    send({ type: 'failed', what, error: error instanceof Error ? error.message : String(error) }),
+})
+
+port.once('message', () => void stop())
+follower.start()
+
+async function stop(): Promise<void> {
+  await follower.stop()
+  await logReader.close()
+  await database.close()
+  port?.close()
+}

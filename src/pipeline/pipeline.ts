@@ -1,0 +1,14 @@
+// What follows the log: the steps of one batch, in order. All of a batch is one transaction.
+import type { Store } from '../store/store.ts'
+import { applyUserAttributes } from './apply-user-attributes.ts'
+import type { Batch } from './batch.ts'
+import { parkUnreadable } from './park-unreadable.ts'
+import { recordReceipts } from './record-receipts.ts'
+import { resolveUsers } from './resolve-users.ts'
+import { storeEvents } from './store-events.ts'
+
+/** A step works on all entries of the batch with a few statements, never with one a row. */
+export type Step = (store: Store, batch: Batch) => Promise<void>
+
+/** The cursor moves behind the last step, in the same transaction (`follow-log.ts`). */
+export const STEPS: readonly Step[] = [resolveUsers, applyUserAttributes, storeEvents, recordReceipts, parkUnreadable]

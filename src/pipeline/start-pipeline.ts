@@ -1,0 +1,31 @@
+// Starts the pipeline on its thread and tells what it does.
+import { Worker } from 'node:worker_threads'
+import type { AppliedBatch } from './follow-log.ts'
+import type { PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
+
+export interface PipelineOptions extends PipelineThreadData {
+  readonly onApplied: (applied: AppliedBatch) => void
+  readonly onFailed: (what: string, error: string) => void
+}
+
+export interface RunningPipeline {
+  /** Finishes the batch in hand and ends the thread. */
+  stop(): Promise<void>
+}
+
+export function startPipeline(options: PipelineOptions): RunningPipeline {
+  const { place, logPath, turnstile } = options
+  const workerData: PipelineThreadData = { place, logPath, turnstile }
+  const thread = new Worker(new URL('./pipeline-thread.ts', import.meta.url), { workerData })
+  thread.on('message', (message: PipelineMessage) => {
+    if (message.type === 'applied') options.onApplied(message.applied)
+    else options.onFailed(message.what, message.error)
+  })
+  return {
+    async stop() {
+      const ended = new Promise((resolve) => thread.once('exit', resolve))
+      thread.postMessage('stop')
+      await ended
+    },
+  }
+}

@@ -1,0 +1,28 @@
+// API keys: how they are made and compared. Only the hash of a key is ever stored.
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { KeyTile } from '../core/workspace.ts'
+import type { KeyHashes } from './workspaces.ts'
+
+const KEY_BYTES = 32
+
+/** A new key: 256 random bits, so that a fast hash is a safe one. */
+export function generateKey(tile: KeyTile): string {
+  return `td_${tile}_${randomBytes(KEY_BYTES).toString('base64url')}`
+}
+
+/** SHA-256 in lower-case hex. */
+export function hashKey(key: string): string {
+  return hash('sha256', key, 'hex')
+}
+
+/** The tile whose key has this hash; undefined when it is neither. Takes the same time whatever the outcome. */
+export function matchTile(keyHash: string, known: KeyHashes): KeyTile | undefined {
+  const isData = isEqual(keyHash, known.data)
+  const isReports = isEqual(keyHash, known.reports)
+  if (isData) return 'data'
+  return isReports ? 'reports' : undefined
+}
+
+function isEqual(left: string, right: string): boolean {
+  return timingSafeEqual(Buffer.from(left, 'latin1'), Buffer.from(right, 'latin1'))
+}

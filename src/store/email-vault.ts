@@ -1,0 +1,52 @@
+// Seals email addresses of workspaces with encrypted emails (AES-256-GCM), and makes the keyed hash by which they are found.
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import { normalizeEmail } from '../core/email-address.ts'
+
+export const PII_KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const VERSION = 'v1'
+
+/** An address as it is kept: `sealed` can be opened with the key, `key` only compared. */
+export interface SealedEmail {
+  readonly sealed: string
+  readonly key: string
+}
+
+export class EmailVault {
+  readonly #cipherKey: Buffer
+  readonly #hashKey: Buffer
+
+  /** `secret`: the 32 bytes of PII_KEY. Two keys are derived from it, one a purpose. */
+  constructor(secret: Uint8Array) {
+    if (secret.byteLength !== PII_KEY_BYTES) throw new Error(`the PII key must have ${PII_KEY_BYTES} bytes`)
+    const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', secret, '', `tidings ${purpose}`, PII_KEY_BYTES))
+    this.#cipherKey = derive('email cipher')
+    this.#hashKey = derive('email hash')
+  }
+
+  seal(workspaceId: string, address: string): SealedEmail {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', this.#cipherKey, nonce)
+    cipher.setAAD(Buffer.from(workspaceId))
+    const text = Buffer.concat([cipher.update(address, 'utf8'), cipher.final()])
+    const sealed = `${VERSION}.${Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url')}`
+    return { sealed, key: this.hash(workspaceId, address) }
+  }
+
+  /** The address as it was sent. Throws when it was sealed with another key or for another workspace. */
+  open(workspaceId: string, sealed: string): string {
+    const bytes = Buffer.from(sealed.slice(VERSION.length + 1), 'base64url')
+    const decipher = createDecipheriv('aes-256-gcm', this.#cipherKey, bytes.subarray(0, NONCE_BYTES))
+    decipher.setAAD(Buffer.from(workspaceId))
+    decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
+    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
+  }
+
+  /** The keyed hash of the normalised address; the same for one workspace and address always. */
+  hash(workspaceId: string, address: string): string {
+    return createHmac('sha256', this.#hashKey)
+      .update(`${workspaceId}\n${normalizeEmail(address)}`)
+      .digest('hex')
+  }
+}

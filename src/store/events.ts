@@ -1,0 +1,180 @@
+// The table of tracked events, each stored once, as facts.
+import type { Selectable } from 'kysely'
+import type { TrackedEvent } from '../core/event.ts'
+import type { SqlTypes, Store } from './store.ts'
+
+interface EventRow {
+  id: number
+  workspace_id: string
+  /** The user as known when the event was stored; see `users.ts` for what becomes of merged users. */
+  user_id: number
+  given_id: string | null
+  action: string
+  attributes: string
+  platform: string | null
+  app_version: string | null
+  device_id: string | null
+  ip: string | null
+  project_code: string | null
+  time: number
+  received_at: number
+}
+
+declare module './tables.ts' {
+  interface Tables {
+    events: EventRow
+  }
+}
+
+export interface StoredEvent extends TrackedEvent {
+  readonly workspaceId: string
+  readonly userId: number
+  readonly deviceId: string | null
+  readonly ip: string | null
+  readonly projectCode: string | null
+  readonly receivedAt: number
+}
+
+export async function createEvents({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('events')
+    .addColumn('id', integer, (column) => column.primaryKey())
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('user_id', integer, (column) => column.notNull())
+    .addColumn('given_id', text)
+    .addColumn('action', text, (column) => column.notNull())
+    .addColumn('attributes', text, (column) => column.notNull())
+    .addColumn('platform', text)
+    .addColumn('app_version', text)
+    .addColumn('device_id', text)
+    .addColumn('ip', text)
+    .addColumn('project_code', text)
+    .addColumn('time', integer, (column) => column.notNull())
+    .addColumn('received_at', integer, (column) => column.notNull())
+    .execute()
+  await query.schema.createIndex('events_by_user').on('events').columns(['user_id', 'time', 'id']).execute()
+  await query.schema
+    .createIndex('events_by_given_id')
+    .unique()
+    .on('events')
+    .columns(['workspace_id', 'given_id'])
+    .where('given_id', 'is not', null)
+    .execute()
+}
+
+const COLUMNS = {
+  id: 'integer',
+  workspace_id: 'text',
+  user_id: 'integer',
+  given_id: 'text',
+  action: 'text',
+  attributes: 'text',
+  platform: 'text',
+  app_version: 'text',
+  device_id: 'text',
+  ip: 'text',
+  project_code: 'text',
+  time: 'integer',
+  received_at: 'integer',
+} as const
+
+/** Stores events. Those whose given id the workspace has already are dropped; the ids of all that were kept come back. */
+export async function addEvents(store: Store, events: readonly StoredEvent[]): Promise<Set<number>> {
+  const withGivenId = events.filter(({ givenId }) => givenId !== null)
+  const others = events.filter(({ givenId }) => givenId === null)
+  await insert(store, others, false)
+  const kept = await insert(store, withGivenId, true)
+  return new Set([...others.map(({ id }) => id), ...kept])
+}
+
+/** Where a page of a user's events begins: strictly before this time, or at it with a smaller id. */
+export interface EventsBefore {
+  readonly time: number
+  readonly id: number
+}
+
+/** Newest first, `max` events at the most, of all the ids under which a user's events may stand. */
+export async function listUserEvents(
+  { query }: Store,
+  userIds: readonly number[],
+  page: { readonly before: EventsBefore | undefined; readonly max: number },
+): Promise<StoredEvent[]> {
+  const { before, max } = page
+  const rows: Selectable<EventRow>[] = []
+  // One walk along the index each: a query over all ids at once would sort every event of the user.
+  for (const userId of userIds) {
+    let events = query.selectFrom('events').selectAll().where('user_id', '=', userId)
+    if (before) {
+      events = events.where((row) => row(row.refTuple('time', 'id'), '<', row.tuple(before.time, before.id)))
+    }
+    rows.push(...(await events.orderBy('time', 'desc').orderBy('id', 'desc').limit(max).execute()))
+  }
+  const newestFirst = rows.toSorted((left, right) => right.time - left.time || right.id - left.id)
+  return newestFirst.slice(0, max).map(toStoredEvent)
+}
+
+/** Gives the ids of the rows that were kept when `mayRepeat`; otherwise none, for they all were. */
+async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: boolean): Promise<number[]> {
+  if (events.length === 0) return []
+  const columns = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
+  const source = store.rowsOf('fresh', COLUMNS, events.map(toEventRow))
+  const insertion = store.query
+    .insertInto('events')
+    .columns(columns)
+    .expression((expression) => expression.selectFrom(source).select(columns).where(expression.lit(true)).orderBy('id'))
+  if (!mayRepeat) {
+    await insertion.execute()
+    return []
+  }
+  const kept = await insertion
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .execute()
+  return kept.map(({ id }) => id)
+}
+
+function toEventRow(event: StoredEvent): EventRow {
+  return {
+    id: event.id,
+    workspace_id: event.workspaceId,
+    user_id: event.userId,
+    given_id: event.givenId,
+    action: event.action,
+    attributes: event.attributes,
+    platform: event.platform,
+    app_version: event.appVersion,
+    device_id: event.deviceId,
+    ip: event.ip,
+    project_code: event.projectCode,
+    time: event.time,
+    received_at: event.receivedAt,
+  }
+}
+
+function toStoredEvent(row: Selectable<EventRow>): StoredEvent {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    userId: row.user_id,
+    givenId: row.given_id,
+    action: row.action,
+    attributes: row.attributes,
+    platform: row.platform,
+    appVersion: row.app_version,
+    deviceId: row.device_id,
+    ip: row.ip,
+    projectCode: row.project_code,
+    time: row.time,
+    receivedAt: row.received_at,
+  }
+}
+
+/** The instant of the latest event under any of the ids; null when there is none. */
+export async function findLastEventTime({ query }: Store, userIds: readonly number[]): Promise<number | null> {
+  const row = await query
+    .selectFrom('events')
+    .select((select) => select.fn.max('time').as('time'))
+    .where('user_id', 'in', userIds)
+    .executeTakeFirst()
+  return (row?.time as number | null | undefined) ?? null
+}

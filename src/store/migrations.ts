@@ -1,0 +1,67 @@
+// Brings the tables of a database up to this program, in order, each step once. Safe to start twice at the same moment:
+// everything happens in one transaction that others wait for. (Kysely's own Migrator takes no lock on SQLite.)
+import { sql } from 'kysely'
+import type { Database, SqlTypes, Store } from './store.ts'
+import { createCursors } from './cursors.ts'
+import { createEvents } from './events.ts'
+import { createParkedEntries } from './parked-entries.ts'
+import { createRequestReceipts } from './request-receipts.ts'
+import { createUsers } from './users.ts'
+import { createWorkspaces } from './workspaces.ts'
+
+type Migration = (store: Store, types: SqlTypes) => Promise<void>
+
+/** Never change a step that has been released: add one. */
+const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '0001-workspaces': createWorkspaces,
+  '0002-users': createUsers,
+  '0003-events': createEvents,
+  '0004-request-receipts': createRequestReceipts,
+  '0005-parked-entries': createParkedEntries,
+  '0006-cursors': createCursors,
+}
+
+/** Applies what is missing. Throws when the database is newer than this program. */
+export async function migrate(database: Database, now: number): Promise<void> {
+  if (await isUpToDate(database)) return
+  await database.write(async (store) => {
+    await store.lock('migrations')
+    await store.query.schema
+      .createTable('migrations')
+      .ifNotExists()
+      .addColumn('name', database.types.text, (column) => column.primaryKey())
+      .addColumn('applied_at', database.types.integer, (column) => column.notNull())
+      .execute()
+    const applied = await appliedNames(store)
+    for (const [name, apply] of Object.entries(MIGRATIONS)) {
+      if (applied.has(name)) continue
+      await apply(store, database.types)
+      await store.query.insertInto('migrations').values({ name, applied_at: now }).execute()
+    }
+  })
+}
+
+/** Spares a start the wait for the one writer when there is nothing to do. */
+async function isUpToDate(database: Database): Promise<boolean> {
+  const exists = database.kind === 'sqlite' ? sqliteTableExists : postgresTableExists
+  if (!(await exists(database))) return false
+  const applied = await appliedNames(database)
+  return Object.keys(MIGRATIONS).every((name) => applied.has(name))
+}
+
+async function appliedNames(store: Store): Promise<Set<string>> {
+  const rows = await store.query.selectFrom('migrations').select('name').execute()
+  const unknown = rows.find(({ name }) => !Object.hasOwn(MIGRATIONS, name))
+  if (unknown) throw new Error(`the database is newer than this program: it has the migration ${unknown.name}`)
+  return new Set(rows.map(({ name }) => name))
+}
+
+async function sqliteTableExists({ query }: Store): Promise<boolean> {
+  const found = await sql`select 1 from sqlite_master where name = 'migrations'`.execute(query)
+  return found.rows.length > 0
+}
+
+async function postgresTableExists({ query }: Store): Promise<boolean> {
+  const found = await sql<{ oid: unknown }>`select to_regclass('migrations') as oid`.execute(query)
+  return found.rows[0]?.oid !== null
+}

@@ -1,0 +1,123 @@
+// The table of what became of accepted requests, for as long as a client may reasonably ask.
+import type { SqlTypes, Store } from './store.ts'
+
+/** Receipts are kept this long after the request was received. */
+export const RECEIPTS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
+const FORGOTTEN_PER_STEP_MAX = 2_000
+
+interface RequestReceiptRow {
+  /** Begins with the time of the request, so that new rows stand together. */
+  request_id: string
+  workspace_id: string
+  status: string
+  events: number
+  duplicates: number
+  error: string | null
+  received_at: number
+}
+
+declare module './tables.ts' {
+  interface Tables {
+    request_receipts: RequestReceiptRow
+  }
+}
+
+export interface RequestReceipt {
+  readonly requestId: string
+  readonly workspaceId: string
+  readonly status: 'processed' | 'parked'
+  /** All that were sent, duplicates included. */
+  readonly events: number
+  readonly duplicates: number
+  readonly error: string | null
+  readonly receivedAt: number
+}
+
+export async function createRequestReceipts({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('request_receipts')
+    .addColumn('request_id', text, (column) => column.primaryKey())
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('status', text, (column) => column.notNull())
+    .addColumn('events', integer, (column) => column.notNull())
+    .addColumn('duplicates', integer, (column) => column.notNull())
+    .addColumn('error', text)
+    .addColumn('received_at', integer, (column) => column.notNull())
+    .execute()
+  await query.schema.createIndex('request_receipts_by_age').on('request_receipts').column('received_at').execute()
+}
+
+const COLUMNS = {
+  request_id: 'text',
+  workspace_id: 'text',
+  status: 'text',
+  events: 'integer',
+  duplicates: 'integer',
+  error: 'text',
+  received_at: 'integer',
+} as const
+
+/** Writes receipts, in place of earlier ones of the same requests (a parked entry that was replayed). */
+export async function saveReceipts(store: Store, receipts: readonly RequestReceipt[]): Promise<void> {
+  if (receipts.length === 0) return
+  const columns = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
+  const source = store.rowsOf('fresh', COLUMNS, receipts.map(toRow))
+  await store.query
+    .insertInto('request_receipts')
+    .columns(columns)
+    .expression((expression) => expression.selectFrom(source).select(columns).where(expression.lit(true)))
+    .onConflict((conflict) =>
+      conflict.column('request_id').doUpdateSet((set) => ({
+        status: set.ref('excluded.status'),
+        events: set.ref('excluded.events'),
+        duplicates: set.ref('excluded.duplicates'),
+        error: set.ref('excluded.error'),
+      })),
+    )
+    .execute()
+}
+
+export async function findReceipt(
+  { query }: Store,
+  workspaceId: string,
+  requestId: string,
+): Promise<RequestReceipt | undefined> {
+  const row = await query
+    .selectFrom('request_receipts')
+    .selectAll()
+    .where('request_id', '=', requestId)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  return {
+    requestId: row.request_id,
+    workspaceId: row.workspace_id,
+    status: row.status as RequestReceipt['status'],
+    events: row.events,
+    duplicates: row.duplicates,
+    error: row.error,
+    receivedAt: row.received_at,
+  }
+}
+
+/** Deletes a bounded number of receipts received before an instant; true when there may be more. */
+export async function forgetReceipts({ query }: Store, receivedBefore: number): Promise<boolean> {
+  const old = query.selectFrom('request_receipts').select('request_id').where('received_at', '<', receivedBefore)
+  const deleted = await query
+    .deleteFrom('request_receipts')
+    .where('request_id', 'in', old.limit(FORGOTTEN_PER_STEP_MAX))
+    .executeTakeFirst()
+  return Number(deleted.numDeletedRows) >= FORGOTTEN_PER_STEP_MAX
+}
+
+function toRow(receipt: RequestReceipt): RequestReceiptRow {
+  return {
+    request_id: receipt.requestId,
+    workspace_id: receipt.workspaceId,
+    status: receipt.status,
+    events: receipt.events,
+    duplicates: receipt.duplicates,
+    error: receipt.error,
+    received_at: receipt.receivedAt,
+  }
+}

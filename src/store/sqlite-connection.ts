@@ -1,0 +1,70 @@
+// One connection to the SQLite file of the state, on the thread that opens it. Statements are prepared once and kept.
+import SqliteFile from 'better-sqlite3'
+import { StoreError } from './store.ts'
+
+/** Texts of SQL kept prepared per connection; past it the memory starts anew. */
+const STATEMENTS_KEPT_MAX = 500
+const PAGE_CACHE_KIB = 16 * 1024
+
+/** What one statement gave. */
+export interface SqlResult {
+  readonly rows: unknown[]
+  readonly changes: number
+}
+
+/** `durable`: each commit is on disk before it returns; without it, only after the next checkpoint or durable commit. */
+export interface SqliteOptions {
+  readonly readOnly?: boolean
+  readonly durable?: boolean
+}
+
+export class SqliteConnection {
+  readonly #file: SqliteFile.Database
+  readonly #statements = new Map<string, SqliteFile.Statement>()
+
+  constructor(path: string, options: SqliteOptions = {}) {
+    this.#file = new SqliteFile(path, { readonly: options.readOnly ?? false, timeout: 0 })
+    // Changing to WAL wants the file alone for a moment; two processes may start together.
+    this.#file.pragma('busy_timeout = 5000')
+    if (!options.readOnly) this.#file.pragma('journal_mode = WAL')
+    this.#file.pragma('busy_timeout = 0')
+    this.#file.pragma(`synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'}`)
+    this.#file.pragma(`cache_size = -${PAGE_CACHE_KIB}`)
+    this.#file.pragma('foreign_keys = ON')
+    this.#file.pragma('temp_store = MEMORY')
+  }
+
+  /** Runs one statement. Throws StoreError; `busy` when another connection is writing. */
+  execute(sql: string, parameters: readonly unknown[]): SqlResult {
+    try {
+      const statement = this.#prepare(sql)
+      if (statement.reader) return { rows: statement.all(...parameters), changes: 0 }
+      return { rows: [], changes: statement.run(...parameters).changes }
+    } catch (error) {
+      throw toStoreError(error)
+    }
+  }
+
+  close(): void {
+    this.#file.close()
+  }
+
+  #prepare(sql: string): SqliteFile.Statement {
+    const known = this.#statements.get(sql)
+    if (known) return known
+    const statement = this.#file.prepare(sql)
+    if (this.#statements.size >= STATEMENTS_KEPT_MAX) this.#statements.clear()
+    this.#statements.set(sql, statement)
+    return statement
+  }
+}
+
+function toStoreError(error: unknown): unknown {
+  if (!(error instanceof SqliteFile.SqliteError)) return error
+  const { code, message } = error
+  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') {
+    return new StoreError('unique', code, message)
+  }
+  const isBusy = code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')
+  return new StoreError(isBusy ? 'busy' : 'other', code, message)
+}

@@ -1,0 +1,103 @@
+// The embedded store: one SQLite file, opened on this thread (pipeline, command line) or on one of its own (HTTP).
+import { Worker } from 'node:worker_threads'
+import { Kysely, sql } from 'kysely'
+import { AppError } from '../core/app-error.ts'
+import { SqliteConnection } from './sqlite-connection.ts'
+import { sqliteDialect, type SqliteExecutor } from './sqlite-dialect.ts'
+import type { StatementAnswer, StatementMessage } from './sqlite-thread.ts'
+import { StoreError, type Database, type Store } from './store.ts'
+import type { Tables } from './tables.ts'
+import { Turnstile } from './turnstile.ts'
+
+export interface SqliteDatabaseOptions {
+  readonly path: string
+  /** Statements run on a thread of their own instead of this one. */
+  readonly ownThread?: boolean
+  /** False: a commit may return before it is on disk, for who can repeat it from the log. */
+  readonly durable?: boolean
+  readonly turnstile?: Turnstile
+}
+
+/** Opens the file and makes it if it is not there. The caller runs the migrations. */
+export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
+  const turnstile = options.turnstile ?? new Turnstile()
+  const executor = options.ownThread ? new ThreadExecutor(options.path) : localExecutor(options)
+  const kysely = new Kysely<Tables>({ dialect: sqliteDialect(executor, turnstile) })
+  return {
+    ...sqliteStore(kysely),
+    kind: 'sqlite',
+    types: { integer: sql`integer`, text: sql`text` },
+    async write(change) {
+      try {
+        return await kysely.transaction().execute((transaction) => change(sqliteStore(transaction)))
+      } catch (error) {
+        throw error instanceof StoreError && error.reason === 'busy' ? tooBusy() : error
+      }
+    },
+    close: () => kysely.destroy(),
+  }
+}
+
+function sqliteStore(query: Kysely<Tables>): Store {
+  return {
+    query,
+    rowsOf(alias, columns, rows) {
+      const names = Object.keys(columns)
+      const list = rows.map((row) => names.map((name) => (row as Record<string, unknown>)[name] ?? null))
+      const selected = names.map((name, index) => sql`value ->> ${sql.lit(index)} as ${sql.ref(name)}`)
+      return sql`(select ${sql.join(selected)} from json_each(${JSON.stringify(list)}))`.as(alias) as never
+    },
+    async lock() {},
+  }
+}
+
+function localExecutor(options: SqliteDatabaseOptions): SqliteExecutor {
+  const writer = new SqliteConnection(options.path, { durable: options.durable ?? true })
+  const reader = new SqliteConnection(options.path, { readOnly: true })
+  const connections = { reader, writer }
+  return {
+    execute: (connection, text, parameters) => connections[connection].execute(text, parameters),
+    close() {
+      reader.close()
+      writer.close()
+    },
+  }
+}
+
+class ThreadExecutor implements SqliteExecutor {
+  readonly #thread: Worker
+  readonly #waiting = new Map<number, PromiseWithResolvers<{ rows: unknown[]; changes: number }>>()
+  #lastId = 0
+
+  constructor(path: string) {
+    this.#thread = new Worker(new URL('./sqlite-thread.ts', import.meta.url), { workerData: { path } })
+    this.#thread.on('message', (answer: StatementAnswer) => this.#receive(answer))
+    // A broken thread is a broken process: `error` without listener ends it, as it should.
+  }
+
+  execute(connection: 'reader' | 'writer', text: string, parameters: readonly unknown[]) {
+    const id = ++this.#lastId
+    const waiting = Promise.withResolvers<{ rows: unknown[]; changes: number }>()
+    this.#waiting.set(id, waiting)
+    const message: StatementMessage = { id, connection, sql: text, parameters }
+    this.#thread.postMessage(message)
+    return waiting.promise
+  }
+
+  async close(): Promise<void> {
+    const ended = new Promise((resolve) => this.#thread.once('exit', resolve))
+    this.#thread.postMessage('close')
+    await ended
+  }
+
+  #receive(answer: StatementAnswer): void {
+    const waiting = this.#waiting.get(answer.id)
+    this.#waiting.delete(answer.id)
+    if ('result' in answer) waiting?.resolve(answer.result)
+    else waiting?.reject(new StoreError(answer.failure.reason, answer.failure.driverCode, answer.failure.message))
+  }
+}
+
+function tooBusy(): AppError {
+  return new AppError('unavailable', 'The store is busy with other changes; please repeat the request.', [], 1)
+}

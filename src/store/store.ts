@@ -1,0 +1,70 @@
+// The seam between the tables and the database under them. Queries are written once, in Kysely; what must differ between
+// SQLite and PostgreSQL is a member here, with the reason.
+import type { AliasedExpression, Kysely, RawBuilder } from 'kysely'
+import type { Tables } from './tables.ts'
+
+/** `integer`: up to 2^53. `text`: compared by code point. */
+export type ColumnType = 'integer' | 'text' | 'double'
+
+/** Rows to hand over in one parameter: column → type, in the order of the SQL. */
+export type BulkColumns<Row> = { readonly [column in keyof Row & string]: ColumnType }
+
+/** Column types in the words of this database, for migrations. */
+export interface SqlTypes {
+  /** Whole numbers up to 2^53: `integer` in SQLite (also as the row's own number), `bigint` in PostgreSQL. */
+  readonly integer: RawBuilder<unknown>
+  /** Text by code point: SQLite's own order, and the collation "C" in PostgreSQL. */
+  readonly text: RawBuilder<unknown>
+}
+
+/** What a query function takes: the tables, inside or outside of a transaction. */
+export interface Store {
+  readonly query: Kysely<Tables>
+  /**
+   * Rows as a table expression, to insert, join or update from: hundreds of rows in one statement and one parameter.
+   * SQLite reads them with `json_each`, PostgreSQL with `json_to_recordset`.
+   */
+  rowsOf<Row extends object, Alias extends string>(
+    alias: Alias,
+    columns: BulkColumns<Row>,
+    rows: readonly Row[],
+  ): AliasedExpression<Row, Alias>
+  /**
+   * Makes other writers of what `key` names wait until this transaction ends. PostgreSQL takes a transaction-scoped
+   * advisory lock; SQLite has one writer at a time and needs nothing.
+   */
+  lock(key: string): Promise<void>
+}
+
+export interface Database extends Store {
+  readonly kind: 'sqlite' | 'postgres'
+  readonly types: SqlTypes
+  /**
+   * One transaction: all of `change` or nothing. Durable when it resolves. May run `change` again when the database asks
+   * for it (serialization failure, deadlock), so `change` must have no effect outside of the store it is given.
+   * Rejects with AppError `unavailable` when the database cannot be reached or stays locked for `WRITE_WAIT_MS`.
+   */
+  write<Result>(change: (store: Store) => Promise<Result>): Promise<Result>
+  close(): Promise<void>
+}
+
+/** How long a change waits for other writers before it answers 503. */
+export const WRITE_WAIT_MS = 10_000
+
+/** An error of the database, recognised by its code in the driver's file; never by its text. */
+export class StoreError extends Error {
+  readonly reason: 'unique' | 'busy' | 'unreachable' | 'other'
+  readonly driverCode: string
+
+  constructor(reason: StoreError['reason'], driverCode: string, message: string) {
+    super(message)
+    this.name = 'StoreError'
+    this.reason = reason
+    this.driverCode = driverCode
+  }
+}
+
+/** Whether a change failed because something unique was taken by another. */
+export function isTaken(error: unknown): boolean {
+  return error instanceof StoreError && error.reason === 'unique'
+}

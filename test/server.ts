@@ -1,0 +1,152 @@
+// A whole server for tests, in this process: real HTTP on a free port, real store, log and pipeline on their threads.
+import { pino } from 'pino'
+import { expect } from 'vitest'
+import { readConfig } from '../src/config.ts'
+import type { WorkspaceSettings } from '../src/core/workspace.ts'
+import type { ErrorBody } from '../src/http/error-answer.ts'
+import { serve } from '../src/serve.ts'
+import { createWorkspace } from '../src/store/create-workspace.ts'
+import type { Database } from '../src/store/store.ts'
+import { saveSettings } from '../src/store/workspaces.ts'
+import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
+import { makePlace, type StoreKind } from './stores.ts'
+
+export interface TestWorkspace {
+  readonly id: string
+  readonly dataKey: string
+  readonly reportsKey: string
+}
+
+export interface CallOptions {
+  /** A workspace whose key of the operation's tile is used; null for no Authorization header. */
+  readonly as?: TestWorkspace | null
+  readonly tile?: 'data' | 'reports'
+  /** A value becomes JSON; a text or bytes are sent as they are. */
+  readonly body?: unknown
+  /** Sent in addition; undefined takes a header away. */
+  readonly headers?: Readonly<Record<string, string | undefined>>
+}
+
+export interface Answer<Body> {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Body
+}
+
+export interface TestServer {
+  readonly url: string
+  readonly database: Database
+  readonly dataDir: string
+  /** A workspace with the default settings. */
+  readonly workspace: TestWorkspace
+  /** Changes what time it is for the server; undefined: the real time. */
+  setClock(now: number | undefined): void
+  /** A further workspace. Its id is made up when none is given. */
+  makeWorkspace(settings?: Partial<WorkspaceSettings>, id?: string): Promise<TestWorkspace>
+  /** Replaces settings of a workspace and waits until the server knows them. */
+  changeSettings(workspace: TestWorkspace, settings: Partial<WorkspaceSettings>): Promise<void>
+  /** Sends one request with Authorization, SVC-APPKEY and JSON, unless told otherwise. */
+  call<Body = unknown>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>
+  stop(): Promise<void>
+}
+
+export async function startServer(kind: StoreKind, environment: Record<string, string> = {}): Promise<TestServer> {
+  const place = await makePlace(kind)
+  let now: number | undefined
+  const config = readConfig({
+    PORT: '0',
+    DATA_DIR: place.dataDir,
+    ...(place.databaseUrl !== undefined && { DATABASE_URL: place.databaseUrl }),
+    ...environment,
+  })
+  const server = await serve({ config, diagnostics: pino({ level: 'fatal' }), clock: () => now ?? Date.now() })
+  const { database } = server
+  let made = 0
+  const makeWorkspace: TestServer['makeWorkspace'] = async (settings = {}, id = `workspace-${++made}`) => {
+    return createWorkspace(database, id, settings, Date.now())
+  }
+  const workspace = await makeWorkspace({}, 'main')
+  return {
+    url: server.url,
+    database,
+    dataDir: place.dataDir,
+    workspace,
+    setClock: (to) => void (now = to),
+    makeWorkspace,
+    async changeSettings({ id }, settings) {
+      await database.write((store) => saveSettings(store, id, { ...DEFAULT_SETTINGS, name: id, ...settings }))
+      await server.registry.refresh()
+    },
+    call: (method, path, options = {}) => call(server.url, workspace, method, path, options),
+    async stop() {
+      await server.stop()
+      await place.remove()
+    },
+  }
+}
+
+/** Waits for a condition, asking again and again; fails with `what` after `deadlineMs`. */
+export async function until<Value>(
+  what: string,
+  ask: () => Promise<Value | undefined | false> | Value | undefined | false,
+  deadlineMs = 5_000,
+): Promise<Value> {
+  const deadline = performance.now() + deadlineMs
+  for (;;) {
+    const value = await ask()
+    if (value !== undefined && value !== false) return value
+    if (performance.now() > deadline) throw new Error(`not within ${deadlineMs} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** Expects a refusal: its status, its code, and exactly these fields in its details. */
+export function expectRefusal(
+  answer: Answer<unknown>,
+  status: number,
+  code: string,
+  fields: readonly string[] = [],
+): void {
+  const body = answer.body as ErrorBody
+  expect({ status: answer.status, code: body.error?.code, fields: fieldsOf(body) }).toEqual({
+    status,
+    code,
+    fields: [...fields].toSorted(),
+  })
+  expect(body.status).toBe('fail')
+  expect(body.error.request_id).toBe(answer.headers.get('x-request-id'))
+}
+
+function fieldsOf(body: ErrorBody): string[] {
+  return [...new Set((body.error?.details ?? []).map(({ field }) => field))].toSorted()
+}
+
+async function call<Body>(
+  url: string,
+  main: TestWorkspace,
+  method: string,
+  path: string,
+  options: CallOptions,
+): Promise<Answer<Body>> {
+  const { as = main, tile = 'data', body } = options
+  const headers = new Headers()
+  if (as) {
+    const key = tile === 'data' ? as.dataKey : as.reportsKey
+    headers.set('authorization', `Basic ${Buffer.from(`${as.id}:${key}`).toString('base64')}`)
+    headers.set('svc-appkey', as.id)
+  }
+  if (body !== undefined) headers.set('content-type', 'application/json')
+  for (const [name, value] of Object.entries(options.headers ?? {})) {
+    if (value === undefined) headers.delete(name)
+    else headers.set(name, value)
+  }
+  const sent = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
+  const response = await fetch(url + path, {
+    method,
+    headers,
+    ...(body !== undefined && { body: sent as string }),
+  })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json')
+  return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as Body }
+}
