@@ -64,12 +64,10 @@ function fromIso(text: string): TimeValue | undefined {
   const match = ISO.exec(text)
   if (!match) return undefined
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone] = match
-  const milliseconds = Number(fraction.padEnd(3, '0').slice(0, 3))
-  const date = Date.UTC(Number(year), Number(month) - 1, Number(day))
-  const isCalendarDate =
-    new Date(date).getUTCMonth() === Number(month) - 1 && new Date(date).getUTCDate() === Number(day)
+  const milliseconds = fraction === '' ? 0 : Number(fraction.padEnd(3, '0').slice(0, 3))
   const isClockTime = Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60
-  if (!isCalendarDate || !isClockTime || Number(year) < 1000) return undefined
+  if (!isClockTime || !isCalendarDate(Number(year), Number(month), Number(day))) return undefined
+  const date = Date.UTC(Number(year), Number(month) - 1, Number(day))
   const ms = date + ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000 + milliseconds
   if (zone === undefined) return ms >= 0 ? { kind: 'local', ms } : undefined
   const offset = zoneSuffixMs(zone)
@@ -86,4 +84,13 @@ function zoneSuffixMs(zone: string): number | undefined {
   const minutes = Number(zone.slice(-2))
   if (minutes > 59 || hours * 3600 + minutes * 60 > OFFSET_SECONDS_MAX) return undefined
   return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000
+}
+
+const DAYS_OF_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Years before 1000 are refused with everything before 1970, and Date.UTC would read some of them as of 1900. */
+function isCalendarDate(year: number, month: number, day: number): boolean {
+  const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  const days = month === 2 && isLeapYear ? 29 : (DAYS_OF_MONTH[month - 1] ?? 0)
+  return year >= 1000 && day >= 1 && day <= days
 }

@@ -1,6 +1,6 @@
 // What every request passes on its way to an operation, in the order of refusals: authentication, suspension, tile and
 // workspace, limit, media type, size, JSON, fields.
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify'
 import { AppError, invalidRequest, type Fault } from '../core/app-error.ts'
 import {
   BODY_BYTES_MAX,
@@ -20,6 +20,11 @@ export interface DoorParts {
   readonly parts: Parts
   readonly authentication: Authentication
   readonly rateLimits: RateLimits
+}
+
+interface Passage {
+  readonly operation: Operation
+  readonly door: DoorParts
 }
 
 /** The name of the request header that carries the workspace id where the document asks for it. */
@@ -52,28 +57,55 @@ export function routesOf(operation: Operation, door: DoorParts): RouteOptions[] 
     method: operation.method,
     url,
     config: { operation },
-    onRequest: (request, reply) => admit(request, reply, operation, door),
+    onRequest: (request, reply, done) => admit(request, reply, { operation, door }, done),
     handler: (request, reply) => carryOut(request, reply, operation, validator, door),
   }))
 }
 
-/** Everything that can be refused before the body is read. */
-async function admit(
+/**
+ * Everything that can be refused before the body is read. Answers at once where the caller is known already: a promise
+ * a request would cost more than all the checks.
+ */
+function admit(request: FastifyRequest, reply: FastifyReply, passage: Passage, done: HookHandlerDoneFunction): void {
+  const { authentication, parts } = passage.door
+  const now = parts.clock()
+  request.receivedAt = now
+  try {
+    const found = authentication.authenticate(request.headers.authorization, request.ip, now)
+    if (!(found instanceof Promise)) {
+      admitCaller(request, reply, passage, found)
+      done()
+      return
+    }
+    void admitLater(request, reply, passage, found).then(done)
+  } catch (error) {
+    done(error as Error)
+  }
+}
+
+/** Gives the refusal instead of throwing it, as the hook wants it. */
+async function admitLater(
   request: FastifyRequest,
   reply: FastifyReply,
-  operation: Operation,
-  door: DoorParts,
-): Promise<void> {
-  const now = door.parts.clock()
-  request.receivedAt = now
-  const found = door.authentication.authenticate(request.headers.authorization, request.ip, now)
-  const caller = found instanceof Promise ? await found : found
+  passage: Passage,
+  found: Promise<Caller>,
+): Promise<Error | undefined> {
+  try {
+    admitCaller(request, reply, passage, await found)
+    return undefined
+  } catch (error) {
+    return error as Error
+  }
+}
+
+function admitCaller(request: FastifyRequest, reply: FastifyReply, { operation, door }: Passage, caller: Caller): void {
   request.caller = caller
   checkCaller(request, caller, operation)
-  const { rateLimits } = door
-  if (operation.limitUnits)
-    setLimitHeaders(reply, rateLimits.peek(caller.workspace, operation.name, operation.limits, now))
-  else takeLimit(reply, caller, operation, 1, now, rateLimits)
+  if (!operation.limitUnits) {
+    takeLimit(reply, caller, operation, 1, request.receivedAt, door.rateLimits)
+    return
+  }
+  setLimitHeaders(reply, door.rateLimits.peek(caller.workspace, operation.name, operation.limits, request.receivedAt))
 }
 
 function checkCaller(request: FastifyRequest, { workspace, tile }: Caller, operation: Operation): void {
@@ -203,9 +235,11 @@ function send(reply: FastifyReply, operation: Operation, output: unknown): Fasti
   return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(output))
 }
 
+type BodyDone = (error: Error | null, body: RawBody) => void
+
 /** The content type parser of JSON: nothing is read before the handler says how much may be. */
-export async function deferJson(request: FastifyRequest): Promise<RawBody> {
-  return { read: (bytesMax) => readBody(request.raw, bytesMax), upload: undefined }
+export function deferJson(request: FastifyRequest, _payload: unknown, done: BodyDone): void {
+  done(null, { read: (bytesMax) => readBody(request.raw, bytesMax), upload: undefined })
 }
 
 /** The content type parser of everything else; refused by the handler, so that the request counts in the limit. */

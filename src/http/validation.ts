@@ -7,7 +7,7 @@ import { fromCalendarDate } from '../core/time-zone.ts'
 import type { Operation } from '../operations/operation.ts'
 import { toFieldPath } from './json-body.ts'
 
-/** A part of a request after validation: faults, and the value without the members that are at fault. */
+/** A part of a request after validation: faults, and the value with the members that are at fault undefined. */
 export interface Validated {
   readonly value: unknown
   readonly faults: readonly Fault[]
@@ -134,7 +134,10 @@ function distinct(faults: readonly Fault[]): Fault[] {
   return [...new Map(faults.map((fault) => [`${fault.field}\n${fault.problem}`, fault])).values()]
 }
 
-/** A copy for the checks beyond the schema: what is at fault is missing, an item of a list undefined. */
+/**
+ * A copy for the checks beyond the schema. What is at fault is there but undefined, so that it differs from what was not
+ * sent; members that are not known are gone.
+ */
 function withoutFaulty(value: unknown, errors: readonly ErrorObject[]): unknown {
   const copy: unknown = structuredClone(value)
   for (const error of errors) {
@@ -145,8 +148,9 @@ function withoutFaulty(value: unknown, errors: readonly ErrorObject[]): unknown 
       (at, part) => (at as Record<string | number, unknown> | undefined)?.[part],
       copy,
     )
-    if (Array.isArray(parent)) parent[last as number] = undefined
-    else if (typeof parent === 'object' && parent !== null) Reflect.deleteProperty(parent, last)
+    if (typeof parent !== 'object' || parent === null) continue
+    if (error.keyword === 'additionalProperties') Reflect.deleteProperty(parent, last)
+    else if (Object.hasOwn(parent, last)) Reflect.set(parent, last, undefined)
   }
   return copy
 }

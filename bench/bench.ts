@@ -1,0 +1,13 @@
+// `npm run bench [name]`: runs one of the benches and prints its table. Each compares with a baseline in the same run,
+// because machines are noisy: quote the ratios.
+import { benchTracking } from './track-events.ts'
+
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = { 'track-events': benchTracking }
+
+const name = process.argv[2] ?? 'track-events'
+const bench = BENCHES[name]
+if (bench) await bench()
+else {
+  process.stderr.write(`There is no bench ${name}; there are ${Object.keys(BENCHES).join(', ')}.\n`)
+  process.exitCode = 2
+}

@@ -1,0 +1,68 @@
+// Processes of a bench: started, waited for, measured and ended.
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import type { LoadPlan, LoadResult } from './load.ts'
+
+const START_WAIT_MS = 20_000
+
+export interface StartedProcess {
+  readonly child: ChildProcess
+  /** The first line it printed. */
+  readonly firstLine: string
+}
+
+/** Starts a program of this project and waits for its first line of output. */
+export async function startProcess(
+  file: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<StartedProcess> {
+  const child = spawn(process.execPath, [new URL(file, import.meta.url).pathname, ...args], {
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [chunk] = (await once(child.stdout, 'data', { signal: AbortSignal.timeout(START_WAIT_MS) })) as [Buffer]
+  child.stdout.resume()
+  return { child, firstLine: chunk.toString().split('\n')[0] ?? '' }
+}
+
+export async function stopProcess({ child }: StartedProcess): Promise<void> {
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
+}
+
+/** Runs one load in a process of its own. */
+export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
+  const file = new URL('./load.ts', import.meta.url).pathname
+  const { stdout } = await promisify(execFile)(process.execPath, [file, JSON.stringify(plan)])
+  return JSON.parse(stdout) as LoadResult
+}
+
+/** Resident memory now and at its highest, in MiB; only Linux tells. */
+export function readMemoryMib(pid: number): { readonly now: number; readonly peak: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const mib = (name: string) => Math.round(Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024)
+  return { now: mib('VmRSS'), peak: mib('VmHWM') }
+}
+
+/** The sum of one metric of a server, over all its labels. */
+export async function readMetric(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const lines = text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
+}
+
+const TICKS_PER_SECOND = 100
+
+/** Processor time that a process has used so far, in milliseconds: of all its threads, and of the one that answers HTTP. */
+export function readCpuMs(pid: number): { readonly all: number; readonly main: number } {
+  return { all: readTicksMs(`/proc/${pid}/stat`), main: readTicksMs(`/proc/${pid}/task/${pid}/stat`) }
+}
+
+function readTicksMs(file: string): number {
+  const fields = readFileSync(file, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1000
+}
