@@ -15,9 +15,8 @@ import { openSqliteLogReader } from './log/sqlite-log-reader.ts'
 import { openSqliteLog } from './log/sqlite-log.ts'
 import type { Parts } from './operations/operation.ts'
 import { OPERATIONS } from './operations/operations.ts'
-import { CURSOR } from './pipeline/apply-batch.ts'
 import { startPipeline, type RunningPipeline } from './pipeline/start-pipeline.ts'
-import { findCursor } from './store/cursors.ts'
+import { findCursor, PIPELINE_CURSOR } from './store/cursors.ts'
 import { EmailVault } from './store/email-vault.ts'
 import { migrate } from './store/migrations.ts'
 import { LOG_FILE, openDatabase } from './store/open-database.ts'
@@ -115,7 +114,7 @@ function createApp(
 }
 
 async function readLag({ database, logReader, clock }: Parts): Promise<LogLag> {
-  const cursor = await findCursor(database, CURSOR)
+  const cursor = await findCursor(database, PIPELINE_CURSOR)
   const [oldest] = await logReader.read(cursor, { entries: 1, bytes: 1 })
   const last = await logReader.lastPosition()
   return { entries: last - cursor, seconds: oldest ? Math.max(0, clock() - oldest.receivedAt) / 1000 : 0 }
@@ -125,7 +124,7 @@ async function readLag({ database, logReader, clock }: Parts): Promise<LogLag> {
 async function forgetOld(parts: Parts, diagnostics: FastifyBaseLogger): Promise<void> {
   const { database, log, clock } = parts
   try {
-    const throughPosition = await findCursor(database, CURSOR)
+    const throughPosition = await findCursor(database, PIPELINE_CURSOR)
     const now = clock()
     const limits = {
       throughPosition,

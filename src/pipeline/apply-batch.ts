@@ -1,13 +1,11 @@
 // Applies entries of the log in one transaction: every step, then the cursor. Nothing of it stays when anything fails.
 import type { LogEntry } from '../log/event-log.ts'
-import { moveCursor } from '../store/cursors.ts'
+import { moveCursor, PIPELINE_CURSOR } from '../store/cursors.ts'
 import type { Database } from '../store/store.ts'
 import { findWorkspace } from '../store/workspaces.ts'
 import type { Workspace } from '../core/workspace.ts'
 import { toBatch, type Batch } from './batch.ts'
 import { STEPS } from './pipeline.ts'
-
-export const CURSOR = 'pipeline'
 
 /** Another process has applied these entries; whoever meets this reads the cursor again. */
 export class CursorMoved extends Error {}
@@ -29,7 +27,7 @@ export async function applyBatch(database: Database, batch: Batch, from: number)
     batch.merges.length = 0
     batch.keptEvents.clear()
     for (const step of STEPS) await step(store, batch)
-    if (!(await moveCursor(store, CURSOR, from, batch.lastPosition))) throw new CursorMoved()
+    if (!(await moveCursor(store, PIPELINE_CURSOR, from, batch.lastPosition))) throw new CursorMoved()
   })
 }
 

@@ -2,10 +2,10 @@
 // split; the one entry that cannot be applied is parked, and the rest goes on.
 import { AppError } from '../core/app-error.ts'
 import type { LogEntry, LogReader } from '../log/event-log.ts'
-import { findCursor } from '../store/cursors.ts'
+import { findCursor, PIPELINE_CURSOR } from '../store/cursors.ts'
 import { StoreError, type Database } from '../store/store.ts'
 import { pause, type Turnstile } from '../store/turnstile.ts'
-import { applyBatch, CURSOR, CursorMoved, readBatch, toParked } from './apply-batch.ts'
+import { applyBatch, CursorMoved, readBatch, toParked } from './apply-batch.ts'
 import type { Batch } from './batch.ts'
 
 /** Bounds of one batch. Measured: larger ones are hardly faster, and others wait longer for their turn to write. */
@@ -62,7 +62,7 @@ export class LogFollower {
     let idleMs = IDLE_MS_MIN
     while (!this.#isStopping) {
       const isDone = await this.#untilAvailable(async () => {
-        const cursor = await findCursor(this.#options.database, CURSOR)
+        const cursor = await findCursor(this.#options.database, PIPELINE_CURSOR)
         const entries = await logReader.read(cursor, { entries: BATCH_ENTRIES_MAX, bytes: BATCH_BYTES_MAX })
         if (entries.length > 0) await this.#apply(entries, cursor)
         return entries.length === 0

@@ -1,6 +1,9 @@
 // The table of cursors: up to which position of the log the tables hold everything. Moves in the transaction of the batch.
 import type { SqlTypes, Store } from './store.ts'
 
+/** The cursor of what follows the log. */
+export const PIPELINE_CURSOR = 'pipeline'
+
 interface CursorRow {
   name: string
   position: number
