@@ -1,5 +1,6 @@
 // The environment as one checked, frozen Config. The only reader of process.env; all wrong settings are reported at once.
 import { isIP } from 'node:net'
+import type { Fault } from './core/app-error.ts'
 import { PII_KEY_BYTES } from './store/email-vault.ts'
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -17,22 +18,20 @@ export interface Config {
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
 
-/** What to set, for every setting that is wrong. */
+/** What to set, for every setting that is wrong: `field` is the variable. */
 export class ConfigError extends Error {
-  readonly problems: readonly string[]
+  readonly faults: readonly Fault[]
 
-  constructor(problems: readonly string[]) {
-    super(
-      `The environment has ${problems.length} wrong ${problems.length === 1 ? 'setting' : 'settings'}:\n  ${problems.join('\n  ')}`,
-    )
+  constructor(faults: readonly Fault[]) {
+    super(`The environment has ${faults.length} wrong ${faults.length === 1 ? 'setting' : 'settings'}.`)
     this.name = 'ConfigError'
-    this.problems = problems
+    this.faults = faults
   }
 }
 
 /** Reads the settings. Throws ConfigError naming all that are wrong. An empty value counts as not set. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
-  const problems: string[] = []
+  const faults: Fault[] = []
   const read = <Value>(
     name: string,
     fallback: Value,
@@ -42,13 +41,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     const text = environment[name]?.trim()
     if (text === undefined || text === '') return fallback
     const value = parse(text)
-    if (value === undefined) problems.push(`${name} must be ${need}`)
+    if (value === undefined) faults.push({ field: name, problem: `must be ${need}` })
     return value ?? fallback
   }
   const config: Config = {
-    host: read('HOST', '127.0.0.1', (text) => text, ''),
+    host: read('HOST', '127.0.0.1', toHost, 'an IP address or a host name'),
     port: read('PORT', 8080, toPort, 'a port number from 0 to 65535'),
-    dataDir: read('DATA_DIR', './data', (text) => text, ''),
+    dataDir: read('DATA_DIR', './data', (text) => text, 'a folder'),
     databaseUrl: read(
       'DATABASE_URL',
       undefined,
@@ -69,8 +68,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       `one of ${LOG_LEVELS.join(', ')}`,
     ),
   }
-  if (problems.length > 0) throw new ConfigError(problems)
+  if (faults.length > 0) throw new ConfigError(faults)
   return Object.freeze(config)
+}
+
+function toHost(text: string): string | undefined {
+  return isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text) ? text : undefined
 }
 
 function toPort(text: string): number | undefined {

@@ -1,34 +1,45 @@
-// Puts the running server together: store, log, pipeline and HTTP, and takes them apart in order.
-import { mkdirSync, readFileSync } from 'node:fs'
+// Puts the running server together: store, log, pipeline and HTTP, and takes them apart in the opposite order.
+import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import type { Config } from './config.ts'
+import { ConfigError, type Config } from './config.ts'
+import { AppError } from './core/app-error.ts'
+import { prepareDataDir } from './data-dir.ts'
+import { startForgetting } from './forget-old.ts'
 import { Authentication } from './http/authentication.ts'
 import { Metrics, type LogLag } from './http/metrics.ts'
 import { addOperatorRoutes, OPERATOR_PATHS } from './http/operator-routes.ts'
 import { RateLimits } from './http/rate-limits.ts'
 import { createHttpServer, pathsOf, refuseOtherMethods } from './http/server.ts'
 import { WorkspaceRegistry } from './http/workspace-registry.ts'
-import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS, type LogReader, type LogWriter } from './log/event-log.ts'
+import type { LogCommit, LogReader } from './log/event-log.ts'
+import { openLogForWriting } from './log/sqlite-log-file.ts'
 import { openSqliteLogReader } from './log/sqlite-log-reader.ts'
 import { openSqliteLog } from './log/sqlite-log.ts'
 import type { Parts } from './operations/operation.ts'
 import { OPERATIONS } from './operations/operations.ts'
-import { startPipeline, type RunningPipeline } from './pipeline/start-pipeline.ts'
+import type { AppliedBatch } from './pipeline/follow-log.ts'
+import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
 import { findCursor, PIPELINE_CURSOR } from './store/cursors.ts'
 import { EmailVault } from './store/email-vault.ts'
 import { migrate } from './store/migrations.ts'
 import { LOG_FILE, openDatabase } from './store/open-database.ts'
-import { forgetReceipts, RECEIPTS_KEPT_MS } from './store/request-receipts.ts'
 import type { Database } from './store/store.ts'
 import { Turnstile } from './store/turnstile.ts'
+import { listWorkspaces } from './store/workspaces.ts'
+
+/** What a process may do; without a choice it does all of it. */
+export const ROLES = ['http', 'pipeline'] as const
+export type Role = (typeof ROLES)[number]
 
 export interface ServeOptions {
   readonly config: Config
   readonly diagnostics: FastifyBaseLogger
   /** Milliseconds since the epoch; only tests give another. */
   readonly clock?: () => number
+  /** False leaves the log to another process with the role `pipeline`. */
+  readonly withPipeline?: boolean
 }
 
 export interface RunningServer {
@@ -41,48 +52,27 @@ export interface RunningServer {
   stop(): Promise<void>
 }
 
-/** How often old entries, keys and receipts are forgotten. */
-const FORGET_EVERY_MS = 60_000
+/** The role `http`, and with it `pipeline` unless told otherwise. Throws when place, port or a setting do not allow it. */
+export function serve(options: ServeOptions): Promise<RunningServer> {
+  return openAll((opened) => openServer(options, opened))
+}
 
-/** Opens everything and listens. Throws when the place, the port or a setting does not allow it. */
-export async function serve(options: ServeOptions): Promise<RunningServer> {
-  const { config, diagnostics } = options
-  const clock = options.clock ?? Date.now
-  const turnstile = new Turnstile()
-  const database = openDatabase(config, { ownThread: true, turnstile })
-  await migrate(database, clock())
-  const metrics = new Metrics()
-  mkdirSync(config.dataDir, { recursive: true })
-  const logPath = join(config.dataDir, LOG_FILE)
-  const log = openSqliteLog({
-    path: logPath,
-    onCommit: (commit) => metrics.countCommit(commit),
+/** The role `pipeline` alone: follows the log that another process writes. */
+export function servePipeline(options: ServeOptions): Promise<{ stop(): Promise<void> }> {
+  return openAll(async (opened) => {
+    const { config } = options
+    prepareDataDir(config.dataDir)
+    const database = openDatabase(config)
+    opened.push(() => database.close())
+    await checkDatabase(database, config)
+    openLogForWriting(logPathOf(config)).close()
+    const logReader = openSqliteLogReader(logPathOf(config))
+    opened.push(() => logReader.close())
+    await refuseForeignLog(database, logReader)
+    const pipeline = startPipeline(pipelineOptions(options, new Turnstile()))
+    opened.push(() => pipeline.stop())
+    return { stop: () => closeAll(opened) }
   })
-  const logReader = openSqliteLogReader(logPath)
-  const emailVault = config.piiKey && new EmailVault(config.piiKey)
-  const parts: Parts = { database, log, logReader, emailVault, clock }
-  const registry = new WorkspaceRegistry(database)
-  await registry.start((error) => diagnostics.error({ err: error }, 'the workspaces cannot be read'))
-  const app = createApp(parts, registry, metrics, config, diagnostics)
-  const pipeline = startPipeline({
-    place: { dataDir: config.dataDir, databaseUrl: config.databaseUrl },
-    logPath,
-    turnstile: turnstile.shared,
-    onApplied: ({ events, parked, durationMs }) => metrics.countBatch(events, parked, durationMs / 1000),
-    onFailed: (what, error) => diagnostics.error({ error }, what),
-  })
-  const forgetting = setInterval(() => void forgetOld(parts, diagnostics), FORGET_EVERY_MS).unref()
-  await app.listen({ host: config.host, port: config.port })
-  return {
-    url: urlOf(app),
-    database,
-    app,
-    registry,
-    async stop() {
-      clearInterval(forgetting)
-      await stopInOrder({ app, registry, log, logReader, pipeline, database })
-    },
-  }
 }
 
 /** The version of this program. */
@@ -91,13 +81,107 @@ export function readVersion(): string {
   return (JSON.parse(text) as { version: string }).version
 }
 
-function createApp(
-  parts: Parts,
-  registry: WorkspaceRegistry,
-  metrics: Metrics,
-  config: Config,
-  diagnostics: FastifyBaseLogger,
-): FastifyInstance {
+type Closers = (() => Promise<void> | void)[]
+
+/** Whatever `open` had opened before it failed is closed again, so that no thread keeps the process alive. */
+async function openAll<Running>(open: (opened: Closers) => Promise<Running>): Promise<Running> {
+  const opened: Closers = []
+  try {
+    return await open(opened)
+  } catch (error) {
+    await closeAll(opened)
+    throw error
+  }
+}
+
+async function closeAll(opened: Closers): Promise<void> {
+  for (let close = opened.pop(); close; close = opened.pop()) await close()
+}
+
+async function openServer(options: ServeOptions, opened: Closers): Promise<RunningServer> {
+  const { config, diagnostics } = options
+  const turnstile = new Turnstile()
+  const metrics = new Metrics()
+  const onCommit = (commit: LogCommit) => metrics.countCommit(commit)
+  const parts = await openParts(options, { turnstile, onCommit }, opened)
+  const { database } = parts
+  const registry = new WorkspaceRegistry(database)
+  opened.push(() => registry.stop())
+  await registry.start((error) => diagnostics.error({ err: error }, 'the workspaces cannot be read'))
+  const app = createApp(options, { parts, registry, metrics })
+  opened.push(() => app.close())
+  await listen(app, config)
+  if (options.withPipeline !== false) {
+    const onApplied = ({ events, parked, durationMs }: AppliedBatch) =>
+      metrics.countBatch(events, parked, durationMs / 1000)
+    const pipeline = startPipeline({ ...pipelineOptions(options, turnstile), onApplied })
+    opened.push(() => pipeline.stop())
+  }
+  opened.push(startForgetting(parts, diagnostics))
+  return { url: urlOf(app), database, app, registry, stop: () => closeAll(opened) }
+}
+
+async function openParts(
+  { config, clock = Date.now }: ServeOptions,
+  { turnstile, onCommit }: { turnstile: Turnstile; onCommit: (commit: LogCommit) => void },
+  opened: Closers,
+): Promise<Parts> {
+  prepareDataDir(config.dataDir)
+  const database = openDatabase(config, { ownThread: true, turnstile })
+  opened.push(() => database.close())
+  await checkDatabase(database, config)
+  const path = logPathOf(config)
+  const log = openSqliteLog({ path, onCommit })
+  opened.push(() => log.close())
+  const logReader = openSqliteLogReader(path)
+  opened.push(() => logReader.close())
+  await refuseForeignLog(database, logReader)
+  const emailVault = config.piiKey && new EmailVault(config.piiKey)
+  return { database, log, logReader, emailVault, clock }
+}
+
+/** Brings the tables up to date, and refuses to start without the key that a workspace needs ("Encrypted emails"). */
+async function checkDatabase(database: Database, config: Config): Promise<void> {
+  await migrate(database, Date.now())
+  if (config.piiKey) return
+  const stored = await listWorkspaces(database)
+  const encrypted = stored.filter(({ workspace }) => workspace.emailProtection === 'encrypted')
+  if (encrypted.length === 0) return
+  const names = encrypted.map(({ workspace }) => workspace.id).join(', ')
+  throw new ConfigError([{ field: 'PII_KEY', problem: `must be set, for emails are encrypted in ${names}` }])
+}
+
+/** New entries of a log that ends before what the tables have applied would never be applied: it belongs elsewhere. */
+async function refuseForeignLog(database: Database, logReader: LogReader): Promise<void> {
+  const cursor = await findCursor(database, PIPELINE_CURSOR)
+  const last = await logReader.lastPosition()
+  if (last >= cursor) return
+  const what = `The log in DATA_DIR ends at position ${last}, but its entries up to ${cursor} have been applied`
+  throw new AppError('conflict', `${what}: this is not the ${LOG_FILE} that belongs to the store.`)
+}
+
+function pipelineOptions({ config, diagnostics }: ServeOptions, turnstile: Turnstile): PipelineOptions {
+  const { dataDir, databaseUrl } = config
+  return {
+    place: { dataDir, databaseUrl },
+    logPath: logPathOf(config),
+    turnstile: turnstile.shared,
+    onApplied: () => {},
+    onFailed: (what, error) => diagnostics.error({ error }, what),
+  }
+}
+
+function logPathOf({ dataDir }: Config): string {
+  return join(dataDir, LOG_FILE)
+}
+
+interface AppParts {
+  readonly parts: Parts
+  readonly registry: WorkspaceRegistry
+  readonly metrics: Metrics
+}
+
+function createApp({ config, diagnostics }: ServeOptions, { parts, registry, metrics }: AppParts): FastifyInstance {
   const app = createHttpServer({
     parts,
     authentication: new Authentication(registry),
@@ -120,40 +204,22 @@ async function readLag({ database, logReader, clock }: Parts): Promise<LogLag> {
   return { entries: last - cursor, seconds: oldest ? Math.max(0, clock() - oldest.receivedAt) / 1000 : 0 }
 }
 
-/** Deletes what nobody asks for any more, in bounded steps between which others have their turn. */
-async function forgetOld(parts: Parts, diagnostics: FastifyBaseLogger): Promise<void> {
-  const { database, log, clock } = parts
+/** Why a place cannot be listened on, by the code of the system's error. */
+const LISTEN_PROBLEMS: Readonly<Record<string, (config: Config) => ConfigError['faults'][number]>> = {
+  EADDRINUSE: ({ host, port }) => ({ field: 'PORT', problem: `${port} is in use on ${host}: choose another` }),
+  EACCES: ({ port }) => ({ field: 'PORT', problem: `${port} needs rights that this user does not have` }),
+  EADDRNOTAVAIL: ({ host }) => ({ field: 'HOST', problem: `${host} is not an address of this machine` }),
+  ENOTFOUND: ({ host }) => ({ field: 'HOST', problem: `${host} is not known` }),
+}
+
+/** Throws ConfigError where another port or host would help. */
+async function listen(app: FastifyInstance, config: Config): Promise<void> {
   try {
-    const throughPosition = await findCursor(database, PIPELINE_CURSOR)
-    const now = clock()
-    const limits = {
-      throughPosition,
-      entriesReceivedBefore: now - APPLIED_ENTRIES_KEPT_MS,
-      keysReceivedBefore: now - IDEMPOTENCY_KEPT_MS,
-    }
-    while (await log.trim(limits));
-    while (await database.write((store) => forgetReceipts(store, now - RECEIPTS_KEPT_MS)));
+    await app.listen({ host: config.host, port: config.port })
   } catch (error) {
-    diagnostics.error({ err: error }, 'old entries cannot be forgotten; trying again later')
+    const problem = LISTEN_PROBLEMS[(error as { code?: string }).code ?? '']
+    throw problem ? new ConfigError([problem(config)]) : error
   }
-}
-
-interface Running {
-  readonly app: FastifyInstance
-  readonly registry: WorkspaceRegistry
-  readonly log: LogWriter
-  readonly logReader: LogReader
-  readonly pipeline: RunningPipeline
-  readonly database: Database
-}
-
-async function stopInOrder({ app, registry, log, logReader, pipeline, database }: Running): Promise<void> {
-  await app.close()
-  registry.stop()
-  await log.close()
-  await pipeline.stop()
-  await logReader.close()
-  await database.close()
 }
 
 function urlOf(app: FastifyInstance): string {

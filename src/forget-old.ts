@@ -1,0 +1,43 @@
+// Forgets old log entries, keys of requests and receipts while the server runs, in bounded steps between which others
+// have their turn.
+import type { FastifyBaseLogger } from 'fastify'
+import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from './log/event-log.ts'
+import type { Parts } from './operations/operation.ts'
+import { findCursor, PIPELINE_CURSOR } from './store/cursors.ts'
+import { forgetReceipts, RECEIPTS_KEPT_MS } from './store/request-receipts.ts'
+
+/** How often it looks for what may be forgotten. */
+const FORGET_EVERY_MS = 60_000
+
+/** Starts; the returned function stops, and resolves when the step in hand is done. */
+export function startForgetting(parts: Parts, diagnostics: FastifyBaseLogger): () => Promise<void> {
+  let isStopping = false
+  let forgetting = Promise.resolve()
+  const forget = async () => {
+    try {
+      await forgetOld(parts, () => isStopping)
+    } catch (error) {
+      diagnostics.error({ err: error }, 'old entries cannot be forgotten; trying again later')
+    }
+  }
+  const timer = setInterval(() => {
+    forgetting = forgetting.then(forget)
+  }, FORGET_EVERY_MS).unref()
+  return async () => {
+    isStopping = true
+    clearInterval(timer)
+    await forgetting
+  }
+}
+
+async function forgetOld({ database, log, clock }: Parts, isStopping: () => boolean): Promise<void> {
+  const throughPosition = await findCursor(database, PIPELINE_CURSOR)
+  const now = clock()
+  const limits = {
+    throughPosition,
+    entriesReceivedBefore: now - APPLIED_ENTRIES_KEPT_MS,
+    keysReceivedBefore: now - IDEMPOTENCY_KEPT_MS,
+  }
+  while (!isStopping() && (await log.trim(limits)));
+  while (!isStopping() && (await database.write((store) => forgetReceipts(store, now - RECEIPTS_KEPT_MS))));
+}
