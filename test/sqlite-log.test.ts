@@ -1,0 +1,51 @@
+// The embedded log keeps what every log promises.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import SqliteFile from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
+import { openSqliteLog } from '../src/log/sqlite-log.ts'
+import { describeLog, newEntry, type LogPlace } from './log-contract.ts'
+
+async function makePlace(): Promise<LogPlace & { readonly path: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'tidings-log-'))
+  const path = join(folder, 'log.db')
+  return {
+    path,
+    openWriter: async (bounds) => {
+      return openSqliteLog({
+        path,
+        ...(bounds && { waitingEntriesMax: bounds.entries, waitingBytesMax: bounds.bytes }),
+      })
+    },
+    openReader: async () => openSqliteLogReader(path),
+    remove: async () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+describeLog('the SQLite log', makePlace)
+
+describe('the SQLite log file', () => {
+  it('is written with WAL, so that readers do not wait for the writer', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    await writer.append(newEntry('r1'))
+    const file = new SqliteFile(place.path, { readonly: true })
+    expect(file.pragma('journal_mode', { simple: true })).toBe('wal')
+    file.close()
+    await writer.close()
+    await place.remove()
+  })
+
+  it('writes what waits together in one commit', async () => {
+    const place = await makePlace()
+    const commits: number[] = []
+    const writer = openSqliteLog({ path: place.path, onCommit: ({ entries }) => commits.push(entries) })
+    await Promise.all(Array.from({ length: 100 }, (_, index) => writer.append(newEntry(`r${index}`))))
+    await writer.close()
+    expect(commits.reduce((sum, entries) => sum + entries, 0)).toBe(100)
+    expect(commits.length).toBeLessThan(10)
+    await place.remove()
+  })
+})
