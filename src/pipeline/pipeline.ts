@@ -2,6 +2,7 @@
 import type { Store } from '../store/store.ts'
 import { applyUserAttributes } from './apply-user-attributes.ts'
 import type { Batch } from './batch.ts'
+import { mergeUserPreferences } from './merge-preferences.ts'
 import { parkUnreadable } from './park-unreadable.ts'
 import { recordReceipts } from './record-receipts.ts'
 import { resolveUsers } from './resolve-users.ts'
@@ -11,4 +12,11 @@ import { storeEvents } from './store-events.ts'
 export type Step = (store: Store, batch: Batch) => Promise<void>
 
 /** The cursor moves behind the last step, in the same transaction (`follow-log.ts`). */
-export const STEPS: readonly Step[] = [resolveUsers, applyUserAttributes, storeEvents, recordReceipts, parkUnreadable]
+export const STEPS: readonly Step[] = [
+  resolveUsers,
+  mergeUserPreferences,
+  applyUserAttributes,
+  storeEvents,
+  recordReceipts,
+  parkUnreadable,
+]

@@ -5,6 +5,7 @@ import type { Database, SqlTypes, Store } from './store.ts'
 import { createCursors } from './cursors.ts'
 import { createEvents } from './events.ts'
 import { createParkedEntries } from './parked-entries.ts'
+import { createPreferences } from './preferences.ts'
 import { createRequestReceipts } from './request-receipts.ts'
 import { createUsers } from './users.ts'
 import { createWorkspaces } from './workspaces.ts'
@@ -19,6 +20,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0004-request-receipts': createRequestReceipts,
   '0005-parked-entries': createParkedEntries,
   '0006-cursors': createCursors,
+  '0007-preferences': createPreferences,
 }
 
 /** Applies what is missing. Throws when the database is newer than this program. */

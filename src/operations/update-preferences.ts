@@ -1,0 +1,133 @@
+// Update User Email Opt-in Preferences: sets what users consented to, with a proof of it, in one durable transaction.
+import { Type, type Static } from 'typebox'
+import type { Fault } from '../core/app-error.ts'
+import {
+  changePreference,
+  NOTHING_SET,
+  OPT_IN_STATUSES,
+  recordChange,
+  toOptInStatus,
+  type PreferenceChange,
+  type PreferenceRequest,
+} from '../core/preference.ts'
+import { findPreferences, lockPreferences, savePreferences } from '../store/preferences.ts'
+import type { Store } from '../store/store.ts'
+import type { User } from '../store/users.ts'
+import { NoFields, Strict, Text } from './fields.ts'
+import { defineOperation, type OperationRequest, type Partially } from './operation.ts'
+import { eitherRequired, userIdFaults, UserIds, usersMeant } from './preference-users.ts'
+
+const EMAIL_CHANNEL = 'email'
+const WORD_LENGTH_MAX = 64
+const PATH = 'user_preferences'
+
+const UserPreferences = Strict({
+  customer_id: Type.Optional(UserIds.customer_id),
+  email_id: Type.Optional(UserIds.email_id),
+  categories: Type.Optional(
+    Type.Unsafe<Record<string, boolean>>({
+      type: 'object',
+      additionalProperties: { type: 'boolean' },
+      description: 'Category name → opted in to it or not. Categories that are not named stay as they are.',
+    }),
+  ),
+  opt_in_status: Type.Optional(Text(0, WORD_LENGTH_MAX, `One of ${OPT_IN_STATUSES.join(', ')}, without case.`)),
+  channel: Type.Optional(Text(0, WORD_LENGTH_MAX, 'The channel: `email`, which is also the default.')),
+})
+type UserPreferences = Static<typeof UserPreferences>
+
+export const updatePreferences = defineOperation({
+  name: 'update_preferences',
+  summary: 'Update User Email Opt-in Preferences',
+  description:
+    "Sets a user's email opt-in status and per-category preferences; visible at once. It needs `customer_id` or " +
+    '`email_id`, and `opt_in_status` or `categories`. Given an `email_id`, every user with that address is updated, ' +
+    'except where the workspace tokenizes emails: there only `customer_id` counts. Categories must be configured in ' +
+    'the workspace. A request that sends `categories` and leaves at least one false and none true makes the status ' +
+    '`OPTED_OUT`, whatever else it sent. Every change is kept as a proof of consent.',
+  group: 'Preferences',
+  method: 'PUT',
+  url: '/v1.0/opt-in-management/user-preferences',
+  tile: 'data',
+  takesAppKey: true,
+  limits: ['update_preferences_per_minute', 'update_preferences_per_day'],
+  path: NoFields,
+  query: NoFields,
+  body: Strict({ user_preferences: UserPreferences }),
+  example: {
+    user_preferences: {
+      customer_id: 'customer-1',
+      categories: { Newsletter: true, Offers: false },
+      opt_in_status: 'OPTED_IN',
+      channel: 'email',
+    },
+  },
+  faults({ workspace, body }) {
+    const sent = body?.user_preferences
+    if (!sent) return []
+    return [
+      ...userIdFaults(sent, PATH, workspace),
+      ...wordFaults(sent),
+      ...categoryFaults(sent.categories ?? {}, new Set(workspace.categories)),
+    ]
+  },
+  successStatus: 200,
+  output: Type.Object({ message: Type.String() }),
+  async handle(request, parts) {
+    const sent = request.body.user_preferences
+    await parts.database.write(async (store) => {
+      await lockPreferences(store, [request.workspace.id])
+      for await (const users of usersMeant(store, sent, request.workspace, parts)) await change(store, users, request)
+    })
+    return { message: 'The request was processed successfully.' }
+  },
+})
+
+async function change(
+  store: Store,
+  users: readonly User[],
+  request: OperationRequest<object, object, { readonly user_preferences: UserPreferences }>,
+): Promise<void> {
+  const { workspace, now, tile, callerAddress } = request
+  const wanted = toPreferenceRequest(request.body.user_preferences)
+  const active = new Set(workspace.categories)
+  const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${tile}`, ip: callerAddress }
+  const known = await findPreferences(
+    store,
+    users.map(({ id }) => id),
+  )
+  const recorded = users.map(({ id }) => {
+    const before = known.get(id) ?? { userId: id, preference: NOTHING_SET, lastChange: 0 }
+    return recordChange(before, changePreference(before.preference, wanted, active, now), origin)
+  })
+  const preferences = recorded.map(({ current }) => current)
+  const changes = recorded.map(({ change }) => change)
+  await savePreferences(store, preferences, changes)
+}
+
+function toPreferenceRequest(sent: UserPreferences): PreferenceRequest {
+  const status = sent.opt_in_status === undefined ? undefined : toOptInStatus(sent.opt_in_status)
+  return { status, categories: sent.categories }
+}
+
+/** Members that the schema refused are there but undefined, and have been blamed. */
+function wordFaults(sent: Partially<UserPreferences>): Fault[] {
+  const faults: Fault[] = []
+  const { opt_in_status: status, channel } = sent
+  if (!Object.hasOwn(sent, 'opt_in_status') && !Object.hasOwn(sent, 'categories')) {
+    faults.push(...eitherRequired(PATH, 'opt_in_status', 'categories'))
+  }
+  if (status !== undefined && !toOptInStatus(status)) {
+    faults.push({ field: `${PATH}.opt_in_status`, problem: `must be one of ${OPT_IN_STATUSES.join(', ')}` })
+  }
+  if (channel !== undefined && channel.toLowerCase() !== EMAIL_CHANNEL) {
+    faults.push({ field: `${PATH}.channel`, problem: `must be ${EMAIL_CHANNEL}` })
+  }
+  return faults
+}
+
+function categoryFaults(sent: object, active: ReadonlySet<string>): Fault[] {
+  const unknown = Object.keys(sent).filter((name) => !active.has(name))
+  const problem = 'is not an active category of this workspace'
+  return unknown.map((name) => ({ field: `${PATH}.categories.${name}`, problem }))
+}

@@ -1,0 +1,57 @@
+// Gives the survivor of two users found to be one the email preferences of both, with a proof of what that changed. Their
+// own proofs stay under the ids they had.
+import { isDeepStrictEqual } from 'node:util'
+import { mergePreferences, NOTHING_SET, recordChange, toOptIn } from '../core/preference.ts'
+import type { PreferenceChange, UserPreference } from '../core/preference.ts'
+import { findPreferences, lockPreferences, savePreferences } from '../store/preferences.ts'
+import type { Store } from '../store/store.ts'
+import type { Merge } from '../store/users.ts'
+import type { Batch } from './batch.ts'
+
+export async function mergeUserPreferences(store: Store, batch: Batch): Promise<void> {
+  const { merges } = batch
+  if (merges.length === 0) return
+  // A change of preferences that found a user before this batch merged it has been made, or finds the survivor.
+  await lockPreferences(store, workspacesOf(batch))
+  const involved = new Set(merges.flatMap(({ from, into }) => [from, into]))
+  const known = await findPreferences(store, [...involved])
+  const changed = new Set<number>()
+  const changes: PreferenceChange[] = []
+  for (const merge of merges) {
+    const outcome = mergeOne(known, merge, batch.now)
+    if (!outcome) continue
+    known.set(merge.into, outcome.current)
+    changed.add(merge.into)
+    if (outcome.change) changes.push(outcome.change)
+  }
+  await savePreferences(
+    store,
+    [...changed].map((id) => known.get(id) as UserPreference),
+    changes,
+  )
+}
+
+/** Undefined when there is nothing to take over; without `change` when the survivor's preferences stay what they are. */
+function mergeOne(
+  known: ReadonlyMap<number, UserPreference>,
+  { from, into }: Merge,
+  now: number,
+): { readonly current: UserPreference; readonly change?: PreferenceChange } | undefined {
+  const younger = known.get(from)
+  if (!younger) return undefined
+  const survivor = known.get(into) ?? { userId: into, preference: NOTHING_SET, lastChange: 0 }
+  const merged = mergePreferences(survivor.preference, younger.preference)
+  // Proofs of both are read as one history, in which the survivor's next ones must come last.
+  const lastChange = Math.max(survivor.lastChange, younger.lastChange)
+  if (isDeepStrictEqual(toOptIn(merged), toOptIn(survivor.preference))) {
+    return { current: { userId: into, preference: merged, lastChange } }
+  }
+  const updatedAt = Math.max(now, merged.updatedAt ?? now)
+  return recordChange({ ...survivor, lastChange }, { ...merged, updatedAt }, { by: 'merge', ip: null })
+}
+
+/** Those of the entries whose users had others merged into them. */
+function workspacesOf({ entries, merges, userOf }: Batch): string[] {
+  const survivors = new Set(merges.map(({ into }) => into))
+  return entries.filter((read) => survivors.has(userOf.get(read) ?? -1)).map(({ entry }) => entry.workspaceId)
+}

@@ -1,0 +1,220 @@
+// Tables of email preferences: what holds for each user now, and the proofs of consent, which are only ever added to. Those
+// of a user who turned out to be another stay under the id they had (`listUserIds`); only the survivor's still change.
+import type { Selectable } from 'kysely'
+import type { ChangedBy, OptIn, OptInStatus, Preference, PreferenceChange, UserPreference } from '../core/preference.ts'
+import type { SqlTypes, Store } from './store.ts'
+
+interface PreferenceRow {
+  user_id: number
+  opt_in_status: string | null
+  status_decided_at: number | null
+  /** JSON of `Preference.categories`. */
+  categories: string
+  updated_at: number
+  /** The number of the last change. */
+  last_change: number
+}
+
+interface PreferenceChangeRow {
+  user_id: number
+  at: number
+  number: number
+  changed_by: string
+  ip: string | null
+  /** JSON of `OptIn`, as `after` is. */
+  before: string
+  after: string
+}
+
+declare module './tables.ts' {
+  interface Tables {
+    preferences: PreferenceRow
+    preference_changes: PreferenceChangeRow
+  }
+}
+
+export async function createPreferences({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('preferences')
+    .addColumn('user_id', integer, (column) => column.primaryKey())
+    .addColumn('opt_in_status', text)
+    .addColumn('status_decided_at', integer)
+    .addColumn('categories', text, (column) => column.notNull())
+    .addColumn('updated_at', integer, (column) => column.notNull())
+    .addColumn('last_change', integer, (column) => column.notNull())
+    .execute()
+  await query.schema
+    .createTable('preference_changes')
+    .addColumn('user_id', integer, (column) => column.notNull())
+    .addColumn('at', integer, (column) => column.notNull())
+    .addColumn('number', integer, (column) => column.notNull())
+    .addColumn('changed_by', text, (column) => column.notNull())
+    .addColumn('ip', text)
+    .addColumn('before', text, (column) => column.notNull())
+    .addColumn('after', text, (column) => column.notNull())
+    // In this order a user's history is read newest first without sorting.
+    .addPrimaryKeyConstraint('preference_changes_key', ['user_id', 'at', 'number'])
+    .execute()
+}
+
+/**
+ * Makes other changes of preferences in these workspaces wait until the transaction ends, merges of users included. Users
+ * are to be looked up behind it: who was found before may have become another meanwhile. One lock a workspace and always
+ * in the same order, so that nobody waits for each other in a circle; whoever holds it waits for nothing else.
+ */
+export async function lockPreferences(store: Store, workspaceIds: Iterable<string>): Promise<void> {
+  for (const id of [...new Set(workspaceIds)].toSorted()) await store.lock(`preferences of ${id}`)
+}
+
+/** The preferences of those of the users who have any. */
+export async function findPreferences(store: Store, userIds: readonly number[]): Promise<Map<number, UserPreference>> {
+  if (userIds.length === 0) return new Map()
+  const wanted = store.rowsOf(
+    'wanted',
+    { id: 'integer' },
+    userIds.map((id) => ({ id })),
+  )
+  const rows = await store.query
+    .selectFrom(wanted)
+    .innerJoin('preferences as preference', 'preference.user_id', 'wanted.id')
+    .selectAll('preference')
+    .execute()
+  return new Map(rows.map((row) => [row.user_id, toUserPreference(row)]))
+}
+
+const PREFERENCE_COLUMNS = {
+  user_id: 'integer',
+  opt_in_status: 'text',
+  status_decided_at: 'integer',
+  categories: 'text',
+  updated_at: 'integer',
+  last_change: 'integer',
+} as const
+
+const CHANGE_COLUMNS = {
+  user_id: 'integer',
+  at: 'integer',
+  number: 'integer',
+  changed_by: 'text',
+  ip: 'text',
+  before: 'text',
+  after: 'text',
+} as const
+
+/** Replaces what holds for users and adds the proofs, behind `lockPreferences`. */
+export async function savePreferences(
+  store: Store,
+  preferences: readonly UserPreference[],
+  changes: readonly PreferenceChange[],
+): Promise<void> {
+  if (preferences.length > 0) await upsertPreferences(store, preferences)
+  if (changes.length === 0) return
+  const columns = Object.keys(CHANGE_COLUMNS) as (keyof typeof CHANGE_COLUMNS)[]
+  const fresh = store.rowsOf('fresh', CHANGE_COLUMNS, changes.map(toChangeRow))
+  await store.query
+    .insertInto('preference_changes')
+    .columns(columns)
+    .expression((insert) => insert.selectFrom(fresh).select(columns))
+    .execute()
+}
+
+/** Where a page of proofs begins: strictly before this one. */
+export type ChangesBefore = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
+
+/** Newest first, `max` proofs at the most, of all the ids under which a user's proofs may stand. */
+export async function listUserPreferenceChanges(
+  store: Store,
+  userIds: readonly number[],
+  page: { readonly before: ChangesBefore | undefined; readonly max: number },
+): Promise<PreferenceChange[]> {
+  const { before, max } = page
+  const changes: PreferenceChange[] = []
+  // One walk along the index each: a query over all ids at once would sort every proof of the user.
+  for (const userId of (await findPreferences(store, userIds)).keys()) {
+    let rows = store.query.selectFrom('preference_changes').selectAll().where('user_id', '=', userId)
+    if (before) {
+      const comparison = userId < before.userId ? '<=' : '<'
+      rows = rows.where((row) => row(row.refTuple('at', 'number'), comparison, row.tuple(before.at, before.number)))
+    }
+    const newest = await rows.orderBy('at', 'desc').orderBy('number', 'desc').limit(max).execute()
+    changes.push(...newest.map(toPreferenceChange))
+  }
+  const newestFirst = changes.toSorted(
+    (left, right) => right.at - left.at || right.number - left.number || right.userId - left.userId,
+  )
+  return newestFirst.slice(0, max)
+}
+
+async function upsertPreferences(store: Store, preferences: readonly UserPreference[]): Promise<void> {
+  const columns = Object.keys(PREFERENCE_COLUMNS) as (keyof typeof PREFERENCE_COLUMNS)[]
+  await store.query
+    .insertInto('preferences')
+    .columns(columns)
+    // `where true` tells SQLite's parser that `on conflict` is not a join's.
+    .expression((insert) =>
+      insert
+        .selectFrom(store.rowsOf('fresh', PREFERENCE_COLUMNS, preferences.map(toPreferenceRow)))
+        .select(columns)
+        .where(insert.lit(true)),
+    )
+    .onConflict((conflict) =>
+      conflict.column('user_id').doUpdateSet((set) => ({
+        opt_in_status: set.ref('excluded.opt_in_status'),
+        status_decided_at: set.ref('excluded.status_decided_at'),
+        categories: set.ref('excluded.categories'),
+        updated_at: set.ref('excluded.updated_at'),
+        last_change: set.ref('excluded.last_change'),
+      })),
+    )
+    .execute()
+}
+
+function toUserPreference(row: Selectable<PreferenceRow>): UserPreference {
+  const { opt_in_status: status, status_decided_at: decidedAt } = row
+  return {
+    userId: row.user_id,
+    preference: {
+      status: status === null || decidedAt === null ? null : [status as OptInStatus, decidedAt],
+      categories: JSON.parse(row.categories) as Preference['categories'],
+      updatedAt: row.updated_at,
+    },
+    lastChange: row.last_change,
+  }
+}
+
+function toPreferenceRow({ userId, preference, lastChange }: UserPreference): PreferenceRow {
+  const { status, categories, updatedAt } = preference
+  if (updatedAt === null) throw new Error('preferences that nobody set are not stored')
+  return {
+    user_id: userId,
+    opt_in_status: status?.[0] ?? null,
+    status_decided_at: status?.[1] ?? null,
+    categories: JSON.stringify(categories),
+    updated_at: updatedAt,
+    last_change: lastChange,
+  }
+}
+
+function toChangeRow(change: PreferenceChange): PreferenceChangeRow {
+  return {
+    user_id: change.userId,
+    at: change.at,
+    number: change.number,
+    changed_by: change.by,
+    ip: change.ip,
+    before: JSON.stringify(change.before),
+    after: JSON.stringify(change.after),
+  }
+}
+
+function toPreferenceChange(row: Selectable<PreferenceChangeRow>): PreferenceChange {
+  return {
+    userId: row.user_id,
+    number: row.number,
+    at: row.at,
+    by: row.changed_by as ChangedBy,
+    ip: row.ip,
+    before: JSON.parse(row.before) as OptIn,
+    after: JSON.parse(row.after) as OptIn,
+  }
+}
