@@ -1,6 +1,6 @@
 // Email addresses: what counts as one, and how two of them are the same ("Both ids").
 
-const ADDRESS_LENGTH_MAX = 320
+export const EMAIL_LENGTH_MAX = 320
 /** A local part, one @, and a domain; no spaces or control characters. Whether it exists only sending can tell. */
 const ADDRESS = /^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}.]+(?:\.[^\s@\p{Cc}.]+)*$/u
 
@@ -11,5 +11,5 @@ export function normalizeEmail(address: string): string {
 
 export function isEmail(address: string): boolean {
   const trimmed = address.trim()
-  return trimmed.length <= ADDRESS_LENGTH_MAX && ADDRESS.test(trimmed) && trimmed.isWellFormed()
+  return trimmed.length <= EMAIL_LENGTH_MAX && ADDRESS.test(trimmed) && trimmed.isWellFormed()
 }

@@ -1,5 +1,6 @@
 // Calendar arithmetic in IANA time zones: from instants to local days and back. Offsets are asked of Intl and remembered.
 
+const SECOND_MS = 1000
 const QUARTER_HOUR_MS = 15 * 60 * 1000
 const DAY_MS = 24 * 60 * 60 * 1000
 /** How many quarter hours of one zone are remembered before its memory starts anew. */
@@ -7,31 +8,30 @@ const OFFSETS_REMEMBERED_MAX = 50_000
 
 interface ZoneMemory {
   readonly format: Intl.DateTimeFormat
+  /** Quarter hour since 1970 → the zone's offset throughout it; NaN where it changes within. */
   readonly offsets: Map<number, number>
 }
 
 const zones = new Map<string, ZoneMemory>()
 
-/** Whether `zone` is an IANA time zone that this runtime knows. */
+/** Whether `zone` is an IANA time zone that this runtime knows. Offsets such as `+02:00` are none, though Intl takes them. */
 export function isTimeZone(zone: string): boolean {
+  if (!/^[A-Za-z]/.test(zone)) return false
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '' && zone !== ''
+    new Intl.DateTimeFormat('en', { timeZone: zone })
+    return true
   } catch {
     return false
   }
 }
 
-/** What a clock in `zone` shows at `instant`, minus UTC, in milliseconds. Zones change only at quarter hours since 1970. */
+/** What a clock in `zone` shows at `instant`, minus UTC, in milliseconds. */
 export function zoneOffsetMs(zone: string, instant: number): number {
   if (zone === 'UTC') return 0
   const memory = memoryOf(zone)
   const quarter = Math.floor(instant / QUARTER_HOUR_MS)
-  const known = memory.offsets.get(quarter)
-  if (known !== undefined) return known
-  if (memory.offsets.size >= OFFSETS_REMEMBERED_MAX) memory.offsets.clear()
-  const offset = computeOffset(memory.format, quarter * QUARTER_HOUR_MS)
-  memory.offsets.set(quarter, offset)
-  return offset
+  const known = memory.offsets.get(quarter) ?? rememberQuarter(memory, quarter)
+  return Number.isNaN(known) ? computeOffset(memory.format, instant) : known
 }
 
 /** The calendar day of `instant` in `zone`, as whole days since 1970-01-01. */
@@ -65,6 +65,16 @@ export function fromCalendarDate(date: string): number | undefined {
   return ms / DAY_MS
 }
 
+/** Nearly all zones change at quarter hours; but St. John's did so a minute past until 2011, and Monrovia in mid-minute. */
+function rememberQuarter({ format, offsets }: ZoneMemory, quarter: number): number {
+  const first = computeOffset(format, quarter * QUARTER_HOUR_MS)
+  const last = computeOffset(format, (quarter + 1) * QUARTER_HOUR_MS - SECOND_MS)
+  if (offsets.size >= OFFSETS_REMEMBERED_MAX) offsets.clear()
+  const offset = first === last ? first : Number.NaN
+  offsets.set(quarter, offset)
+  return offset
+}
+
 function memoryOf(zone: string): ZoneMemory {
   const known = zones.get(zone)
   if (known) return known
@@ -85,8 +95,9 @@ function memoryOf(zone: string): ZoneMemory {
 }
 
 function computeOffset(format: Intl.DateTimeFormat, instant: number): number {
+  const second = Math.floor(instant / SECOND_MS) * SECOND_MS
   const parts: Record<string, number> = {}
-  for (const { type, value } of format.formatToParts(instant)) parts[type] = Number(value)
-  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts
-  return Date.UTC(year, month - 1, day, hour, minute, second) - instant
+  for (const { type, value } of format.formatToParts(second)) parts[type] = Number(value)
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second: seconds = 0 } = parts
+  return Date.UTC(year, month - 1, day, hour, minute, seconds) - second
 }

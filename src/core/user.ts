@@ -22,17 +22,17 @@ export function userReferenceFaults(
   body: { readonly customer_id?: string | undefined; readonly user_identifiers?: unknown },
   identifierNames: readonly string[],
 ): Fault[] {
-  if (identifierNames.length === 0) {
-    return body.customer_id === undefined ? [{ field: CUSTOMER_ID, problem: 'is required' }] : []
-  }
+  // What was sent but refused by the schema is a fault already, and not missing besides.
+  const isNamed = Object.hasOwn(body, CUSTOMER_ID)
+  if (identifierNames.length === 0) return isNamed ? [] : [{ field: CUSTOMER_ID, problem: 'is required' }]
   const identifiers = body.user_identifiers
-  if (identifiers === undefined && body.customer_id === undefined) {
+  if (identifiers === undefined && !isNamed) {
     return [{ field: 'user_identifiers', problem: 'is required where customer_id is not given' }]
   }
   if (identifiers === undefined) return []
   if (!isObject(identifiers)) return [{ field: 'user_identifiers', problem: 'must be an object' }]
   const faults = Object.entries(identifiers).flatMap(([name, value]) => identifierFaults(name, value, identifierNames))
-  if (body.customer_id === undefined && Object.keys(identifiers).length === 0) {
+  if (!isNamed && Object.keys(identifiers).length === 0) {
     faults.push({ field: 'user_identifiers', problem: 'must hold an identifier where customer_id is not given' })
   }
   return faults

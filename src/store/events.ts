@@ -93,24 +93,61 @@ export interface EventsBefore {
   readonly id: number
 }
 
+interface Page {
+  readonly before: EventsBefore | undefined
+  readonly max: number
+}
+
 /** Newest first, `max` events at the most, of all the ids under which a user's events may stand. */
-export async function listUserEvents(
-  { query }: Store,
-  userIds: readonly number[],
-  page: { readonly before: EventsBefore | undefined; readonly max: number },
-): Promise<StoredEvent[]> {
+export async function listUserEvents(store: Store, userIds: readonly number[], page: Page): Promise<StoredEvent[]> {
+  const newest = await listNewest(store, userIds, page)
+  if (newest.length === 0) return []
+  const wanted = store.rowsOf(
+    'wanted',
+    { id: 'integer' },
+    newest.map(({ id }) => ({ id })),
+  )
+  const events = store.query
+    .selectFrom('events')
+    .selectAll()
+    .where('id', 'in', (sub) => sub.selectFrom(wanted).select('wanted.id'))
+  return (await events.execute()).toSorted(newerFirst).map(toStoredEvent)
+}
+
+/** The instant of the latest event under any of the ids; null when there is none. */
+export async function findLastEventTime(store: Store, userIds: readonly number[]): Promise<number | null> {
+  const [newest] = await listNewest(store, userIds, { before: undefined, max: 1 })
+  return newest?.time ?? null
+}
+
+/** Users whose events one statement walks through; SQLite takes up to 500 parts in one. */
+const USERS_PER_STATEMENT = 100
+
+/**
+ * Time and id of the newest events. One walk along the index for each user, many walks a statement: a plain query over
+ * all of a user's ids would sort every event that the user ever had.
+ */
+async function listNewest({ query }: Store, userIds: readonly number[], page: Page): Promise<EventsBefore[]> {
   const { before, max } = page
-  const rows: Selectable<EventRow>[] = []
-  // One walk along the index each: a query over all ids at once would sort every event of the user.
-  for (const userId of userIds) {
-    let events = query.selectFrom('events').selectAll().where('user_id', '=', userId)
-    if (before) {
-      events = events.where((row) => row(row.refTuple('time', 'id'), '<', row.tuple(before.time, before.id)))
-    }
-    rows.push(...(await events.orderBy('time', 'desc').orderBy('id', 'desc').limit(max).execute()))
+  const walk = (userId: number) => {
+    const events = query.selectFrom('events').select(['time', 'id']).where('user_id', '=', userId)
+    const earlier = before
+      ? events.where((row) => row(row.refTuple('time', 'id'), '<', row.tuple(before.time, before.id)))
+      : events
+    const newest = earlier.orderBy('time', 'desc').orderBy('id', 'desc').limit(max)
+    return query.selectFrom(newest.as('newest')).selectAll()
   }
-  const newestFirst = rows.toSorted((left, right) => right.time - left.time || right.id - left.id)
-  return newestFirst.slice(0, max).map(toStoredEvent)
+  let found: EventsBefore[] = []
+  for (let start = 0; start < userIds.length; start += USERS_PER_STATEMENT) {
+    const walks = userIds.slice(start, start + USERS_PER_STATEMENT).map(walk)
+    const rows = await walks.reduce((all, next) => all.unionAll(next)).execute()
+    found = [...found, ...rows].toSorted(newerFirst).slice(0, max)
+  }
+  return found
+}
+
+function newerFirst(left: EventsBefore, right: EventsBefore): number {
+  return right.time - left.time || right.id - left.id
 }
 
 /** Gives the ids of the rows that were kept when `mayRepeat`; otherwise none, for they all were. */
@@ -167,14 +204,4 @@ function toStoredEvent(row: Selectable<EventRow>): StoredEvent {
     time: row.time,
     receivedAt: row.received_at,
   }
-}
-
-/** The instant of the latest event under any of the ids; null when there is none. */
-export async function findLastEventTime({ query }: Store, userIds: readonly number[]): Promise<number | null> {
-  const row = await query
-    .selectFrom('events')
-    .select((select) => select.fn.max('time').as('time'))
-    .where('user_id', 'in', userIds)
-    .executeTakeFirst()
-  return (row?.time as number | null | undefined) ?? null
 }

@@ -167,7 +167,7 @@ export async function findIdentities(
   return rows.map(toKnownIdentity)
 }
 
-/** Users by their numbers, merged ones left out; locked until the transaction ends. */
+/** Users by their numbers, merged ones left out. */
 export async function findUsers(store: Store, ids: readonly number[]): Promise<User[]> {
   if (ids.length === 0) return []
   const wanted = store.rowsOf(
@@ -257,14 +257,40 @@ export interface Merge {
   readonly into: number
 }
 
-/** Carries out merges; `saveUsers` has written what the survivors have become. */
+/**
+ * Carries out merges, in order; `saveUsers` has written what the survivors have become. Of the others only their number
+ * is left, so that nothing of them is known twice.
+ */
 export async function mergeUsers(store: Store, merges: readonly Merge[]): Promise<void> {
-  for (const { from, into } of merges) {
-    const { query } = store
-    await query.updateTable('users').set({ merged_into: into }).where('merged_into', '=', from).execute()
-    await query.updateTable('users').set({ merged_into: into, email_key: null }).where('id', '=', from).execute()
-    await query.updateTable('user_identities').set({ user_id: into }).where('user_id', '=', from).execute()
-  }
+  if (merges.length === 0) return
+  const { query } = store
+  const merged = store.rowsOf('merged', { from_id: 'integer', into_id: 'integer' }, toSurvivors(merges))
+  await query
+    .updateTable('users')
+    .from(merged)
+    .set((set) => ({ merged_into: set.ref('merged.into_id') }))
+    .whereRef('users.merged_into', '=', 'merged.from_id')
+    .execute()
+  await query
+    .updateTable('users')
+    .from(merged)
+    .set((set) => ({ merged_into: set.ref('merged.into_id'), attributes: '{}', email_key: null }))
+    .whereRef('users.id', '=', 'merged.from_id')
+    .execute()
+  await query
+    .updateTable('user_identities')
+    .from(merged)
+    .set((set) => ({ user_id: set.ref('merged.into_id') }))
+    .whereRef('user_identities.user_id', '=', 'merged.from_id')
+    .execute()
+}
+
+/** Who is left of each merged user after all merges. */
+function toSurvivors(merges: readonly Merge[]): { from_id: number; into_id: number }[] {
+  const survivors = new Map<number, number>()
+  // A user is merged once, and later merges may only concern the one it became: from last to first all is known.
+  for (const { from, into } of merges.toReversed()) survivors.set(from, survivors.get(into) ?? into)
+  return [...survivors].map(([from, into]) => ({ from_id: from, into_id: into }))
 }
 
 function toUser(row: Selectable<UserRow>): User {

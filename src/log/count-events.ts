@@ -1,0 +1,18 @@
+// How many events a request sent, as its receipt tells. Read from the entry's body, because the log keeps no count.
+import type { EntryKind, LogEntry } from './event-log.ts'
+
+/** The member of the body that lists the events; null where a request holds none. */
+const LISTS: Readonly<Record<EntryKind, string | null>> = { track_events: 'actions', track_user: null }
+
+/** Never throws: a body that cannot be read holds none that could be counted. */
+export function countEvents({ kind, body }: Pick<LogEntry, 'kind' | 'body'>): number {
+  const list = LISTS[kind]
+  if (!list) return 0
+  try {
+    const read = JSON.parse(Buffer.from(body).toString('utf8')) as Readonly<Record<string, unknown>> | null
+    const events = read?.[list]
+    return Array.isArray(events) ? events.length : 0
+  } catch {
+    return 0
+  }
+}

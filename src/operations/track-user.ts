@@ -1,0 +1,99 @@
+// Track User: accepts what is known of one user, durably, and leaves everything else to the pipeline.
+import { Type } from 'typebox'
+import { NAME_LENGTH_MAX } from '../core/attributes.ts'
+import { userAttributeFaults } from '../core/user-attributes.ts'
+import { userReferenceFaults } from '../core/user.ts'
+import type { Workspace } from '../core/workspace.ts'
+import { accept } from './accept.ts'
+import { protectEmail } from './email-protection.ts'
+import { AcceptedOutput, CustomerId, WorkspacePath } from './fields.ts'
+import { defineOperation } from './operation.ts'
+
+function TextOrNull(description: string) {
+  return Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    maxLength: NAME_LENGTH_MAX,
+    format: 'text',
+    description,
+  })
+}
+
+const UserAttributes = Type.Object(
+  {
+    email: Type.Optional(
+      Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'An email address; null clears it.' }),
+    ),
+    mobile: Type.Optional(TextOrNull('A telephone number.')),
+    locale: Type.Optional(TextOrNull('A language or locale, such as `de` or `pt-BR`.')),
+    timezone: Type.Optional(TextOrNull('An IANA time zone, such as `Europe/Berlin`.')),
+  },
+  {
+    description:
+      'What is known of the user. Besides the attributes named here any name/value pairs, up to 500, nested up to ' +
+      '10 levels. Names must not start with `svc_`. Attributes that are not sent stay as they are.',
+  },
+)
+
+export const trackUser = defineOperation({
+  name: 'track_user',
+  summary: 'Track User',
+  description:
+    'Creates or updates one user. Answered once the request is durable; processed within a second. Of each attribute ' +
+    'the value received last wins. Where the workspace tokenizes emails, `email` is dropped and never written; where ' +
+    'it encrypts them, the address is written only sealed. Unknown fields are ignored.',
+  group: 'Events and users',
+  method: 'POST',
+  url: '/v1/customer/:Workspace_ID',
+  tile: 'data',
+  takesAppKey: false,
+  takesIdempotencyKey: true,
+  limits: ['management_per_minute'],
+  path: WorkspacePath,
+  // Real clients add parameters of their own to this address.
+  query: Type.Object({}),
+  // Unknown members are let pass here, as in Track Events.
+  body: Type.Object({
+    type: Type.Literal('customer'),
+    customer_id: Type.Optional(CustomerId),
+    attributes: Type.Optional(UserAttributes),
+    user_identifiers: Type.Optional(
+      Type.Unknown({ description: 'Configured identifiers as name/value pairs, where identity resolution is on.' }),
+    ),
+  }),
+  example: {
+    type: 'customer',
+    customer_id: 'customer-1',
+    attributes: { email: 'anna@example.com', locale: 'de', timezone: 'Europe/Berlin', plan: 'premium' },
+  },
+  faults({ workspace, body }) {
+    if (!body) return []
+    const attributes = body.attributes as Readonly<Record<string, unknown>> | undefined
+    return [
+      ...userReferenceFaults(body, workspace.identityResolution),
+      ...(attributes ? userAttributeFaults(attributes) : []),
+    ]
+  },
+  successStatus: 200,
+  output: AcceptedOutput,
+  async handle(request, parts) {
+    const { workspace, body } = request
+    const { attributes, sealedEmail } = protectEmail(workspace, body.attributes ?? {}, parts.emailVault)
+    const isProtected = workspace.emailProtection !== 'none'
+    return accept(request, parts, {
+      kind: 'track_user',
+      context: sealedEmail ? { sealedEmail } : {},
+      events: 0,
+      ...(isProtected && { body: toBytes(workspace, body, attributes) }),
+    })
+  },
+})
+
+/** The body written anew from what is read of it alone, so that no address slips by in a member that nobody reads. */
+function toBytes(
+  { identityResolution }: Workspace,
+  { type, customer_id, user_identifiers }: Readonly<Record<string, unknown>>,
+  attributes: object,
+): Uint8Array {
+  const identifiers = identityResolution.length > 0 ? { user_identifiers } : {}
+  return Buffer.from(JSON.stringify({ type, customer_id, ...identifiers, attributes }))
+}
