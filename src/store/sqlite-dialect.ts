@@ -25,10 +25,17 @@ const BUSY_RETRY_MS = 1
 /** A Kysely dialect over one executor: transactions take the writer, in turn; everything else reads. */
 export function sqliteDialect(executor: SqliteExecutor, turnstile: Turnstile): Dialect {
   return {
-    createAdapter: () => new SqliteAdapter(),
+    createAdapter: () => new ConcurrentSqliteAdapter(),
     createDriver: () => new SqliteDriver(executor, turnstile),
     createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
+}
+
+/** Kysely's own lets one query at a time through; here transactions take turns and readers never wait for them. */
+class ConcurrentSqliteAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true
   }
 }
 
