@@ -17,6 +17,7 @@ import type { LogCommit, LogReader } from './log/event-log.ts'
 import { openLogForWriting } from './log/sqlite-log-file.ts'
 import { openSqliteLogReader } from './log/sqlite-log-reader.ts'
 import { openSqliteLog } from './log/sqlite-log.ts'
+import { Freshness } from './operations/freshness.ts'
 import type { Parts } from './operations/operation.ts'
 import { OPERATIONS } from './operations/operations.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
@@ -137,7 +138,8 @@ async function openParts(
   opened.push(() => logReader.close())
   await refuseForeignLog(database, logReader)
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
-  return { database, log, logReader, emailVault, clock }
+  const freshness = new Freshness({ database, log, logReader, clock })
+  return { database, log, logReader, emailVault, freshness, clock }
 }
 
 /** Brings the tables up to date, and refuses to start without the key that a workspace needs ("Encrypted emails"). */

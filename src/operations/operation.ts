@@ -6,6 +6,7 @@ import type { KeyTile, LimitName, Workspace } from '../core/workspace.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
 import type { Database } from '../store/store.ts'
 import type { EmailVault } from '../store/email-vault.ts'
+import type { Freshness } from './freshness.ts'
 
 /** What operations work on; made once at the start. */
 export interface Parts {
@@ -14,6 +15,7 @@ export interface Parts {
   readonly logReader: LogReader
   /** Undefined when the server has no PII_KEY; then no workspace encrypts. */
   readonly emailVault: EmailVault | undefined
+  readonly freshness: Freshness
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
@@ -40,7 +42,7 @@ export interface OperationRequest<Path, Query, Body> {
   answerAs(requestId: string): void
 }
 
-/** What a check beyond the schema sees: members that the schema refused are missing. */
+/** What a check beyond the schema sees: members that the schema refused are undefined; those not sent are not there. */
 export type Partially<Value> = Value extends readonly (infer Item)[]
   ? readonly (Partially<Item> | undefined)[]
   : Value extends object

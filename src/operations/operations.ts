@@ -1,4 +1,5 @@
 // The list of all operations: routes, validation, limits, OpenAPI and the reference page come from it.
+import { fetchCampaignStats } from './fetch-campaign-stats.ts'
 import { findRequest } from './find-request.ts'
 import { getUser } from './get-user.ts'
 import { listPreferenceChanges } from './list-preference-changes.ts'
@@ -18,4 +19,5 @@ export const OPERATIONS: readonly Operation[] = [
   updatePreferences,
   readPreferences,
   listPreferenceChanges,
+  fetchCampaignStats,
 ]

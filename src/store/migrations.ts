@@ -7,6 +7,7 @@ import { createEvents } from './events.ts'
 import { createParkedEntries } from './parked-entries.ts'
 import { createPreferences } from './preferences.ts'
 import { createRequestReceipts } from './request-receipts.ts'
+import { createStatistics } from './statistics.ts'
 import { createUsers } from './users.ts'
 import { createWorkspaces } from './workspaces.ts'
 
@@ -21,6 +22,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0005-parked-entries': createParkedEntries,
   '0006-cursors': createCursors,
   '0007-preferences': createPreferences,
+  '0008-statistics': createStatistics,
 }
 
 /** Applies what is missing. Throws when the database is newer than this program. */
