@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { readConfig } from '../src/config.ts'
 import type { WorkspaceSettings } from '../src/core/workspace.ts'
 import type { ErrorBody } from '../src/http/error-answer.ts'
-import { serve } from '../src/serve.ts'
+import { serve, type ServeOptions } from '../src/serve.ts'
 import { createWorkspace } from '../src/store/create-workspace.ts'
 import type { Database } from '../src/store/store.ts'
 import { saveSettings } from '../src/store/workspaces.ts'
@@ -50,7 +50,11 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
-export async function startServer(kind: StoreKind, environment: Record<string, string> = {}): Promise<TestServer> {
+export async function startServer(
+  kind: StoreKind,
+  environment: Record<string, string> = {},
+  options: Pick<ServeOptions, 'withPipeline'> = {},
+): Promise<TestServer> {
   const place = await makePlace(kind)
   let now: number | undefined
   const config = readConfig({
@@ -59,7 +63,8 @@ export async function startServer(kind: StoreKind, environment: Record<string, s
     ...(place.databaseUrl !== undefined && { DATABASE_URL: place.databaseUrl }),
     ...environment,
   })
-  const server = await serve({ config, diagnostics: pino({ level: 'fatal' }), clock: () => now ?? Date.now() })
+  const diagnostics = pino({ level: 'fatal' })
+  const server = await serve({ ...options, config, diagnostics, clock: () => now ?? Date.now() })
   const { database } = server
   let made = 0
   const makeWorkspace: TestServer['makeWorkspace'] = async (settings = {}, id = `workspace-${++made}`) => {

@@ -87,7 +87,7 @@ describeEachStore('Track User', (kind) => {
   })
 
   it('creates a user without any attributes', async () => {
-    await tracking.apply({ type: 'customer', customer_id: 'bare' } as { type: string })
+    await tracking.apply({ type: 'customer', customer_id: 'bare' })
     const { body } = await tracking.getUser({ customer_id: 'bare' })
     expect(body).toMatchObject({ customer_id: 'bare', attributes: {}, user_identifiers: {}, last_event_at: null })
   })
