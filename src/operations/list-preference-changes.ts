@@ -12,8 +12,9 @@ import { userWithCustomerId } from './preference-users.ts'
 const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 50
 const BEFORE_LENGTH_MAX = 64
-/** What `next_before` holds: time, number and user of the last proof of a page. */
-const BEFORE = /^(\d{1,16})-(\d{1,16})-(\d{1,16})$/
+/** What `next_before` holds: time, number and user of the last proof of a page. No date looks like it. */
+const CURSOR = /^p([0-9a-z]{1,11})-([0-9a-z]{1,11})-([0-9a-z]{1,11})$/
+const CURSOR_RADIX = 36
 
 const ChangeOutput = Type.Object({
   at: IsoTime,
@@ -60,13 +61,20 @@ export const listPreferenceChanges = defineOperation({
     const changes = await listUserPreferenceChanges(database, await listUserIds(database, user.id), page)
     const shown = changes.slice(0, limit)
     const last = changes.length > limit ? shown.at(-1) : undefined
-    return { data: shown.map(toBody), ...(last && { next_before: `${last.at}-${last.number}-${last.userId}` }) }
+    return { data: shown.map(toBody), ...(last && { next_before: toCursor(last) }) }
   },
 })
 
 function parseBefore(text: string): ChangesBefore | undefined {
-  const match = BEFORE.exec(text)
-  return match ? { at: Number(match[1]), number: Number(match[2]), userId: Number(match[3]) } : undefined
+  const parts = CURSOR.exec(text)?.slice(1) ?? []
+  const [at = Number.NaN, number = Number.NaN, userId = Number.NaN] = parts.map((part) =>
+    Number.parseInt(part, CURSOR_RADIX),
+  )
+  return [at, number, userId].every(Number.isSafeInteger) ? { at, number, userId } : undefined
+}
+
+function toCursor({ at, number, userId }: ChangesBefore): string {
+  return `p${[at, number, userId].map((part) => part.toString(CURSOR_RADIX)).join('-')}`
 }
 
 function toBody({ at, by, ip, before, after }: PreferenceChange) {

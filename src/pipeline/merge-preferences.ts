@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { mergePreferences, NOTHING_SET, recordChange, toOptIn } from '../core/preference.ts'
 import type { PreferenceChange, UserPreference } from '../core/preference.ts'
-import { findPreferences, lockPreferences, savePreferences } from '../store/preferences.ts'
+import { findPreferences, lockPreferences, removePreferences, savePreferences } from '../store/preferences.ts'
 import type { Store } from '../store/store.ts'
 import type { Merge } from '../store/users.ts'
 import type { Batch } from './batch.ts'
@@ -15,19 +15,19 @@ export async function mergeUserPreferences(store: Store, batch: Batch): Promise<
   await lockPreferences(store, workspacesOf(batch))
   const involved = new Set(merges.flatMap(({ from, into }) => [from, into]))
   const known = await findPreferences(store, [...involved])
-  const changed = new Set<number>()
+  if (known.size === 0) return
   const changes: PreferenceChange[] = []
   for (const merge of merges) {
     const outcome = mergeOne(known, merge, batch.now)
     if (!outcome) continue
     known.set(merge.into, outcome.current)
-    changed.add(merge.into)
+    known.delete(merge.from)
     if (outcome.change) changes.push(outcome.change)
   }
-  await savePreferences(
+  await savePreferences(store, [...known.values()], changes)
+  await removePreferences(
     store,
-    [...changed].map((id) => known.get(id) as UserPreference),
-    changes,
+    merges.map(({ from }) => from),
   )
 }
 

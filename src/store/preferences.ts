@@ -1,5 +1,5 @@
-// Tables of email preferences: what holds for each user now, and the proofs of consent, which are only ever added to. Those
-// of a user who turned out to be another stay under the id they had (`listUserIds`); only the survivor's still change.
+// Tables of email preferences: what holds for each user now, and the proofs of consent, which are only ever added to. When
+// a user turns out to be another, the proofs stay under the id they had (`listUserIds`).
 import type { Selectable } from 'kysely'
 import type { ChangedBy, OptIn, OptInStatus, Preference, PreferenceChange, UserPreference } from '../core/preference.ts'
 import type { SqlTypes, Store } from './store.ts'
@@ -69,13 +69,8 @@ export async function lockPreferences(store: Store, workspaceIds: Iterable<strin
 /** The preferences of those of the users who have any. */
 export async function findPreferences(store: Store, userIds: readonly number[]): Promise<Map<number, UserPreference>> {
   if (userIds.length === 0) return new Map()
-  const wanted = store.rowsOf(
-    'wanted',
-    { id: 'integer' },
-    userIds.map((id) => ({ id })),
-  )
   const rows = await store.query
-    .selectFrom(wanted)
+    .selectFrom(idsOf(store, userIds))
     .innerJoin('preferences as preference', 'preference.user_id', 'wanted.id')
     .selectAll('preference')
     .execute()
@@ -118,6 +113,15 @@ export async function savePreferences(
     .execute()
 }
 
+/** Forgets what held for users who are others now; their proofs stay. */
+export async function removePreferences(store: Store, userIds: readonly number[]): Promise<void> {
+  if (userIds.length === 0) return
+  await store.query
+    .deleteFrom('preferences')
+    .where('user_id', 'in', (sub) => sub.selectFrom(idsOf(store, userIds)).select('wanted.id'))
+    .execute()
+}
+
 /** Where a page of proofs begins: strictly before this one. */
 export type ChangesBefore = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
 
@@ -130,7 +134,7 @@ export async function listUserPreferenceChanges(
   const { before, max } = page
   const changes: PreferenceChange[] = []
   // One walk along the index each: a query over all ids at once would sort every proof of the user.
-  for (const userId of (await findPreferences(store, userIds)).keys()) {
+  for (const userId of await withChanges(store, userIds)) {
     let rows = store.query.selectFrom('preference_changes').selectAll().where('user_id', '=', userId)
     if (before) {
       const comparison = userId < before.userId ? '<=' : '<'
@@ -143,6 +147,28 @@ export async function listUserPreferenceChanges(
     (left, right) => right.at - left.at || right.number - left.number || right.userId - left.userId,
   )
   return newestFirst.slice(0, max)
+}
+
+/** Those of the ids that have proofs: of a user made of many few may have any. */
+async function withChanges(store: Store, userIds: readonly number[]): Promise<number[]> {
+  const rows = await store.query
+    .selectFrom(idsOf(store, userIds))
+    .select('wanted.id')
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('preference_changes as change').select('change.number').whereRef('change.user_id', '=', 'wanted.id'),
+      ),
+    )
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+function idsOf(store: Store, userIds: readonly number[]) {
+  return store.rowsOf(
+    'wanted',
+    { id: 'integer' },
+    userIds.map((id) => ({ id })),
+  )
 }
 
 async function upsertPreferences(store: Store, preferences: readonly UserPreference[]): Promise<void> {
