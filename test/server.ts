@@ -37,6 +37,8 @@ export interface TestServer {
   readonly url: string
   readonly database: Database
   readonly dataDir: string
+  /** Undefined on SQLite. */
+  readonly databaseUrl: string | undefined
   /** A workspace with the default settings. */
   readonly workspace: TestWorkspace
   /** Changes what time it is for the server; undefined: the real time. */
@@ -75,6 +77,7 @@ export async function startServer(
     url: server.url,
     database,
     dataDir: place.dataDir,
+    databaseUrl: place.databaseUrl,
     workspace,
     setClock: (to) => void (now = to),
     makeWorkspace,
