@@ -53,7 +53,7 @@ describeEachStore('Email protection', (kind) => {
   })
   afterAll(() => server.stop())
 
-  const in_ = (protection: EmailProtection) => trackings[protection] as Tracking
+  const tracked = (protection: EmailProtection) => trackings[protection] as Tracking
   const user = (attributes: object, customer_id = 'c1') => ({ type: 'customer', customer_id, attributes })
 
   const hiding: [EmailProtection, shown: unknown][] = [
@@ -61,7 +61,7 @@ describeEachStore('Email protection', (kind) => {
     ['encrypted', { plan: 'free', email: ADDRESS }],
   ]
   it.each(hiding)('where emails are %s, no file and no table ever holds the address', async (protection, shown) => {
-    const tracking = in_(protection)
+    const tracking = tracked(protection)
     const body = { ...user({ plan: 'free', email: ADDRESS }), email: ADDRESS, contact: { email: ADDRESS } }
     await tracking.fateOf(await tracking.user(body, IDEMPOTENCY))
     expect((await tracking.getUser({ customer_id: 'c1' })).body.attributes).toEqual(shown)
@@ -74,7 +74,7 @@ describeEachStore('Email protection', (kind) => {
 
   it('where emails are not protected, the address is kept as it was sent', async () => {
     const address = 'Open.Address@Example.com'
-    await in_('none').apply(user({ email: address }))
+    await tracked('none').apply(user({ email: address }))
     expect(await written(server)).toContain(address.toLowerCase())
   })
 
@@ -88,27 +88,27 @@ describeEachStore('Email protection', (kind) => {
   it('where emails are protected, identifiers still find the user', async () => {
     for (const protection of ['tokenized', 'encrypted'] as const) {
       const body = { ...user({ email: 'x@example.com' }, 'named'), user_identifiers: { crm: `crm-${protection}` } }
-      await in_(protection).apply(body)
+      await tracked(protection).apply(body)
       const query = { identifier_name: 'crm', identifier_value: `crm-${protection}` }
-      expect((await in_(protection).getUser(query)).body.customer_id).toBe('named')
+      expect((await tracked(protection).getUser(query)).body.customer_id).toBe('named')
     }
   })
 
   it.each(['none', 'encrypted'] as const)('finds users by email where emails are %s', async (protection) => {
-    await in_(protection).apply(user({ email: 'Find.Me@Example.com' }, 'found'))
-    const { status, body } = await in_(protection).getUser({ email: ' find.me@EXAMPLE.com' })
+    await tracked(protection).apply(user({ email: 'Find.Me@Example.com' }, 'found'))
+    const { status, body } = await tracked(protection).getUser({ email: ' find.me@EXAMPLE.com' })
     expect({ status, id: body.customer_id }).toEqual({ status: 200, id: 'found' })
     expect(body.attributes['email']).toBe('Find.Me@Example.com')
   })
 
   it('where emails are tokenized, the lookup by email is refused with the reason', async () => {
-    const answer = await in_('tokenized').getUser({ email: ADDRESS })
+    const answer = await tracked('tokenized').getUser({ email: ADDRESS })
     expectRefusal(answer, 400, 'invalid_request', ['query.email'])
     expect(JSON.stringify(answer.body)).toContain('tokenized')
   })
 
   it('where emails are encrypted, a null clears the address, and a new one replaces it', async () => {
-    const tracking = in_('encrypted')
+    const tracking = tracked('encrypted')
     await tracking.apply(user({ email: 'old@example.com' }, 'moves'), user({ email: 'new@example.com' }, 'moves'))
     expectRefusal(await tracking.getUser({ email: 'old@example.com' }), 404, 'not_found')
     expect((await tracking.getUser({ email: 'new@example.com' })).body.customer_id).toBe('moves')
@@ -118,7 +118,7 @@ describeEachStore('Email protection', (kind) => {
   })
 
   it('where emails are encrypted, the newest address stays when two users become one', async () => {
-    const tracking = in_('encrypted')
+    const tracking = tracked('encrypted')
     await tracking.apply(
       { type: 'customer', user_identifiers: { crm: 'e1' }, attributes: { email: 'first@example.com' } },
       user({ email: 'second@example.com' }, 'e2'),
@@ -131,7 +131,7 @@ describeEachStore('Email protection', (kind) => {
 
   it('the same address is sealed differently each time, and hashed differently in each workspace', async () => {
     const other = await server.makeWorkspace({ emailProtection: 'encrypted' })
-    await in_('encrypted').apply(user({ email: 'same@example.com' }, 's1'), user({ email: 'same@example.com' }, 's2'))
+    await tracked('encrypted').apply(user({ email: 'same@example.com' }, 's1'), user({ email: 'same@example.com' }, 's2'))
     await trackingOf(server, other).apply(user({ email: 'same@example.com' }, 's1'))
     const rows = await server.database.query
       .selectFrom('users')
@@ -147,7 +147,7 @@ describeEachStore('Email protection', (kind) => {
   it.each(['none', 'tokenized', 'encrypted'] as const)(
     'refuses a malformed email where emails are %s, without repeating it',
     async (protection) => {
-      const answer = await in_(protection).user(user({ email: 'anna.secret at example' }))
+      const answer = await tracked(protection).user(user({ email: 'anna.secret at example' }))
       expectRefusal(answer, 400, 'invalid_request', ['attributes.email'])
       expect(JSON.stringify(answer.body)).not.toContain('anna.secret')
     },
