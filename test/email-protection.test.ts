@@ -131,7 +131,10 @@ describeEachStore('Email protection', (kind) => {
 
   it('the same address is sealed differently each time, and hashed differently in each workspace', async () => {
     const other = await server.makeWorkspace({ emailProtection: 'encrypted' })
-    await tracked('encrypted').apply(user({ email: 'same@example.com' }, 's1'), user({ email: 'same@example.com' }, 's2'))
+    await tracked('encrypted').apply(
+      user({ email: 'same@example.com' }, 's1'),
+      user({ email: 'same@example.com' }, 's2'),
+    )
     await trackingOf(server, other).apply(user({ email: 'same@example.com' }, 's1'))
     const rows = await server.database.query
       .selectFrom('users')
