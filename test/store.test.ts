@@ -1,0 +1,225 @@
+// What every store promises, as one suite over SQLite and PostgreSQL; then what only SQLite has.
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { findCursor, moveCursor } from '../src/store/cursors.ts'
+import { migrate } from '../src/store/migrations.ts'
+import { openDatabase } from '../src/store/open-database.ts'
+import { isTaken, StoreError, type Database, type Store } from '../src/store/store.ts'
+import { Turnstile } from '../src/store/turnstile.ts'
+import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+
+const insertCursor = ({ query }: Store, name: string, position: number) => {
+  return query.insertInto('cursors').values({ name, position }).execute()
+}
+
+/** A promise that a test resolves when it is time. */
+const gate = () => Promise.withResolvers<void>()
+
+describeEachStore('The store', (kind) => {
+  let place: TestPlace
+  let database: Database
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    database = await openTestDatabase(place)
+  })
+  afterEach(() => database.write(({ query }) => query.deleteFrom('cursors').execute()))
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  describe('a transaction', () => {
+    it('is there whole after it, and gives what its function gives', async () => {
+      const given = await database.write(async (store) => {
+        await insertCursor(store, 'a', 1)
+        await insertCursor(store, 'b', 2)
+        return 'given'
+      })
+      expect(given).toBe('given')
+      expect([await findCursor(database, 'a'), await findCursor(database, 'b')]).toEqual([1, 2])
+    })
+
+    it('leaves nothing when its function throws', async () => {
+      const failing = database.write(async (store) => {
+        await insertCursor(store, 'a', 1)
+        throw new Error('on purpose')
+      })
+      await expect(failing).rejects.toThrow('on purpose')
+      expect(await findCursor(database, 'a')).toBe(0)
+    })
+
+    it('is not seen by others before it ends, and sees itself', async () => {
+      const [inside, end] = [gate(), gate()]
+      const writing = database.write(async (store) => {
+        await insertCursor(store, 'a', 1)
+        expect(await findCursor(store, 'a')).toBe(1)
+        inside.resolve()
+        await end.promise
+      })
+      await inside.promise
+      expect(await findCursor(database, 'a')).toBe(0)
+      end.resolve()
+      await writing
+      expect(await findCursor(database, 'a')).toBe(1)
+    })
+
+    it('is not lost among others: what is read behind a lock may be written', async () => {
+      await database.write((store) => insertCursor(store, 'count', 1))
+      const increments = Array.from({ length: 20 }, () =>
+        database.write(async (store) => {
+          await store.lock('count')
+          const position = await findCursor(store, 'count')
+          await store.query
+            .updateTable('cursors')
+            .set({ position: position + 1 })
+            .where('name', '=', 'count')
+            .execute()
+        }),
+      )
+      await Promise.all(increments)
+      expect(await findCursor(database, 'count')).toBe(21)
+    })
+
+    it('tells apart what is taken, by the code of the driver', async () => {
+      await database.write((store) => insertCursor(store, 'a', 1))
+      const again = database.write((store) => insertCursor(store, 'a', 2))
+      const error: unknown = await again.catch((caught: unknown) => caught)
+      expect(error).toBeInstanceOf(StoreError)
+      expect(isTaken(error)).toBe(true)
+      const broken: unknown = await sql`select * from nowhere`
+        .execute(database.query)
+        .catch((caught: unknown) => caught)
+      expect(isTaken(broken)).toBe(false)
+    })
+  })
+
+  describe('rows in one parameter', () => {
+    const columns = { name: 'text', position: 'integer', share: 'double' } as const
+
+    it('come out as they went in, whatever the texts', async () => {
+      const rows = [
+        { name: 'plain', position: 1, share: 0.5 },
+        { name: `quotes ' " \\ and {"json":[1]}`, position: -(2 ** 53) + 1, share: -1e-9 },
+        { name: 'ä 😀 \u2028', position: 2 ** 53 - 1, share: 1e300 },
+        { name: '', position: 0, share: 0 },
+      ]
+      const source = database.rowsOf('fresh', columns, rows)
+      expect(await database.query.selectFrom(source).selectAll().execute()).toEqual(rows)
+    })
+
+    it('keep nulls, and JSON texts that name NUL', async () => {
+      const rows = [{ name: JSON.stringify({ text: '\u0000' }), position: null, share: null }]
+      const source = database.rowsOf('fresh', columns, rows)
+      expect(await database.query.selectFrom(source).selectAll().execute()).toEqual(rows)
+    })
+
+    it('may be thousands, or none', async () => {
+      const rows = Array.from({ length: 20_000 }, (_, position) => ({ name: `n${position}`, position, share: 1 }))
+      const count = async (given: typeof rows) => {
+        const source = database.rowsOf('fresh', columns, given)
+        const row = await database.query
+          .selectFrom(source)
+          .select((select) => [select.fn.countAll<number>().as('count'), select.fn.sum<number>('position').as('sum')])
+          .executeTakeFirstOrThrow()
+        return [row.count, row.sum ?? 0].map(Number)
+      }
+      expect(await count(rows)).toEqual([20_000, 199_990_000])
+      expect(await count([])).toEqual([0, 0])
+    })
+  })
+
+  it('orders texts by code point', async () => {
+    const names = ['b', 'B', 'ä', 'a', '😀', 'z', '\ufb01', '1', '_']
+    await database.write(async (store) => {
+      for (const name of names) await insertCursor(store, name, 1)
+    })
+    const rows = await database.query.selectFrom('cursors').select('name').orderBy('name').execute()
+    const byCodePoint = names.toSorted((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
+    expect(rows.map(({ name }) => name)).toEqual(byCodePoint)
+  })
+
+  it('moves a cursor only from where it stands', async () => {
+    const move = (from: number, to: number) => database.write((store) => moveCursor(store, 'a', from, to))
+    expect([await move(0, 5), await move(0, 7), await move(5, 9)]).toEqual([true, false, true])
+    expect(await findCursor(database, 'a')).toBe(9)
+  })
+
+  describe('migrations', () => {
+    let fresh: TestPlace
+    const opened: Database[] = []
+
+    beforeEach(async () => void (fresh = await makePlace(kind)))
+    afterEach(async () => {
+      await Promise.all(opened.splice(0).map((other) => other.close()))
+      await fresh.remove()
+    })
+
+    const open = () => {
+      const other = openDatabase(fresh)
+      opened.push(other)
+      return other
+    }
+
+    it('may be started twice at the same moment, and again', async () => {
+      await Promise.all([open(), open(), open()].map((other) => migrate(other, 1)))
+      const applied = async () => (await opened[0]?.query.selectFrom('migrations').selectAll().execute())?.length
+      const before = await applied()
+      expect(before).toBeGreaterThan(3)
+      await migrate(open(), 2)
+      expect(await applied()).toBe(before)
+    })
+
+    it('refuse a database that is newer than the program', async () => {
+      const other = open()
+      await migrate(other, 1)
+      const later = { name: '9999-later', applied_at: 1 }
+      await other.write(({ query }) => query.insertInto('migrations').values(later).execute())
+      await expect(migrate(other, 2)).rejects.toThrow('newer than this program: it has the migration 9999-later')
+    })
+  })
+})
+
+describe('The SQLite store', () => {
+  let place: TestPlace
+  beforeEach(async () => void (place = await makePlace('sqlite')))
+  afterEach(() => place.remove())
+
+  it('takes writers of several threads and connections in turn, without blocking who reads', async () => {
+    const turnstile = new Turnstile()
+    const databases = [
+      openDatabase(place, { ownThread: true, turnstile }),
+      openDatabase(place, { turnstile, durable: false }),
+      openDatabase(place),
+    ]
+    const [first] = databases as [Database]
+    await migrate(first, 1)
+    await first.write((store) => insertCursor(store, 'count', 1))
+    const increments = databases.flatMap((database) =>
+      Array.from({ length: 30 }, () =>
+        database.write(async ({ query }) => {
+          await query
+            .updateTable('cursors')
+            .set({ position: sql`position + 1` })
+            .execute()
+        }),
+      ),
+    )
+    await Promise.all(increments)
+    expect(await findCursor(first, 'count')).toBe(91)
+    for (const database of databases) await database.close()
+  })
+
+  it('lets who waits go before a writer without pause', async () => {
+    const turnstile = new Turnstile()
+    const shared = new Turnstile(turnstile.shared)
+    const leave = shared.enter()
+    let hasPassed = false
+    const passing = turnstile.letOthersPass().then(() => (hasPassed = true))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(hasPassed).toBe(false)
+    leave()
+    await passing
+    expect(hasPassed).toBe(true)
+  })
+})
