@@ -26,6 +26,11 @@ export function textProblem(value: unknown, maxLength: number): string | undefin
   return unstorableProblem(value)
 }
 
+/** The text as every database takes it: what none can keep stands as the replacement character. */
+export function toStorable(text: string): string {
+  return text.toWellFormed().replaceAll('\u0000', '\ufffd')
+}
+
 /** What keeps `text` from being stored as it is; undefined when nothing does. */
 export function unstorableProblem(text: string): string | undefined {
   if (text.includes('\u0000')) return 'must not contain the NUL character'

@@ -74,7 +74,7 @@ export function toBatch(
 
 function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): ReadEntry {
   if (!settings) throw new UnreadableEntry(`there is no workspace ${entry.workspaceId}`)
-  const body: unknown = JSON.parse(Buffer.from(entry.body).toString('utf8'))
+  const body = parseBody(entry.body)
   if (!isObject(body)) throw new UnreadableEntry('the body is not an object')
   const identities = identitiesOf(body, settings.identityResolution)
   if (identities.length === 0) throw new UnreadableEntry('the request names no user by an id that is configured')
@@ -85,6 +85,15 @@ function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): Re
       return readUser(entry, body, identities)
     default:
       return assertNever(entry.kind)
+  }
+}
+
+/** The reason does not repeat what the parser says, which quotes the body: reasons are shown where bodies are not. */
+function parseBody(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString('utf8'))
+  } catch {
+    throw new UnreadableEntry('the body is not JSON')
   }
 }
 

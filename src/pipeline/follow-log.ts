@@ -132,7 +132,7 @@ export class LogFollower {
 /** Whether an error is about the database and not about the entries. */
 function isPassing(error: unknown): boolean {
   if (error instanceof AppError) return error.code === 'unavailable'
-  return error instanceof StoreError && error.reason === 'busy'
+  return error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')
 }
 
 function reasonOf(error: unknown): string {

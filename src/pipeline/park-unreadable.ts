@@ -1,10 +1,15 @@
 // Sets aside the entries that cannot be applied, so that the rest goes on.
+import { toStorable } from '../core/bounded-text.ts'
+import { countEvents } from '../log/count-events.ts'
 import { parkEntries } from '../store/parked-entries.ts'
 import { saveReceipts } from '../store/request-receipts.ts'
 import type { Store } from '../store/store.ts'
 import type { Batch } from './batch.ts'
 
+const REASON_LENGTH_MAX = 1_000
+
 export async function parkUnreadable(store: Store, batch: Batch): Promise<void> {
+  // Whatever is wrong with an entry, setting it aside must not fail for the same reason.
   const parked = batch.unreadable.map(({ entry, reason }) => ({
     position: entry.position,
     workspaceId: entry.workspaceId,
@@ -12,15 +17,16 @@ export async function parkUnreadable(store: Store, batch: Batch): Promise<void> 
     requestId: entry.requestId,
     receivedAt: entry.receivedAt,
     context: JSON.stringify(entry.context),
-    body: Buffer.from(entry.body).toString('utf8'),
-    error: reason,
+    body: toStorable(Buffer.from(entry.body).toString('utf8')),
+    error: toStorable(reason.slice(0, REASON_LENGTH_MAX)),
     parkedAt: batch.now,
+    events: countEvents(entry),
   }))
   await parkEntries(store, parked)
   await saveReceipts(
     store,
-    parked.map(({ requestId, workspaceId, receivedAt, error }) => {
-      return { requestId, workspaceId, status: 'parked', events: 0, duplicates: 0, error, receivedAt }
+    parked.map(({ requestId, workspaceId, receivedAt, error, events }) => {
+      return { requestId, workspaceId, status: 'parked', events, duplicates: 0, error, receivedAt }
     }),
   )
 }

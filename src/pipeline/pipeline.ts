@@ -11,7 +11,7 @@ import { storeEvents } from './store-events.ts'
 /** A step works on all entries of the batch with a few statements, never with one a row. */
 export type Step = (store: Store, batch: Batch) => Promise<void>
 
-/** The cursor moves behind the last step, in the same transaction (`follow-log.ts`). */
+/** The cursor moves in the same transaction (`apply-batch.ts`). */
 export const STEPS: readonly Step[] = [
   resolveUsers,
   mergeUserPreferences,

@@ -19,6 +19,8 @@ const BULK_TYPES = { integer: sql`bigint`, text: sql`text`, double: sql`double p
 
 const UNIQUE_VIOLATION = '23505'
 const REPEATABLE = new Set(['40001', '40P01'])
+/** Insufficient resources, a server going down, system errors, corruption; and a server that may only be read. */
+const BROKEN = /^(?:53|57P|58|XX00[12]|25006)/
 /** Connection exceptions, shutdowns and what the socket says. */
 const UNREACHABLE = new Set([
   '57P01',
@@ -95,7 +97,7 @@ function fromPostgresError(error: unknown): unknown {
     return new AppError('unavailable', 'The database cannot be reached; please repeat the request.', [], 1)
   }
   if (REPEATABLE.has(code) || code === '55P03') return new StoreError('busy', code, message)
-  return new StoreError('other', code, message)
+  return new StoreError(BROKEN.test(code) ? 'broken' : 'other', code, message)
 }
 
 async function writeWithRetries<Result>(

@@ -59,6 +59,9 @@ export class SqliteConnection {
   }
 }
 
+/** The file or its machine does not do its work, whatever statement it is given. */
+const BROKEN = /^SQLITE_(?:FULL|IOERR|NOMEM|READONLY|CANTOPEN|CORRUPT|NOTADB|PERM|AUTH|PROTOCOL)/
+
 function toStoreError(error: unknown): unknown {
   if (!(error instanceof SqliteFile.SqliteError)) return error
   const { code, message } = error
@@ -66,5 +69,6 @@ function toStoreError(error: unknown): unknown {
     return new StoreError('unique', code, message)
   }
   const isBusy = code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')
-  return new StoreError(isBusy ? 'busy' : 'other', code, message)
+  if (isBusy) return new StoreError('busy', code, message)
+  return new StoreError(BROKEN.test(code) ? 'broken' : 'other', code, message)
 }

@@ -51,9 +51,13 @@ export interface Database extends Store {
 /** How long a change waits for other writers before it answers 503. */
 export const WRITE_WAIT_MS = 10_000
 
-/** An error of the database, recognised by its code in the driver's file; never by its text. */
+/**
+ * An error of the database, recognised by its code in the driver's file; never by its text. `unique`: the row is taken.
+ * `busy`: others are writing. `broken`: the machine refuses, such as a full disk, whatever was asked. `other`: the rest,
+ * which comes from what was asked and would come again.
+ */
 export class StoreError extends Error {
-  readonly reason: 'unique' | 'busy' | 'unreachable' | 'other'
+  readonly reason: 'unique' | 'busy' | 'broken' | 'other'
   readonly driverCode: string
 
   constructor(reason: StoreError['reason'], driverCode: string, message: string) {

@@ -1,0 +1,54 @@
+// What an operator may do with an entry that could not be applied: try it again, or give it up.
+import type { EntryContext, EntryKind, LogEntry } from '../log/event-log.ts'
+import { findParkedEntry, removeParkedEntry, type ParkedEntry } from '../store/parked-entries.ts'
+import { findReceipt, saveReceipts } from '../store/request-receipts.ts'
+import type { Database, Store } from '../store/store.ts'
+import { lockTables, readBatch, runSteps } from './apply-batch.ts'
+
+/** `applied` and no longer parked; `unreadable` and still parked, with the reason of today; or nothing is parked there. */
+export type ReplayOutcome =
+  | { readonly outcome: 'applied' }
+  | { readonly outcome: 'unreadable'; readonly reason: string }
+  | { readonly outcome: 'not_parked' }
+
+/**
+ * Applies one parked entry, takes it away and rewrites its receipt, all in one transaction: of two replays at the same
+ * moment the second finds nothing. Rejects with the error of the step that failed; the entry is then still parked.
+ */
+export function replayParked(database: Database, position: number, now: number): Promise<ReplayOutcome> {
+  return database.write(async (store) => {
+    await lockTables(store)
+    const parked = await findParkedEntry(store, position)
+    if (!parked) return { outcome: 'not_parked' }
+    const batch = await readBatch(store, [toLogEntry(parked)], now)
+    await runSteps(store, batch)
+    const [unreadable] = batch.unreadable
+    if (unreadable) return { outcome: 'unreadable', reason: unreadable.reason }
+    await removeParkedEntry(store, position)
+    return { outcome: 'applied' }
+  })
+}
+
+/** Gives up a parked entry for good; its receipt says so. False when nothing is parked there. */
+export function dropParked(database: Database, position: number): Promise<boolean> {
+  return database.write(async (store) => {
+    await lockTables(store)
+    const parked = await findParkedEntry(store, position)
+    if (!parked) return false
+    await noteDropped(store, parked)
+    return removeParkedEntry(store, position)
+  })
+}
+
+async function noteDropped(store: Store, { workspaceId, requestId, error }: ParkedEntry): Promise<void> {
+  const receipt = await findReceipt(store, workspaceId, requestId)
+  if (receipt) await saveReceipts(store, [{ ...receipt, error: `dropped by the operator; ${error}` }])
+}
+
+function toLogEntry(parked: ParkedEntry): LogEntry {
+  const { position, workspaceId, requestId, receivedAt } = parked
+  const context = JSON.parse(parked.context) as EntryContext
+  // A kind that this program does not know is unreadable, as it was in the log.
+  const kind = parked.kind as EntryKind
+  return { position, kind, workspaceId, requestId, receivedAt, context, body: Buffer.from(parked.body) }
+}
