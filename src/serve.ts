@@ -1,5 +1,4 @@
 // Puts the running server together: store, log, pipeline and HTTP, and takes them apart in the opposite order.
-import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
@@ -9,7 +8,7 @@ import { prepareDataDir } from './data-dir.ts'
 import { startForgetting } from './forget-old.ts'
 import { Authentication } from './http/authentication.ts'
 import { Metrics, type LogLag } from './http/metrics.ts'
-import { addOperatorRoutes, OPERATOR_PATHS } from './http/operator-routes.ts'
+import { addOperatorRoutes, OPERATOR_METHODS, OPERATOR_PATHS } from './http/operator-routes.ts'
 import { RateLimits } from './http/rate-limits.ts'
 import { createHttpServer, pathsOf, refuseOtherMethods } from './http/server.ts'
 import { WorkspaceRegistry } from './http/workspace-registry.ts'
@@ -22,6 +21,7 @@ import type { Parts } from './operations/operation.ts'
 import { OPERATIONS } from './operations/operations.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
+import { giveUpLeftUploads } from './store/clean-coupon-uploads.ts'
 import { findCursor, PIPELINE_CURSOR } from './store/cursors.ts'
 import { EmailVault } from './store/email-vault.ts'
 import { migrate } from './store/migrations.ts'
@@ -29,10 +29,7 @@ import { LOG_FILE, openDatabase } from './store/open-database.ts'
 import type { Database } from './store/store.ts'
 import { Turnstile } from './store/turnstile.ts'
 import { listWorkspaces } from './store/workspaces.ts'
-
-/** What a process may do; without a choice it does all of it. */
-export const ROLES = ['http', 'pipeline'] as const
-export type Role = (typeof ROLES)[number]
+import { readVersion } from './version.ts'
 
 export interface ServeOptions {
   readonly config: Config
@@ -74,12 +71,6 @@ export function servePipeline(options: ServeOptions): Promise<{ stop(): Promise<
     opened.push(() => pipeline.stop())
     return { stop: () => closeAll(opened) }
   })
-}
-
-/** The version of this program. */
-export function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }
 
 type Closers = (() => Promise<void> | void)[]
@@ -131,6 +122,7 @@ async function openParts(
   const database = openDatabase(config, { ownThread: true, turnstile })
   opened.push(() => database.close())
   await checkDatabase(database, config)
+  await giveUpLeftUploads(database)
   const path = logPathOf(config)
   const log = openSqliteLog({ path, onCommit })
   opened.push(() => log.close())
@@ -192,9 +184,15 @@ function createApp({ config, diagnostics }: ServeOptions, { parts, registry, met
     diagnostics,
     trustedProxies: config.trustedProxies,
   })
-  addOperatorRoutes(app, { version: readVersion(), parts, metrics, readLag: () => readLag(parts) })
+  addOperatorRoutes(app, {
+    version: readVersion(),
+    operations: OPERATIONS,
+    parts,
+    metrics,
+    readLag: () => readLag(parts),
+  })
   const paths = pathsOf(OPERATIONS)
-  for (const path of OPERATOR_PATHS) paths.set(path, ['GET'])
+  for (const path of OPERATOR_PATHS) paths.set(path, [...OPERATOR_METHODS])
   refuseOtherMethods(app, paths)
   return app
 }

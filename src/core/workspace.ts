@@ -90,6 +90,17 @@ export function changeSettings(
   return { settings: changed, faults }
 }
 
+/** The categories with one more, or why its name cannot be one. One that is there already changes nothing. */
+export function addCategory(categories: readonly string[], name: string): readonly string[] | string {
+  const problem = textProblem(name, NAME_LENGTH_MAX)
+  if (problem !== undefined) return problem
+  if (name.trim() !== name) return 'must not begin or end with a space'
+  if (categories.includes(name)) return categories
+  if (categories.length >= CATEGORIES_MAX)
+    return `cannot be added: a workspace has at most ${CATEGORIES_MAX} categories`
+  return [...categories, name]
+}
+
 function changeOne(settings: WorkspaceSettings, key: string, text: string): WorkspaceSettings | string {
   if (key.startsWith('limits.')) return changeLimit(settings, key.slice('limits.'.length), text)
   switch (key) {

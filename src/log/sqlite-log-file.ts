@@ -5,7 +5,7 @@ import SqliteFile from 'better-sqlite3'
 const CHECKPOINT_PAGES = 1_000
 const BUSY_WAIT_MS = 5_000
 
-const TABLES = `
+export const LOG_TABLES = `
   create table if not exists entries (
     position integer primary key autoincrement,
     kind text not null,
@@ -33,7 +33,7 @@ export function openLogForWriting(path: string): SqliteFile.Database {
   file.pragma('journal_mode = WAL')
   file.pragma('synchronous = FULL')
   file.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
-  file.exec(TABLES)
+  file.exec(LOG_TABLES)
   return file
 }
 

@@ -58,6 +58,7 @@ class SqliteLog implements LogWriter {
     this.#entriesMax = options.waitingEntriesMax ?? WAITING_ENTRIES_MAX
     this.#bytesMax = options.waitingBytesMax ?? WAITING_BYTES_MAX
     this.#thread = new Worker(new URL('./sqlite-log-thread.ts', import.meta.url), {
+      name: 'log',
       workerData: { path: options.path },
     })
     this.#thread.on('message', (answer: LogAnswer) => this.#receive(answer))

@@ -16,7 +16,10 @@ export interface RunningPipeline {
 export function startPipeline(options: PipelineOptions): RunningPipeline {
   const { place, logPath, turnstile } = options
   const workerData: PipelineThreadData = { place, logPath, turnstile }
-  const thread = new Worker(new URL('./pipeline-thread.ts', import.meta.url), { workerData })
+  const thread = new Worker(new URL('./pipeline-thread.ts', import.meta.url), {
+    name: 'pipeline',
+    workerData,
+  })
   thread.on('message', (message: PipelineMessage) => {
     if (message.type === 'applied') options.onApplied(message.applied)
     else options.onFailed(message.what, message.error)

@@ -34,6 +34,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
         throw error instanceof StoreError && error.reason === 'busy' ? tooBusy() : error
       }
     },
+    letOthersPass: () => turnstile.letOthersPass(),
     close: () => kysely.destroy(),
   }
 }
@@ -70,7 +71,10 @@ class ThreadExecutor implements SqliteExecutor {
   #lastId = 0
 
   constructor(path: string) {
-    this.#thread = new Worker(new URL('./sqlite-thread.ts', import.meta.url), { workerData: { path } })
+    this.#thread = new Worker(new URL('./sqlite-thread.ts', import.meta.url), {
+      name: 'store',
+      workerData: { path },
+    })
     this.#thread.on('message', (answer: StatementAnswer) => this.#receive(answer))
     // A broken thread is a broken process: `error` without listener ends it, as it should.
   }

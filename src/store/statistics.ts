@@ -158,3 +158,14 @@ function toCell(row: Selectable<StatisticRow>): Cell {
     occurrences: row.occurrences,
   }
 }
+
+/** Whether anything of a workspace has been counted into days. */
+export async function hasStatistics({ query }: Store, workspaceId: string): Promise<boolean> {
+  const row = await query
+    .selectFrom('statistics')
+    .select('campaign_id')
+    .where('workspace_id', '=', workspaceId)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}

@@ -1,0 +1,47 @@
+// `backup FILE` and `restore FILE`: everything of the embedded store and log in one file, and back.
+import { resolve } from 'node:path'
+import type { Config } from '../config.ts'
+import { AppError } from '../core/app-error.ts'
+import type { Command } from './command.ts'
+import { restoreBackup } from './restore-backup.ts'
+import { withStore } from './with-store.ts'
+import { writeBackup } from './write-backup.ts'
+
+const backup: Command = {
+  name: 'backup',
+  operands: ['FILE'],
+  options: {},
+  summary: 'Writes one consistent file of everything, also while the server runs.',
+  details: 'FILE must not be there yet. Keep PII_KEY elsewhere: it is not in the backup.',
+  async run({ config, operands: [name = ''], print }) {
+    refusePostgres(config, 'pg_dump')
+    const file = resolve(name)
+    const bytes = await withStore(config, () => writeBackup(config.dataDir, file))
+    print({ json: { file, bytes }, text: `${file} (${bytes} bytes)\n` })
+  },
+}
+
+const restore: Command = {
+  name: 'restore',
+  operands: ['FILE'],
+  options: {},
+  summary: 'Fills an empty DATA_DIR from a backup; refuses to overwrite data.',
+  async run({ config, operands: [name = ''], print }) {
+    refusePostgres(config, 'pg_restore')
+    const file = resolve(name)
+    await restoreBackup(file, config.dataDir)
+    const dataDir = resolve(config.dataDir)
+    print({ json: { file, data_dir: dataDir }, text: `${dataDir} holds what ${file} held.\n` })
+  },
+}
+
+export const backupCommands: readonly Command[] = [backup, restore]
+
+function refusePostgres({ databaseUrl }: Config, tool: string): void {
+  if (databaseUrl === undefined) return
+  const what = `With DATABASE_URL the tables are in PostgreSQL: use ${tool} for them.`
+  throw new AppError(
+    'invalid_request',
+    `${what} The log is a file, log.db in DATA_DIR; stop the server first, so that both are of one moment.`,
+  )
+}

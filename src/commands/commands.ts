@@ -1,0 +1,17 @@
+// The list of all commands, in the order of the help.
+import { backupCommands } from './backup-commands.ts'
+import { categoryCommands } from './category-commands.ts'
+import type { Command } from './command.ts'
+import { keyCommands } from './key-commands.ts'
+import { parkedCommands } from './parked-commands.ts'
+import { serveCommand } from './serve-command.ts'
+import { workspaceCommands } from './workspace-commands.ts'
+
+export const COMMANDS: readonly Command[] = [
+  serveCommand,
+  ...workspaceCommands,
+  ...keyCommands,
+  ...categoryCommands,
+  ...parkedCommands,
+  ...backupCommands,
+]

@@ -1,0 +1,36 @@
+// The texts of `--help`, made from the commands themselves.
+import { readVersion } from '../version.ts'
+import { usageOf, type Command } from './command.ts'
+
+const OPTIONS_OF_ALL: readonly Row[] = [
+  ['--json', 'One JSON object on standard output.'],
+  ['--help', 'This help.'],
+]
+
+type Row = readonly [left: string, right: string]
+
+export function helpOfAll(commands: readonly Command[]): string {
+  const rows = commands.map((command): Row => [usageOf(command), command.summary])
+  return [
+    `Tidings ${readVersion()}, a self-hosted customer-engagement server.`,
+    '',
+    'Usage: tidings COMMAND',
+    '',
+    ...toColumns(rows),
+    '',
+    'Every command takes --json and --help. Its settings come from the environment: see README.md.',
+    '',
+  ].join('\n')
+}
+
+export function helpOf(command: Command): string {
+  const own = Object.entries(command.options).map(([name, { value, summary }]): Row => [`--${name} ${value}`, summary])
+  const lines = [`Usage: tidings ${usageOf(command)}`, '', command.summary]
+  if (command.details !== undefined) lines.push('', command.details)
+  return [...lines, '', ...toColumns([...own, ...OPTIONS_OF_ALL]), ''].join('\n')
+}
+
+function toColumns(rows: readonly Row[]): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
+}

@@ -1,0 +1,104 @@
+// Finds the command that the arguments name, checks them, runs it, and says what came of it: results on standard output,
+// everything else on standard error.
+import { parseArgs } from 'node:util'
+import { readConfig } from '../config.ts'
+import { readVersion } from '../version.ts'
+import { UsageError, usageOf, type Command, type CommandCall, type CommandOutput } from './command.ts'
+import { COMMANDS } from './commands.ts'
+import { reportFailure } from './failure.ts'
+import { helpOf, helpOfAll } from './help.ts'
+
+/** Exit statuses beside 0: what could not be done, and a command line that is wrong. */
+const FAILED = 1
+const MISUSED = 2
+
+/** Runs one command line, and sets the exit status of the process. */
+export async function runCommand(args: readonly string[]): Promise<void> {
+  const { flags, words } = readFlags(args)
+  const print = ({ json, text }: CommandOutput) => {
+    process.stdout.write(flags.has('--json') ? `${JSON.stringify(json)}\n` : text)
+  }
+  try {
+    const help = flags.has('--help') ? helpFor(words) : undefined
+    if (help !== undefined) print({ json: { help }, text: help })
+    else if (flags.has('--version')) print({ json: { version: readVersion() }, text: `${readVersion()}\n` })
+    else await call(findCommand(words), words, print)
+  } catch (error) {
+    process.exitCode = error instanceof UsageError ? MISUSED : FAILED
+    reportFailure(error, flags.has('--json'))
+  }
+}
+
+const FLAGS: ReadonlySet<string> = new Set(['--help', '--json', '--version'])
+
+/** The options that every command has may stand anywhere before a `--`. */
+function readFlags(args: readonly string[]): { flags: ReadonlySet<string>; words: readonly string[] } {
+  const end = args.indexOf('--')
+  const before = end < 0 ? args : args.slice(0, end)
+  const words = before.filter((arg) => !FLAGS.has(arg))
+  return { flags: new Set(before.filter((arg) => FLAGS.has(arg))), words: [...words, ...args.slice(before.length)] }
+}
+
+/** Help for one command, for a family of them, or for all; undefined when the words name none. */
+function helpFor(words: readonly string[]): string | undefined {
+  const command = COMMANDS.find(({ name }) => isNamed(name, words))
+  if (command) return helpOf(command)
+  const family = COMMANDS.filter(({ name }) => words[0] === undefined || name.startsWith(`${words[0]} `))
+  return family.length > 0 ? helpOfAll(family) : undefined
+}
+
+function findCommand(words: readonly string[]): Command {
+  const command = COMMANDS.find(({ name }) => isNamed(name, words))
+  if (command) return command
+  const [first] = words
+  if (first === undefined) throw new UsageError('No command was given.')
+  const family = COMMANDS.filter(({ name }) => name.startsWith(`${first} `))
+  if (family.length === 0) throw new UsageError(`There is no command ${JSON.stringify(first)}.`)
+  throw new UsageError(`There is only: ${family.map(({ name }) => name).join(', ')}.`)
+}
+
+function isNamed(name: string, words: readonly string[]): boolean {
+  return name.split(' ').every((word, index) => words[index] === word)
+}
+
+async function call(command: Command, words: readonly string[], print: CommandCall['print']): Promise<void> {
+  const { operands, options } = readArguments(command, words.slice(command.name.split(' ').length))
+  await command.run({
+    config: readConfig(),
+    operands,
+    option: (name) => options[name]?.[0],
+    repeated: (name) => options[name] ?? [],
+    print,
+  })
+}
+
+interface Arguments {
+  readonly operands: readonly string[]
+  readonly options: Readonly<Record<string, readonly string[] | undefined>>
+}
+
+function readArguments(command: Command, words: readonly string[]): Arguments {
+  const { positionals, values } = parse(command, words)
+  const { operands, options } = command
+  const missing = operands.slice(positionals.length)
+  const isOpenEnded = operands.at(-1)?.endsWith('…') ?? false
+  const extra = isOpenEnded ? [] : positionals.slice(operands.length)
+  if (missing.length > 0) throw misused(command, `${missing.join(', ')} must be given.`)
+  if (extra.length > 0) throw misused(command, `There is nothing to be done with ${JSON.stringify(extra[0])}.`)
+  const twice = Object.keys(options).find((name) => !options[name]?.isRepeatable && (values[name]?.length ?? 0) > 1)
+  if (twice !== undefined) throw misused(command, `--${twice} is given more than once.`)
+  return { operands: positionals, options: values }
+}
+
+function parse(command: Command, words: readonly string[]) {
+  const options = Object.keys(command.options).map((name) => [name, { type: 'string', multiple: true }] as const)
+  try {
+    return parseArgs({ args: [...words], options: Object.fromEntries(options), allowPositionals: true })
+  } catch (error) {
+    throw misused(command, error instanceof Error ? error.message : String(error))
+  }
+}
+
+function misused(command: Command, problem: string): UsageError {
+  return new UsageError(`${problem}\nUsage: tidings ${usageOf(command)}`)
+}

@@ -1,0 +1,87 @@
+// `serve`: runs the server until a signal ends it.
+import { createFirstWorkspace, type NewWorkspace } from '../store/create-workspace.ts'
+import type { Database } from '../store/store.ts'
+import { readVersion } from '../version.ts'
+import { UsageError, type Command, type CommandOutput } from './command.ts'
+import { Shutdown } from './shutdown.ts'
+import { toKeysBody, toKeysText } from './workspace-commands.ts'
+
+/** What a process may do; without a choice it does all of it. */
+const ROLES = ['http', 'pipeline'] as const
+type Role = (typeof ROLES)[number]
+
+/** The workspace of a first start. */
+const FIRST_WORKSPACE_ID = 'main'
+
+export const serveCommand: Command = {
+  name: 'serve',
+  operands: [],
+  options: {
+    role: { value: ROLES.join('|'), isRepeatable: true, summary: 'Does only this; without a role, everything.' },
+  },
+  summary: 'Serves until SIGTERM or SIGINT; all roles unless named.',
+  details:
+    'Settings come from the environment: HOST, PORT, DATA_DIR, DATABASE_URL, PII_KEY, TRUSTED_PROXIES, LOG_LEVEL.',
+  async run({ config, repeated, print }) {
+    const roles = readRoles(repeated('role'))
+    const shutdown = new Shutdown()
+    // Loaded only here: no other command needs a server, and they start in half the time without one.
+    const [{ pino }, { serve, servePipeline }] = await Promise.all([import('pino'), import('../serve.ts')])
+    const options = { config, diagnostics: pino({ level: config.logLevel }, pino.destination(2)) }
+    if (!roles.includes('http')) {
+      shutdown.running = await servePipeline(options)
+      print({ json: { url: null, roles }, text: `${title()} follows the log in ${config.dataDir}\n` })
+      return
+    }
+    const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })
+    shutdown.running = server
+    const first = await makeFirstWorkspace(server)
+    print(describe(server.url, roles, first))
+  },
+}
+
+function readRoles(words: readonly string[]): readonly Role[] {
+  const unknown = words.find((word) => !ROLES.some((role) => role === word))
+  if (unknown !== undefined) {
+    throw new UsageError(`There is no role ${JSON.stringify(unknown)}, only ${ROLES.join(', ')}.`)
+  }
+  return words.length === 0 ? ROLES : ROLES.filter((role) => words.includes(role))
+}
+
+/** Only once it listens, so that no start makes keys and then fails without having shown them. */
+async function makeFirstWorkspace(server: {
+  readonly database: Database
+  stop(): Promise<void>
+}): Promise<NewWorkspace | undefined> {
+  try {
+    return await createFirstWorkspace(server.database, FIRST_WORKSPACE_ID, Date.now())
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+}
+
+function title(): string {
+  return `Tidings ${readVersion()}`
+}
+
+function describe(url: string, roles: readonly Role[], first: NewWorkspace | undefined): CommandOutput {
+  const json = { url, roles, ...(first && { first_workspace: toKeysBody(first) }) }
+  const lines = [`${title()} serves on ${url}`, ...(first ? welcome(url, first) : [])]
+  return { json, text: `${lines.join('\n')}\n` }
+}
+
+function welcome(url: string, first: NewWorkspace): string[] {
+  const event = JSON.stringify({ type: 'event', customer_id: 'customer-1', actions: [{ action: 'Order Placed' }] })
+  const user = `${first.id}:${first.dataKey}`
+  return [
+    '',
+    'This is the first start, so it made a workspace. Keep its keys: they are shown only here.',
+    '',
+    toKeysText(first),
+    '',
+    'Track a first event:',
+    '',
+    `curl -u ${user} -H 'Content-Type: application/json' -d '${event}' ${url}/v1/event/${first.id}`,
+  ]
+}

@@ -1,0 +1,57 @@
+// How a server process ends: with its work finished after a signal, at once when one of its threads is gone.
+import type { Worker } from 'node:worker_threads'
+
+/** How long what is in flight may take after a signal; past it the process ends with exit status 1. */
+const STOP_WAIT_MS = 25_000
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+
+export interface Stoppable {
+  stop(): Promise<void>
+}
+
+export class Shutdown {
+  #running: Stoppable | undefined
+  #isStopping = false
+
+  /** From here on signals end the process in order, and the end of any thread ends it with exit status 1. */
+  constructor() {
+    // A terminal and npm may both send the signal; the first one counts.
+    for (const signal of SIGNALS) process.on(signal, () => void this.#stop())
+    process.on('worker', (thread) => this.#watch(thread))
+  }
+
+  /** What a signal stops. Before there is anything it just ends the process. */
+  set running(running: Stoppable) {
+    this.#running = running
+  }
+
+  /** A process without one of its threads would take requests in and never finish them. */
+  #watch(thread: Worker): void {
+    const name = thread.threadName
+    thread.on('error', (error) => endNow(`the thread "${name}" failed: ${reasonOf(error)}`))
+    thread.on('exit', () => {
+      if (!this.#isStopping) endNow(`the thread "${name}" ended by itself`)
+    })
+  }
+
+  async #stop(): Promise<void> {
+    if (this.#isStopping) return
+    this.#isStopping = true
+    setTimeout(() => endNow(`what was in flight did not finish within ${STOP_WAIT_MS} ms`), STOP_WAIT_MS)
+    try {
+      await this.#running?.stop()
+    } catch (error) {
+      endNow(`it could not be stopped in order: ${reasonOf(error)}`)
+    }
+    process.exit(0)
+  }
+}
+
+function endNow(reason: string): never {
+  process.stderr.write(`tidings: ${reason}\n`)
+  process.exit(1)
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,57 @@
+// Writes a backup of the embedded store and log: one SQLite file, consistent, while a server may run.
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { AppError } from '../core/app-error.ts'
+import { SqliteLogSnapshot } from '../log/sqlite-log-backup.ts'
+import { findCursor, PIPELINE_CURSOR } from '../store/cursors.ts'
+import { LOG_FILE, STATE_FILE } from '../store/open-database.ts'
+import { copyState, sealBackup } from '../store/sqlite-backup.ts'
+import { openSqliteDatabase } from '../store/sqlite-database.ts'
+
+/**
+ * Writes the backup beside `file` under another name and gives it its name when it is whole and on disk.
+ * The log is looked at before the state is copied, so that every entry acknowledged before is in the backup: applied, if
+ * the copied state has come that far, else in the log. Returns its bytes. Throws AppError `conflict` when there is a file.
+ */
+export async function writeBackup(dataDir: string, file: string): Promise<number> {
+  if (existsSync(file)) throw new AppError('conflict', `${file} is there already; a backup overwrites nothing.`)
+  const unfinished = `${file}.unfinished-${process.pid}`
+  const log = new SqliteLogSnapshot(join(dataDir, LOG_FILE))
+  try {
+    copyState(join(dataDir, STATE_FILE), unfinished)
+    log.copyInto(unfinished, await readCursor(unfinished))
+    sealBackup(unfinished)
+    syncToDisk(unfinished)
+    renameSync(unfinished, file)
+    syncToDisk(dirname(file))
+    return statSync(file).size
+  } finally {
+    log.close()
+    removeSqliteFile(unfinished)
+  }
+}
+
+/** Waits until a file, or the names in a folder, are on disk. */
+export function syncToDisk(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Removes a file of SQLite with what stands beside it, if it is there. */
+export function removeSqliteFile(path: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
+}
+
+/** How far the copied state has applied the log. */
+async function readCursor(path: string): Promise<number> {
+  const database = openSqliteDatabase({ path })
+  try {
+    return await findCursor(database, PIPELINE_CURSOR)
+  } finally {
+    await database.close()
+  }
+}

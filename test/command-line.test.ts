@@ -1,0 +1,221 @@
+// The command line as operators use it: every command in a process of its own, on every store, with and without `--json`.
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { COMMANDS } from '../src/commands/commands.ts'
+import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
+import { parkEntries } from '../src/store/parked-entries.ts'
+import { saveUsers } from '../src/store/users.ts'
+import { environmentOf, failureOf, run, runJson, type Environment } from './program.ts'
+import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+
+// Every command is a process of its own, and a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 60_000 })
+
+const PII_KEY = Buffer.alloc(32, 7).toString('base64')
+
+describe('the command line', () => {
+  it('lists every command in its help', async () => {
+    const { status, stdout } = await run(['--help'])
+    expect(status).toBe(0)
+    for (const { name, summary } of COMMANDS) {
+      expect(stdout).toContain(name)
+      expect(stdout).toContain(summary)
+    }
+  })
+
+  it('helps with one command and with a family of commands, before anything is opened', async () => {
+    const wrong = { PORT: 'none' }
+    const [one, family] = await Promise.all([
+      run(['workspace', 'set', '--help'], wrong),
+      run(['workspace', '--help'], wrong),
+    ])
+    expect(one).toMatchObject({ status: 0, stdout: expect.stringContaining('workspace set ID KEY=VALUE…') as string })
+    expect(family).toMatchObject({ status: 0, stdout: expect.stringContaining('workspace show ID') as string })
+  })
+
+  const misuses: [what: string, args: string[], said: string][] = [
+    ['no command', [], 'No command was given'],
+    ['an unknown command', ['wrkspace'], 'There is no command "wrkspace"'],
+    ['half a command', ['workspace', 'drop'], 'workspace create, workspace list'],
+    ['an unknown option', ['workspace', 'create', 'shop', '--zone', 'UTC'], "'--zone'"],
+    ['an option without its value', ['workspace', 'create', 'shop', '--name'], "'--name"],
+    ['an option given twice', ['workspace', 'create', 'shop', '--name', 'a', '--name', 'b'], 'more than once'],
+    ['a missing operand', ['workspace', 'set', 'main'], 'KEY=VALUE… must be given'],
+    ['an operand too many', ['workspace', 'show', 'main', 'other'], '"other"'],
+    ['an unknown role', ['serve', '--role', 'email'], 'There is no role "email"'],
+  ]
+  it.each(misuses)('refuses %s with exit status 2', async (_what, args, said) => {
+    const { status, stdout, stderr } = await run(args)
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toContain(said)
+  })
+
+  it('says with --json what is wrong as one object on standard output', async () => {
+    const ended = await runJson(['wrkspace'], {})
+    expect(ended.stderr).toBe('')
+    expect(failureOf(ended)).toMatchObject({ status: 2, code: 'invalid_request', fields: [] })
+  })
+
+  it('reports all wrong settings of the environment at once, each with what to set', async () => {
+    const wrong = { PORT: '99999', PII_KEY: 'short', DATABASE_URL: 'mysql://x' }
+    const [text, json] = await Promise.all([run(['workspace', 'list'], wrong), runJson(['serve'], wrong)])
+    expect({ status: text.status, stdout: text.stdout }).toEqual({ status: 1, stdout: '' })
+    for (const name of Object.keys(wrong)) expect(text.stderr).toMatch(new RegExp(`^  ${name} must be `, 'm'))
+    expect(failureOf(json)).toMatchObject({ status: 1, code: 'invalid_request' })
+    expect(failureOf(json)?.fields.toSorted()).toEqual(Object.keys(wrong).toSorted())
+  })
+
+  it('refuses a data directory that cannot be one', async () => {
+    const { status, stderr } = await run(['workspace', 'list'], { DATA_DIR: '/dev/null/data' })
+    expect(status).toBe(1)
+    expect(stderr).toContain('DATA_DIR must be a folder that can be written')
+  })
+})
+
+describeEachStore('commands', (kind) => {
+  let place: TestPlace
+  let environment: Environment
+  const command = (...args: string[]) => runJson(args, environment)
+  const refusal = async (...args: string[]) => failureOf(await command(...args))
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    environment = environmentOf(place)
+  })
+  afterAll(() => place.remove())
+
+  it('makes a workspace before the first start, and prints its keys', async () => {
+    const { status, body, stderr } = await command('workspace', 'create', 'main', '--name', 'The Shop')
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(body).toEqual({
+      workspace_id: 'main',
+      data_key: expect.stringMatching(/^td_data_/) as string,
+      reports_key: expect.stringMatching(/^td_reports_/) as string,
+    })
+  })
+
+  it('shows the settings of a workspace and never its keys', async () => {
+    const shown = await command('workspace', 'show', 'main')
+    expect(shown.body).toEqual({
+      workspace_id: 'main',
+      name: 'The Shop',
+      timezone: 'UTC',
+      suspended: false,
+      email_protection: 'none',
+      identity_resolution: [],
+      project_codes: [],
+      categories: [],
+      clock_skew_seconds: 300,
+      limits: LIMIT_DEFAULTS,
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+    })
+    const listed = await command('workspace', 'list')
+    expect(listed.body).toEqual({ workspaces: [shown.body] })
+  })
+
+  it('refuses a workspace whose id is taken, and every fault of a new one at once', async () => {
+    expect(await refusal('workspace', 'create', 'main')).toMatchObject({ status: 1, code: 'conflict' })
+    const wrong = await refusal('workspace', 'create', 'a b', '--timezone', 'Mars/Base', '--name', '')
+    expect(wrong).toMatchObject({ status: 1, code: 'invalid_request', fields: ['ID', 'name', 'timezone'] })
+  })
+
+  it('says what there is no workspace of', async () => {
+    const { status, stdout, stderr } = await run(['workspace', 'show', 'nobody'], environment)
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toBe('tidings: There is no workspace "nobody".\n')
+  })
+
+  it('changes settings, lists with commas', async () => {
+    const assignments = ['name=New', 'identity_resolution=svc_mobile, card', 'limits.management_per_minute=7']
+    const { status, body } = await command('workspace', 'set', 'main', ...assignments, 'timezone=Europe/Berlin')
+    expect(status).toBe(0)
+    expect(body).toMatchObject({
+      name: 'New',
+      timezone: 'Europe/Berlin',
+      identity_resolution: ['svc_mobile', 'card'],
+      limits: { ...LIMIT_DEFAULTS, management_per_minute: 7 },
+    })
+  })
+
+  it('changes all settings or nothing, and names every fault at once', async () => {
+    const before = await command('workspace', 'show', 'main')
+    const wrong = ['limits.nothing=1', 'suspended=perhaps', 'colour=red', 'name', 'email_protection=encrypted']
+    const refused = await refusal('workspace', 'set', 'main', 'clock_skew_seconds=60', ...wrong)
+    expect(refused).toMatchObject({ status: 1, code: 'invalid_request' })
+    const fields = ['colour', 'email_protection', 'limits.nothing', 'name', 'suspended']
+    expect(refused?.fields.toSorted()).toEqual(fields)
+    expect((await command('workspace', 'show', 'main')).body).toEqual(before.body)
+  })
+
+  it('encrypts emails only with PII_KEY, and fixes their protection once there are users', async () => {
+    const encrypt = ['workspace', 'set', 'main', 'email_protection=encrypted']
+    expect(await refusal(...encrypt)).toMatchObject({ status: 1, fields: ['email_protection'] })
+    expect((await runJson(encrypt, { ...environment, PII_KEY })).status).toBe(0)
+    const database = await openTestDatabase(place)
+    const user = { customerId: 'c1', attributes: {}, emailKey: null, createdAt: 1 }
+    await database.write((store) => saveUsers(store, [{ id: 1, workspaceId: 'main', ...user }]))
+    await database.close()
+    const { stderr } = await run(['workspace', 'set', 'main', 'email_protection=none', 'name=x'], environment)
+    expect(stderr).toContain('email_protection cannot be changed once there are users')
+  })
+
+  it('adds and removes categories', async () => {
+    expect((await command('category', 'add', 'main', 'Offers')).body).toEqual({
+      workspace_id: 'main',
+      categories: ['Offers'],
+    })
+    expect((await command('category', 'add', 'main', 'Offers')).body).toMatchObject({ categories: ['Offers'] })
+    expect((await command('category', 'add', 'main', 'News')).body).toMatchObject({ categories: ['Offers', 'News'] })
+    expect((await command('category', 'remove', 'main', 'Offers')).body).toMatchObject({ categories: ['News'] })
+    expect(await refusal('category', 'remove', 'main', 'Offers')).toMatchObject({ status: 1, code: 'not_found' })
+    expect(await refusal('category', 'add', 'main', ' x')).toMatchObject({ status: 1, code: 'invalid_request' })
+  })
+
+  it('generates a key for one tile', async () => {
+    const { body } = await command('key', 'generate', 'main', 'reports')
+    expect(body).toEqual({
+      workspace_id: 'main',
+      tile: 'reports',
+      key: expect.stringMatching(/^td_reports_/) as string,
+    })
+    expect(await refusal('key', 'generate', 'main', 'sales')).toMatchObject({ status: 1, code: 'invalid_request' })
+    expect(await refusal('key', 'generate', 'nobody', 'data')).toMatchObject({ status: 1, code: 'not_found' })
+  })
+
+  it('lists parked entries in pages and shows all of one', async () => {
+    const entries = Array.from({ length: 101 }, (_, index) => ({
+      position: index + 1,
+      workspaceId: 'main',
+      kind: 'track_events',
+      requestId: `request-${index + 1}`,
+      receivedAt: 1_000,
+      context: '{"ip":"192.0.2.1"}',
+      body: '{broken',
+      error: 'it is broken',
+      parkedAt: 2_000,
+    }))
+    const database = await openTestDatabase(place)
+    await database.write((store) => parkEntries(store, entries))
+    await database.close()
+    const parked = entries.map(
+      ({ position }) => expect.objectContaining({ position, error: 'it is broken' }) as unknown,
+    )
+    expect((await command('parked', 'list')).body).toEqual({ parked: parked.slice(0, 100), next_after: 100 })
+    expect((await command('parked', 'list', '--after', '100')).body).toEqual({
+      parked: parked.slice(100),
+      next_after: null,
+    })
+    expect((await command('parked', 'show', '7')).body).toEqual({
+      position: 7,
+      workspace_id: 'main',
+      kind: 'track_events',
+      request_id: 'request-7',
+      received_at: '1970-01-01T00:00:01.000Z',
+      parked_at: '1970-01-01T00:00:02.000Z',
+      error: 'it is broken',
+      context: { ip: '192.0.2.1' },
+      body: '{broken',
+    })
+    expect(await refusal('parked', 'show', '500')).toMatchObject({ status: 1, code: 'not_found' })
+    expect(await refusal('parked', 'show', 'seven')).toMatchObject({ status: 1, code: 'invalid_request' })
+  })
+})

@@ -1,0 +1,83 @@
+// `bin/tidings`: finds a Node that can run it, wherever it is called from, and says so where there is none.
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { BIN, run } from './program.ts'
+
+const ROOT = dirname(dirname(BIN))
+
+let folder: string
+
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'tidings-bin-'))))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A checkout that has only what a start needs, and no Node of its own. */
+function makeCheckout(name: string, { withModules }: { withModules: boolean }): string {
+  const checkout = join(folder, name)
+  mkdirSync(checkout)
+  for (const part of ['bin', 'src', 'package.json']) cpSync(join(ROOT, part), join(checkout, part), { recursive: true })
+  if (withModules) linkModules(join(checkout, 'node_modules'))
+  return join(checkout, 'bin', 'tidings')
+}
+
+/** All packages, and none of their programs. */
+function linkModules(folder: string): void {
+  mkdirSync(folder)
+  const packages = readdirSync(join(ROOT, 'node_modules')).filter((name) => !name.startsWith('.'))
+  for (const name of packages) symlinkSync(join(ROOT, 'node_modules', name), join(folder, name))
+}
+
+/** A folder with the tools that the script calls and, as `node`, a script of our own. */
+function makePath(name: string, node: string | undefined): string {
+  const path = join(folder, name)
+  mkdirSync(path)
+  for (const tool of ['dirname', 'readlink']) {
+    writeFileSync(join(path, tool), `#!/bin/sh\nPATH=/usr/bin:/bin exec ${tool} "$@"\n`)
+    chmodSync(join(path, tool), 0o755)
+  }
+  if (node !== undefined) {
+    writeFileSync(join(path, 'node'), node)
+    chmodSync(join(path, 'node'), 0o755)
+  }
+  return path
+}
+
+it('runs through symbolic links, from any folder, with the Node of its own checkout', async () => {
+  const direct = join(folder, 'direct')
+  const relative = join(folder, 'relative')
+  symlinkSync(BIN, direct)
+  symlinkSync('direct', relative)
+  const { status, stdout } = await run(['--version'], { PATH: makePath('no-node', undefined) }, relative)
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string })
+})
+
+it('takes the Node on PATH where the checkout has none', async () => {
+  const bin = makeCheckout('own-node', { withModules: true })
+  const path = makePath('good-node', `#!/bin/sh\nexec "${process.execPath}" "$@"\n`)
+  expect(await run(['--version'], { PATH: path }, bin)).toMatchObject({ status: 0, stderr: '' })
+})
+
+it('refuses an older Node in one sentence, with exit status 1', async () => {
+  const bin = makeCheckout('old-node', { withModules: true })
+  const pretend = join(folder, 'pretend.cjs')
+  writeFileSync(pretend, `Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })`)
+  const path = makePath('older-node', `#!/bin/sh\nexec "${process.execPath}" --require "${pretend}" "$@"\n`)
+  const { status, stdout, stderr } = await run(['--version'], { PATH: path }, bin)
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+  expect(stderr).toMatch(/^Tidings needs Node 24 or newer, and .*\n$/)
+})
+
+it('says that there is no Node at all', async () => {
+  const bin = makeCheckout('no-node-at-all', { withModules: true })
+  const { status, stderr } = await run(['--version'], { PATH: makePath('empty', undefined) }, bin)
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: 'Tidings needs Node 24 or newer, and there is none on PATH.\n',
+  })
+})
+
+it('says that npm ci comes first', async () => {
+  const { status, stderr } = await run(['--version'], {}, makeCheckout('not-installed', { withModules: false }))
+  expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('npm ci') as string })
+})
