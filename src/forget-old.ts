@@ -1,8 +1,9 @@
-// Forgets old log entries, keys of requests and receipts while the server runs, in bounded steps between which others
-// have their turn.
+// Forgets old log entries, keys of requests, receipts and what broken uploads left while the server runs, in bounded steps
+// between which others have their turn.
 import type { FastifyBaseLogger } from 'fastify'
 import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from './log/event-log.ts'
 import type { Parts } from './operations/operation.ts'
+import { cleanAbandonedUploads } from './store/clean-coupon-uploads.ts'
 import { findCursor, PIPELINE_CURSOR } from './store/cursors.ts'
 import { forgetReceipts, RECEIPTS_KEPT_MS } from './store/request-receipts.ts'
 
@@ -40,4 +41,5 @@ async function forgetOld({ database, log, clock }: Parts, isStopping: () => bool
   }
   while (!isStopping() && (await log.trim(limits)));
   while (!isStopping() && (await database.write((store) => forgetReceipts(store, now - RECEIPTS_KEPT_MS))));
+  await cleanAbandonedUploads(database, now, isStopping)
 }

@@ -243,12 +243,13 @@ export function deferJson(request: FastifyRequest, _payload: unknown, done: Body
 }
 
 /** The content type parser of everything else; refused by the handler, so that the request counts in the limit. */
-export async function deferUnsupported(): Promise<RawBody> {
-  return { read: refuseMediaType, upload: undefined }
+export async function deferUnsupported({ routeOptions }: FastifyRequest): Promise<RawBody> {
+  return { read: () => refuseMediaType(routeOptions.config.operation), upload: undefined }
 }
 
-async function refuseMediaType(): Promise<never> {
-  throw new AppError('unsupported_media_type', 'The body needs Content-Type: application/json.')
+async function refuseMediaType(operation: Operation | undefined): Promise<never> {
+  const types = ['application/json', ...(operation?.upload ? [operation.upload.mediaType] : [])]
+  throw new AppError('unsupported_media_type', `The body needs Content-Type: ${types.join(' or ')}.`)
 }
 
 /** The content type parser of an operation's upload. */

@@ -35,15 +35,31 @@ function readPlain(request: IncomingMessage, bytesMax: number): Promise<Uint8Arr
 
 /** A body piece by piece, with the same refusals as `readBody`. */
 export async function* streamBody(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
+  // What is announced as too large is not even begun: a stream has effects before its end.
+  let isTooLarge = announcedBytes(request) > bytesMax
+  try {
+    if (!isTooLarge) isTooLarge = yield* upTo(bytesMax, decoded(request))
+    if (isTooLarge) await drain(request)
+  } catch (error) {
+    throw request.errored ? incomplete() : error
+  }
+  if (isTooLarge) throw tooLarge(bytesMax)
+}
+
+/** Ends before the chunk that would be too much, and says whether there was one. */
+async function* upTo(bytesMax: number, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, boolean> {
   let bytes = 0
-  for await (const chunk of decoded(request)) {
+  for await (const chunk of chunks) {
     bytes += chunk.byteLength
-    if (bytes > bytesMax) {
-      await drain(request)
-      throw tooLarge(bytesMax)
-    }
+    if (bytes > bytesMax) return true
     yield chunk
   }
+  return false
+}
+
+/** 0 where the length is not known or is that of something compressed. */
+function announcedBytes({ headers }: IncomingMessage): number {
+  return headers['content-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : 0
 }
 
 function decoded(request: IncomingMessage): AsyncIterable<Uint8Array> {

@@ -110,6 +110,8 @@ function toProblem({ keyword, params, message }: ErrorObject): string {
       return `must have at least ${String(limit)} ${limit === 1 ? 'item' : 'items'}`
     case 'maxItems':
       return `must have at most ${String(limit)} items`
+    case 'minProperties':
+      return 'must have at least one member'
     case 'minimum':
       return `must be at least ${String(limit)}`
     case 'maximum':

@@ -1,16 +1,30 @@
 // The list of all operations: routes, validation, limits, OpenAPI and the reference page come from it.
+import { activateCouponList } from './activate-coupon-list.ts'
+import { addCoupons } from './add-coupons.ts'
+import { archiveCouponList } from './archive-coupon-list.ts'
+import { createCouponList } from './create-coupon-list.ts'
 import { fetchCampaignStats } from './fetch-campaign-stats.ts'
+import { fetchCouponList } from './fetch-coupon-list.ts'
 import { findRequest } from './find-request.ts'
 import { getUser } from './get-user.ts'
+import { listCouponLists } from './list-coupon-lists.ts'
 import { listPreferenceChanges } from './list-preference-changes.ts'
 import { listUserEvents } from './list-user-events.ts'
 import type { Operation } from './operation.ts'
 import { readPreferences } from './read-preferences.ts'
 import { trackEvents } from './track-events.ts'
 import { trackUser } from './track-user.ts'
+import { updateCouponList } from './update-coupon-list.ts'
 import { updatePreferences } from './update-preferences.ts'
 
 export const OPERATIONS: readonly Operation[] = [
+  fetchCouponList,
+  createCouponList,
+  listCouponLists,
+  updateCouponList,
+  activateCouponList,
+  archiveCouponList,
+  addCoupons,
   trackEvents,
   trackUser,
   getUser,

@@ -2,6 +2,9 @@
 // everything happens in one transaction that others wait for. (Kysely's own Migrator takes no lock on SQLite.)
 import { sql } from 'kysely'
 import type { Database, SqlTypes, Store } from './store.ts'
+import { createCouponLists } from './coupon-lists.ts'
+import { createCouponUploads } from './coupon-uploads.ts'
+import { createCoupons } from './coupons.ts'
 import { createCursors } from './cursors.ts'
 import { createEvents } from './events.ts'
 import { createParkedEntries } from './parked-entries.ts'
@@ -23,6 +26,9 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0006-cursors': createCursors,
   '0007-preferences': createPreferences,
   '0008-statistics': createStatistics,
+  '0011-coupon-lists': createCouponLists,
+  '0012-coupons': createCoupons,
+  '0013-coupon-uploads': createCouponUploads,
 }
 
 /** Applies what is missing. Throws when the database is newer than this program. */

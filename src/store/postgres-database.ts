@@ -51,6 +51,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
     kind: 'postgres',
     types: { integer: sql`bigint`, text: sql`text collate "C"` },
     write: (change) => writeWithRetries(kysely, change),
+    async letOthersPass() {},
     close: () => kysely.destroy(),
   }
 }

@@ -45,6 +45,11 @@ export interface Database extends Store {
    * Rejects with AppError `unavailable` when the database cannot be reached or stays locked for `WRITE_WAIT_MS`.
    */
   write<Result>(change: (store: Store) => Promise<Result>): Promise<Result>
+  /**
+   * Between two of many changes in a row: waits a moment for those who want to write and have waited longer. SQLite has
+   * one place to write, which whoever writes without pause would keep; PostgreSQL has many and needs nothing.
+   */
+  letOthersPass(): Promise<void>
   close(): Promise<void>
 }
 
