@@ -1,9 +1,10 @@
 // Puts the operations on HTTP: one route each, 405 for other methods of their paths, 404 for everything else.
-import { METHODS } from 'node:http'
+import { METHODS, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { AppError } from '../core/app-error.ts'
 import type { Operation } from '../operations/operation.ts'
+import { pause } from '../store/turnstile.ts'
 import { deferJson, deferUnsupported, deferUpload, routesOf, type DoorParts } from './door.ts'
 import { INTERNAL, sendError, toAppError, toErrorBody } from './error-answer.ts'
 import { newRequestId } from './request-id.ts'
@@ -12,6 +13,9 @@ import { newRequestId } from './request-id.ts'
 const REQUEST_TIMEOUT_MS = 5 * 60_000
 /** How long an idle connection is kept for the next request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
+/** Between the signal to stop and the closing of connections, and from then on between looks for idle ones. */
+const CLOSE_AFTER_MS = 100
+const CLOSE_IDLE_EVERY_MS = 10
 const URL_PARAM_LENGTH_MAX = 1_024
 
 export interface HttpOptions extends DoorParts {
@@ -35,7 +39,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     routerOptions: { maxParamLength: URL_PARAM_LENGTH_MAX },
     exposeHeadRoutes: false,
-    return503OnClosing: true,
+    // What still arrives while closing is carried out, and its connection closed afterwards.
+    return503OnClosing: false,
     frameworkErrors: (error, _request, reply) => void sendError(reply, toAppError(error)),
     clientErrorHandler: answerBrokenRequest,
   }) as unknown as FastifyInstance
@@ -57,6 +62,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     sendError(reply, new AppError('not_found', 'There is nothing at this path.')),
   )
   for (const operation of options.operations) addOperation(app, operation, options)
+  app.addHook('preClose', () => prepareToClose(app.server))
   return app
 }
 
@@ -96,6 +102,17 @@ function addOperation(app: FastifyInstance, operation: Operation, options: HttpO
     scope.addContentTypeParser(upload.mediaType, deferUpload(upload.bytesMax))
     for (const route of routesOf(operation, options)) scope.route(route)
   })
+}
+
+/**
+ * Node closes the connections that are idle when closing begins, also where a request is on its way: those get a moment to
+ * arrive. It keeps those with a request in flight for the next one, and would wait for them as long as
+ * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as they become idle.
+ */
+async function prepareToClose(server: Server): Promise<void> {
+  await pause(CLOSE_AFTER_MS)
+  const timer = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS).unref()
+  server.once('close', () => clearInterval(timer))
 }
 
 /** What is not even HTTP gets the one error body too. */
