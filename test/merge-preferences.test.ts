@@ -134,10 +134,8 @@ describeEachStore('Preferences of users found to be one', (kind) => {
     await two.unite()
     const both = { svc_mobile: `2-${made - 1}`, svc_card: `card-${made}` }
     await tracking.apply(
-      { type: 'customer', customer_id: two.younger, user_identifiers: { svc_card: `card-${made}` } } as {
-        type: string
-      },
-      { type: 'customer', customer_id: one.older, user_identifiers: both } as { type: string },
+      { type: 'customer', customer_id: two.younger, user_identifiers: { svc_card: `card-${made}` } },
+      { type: 'customer', customer_id: one.older, user_identifiers: both },
     )
     for (const customerId of [one.older, one.younger, two.older, two.younger]) {
       expect(await calls.readOne(customerId)).toMatchObject({

@@ -61,7 +61,7 @@ export function preferenceCalls(server: TestServer, workspace: TestWorkspace = s
     update: (user_preferences) => server.call('PUT', PREFERENCES_PATH, { as: workspace, body: { user_preferences } }),
     async set(userPreferences) {
       const { status, body } = await calls.update(userPreferences)
-      expect(status, JSON.stringify(body)).toBe(200)
+      expect({ status, body }).toMatchObject({ status: 200 })
     },
     read: (query) => get(PREFERENCES_PATH, query),
     async readOne(customerId) {

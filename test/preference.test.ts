@@ -1,5 +1,5 @@
 // The rule of email preferences, without store or HTTP: what a request makes of them, and what merging two makes.
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   changePreference,

@@ -128,7 +128,9 @@ describeEachStore('Preference history', (kind) => {
 
   it('holds a consent that was given again, and none that was refused', async () => {
     await calls.makeUsers(['again'])
-    for (const _time of [1, 2]) await calls.set({ customer_id: 'again', opt_in_status: 'OPTED_IN' })
+    const consent = { customer_id: 'again', opt_in_status: 'OPTED_IN' }
+    await calls.set(consent)
+    await calls.set(consent)
     await calls.update({ customer_id: 'again', opt_in_status: 'OPTED_OUT', categories: { unknown: true } })
     const optedIn = { opt_in_status: 'OPTED_IN', categories: {} }
     expect(await calls.proofsOf('again')).toMatchObject([

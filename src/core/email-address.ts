@@ -4,9 +4,9 @@ export const EMAIL_LENGTH_MAX = 320
 /** A local part, one @, and a domain; no spaces or control characters. Whether it exists only sending can tell. */
 const ADDRESS = /^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}.]+(?:\.[^\s@\p{Cc}.]+)*$/u
 
-/** Addresses match without case and outer spaces; they are shown as sent. */
+/** Addresses match without case and outer spaces, and however their accents are encoded; they are shown as sent. */
 export function normalizeEmail(address: string): string {
-  return address.trim().toLowerCase()
+  return address.trim().toLowerCase().normalize('NFC')
 }
 
 export function isEmail(address: string): boolean {

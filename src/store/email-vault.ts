@@ -34,10 +34,12 @@ export class EmailVault {
     return { sealed, key: this.hash(workspaceId, address) }
   }
 
-  /** The address as it was sent. Throws when it was sealed with another key or for another workspace. */
+  /** The address as it was sent. Throws when it was sealed with another key, for another workspace or in another way. */
   open(workspaceId: string, sealed: string): string {
+    if (!sealed.startsWith(`${VERSION}.`)) throw new Error('the address was sealed by another version of this program')
     const bytes = Buffer.from(sealed.slice(VERSION.length + 1), 'base64url')
-    const decipher = createDecipheriv('aes-256-gcm', this.#cipherKey, bytes.subarray(0, NONCE_BYTES))
+    const nonce = bytes.subarray(0, NONCE_BYTES)
+    const decipher = createDecipheriv('aes-256-gcm', this.#cipherKey, nonce, { authTagLength: TAG_BYTES })
     decipher.setAAD(Buffer.from(workspaceId))
     decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
