@@ -24,6 +24,8 @@ export interface SqliteLogOptions {
 
 const APPENDED: AppendOutcome = { outcome: 'appended' }
 const RETRY_AFTER_SECONDS = 1
+/** Groups handed over and not answered: one being written and one to follow. More would only be more messages. */
+const GROUPS_AHEAD_MAX = 2
 
 interface WaitingGroup {
   readonly entries: readonly NewEntry[]
@@ -50,6 +52,7 @@ class SqliteLog implements LogWriter {
   #waitingEntries = 0
   #waitingBytes = 0
   #lastId = 0
+  #isHandingOver = false
   #isClosed = false
   #onIdle: (() => void) | undefined
 
@@ -73,9 +76,9 @@ class SqliteLog implements LogWriter {
     this.#waitingEntries++
     this.#waitingBytes = bytes
     const answer = Promise.withResolvers<AppendOutcome>()
-    if (this.#gathered.length === 0) setImmediate(() => this.#handOver())
     this.#gathered.push(entry)
     this.#gatheredAnswers.push(answer)
+    this.#handOverSoon()
     return answer.promise
   }
 
@@ -100,7 +103,15 @@ class SqliteLog implements LogWriter {
     await ended
   }
 
+  /** At the end of this turn, unless the thread has enough to do: then when it has answered. */
+  #handOverSoon(): void {
+    if (this.#isHandingOver || this.#committing.size >= GROUPS_AHEAD_MAX) return
+    this.#isHandingOver = true
+    setImmediate(() => this.#handOver())
+  }
+
   #handOver(): void {
+    this.#isHandingOver = false
     const id = ++this.#lastId
     const group = toGroup(this.#gathered)
     this.#committing.set(id, { entries: this.#gathered, answers: this.#gatheredAnswers })
@@ -133,6 +144,7 @@ class SqliteLog implements LogWriter {
         this.#take(this.#asked, answer.id)?.resolve(answer.hasMore)
         break
     }
+    if (this.#gathered.length > 0) this.#handOverSoon()
     if (this.#waitingEntries === 0) this.#onIdle?.()
   }
 

@@ -8,12 +8,15 @@ import { pause, type Turnstile } from '../store/turnstile.ts'
 import { applyBatch, CursorMoved, readBatch, toParked } from './apply-batch.ts'
 import type { Batch } from './batch.ts'
 
-/** Bounds of one batch. Measured: larger ones are hardly faster, and others wait longer for their turn to write. */
+/** Bounds of one batch, so that others do not wait long for their turn to write. */
 const BATCH_ENTRIES_MAX = 1_000
 const BATCH_BYTES_MAX = 1024 * 1024
-/** Pauses while the log has nothing new: short after work, longer when it stays quiet. */
-const IDLE_MS_MIN = 5
-const IDLE_MS_MAX = 100
+/**
+ * The pause before the next look at the log, unless there is more than one batch in it. A batch costs the same few
+ * statements whatever it holds, so gathering for a moment makes them few; it doubles up to the maximum while all is quiet.
+ */
+const PAUSE_MS_MIN = 40
+const PAUSE_MS_MAX = 160
 /** Tries of the same entries before they are split or parked, and the pause before each. */
 const TRIES_MAX = 3
 const RETRY_MS = 50
@@ -59,32 +62,32 @@ export class LogFollower {
 
   async #follow(): Promise<void> {
     const { logReader, turnstile } = this.#options
-    let idleMs = IDLE_MS_MIN
+    let pauseMs = PAUSE_MS_MIN
     while (!this.#isStopping) {
-      const isDone = await this.#untilAvailable(async () => {
+      const found = await this.#untilAvailable(async () => {
         const cursor = await findCursor(this.#options.database, PIPELINE_CURSOR)
         const entries = await logReader.read(cursor, { entries: BATCH_ENTRIES_MAX, bytes: BATCH_BYTES_MAX })
         if (entries.length > 0) await this.#apply(entries, cursor)
-        return entries.length === 0
+        return amountOf(entries)
       })
-      idleMs = isDone ? Math.min(IDLE_MS_MAX, idleMs * 2) : IDLE_MS_MIN
-      if (isDone) await pause(idleMs)
-      else await turnstile.letOthersPass()
+      pauseMs = found === 'nothing' ? Math.min(PAUSE_MS_MAX, pauseMs * 2) : PAUSE_MS_MIN
+      if (found === 'more than a batch') await turnstile.letOthersPass()
+      else await pause(pauseMs)
     }
   }
 
   /** Waits out a database that does not answer: nothing of the log is lost by waiting. */
-  async #untilAvailable(work: () => Promise<boolean>): Promise<boolean> {
+  async #untilAvailable(work: () => Promise<Amount>): Promise<Amount> {
     for (let waitMs = RETRY_MS; !this.#isStopping; waitMs = Math.min(UNAVAILABLE_MS_MAX, waitMs * 2)) {
       try {
         return await work()
       } catch (error) {
-        if (error instanceof CursorMoved) return false
+        if (error instanceof CursorMoved) return 'more than a batch'
         this.#options.onFailure(error, 'applying the log failed; trying again')
         await pause(waitMs)
       }
     }
-    return true
+    return 'nothing'
   }
 
   /** Applies entries that follow `cursor`, whole or in ever smaller halves. */
@@ -127,6 +130,16 @@ export class LogFollower {
       durationMs: performance.now() - startedAt,
     })
   }
+}
+
+type Amount = 'nothing' | 'less than a batch' | 'more than a batch'
+
+function amountOf(entries: readonly LogEntry[]): Amount {
+  if (entries.length === 0) return 'nothing'
+  const bytes = entries.reduce((sum, { body }) => sum + body.byteLength, 0)
+  // The reader stops before the entry that would be too much, so a full batch is somewhat smaller than its bound.
+  const isFull = entries.length >= BATCH_ENTRIES_MAX || bytes > BATCH_BYTES_MAX / 2
+  return isFull ? 'more than a batch' : 'less than a batch'
 }
 
 /** Whether an error is about the database and not about the entries. */
