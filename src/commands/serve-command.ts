@@ -34,8 +34,8 @@ export const serveCommand: Command = {
       return
     }
     const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })
-    shutdown.running = server
     const first = await makeFirstWorkspace(server)
+    shutdown.running = server
     print(describe(server.url, roles, first))
   },
 }

@@ -1,8 +1,11 @@
 // How a server process ends: with its work finished after a signal, at once when one of its threads is gone.
 import type { Worker } from 'node:worker_threads'
 
-/** How long what is in flight may take after a signal; past it the process ends with exit status 1. */
-const STOP_WAIT_MS = 25_000
+/**
+ * How long what is in flight may take after a signal; past it the process ends with exit status 1. Below the ten seconds
+ * after which container runtimes kill, so that the end still tells what was wrong.
+ */
+const STOP_WAIT_MS = 8_000
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
 export interface Stoppable {
@@ -10,11 +13,13 @@ export interface Stoppable {
 }
 
 export class Shutdown {
+  readonly #waitMs: number
   #running: Stoppable | undefined
   #isStopping = false
 
   /** From here on signals end the process in order, and the end of any thread ends it with exit status 1. */
-  constructor() {
+  constructor(waitMs = STOP_WAIT_MS) {
+    this.#waitMs = waitMs
     // A terminal and npm may both send the signal; the first one counts.
     for (const signal of SIGNALS) process.on(signal, () => void this.#stop())
     process.on('worker', (thread) => this.#watch(thread))
@@ -29,15 +34,16 @@ export class Shutdown {
   #watch(thread: Worker): void {
     const name = thread.threadName
     thread.on('error', (error) => endNow(`the thread "${name}" failed: ${reasonOf(error)}`))
+    // A start that fails closes its threads itself, and then says why.
     thread.on('exit', () => {
-      if (!this.#isStopping) endNow(`the thread "${name}" ended by itself`)
+      if (this.#running && !this.#isStopping) endNow(`the thread "${name}" ended by itself`)
     })
   }
 
   async #stop(): Promise<void> {
     if (this.#isStopping) return
     this.#isStopping = true
-    setTimeout(() => endNow(`what was in flight did not finish within ${STOP_WAIT_MS} ms`), STOP_WAIT_MS)
+    setTimeout(() => endNow(`what was in flight did not finish within ${this.#waitMs} ms`), this.#waitMs)
     try {
       await this.#running?.stop()
     } catch (error) {

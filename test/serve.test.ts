@@ -1,0 +1,223 @@
+// `serve` in processes of its own: the first start, the way it ends, what it learns from other processes, and its roles.
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { request } from 'node:http'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import {
+  basic,
+  environmentOf,
+  failureOf,
+  run,
+  runJson,
+  start,
+  startServing,
+  type Environment,
+  type FirstWorkspace,
+  type ServingProgram,
+} from './program.ts'
+import { until } from './server.ts'
+import { describeEachStore, makePlace, type TestPlace } from './stores.ts'
+
+// Several processes are started one after another, and a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+/** How soon a replaced key or a suspension holds in a running server ("Tiles"). */
+const KEYS_WAIT_MS = 1_000
+/** How soon changed settings do. */
+const SETTINGS_WAIT_MS = 5_000
+
+const body = JSON.stringify({ type: 'event', customer_id: 'c1', actions: [{ action: 'Order Placed' }] })
+
+/** Sends one event; gives the answer. */
+function track(url: string, workspaceId: string, key: string): Promise<Response> {
+  const headers = { authorization: basic(workspaceId, key), 'content-type': 'application/json' }
+  return fetch(`${url}/v1/event/${workspaceId}`, { method: 'POST', headers, body })
+}
+
+async function countEvents(url: string, { workspace_id, data_key }: FirstWorkspace): Promise<number> {
+  const headers = { authorization: basic(workspace_id, data_key) }
+  const answer = await fetch(`${url}/v1/event/${workspace_id}?customer_id=c1`, { headers })
+  return answer.status === 404 ? 0 : ((await answer.json()) as { data: unknown[] }).data.length
+}
+
+describeEachStore('a server in a process of its own', (kind) => {
+  let place: TestPlace
+  let environment: Environment
+  let server: ServingProgram
+  let keys: FirstWorkspace
+  let other: FirstWorkspace
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    environment = environmentOf(place)
+    const startedAt = performance.now()
+    server = await startServing(environment)
+    process.stdout.write(`ready after ${Math.round(performance.now() - startedAt)} ms on ${kind}\n`)
+    keys = server.started.first_workspace as FirstWorkspace
+  })
+  afterAll(async () => {
+    await server.stop('SIGKILL')
+    await place.remove()
+  })
+
+  it('makes a workspace on the first start, and says where it serves', async () => {
+    expect(server.started).toEqual({
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string,
+      roles: ['http', 'pipeline'],
+      first_workspace: {
+        workspace_id: 'main',
+        data_key: expect.stringMatching(/^td_data_/) as string,
+        reports_key: expect.stringMatching(/^td_reports_/) as string,
+      },
+    })
+    expect((await track(server.started.url, 'main', keys.data_key)).status).toBe(200)
+    await until('the event is applied', async () => (await countEvents(server.started.url, keys)) === 1)
+  })
+
+  it('finishes a request that is in flight when SIGTERM comes, then ends with exit status 0', async () => {
+    const { url } = server.started
+    const headers = { authorization: basic('main', keys.data_key), 'content-type': 'application/json' }
+    const sending = request(`${url}/v1/event/main`, { method: 'POST', headers })
+    sending.write(body.slice(0, 10))
+    await until('the request has arrived', async () => (await fetch(`${url}/healthz`)).ok)
+    const stopping = server.stop('SIGTERM')
+    await until('it takes no more connections', () =>
+      fetch(`${url}/healthz`).then(
+        () => false,
+        () => true,
+      ),
+    )
+    sending.end(body.slice(10))
+    const [answer] = (await once(sending, 'response')) as [{ statusCode: number }]
+    expect(answer.statusCode).toBe(200)
+    expect(await stopping).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  it('keeps its data over a second start, and makes no other workspace', async () => {
+    server = await startServing(environment)
+    expect(server.started.first_workspace).toBeUndefined()
+    await until('both events are there', async () => (await countEvents(server.started.url, keys)) === 2)
+  })
+
+  it('knows a workspace at once that another process made', async () => {
+    other = (await runJson(['workspace', 'create', 'other'], environment)).body as FirstWorkspace
+    expect((await track(server.started.url, 'other', other.data_key)).status).toBe(200)
+  })
+
+  it('refuses a replaced key within a second, and takes the new one at once', async () => {
+    const { body } = await runJson(['key', 'generate', 'main', 'data'], environment)
+    const old = keys.data_key
+    keys = { ...keys, data_key: (body as { key: string }).key }
+    expect((await track(server.started.url, 'main', keys.data_key)).status).toBe(200)
+    const isRefused = async () => (await track(server.started.url, 'main', old)).status === 401
+    await until('the old key fails', isRefused, KEYS_WAIT_MS)
+  })
+
+  it('refuses a suspended workspace within a second', async () => {
+    await run(['workspace', 'set', 'other', 'suspended=true'], environment)
+    const isRefused = async () => (await track(server.started.url, 'other', other.data_key)).status === 403
+    expect(await until('the workspace is suspended', isRefused, KEYS_WAIT_MS)).toBe(true)
+  })
+
+  it('takes up settings within 5 seconds', async () => {
+    await run(['workspace', 'set', 'main', 'limits.track_events_per_minute=77'], environment)
+    const isKnown = async () => {
+      const answer = await track(server.started.url, 'main', keys.data_key)
+      return answer.headers.get('x-ratelimit-limit') === '77'
+    }
+    expect(await until('the limit is known', isKnown, SETTINGS_WAIT_MS)).toBe(true)
+  })
+
+  it('ends with exit status 0 on SIGINT too', async () => {
+    expect(await server.stop('SIGINT')).toMatchObject({ status: 0 })
+  })
+
+  it('takes events in with the role http, and applies them with the role pipeline, in two processes', async () => {
+    server = await startServing(environment, ['--role', 'http'])
+    expect(server.started.roles).toEqual(['http'])
+    const answer = await track(server.started.url, 'main', keys.data_key)
+    const { request_id } = (await answer.json()) as { request_id: string }
+    const fate = async () => {
+      const headers = { authorization: basic('main', keys.data_key) }
+      const found = await fetch(`${server.started.url}/v1/event/main/requests/${request_id}`, { headers })
+      return ((await found.json()) as { status: string }).status
+    }
+    expect(await fate()).toBe('accepted')
+    const pipeline = await startServing(environment, ['--role', 'pipeline'])
+    expect(pipeline.started).toEqual({ url: null, roles: ['pipeline'] })
+    await until('the pipeline has applied it', async () => (await fate()) === 'processed')
+    expect(await pipeline.stop()).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  it('ends with exit status 1 when one of its threads is gone', async () => {
+    await server.stop()
+    const leave = `import { threadName } from 'node:worker_threads'
+      if (threadName === 'pipeline') setTimeout(() => process.exit(0), 1_000)`
+    const preload = `--import=data:text/javascript,${encodeURIComponent(leave)}`
+    server = await startServing({ ...environment, NODE_OPTIONS: preload })
+    expect(await server.ended).toMatchObject({ status: 1, stderr: 'tidings: the thread "pipeline" ended by itself\n' })
+  })
+
+  it('refuses to start without PII_KEY when a workspace needs it', async () => {
+    const withKey = { ...environment, PII_KEY: Buffer.alloc(32, 7).toString('base64') }
+    await run(['workspace', 'create', 'sealed'], environment)
+    await run(['workspace', 'set', 'sealed', 'email_protection=encrypted'], withKey)
+    const ended = await runJson(['serve'], { ...environment, PORT: '0', LOG_LEVEL: 'warn' })
+    expect(failureOf(ended)).toMatchObject({ status: 1, fields: ['PII_KEY'] })
+    await run(['workspace', 'set', 'sealed', 'email_protection=none'], environment)
+  })
+
+  it('refuses a log that is not the one of its tables', async () => {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(place.dataDir, `log.db${suffix}`), { force: true })
+    const ended = await runJson(['serve'], { ...environment, PORT: '0', LOG_LEVEL: 'warn' })
+    expect(failureOf(ended)).toMatchObject({
+      status: 1,
+      code: 'conflict',
+      message: expect.stringContaining('log.db') as string,
+    })
+  })
+})
+
+describeEachStore('a first start for people', (kind) => {
+  let place: TestPlace
+
+  beforeAll(async () => void (place = await makePlace(kind)))
+  afterAll(() => place.remove())
+
+  it('prints the workspace, both keys and a curl line that works', async () => {
+    const server = start(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+    const curl = await until('the curl line', () => /^curl .*\n/m.exec(server.output().stdout)?.[0], 20_000)
+    const { stdout } = server.output()
+    expect(stdout).toMatch(/serves on http:\/\/127\.0\.0\.1:\d+\n/)
+    expect(stdout).toMatch(/^workspace id {2}main\ndata key {6}td_data_\S+\nreports key {3}td_reports_\S+$/m)
+    const answer = await promisify(execFile)('sh', ['-c', curl])
+    expect(JSON.parse(answer.stdout)).toMatchObject({ status: 'success' })
+    expect(await server.stop()).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  it('says that the port is in use, with exit status 1', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const port = String((other.address() as AddressInfo).port)
+    const { status, stdout, stderr } = await run(['serve'], { ...environmentOf(place), PORT: port, LOG_LEVEL: 'warn' })
+    other.close()
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toContain(`PORT ${port} is in use on 127.0.0.1`)
+  })
+})
+
+it('ends with exit status 1 when what is in flight does not finish in time', async () => {
+  const script = `import { Shutdown } from './src/commands/shutdown.ts'
+    new Shutdown(50).running = { stop: () => new Promise(() => {}) }
+    process.kill(process.pid, 'SIGTERM')
+    setInterval(() => {}, 1_000)`
+  const ended = promisify(execFile)(process.execPath, ['--input-type=module-typescript', '--eval', script])
+  await expect(ended).rejects.toMatchObject({
+    code: 1,
+    stderr: 'tidings: what was in flight did not finish within 50 ms\n',
+  })
+})
