@@ -11,6 +11,12 @@ export interface LogLag {
   readonly seconds: number
 }
 
+/** What is asked of store and log when somebody scrapes; undefined where they do not answer. */
+export interface GaugeValues {
+  readonly lag: LogLag | undefined
+  readonly parked: number | undefined
+}
+
 interface RequestChildren {
   readonly count: Counter.Internal
   readonly duration: Histogram.Internal<string>
@@ -83,11 +89,11 @@ export class Metrics {
     this.#batchSeconds.observe(seconds)
   }
 
-  /** The text of all metrics, with the gauges as they are now. */
-  async render(lag: LogLag, parkedNow: number): Promise<{ readonly contentType: string; readonly text: string }> {
-    this.#lagEntries.set(lag.entries)
-    this.#lagSeconds.set(lag.seconds)
-    this.#parkedNow.set(parkedNow)
+  /** The text of all metrics, with the gauges as they are now: not a number where nothing could be asked. */
+  async render({ lag, parked }: GaugeValues): Promise<{ readonly contentType: string; readonly text: string }> {
+    this.#lagEntries.set(lag?.entries ?? Number.NaN)
+    this.#lagSeconds.set(lag?.seconds ?? Number.NaN)
+    this.#parkedNow.set(parked ?? Number.NaN)
     this.#memory.set(process.memoryUsage.rss())
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() }
   }

@@ -1,40 +1,50 @@
-// What needs no authentication: the server's name and version, whether it lives and is ready, and the metrics.
+// What needs no authentication: the server's name and version, whether it lives and is ready, its metrics and its reference.
 import type { FastifyInstance } from 'fastify'
-import { sql } from 'kysely'
 import { AppError } from '../core/app-error.ts'
-import type { Parts } from '../operations/operation.ts'
+import type { Operation, Parts } from '../operations/operation.ts'
 import { countParkedEntries } from '../store/parked-entries.ts'
-import type { Database } from '../store/store.ts'
-import { sendError } from './error-answer.ts'
 import type { LogLag, Metrics } from './metrics.ts'
+import { openApiDocument } from './openapi.ts'
+import { OPERATOR_PAGES, type OperatorPath } from './operator-pages.ts'
+import { Readiness } from './readiness.ts'
+import { addReferencePage, REFERENCE_PATHS } from './reference-page.ts'
 
 export interface OperatorOptions {
   readonly version: string
+  readonly operations: readonly Operation[]
   readonly parts: Parts
   readonly metrics: Metrics
   /** How far the pipeline is behind the log. */
   readonly readLag: () => Promise<LogLag>
 }
 
-/** How long `/readyz` waits for store and log before it calls them not ready. */
-const READY_WAIT_MS = 2_000
-
-export const OPERATOR_PATHS = ['/', '/healthz', '/readyz', '/metrics'] as const
+/** Every path without authentication, and what each of them takes. */
+export const OPERATOR_PATHS: readonly string[] = [...OPERATOR_PAGES.map(({ path }) => path), ...REFERENCE_PATHS]
+export const OPERATOR_METHODS = ['GET', 'HEAD'] as const
 
 export function addOperatorRoutes(app: FastifyInstance, options: OperatorOptions): void {
-  const { version, parts, metrics, readLag } = options
+  const { version, parts, metrics } = options
+  const get = (path: OperatorPath, answer: () => unknown) => app.get(path, { exposeHeadRoute: true }, answer)
   const links = { docs: '/docs', openapi: '/openapi.json', health: '/healthz', ready: '/readyz', metrics: '/metrics' }
-  app.get('/', () => ({ name: 'tidings', version, links }))
-  app.get('/healthz', () => ({ status: 'ok', version }))
-  app.get('/readyz', async (_request, reply) => {
-    const problems = await findProblems(parts)
-    if (problems.length === 0) return { status: 'ok' }
-    return sendError(reply, new AppError('unavailable', `Not ready: ${problems.join('; ')}.`))
+  get('/', () => ({ name: 'tidings', version, links }))
+  get('/healthz', () => ({ status: 'ok', version }))
+  const readiness = new Readiness(parts.database, parts.log)
+  get('/readyz', async () => {
+    const problems = await readiness.findProblems()
+    if (problems.length > 0) throw new AppError('unavailable', `Not ready: ${problems.join('; ')}.`)
+    return { status: 'ok' }
   })
-  app.get('/metrics', async (_request, reply) => {
-    const { contentType, text } = await metrics.render(await readLag(), await countParkedEntries(parts.database))
+  app.get('/metrics', { exposeHeadRoute: true }, async (_request, reply) => {
+    const [lag, parked] = await Promise.allSettled([options.readLag(), countParkedEntries(parts.database)])
+    const { contentType, text } = await metrics.render({ lag: valueOf(lag), parked: valueOf(parked) })
     return reply.header('content-type', contentType).send(text)
   })
+  let document: string | undefined
+  app.get('/openapi.json', { exposeHeadRoute: true }, async (_request, reply) => {
+    document ??= JSON.stringify(openApiDocument(options.operations, version))
+    return reply.header('content-type', 'application/json; charset=utf-8').send(document)
+  })
+  addReferencePage(app)
   app.addHook('onResponse', (request, reply, done) => {
     const operation = request.routeOptions.config.operation?.name ?? 'none'
     metrics.countRequest(operation, reply.statusCode, reply.elapsedTime / 1000)
@@ -42,28 +52,6 @@ export function addOperatorRoutes(app: FastifyInstance, options: OperatorOptions
   })
 }
 
-/** Why store or log cannot be written now; empty when they can. */
-async function findProblems(parts: Parts): Promise<string[]> {
-  const checks = [within(checkStore(parts.database), 'the store'), within(parts.log.check(), 'the log')]
-  const outcomes = await Promise.allSettled(checks)
-  return outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [messageOf(outcome.reason)] : []))
-}
-
-/** Takes the right to write and gives it back. */
-async function checkStore(database: Database): Promise<void> {
-  await database.write(async ({ query }) => void (await sql`select 1`.execute(query)))
-}
-
-async function within(check: Promise<void>, what: string): Promise<void> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`${what} does not answer`)), READY_WAIT_MS)
-  try {
-    await Promise.race([check, late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-function messageOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason)
+function valueOf<Value>(outcome: PromiseSettledResult<Value>): Value | undefined {
+  return outcome.status === 'fulfilled' ? outcome.value : undefined
 }

@@ -66,6 +66,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly takesAppKey: boolean
   /** Whether the header Idempotency-Key is read. */
   readonly takesIdempotencyKey?: boolean
+  /** Whether the header X-Forwarded-For is read as the address of the user. */
+  readonly takesForwardedFor?: boolean
   readonly limits: readonly LimitName[]
   /** Units of the limit that a body takes; without it every request takes one. */
   readonly limitUnits?: (body: unknown) => number
@@ -80,6 +82,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly example?: unknown
   /** What the schema cannot say. Every fault at once; called with what is valid so far. */
   readonly faults?: (request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>) => readonly Fault[]
+  /** What `handle` may refuse with, beside what every operation may. */
+  readonly refusals?: readonly ('not_found' | 'conflict')[]
   readonly successStatus: 200 | 201 | 204
   /** Null with 204. */
   readonly output: TSchema | null

@@ -50,6 +50,7 @@ export const trackEvents = defineOperation({
   tile: 'data',
   takesAppKey: false,
   takesIdempotencyKey: true,
+  takesForwardedFor: true,
   limits: ['track_events_per_minute'],
   limitUnits: countActions,
   path: Strict({

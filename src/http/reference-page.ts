@@ -1,0 +1,85 @@
+// The page on which to read and try every operation. All of it comes from this server: the assets of Swagger UI out of its
+// package, and a frame of our own. The browser is told to load nothing else.
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+const PAGE = './reference-page/page.html'
+
+/** What the page names: path → file and its media type. */
+const ASSETS: Readonly<Record<string, readonly [file: string, mediaType: string]>> = {
+  '/docs/page.css': ['./reference-page/page.css', 'text/css; charset=utf-8'],
+  '/docs/start.js': ['./reference-page/start.js', 'text/javascript; charset=utf-8'],
+  '/docs/icon.svg': ['./reference-page/icon.svg', 'image/svg+xml'],
+  '/docs/swagger-ui.css': ['swagger-ui-dist/swagger-ui.css', 'text/css; charset=utf-8'],
+  '/docs/swagger-ui-bundle.js': ['swagger-ui-dist/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+}
+
+/** The page's address as people also write it; its own links would lead astray from there. */
+const WITH_SLASH = '/docs/'
+
+/** Beside `/docs` itself. */
+export const REFERENCE_PATHS = [WITH_SLASH, ...Object.keys(ASSETS)]
+
+/** Nothing from elsewhere, no script or style inside the page; Swagger UI's icons are `data:` images. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+export function addReferencePage(app: FastifyInstance): void {
+  app.get('/docs', { exposeHeadRoute: true }, serveFile(PAGE, 'text/html; charset=utf-8'))
+  app.get(WITH_SLASH, { exposeHeadRoute: true }, (_request, reply) => reply.redirect('../docs'))
+  for (const [path, [file, mediaType]] of Object.entries(ASSETS)) {
+    app.get(path, { exposeHeadRoute: true }, serveFile(file, mediaType))
+  }
+}
+
+interface LoadedFile {
+  readonly content: Buffer
+  readonly compressed: Buffer
+  /** Of the content in either form, so a weak one. */
+  readonly tag: string
+}
+
+/** Read and compressed when it is first asked for, then kept. Browsers ask every time whether it has changed. */
+function serveFile(file: string, mediaType: string) {
+  const path = createRequire(import.meta.url).resolve(file)
+  let loading: Promise<LoadedFile> | undefined
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    loading ??= load(path)
+    const { content, compressed, tag } = await loading
+    reply.headers({
+      'cache-control': 'no-cache',
+      'content-security-policy': CONTENT_SECURITY_POLICY,
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      etag: tag,
+      vary: 'accept-encoding',
+    })
+    if (request.headers['if-none-match']?.includes(tag)) return reply.code(304).send()
+    reply.header('content-type', mediaType)
+    if (!takesGzip(request)) return reply.send(content)
+    return reply.header('content-encoding', 'gzip').send(compressed)
+  }
+}
+
+async function load(path: string): Promise<LoadedFile> {
+  const content = await readFile(path)
+  const compressed = await promisify(gzip)(content)
+  return { content, compressed, tag: `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"` }
+}
+
+function takesGzip({ headers }: FastifyRequest): boolean {
+  const encodings = headers['accept-encoding']
+  return typeof encodings === 'string' && /\bgzip\b(?!\s*;\s*q=0(?:\.0+)?\s*(?:,|$))/i.test(encodings)
+}

@@ -1,0 +1,144 @@
+// The OpenAPI document: a valid one, and the same as what the server does.
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openApiDocument, type OpenApiDocument } from '../src/http/openapi.ts'
+import { OPERATOR_PAGES } from '../src/http/operator-pages.ts'
+import { OperationValidator } from '../src/http/validation.ts'
+import type { Operation } from '../src/operations/operation.ts'
+import { OPERATIONS } from '../src/operations/operations.ts'
+import { startServer, type TestServer } from './server.ts'
+
+interface Parameter {
+  readonly $ref?: string
+  readonly name?: string
+  readonly in?: string
+  readonly required?: boolean
+}
+
+interface DescribedOperation {
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly tags: readonly string[]
+  readonly security: readonly Record<string, unknown>[]
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: object; readonly example?: unknown }> }
+  readonly responses: Record<string, { readonly content?: Record<string, unknown>; readonly headers?: object }>
+}
+
+const document = openApiDocument(OPERATIONS, '1.2.3')
+
+/** Every address of every operation, as the document writes it. */
+const addresses = OPERATIONS.flatMap((operation) =>
+  [operation.url, ...(operation.otherUrls ?? [])].map((url) => {
+    const path = url.replaceAll(/:(\w+)/g, '{$1}')
+    return { operation, path, line: `${operation.method} ${path}` }
+  }),
+)
+
+function find(path: string, method: string): DescribedOperation {
+  const described = document.paths[path]?.[method.toLowerCase()]
+  if (!described) throw new Error(`the document has no ${method} ${path}`)
+  return described as unknown as DescribedOperation
+}
+
+/** The header parameters, by the names of their components. */
+function headersOf({ parameters = [] }: DescribedOperation): string[] {
+  return parameters.flatMap(({ $ref }) => ($ref === undefined ? [] : [$ref.replace('#/components/parameters/', '')]))
+}
+
+describe('The OpenAPI document', () => {
+  it('is valid OpenAPI 3.1', async () => {
+    const result = await new Validator().validate(structuredClone(document))
+    expect(result.errors).toBeUndefined()
+    expect(result.valid).toBe(true)
+    expect(document.openapi).toMatch(/^3\.1\./)
+  })
+
+  it('has every address of every operation, the pages for operators, and nothing else', () => {
+    const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    const expected = [...addresses.map(({ line }) => line), ...OPERATOR_PAGES.map(({ path }) => `GET ${path}`)]
+    expect(described.toSorted()).toEqual(expected.toSorted())
+  })
+
+  it('gives every operation an id of its own', () => {
+    const ids = Object.values(document.paths).flatMap((methods) =>
+      Object.values(methods).map(({ operationId }) => operationId),
+    )
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  const documented: [method: string, path: string, appKey: boolean, tile: string][] = [
+    ['POST', '/v1.0/custom-templates/email/search', false, 'DataKey'],
+    ['GET', '/v1/coupon-list/{coupon_list_id}', true, 'ReportsKey'],
+    ['POST', '/v1/event/{Workspace_ID}', false, 'DataKey'],
+    ['PUT', '/v1.0/opt-in-management/user-preferences', true, 'DataKey'],
+    ['POST', '/core-services/v1/campaign-stats', true, 'ReportsKey'],
+  ]
+  it.each(documented)('describes %s %s as the API document does', (method, path, appKey, key) => {
+    const described = find(path, method)
+    expect(headersOf(described).includes('AppKey')).toBe(appKey)
+    expect(described.security).toEqual([{ [key]: [] }])
+    expect(described.responses).toHaveProperty('200')
+  })
+
+  it.each(addresses)('describes $line as it is served', ({ operation, path }) => {
+    const described = find(path, operation.method)
+    const { parameters = [] } = described
+    const named = (place: string) => parameters.filter((parameter) => parameter.in === place)
+    expect(named('path').map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? [])
+    expect(named('query').map(({ name }) => name)).toEqual(Object.keys(operation.query.properties))
+    expect(headersOf(described)).toEqual([
+      ...(operation.takesAppKey ? ['AppKey'] : []),
+      ...(operation.takesIdempotencyKey ? ['IdempotencyKey'] : []),
+      ...(operation.takesForwardedFor ? ['ForwardedFor'] : []),
+    ])
+    expect(described.tags).toEqual([operation.group])
+    expect(Object.keys(described.requestBody?.content ?? {})).toEqual(mediaTypesOf(operation))
+    const success = described.responses[operation.successStatus]
+    expect(success?.content !== undefined).toBe(operation.output !== null)
+    expect(Object.keys(success?.headers ?? {})).toEqual([
+      'x-request-id',
+      'x-ratelimit-limit',
+      'x-ratelimit-remaining',
+      'x-ratelimit-reset',
+    ])
+    expect(Object.keys(described.responses)).toEqual(
+      expect.arrayContaining(['400', '401', '403', '429', '500', '503', ...(operation.body ? ['413', '415'] : [])]),
+    )
+    for (const name of operation.limits) expect(described.description).toContain(`limits.${name}`)
+  })
+
+  const bodies = OPERATIONS.flatMap((operation) => (operation.body ? [{ operation, body: operation.body }] : []))
+  it.each(bodies)('has an example of $operation.summary that the operation takes', ({ operation, body }) => {
+    expect(new OperationValidator(operation).body(body, operation.example).faults).toEqual([])
+  })
+
+  it.each(OPERATIONS)('has schemas of $summary that can be checked', (operation) => {
+    const validator = new OperationValidator(operation)
+    expect(() => [validator.path({}), validator.query({})]).not.toThrow()
+  })
+
+  it('says nothing of formats that are our own', () => {
+    expect(JSON.stringify(document)).not.toContain('"format":"text"')
+  })
+})
+
+function mediaTypesOf({ body, upload }: Operation): string[] {
+  return [...(body ? ['application/json'] : []), ...(upload ? [upload.mediaType] : [])]
+}
+
+describe('GET /openapi.json', () => {
+  let server: TestServer
+  beforeAll(async () => void (server = await startServer('sqlite')))
+  afterAll(() => server.stop())
+
+  it('serves the document without authentication', async () => {
+    const answer = await server.call<OpenApiDocument>('GET', '/openapi.json', { as: null })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(Object.keys(answer.body.paths)).toEqual(Object.keys(document.paths))
+  })
+})
