@@ -3,6 +3,7 @@ import { activateCouponList } from './activate-coupon-list.ts'
 import { addCoupons } from './add-coupons.ts'
 import { archiveCouponList } from './archive-coupon-list.ts'
 import { createCouponList } from './create-coupon-list.ts'
+import { createTemplate } from './create-template.ts'
 import { fetchCampaignStats } from './fetch-campaign-stats.ts'
 import { fetchCouponList } from './fetch-coupon-list.ts'
 import { findRequest } from './find-request.ts'
@@ -12,12 +13,17 @@ import { listPreferenceChanges } from './list-preference-changes.ts'
 import { listUserEvents } from './list-user-events.ts'
 import type { Operation } from './operation.ts'
 import { readPreferences } from './read-preferences.ts'
+import { searchTemplates } from './search-templates.ts'
 import { trackEvents } from './track-events.ts'
 import { trackUser } from './track-user.ts'
 import { updateCouponList } from './update-coupon-list.ts'
 import { updatePreferences } from './update-preferences.ts'
+import { updateTemplate } from './update-template.ts'
 
 export const OPERATIONS: readonly Operation[] = [
+  searchTemplates,
+  createTemplate,
+  updateTemplate,
   fetchCouponList,
   createCouponList,
   listCouponLists,

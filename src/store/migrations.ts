@@ -11,6 +11,8 @@ import { createParkedEntries } from './parked-entries.ts'
 import { createPreferences } from './preferences.ts'
 import { createRequestReceipts } from './request-receipts.ts'
 import { createStatistics } from './statistics.ts'
+import { createTemplateVersions } from './template-versions.ts'
+import { createTemplates } from './templates.ts'
 import { createUsers } from './users.ts'
 import { createWorkspaces } from './workspaces.ts'
 
@@ -26,6 +28,8 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0006-cursors': createCursors,
   '0007-preferences': createPreferences,
   '0008-statistics': createStatistics,
+  '0009-template-versions': createTemplateVersions,
+  '0010-templates': createTemplates,
   '0011-coupon-lists': createCouponLists,
   '0012-coupons': createCoupons,
   '0013-coupon-uploads': createCouponUploads,
