@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { COMMANDS } from '../src/commands/commands.ts'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
-import { parkEntries } from '../src/store/parked-entries.ts'
+import { parkEntries, type ParkedEntry } from '../src/store/parked-entries.ts'
 import { saveUsers } from '../src/store/users.ts'
 import { environmentOf, failureOf, run, runJson, type Environment } from './program.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -182,17 +182,7 @@ describeEachStore('commands', (kind) => {
   })
 
   it('lists parked entries in pages and shows all of one', async () => {
-    const entries = Array.from({ length: 101 }, (_, index) => ({
-      position: index + 1,
-      workspaceId: 'main',
-      kind: 'track_events',
-      requestId: `request-${index + 1}`,
-      receivedAt: 1_000,
-      context: '{"ip":"192.0.2.1"}',
-      body: '{broken',
-      error: 'it is broken',
-      parkedAt: 2_000,
-    }))
+    const entries = Array.from({ length: 101 }, (_, index) => toParked(index + 1, '{broken'))
     const database = await openTestDatabase(place)
     await database.write((store) => parkEntries(store, entries))
     await database.close()
@@ -218,4 +208,32 @@ describeEachStore('commands', (kind) => {
     expect(await refusal('parked', 'show', '500')).toMatchObject({ status: 1, code: 'not_found' })
     expect(await refusal('parked', 'show', 'seven')).toMatchObject({ status: 1, code: 'invalid_request' })
   })
+
+  it('replays a parked entry once it can be applied, and drops one for good', async () => {
+    const body = JSON.stringify({ type: 'event', customer_id: 'c2', actions: [{ action: 'Order Placed' }] })
+    const database = await openTestDatabase(place)
+    const entries = [{ ...toParked(200, body), workspaceId: 'later' }, toParked(201, '{broken')]
+    await database.write((store) => parkEntries(store, entries))
+    await database.close()
+    expect(await refusal('parked', 'replay', '200')).toMatchObject({ status: 1, code: 'conflict' })
+    await command('workspace', 'create', 'later')
+    expect((await command('parked', 'replay', '200')).body).toEqual({ position: 200, outcome: 'applied' })
+    expect(await refusal('parked', 'replay', '200')).toMatchObject({ status: 1, code: 'not_found' })
+    expect((await command('parked', 'drop', '201')).body).toEqual({ position: 201, outcome: 'dropped' })
+    expect(await refusal('parked', 'drop', '201')).toMatchObject({ status: 1, code: 'not_found' })
+  })
 })
+
+function toParked(position: number, body: string): ParkedEntry {
+  return {
+    position,
+    workspaceId: 'main',
+    kind: 'track_events',
+    requestId: `request-${position}`,
+    receivedAt: 1_000,
+    context: '{"ip":"192.0.2.1"}',
+    body,
+    error: 'it is broken',
+    parkedAt: 2_000,
+  }
+}

@@ -1,6 +1,7 @@
 // `parked list|show|replay|drop`: log entries that could not be applied, and what an operator does about them.
-import { AppError } from '../core/app-error.ts'
+import { AppError, assertNever } from '../core/app-error.ts'
 import { toIso } from '../core/time-value.ts'
+import { dropParked, replayParked } from '../pipeline/replay-parked.ts'
 import { findParkedEntry, listParkedEntries, type ParkedEntry } from '../store/parked-entries.ts'
 import type { Command } from './command.ts'
 import { withStore } from './with-store.ts'
@@ -43,7 +44,41 @@ const show: Command = {
   },
 }
 
-export const parkedCommands: readonly Command[] = [list, show]
+const replay: Command = {
+  name: 'parked replay',
+  operands: ['POSITION'],
+  options: {},
+  summary: 'Applies a parked entry now, once what kept it from that is mended.',
+  async run({ config, operands: [text = ''], print }) {
+    const position = readPosition(text)
+    const replayed = await withStore(config, (database) => replayParked(database, position, Date.now()))
+    switch (replayed.outcome) {
+      case 'applied':
+        print({ json: { position, outcome: 'applied' }, text: `The entry at ${position} is applied.\n` })
+        break
+      case 'unreadable':
+        throw new AppError('conflict', `The entry at ${position} still cannot be applied: ${replayed.reason}.`)
+      case 'not_parked':
+        throw notParked(position)
+      default:
+        assertNever(replayed)
+    }
+  },
+}
+
+const drop: Command = {
+  name: 'parked drop',
+  operands: ['POSITION'],
+  options: {},
+  summary: 'Gives up a parked entry for good.',
+  async run({ config, operands: [text = ''], print }) {
+    const position = readPosition(text)
+    if (!(await withStore(config, (database) => dropParked(database, position)))) throw notParked(position)
+    print({ json: { position, outcome: 'dropped' }, text: `The entry at ${position} is dropped.\n` })
+  },
+}
+
+export const parkedCommands: readonly Command[] = [list, show, replay, drop]
 
 function readPosition(text: string): number {
   if (POSITION.test(text)) return Number(text)
