@@ -71,7 +71,7 @@ async function explainSqlite({ query }: Store, { sql: text, parameters }: Compil
 
 /** `SEARCH t USING COVERING INDEX i (workspace_id=? AND name=?)`, `SCAN t`, and what lies between. */
 function sqliteAccess(detail: string): TableAccess | undefined {
-  const match = /^(?:SEARCH|SCAN) (\S+)(?: USING (.*?))?(?: \((.*)\))?(?: LEFT-JOIN)?$/.exec(detail)
+  const match = /^(?:SEARCH|SCAN) (\S+)(?: EXISTS)?(?: USING (.*?))?(?: \((.*)\))?(?: LEFT-JOIN)?$/.exec(detail)
   const [, table, using = '', condition = ''] = match ?? []
   if (table === undefined || table.startsWith('(') || detail.includes('VIRTUAL TABLE')) return undefined
   // A row's own number, which our tables call `id`.

@@ -70,7 +70,7 @@ export async function createUsers({ query }: Store, { text, integer }: SqlTypes)
   await query.schema
     .createIndex('users_by_survivor')
     .on('users')
-    .column('merged_into')
+    .columns(['merged_into', 'id'])
     .where('merged_into', 'is not', null)
     .execute()
   await query.schema.createIndex('users_by_workspace').on('users').columns(['workspace_id', 'id']).execute()

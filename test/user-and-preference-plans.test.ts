@@ -1,0 +1,129 @@
+// How users and preferences are looked up: by index on every store, whether there are ten users or a million.
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { NOTHING_SET, recordChange, type Preference } from '../src/core/preference.ts'
+import { CUSTOMER_ID } from '../src/core/user.ts'
+import {
+  findPreferences,
+  listUserPreferenceChanges,
+  removePreferences,
+  savePreferences,
+} from '../src/store/preferences.ts'
+import type { Database, Store } from '../src/store/store.ts'
+import {
+  findIdentities,
+  findUser,
+  findUsers,
+  listIdentities,
+  listUserIds,
+  listUsersByEmail,
+  mergeUsers,
+  saveIdentities,
+  saveUsers,
+} from '../src/store/users.ts'
+import { explain, expectIndexed } from './query-plan.ts'
+import { recordQueries } from './record-queries.ts'
+import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+
+/** So many that PostgreSQL has reason to prefer an index; every tenth user was merged into the one before. */
+const USERS = 20_000
+const USERS_PER_MERGE = 10
+const WANTED = [1, 5_000, USERS]
+
+describeEachStore('Users and preferences', (kind) => {
+  let place: TestPlace
+  let database: Database
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    database = await openTestDatabase(place)
+    await database.write(async (store) => {
+      await addUsers(store)
+      await sql`analyze`.execute(store.query)
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  const before = { at: 5, number: 1, userId: 2 }
+  const page = { after: 0, max: 2 }
+  const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
+    ['a user by customer id', ['value', 'id'], (store) => findUser(store, 'main', { name: CUSTOMER_ID, value: 'c1' })],
+    ['a user by identifier', ['value', 'id'], (store) => findUser(store, 'main', { name: 'svc_mobile', value: '1' })],
+    ['users by email', ['email_key'], (store) => listUsersByEmail(store, 'main', '5@example.com', page)],
+    ['the ids merged into a user', ['merged_into'], (store) => listUserIds(store, 1)],
+    ['the identities of a user', ['user_id'], (store) => listIdentities(store, 1)],
+    [
+      'many identities',
+      ['value'],
+      (store) => findIdentities(store, [{ workspaceId: 'main', name: CUSTOMER_ID, value: 'c1' }]),
+    ],
+    ['many users', ['id'], (store) => findUsers(store, WANTED)],
+    ['the preferences of many users', ['user_id', 'id'], (store) => findPreferences(store, WANTED)],
+    ['preferences to be removed', ['user_id', 'id'], (store) => removePreferences(store, WANTED)],
+    [
+      'the first proofs of a user',
+      ['user_id'],
+      (store) => listUserPreferenceChanges(store, WANTED, { before: undefined, max: 2 }),
+    ],
+    ['further proofs of a user', ['user_id'], (store) => listUserPreferenceChanges(store, WANTED, { before, max: 2 })],
+  ]
+  it.each(lookups)('finds %s by index', async (_what, narrowedBy, work) => {
+    for (const query of await recordQueries(database, work)) {
+      expectIndexed(await explain(database, query), ...narrowedBy)
+    }
+  })
+
+  it('reads users by email and proofs of consent in the order of their index, without sorting', async () => {
+    const queries = [
+      ...(await recordQueries(database, (store) => listUsersByEmail(store, 'main', '5@example.com', page))),
+      ...(await recordQueries(database, (store) => listUserPreferenceChanges(store, WANTED, { before, max: 2 }))),
+    ]
+    for (const query of queries) expect(await explain(database, query)).toMatchObject({ sorts: false })
+  })
+
+  it('enters the index of proofs where a page begins', async () => {
+    const work = (store: Store) => listUserPreferenceChanges(store, WANTED, { before, max: 2 })
+    const [, ...walks] = await recordQueries(database, work)
+    expect(walks).toHaveLength(WANTED.length)
+    for (const walk of walks) {
+      const { accesses } = await explain(database, walk)
+      expect(accesses).toHaveLength(1)
+      // Written as one comparison of pairs by both stores.
+      expect(accesses[0]?.condition).toMatch(/user_id.*\(at, ?number\) ?</)
+    }
+  })
+})
+
+async function addUsers(store: Store): Promise<void> {
+  const ids = Array.from({ length: USERS }, (_, index) => index + 1)
+  const users = ids.map((id) => {
+    return {
+      id,
+      workspaceId: 'main',
+      customerId: `c${id}`,
+      attributes: {},
+      emailKey: `${id}@example.com`,
+      createdAt: 1,
+    }
+  })
+  await saveUsers(store, users)
+  const identities = users.map(({ id, customerId }) => {
+    return { workspaceId: 'main', name: CUSTOMER_ID, value: customerId, userId: id, seenAt: 1 }
+  })
+  await saveIdentities(store, identities)
+  const optedIn: Preference & { updatedAt: number } = { status: ['OPTED_IN', 5], categories: {}, updatedAt: 5 }
+  const recorded = ids.map((userId) => {
+    return recordChange({ userId, preference: NOTHING_SET, lastChange: 0 }, optedIn, { by: 'key:data', ip: null })
+  })
+  const preferences = recorded.map(({ current }) => current)
+  const changes = recorded.map(({ change }) => change)
+  await savePreferences(store, preferences, changes)
+  const merged = ids.filter((id) => id % USERS_PER_MERGE === 0)
+  await mergeUsers(
+    store,
+    merged.map((id) => ({ from: id, into: id - 1 })),
+  )
+}
