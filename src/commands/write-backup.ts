@@ -1,5 +1,15 @@
 // Writes a backup of the embedded store and log: one SQLite file, consistent, while a server may run.
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { AppError } from '../core/app-error.ts'
 import { SqliteLogSnapshot } from '../log/sqlite-log-backup.ts'
@@ -15,6 +25,7 @@ import { openSqliteDatabase } from '../store/sqlite-database.ts'
  */
 export async function writeBackup(dataDir: string, file: string): Promise<number> {
   if (existsSync(file)) throw new AppError('conflict', `${file} is there already; a backup overwrites nothing.`)
+  refuseUnwritable(dirname(file))
   const unfinished = `${file}.unfinished-${process.pid}`
   const log = new SqliteLogSnapshot(join(dataDir, LOG_FILE))
   try {
@@ -28,6 +39,15 @@ export async function writeBackup(dataDir: string, file: string): Promise<number
   } finally {
     log.close()
     removeSqliteFile(unfinished)
+  }
+}
+
+function refuseUnwritable(folder: string): void {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new AppError('invalid_request', `No file can be written in ${folder} (${reason}).`)
   }
 }
 

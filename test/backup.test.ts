@@ -1,0 +1,263 @@
+// Backups of the embedded store, from a serving process under load, restored and served again.
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { basic, failureOf, run, runJson, startServing } from './program.ts'
+import type { EndedJson, FirstWorkspace, ServingProgram } from './program.ts'
+import { until } from './server.ts'
+
+// Several processes are started one after another, and a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
+
+const SENDERS = 4
+const PAGE_EVENTS = 500
+
+let folder: string
+
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'tidings-backup-'))))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A client that sends numbered events, each with a key for retries of its own. */
+class Client {
+  /** Numbers of the events that were acknowledged, in that order, with the ids of their requests. */
+  readonly acknowledged = new Map<number, string>()
+  readonly #url: string
+  readonly #keys: FirstWorkspace
+  #last = 0
+  #isStopped = false
+
+  constructor(url: string, keys: FirstWorkspace) {
+    this.#url = url
+    this.#keys = keys
+  }
+
+  async send(number = ++this.#last): Promise<string> {
+    const actions = [{ action: 'Order Placed', attributes: { number } }]
+    const answer = await fetch(`${this.#url}/v1/event/main`, {
+      method: 'POST',
+      headers: {
+        authorization: basic('main', this.#keys.data_key),
+        'content-type': 'application/json',
+        'idempotency-key': `order-${number}`,
+      },
+      body: JSON.stringify({ type: 'event', customer_id: 'c1', actions }),
+    })
+    const { request_id } = (await answer.json()) as { request_id: string }
+    if (answer.status === 200) this.acknowledged.set(number, request_id)
+    return request_id
+  }
+
+  /** Sends one after another until told to stop. */
+  async keepSending(): Promise<void> {
+    while (!this.#isStopped) await this.send()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  /** The numbers of all stored events of the user, in order. */
+  async stored(): Promise<number[]> {
+    const numbers: number[] = []
+    for (let before = ''; ;) {
+      const query = `customer_id=c1&limit=${PAGE_EVENTS}${before}`
+      const headers = { authorization: basic('main', this.#keys.data_key) }
+      const answer = await fetch(`${this.#url}/v1/event/main?${query}`, { headers })
+      if (answer.status === 404) return []
+      const page = (await answer.json()) as {
+        data: { attributes: { number: number } }[]
+        next_before: string | null
+      }
+      numbers.push(...page.data.map(({ attributes }) => attributes.number))
+      if (page.next_before === null) return numbers.toSorted((left, right) => left - right)
+      before = `&before=${page.next_before}`
+    }
+  }
+}
+
+async function untilApplied(url: string): Promise<void> {
+  await until(
+    'the log is applied',
+    async () => /^tidings_log_lag_entries 0$/m.test(await (await fetch(`${url}/metrics`)).text()),
+    30_000,
+  )
+}
+
+describe('a backup under load', () => {
+  const place = () => ({ DATA_DIR: join(folder, 'original') })
+  const restoredPlace = () => ({ DATA_DIR: join(folder, 'restored') })
+  const file = () => join(folder, 'backup.db')
+  let keys: FirstWorkspace
+  let written: EndedJson
+  let readBack: EndedJson
+  /** Acknowledged before the backup began, and everything that ever was, with the request ids. */
+  let before: number[]
+  let client: Client
+  let restored: ServingProgram
+  let later: Client
+
+  beforeAll(async () => {
+    const server = await startServing(place())
+    keys = server.started.first_workspace as FirstWorkspace
+    await run(['workspace', 'set', 'main', 'limits.track_events_per_minute=1000000'], place())
+    client = new Client(server.started.url, keys)
+    const senders = Array.from({ length: SENDERS }, () => client.keepSending())
+    await until('events are acknowledged', () => client.acknowledged.size > 200, 30_000)
+    before = [...client.acknowledged.keys()]
+    written = await runJson(['backup', file()], place())
+    const atEnd = client.acknowledged.size
+    await until('more are acknowledged', () => client.acknowledged.size > atEnd + 50, 30_000)
+    client.stop()
+    await Promise.all(senders)
+    await server.stop()
+    readBack = await runJson(['restore', file()], restoredPlace())
+    restored = await startServing(restoredPlace())
+    later = new Client(restored.started.url, keys)
+    await untilApplied(restored.started.url)
+  })
+  afterAll(() => restored.stop())
+
+  it('says where it is, how large, and where it was restored', () => {
+    expect(written).toEqual({ status: 0, stderr: '', body: { file: file(), bytes: statSync(file()).size } })
+    const body = { file: file(), data_dir: restoredPlace().DATA_DIR }
+    expect(readBack).toEqual({ status: 0, stderr: '', body })
+  })
+
+  it('holds everything that was acknowledged before it began, exactly once', async () => {
+    const stored = await later.stored()
+    const missing = before.filter((number) => !stored.includes(number))
+    expect(missing).toEqual([])
+    expect(stored.length).toBe(new Set(stored).size)
+    expect(restored.started.first_workspace).toBeUndefined()
+  })
+
+  it('remembers the retries of what it holds, and of nothing else', async () => {
+    const [first = 0] = before
+    expect(await later.send(first)).toBe(client.acknowledged.get(first))
+    const lost = Math.max(...client.acknowledged.keys())
+    expect(await later.stored()).not.toContain(lost)
+    expect(await later.send(lost)).not.toBe(client.acknowledged.get(lost))
+    await untilApplied(restored.started.url)
+    const stored = await later.stored()
+    expect(stored.filter((number) => number === first || number === lost)).toEqual([first, lost])
+  })
+
+  it('never hands out a position twice', async () => {
+    const count = (await later.stored()).length
+    for (let number = 1_000_001; number <= 1_000_020; number++) await later.send(number)
+    await untilApplied(restored.started.url)
+    expect((await later.stored()).length).toBe(count + 20)
+  })
+
+  it('overwrites no file', async () => {
+    const bytes = readFileSync(file())
+    expect(failureOf(await runJson(['backup', file()], place()))).toMatchObject({ status: 1, code: 'conflict' })
+    expect(readFileSync(file()).equals(bytes)).toBe(true)
+  })
+
+  it('needs a folder that is there', async () => {
+    const ended = await runJson(['backup', join(folder, 'nowhere', 'backup.db')], place())
+    expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request' })
+  })
+
+  it('leaves nothing beside its file', () => {
+    expect(readdirSync(folder).filter((name) => name.startsWith('backup.db'))).toEqual(['backup.db'])
+  })
+
+  it('is not restored over data', async () => {
+    const ended = await runJson(['restore', file()], place())
+    expect(failureOf(ended)).toMatchObject({ status: 1, code: 'conflict' })
+  })
+})
+
+it('holds what the pipeline has not applied yet', async () => {
+  const place = { DATA_DIR: join(folder, 'unapplied') }
+  const server = await startServing(place, ['--role', 'http'])
+  const client = new Client(server.started.url, server.started.first_workspace as FirstWorkspace)
+  for (let number = 1; number <= 5; number++) await client.send(number)
+  const file = join(folder, 'unapplied.db')
+  expect(await run(['backup', file], place)).toMatchObject({ status: 0 })
+  await server.stop()
+  const restoredPlace = { DATA_DIR: join(folder, 'unapplied-restored') }
+  expect(await run(['restore', file], restoredPlace)).toMatchObject({ status: 0, stderr: '' })
+  const restored = await startServing(restoredPlace)
+  await untilApplied(restored.started.url)
+  const later = new Client(restored.started.url, server.started.first_workspace as FirstWorkspace)
+  expect(await later.stored()).toEqual([1, 2, 3, 4, 5])
+  await restored.stop()
+})
+
+describe('restore', () => {
+  const environment = () => ({ DATA_DIR: join(folder, 'target') })
+
+  beforeAll(async () => {
+    await run(['workspace', 'create', 'main'], { DATA_DIR: join(folder, 'source') })
+    await run(['backup', join(folder, 'good.db')], { DATA_DIR: join(folder, 'source') })
+  })
+
+  const unfit: [what: string, make: (path: string) => void][] = [
+    ['a text', (path) => writeFileSync(path, 'not a database\n'.repeat(1_000))],
+    ['an empty file', (path) => writeFileSync(path, '')],
+    ['the state itself', (path) => copyFileSync(join(folder, 'source', 'state.db'), path)],
+    [
+      'half a backup',
+      (path) => damage(path, (bytes) => truncateSync(path, Math.floor(bytes.length / 2 / 4096) * 4096)),
+    ],
+    [
+      'a backup with a damaged page',
+      (path) => damage(path, (bytes) => writeFileSync(path, bytes.fill(0x55, 8192, 12_288))),
+    ],
+  ]
+  it.each(unfit)('refuses %s, and leaves the data directory empty', async (_what, make) => {
+    const path = join(folder, 'unfit.db')
+    rmSync(path, { force: true })
+    make(path)
+    const ended = await runJson(['restore', path], environment())
+    expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request' })
+    expect(() => readdirSync(environment().DATA_DIR)).toThrow('ENOENT')
+  })
+
+  it('refuses a file that is not there', async () => {
+    const ended = await runJson(['restore', join(folder, 'none.db')], environment())
+    expect(failureOf(ended)).toMatchObject({ status: 1, code: 'not_found' })
+  })
+
+  it('lets no command use what an interrupted restore left behind', async () => {
+    const interrupted = { DATA_DIR: join(folder, 'interrupted') }
+    await run(['restore', join(folder, 'good.db')], interrupted)
+    writeFileSync(join(interrupted.DATA_DIR, 'restore-unfinished'), '')
+    for (const args of [['workspace', 'list'], ['serve'], ['restore', join(folder, 'good.db')]]) {
+      const ended = await runJson(args, interrupted)
+      expect(failureOf(ended)).toMatchObject({ status: 1, message: expect.stringContaining('interrupted') as string })
+    }
+  })
+
+  it('brings back settings and workspaces before a first start', async () => {
+    const fresh = { DATA_DIR: join(folder, 'fresh') }
+    expect(await run(['restore', join(folder, 'good.db')], fresh)).toMatchObject({ status: 0, stderr: '' })
+    expect((await runJson(['workspace', 'show', 'main'], fresh)).body).toMatchObject({ workspace_id: 'main' })
+  })
+})
+
+it.each(['backup', 'restore'])('%s names the tools of PostgreSQL where the tables are there', async (command) => {
+  const postgres = { DATABASE_URL: 'postgres://127.0.0.1:1/none', DATA_DIR: join(folder, 'postgres') }
+  const refused = failureOf(await runJson([command, join(folder, 'any.db')], postgres))
+  expect(refused).toMatchObject({ status: 1, message: expect.stringContaining('pg_') as string })
+  expect(refused?.message).toContain('log.db')
+})
+
+/** A good backup, changed. */
+function damage(path: string, change: (bytes: Buffer) => void): void {
+  copyFileSync(join(folder, 'good.db'), path)
+  change(readFileSync(path))
+}
