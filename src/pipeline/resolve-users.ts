@@ -100,11 +100,9 @@ class People {
     return [...users.values()]
   }
 
+  /** Identities that are new or were seen again, under the users they were first found with: merging moves them on. */
   changedIdentities(): KnownIdentity[] {
-    return [...this.#changedKeys].map((key) => {
-      const identity = this.#identities.get(key) as KnownIdentity
-      return { ...identity, userId: this.#survivorOf(identity.userId) }
-    })
+    return [...this.#changedKeys].map((key) => this.#identities.get(key) as KnownIdentity)
   }
 
   #create({ entry }: ReadEntry): number {

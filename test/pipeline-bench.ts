@@ -1,0 +1,129 @@
+// The pipeline on a real store and a real log, on this thread, so that tests decide when it runs and what stands in the log.
+import { join } from 'node:path'
+import type { WorkspaceSettings } from '../src/core/workspace.ts'
+import type { EntryContext, EntryKind, LogEntry, LogReader } from '../src/log/event-log.ts'
+import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
+import { openSqliteLog } from '../src/log/sqlite-log.ts'
+import { LogFollower, type AppliedBatch } from '../src/pipeline/follow-log.ts'
+import { createWorkspace } from '../src/store/create-workspace.ts'
+import { findCursor, PIPELINE_CURSOR } from '../src/store/cursors.ts'
+import { LOG_FILE, openDatabase } from '../src/store/open-database.ts'
+import { findReceipt, type RequestReceipt } from '../src/store/request-receipts.ts'
+import type { Database } from '../src/store/store.ts'
+import { Turnstile } from '../src/store/turnstile.ts'
+import { until } from './server.ts'
+import { makePlace, openTestDatabase, type StoreKind } from './stores.ts'
+
+/** Something for the log; a body that is a text or bytes goes there as it is, valid or not. */
+export interface TestEntry {
+  readonly body: unknown
+  readonly kind?: EntryKind
+  readonly workspaceId?: string
+  readonly receivedAt?: number
+  readonly context?: EntryContext
+}
+
+export interface PipelineBench {
+  readonly database: Database
+  readonly logReader: LogReader
+  /** The workspace of entries that name none; the last one made. */
+  readonly workspaceId: string
+  /** Makes a workspace, so that tests which share a bench do not meet. */
+  makeWorkspace(settings?: Partial<WorkspaceSettings>): Promise<string>
+  /** Appends entries, in order; gives their request ids. */
+  append(...entries: readonly TestEntry[]): Promise<string[]>
+  /** All entries behind the cursor. */
+  readNew(): Promise<LogEntry[]>
+  cursor(): Promise<number>
+  /** Follows the log to its end, with as many followers at once as told, each on a connection of its own. */
+  follow(followers?: number): Promise<Followed>
+  receipt(requestId: string | undefined, workspaceId?: string): Promise<RequestReceipt | undefined>
+  close(): Promise<void>
+}
+
+/** What the followers reported. */
+export interface Followed {
+  readonly batches: readonly AppliedBatch[]
+  readonly failures: readonly string[]
+}
+
+export const NOW = Date.parse('2026-05-04T10:00:00.000Z')
+
+export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench> {
+  const place = await makePlace(kind)
+  const database = await openTestDatabase(place)
+  const logPath = join(place.dataDir, LOG_FILE)
+  const log = openSqliteLog({ path: logPath })
+  const logReader = openSqliteLogReader(logPath)
+  const cursor = () => findCursor(database, PIPELINE_CURSOR)
+  let appended = 0
+  let workspaces = 0
+  return {
+    database,
+    logReader,
+    get workspaceId() {
+      return `workspace-${workspaces}`
+    },
+    async makeWorkspace(settings = {}) {
+      const id = `workspace-${++workspaces}`
+      await createWorkspace(database, id, settings, NOW)
+      return id
+    },
+    async append(...entries) {
+      const requestIds = entries.map(() => `request-${++appended}`)
+      const workspaceId = `workspace-${workspaces}`
+      const pending = entries.map((entry, index) => {
+        return log.append({ workspaceId, ...toNewEntry(entry), requestId: requestIds[index] as string })
+      })
+      await Promise.all(pending)
+      return requestIds
+    },
+    readNew: async () => logReader.read(await cursor(), { entries: 10_000, bytes: 64 * 1024 * 1024 }),
+    cursor,
+    async follow(followers = 1) {
+      const opened = Array.from({ length: followers }, () => openDatabase(place))
+      const followed = { batches: [] as AppliedBatch[], failures: [] as string[] }
+      const running = opened.map((own) => startFollower(own, logReader, followed))
+      const end = await logReader.lastPosition()
+      await until('the log is followed to its end', async () => (await cursor()) >= end, 20_000)
+      for (const follower of running) await follower.stop()
+      for (const own of opened) await own.close()
+      return followed
+    },
+    receipt: (requestId = '', workspaceId = `workspace-${workspaces}`) => {
+      return findReceipt(database, workspaceId, requestId)
+    },
+    async close() {
+      await log.close()
+      await logReader.close()
+      await database.close()
+      await place.remove()
+    },
+  }
+}
+
+function startFollower(
+  database: Database,
+  logReader: LogReader,
+  followed: { batches: AppliedBatch[]; failures: string[] },
+): LogFollower {
+  const follower = new LogFollower({
+    database,
+    logReader,
+    turnstile: new Turnstile(),
+    clock: () => NOW,
+    onBatch: (applied) => void followed.batches.push(applied),
+    onFailure: (_error, what) => void followed.failures.push(what),
+  })
+  follower.start()
+  return follower
+}
+
+function toNewEntry({ body, ...given }: TestEntry) {
+  return { kind: 'track_events' as const, receivedAt: NOW, context: {}, events: 0, ...given, body: toBytes(body) }
+}
+
+function toBytes(body: unknown): Uint8Array {
+  if (body instanceof Uint8Array) return body
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+}

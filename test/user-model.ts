@@ -1,0 +1,101 @@
+// A naive model of "Identity resolution", to hold the pipeline against: maps and loops, one entry after the other.
+import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
+
+/** What one entry says, in the plainest form. */
+export interface ModelEntry {
+  readonly kind: 'track_events' | 'track_user'
+  readonly workspaceId: string
+  readonly receivedAt: number
+  /** Name → value; `customer_id` among them. */
+  readonly ids: Readonly<Record<string, string>>
+  readonly attributes: Readonly<Record<string, unknown>>
+}
+
+/** A user as both the model and the store can tell it. */
+export interface ModelUser {
+  readonly id: number
+  readonly workspaceId: string
+  readonly customerId: string | null
+  readonly createdAt: number
+  readonly emailKey: string | null
+  readonly attributes: Readonly<Record<string, readonly [value: unknown, receivedAt: number]>>
+  /** `name=value` → when last seen; for customer ids when first seen. */
+  readonly identities: Readonly<Record<string, number>>
+  /** Positions of the entries whose events stand under the user. */
+  readonly entries: readonly number[]
+}
+
+interface MutableUser {
+  readonly id: number
+  readonly workspaceId: string
+  customerId: string | null
+  readonly createdAt: number
+  readonly attributes: Map<string, readonly [unknown, number]>
+  readonly identities: Map<string, number>
+  readonly entries: number[]
+}
+
+/** The users after these entries, which stand in the log from `position` on; oldest first. */
+export function modelUsers(entries: readonly ModelEntry[], position: number): ModelUser[] {
+  let users: MutableUser[] = []
+  entries.forEach((entry, index) => {
+    const found = users.filter((user) => user.workspaceId === entry.workspaceId && hasAnyId(user, entry))
+    const user = found.reduce<MutableUser | undefined>(mergeInto, undefined) ?? newUser(entry, position + index)
+    users = [...users.filter((other) => !found.includes(other)), user].toSorted((left, right) => left.id - right.id)
+    applyEntry(user, entry, position + index)
+  })
+  return users.map((user) => ({
+    ...user,
+    emailKey: toKey(user.attributes.get('email')?.[0]),
+    attributes: Object.fromEntries(user.attributes),
+    identities: Object.fromEntries(user.identities),
+  }))
+}
+
+function hasAnyId(user: MutableUser, { ids }: ModelEntry): boolean {
+  return Object.entries(ids).some(([name, value]) => user.identities.has(`${name}=${value}`))
+}
+
+/** Oldest first, each younger one becomes part of the oldest. */
+function mergeInto(older: MutableUser | undefined, younger: MutableUser): MutableUser {
+  if (!older) return younger
+  older.customerId ??= younger.customerId
+  for (const [name, [value, receivedAt]] of younger.attributes) setAttribute(older, name, value, receivedAt)
+  for (const [identity, seenAt] of younger.identities) older.identities.set(identity, seenAt)
+  older.entries.push(...younger.entries)
+  older.entries.sort((left, right) => left - right)
+  return older
+}
+
+function newUser({ workspaceId, receivedAt }: ModelEntry, position: number): MutableUser {
+  const id = position * EVENTS_PER_ENTRY_MAX
+  const attributes = new Map<string, readonly [unknown, number]>()
+  return { id, workspaceId, customerId: null, createdAt: receivedAt, attributes, identities: new Map(), entries: [] }
+}
+
+function applyEntry(user: MutableUser, entry: ModelEntry, position: number): void {
+  const { ids, receivedAt } = entry
+  user.customerId ??= ids['customer_id'] ?? null
+  for (const [name, value] of Object.entries(ids)) {
+    const seenAt = user.identities.get(`${name}=${value}`)
+    const isNewer = seenAt === undefined || (name !== 'customer_id' && receivedAt > seenAt)
+    if (isNewer) user.identities.set(`${name}=${value}`, receivedAt)
+  }
+  if (entry.kind === 'track_events') user.entries.push(position)
+  else for (const [name, value] of Object.entries(entry.attributes)) setAttribute(user, name, value, receivedAt)
+}
+
+/** The newest value wins; of two received at the same moment the one whose JSON is greater. */
+function setAttribute(user: MutableUser, name: string, value: unknown, receivedAt: number): void {
+  const known = user.attributes.get(name)
+  const isOlder = known && (known[1] > receivedAt || (known[1] === receivedAt && toJson(known[0]) >= toJson(value)))
+  if (!isOlder) user.attributes.set(name, [value, receivedAt])
+}
+
+function toJson(value: unknown): string {
+  return JSON.stringify(value)
+}
+
+function toKey(email: unknown): string | null {
+  return typeof email === 'string' ? email.trim().toLowerCase() : null
+}
