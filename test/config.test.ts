@@ -1,0 +1,90 @@
+// The environment as settings: defaults, what each variable takes, and all that is wrong at once.
+import { describe, expect, it } from 'vitest'
+import { ConfigError, readConfig, type Config } from '../src/config.ts'
+
+const KEY = Buffer.alloc(32, 0xfb)
+
+/** What is said of settings that are wrong; undefined when they are read. */
+function refusalOf(environment: Record<string, string>): ConfigError | undefined {
+  try {
+    readConfig(environment)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error
+  }
+}
+
+/** The variables that are named as wrong. */
+function wrongIn(environment: Record<string, string>): string[] {
+  return refusalOf(environment)?.faults.map(({ field }) => field) ?? []
+}
+
+describe('the environment', () => {
+  it('needs nothing', () => {
+    expect(readConfig({})).toEqual({
+      host: '127.0.0.1',
+      port: 8080,
+      dataDir: './data',
+      databaseUrl: undefined,
+      piiKey: undefined,
+      trustedProxies: [],
+      logLevel: 'info',
+    })
+  })
+
+  it('cannot be changed once it is read', () => {
+    expect(Object.isFrozen(readConfig({}))).toBe(true)
+  })
+
+  const accepted: [name: string, text: string, setting: keyof Config, value: unknown][] = [
+    ['HOST', '0.0.0.0', 'host', '0.0.0.0'],
+    ['HOST', '::1', 'host', '::1'],
+    ['HOST', 'tidings.internal', 'host', 'tidings.internal'],
+    ['PORT', '0', 'port', 0],
+    ['PORT', ' 65535 ', 'port', 65_535],
+    ['PORT', '', 'port', 8080],
+    ['DATA_DIR', '/var/lib/tidings', 'dataDir', '/var/lib/tidings'],
+    ['DATABASE_URL', 'postgres://me@db:5432/tidings', 'databaseUrl', 'postgres://me@db:5432/tidings'],
+    ['DATABASE_URL', 'postgresql:///tidings', 'databaseUrl', 'postgresql:///tidings'],
+    ['PII_KEY', KEY.toString('base64'), 'piiKey', KEY],
+    ['PII_KEY', KEY.toString('base64url'), 'piiKey', KEY],
+    ['TRUSTED_PROXIES', '10.0.0.0/8, ::1', 'trustedProxies', ['10.0.0.0/8', '::1']],
+    ['LOG_LEVEL', 'silent', 'logLevel', 'silent'],
+  ]
+  it.each(accepted)('takes %s=%s', (name, text, setting, value) => {
+    expect(readConfig({ [name]: text })[setting]).toEqual(value)
+  })
+
+  const refused: [name: string, text: string][] = [
+    ['HOST', 'not a host'],
+    ['HOST', 'http://127.0.0.1'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '80.5'],
+    ['PORT', 'http'],
+    ['DATABASE_URL', 'mysql://me@db/tidings'],
+    ['DATABASE_URL', 'tidings'],
+    ['PII_KEY', KEY.subarray(1).toString('base64')],
+    ['PII_KEY', '!'.repeat(44)],
+    ['TRUSTED_PROXIES', 'proxy.internal'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['LOG_LEVEL', 'loud'],
+  ]
+  it.each(refused)('refuses %s=%s', (name, text) => {
+    expect(wrongIn({ [name]: text })).toEqual([name])
+  })
+
+  it('names all wrong settings at once, each with what to set', () => {
+    const wrong = Object.fromEntries(refused)
+    expect(wrongIn(wrong)).toEqual(Object.keys(wrong))
+    for (const { problem } of refusalOf(wrong)?.faults ?? []) expect(problem).toMatch(/^must be /)
+  })
+
+  it('never tells a secret that is wrong', () => {
+    const secret = 'hunter2hunter2'
+    const refusal = refusalOf({ PII_KEY: secret, DATABASE_URL: `mysql://me:${secret}@db` })
+    expect(refusal?.faults.length).toBe(2)
+    expect(`${refusal?.message} ${JSON.stringify(refusal?.faults)}`).not.toContain(secret)
+  })
+})
