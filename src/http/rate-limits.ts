@@ -5,6 +5,8 @@ import type { LimitName, Workspace } from '../core/workspace.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
+/** Longer than a client may take to send a body whose units are counted when it has been read. */
+const LATE_MS_MAX = 10 * MINUTE_MS
 
 /** What the response headers tell: of the window with the smallest share left. */
 export interface LimitState {
@@ -25,16 +27,24 @@ export class RateLimits {
 
   /**
    * Takes `units` of every limit, or of none. Throws `rate_limited` when one of them has not enough left, and
-   * `invalid_request` when a whole window could never hold them.
+   * `invalid_request` when a whole window could never hold them; such a request counts as one unit.
    */
   take(workspace: Workspace, operation: string, names: readonly LimitName[], units: number, now: number): LimitState {
     const windows = names.map((name) => this.#window(workspace, operation, name, now))
     const tooMany = windows.find(({ limit }) => units > limit)
-    if (tooMany) throw neverPasses(units, tooMany)
-    const full = windows.filter(({ window, limit }) => window.used + units > limit)
+    const taken = tooMany ? 1 : units
+    const full = windows.filter(({ window, limit }) => window.used + taken > limit)
     if (full.length > 0) throw limited(Math.max(...full.map(({ endsAt }) => endsAt)), now)
-    for (const { window } of windows) window.used += units
+    for (const { window } of windows) window.used += taken
+    if (tooMany) throw neverPasses(units, tooMany)
     return smallestShare(windows)
+  }
+
+  /** Counts one request that is refused for another reason than the limit; never more than a window holds. */
+  count(workspace: Workspace, operation: string, names: readonly LimitName[], now: number): void {
+    for (const { window, limit } of names.map((name) => this.#window(workspace, operation, name, now))) {
+      window.used = Math.min(limit, window.used + 1)
+    }
   }
 
   /** The state without taking anything, for the headers of a refusal. */
@@ -51,11 +61,13 @@ export class RateLimits {
       window = { startsAt, used: 0 }
       this.#windows.set(key, window)
     }
-    if (window.startsAt !== startsAt) {
+    // Who was received before the window began and is counted only now counts in it. A clock set back begins anew.
+    const isLate = startsAt < window.startsAt && now > window.startsAt - LATE_MS_MAX
+    if (startsAt !== window.startsAt && !isLate) {
       window.startsAt = startsAt
       window.used = 0
     }
-    return { name, window, limit: workspace.limits[name], endsAt: startsAt + lengthMs }
+    return { name, window, limit: workspace.limits[name], endsAt: window.startsAt + lengthMs }
   }
 }
 
@@ -66,12 +78,14 @@ interface OpenWindow {
   readonly endsAt: number
 }
 
+/** Of two windows with equal shares, such as none, the one that takes longer to end. */
 function smallestShare(windows: readonly OpenWindow[]): LimitState {
   const states = windows.map(({ window, limit, endsAt }) => {
     return { limit, remaining: Math.max(0, limit - window.used), reset: endsAt / 1000 }
   })
   return states.reduce((least, state) => {
-    return state.remaining / state.limit < least.remaining / least.limit ? state : least
+    const difference = state.remaining / state.limit - least.remaining / least.limit
+    return difference < 0 || (difference === 0 && state.reset > least.reset) ? state : least
   })
 }
 
