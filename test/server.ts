@@ -55,7 +55,7 @@ export interface TestServer {
 export async function startServer(
   kind: StoreKind,
   environment: Record<string, string> = {},
-  options: Pick<ServeOptions, 'withPipeline'> = {},
+  options: Partial<Pick<ServeOptions, 'withPipeline' | 'diagnostics'>> = {},
 ): Promise<TestServer> {
   const place = await makePlace(kind)
   let now: number | undefined
@@ -65,7 +65,7 @@ export async function startServer(
     ...(place.databaseUrl !== undefined && { DATABASE_URL: place.databaseUrl }),
     ...environment,
   })
-  const diagnostics = pino({ level: 'fatal' })
+  const diagnostics = options.diagnostics ?? pino({ level: 'fatal' })
   const server = await serve({ ...options, config, diagnostics, clock: () => now ?? Date.now() })
   const { database } = server
   let made = 0

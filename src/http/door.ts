@@ -100,7 +100,12 @@ async function admitLater(
 
 function admitCaller(request: FastifyRequest, reply: FastifyReply, { operation, door }: Passage, caller: Caller): void {
   request.caller = caller
-  checkCaller(request, caller, operation)
+  const refusal = refusalOf(request, caller, operation)
+  if (refusal) {
+    door.rateLimits.count(caller.workspace, operation.name, operation.limits, request.receivedAt)
+    setLimitHeaders(reply, door.rateLimits.peek(caller.workspace, operation.name, operation.limits, request.receivedAt))
+    throw refusal
+  }
   if (!operation.limitUnits) {
     takeLimit(reply, caller, operation, 1, request.receivedAt, door.rateLimits)
     return
@@ -108,21 +113,22 @@ function admitCaller(request: FastifyRequest, reply: FastifyReply, { operation, 
   setLimitHeaders(reply, door.rateLimits.peek(caller.workspace, operation.name, operation.limits, request.receivedAt))
 }
 
-function checkCaller(request: FastifyRequest, { workspace, tile }: Caller, operation: Operation): void {
-  if (workspace.suspended) throw new AppError('forbidden', 'The workspace is suspended.')
+function refusalOf(request: FastifyRequest, { workspace, tile }: Caller, operation: Operation): AppError | undefined {
+  if (workspace.suspended) return new AppError('forbidden', 'The workspace is suspended.')
   if (operation.tile !== 'either' && operation.tile !== tile) {
-    throw new AppError('forbidden', `This operation needs the key of the tile "${operation.tile}".`)
+    return new AppError('forbidden', `This operation needs the key of the tile "${operation.tile}".`)
   }
   const inPath = (request.params as Record<string, unknown>)['Workspace_ID']
   if (inPath !== undefined && inPath !== workspace.id) {
     const details = [{ field: 'path.Workspace_ID', problem: 'must be the workspace of the Authorization header' }]
-    throw new AppError('forbidden', 'The path names another workspace than the Authorization header.', details)
+    return new AppError('forbidden', 'The path names another workspace than the Authorization header.', details)
   }
   const appKey = request.headers[APP_KEY]
   if (operation.takesAppKey && appKey !== undefined && appKey !== '' && appKey !== workspace.id) {
     const details = [{ field: 'header.SVC-APPKEY', problem: 'must be the workspace of the Authorization header' }]
-    throw new AppError('forbidden', 'SVC-APPKEY names another workspace than the Authorization header.', details)
+    return new AppError('forbidden', 'SVC-APPKEY names another workspace than the Authorization header.', details)
   }
+  return undefined
 }
 
 function takeLimit(
@@ -137,6 +143,26 @@ function takeLimit(
     setLimitHeaders(reply, rateLimits.take(workspace, operation.name, operation.limits, units, now))
   } catch (error) {
     setLimitHeaders(reply, rateLimits.peek(workspace, operation.name, operation.limits, now))
+    throw error
+  }
+}
+
+/**
+ * A request that Fastify refused before the handler could read its body counts as one; gives the refusal of the limit where
+ * that comes first.
+ */
+export function countUnread(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { rateLimits }: DoorParts,
+): AppError | undefined {
+  const { operation } = request.routeOptions.config
+  if (!operation?.limitUnits || !request.caller) return undefined
+  try {
+    takeLimit(reply, request.caller, operation, 1, request.receivedAt, rateLimits)
+    return undefined
+  } catch (error) {
+    if (error instanceof AppError) return error
     throw error
   }
 }

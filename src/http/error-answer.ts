@@ -25,6 +25,8 @@ export const INTERNAL = new AppError(
   'Something went wrong here; the request id helps the operator find it.',
 )
 
+export const NOTHING_HERE = new AppError('not_found', 'There is nothing at this path.')
+
 export interface ErrorBody {
   readonly status: 'fail'
   readonly error: {
@@ -48,15 +50,18 @@ export function sendError(reply: FastifyReply, error: AppError): FastifyReply {
   return reply.send(JSON.stringify(toErrorBody(error, reply.request.id)))
 }
 
+/** Whether Fastify refuses a Content-Type that is not even the name of a media type. */
+export function isInvalidMediaType(error: unknown): boolean {
+  return (error as { code?: unknown }).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+}
+
 /** Fastify's own refusals in our words; anything unknown is `internal`. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
-  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+  if (isInvalidMediaType(error)) {
     return new AppError('unsupported_media_type', 'The body needs Content-Type: application/json.')
   }
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new AppError('payload_too_large', 'The body is too large.')
-  if (code === 'FST_ERR_BAD_URL') return new AppError('not_found', 'There is nothing at this path.')
+  const { statusCode } = error as { statusCode?: unknown }
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     return new AppError('invalid_request', 'The request cannot be read.')
   }

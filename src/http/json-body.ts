@@ -7,6 +7,7 @@ import { invalidRequest, type Fault } from '../core/app-error.ts'
 /** Nesting of a whole body; operations may allow less. */
 export const JSON_DEPTH_MAX = 64
 
+const BYTE_ORDER_MARK = '\ufeff'
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
@@ -27,6 +28,7 @@ export function parseJson(bytes: Uint8Array): unknown {
 }
 
 function parseText(text: string): unknown {
+  if (text.startsWith(BYTE_ORDER_MARK)) throw bodyFault('must not begin with a byte order mark')
   try {
     return JSON.parse(text)
   } catch (error) {
@@ -90,21 +92,22 @@ function isPoison(key: string, member: unknown): boolean {
 /** The slow look, for requests that are refused anyway: which keys are at fault, with their paths. */
 function keyFaults(text: string): Fault[] {
   const faults: Fault[] = []
-  const seen = new Map<string, Set<string>>()
+  const open: Set<string>[] = []
   visit(text, {
+    onObjectBegin: () => void open.push(new Set()),
+    onObjectEnd: () => void open.pop(),
     onObjectProperty(key, _offset, _length, _line, _character, pathSupplier) {
-      const parent = toFieldPath(pathSupplier())
-      const field = parent === '' ? key : `${parent}.${key}`
-      const keys = seen.get(parent) ?? new Set()
-      seen.set(parent, keys)
-      if (keys.has(key)) faults.push({ field, problem: 'must not be given twice' })
-      if (key === '__proto__' || (key === 'prototype' && parent.endsWith('constructor'))) {
+      const parent = pathSupplier()
+      const field = toFieldPath([...parent, key])
+      const keys = open.at(-1)
+      if (keys?.has(key)) faults.push({ field, problem: 'must not be given twice' })
+      if (key === '__proto__' || (key === 'prototype' && parent.at(-1) === 'constructor')) {
         faults.push({ field, problem: 'is not allowed as a name' })
       }
-      keys.add(key)
+      keys?.add(key)
     },
   })
-  return faults.length > 0 ? faults : [{ field: 'body', problem: 'must not give a name twice' }]
+  return faults
 }
 
 /** `['actions', 2, 'action']` as `actions[2].action`. */

@@ -42,6 +42,9 @@ export async function* streamBody(request: IncomingMessage, bytesMax: number): A
     if (isTooLarge) await drain(request)
   } catch (error) {
     throw request.errored ? incomplete() : error
+  } finally {
+    // What nobody reads any more flows past, or neither the client would finish sending nor its next request be read.
+    request.resume()
   }
   if (isTooLarge) throw tooLarge(bytesMax)
 }

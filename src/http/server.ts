@@ -1,12 +1,19 @@
 // Puts the operations on HTTP: one route each, 405 for other methods of their paths, 404 for everything else.
 import { METHODS, type Server } from 'node:http'
-import type { Socket } from 'node:net'
-import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
 import { AppError } from '../core/app-error.ts'
 import type { Operation } from '../operations/operation.ts'
 import { pause } from '../store/turnstile.ts'
-import { deferJson, deferUnsupported, deferUpload, routesOf, type DoorParts } from './door.ts'
-import { INTERNAL, sendError, toAppError, toErrorBody } from './error-answer.ts'
+import { answerBrokenRequest } from './broken-request.ts'
+import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf, type DoorParts } from './door.ts'
+import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError } from './error-answer.ts'
+import { reportFailure, reportRequests } from './request-diagnostics.ts'
 import { newRequestId } from './request-id.ts'
 
 /** How long a client may take to send one request. */
@@ -17,6 +24,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 72_000
 const CLOSE_AFTER_MS = 100
 const CLOSE_IDLE_EVERY_MS = 10
 const URL_PARAM_LENGTH_MAX = 1_024
+const NO_HOST = new AppError('invalid_request', 'A request of HTTP/1.1 needs the header Host.')
 
 export interface HttpOptions extends DoorParts {
   readonly operations: readonly Operation[]
@@ -41,8 +49,13 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     exposeHeadRoutes: false,
     // What still arrives while closing is carried out, and its connection closed afterwards.
     return503OnClosing: false,
-    frameworkErrors: (error, _request, reply) => void sendError(reply, toAppError(error)),
+    // Paths that are none; they meet no hook.
+    frameworkErrors: (_error, request, reply) => {
+      void sendError(reply.header('x-request-id', request.id), NOTHING_HERE)
+    },
     clientErrorHandler: answerBrokenRequest,
+    // Node's own refusal would have no body and no request id.
+    http: { requireHostHeader: false },
   }) as unknown as FastifyInstance
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', deferJson)
@@ -51,18 +64,20 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   app.decorateRequest('receivedAt', 0)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    done()
+    if (request.raw.headers.host === undefined && request.raw.httpVersion !== '1.0') done(NO_HOST)
+    else done()
   })
   app.setErrorHandler((error, request, reply) => {
-    const known = toAppError(error)
-    if (known === INTERNAL) request.log.error({ err: error, request_id: request.id }, 'unexpected error')
-    return sendError(reply, known)
+    const refusal = toRefusal(error, request, reply, options)
+    if (ERROR_STATUS[refusal.code] >= 500) reportFailure(request, error)
+    return sendError(reply, refusal)
   })
-  app.setNotFoundHandler((_request, reply) =>
-    sendError(reply, new AppError('not_found', 'There is nothing at this path.')),
-  )
+  app.setNotFoundHandler((_request, reply) => sendError(reply, NOTHING_HERE))
+  reportRequests(app, options.diagnostics)
   for (const operation of options.operations) addOperation(app, operation, options)
   app.addHook('preClose', () => prepareToClose(app.server))
+  // An expectation that is not known is no reason to refuse; Node's own 417 would have no body and no request id.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
 }
 
@@ -71,13 +86,16 @@ export function refuseOtherMethods(app: FastifyInstance, paths: ReadonlyMap<stri
   for (const method of METHODS)
     if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: false })
   for (const [url, allowed] of paths) {
+    const refusal = new AppError('method_not_allowed', `This path takes ${allowed.join(', ')}.`)
+    const refuse = async (_request: FastifyRequest, reply: FastifyReply) => {
+      return sendError(reply.header('allow', allowed.join(', ')), refusal)
+    }
+    // Before anything is made of the body, whose media type is not what is wrong.
     app.route({
       method: METHODS.filter((method) => !allowed.includes(method)),
       url,
-      handler: (_request, reply) => {
-        reply.header('allow', allowed.join(', '))
-        return sendError(reply, new AppError('method_not_allowed', `This path takes ${allowed.join(', ')}.`))
-      },
+      onRequest: refuse,
+      handler: refuse,
     })
   }
 }
@@ -89,6 +107,13 @@ export function pathsOf(operations: readonly Operation[]): Map<string, string[]>
     for (const path of [url, ...(otherUrls ?? [])]) paths.set(path, [...(paths.get(path) ?? []), method])
   }
   return paths
+}
+
+/** What Fastify refuses itself becomes a refusal in our words and our order. */
+function toRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply, door: DoorParts): AppError {
+  if (request.is404) return NOTHING_HERE
+  if (!isInvalidMediaType(error)) return toAppError(error)
+  return countUnread(request, reply, door) ?? toAppError(error)
 }
 
 function addOperation(app: FastifyInstance, operation: Operation, options: HttpOptions): void {
@@ -113,24 +138,4 @@ async function prepareToClose(server: Server): Promise<void> {
   await pause(CLOSE_AFTER_MS)
   const timer = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS).unref()
   server.once('close', () => clearInterval(timer))
-}
-
-/** What is not even HTTP gets the one error body too. */
-function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
-  const refusal = new AppError('invalid_request', isTooLarge ? 'The headers are too large.' : 'This is not valid HTTP.')
-  const requestId = newRequestId()
-  const body = JSON.stringify(toErrorBody(refusal, requestId))
-  const head = [
-    'HTTP/1.1 400 Bad Request',
-    'content-type: application/json; charset=utf-8',
-    `content-length: ${Buffer.byteLength(body)}`,
-    `x-request-id: ${requestId}`,
-    'connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }

@@ -1,0 +1,116 @@
+// Strict JSON: what is read, what is refused, and which place is blamed.
+import { assert, jsonValue, property } from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { AppError } from '../src/core/app-error.ts'
+import { JSON_DEPTH_MAX, parseJson, toFieldPath } from '../src/http/json-body.ts'
+
+const parse = (text: string) => parseJson(Buffer.from(text))
+
+/** `field: problem` of every fault. */
+function faultsOf(bytes: Uint8Array | string): string[] {
+  try {
+    parseJson(Buffer.from(bytes))
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'invalid_request') {
+      return error.details.map(({ field, problem }) => `${field}: ${problem}`)
+    }
+    throw error
+  }
+  return []
+}
+
+const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+
+describe('A JSON body', () => {
+  const accepted: [what: string, text: string][] = [
+    ['an object', '{"a":1,"b":[true,null,"x"]}'],
+    ['white space around and between', ' \n{ "a" :\t1 }\r\n'],
+    ['colons, quotes, braces and escapes in strings', String.raw`{"a:\"{[":"b:\\\"}]:","c\\":"\u003a"}`],
+    ['the same key in different objects', '{"a":{"x":1},"b":{"x":2},"c":[{"x":3},{"x":4}]}'],
+    ['keys that differ in case only', '{"a":1,"A":2}'],
+    ['an empty key', '{"":1}'],
+    ['keys that are numbers', '{"1":1,"01":2,"0":3}'],
+    ['a key constructor without a prototype', '{"constructor":{"name":"x"},"b":{"constructor":1}}'],
+    ['a key prototype by itself', '{"prototype":{"a":1}}'],
+    ['numbers of every notation', '[0,-1,1.5,1e3,-1E-3]'],
+    ['text beyond the basic plane', '{"a":"\u{1f600}"}'],
+    ['a bare value', '7'],
+    [`${JSON_DEPTH_MAX} levels`, nested(JSON_DEPTH_MAX)],
+  ]
+  it.each(accepted)('may hold %s', (_what, text) => {
+    expect(parse(text)).toEqual(JSON.parse(text))
+  })
+
+  const refused: [what: string, bytes: string | Uint8Array, faults: string[]][] = [
+    ['nothing', '', ['body: must not be empty']],
+    ['white space only', '  ', ['body: must be valid JSON']],
+    ['an open end', '{"a":', ['body: must be valid JSON']],
+    ['a comma at the end', '{"a":1,}', ['body: must be valid JSON; it breaks at character 7']],
+    ['a comment', '{"a":1} // x', ['body: must be valid JSON; it breaks at character 8']],
+    ['two values', '{} {}', ['body: must be valid JSON; it breaks at character 3']],
+    ['single quotes', "{'a':1}", ['body: must be valid JSON; it breaks at character 1']],
+    ['a line break in a string', '{"a":"\n"}', ['body: must be valid JSON; it breaks at character 6']],
+    ['NaN', '{"a":NaN}', ['body: must be valid JSON']],
+    ['a byte order mark', '\ufeff{}', ['body: must not begin with a byte order mark']],
+    ['invalid UTF-8', Uint8Array.of(0x22, 0xff, 0x22), ['body: must be valid UTF-8']],
+    ['an overlong form of UTF-8', Uint8Array.of(0x22, 0xc0, 0xaf, 0x22), ['body: must be valid UTF-8']],
+    ['a surrogate in UTF-8', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22), ['body: must be valid UTF-8']],
+    ['UTF-16', Buffer.from('{"a":1}', 'utf16le'), [expectBroken()]],
+    ['a key twice', '{"a":1,"b":2,"a":3}', ['a: must not be given twice']],
+    ['a key twice, once in escapes', String.raw`{"a":1,"\u0061":2}`, ['a: must not be given twice']],
+    [
+      'keys twice in several places',
+      '{"a":[{"x":1},{"x":1,"x":2}],"b":{"c":{"d":1,"d":1}}}',
+      ['a[1].x: must not be given twice', 'b.c.d: must not be given twice'],
+    ],
+    ['a key twice whose members have the same keys', '{"a":{"x":1},"a":{"x":2}}', ['a: must not be given twice']],
+    ['__proto__ as a key', '{"a":{"__proto__":{"b":1}}}', ['a.__proto__: is not allowed as a name']],
+    ['__proto__ in escapes', String.raw`{"__\u0070roto__":1}`, ['__proto__: is not allowed as a name']],
+    [
+      'constructor.prototype',
+      '{"constructor":{"prototype":{"b":1}}}',
+      ['constructor.prototype: is not allowed as a name'],
+    ],
+    [
+      'only the culprit beside a key that merely ends so',
+      '{"myconstructor":{"prototype":1},"a":1,"a":2}',
+      ['a: must not be given twice'],
+    ],
+    [`more than ${JSON_DEPTH_MAX} levels`, nested(JSON_DEPTH_MAX + 1), ['body: must not be nested deeper than 64']],
+    ['a hundred thousand levels', '['.repeat(100_000), ['body: must not be nested deeper than 64']],
+    ['a hundred thousand levels behind an open string', `"\n${'['.repeat(100_000)}`, [expectBroken()]],
+  ]
+  it.each(refused)('may not hold %s', (_what, bytes, faults) => {
+    expect(faultsOf(bytes)).toEqual(faults)
+  })
+
+  it('is read as JSON.parse reads it, whatever it holds', () => {
+    assert(
+      property(jsonValue({ maxDepth: 8 }), (value) => {
+        const text = JSON.stringify(value)
+        if (/"__proto__"|"prototype"/.test(text)) return
+        expect(parse(text)).toEqual(JSON.parse(text))
+      }),
+    )
+  })
+
+  it('never repeats what it holds in a refusal', () => {
+    expect(faultsOf('{"password":"secret-text" "x"}').join()).not.toContain('secret')
+  })
+})
+
+function expectBroken(): string {
+  return expect.stringMatching(/^body: must be valid JSON/) as string
+}
+
+describe('The path of a field', () => {
+  const paths: [path: (string | number)[], text: string][] = [
+    [[], ''],
+    [['actions'], 'actions'],
+    [['actions', 2, 'attributes', 'svc_x'], 'actions[2].attributes.svc_x'],
+    [[0, 'a'], '[0].a'],
+  ]
+  it.each(paths)('%j is written %s', (path, text) => {
+    expect(toFieldPath(path)).toBe(text)
+  })
+})

@@ -1,0 +1,72 @@
+// HTTP written byte by byte, for what no client library would send or read.
+import { connect, type Socket } from 'node:net'
+import { until } from './server.ts'
+
+export interface RawAnswer {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly body: string
+}
+
+export class RawConnection {
+  readonly #socket: Socket
+  #received = Buffer.alloc(0)
+  #isEnded = false
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    socket.on('data', (chunk: Buffer) => (this.#received = Buffer.concat([this.#received, chunk])))
+    socket.on('end', () => (this.#isEnded = true))
+    socket.on('close', () => (this.#isEnded = true))
+    // A reset is an end too; what was received before it stays.
+    socket.on('error', () => {})
+  }
+
+  static async open(url: string): Promise<RawConnection> {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+    return new RawConnection(socket)
+  }
+
+  /** Resolves when the system has taken the bytes, or the connection does not take any more. */
+  async write(bytes: string | Uint8Array): Promise<void> {
+    await new Promise<void>((resolve) => this.#socket.write(bytes, () => resolve()))
+  }
+
+  /** The next answer; it must have a content-length, or be without a body. */
+  nextAnswer(): Promise<RawAnswer> {
+    return until('an answer', () => this.#takeAnswer())
+  }
+
+  /** Whether the head of an answer has arrived that was not taken yet. */
+  get hasAnswer(): boolean {
+    return this.#received.includes('\r\n\r\n')
+  }
+
+  /** Whether the server has closed the connection. */
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  close(): void {
+    this.#socket.destroy()
+  }
+
+  #takeAnswer(): RawAnswer | undefined {
+    const headEnd = this.#received.indexOf('\r\n\r\n')
+    if (headEnd < 0) return undefined
+    const [statusLine = '', ...lines] = this.#received.subarray(0, headEnd).toString('latin1').split('\r\n')
+    const headers = new Map(lines.map((line) => [nameOf(line), line.slice(line.indexOf(':') + 1).trim()]))
+    const bodyEnd = headEnd + 4 + Number(headers.get('content-length') ?? 0)
+    if (this.#received.byteLength < bodyEnd) return undefined
+    const body = this.#received.subarray(headEnd + 4, bodyEnd).toString('utf8')
+    this.#received = this.#received.subarray(bodyEnd)
+    return { status: Number(statusLine.split(' ')[1]), headers, body }
+  }
+}
+
+function nameOf(line: string): string {
+  return line.slice(0, line.indexOf(':')).toLowerCase()
+}

@@ -1,0 +1,260 @@
+// How bodies are read over real HTTP: their size to the byte, compression, media types, and that whoever sends something
+// that is refused can read the answer and go on.
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ErrorBody } from '../src/http/error-answer.ts'
+import { RawConnection, type RawAnswer } from './raw-http.ts'
+import { expectRefusal, startServer, type Answer, type TestServer } from './server.ts'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+
+const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Order Placed' }] }
+const statsRequest = {
+  request_id: 'r',
+  start_date: '2026-01-01',
+  end_date: '2026-01-02',
+  attribution_type: 'CLICK_THROUGH',
+  metric_type: 'TOTAL',
+}
+
+interface Subject {
+  readonly name: string
+  readonly path: string
+  readonly tile: 'data' | 'reports'
+  readonly value: unknown
+  readonly bytesMax: number
+}
+
+const trackEvents: Subject = {
+  name: 'Track Events',
+  path: '/v1/event/main',
+  tile: 'data',
+  value: event,
+  bytesMax: 128 * KIB,
+}
+const fetchStats: Subject = {
+  name: 'any other operation',
+  path: '/core-services/v1/campaign-stats',
+  tile: 'reports',
+  value: statsRequest,
+  bytesMax: MIB,
+}
+const subjects = [trackEvents, fetchStats]
+
+/** The JSON of the subject's value, made `bytes` long by white space at its end. */
+function padded({ value }: Subject, bytes: number): Buffer {
+  return Buffer.from(JSON.stringify(value).padEnd(bytes, ' '))
+}
+
+describe('The body of a request', () => {
+  let server: TestServer
+  beforeAll(async () => void (server = await startServer('sqlite')))
+  afterAll(() => server.stop())
+
+  const send = (subject: Subject, body: unknown, headers: Record<string, string | undefined> = {}) =>
+    server.call('POST', subject.path, { tile: subject.tile, body, headers })
+  const track = (body: unknown, headers: Record<string, string | undefined> = {}) => send(trackEvents, body, headers)
+
+  it.each(subjects)('of $name may have exactly $bytesMax bytes', async (subject) => {
+    expect((await send(subject, padded(subject, subject.bytesMax))).status).toBe(200)
+    expectRefusal(await send(subject, padded(subject, subject.bytesMax + 1)), 413, 'payload_too_large')
+  })
+
+  it.each(subjects)('of $name is counted decompressed', async (subject) => {
+    const gzipped = { 'content-encoding': 'gzip' }
+    expect((await send(subject, gzipSync(padded(subject, subject.bytesMax)), gzipped)).status).toBe(200)
+    const refused = await send(subject, gzipSync(padded(subject, subject.bytesMax + 1)), gzipped)
+    expectRefusal(refused, 413, 'payload_too_large')
+  })
+
+  it('is refused past the limit however small it is compressed', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * MIB, ' '))
+    expect(bomb.byteLength).toBeLessThan(128 * KIB)
+    expectRefusal(await track(bomb, { 'content-encoding': 'gzip' }), 413, 'payload_too_large')
+  })
+
+  const encoded: [what: string, encoding: string, body: Uint8Array][] = [
+    ['gzip', 'gzip', gzipSync(JSON.stringify(event))],
+    ['gzip in capitals', 'GZIP', gzipSync(JSON.stringify(event))],
+    ['gzip under its old name', 'x-gzip', gzipSync(JSON.stringify(event))],
+    [
+      'gzip in two members',
+      'gzip',
+      Buffer.concat([gzipSync('{"type":"event",'), gzipSync('"customer_id":"c1","actions":[{"action":"a"}]}')]),
+    ],
+    ['no compression, said so', 'identity', Buffer.from(JSON.stringify(event))],
+  ]
+  it.each(encoded)('may come as %s', async (_what, encoding, body) => {
+    expect((await track(body, { 'content-encoding': encoding })).status).toBe(200)
+  })
+
+  const broken: [what: string, body: Uint8Array][] = [
+    ['that is none', Buffer.from(JSON.stringify(event))],
+    ['that is cut off', gzipSync(JSON.stringify(event)).subarray(0, -10)],
+    ['with a wrong checksum', corrupted(gzipSync(JSON.stringify(event)))],
+    ['of nothing', gzipSync('')],
+  ]
+  it.each(broken)('is refused as gzip %s', async (_what, body) => {
+    expectRefusal(await track(body, { 'content-encoding': 'gzip' }), 400, 'invalid_request', ['body'])
+  })
+
+  it.each(['br', 'deflate', 'zstd', 'gzip, gzip', 'aes128gcm'])(
+    'is refused with Content-Encoding %s',
+    async (encoding) => {
+      expectRefusal(await track(event, { 'content-encoding': encoding }), 415, 'unsupported_media_type')
+    },
+  )
+
+  const mediaTypes: [type: string | undefined, status: number][] = [
+    ['application/json', 200],
+    ['application/json; charset=utf-8', 200],
+    ['application/json;charset=UTF-8', 200],
+    ['Application/JSON', 200],
+    ['application/json; charset="utf-8"; profile=x', 200],
+    ['application/json ; q=1', 200],
+    ['application/json;', 200],
+    ['text/plain', 415],
+    ['text/json', 415],
+    ['application/jsonp', 415],
+    ['application/vnd.api+json', 415],
+    ['application/x-www-form-urlencoded', 415],
+    ['multipart/form-data; boundary=x', 415],
+    ['text/csv', 415],
+    ['*/*', 415],
+    ['application/json, text/plain', 415],
+    ['json', 415],
+    ['application/', 415],
+    [';', 415],
+    ['', 415],
+    [undefined, 415],
+  ]
+  it.each(mediaTypes)('with Content-Type %s is answered %i', async (type, status) => {
+    // As bytes, for which no client adds a type of its own.
+    const answer = await track(Buffer.from(JSON.stringify(event)), { 'content-type': type })
+    expect(answer.status).toBe(status)
+    expect(codeOf(answer)).toBe(status === 415 ? 'unsupported_media_type' : undefined)
+  })
+
+  it.each(['', 'foo', 'text/plain'])('counts in the limit of events also with Content-Type %j', async (type) => {
+    const workspace = await server.makeWorkspace()
+    const answer = await server.call('POST', `/v1/event/${workspace.id}`, {
+      as: workspace,
+      body: '{}',
+      headers: { 'content-type': type },
+    })
+    expect([answer.status, answer.headers.get('x-ratelimit-remaining')]).toEqual([415, '29999'])
+  })
+
+  it.each([[undefined], ['application/json'], ['application/json; charset=utf-8']])(
+    'must not be empty (Content-Type %s)',
+    async (type) => {
+      const answer = await server.call('POST', '/v1/event/main', { headers: { 'content-type': type } })
+      expectRefusal(answer, 400, 'invalid_request', ['body'])
+    },
+  )
+
+  const texts: [what: string, body: string | Uint8Array, fields: string[]][] = [
+    ['broken JSON', '{"type":', ['body']],
+    ['a list', '[]', ['body']],
+    ['null', 'null', ['body']],
+    ['a text', '"event"', ['body']],
+    ['a key twice', `{"type":"event",${JSON.stringify(event).slice(1)}`, ['type']],
+    ['a prototype', `{"__proto__":{},${JSON.stringify(event).slice(1)}`, ['__proto__']],
+    ['invalid UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), ['body']],
+    ['a byte order mark', `\ufeff${JSON.stringify(event)}`, ['body']],
+    ['a hundred thousand levels', '['.repeat(100_000), ['body']],
+  ]
+  it.each(texts)('must not be %s', async (_what, body, fields) => {
+    expectRefusal(await track(body), 400, 'invalid_request', fields)
+  })
+})
+
+describe('A connection', () => {
+  let server: TestServer
+  beforeAll(async () => void (server = await startServer('sqlite')))
+  afterAll(() => server.stop())
+
+  const open = () => RawConnection.open(server.url)
+  const head = (length: number | 'chunked', extra: readonly string[] = []) => headOf(server, length, extra)
+  const good = () => head(JSON.stringify(event).length) + JSON.stringify(event)
+
+  it.each([128 * KIB + 1, MIB, 20 * MIB])(
+    'of a client that sends %i bytes before it reads gets 413, and goes on',
+    async (bytes) => {
+      const connection = await open()
+      await connection.write(head(bytes))
+      for (let sent = 0; sent < bytes; sent += MIB)
+        await connection.write(Buffer.alloc(Math.min(MIB, bytes - sent), ' '))
+      expectRaw(await connection.nextAnswer(), 413, 'payload_too_large')
+      await connection.write(good())
+      expect((await connection.nextAnswer()).status).toBe(200)
+      connection.close()
+    },
+  )
+
+  it('of a client that never stops sending gets 413 in between', async () => {
+    const connection = await open()
+    await connection.write(head('chunked'))
+    const chunk = `${MIB.toString(16)}\r\n${' '.repeat(MIB)}\r\n`
+    const sending = (async () => {
+      while (!connection.hasAnswer) await connection.write(chunk)
+    })()
+    expectRaw(await connection.nextAnswer(), 413, 'payload_too_large')
+    connection.close()
+    await sending
+  })
+
+  it.each([
+    ['broken gzip', 'content-encoding: gzip', 400],
+    ['an unknown encoding', 'content-encoding: br', 415],
+    ['another media type', 'content-type: text/plain', 415],
+  ])('goes on after %s', async (_what, header, status) => {
+    const connection = await open()
+    await connection.write(head(MIB, [header]))
+    await connection.write(Buffer.alloc(MIB, 'x'))
+    expect((await connection.nextAnswer()).status).toBe(status)
+    await connection.write(good())
+    expect((await connection.nextAnswer()).status).toBe(200)
+    connection.close()
+  })
+
+  it('answers requests that are sent all at once in their order', async () => {
+    const connection = await open()
+    const broken = head(1) + '{'
+    await connection.write(good() + broken + good() + 'GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n' + good())
+    const statuses: number[] = []
+    for (let index = 0; index < 5; index++) statuses.push((await connection.nextAnswer()).status)
+    expect(statuses).toEqual([200, 400, 200, 404, 200])
+    connection.close()
+  })
+})
+
+function corrupted(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes)
+  copy.writeUInt32LE(0, copy.byteLength - 8)
+  return copy
+}
+
+function codeOf({ body }: Answer<unknown>): string | undefined {
+  return (body as Partial<ErrorBody>).error?.code
+}
+
+/** The head of a Track Events request; headers in `extra` replace those of the same name. */
+function headOf({ workspace }: TestServer, length: number | 'chunked', extra: readonly string[]): string {
+  const credentials = Buffer.from(`${workspace.id}:${workspace.dataKey}`).toString('base64')
+  const lines = [
+    'host: tidings.test',
+    `authorization: Basic ${credentials}`,
+    length === 'chunked' ? 'transfer-encoding: chunked' : `content-length: ${length}`,
+    ...(extra.some((line) => line.startsWith('content-type:')) ? [] : ['content-type: application/json']),
+    ...extra,
+  ]
+  return `POST /v1/event/main HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
+}
+
+function expectRaw(answer: RawAnswer, status: number, code: string): void {
+  const body = JSON.parse(answer.body) as ErrorBody
+  expect([answer.status, body.error.code]).toEqual([status, code])
+  expect(body.error.request_id).toBe(answer.headers.get('x-request-id'))
+}
