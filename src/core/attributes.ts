@@ -17,10 +17,8 @@ export function checkAttributes(attributes: Readonly<Record<string, unknown>>, f
   for (const name of names) {
     const problem = nameProblem(name)
     if (problem !== undefined) faults.push({ field: `${field}.${name}`, problem })
-    const value = attributes[name]
-    if (typeof value === 'object' && value !== null && !isWithinDepth(value, NESTING_MAX - 1)) {
-      faults.push({ field: `${field}.${name}`, problem: `must not be nested deeper than ${NESTING_MAX} levels` })
-    }
+    const wrong = valueProblem(attributes[name], NESTING_MAX - 1)
+    if (wrong !== undefined) faults.push({ field: `${field}.${name}`, problem: wrong })
   }
 }
 
@@ -34,10 +32,15 @@ export function nameProblem(name: string): string | undefined {
   return undefined
 }
 
-function isWithinDepth(value: object, levels: number): boolean {
-  if (levels === 0) return false
+/** What is wrong with a value that may have `levels` more levels; undefined when nothing is. */
+function valueProblem(value: unknown, levels: number): string | undefined {
+  // JSON.parse makes Infinity of a number that is too large, and JSON.stringify would write that as null.
+  if (value === Infinity || value === -Infinity) return 'must not hold numbers beyond those of 64-bit floating point'
+  if (typeof value !== 'object' || value === null) return undefined
+  if (levels === 0) return `must not be nested deeper than ${NESTING_MAX} levels`
   for (const member of Object.values(value) as unknown[]) {
-    if (typeof member === 'object' && member !== null && !isWithinDepth(member, levels - 1)) return false
+    const problem = valueProblem(member, levels - 1)
+    if (problem !== undefined) return problem
   }
-  return true
+  return undefined
 }

@@ -2,7 +2,14 @@
 import type { Fault } from './app-error.ts'
 import { checkAttributes, nameProblem } from './attributes.ts'
 import { toPlatform } from './platform.ts'
-import { eventInstant, parseOffsetSeconds, parseTimeValue, TIME_PROBLEM, type EventTimes } from './time-value.ts'
+import {
+  decidingField,
+  eventInstant,
+  parseOffsetSeconds,
+  parseTimeValue,
+  TIME_PROBLEM,
+  type EventTimes,
+} from './time-value.ts'
 import type { WorkspaceSettings } from './workspace.ts'
 
 /**
@@ -97,11 +104,11 @@ function checkAction(
   const faultsBefore = faults.length
   checkTime(action, times, `actions[${index}]`, faults)
   if (faults.length > faultsBefore) return
-  const latest = receivedAt + settings.clockSkewSeconds * 1000
-  if (eventInstant(times, settings.timezone, receivedAt) > latest) {
-    const field = `actions[${index}].${action.user_time === undefined ? 'current_time' : 'user_time'}`
-    faults.push({ field, problem: 'must not lie in the future' })
-  }
+  const instant = eventInstant(times, settings.timezone, receivedAt)
+  const isFuture = instant > receivedAt + settings.clockSkewSeconds * 1000
+  if (instant >= 0 && !isFuture) return
+  const field = `actions[${index}].${decidingField(times)}`
+  faults.push({ field, problem: isFuture ? 'must not lie in the future' : TIME_PROBLEM })
 }
 
 function checkTime(action: PartialAction, times: EventTimes, path: string, faults: Fault[]): void {

@@ -55,6 +55,12 @@ export function eventInstant(times: EventTimes, timezone: string, receivedAt: nu
   return userTime ? localToInstant(timezone, userTime.ms) : receivedAt
 }
 
+/** The part that `eventInstant` goes by, where there is any. */
+export function decidingField({ userTime, currentTime, offsetSeconds }: EventTimes): 'user_time' | 'current_time' {
+  const isUserTimeComplete = userTime && (userTime.kind === 'instant' || offsetSeconds !== undefined)
+  return currentTime && !isUserTimeComplete ? 'current_time' : 'user_time'
+}
+
 function fromEpoch(value: number): TimeValue | undefined {
   if (!Number.isFinite(value) || value < 0) return undefined
   return instantOf(Math.round(value >= EPOCH_MILLISECONDS_MIN ? value : value * 1000))

@@ -2,6 +2,7 @@
 import type { Fault } from './app-error.ts'
 import { textProblem } from './bounded-text.ts'
 import { isTimeZone } from './time-zone.ts'
+import { CUSTOMER_ID } from './user.ts'
 
 /** The document's dashboard tiles: `data`, and `reports` for "Campaign report / Business events / …". */
 export const KEY_TILES = ['data', 'reports'] as const
@@ -116,6 +117,7 @@ function changeOne(settings: WorkspaceSettings, key: string, text: string): Work
     }
     case 'identity_resolution': {
       const names = toList(text)
+      if (names.includes(CUSTOMER_ID)) return `must not name ${CUSTOMER_ID}, by which users are found anyway`
       return listProblem(names, IDENTIFIER_NAMES_MAX) ?? { ...settings, identityResolution: names }
     }
     case 'project_codes': {

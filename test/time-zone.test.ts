@@ -1,0 +1,138 @@
+// Calendar arithmetic in IANA time zones: offsets, days, and clock times that occur twice or not at all.
+import { describe, expect, it } from 'vitest'
+import {
+  fromCalendarDate,
+  isTimeZone,
+  localDay,
+  localToInstant,
+  toCalendarDate,
+  zoneOffsetMs,
+} from '../src/core/time-zone.ts'
+
+const HOUR = 3_600
+
+describe('an IANA time zone', () => {
+  const cases: [zone: string, isKnown: boolean][] = [
+    ['UTC', true],
+    ['Europe/Berlin', true],
+    ['Asia/Kolkata', true],
+    ['America/Argentina/Buenos_Aires', true],
+    ['Etc/GMT+12', true],
+    ['Europe/Atlantis', false],
+    ['Berlin', false],
+    ['+02:00', false],
+    ['-0800', false],
+    ['', false],
+    [' UTC', false],
+    ['UTC\u0000', false],
+    ['constructor', false],
+  ]
+  it.each(cases)('%j: %s', (zone, isKnown) => {
+    expect(isTimeZone(zone)).toBe(isKnown)
+  })
+})
+
+describe("a zone's offset", () => {
+  /** Seconds east of UTC, a millisecond before a change and at it. */
+  const changes: [zone: string, at: string, before: number, after: number][] = [
+    ['Europe/Berlin', '2026-03-29T01:00:00Z', HOUR, 2 * HOUR],
+    ['Europe/Berlin', '2026-10-25T01:00:00Z', 2 * HOUR, HOUR],
+    ['America/New_York', '2026-03-08T07:00:00Z', -5 * HOUR, -4 * HOUR],
+    ['America/Sao_Paulo', '2018-11-04T03:00:00Z', -3 * HOUR, -2 * HOUR],
+    ['Australia/Lord_Howe', '2026-10-03T15:30:00Z', 10.5 * HOUR, 11 * HOUR],
+    ['Asia/Kathmandu', '1985-12-31T18:30:00Z', 5.5 * HOUR, 5.75 * HOUR],
+    ['Pacific/Apia', '2011-12-30T10:00:00Z', -10 * HOUR, 14 * HOUR],
+    // Not at a quarter of an hour.
+    ['America/St_Johns', '2006-04-02T03:31:00Z', -3.5 * HOUR, -2.5 * HOUR],
+    ['America/St_Johns', '2006-10-29T02:31:00Z', -2.5 * HOUR, -3.5 * HOUR],
+    ['Africa/Monrovia', '1972-01-07T00:44:30Z', -2_670, 0],
+  ]
+  it.each(changes)('of %s changes at %s from %i to %i seconds', (zone, at, before, after) => {
+    const instant = Date.parse(at)
+    const around = [instant - 900_000, instant - 1, instant, instant + 900_000]
+    expect(around.map((near) => zoneOffsetMs(zone, near) / 1000)).toEqual([before, before, after, after])
+    // Asked again, from memory and in another order.
+    expect(around.toReversed().map((near) => zoneOffsetMs(zone, near) / 1000)).toEqual([after, after, before, before])
+  })
+
+  it('of UTC is always 0', () => {
+    expect([0, 1_777_888_800_123].map((instant) => zoneOffsetMs('UTC', instant))).toEqual([0, 0])
+  })
+})
+
+describe('a clock time in a zone', () => {
+  const cases: [what: string, zone: string, shown: string, instant: string][] = [
+    ['in winter', 'Europe/Berlin', '2026-01-15T12:00:00', '2026-01-15T11:00:00Z'],
+    ['in summer', 'Europe/Berlin', '2026-07-15T12:00:00', '2026-07-15T10:00:00Z'],
+    ['the last before a gap', 'Europe/Berlin', '2026-03-29T01:59:59.999', '2026-03-29T00:59:59.999Z'],
+    ['skipped, moved on by the length of the gap', 'Europe/Berlin', '2026-03-29T02:30:00', '2026-03-29T01:30:00Z'],
+    ['the first that is skipped', 'Europe/Berlin', '2026-03-29T02:00:00', '2026-03-29T01:00:00Z'],
+    ['the first after a gap', 'Europe/Berlin', '2026-03-29T03:00:00', '2026-03-29T01:00:00Z'],
+    ['the last before an overlap', 'Europe/Berlin', '2026-10-25T01:59:59', '2026-10-24T23:59:59Z'],
+    ['that occurs twice, the first', 'Europe/Berlin', '2026-10-25T02:30:00', '2026-10-25T00:30:00Z'],
+    ['the first after an overlap', 'Europe/Berlin', '2026-10-25T03:00:00', '2026-10-25T02:00:00Z'],
+    ['skipped west of Greenwich', 'America/New_York', '2026-03-08T02:30:00', '2026-03-08T07:30:00Z'],
+    ['that occurs twice west of Greenwich', 'America/New_York', '2026-11-01T01:30:00', '2026-11-01T05:30:00Z'],
+    ['a midnight that is skipped', 'America/Sao_Paulo', '2018-11-04T00:00:00', '2018-11-04T03:00:00Z'],
+    ['a midnight that occurs twice', 'America/Havana', '2026-11-01T00:30:00', '2026-11-01T04:30:00Z'],
+    ['skipped by half an hour', 'Australia/Lord_Howe', '2026-10-04T02:15:00', '2026-10-03T15:45:00Z'],
+    ['twice by half an hour', 'Australia/Lord_Howe', '2026-04-05T01:45:00', '2026-04-04T14:45:00Z'],
+    ['of a day that never was', 'Pacific/Apia', '2011-12-30T12:00:00', '2011-12-30T22:00:00Z'],
+    ['of the day after one that never was', 'Pacific/Apia', '2011-12-31T00:00:00', '2011-12-30T10:00:00Z'],
+    ['of the day before one that never was', 'Pacific/Apia', '2011-12-29T23:59:59', '2011-12-30T09:59:59Z'],
+    ['skipped a minute past midnight', 'America/St_Johns', '2006-04-02T00:30:00', '2006-04-02T04:00:00Z'],
+    ['without daylight saving', 'Asia/Kolkata', '2026-05-04T00:00:00', '2026-05-03T18:30:00Z'],
+    ['in UTC', 'UTC', '2026-05-04T00:00:00', '2026-05-04T00:00:00Z'],
+  ]
+  it.each(cases)('%s: in %s %s is %s', (_what, zone, shown, instant) => {
+    expect(new Date(localToInstant(zone, Date.parse(`${shown}Z`)))).toEqual(new Date(instant))
+  })
+
+  it('is the same after a way there and back, all through a year of changes', () => {
+    const wrong: string[] = []
+    const zones = ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Pacific/Chatham']
+    const [start, end] = [Date.parse('2026-01-01T00:00:00Z'), Date.parse('2027-01-01T00:00:00Z')]
+    for (const zone of zones) {
+      for (let instant = start; instant < end; instant += 29 * 60_000) {
+        const shown = instant + zoneOffsetMs(zone, instant)
+        const back = localToInstant(zone, shown)
+        // The second of two equal clock times gives the first, which is at most an hour before.
+        const isSame = back + zoneOffsetMs(zone, back) === shown
+        const isFirst = back <= instant && instant - back <= HOUR * 1000
+        if (!isSame || !isFirst) wrong.push(`${zone} ${new Date(instant).toISOString()}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('a day', () => {
+  const days: [zone: string, instant: string, day: string][] = [
+    ['UTC', '2026-05-04T23:59:59.999Z', '2026-05-04'],
+    ['Europe/Berlin', '2026-05-04T21:59:59.999Z', '2026-05-04'],
+    ['Europe/Berlin', '2026-05-04T22:00:00Z', '2026-05-05'],
+    ['America/Los_Angeles', '2026-05-04T06:59:59Z', '2026-05-03'],
+    ['Asia/Kolkata', '2026-05-04T18:30:00Z', '2026-05-05'],
+    ['Pacific/Apia', '2011-12-30T09:59:59Z', '2011-12-29'],
+    ['Pacific/Apia', '2011-12-30T10:00:00Z', '2011-12-31'],
+  ]
+  it.each(days)('in %s at %s is %s', (zone, instant, day) => {
+    expect(toCalendarDate(localDay(zone, Date.parse(instant)))).toBe(day)
+  })
+
+  const dates: [date: string, day: number][] = [
+    ['1970-01-01', 0],
+    ['1970-01-02', 1],
+    ['1969-12-31', -1],
+    ['2024-02-29', 19_782],
+  ]
+  it.each(dates)('the date %s is the day %i', (date, day) => {
+    expect(fromCalendarDate(date)).toBe(day)
+    expect(toCalendarDate(day)).toBe(date)
+  })
+
+  const others = ['2026-02-29', '2026-04-31', '2026-13-01', '2026-1-1', '2026-01-01T00:00', ' 2026-01-01', '']
+  it.each(others)('%j is no date', (text) => {
+    expect(fromCalendarDate(text)).toBeUndefined()
+  })
+})

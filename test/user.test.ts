@@ -1,0 +1,119 @@
+// How requests refer to a user, and how attributes of several reports become one value each ("Identity resolution").
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { identitiesOf, mergeAttributes, userReferenceFaults, type Attributes } from '../src/core/user.ts'
+import { changeSettings, DEFAULT_SETTINGS } from '../src/core/workspace.ts'
+
+const NAMES = ['svc_mobile', 'crm']
+const LONG = 'x'.repeat(257)
+
+describe('a request where identity resolution is off', () => {
+  const cases: [what: string, body: object, fields: string[]][] = [
+    ['with customer_id', { customer_id: 'a' }, []],
+    ['without customer_id', {}, ['customer_id']],
+    ['with identifiers instead', { user_identifiers: { crm: '1' } }, ['customer_id']],
+    ['whose identifiers nobody reads', { customer_id: 'a', user_identifiers: { crm: 5, x: {} } }, []],
+    ['whose identifiers are no object', { customer_id: 'a', user_identifiers: 'x' }, []],
+    ['whose customer_id the schema refused', { customer_id: undefined }, []],
+  ]
+  it.each(cases)('%s', (_what, body, fields) => {
+    expect(userReferenceFaults(body, []).map(({ field }) => field)).toEqual(fields)
+  })
+
+  it('names its user by customer_id alone', () => {
+    const body = { customer_id: 'a', user_identifiers: { crm: '1' } }
+    expect(identitiesOf(body, [])).toEqual([{ name: 'customer_id', value: 'a' }])
+  })
+})
+
+describe('a request where identity resolution is on', () => {
+  const cases: [what: string, body: object, fields: string[]][] = [
+    ['with customer_id alone', { customer_id: 'a' }, []],
+    ['with an identifier alone', { user_identifiers: { crm: '1' } }, []],
+    ['with all of them', { customer_id: 'a', user_identifiers: { crm: '1', svc_mobile: '2' } }, []],
+    ['with a number as identifier', { user_identifiers: { svc_mobile: 491_701 } }, []],
+    ['with neither', {}, ['user_identifiers']],
+    ['with no identifiers in the object', { user_identifiers: {} }, ['user_identifiers']],
+    ['with customer_id and no identifiers in the object', { customer_id: 'a', user_identifiers: {} }, []],
+    ['whose customer_id the schema refused', { customer_id: undefined }, []],
+    ['with an identifier that is not configured', { user_identifiers: { x: '1' } }, ['user_identifiers.x']],
+    [
+      'with several that are not configured',
+      { customer_id: 'a', user_identifiers: { x: '1', y: '2', crm: '3' } },
+      ['user_identifiers.x', 'user_identifiers.y'],
+    ],
+    ['with the name of a method', { user_identifiers: { toString: 'a' } }, ['user_identifiers.toString']],
+    ['with an empty identifier', { user_identifiers: { crm: '' } }, ['user_identifiers.crm']],
+    ['with an identifier of 257 characters', { user_identifiers: { crm: LONG } }, ['user_identifiers.crm']],
+    ['with an identifier that is null', { user_identifiers: { crm: null } }, ['user_identifiers.crm']],
+    ['with an identifier that is a list', { user_identifiers: { crm: ['1'] } }, ['user_identifiers.crm']],
+    ['with a NUL character', { user_identifiers: { crm: 'a\u0000' } }, ['user_identifiers.crm']],
+    ['with half a surrogate pair', { user_identifiers: { crm: '\ud83d' } }, ['user_identifiers.crm']],
+    ['whose identifiers are null', { customer_id: 'a', user_identifiers: null }, ['user_identifiers']],
+    ['whose identifiers are a list', { customer_id: 'a', user_identifiers: [] }, ['user_identifiers']],
+    ['whose identifiers are a text', { customer_id: 'a', user_identifiers: 'crm' }, ['user_identifiers']],
+  ]
+  it.each(cases)('%s', (_what, body, fields) => {
+    expect(userReferenceFaults(body, NAMES).map(({ field }) => field)).toEqual(fields)
+  })
+
+  it('names its user by customer_id, then by the identifiers in the order of the settings, numbers as texts', () => {
+    const body = { customer_id: 'a', user_identifiers: { crm: 'c', svc_mobile: 491_701, other: 'x' } }
+    expect(identitiesOf(body, NAMES)).toEqual([
+      { name: 'customer_id', value: 'a' },
+      { name: 'svc_mobile', value: '491701' },
+      { name: 'crm', value: 'c' },
+    ])
+  })
+
+  it('names nobody by what objects inherit', () => {
+    expect(identitiesOf({ user_identifiers: {} }, ['toString', 'constructor'])).toEqual([])
+  })
+})
+
+describe('the setting identity_resolution', () => {
+  const settings = { ...DEFAULT_SETTINGS, name: 'test' }
+  const cases: [text: string, fields: string[]][] = [
+    ['svc_mobile,crm', []],
+    ['', []],
+    ['a,b,c,d,e', []],
+    ['a,b,c,d,e,f', ['identity_resolution']],
+    ['a,a', ['identity_resolution']],
+    ['customer_id', ['identity_resolution']],
+  ]
+  it.each(cases)('%j', (text, fields) => {
+    const { faults } = changeSettings(settings, { identity_resolution: text })
+    expect(faults.map(({ field }) => field)).toEqual(fields)
+  })
+})
+
+describe('attributes of two reports', () => {
+  const cases: [what: string, left: Attributes, right: Attributes, merged: Attributes][] = [
+    ['different names stay', { a: [1, 5] }, { b: [2, 3] }, { a: [1, 5], b: [2, 3] }],
+    ['the newer value wins', { a: ['old', 1] }, { a: ['new', 2] }, { a: ['new', 2] }],
+    ['whatever the order', { a: ['new', 2] }, { a: ['old', 1] }, { a: ['new', 2] }],
+    ['a newer null wins', { a: ['x', 1] }, { a: [null, 2] }, { a: [null, 2] }],
+    ['of one moment the greater JSON text', { a: ['b', 1] }, { a: ['a', 1] }, { a: ['b', 1] }],
+    [
+      'names of the language itself',
+      { toString: [1, 1] },
+      { constructor: [2, 1] },
+      { toString: [1, 1], constructor: [2, 1] },
+    ],
+  ]
+  it.each(cases)('%s', (_what, left, right, merged) => {
+    expect(mergeAttributes(left, right)).toEqual(merged)
+  })
+
+  it('are the same together in every order and grouping', () => {
+    const value = fc.tuple(fc.oneof(fc.constantFrom(1, 'a', 'b', null, true), fc.array(fc.nat(2))), fc.nat(3))
+    const reports = fc.dictionary(fc.constantFrom('a', 'b', 'toString'), value, { noNullPrototype: true })
+    fc.assert(
+      fc.property(reports, reports, reports, (first, second, third) => {
+        const whole = mergeAttributes(mergeAttributes(first, second), third)
+        expect(mergeAttributes(third, mergeAttributes(second, first))).toEqual(whole)
+        expect(mergeAttributes(whole, first)).toEqual(whole)
+      }),
+    )
+  })
+})
