@@ -64,6 +64,8 @@ export function start(args: readonly string[], environment: Environment, bin = B
     env: { PATH: process.env['PATH'] ?? '', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  // Whatever becomes of the test, nothing it started outlives it.
+  process.once('exit', () => child.kill('SIGKILL'))
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))

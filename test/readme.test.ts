@@ -61,11 +61,7 @@ describe('the README', () => {
   })
   afterAll(async () => {
     shell.end()
-    if (server.exitCode === null) {
-      const ended = once(server, 'exit')
-      server.kill('SIGTERM')
-      await ended
-    }
+    server.kill('SIGKILL')
     rmSync(checkout, { recursive: true })
   })
 
@@ -86,6 +82,12 @@ describe('the README', () => {
       expect(await shell.run(commands, printed)).toMatch(printed)
     },
   )
+
+  it('stops serving when npm is told to end', async () => {
+    server.kill('SIGTERM')
+    await once(server, 'exit')
+    await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow('fetch failed')
+  })
 
   it('names every setting of the environment and its default', () => {
     const asked = new Set<string>()
