@@ -56,7 +56,7 @@ const SearchBody = Strict({
       maxItems: SORT_PARAMS_MAX,
       description:
         `Keys ${SORT_KEYS.join(', ')}; the first item is the most important, and in an item its first key. The ` +
-        'template id breaks ties. Default: `last_modified_date` DESCENDING.',
+        'template id breaks ties, in the order of the last key. Default: `last_modified_date` DESCENDING.',
     }),
   ),
   external_template_ids: Type.Optional(

@@ -109,30 +109,20 @@ export async function listNamedVersions(
   store: Store,
   workspaceId: string,
   keys: readonly VersionKey[],
-  page: Page & { readonly sort: Sort },
-): Promise<VersionKey[]> {
-  const rows = await namedVersionsPage(store, workspaceId, keys, page).execute()
-  return rows.map((row) => ({ externalTemplateId: row.external_template_id, version: row.version }))
-}
-
-/** The query of `listNamedVersions`. */
-export function namedVersionsPage(
-  store: Store,
-  workspaceId: string,
-  keys: readonly VersionKey[],
   { sort, offset, limit }: Page & { readonly sort: Sort },
-) {
+): Promise<VersionKey[]> {
   const named = versionsNamed(store, workspaceId, keys).select(['made.external_template_id', 'made.version'])
   const sorted = sort.reduce(
     (query, { key, order }) => query.orderBy(`made.${SORT_COLUMNS[key]}`, toDirection(order)),
     named,
   )
-  const direction = tieDirection(sort)
-  return sorted
-    .orderBy('made.external_template_id', direction)
-    .orderBy('made.version', direction)
+  const rows = await sorted
+    .orderBy('made.external_template_id', tieDirection(sort))
+    .orderBy('made.version', tieDirection(sort))
     .offset(offset)
     .limit(limit)
+    .execute()
+  return rows.map((row) => ({ externalTemplateId: row.external_template_id, version: row.version }))
 }
 
 /** How many of the versions named are there. */
