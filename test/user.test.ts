@@ -94,15 +94,15 @@ describe('attributes of two reports', () => {
     ['whatever the order', { a: ['new', 2] }, { a: ['old', 1] }, { a: ['new', 2] }],
     ['a newer null wins', { a: ['x', 1] }, { a: [null, 2] }, { a: [null, 2] }],
     ['of one moment the greater JSON text', { a: ['b', 1] }, { a: ['a', 1] }, { a: ['b', 1] }],
-    [
-      'names of the language itself',
-      { toString: [1, 1] },
-      { constructor: [2, 1] },
-      { toString: [1, 1], constructor: [2, 1] },
-    ],
   ]
   it.each(cases)('%s', (_what, left, right, merged) => {
     expect(mergeAttributes(left, right)).toEqual(merged)
+  })
+
+  it('may have the names of the language itself', () => {
+    const [left, right] = ['{"toString":[1,1]}', '{"constructor":[2,1]}'].map((text) => JSON.parse(text) as Attributes)
+    const merged = mergeAttributes(left as Attributes, right as Attributes)
+    expect(JSON.stringify(merged)).toBe('{"toString":[1,1],"constructor":[2,1]}')
   })
 
   it('are the same together in every order and grouping', () => {
