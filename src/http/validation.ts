@@ -5,6 +5,7 @@ import type { Fault } from '../core/app-error.ts'
 import { unstorableProblem } from '../core/bounded-text.ts'
 import { fromCalendarDate } from '../core/time-zone.ts'
 import type { Operation } from '../operations/operation.ts'
+import { DETAILS_MAX } from './error-answer.ts'
 import { toFieldPath } from './json-body.ts'
 
 /** A part of a request after validation: faults, and the value with the members that are at fault undefined. */
@@ -43,8 +44,10 @@ export class OperationValidator {
     const validate = this.#compiled.get(part) ?? this.#compile(part, schema)
     if (validate(value)) return { value, faults: NO_FAULTS }
     const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if')
-    const faults = errors.map((error) => toFault(part, error))
-    return { value: withoutFaulty(value, errors), faults: distinct(faults) }
+    const faults = distinct(errors.slice(0, DETAILS_MAX).map((error) => toFault(part, error)))
+    // A list can be wrong in half a million places: nothing of such a body is looked at any further.
+    const isHopeless = part === 'body' && errors.length > DETAILS_MAX
+    return { value: isHopeless ? undefined : withoutFaulty(value, errors), faults }
   }
 
   #compile(part: Part, schema: TSchema): ValidateFunction {

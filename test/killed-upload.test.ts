@@ -1,0 +1,70 @@
+// Kills a serving process in the middle of an upload of coupons: nothing of it counts, and the same upload succeeds afterwards.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { pino } from 'pino'
+import { readConfig } from '../src/config.ts'
+import { NO_ALERTS } from '../src/core/coupon-list.ts'
+import { serve } from '../src/serve.ts'
+import { addCouponList } from '../src/store/coupon-lists.ts'
+import { UPLOAD_ABANDONED_MS } from '../src/store/coupon-uploads.ts'
+import { createWorkspace, type NewWorkspace } from '../src/store/create-workspace.ts'
+import type { Database } from '../src/store/store.ts'
+import { startChild } from './child-server.ts'
+import { codesOf, countRows, openUpload, toCsv } from './coupon-calls.ts'
+import { until } from './server.ts'
+import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+
+const CODES = codesOf('KILLED', 60_000)
+
+describeEachStore('An upload whose server is killed', (kind) => {
+  let place: TestPlace
+  let database: Database
+  let workspace: NewWorkspace
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    database = await openTestDatabase(place)
+    workspace = await createWorkspace(database, 'main', {}, Date.now())
+  })
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  it('adds nothing, and can be repeated as soon as it is known to be dead', async () => {
+    const list = await database.write((store) =>
+      addCouponList(store, {
+        id: 'list',
+        workspaceId: 'main',
+        name: 'List',
+        label: 'list',
+        expiresAt: '2199-12-31',
+        createdBy: 'anna',
+        emailAlertSubscribers: [],
+        alertConditions: NO_ALERTS,
+        createdAt: Date.now(),
+      }),
+    )
+    const child = await startChild(place)
+    const killed = openUpload({ url: child.url, workspace }, list.id)
+    await killed.send(toCsv(CODES))
+    await until('codes of the upload are stored', async () => (await countRows(database, list.number)) > 0)
+    await child.end('SIGKILL')
+
+    // The embedded store belongs to one process, so that the next one knows at once; elsewhere a minute must pass.
+    const lateMs = kind === 'sqlite' ? 0 : UPLOAD_ABANDONED_MS
+    const next = await serve({
+      config: readConfig({ PORT: '0', DATA_DIR: place.dataDir, DATABASE_URL: place.databaseUrl }),
+      diagnostics: pino({ level: 'fatal' }),
+      clock: () => Date.now() + lateMs,
+    })
+    try {
+      const again = openUpload({ url: next.url, workspace }, list.id)
+      await again.send(toCsv(CODES))
+      expect((await again.end()).body).toEqual({ added: CODES.length, duplicates: 0 })
+    } finally {
+      await next.stop()
+    }
+    const coupons = database.query.selectFrom('coupons').select('code').where('list_number', '=', list.number)
+    expect((await coupons.execute()).length).toBe(CODES.length)
+  })
+})
