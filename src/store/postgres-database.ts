@@ -2,7 +2,7 @@
 import { Kysely, PostgresDialect, sql, type DatabaseConnection, type Driver } from 'kysely'
 import { Pool, types, type CustomTypesConfig } from 'pg'
 import { AppError } from '../core/app-error.ts'
-import { StoreError, WRITE_WAIT_MS, type ColumnType, type Database, type Store } from './store.ts'
+import { StoreError, tooBusy, WRITE_WAIT_MS, type ColumnType, type Database, type Store } from './store.ts'
 import type { Tables } from './tables.ts'
 
 export interface PostgresOptions {
@@ -62,7 +62,11 @@ class CodedPostgresDialect extends PostgresDialect {
     const driver = super.createDriver()
     const acquire = driver.acquireConnection.bind(driver)
     driver.acquireConnection = async () => {
-      const connection = await coded(acquire())
+      const connection = await coded(acquire()).catch((error: unknown) => {
+        // The pool's own error, that none came free in time, has no code.
+        const isKnown = error instanceof StoreError || errorCode(error) !== undefined
+        throw isKnown ? error : unreachable()
+      })
       codeErrorsOf(connection)
       return connection
     }
@@ -94,9 +98,7 @@ function fromPostgresError(error: unknown): unknown {
   if (code === undefined || error instanceof StoreError) return error
   const message = error instanceof Error ? error.message : code
   if (code === UNIQUE_VIOLATION) return new StoreError('unique', code, message)
-  if (code.startsWith('08') || UNREACHABLE.has(code)) {
-    return new AppError('unavailable', 'The database cannot be reached; please repeat the request.', [], 1)
-  }
+  if (code.startsWith('08') || UNREACHABLE.has(code)) return unreachable()
   if (REPEATABLE.has(code) || code === '55P03') return new StoreError('busy', code, message)
   return new StoreError(BROKEN.test(code) ? 'broken' : 'other', code, message)
 }
@@ -110,7 +112,8 @@ async function writeWithRetries<Result>(
       return await kysely.transaction().execute((transaction) => change(postgresStore(transaction)))
     } catch (error) {
       const mayRepeat = error instanceof StoreError && REPEATABLE.has(error.driverCode) && tries < WRITE_TRIES_MAX
-      if (!mayRepeat) throw error
+      if (mayRepeat) continue
+      throw error instanceof StoreError && error.reason === 'busy' ? tooBusy() : error
     }
   }
 }
@@ -135,6 +138,10 @@ function postgresStore(query: Kysely<Tables>): Store {
 /** bigint arrives as text by default; ours never exceed 2^53. */
 function parserOf(oid: typeof POSTGRES_INT8, format?: 'text'): unknown {
   return oid === POSTGRES_INT8 ? Number : types.getTypeParser(oid, format)
+}
+
+function unreachable(): AppError {
+  return new AppError('unavailable', 'The database cannot be reached; please repeat the request.', [], 1)
 }
 
 function errorCode(error: unknown): string | undefined {

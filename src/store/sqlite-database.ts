@@ -1,11 +1,10 @@
 // The embedded store: one SQLite file, opened on this thread (pipeline, command line) or on one of its own (HTTP).
 import { Worker } from 'node:worker_threads'
 import { Kysely, sql } from 'kysely'
-import { AppError } from '../core/app-error.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { sqliteDialect, type SqliteExecutor } from './sqlite-dialect.ts'
 import type { StatementAnswer, StatementMessage } from './sqlite-thread.ts'
-import { StoreError, type Database, type Store } from './store.ts'
+import { StoreError, tooBusy, type Database, type Store } from './store.ts'
 import type { Tables } from './tables.ts'
 import { Turnstile } from './turnstile.ts'
 
@@ -100,8 +99,4 @@ class ThreadExecutor implements SqliteExecutor {
     if ('result' in answer) waiting?.resolve(answer.result)
     else waiting?.reject(new StoreError(answer.failure.reason, answer.failure.driverCode, answer.failure.message))
   }
-}
-
-function tooBusy(): AppError {
-  return new AppError('unavailable', 'The store is busy with other changes; please repeat the request.', [], 1)
 }

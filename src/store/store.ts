@@ -1,6 +1,7 @@
 // The seam between the tables and the database under them. Queries are written once, in Kysely; what must differ between
 // SQLite and PostgreSQL is a member here, with the reason.
 import type { AliasedExpression, Kysely, RawBuilder } from 'kysely'
+import { AppError } from '../core/app-error.ts'
 import type { Tables } from './tables.ts'
 
 /** `integer`: up to 2^53. `text`: compared by code point. */
@@ -71,6 +72,11 @@ export class StoreError extends Error {
     this.reason = reason
     this.driverCode = driverCode
   }
+}
+
+/** What a change answers that waited `WRITE_WAIT_MS` for others in vain. */
+export function tooBusy(): AppError {
+  return new AppError('unavailable', 'The store is busy with other changes; please repeat the request.', [], 1)
 }
 
 /** Whether a change failed because something unique was taken by another. */

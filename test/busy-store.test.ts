@@ -1,0 +1,66 @@
+// A store that stays locked, or has no connection left: callers hear 503 in time, and nothing is lost.
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openDatabase } from '../src/store/open-database.ts'
+import { openPostgresDatabase } from '../src/store/postgres-database.ts'
+import { WRITE_WAIT_MS, type Database } from '../src/store/store.ts'
+import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+
+const LONGER_THAN_ANY_WAIT_MS = WRITE_WAIT_MS * 3
+const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
+
+describeEachStore('A busy store', (kind) => {
+  let place: TestPlace
+  let database: Database
+  let other: Database
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    database = await openTestDatabase(place)
+    other = openDatabase(place)
+  })
+  afterAll(async () => {
+    await other.close()
+    await database.close()
+    await place.remove()
+  })
+
+  /** Holds a lock in a transaction of its own until the work is done. */
+  async function whileLocked(holder: Database, work: () => Promise<void>): Promise<void> {
+    const locked = Promise.withResolvers<void>()
+    const done = Promise.withResolvers<void>()
+    const holding = holder.write(async (store) => {
+      await store.lock('busy')
+      locked.resolve()
+      await done.promise
+    })
+    await locked.promise
+    try {
+      await work()
+    } finally {
+      done.resolve()
+      await holding
+    }
+  }
+
+  it('answers unavailable to a change that waited in vain', { timeout: LONGER_THAN_ANY_WAIT_MS }, async () => {
+    await whileLocked(other, async () => {
+      const change = database.write(async (store) => {
+        if (kind === 'postgres') await sql`set local lock_timeout = '100ms'`.execute(store.query)
+        await store.lock('busy')
+      })
+      await expect(change).rejects.toMatchObject(UNAVAILABLE)
+    })
+    await expect(database.write((store) => store.lock('busy'))).resolves.toBeUndefined()
+  })
+
+  if (kind === 'sqlite') return
+
+  it('answers unavailable when no connection comes free in time', { timeout: LONGER_THAN_ANY_WAIT_MS }, async () => {
+    const narrow = openPostgresDatabase({ url: place.databaseUrl as string, connectionsMax: 1 })
+    await whileLocked(narrow, async () => {
+      await expect(sql`select 1`.execute(narrow.query)).rejects.toMatchObject(UNAVAILABLE)
+    })
+    await narrow.close()
+  })
+})
