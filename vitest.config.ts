@@ -1,3 +1,4 @@
+// How the suites run: real processes and stores, two files at a time.
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({

@@ -1,0 +1,297 @@
+// The rules of the house that a machine can hold, each a function from source files to what breaks it, in sentences.
+import { posix } from 'node:path'
+import { parseSync } from 'vite'
+
+export interface SourceFile {
+  /** From the root of the checkout, with slashes. */
+  readonly path: string
+  readonly text: string
+}
+
+/** Empty when the rule holds. */
+export type Rule = (files: readonly SourceFile[]) => string[]
+
+export const FILE_LINES_MAX = 400
+export const TEST_LINES_MAX = 600
+export const FUNCTION_LINES_MAX = 70
+
+/** A node of the syntax tree; its members depend on its type. */
+interface Node {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly [member: string]: unknown
+}
+
+const LAST_STAGE = 'main'
+
+/** Each stage and what it may import beside itself. Files directly in `src/`, and `commands/`, are the last stage. */
+const STAGES: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  store: ['core'],
+  log: ['core'],
+  operations: ['core', 'store', 'log'],
+  pipeline: ['core', 'store', 'log'],
+  http: ['core', 'store', 'log', 'operations'],
+  [LAST_STAGE]: ['core', 'store', 'log', 'operations', 'pipeline', 'http'],
+}
+
+/** Stages import only from stages before them, and core from nothing else at all. */
+export const stageImports: Rule = (files) =>
+  inSources(files).flatMap((file) => {
+    const stage = stageOf(file.path)
+    const allowed = STAGES[stage]
+    if (!allowed) return [`${file.path} is in no stage: there are ${Object.keys(STAGES).join(', ')}`]
+    return importsOf(file).flatMap((imported) => {
+      if (!imported.startsWith('.')) return stage === 'core' ? [`${file.path} (core) must not import ${imported}`] : []
+      const target = resolveImport(file, imported)
+      const to = target.startsWith('src/') ? stageOf(target) : target
+      return to === stage || allowed.includes(to) ? [] : [`${file.path} (${stage}) must not import ${target}`]
+    })
+  })
+
+/** No file leads back to itself, not even through types. */
+export const importCycles: Rule = (files) => {
+  const graph = new Map(
+    inCode(files).map((file) => [
+      file.path,
+      importsOf(file)
+        .filter((imported) => imported.startsWith('.'))
+        .map((imported) => resolveImport(file, imported)),
+    ]),
+  )
+  const done = new Set<string>()
+  const cycles: string[] = []
+  const visit = (path: string, trail: readonly string[]): void => {
+    const seenAt = trail.indexOf(path)
+    if (seenAt >= 0) cycles.push([...trail.slice(seenAt), path].join(' → '))
+    if (seenAt >= 0 || done.has(path)) return
+    for (const next of graph.get(path) ?? []) visit(next, [...trail, path])
+    done.add(path)
+  }
+  for (const path of graph.keys()) visit(path, [])
+  return cycles
+}
+
+/** What a file exports it also defines. */
+export const barrels: Rule = (files) =>
+  inCode(files).flatMap((file) =>
+    nodesOf(file)
+      .filter(({ type, source }) => /^Export(All|Named)Declaration$/.test(type) && Boolean(source))
+      .map(() => `${file.path} passes on what another file exports: import it from there`),
+  )
+
+export const fileSizes: Rule = (files) =>
+  inCode(files).flatMap(({ path, text }) => {
+    const lines = text.trimEnd().split('\n').length
+    const max = path.startsWith('test/') ? TEST_LINES_MAX : FILE_LINES_MAX
+    return lines > max ? [`${path} has ${lines} lines, more than ${max}: divide it`] : []
+  })
+
+/** Suites of tests are functions too, but only a list of tests. */
+export const functionSizes: Rule = (files) =>
+  inCode(files).flatMap((file) => {
+    const nodes = nodesOf(file)
+    const suites = new Set(nodes.filter(isSuite).flatMap((call) => call['arguments'] as Node[]))
+    return nodes
+      .filter((node) => /Function/.test(node.type) && node['body'] && !suites.has(node) && !isNamedSuite(node))
+      .flatMap((node) => {
+        const lines = file.text.slice(node.start, node.end).split('\n').length
+        const at = file.text.slice(0, node.start).split('\n').length
+        return lines > FUNCTION_LINES_MAX ? [`${file.path}:${at} is a function of ${lines} lines`] : []
+      })
+  })
+
+const FORBIDDEN_WORDS = /^(utils?|helpers?|common|managers?|services?|handlers?)$/
+const FORBIDDEN_NAMES = new Set(['types', 'index'])
+
+/** Files are kebab-case and named after what they export. */
+export const fileNames: Rule = (files) =>
+  inCode(files).flatMap(({ path }) => {
+    const name = posix.basename(path).replace(/(\.test|\.config)?\.ts$/, '')
+    if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name)) return [`${path} is not kebab-case`]
+    const isForbidden = FORBIDDEN_NAMES.has(name) || name.split('-').some((word) => FORBIDDEN_WORDS.test(word))
+    return isForbidden ? [`${path} does not say what it holds`] : []
+  })
+
+/** Core has no clock, no randomness and nothing to wait for. */
+export const pureCore: Rule = (files) =>
+  inSources(files)
+    .filter(({ path }) => stageOf(path) === 'core')
+    .flatMap((file) =>
+      nodesOf(file)
+        .filter(isImpure)
+        .map((node) => `${file.path} is not pure: ${file.text.slice(node.start, node.end).split('\n')[0]}`),
+    )
+
+/** Queries that name a table stand in one file. */
+export const tableOwners: Rule = (files) => {
+  const sources = inSources(files)
+  const tables = new Set(sources.flatMap((file) => nodesOf(file).flatMap(declaredTables)))
+  const owners = new Map<string, Set<string>>([...tables].map((table) => [table, new Set()]))
+  for (const file of sources) {
+    for (const name of nodesOf(file).flatMap(namedTables)) owners.get(name)?.add(file.path)
+  }
+  return [...owners].flatMap(([table, paths]) => {
+    if (paths.size === 0) return [`the table ${table} is named by no file`]
+    if (paths.size > 1) return [`the table ${table} is named by several files: ${[...paths].join(', ')}`]
+    const outside = [...paths].filter((path) => stageOf(path) !== 'store')
+    return outside.map((path) => `the table ${table} is named by ${path}, outside of the store`)
+  })
+}
+
+/** The environment is read in one place. */
+export const environmentReads: Rule = (files) =>
+  inSources(files)
+    .filter(({ path }) => path !== 'src/config.ts')
+    .flatMap((file) =>
+      nodesOf(file)
+        .filter((node) => isMember(node, 'process', 'env'))
+        .map(() => `${file.path} reads the environment: only src/config.ts may`),
+    )
+
+/** Each file begins with what it is for. */
+export const fileHeaders: Rule = (files) =>
+  inCode(files)
+    .filter(({ text }) => !/^\/\/ \S/.test(text))
+    .map(({ path }) => `${path} does not begin with a comment that says what it is for`)
+
+/** Written in pieces, so that this file does not break its own rule. */
+const UNFINISHED = [/\bTO[D]O\b/, /\bFIX[M]E\b/, /\bX[X]X\b/, /@ts-[i]gnore/, /\.(?:on[l]y|to[d]o)\(/]
+const REASONLESS_DISABLE = /(?:eslint|oxlint)-disable(?!.*--)/
+
+/** Nothing unfinished, nothing switched off without its reason beside it. */
+export const leftovers: Rule = (files) =>
+  inCode(files).flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, index) => {
+      const isLeftover = UNFINISHED.some((pattern) => pattern.test(line)) || REASONLESS_DISABLE.test(line)
+      return isLeftover ? [`${path}:${index + 1} is not finished: ${line.trim()}`] : []
+    }),
+  )
+
+/** Folders of somebody's machine. */
+const MACHINE_PATHS = /(?<![\w.])\/(?:home|Users|root|work)\/[A-Za-z.]/
+
+/** No file tells of the machine on which it was written. */
+export const machinePaths: Rule = (files) =>
+  files.flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, index) => {
+      return MACHINE_PATHS.test(line) ? [`${path}:${index + 1} names a path of a machine: ${line.trim()}`] : []
+    }),
+  )
+
+function inCode(files: readonly SourceFile[]): SourceFile[] {
+  return files.filter(({ path }) => path.endsWith('.ts'))
+}
+
+function inSources(files: readonly SourceFile[]): SourceFile[] {
+  return inCode(files).filter(({ path }) => path.startsWith('src/'))
+}
+
+function stageOf(path: string): string {
+  const [, folder = '', inside] = path.split('/')
+  return inside === undefined || folder === 'commands' ? LAST_STAGE : folder
+}
+
+function resolveImport(from: SourceFile, imported: string): string {
+  return posix.join(posix.dirname(from.path), imported)
+}
+
+/** What a file imports, also for types only and also later. */
+function importsOf(file: SourceFile): string[] {
+  return nodesOf(file)
+    .filter(({ type }) => /^(Import|ExportAll|ExportNamed)Declaration$|^ImportExpression$|^TSImportType$/.test(type))
+    .flatMap(({ source }) => textOf(source))
+}
+
+const parsed = new WeakMap<SourceFile, Node[]>()
+
+/** All nodes of a file's syntax tree, outer ones first. */
+function nodesOf(file: SourceFile): Node[] {
+  const known = parsed.get(file)
+  if (known) return known
+  const { program, errors } = parseSync(file.path, file.text)
+  if (errors.length > 0) throw new Error(`${file.path} cannot be parsed: ${errors[0]?.message}`)
+  const nodes: Node[] = []
+  collect(program, nodes)
+  parsed.set(file, nodes)
+  return nodes
+}
+
+function collect(value: unknown, nodes: Node[]): void {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value) && typeof (value as Node).type === 'string') nodes.push(value as Node)
+  for (const member of Object.values(value)) collect(member, nodes)
+}
+
+/** `describe(…)`, and everything that begins so: `describe.each(…)(…)`, `describeEachStore(…)`. */
+function isSuite({ type, callee }: Node): boolean {
+  if (type !== 'CallExpression') return false
+  let root = callee as Node
+  while (root.type !== 'Identifier') {
+    const inner = (root['callee'] ?? root['object']) as Node | undefined
+    if (!inner) return false
+    root = inner
+  }
+  return nameOf(root)?.startsWith('describe') ?? false
+}
+
+/** A suite that is declared once and used over several implementations. */
+function isNamedSuite({ id }: Node): boolean {
+  return nameOf(id)?.startsWith('describe') ?? false
+}
+
+const IMPURE_MEMBERS = [
+  ['Date', 'now'],
+  ['Math', 'random'],
+  ['performance', 'now'],
+] as const
+
+function isImpure(node: Node): boolean {
+  if (node.type === 'AwaitExpression' || node['async'] === true || node['await'] === true) return true
+  const isClock = node.type === 'NewExpression' && nameOf(node['callee']) === 'Date'
+  if (isClock && (node['arguments'] as Node[]).length === 0) return true
+  return IMPURE_MEMBERS.some(([object, property]) => isMember(node, object, property))
+}
+
+/** The members of `interface Tables`. */
+function declaredTables({ type, id, body }: Node): string[] {
+  if (type !== 'TSInterfaceDeclaration' || nameOf(id) !== 'Tables') return []
+  return ((body as Node)['body'] as Node[]).flatMap(({ key }) => nameOf(key) ?? [])
+}
+
+/** Methods of Kysely whose first argument is a table. */
+const TABLE_METHODS =
+  /^(selectFrom|insertInto|updateTable|deleteFrom|replaceInto|mergeInto|from|using|into|table|on|(inner|left|right|full|cross)Join|(create|alter|drop|truncate)Table)$/
+const TABLE_IN_SQL = /\b(?:from|into|update|join|table)\s+"?([a-z_]+)/gi
+
+/** Tables that a call of Kysely or a piece of SQL names. */
+function namedTables(node: Node): string[] {
+  if (node.type === 'TaggedTemplateExpression' && nameOf(node['tag']) === 'sql') {
+    const quasis = (node['quasi'] as Node)['quasis'] as { value: { raw: string } }[]
+    const matches = quasis.flatMap(({ value }) => [...value.raw.matchAll(TABLE_IN_SQL)])
+    return matches.flatMap(([, name]) => name ?? [])
+  }
+  const method = node.type === 'CallExpression' ? nameOf((node['callee'] as Node)['property']) : undefined
+  if (method === undefined || !TABLE_METHODS.test(method)) return []
+  const [first] = node['arguments'] as Node[]
+  const named = first?.type === 'ArrayExpression' ? (first['elements'] as unknown[]) : [first]
+  return named.flatMap(textOf).map((text) => text.split(/\s/)[0] ?? '')
+}
+
+function isMember(node: Node, object: string, property: string): boolean {
+  if (node.type !== 'MemberExpression') return false
+  const found = nameOf(node['property']) ?? textOf(node['property'])[0]
+  return nameOf(node['object']) === object && found === property
+}
+
+function nameOf(value: unknown): string | undefined {
+  const node = value as Node | null | undefined
+  return node?.type === 'Identifier' ? (node['name'] as string) : undefined
+}
+
+/** The text of a literal; nothing for anything else. */
+function textOf(value: unknown): string[] {
+  const node = value as Node | null | undefined
+  return node?.type === 'Literal' && typeof node['value'] === 'string' ? [node['value']] : []
+}
