@@ -19,8 +19,11 @@ const BULK_TYPES = { integer: sql`bigint`, text: sql`text`, double: sql`double p
 
 const UNIQUE_VIOLATION = '23505'
 const REPEATABLE = new Set(['40001', '40P01'])
-/** Insufficient resources, a server going down, system errors, corruption; and a server that may only be read. */
-const BROKEN = /^(?:53|57P|58|XX00[12]|25006)/
+/**
+ * No such user or database, or none that may be entered; insufficient resources, a server going down, system errors,
+ * corruption; and a server that may only be read.
+ */
+const BROKEN = /^(?:28|3D|55000|53|57P|58|XX00[12]|25006)/
 /** Connection exceptions, shutdowns and what the socket says. */
 const UNREACHABLE = new Set([
   '57P01',
