@@ -5,6 +5,7 @@ import {
   changePreference,
   mergePreferences,
   NOTHING_SET,
+  nothingSetFor,
   OPT_IN_STATUSES,
   recordChange,
   toOptIn,
@@ -46,6 +47,7 @@ describe('a request', () => {
     [
       'that leaves none true opts out, whatever else it sent',
       NOTHING_SET,
+      nothingSetFor,
       { status: 'OPTED_IN', categories: { news: false } },
       { status: 'OPTED_OUT', categories: { news: false } },
     ],
@@ -58,6 +60,7 @@ describe('a request', () => {
     [
       'counts a category that was never set as neither',
       NOTHING_SET,
+      nothingSetFor,
       { categories: { news: true } },
       { status: 'OPT_IN_PENDING', categories: { news: true } },
     ],
@@ -133,7 +136,7 @@ describe('what is shown', () => {
 
 describe('a proof', () => {
   it('holds when, by whom, from where, before and after, and counts the changes of its user', () => {
-    const known = { userId: 7, preference: NOTHING_SET, lastChange: 4 }
+    const known = { ...nothingSetFor(7), lastChange: 4 }
     const after = changePreference(NOTHING_SET, { categories: { news: true } }, ACTIVE, 3)
     const { current, change } = recordChange(known, after, { by: 'key:data', ip: '192.0.2.1' })
     expect(current).toEqual({ userId: 7, preference: after, lastChange: 5 })

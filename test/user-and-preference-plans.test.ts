@@ -1,7 +1,7 @@
 // How users and preferences are looked up: by index on every store, whether there are ten users or a million.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { NOTHING_SET, recordChange, type Preference } from '../src/core/preference.ts'
+import { nothingSetFor, recordChange, type Preference } from '../src/core/preference.ts'
 import { CUSTOMER_ID } from '../src/core/user.ts'
 import {
   findPreferences,
@@ -116,7 +116,7 @@ async function addUsers(store: Store): Promise<void> {
   await saveIdentities(store, identities)
   const optedIn: Preference & { updatedAt: number } = { status: ['OPTED_IN', 5], categories: {}, updatedAt: 5 }
   const recorded = ids.map((userId) => {
-    return recordChange({ userId, preference: NOTHING_SET, lastChange: 0 }, optedIn, { by: 'key:data', ip: null })
+    return recordChange(nothingSetFor(userId), optedIn, { by: 'key:data', ip: null })
   })
   const preferences = recorded.map(({ current }) => current)
   const changes = recorded.map(({ change }) => change)

@@ -58,6 +58,11 @@ export interface UserPreference {
   readonly lastChange: number
 }
 
+/** What holds for a user of whom nothing is stored. */
+export function nothingSetFor(userId: number): UserPreference {
+  return { userId, preference: NOTHING_SET, lastChange: 0 }
+}
+
 /** The status that is written like this, without case; undefined when there is none. */
 export function toOptInStatus(text: string): OptInStatus | undefined {
   const capitals = text.toUpperCase()

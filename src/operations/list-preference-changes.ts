@@ -41,6 +41,7 @@ export const listPreferenceChanges = defineOperation({
   tile: 'data',
   takesAppKey: true,
   limits: ['management_per_minute'],
+  refusals: ['not_found'],
   path: NoFields,
   query: Strict({
     customer_id: CustomerId,

@@ -1,6 +1,6 @@
 // Read preferences: what holds now for one user, or for every user with an email address.
 import { Type } from 'typebox'
-import { NOTHING_SET, toOptIn, type Preference } from '../core/preference.ts'
+import { nothingSetFor, toOptIn, type Preference } from '../core/preference.ts'
 import { toIso } from '../core/time-value.ts'
 import { findPreferences } from '../store/preferences.ts'
 import type { User } from '../store/users.ts'
@@ -28,6 +28,7 @@ export const readPreferences = defineOperation({
   tile: 'data',
   takesAppKey: true,
   limits: ['management_per_minute'],
+  refusals: ['not_found', 'conflict'],
   path: NoFields,
   query: Strict({ customer_id: Type.Optional(UserIds.customer_id), email_id: Type.Optional(UserIds.email_id) }),
   body: null,
@@ -40,7 +41,7 @@ export const readPreferences = defineOperation({
     for await (const users of usersMeant(parts.database, query, workspace, parts)) {
       const ids = users.map(({ id }) => id)
       const known = await findPreferences(parts.database, ids)
-      data.push(...users.map((user) => toBody(user, known.get(user.id)?.preference ?? NOTHING_SET, active)))
+      data.push(...users.map((user) => toBody(user, (known.get(user.id) ?? nothingSetFor(user.id)).preference, active)))
     }
     return { data }
   },

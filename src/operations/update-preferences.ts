@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
 import {
   changePreference,
-  NOTHING_SET,
+  nothingSetFor,
   OPT_IN_STATUSES,
   recordChange,
   toOptInStatus,
@@ -31,8 +31,8 @@ const UserPreferences = Strict({
       description: 'Category name → opted in to it or not. Categories that are not named stay as they are.',
     }),
   ),
-  opt_in_status: Type.Optional(Text(0, WORD_LENGTH_MAX, `One of ${OPT_IN_STATUSES.join(', ')}, without case.`)),
-  channel: Type.Optional(Text(0, WORD_LENGTH_MAX, 'The channel: `email`, which is also the default.')),
+  opt_in_status: Type.Optional(Text(1, WORD_LENGTH_MAX, `One of ${OPT_IN_STATUSES.join(', ')}, without case.`)),
+  channel: Type.Optional(Text(1, WORD_LENGTH_MAX, 'The channel: `email`, which is also the default.')),
 })
 type UserPreferences = Static<typeof UserPreferences>
 
@@ -51,6 +51,7 @@ export const updatePreferences = defineOperation({
   tile: 'data',
   takesAppKey: true,
   limits: ['update_preferences_per_minute', 'update_preferences_per_day'],
+  refusals: ['not_found', 'conflict'],
   path: NoFields,
   query: NoFields,
   body: Strict({ user_preferences: UserPreferences }),
@@ -97,7 +98,7 @@ async function change(
     users.map(({ id }) => id),
   )
   const recorded = users.map(({ id }) => {
-    const before = known.get(id) ?? { userId: id, preference: NOTHING_SET, lastChange: 0 }
+    const before = known.get(id) ?? nothingSetFor(id)
     return recordChange(before, changePreference(before.preference, wanted, active, now), origin)
   })
   const preferences = recorded.map(({ current }) => current)

@@ -1,7 +1,7 @@
 // Gives the survivor of two users found to be one the email preferences of both, with a proof of what that changed. Their
 // own proofs stay under the ids they had.
 import { isDeepStrictEqual } from 'node:util'
-import { mergePreferences, NOTHING_SET, recordChange, toOptIn } from '../core/preference.ts'
+import { mergePreferences, nothingSetFor, recordChange, toOptIn } from '../core/preference.ts'
 import type { PreferenceChange, UserPreference } from '../core/preference.ts'
 import { findPreferences, lockPreferences, removePreferences, savePreferences } from '../store/preferences.ts'
 import type { Store } from '../store/store.ts'
@@ -39,7 +39,7 @@ function mergeOne(
 ): { readonly current: UserPreference; readonly change?: PreferenceChange } | undefined {
   const younger = known.get(from)
   if (!younger) return undefined
-  const survivor = known.get(into) ?? { userId: into, preference: NOTHING_SET, lastChange: 0 }
+  const survivor = known.get(into) ?? nothingSetFor(into)
   const merged = mergePreferences(survivor.preference, younger.preference)
   // Proofs of both are read as one history, in which the survivor's next ones must come last.
   const lastChange = Math.max(survivor.lastChange, younger.lastChange)
