@@ -47,7 +47,6 @@ describe('a request', () => {
     [
       'that leaves none true opts out, whatever else it sent',
       NOTHING_SET,
-      nothingSetFor,
       { status: 'OPTED_IN', categories: { news: false } },
       { status: 'OPTED_OUT', categories: { news: false } },
     ],
@@ -60,7 +59,6 @@ describe('a request', () => {
     [
       'counts a category that was never set as neither',
       NOTHING_SET,
-      nothingSetFor,
       { categories: { news: true } },
       { status: 'OPT_IN_PENDING', categories: { news: true } },
     ],
