@@ -10,7 +10,7 @@ import { Authentication } from './http/authentication.ts'
 import { Metrics, type LogLag } from './http/metrics.ts'
 import { addOperatorRoutes, OPERATOR_METHODS, OPERATOR_PATHS } from './http/operator-routes.ts'
 import { RateLimits } from './http/rate-limits.ts'
-import { createHttpServer, pathsOf, refuseOtherMethods } from './http/server.ts'
+import { createHttpServer } from './http/server.ts'
 import { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { LogCommit, LogReader } from './log/event-log.ts'
 import { openLogForWriting } from './log/sqlite-log-file.ts'
@@ -23,6 +23,7 @@ import type { AppliedBatch } from './pipeline/follow-log.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
 import { giveUpLeftUploads } from './store/clean-coupon-uploads.ts'
 import { findCursor, PIPELINE_CURSOR } from './store/cursors.ts'
+import { describeError } from './store/describe-error.ts'
 import { EmailVault } from './store/email-vault.ts'
 import { migrate } from './store/migrations.ts'
 import { LOG_FILE, openDatabase } from './store/open-database.ts'
@@ -99,7 +100,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const { database } = parts
   const registry = new WorkspaceRegistry(database)
   opened.push(() => registry.stop())
-  await registry.start((error) => diagnostics.error({ err: error }, 'the workspaces cannot be read'))
+  await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'the workspaces cannot be read'))
   const app = createApp(options, { parts, registry, metrics })
   opened.push(() => app.close())
   await listen(app, config)
@@ -161,7 +162,7 @@ function pipelineOptions({ config, diagnostics }: ServeOptions, turnstile: Turns
     logPath: logPathOf(config),
     turnstile: turnstile.shared,
     onApplied: () => {},
-    onFailed: (what, error) => diagnostics.error({ error }, what),
+    onFailed: (what, error) => diagnostics.error({ err: error }, what),
   }
 }
 
@@ -181,6 +182,7 @@ function createApp({ config, diagnostics }: ServeOptions, { parts, registry, met
     authentication: new Authentication(registry),
     rateLimits: new RateLimits(),
     operations: OPERATIONS,
+    operatorPaths: new Map(OPERATOR_PATHS.map((path) => [path, OPERATOR_METHODS])),
     diagnostics,
     trustedProxies: config.trustedProxies,
   })
@@ -191,9 +193,6 @@ function createApp({ config, diagnostics }: ServeOptions, { parts, registry, met
     metrics,
     readLag: () => readLag(parts),
   })
-  const paths = pathsOf(OPERATIONS)
-  for (const path of OPERATOR_PATHS) paths.set(path, [...OPERATOR_METHODS])
-  refuseOtherMethods(app, paths)
   return app
 }
 

@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOption
 import { AppError, invalidRequest, type Fault } from '../core/app-error.ts'
 import {
   BODY_BYTES_MAX,
-  type FaultRequest,
   type Operation,
   type OperationRequest,
   type Parts,
@@ -106,11 +105,8 @@ function admitCaller(request: FastifyRequest, reply: FastifyReply, { operation, 
     setLimitHeaders(reply, door.rateLimits.peek(caller.workspace, operation.name, operation.limits, request.receivedAt))
     throw refusal
   }
-  if (!operation.limitUnits) {
-    takeLimit(reply, caller, operation, 1, request.receivedAt, door.rateLimits)
-    return
-  }
-  setLimitHeaders(reply, door.rateLimits.peek(caller.workspace, operation.name, operation.limits, request.receivedAt))
+  // Where the units stand in the body, they are taken when it has been read.
+  if (!operation.limitUnits) takeLimit(reply, caller, operation, 1, request.receivedAt, door.rateLimits)
 }
 
 function refusalOf(request: FastifyRequest, { workspace, tile }: Caller, operation: Operation): AppError | undefined {
@@ -180,20 +176,25 @@ async function carryOut(
   validator: OperationValidator,
   door: DoorParts,
 ): Promise<FastifyReply> {
-  const caller = request.caller as Caller
   const raw = request.body as RawBody | undefined
   const { bytes, value } = await readInput(request, reply, raw, operation, door)
-  const input = toOperationRequest(request, reply, caller, bytes, raw)
-  const faults = headerFaults(request, operation)
   const path = validator.path(request.params)
-  const query = validator.query({ ...(request.query as object) })
+  const query = validator.query(request.query)
   const body = operation.body && !raw?.upload ? validator.body(operation.body, value) : NO_BODY
-  faults.push(...path.faults, ...query.faults, ...body.faults)
-  const parsed = { ...input, path: path.value, query: query.value, body: body.value }
-  faults.push(...(operation.faults?.(parsed as FaultRequest<RequestFields, RequestFields, unknown>) ?? []))
+  const input = toOperationRequest(request, reply, { bytes, upload: raw?.upload }, [
+    path.value,
+    query.value,
+    body.value,
+  ])
+  const faults = [
+    ...headerFaults(request, operation),
+    ...path.faults,
+    ...query.faults,
+    ...body.faults,
+    ...(operation.faults?.(input) ?? []),
+  ]
   if (faults.length > 0) throw invalidRequest(faults)
-  const output = await operation.handle(parsed as OperationRequest<RequestFields, RequestFields, unknown>, door.parts)
-  return send(reply, operation, output)
+  return send(reply, operation, await operation.handle(input, door.parts))
 }
 
 const NO_BODY = { value: undefined, faults: [] as readonly Fault[] }
@@ -223,18 +224,21 @@ async function readInput(
 function toOperationRequest(
   request: FastifyRequest,
   reply: FastifyReply,
-  { workspace, tile }: Caller,
-  bodyBytes: Uint8Array,
-  raw: RawBody | undefined,
-): Omit<OperationRequest<unknown, unknown, unknown>, 'path' | 'query' | 'body'> {
+  sent: { readonly bytes: Uint8Array; readonly upload: AsyncIterable<Uint8Array> | undefined },
+  [path, query, body]: readonly [path: unknown, query: unknown, body: unknown],
+): OperationRequest<RequestFields, RequestFields, unknown> {
+  const { workspace, tile } = request.caller as Caller
   return {
     workspace,
     tile,
     requestId: request.id,
     now: request.receivedAt,
     callerAddress: request.ip,
-    bodyBytes,
-    upload: raw?.upload,
+    path: path as RequestFields,
+    query: query as RequestFields,
+    body,
+    bodyBytes: sent.bytes,
+    upload: sent.upload,
     header(name) {
       const value = request.headers[name]
       return Array.isArray(value) ? value.join(', ') : value

@@ -1,5 +1,5 @@
 // Puts the operations on HTTP: one route each, 405 for other methods of their paths, 404 for everything else.
-import { METHODS, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import Fastify, {
   LogController,
   type FastifyBaseLogger,
@@ -28,6 +28,8 @@ const NO_HOST = new AppError('invalid_request', 'A request of HTTP/1.1 needs the
 
 export interface HttpOptions extends DoorParts {
   readonly operations: readonly Operation[]
+  /** Further paths that are served without authentication, with their methods. */
+  readonly operatorPaths: ReadonlyMap<string, readonly string[]>
   readonly diagnostics: FastifyBaseLogger
   /** Addresses whose X-Forwarded-For is believed for the caller's own address; empty: nobody's. */
   readonly trustedProxies: readonly string[]
@@ -68,11 +70,13 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     else done()
   })
   app.setErrorHandler((error, request, reply) => {
-    const refusal = toRefusal(error, request, reply, options)
+    // Fastify looks at the media type first, which is not what is wrong where nothing is.
+    const refusal = request.is404 ? refuseUnknown(request, reply) : toRefusal(error, request, reply, options)
     if (ERROR_STATUS[refusal.code] >= 500) reportFailure(request, error)
     return sendError(reply, refusal)
   })
-  app.setNotFoundHandler((_request, reply) => sendError(reply, NOTHING_HERE))
+  const refuseUnknown = unknownRoutes(options)
+  app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
   for (const operation of options.operations) addOperation(app, operation, options)
   app.addHook('preClose', () => prepareToClose(app.server))
@@ -81,26 +85,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   return app
 }
 
-/** Answers 405 to every method that the paths so far do not have. To be called once all routes are there. */
-export function refuseOtherMethods(app: FastifyInstance, paths: ReadonlyMap<string, readonly string[]>): void {
-  for (const method of METHODS)
-    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: false })
-  for (const [url, allowed] of paths) {
-    const refusal = new AppError('method_not_allowed', `This path takes ${allowed.join(', ')}.`)
-    const refuse = async (_request: FastifyRequest, reply: FastifyReply) => {
-      return sendError(reply.header('allow', allowed.join(', ')), refusal)
-    }
-    // Before anything is made of the body, whose media type is not what is wrong.
-    app.route({
-      method: METHODS.filter((method) => !allowed.includes(method)),
-      url,
-      onRequest: refuse,
-      handler: refuse,
-    })
-  }
-}
-
-/** The paths of the operations with their methods, for `refuseOtherMethods`. */
+/** The paths of the operations with the methods that each of them takes. */
 export function pathsOf(operations: readonly Operation[]): Map<string, string[]> {
   const paths = new Map<string, string[]>()
   for (const { method, url, otherUrls } of operations) {
@@ -109,9 +94,26 @@ export function pathsOf(operations: readonly Operation[]): Map<string, string[]>
   return paths
 }
 
+/** Tells a path that is known, but not with this method, from one that is not. Looked up only when there is no route. */
+function unknownRoutes({
+  operations,
+  operatorPaths,
+}: HttpOptions): (request: FastifyRequest, reply: FastifyReply) => AppError {
+  const paths = [...pathsOf(operations), ...operatorPaths].map(([path, allowed]) => ({
+    pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]+')}$`),
+    allowed: allowed.join(', '),
+  }))
+  return (request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    const known = paths.find(({ pattern }) => pattern.test(path))
+    if (!known) return NOTHING_HERE
+    reply.header('allow', known.allowed)
+    return new AppError('method_not_allowed', `This path takes ${known.allowed}.`)
+  }
+}
+
 /** What Fastify refuses itself becomes a refusal in our words and our order. */
 function toRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply, door: DoorParts): AppError {
-  if (request.is404) return NOTHING_HERE
   if (!isInvalidMediaType(error)) return toAppError(error)
   return countUnread(request, reply, door) ?? toAppError(error)
 }
