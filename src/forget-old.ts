@@ -5,6 +5,7 @@ import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from './log/event-log.ts
 import type { Parts } from './operations/operation.ts'
 import { cleanAbandonedUploads } from './store/clean-coupon-uploads.ts'
 import { findCursor, PIPELINE_CURSOR } from './store/cursors.ts'
+import { describeError } from './store/describe-error.ts'
 import { forgetReceipts, RECEIPTS_KEPT_MS } from './store/request-receipts.ts'
 
 /** How often it looks for what may be forgotten. */
@@ -18,7 +19,7 @@ export function startForgetting(parts: Parts, diagnostics: FastifyBaseLogger): (
     try {
       await forgetOld(parts, () => isStopping)
     } catch (error) {
-      diagnostics.error({ err: error }, 'old entries cannot be forgotten; trying again later')
+      diagnostics.error({ err: describeError(error) }, 'old entries cannot be forgotten; trying again later')
     }
   }
   const timer = setInterval(() => {

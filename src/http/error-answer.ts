@@ -1,6 +1,7 @@
 // The one shape of every refusal, and the one table of statuses ("Error body", "Codes and statuses").
 import type { FastifyReply } from 'fastify'
 import { AppError, type ErrorCode, type Fault } from '../core/app-error.ts'
+import { StoreError } from '../store/store.ts'
 
 export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_request: 400,
@@ -60,6 +61,9 @@ export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (isInvalidMediaType(error)) {
     return new AppError('unsupported_media_type', 'The body needs Content-Type: application/json.')
+  }
+  if (error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')) {
+    return new AppError('unavailable', 'The store cannot do this now; please repeat the request.', [], 1)
   }
   const { statusCode } = error as { statusCode?: unknown }
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {

@@ -16,14 +16,17 @@ export class WorkspaceRegistry {
     this.#database = database
   }
 
-  /** Reads everything once, then follows the changes. `onError` hears of a database that does not answer. */
+  /** Reads everything once, then follows the changes. `onError` hears once of a database that stops answering. */
   async start(onError: (error: unknown) => void): Promise<void> {
     await this.refresh()
+    let isFailing = false
     const again = async () => {
       try {
         await this.refresh()
+        isFailing = false
       } catch (error) {
-        onError(error)
+        if (!isFailing) onError(error)
+        isFailing = true
       }
       this.#timer?.refresh()
     }

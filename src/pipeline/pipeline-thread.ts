@@ -1,6 +1,7 @@
 // The thread of the pipeline, so that no batch delays a request. Started by `start-pipeline.ts`.
 import { parentPort, workerData } from 'node:worker_threads'
 import { openSqliteLogReader } from '../log/sqlite-log-reader.ts'
+import { describeError, type ErrorDescription } from '../store/describe-error.ts'
 import { openDatabase, type DatabasePlace } from '../store/open-database.ts'
 import { Turnstile } from '../store/turnstile.ts'
 import { LogFollower, type AppliedBatch } from './follow-log.ts'
@@ -13,7 +14,7 @@ export interface PipelineThreadData {
 
 export type PipelineMessage =
   | { readonly type: 'applied'; readonly applied: AppliedBatch }
-  | { readonly type: 'failed'; readonly what: string; readonly error: string }
+  | { readonly type: 'failed'; readonly what: string; readonly error: ErrorDescription }
 
 const port = parentPort
 if (!port) throw new Error('pipeline-thread.ts is started as a thread')
@@ -29,8 +30,7 @@ const follower = new LogFollower({
   turnstile,
   clock: Date.now,
   onBatch: (applied) => send({ type: 'applied', applied }),
-  onFailure: (error, what) =>
-    send({ type: 'failed', what, error: error instanceof Error ? error.message : String(error) }),
+  onFailure: (error, what) => send({ type: 'failed', what, error: describeError(error) }),
 })
 
 port.once('message', () => void stop())

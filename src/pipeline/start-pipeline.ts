@@ -1,11 +1,12 @@
 // Starts the pipeline on its thread and tells what it does.
 import { Worker } from 'node:worker_threads'
+import type { ErrorDescription } from '../store/describe-error.ts'
 import type { AppliedBatch } from './follow-log.ts'
 import type { PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
 
 export interface PipelineOptions extends PipelineThreadData {
   readonly onApplied: (applied: AppliedBatch) => void
-  readonly onFailed: (what: string, error: string) => void
+  readonly onFailed: (what: string, error: ErrorDescription) => void
 }
 
 export interface RunningPipeline {

@@ -1,0 +1,26 @@
+// What diagnostics say of an error: where it broke, and in which words unless these may quote what somebody sent.
+import { StoreError } from './store.ts'
+
+export interface ErrorDescription {
+  readonly type: string
+  /** The database's own code. */
+  readonly code?: string
+  readonly message?: string
+  readonly stack?: readonly string[]
+}
+
+/** PostgreSQL's class of errors about data. Its words quote the data, as those of a JSON text that breaks do. */
+const DATA_EXCEPTION = /^22/
+
+export function describeError(error: unknown): ErrorDescription {
+  if (!(error instanceof Error)) return { type: typeof error }
+  const code = error instanceof StoreError ? error.driverCode : undefined
+  const mayQuote = error instanceof SyntaxError || DATA_EXCEPTION.test(code ?? '')
+  return {
+    type: error.name,
+    ...(code !== undefined && { code }),
+    ...(!mayQuote && { message: error.message }),
+    // The first lines repeat the message.
+    stack: (error.stack ?? '').split('\n').filter((line) => /^ +at /.test(line)),
+  }
+}

@@ -1,0 +1,216 @@
+// What operators read: enough to find a request, and never what somebody sent, whatever breaks.
+import { Writable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
+import { pino } from 'pino'
+import { describe, expect, it } from 'vitest'
+import { describeError } from '../src/store/describe-error.ts'
+import { StoreError } from '../src/store/store.ts'
+import { RawConnection } from './raw-http.ts'
+import { describeEachStore, type StoreKind } from './stores.ts'
+import { expectRefusal, startServer, until, type TestServer } from './server.ts'
+
+interface Line {
+  readonly level: number
+  readonly msg?: string
+  readonly request_id?: string
+  readonly client_request_id?: string
+  readonly operation?: string
+  readonly status?: number
+  readonly duration_ms?: number
+  readonly reason?: string
+  readonly err?: { readonly type: string; readonly message?: string; readonly stack?: readonly string[] }
+}
+
+const [WARN, ERROR] = [40, 50]
+/** Stands in everything that a request may hold. */
+const SECRET = 'secret'
+const headers = {
+  'x-request-id': 'client-id-1',
+  'x-forwarded-for': '203.0.113.77',
+  'idempotency-key': `${SECRET}-idempotency`,
+  'user-agent': `${SECRET}-agent`,
+  cookie: `${SECRET}-cookie`,
+}
+
+class Diagnostics {
+  readonly #texts: string[] = []
+  readonly logger
+
+  constructor(level: string) {
+    const stream = new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        this.#texts.push(chunk.toString('utf8'))
+        done()
+      },
+    })
+    this.logger = pino({ level }, stream)
+  }
+
+  get text(): string {
+    return this.#texts.join('')
+  }
+
+  get lines(): Line[] {
+    return this.#texts.map((text) => JSON.parse(text) as Line)
+  }
+
+  of(requestId: string | null): Line[] {
+    return this.lines.filter((line) => line.request_id === requestId)
+  }
+}
+
+async function withServer(
+  kind: StoreKind,
+  level: string,
+  work: (server: TestServer, diagnostics: Diagnostics) => Promise<void>,
+): Promise<Diagnostics> {
+  const diagnostics = new Diagnostics(level)
+  const server = await startServer(kind, {}, { diagnostics: diagnostics.logger })
+  try {
+    await work(server, diagnostics)
+  } finally {
+    await server.stop()
+  }
+  return diagnostics
+}
+
+/** Sends the secret in every place that a request has; all of it is refused or accepted as usual. */
+async function sendSecrets(server: TestServer): Promise<void> {
+  const attributes = { [`${SECRET}_name`]: `${SECRET}-value`, email: `${SECRET}@example.com` }
+  const event = { type: 'event', customer_id: `${SECRET}-user`, actions: [{ action: `${SECRET}-action`, attributes }] }
+  const user = { type: 'customer', customer_id: `${SECRET}-user`, attributes }
+  const call = (method: string, path: string, body?: unknown, more: Record<string, string> = {}) =>
+    server.call(method, path, { body, headers: { ...headers, ...more } })
+  await call('POST', '/v1/event/main', event)
+  await call('POST', '/v1/event/main', { ...event, actions: [] })
+  await call('POST', '/v1/event/main', { ...event, type: SECRET, [SECRET]: SECRET })
+  await call('POST', '/v1/event/main', `{"${SECRET}": ${SECRET}`)
+  await call('POST', '/v1/event/main', gzipSync(SECRET), { 'content-encoding': 'gzip' })
+  await call('POST', '/v1/event/main', SECRET, { 'content-encoding': 'gzip' })
+  await call('POST', '/v1/event/main', SECRET, { 'content-type': SECRET })
+  await call('POST', '/v1/event/main', SECRET.repeat(100_000))
+  await call('POST', `/v1/event/${SECRET}`, event)
+  await call('POST', '/v1/customer/main', user)
+  await call('GET', `/v1/customer/main?email=${SECRET}@example.com`)
+  await call('GET', `/v1/customer/main?customer_id=${SECRET}-user&${SECRET}=1`)
+  await call('GET', `/v1.0/opt-in-management/user-preferences?email_id=${SECRET}@example.com`)
+  await call('GET', `/v1.0/opt-in-management/user-preferences`, undefined, { 'svc-appkey': SECRET })
+  await call('PUT', '/v1.0/opt-in-management/user-preferences', { user_preferences: { email_id: SECRET } })
+  await call('GET', `/${SECRET}/%ff?${SECRET}`)
+  await call('DELETE', `/v1/event/${SECRET}`, SECRET)
+  const wrongKey = { id: 'main', dataKey: `${SECRET}-key`, reportsKey: SECRET }
+  await server.call('POST', '/v1/event/main', { as: wrongKey, body: event, headers })
+  await server.call('POST', '/v1/event/main', { as: null, headers: { ...headers, authorization: SECRET } })
+}
+
+async function sendBroken(server: TestServer): Promise<void> {
+  for (const text of [`${SECRET}\r\n\r\n`, `GET / HTTP/1.1\r\n${SECRET}: ${SECRET}\r\n\r\n`]) {
+    const connection = await RawConnection.open(server.url)
+    await connection.write(text)
+    expect((await connection.nextAnswer()).status).toBe(400)
+    connection.close()
+  }
+}
+
+/** A client that goes away in the middle of its body. */
+async function sendHalf({ url, workspace }: TestServer): Promise<void> {
+  const connection = await RawConnection.open(url)
+  const credentials = Buffer.from(`${workspace.id}:${workspace.dataKey}`).toString('base64')
+  const head = `POST /v1/event/main HTTP/1.1\r\nhost: x\r\nauthorization: Basic ${credentials}\r\n`
+  await connection.write(`${head}content-type: application/json\r\ncontent-length: 1000\r\n\r\n{"${SECRET}`)
+  connection.close()
+}
+
+function expectNothingSent(diagnostics: Diagnostics, { workspace }: TestServer): void {
+  const basic = Buffer.from(`${workspace.id}:${workspace.dataKey}`).toString('base64')
+  for (const word of [SECRET, '203.0.113', '127.0.0.1:', workspace.dataKey, workspace.reportsKey, basic]) {
+    const found = diagnostics.text.split('\n').filter((line) => line.includes(word) && !line.includes('listening'))
+    expect([word, found]).toEqual([word, []])
+  }
+}
+
+describeEachStore('Diagnostics', (kind) => {
+  it('hold nothing of what was sent, at the finest level, and blame nobody where nothing broke', async () => {
+    const diagnostics = await withServer(kind, 'trace', async (server, lines) => {
+      await sendSecrets(server)
+      await sendBroken(server)
+      for (let index = 0; index < 20; index++) await sendHalf(server)
+      expect((await server.call('GET', '/healthz')).status).toBe(200)
+      expectNothingSent(lines, server)
+    })
+    expect(diagnostics.lines.filter(({ level }) => level >= WARN)).toEqual([])
+    expect(diagnostics.lines.filter(({ msg }) => msg === 'request').length).toBeGreaterThan(15)
+  })
+
+  it('hold nothing of what was sent while the store is broken, and one line for every failure', async () => {
+    await withServer(kind, 'info', async (server, diagnostics) => {
+      await server.database.write(async ({ query }) => {
+        await query.schema.dropTable('user_identities').execute()
+      })
+      await sendSecrets(server)
+      const answer = await server.call('GET', `/v1/customer/main?customer_id=${SECRET}`, { headers })
+      expectRefusal(answer, 500, 'internal')
+      expect(JSON.stringify(answer.body)).not.toContain('user_identities')
+      const lines = diagnostics.of(answer.headers.get('x-request-id'))
+      expect(lines).toMatchObject([
+        { level: ERROR, operation: 'get_user', client_request_id: 'client-id-1', workspace_id: 'main' },
+      ])
+      expect(lines[0]?.err?.message).toContain('user_identities')
+      expect(lines[0]?.err?.stack?.length).toBeGreaterThan(0)
+      await until('the pipeline has failed too', () => diagnostics.text.includes('cannot be applied'))
+      expectNothingSent(diagnostics, server)
+    })
+  })
+
+  it('hold at the level debug a line for every request: operation, status, duration, the id of the client', async () => {
+    const ids: (string | null)[] = []
+    const diagnostics = await withServer(kind, 'debug', async (server) => {
+      const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'Opened' }] }
+      const long = { 'x-request-id': 'x'.repeat(1_000) }
+      const answers = [
+        await server.call('POST', '/v1/event/main', { body, headers }),
+        await server.call('POST', '/v1/event/main', { body: {}, headers: long }),
+        await server.call('GET', '/nowhere'),
+      ]
+      ids.push(...answers.map((answer) => answer.headers.get('x-request-id')))
+    })
+    const duration_ms = expect.any(Number) as number
+    const common = { level: 20, msg: 'request', duration_ms }
+    expect(ids.map((id) => diagnostics.of(id))).toMatchObject([
+      [{ ...common, operation: 'track_events', method: 'POST', status: 200, client_request_id: 'client-id-1' }],
+      [{ ...common, operation: 'track_events', method: 'POST', status: 400, client_request_id: 'x'.repeat(128) }],
+      [{ ...common, operation: 'none', method: 'GET', status: 404 }],
+    ])
+  })
+
+  it('hold no line for a request that is not the fault of the server, at the level info', async () => {
+    const diagnostics = await withServer(kind, 'info', async (server) => {
+      await server.call('POST', '/v1/event/main', { body: {} })
+      await server.call('GET', '/nowhere')
+    })
+    expect(diagnostics.lines.filter(({ request_id }) => request_id !== undefined)).toEqual([])
+  })
+})
+
+describe('What is said of an error', () => {
+  const errors: [what: string, error: unknown, description: object][] = [
+    ['its own words', new TypeError('x is not a function'), { type: 'TypeError', message: 'x is not a function' }],
+    [
+      "the database's words and code",
+      new StoreError('other', '42P01', 'relation "x" does not exist'),
+      { type: 'StoreError', code: '42P01', message: 'relation "x" does not exist' },
+    ],
+    [
+      'no words that quote data',
+      new StoreError('other', '22P02', `invalid input syntax: "${SECRET}"`),
+      { type: 'StoreError', code: '22P02' },
+    ],
+    ['no words that quote JSON', new SyntaxError(`Unexpected token in "${SECRET}"`), { type: 'SyntaxError' }],
+    ['the type alone of what is none', SECRET, { type: 'string' }],
+  ]
+  it.each(errors)('is %s', (_what, error, description) => {
+    const { stack, ...said } = describeError(error)
+    expect(said).toEqual(description)
+    expect(JSON.stringify(stack) ?? '').not.toContain(SECRET)
+  })
+})

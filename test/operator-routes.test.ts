@@ -1,0 +1,226 @@
+// What operators ask of a running server: its name, whether it lives and is ready, and its metrics.
+import SqliteFile from 'better-sqlite3'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { findCursor, moveCursor, PIPELINE_CURSOR } from '../src/store/cursors.ts'
+import { LOG_FILE, STATE_FILE } from '../src/store/open-database.ts'
+import { readVersion } from '../src/version.ts'
+import { describeEachStore } from './stores.ts'
+import { expectRefusal, startServer, until, type TestServer } from './server.ts'
+
+const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Opened' }, { action: 'Closed' }] }
+
+/** The value of a metric, with its labels as they stand in the text; undefined when it is not there. */
+async function readMetric(server: TestServer, name: string): Promise<number | undefined> {
+  const { body } = await server.call<string>('GET', '/metrics', { as: null })
+  const line = body.split('\n').find((text) => text.startsWith(`${name} `))
+  return line === undefined ? undefined : Number(line.slice(name.length + 1))
+}
+
+const ready = (server: TestServer) => server.call('GET', '/readyz', { as: null })
+
+describeEachStore('The pages for operators', (kind) => {
+  let server: TestServer
+  beforeAll(async () => void (server = await startServer(kind)))
+  afterAll(() => server.stop())
+
+  const get = <Body>(path: string) => server.call<Body>('GET', path, { as: null })
+
+  it('tell name, version and what else there is, without authentication', async () => {
+    const { status, body } = await get<{ name: string; version: string; links: Record<string, string> }>('/')
+    expect([status, body.name, body.version]).toEqual([200, 'tidings', readVersion()])
+    for (const link of Object.values(body.links)) expect([link, (await get(link)).status]).toEqual([link, 200])
+  })
+
+  it('tell that the process lives, and its version', async () => {
+    expect(await get('/healthz')).toMatchObject({ status: 200, body: { status: 'ok', version: readVersion() } })
+  })
+
+  it('tell that store and log can be written', async () => {
+    expect(await ready(server)).toMatchObject({ status: 200, body: { status: 'ok' } })
+  })
+
+  it.each(['/', '/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'])(
+    'answer HEAD %s as GET, without the body',
+    async (path) => {
+      const answer = await fetch(server.url + path, { method: 'HEAD' })
+      const type = (await get(path)).headers.get('content-type')
+      expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([200, type, ''])
+    },
+  )
+
+  it('are not authenticated, and count in no limit', async () => {
+    const answer = await server.call('GET', '/healthz', { headers: { authorization: 'Basic broken' } })
+    expect([answer.status, answer.headers.has('x-ratelimit-limit')]).toEqual([200, false])
+  })
+})
+
+describeEachStore('The metrics', (kind) => {
+  let server: TestServer
+  beforeAll(async () => void (server = await startServer(kind)))
+  afterAll(() => server.stop())
+
+  const track = (body: unknown = event) => server.call('POST', '/v1/event/main', { body })
+  const metric = (name: string) => readMetric(server, name)
+
+  /** Keeps the pipeline from applying anything while `work` runs. */
+  async function withoutPipeline(work: () => Promise<void>): Promise<void> {
+    await server.database.write(async (store) => {
+      const cursor = await findCursor(store, PIPELINE_CURSOR)
+      await moveCursor(store, PIPELINE_CURSOR, cursor, cursor)
+      await work()
+    })
+  }
+
+  it('are text as Prometheus reads it', async () => {
+    const answer = await server.call<string>('GET', '/metrics', { as: null })
+    expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
+    expect(answer.body).toMatch(/^# HELP tidings_http_requests_total/m)
+    expect(answer.body).toMatch(/^process_resident_memory_bytes \d+$/m)
+  })
+
+  it('count requests by operation and status, and how long they took', async () => {
+    const name = (status: number) => `tidings_http_requests_total{operation="track_events",status="${status}"}`
+    const before = await Promise.all([metric(name(200)), metric(name(400)), metric(name(401))])
+    await track()
+    await track()
+    await track({})
+    await server.call('POST', '/v1/event/main', { as: null, body: event })
+    const expected = [2, 1, 1].map((more, index) => (before[index] ?? 0) + more)
+    await until('all are counted', async () => {
+      const counts = [await metric(name(200)), await metric(name(400)), await metric(name(401))]
+      return counts.every((count, index) => count === expected[index])
+    })
+    const took = await metric('tidings_http_request_duration_seconds_count{operation="track_events"}')
+    expect(took).toBe(expected.reduce((sum, count) => sum + count))
+  })
+
+  it('count what belongs to no operation as none', async () => {
+    const name = 'tidings_http_requests_total{operation="none",status="404"}'
+    const before = (await metric(name)) ?? 0
+    await server.call('GET', '/nowhere')
+    expect(await metric(name)).toBe(before + 1)
+  })
+
+  it('count events accepted and processed, repeats left out, and the commits of the log', async () => {
+    const names = ['tidings_events_accepted_total', 'tidings_events_processed_total', 'tidings_log_commit_entries_sum']
+    const read = () => Promise.all(names.map((name) => metric(name)))
+    const counts = await until('nothing waits', async () => {
+      const [accepted = 0, processed = 0, entries = 0] = await read()
+      return accepted === processed && { accepted, processed, entries }
+    })
+    const headers = { 'idempotency-key': 'k1' }
+    await server.call('POST', '/v1/event/main', { body: event, headers })
+    await server.call('POST', '/v1/event/main', { body: event, headers })
+    await track({ ...event, actions: [] })
+    await until('the events are processed', async () => {
+      const [accepted, processed] = await read()
+      return accepted === counts.accepted + 2 && processed === counts.processed + 2
+    })
+    expect(await metric('tidings_log_commit_seconds_count')).toBeGreaterThan(0)
+    expect(await metric('tidings_pipeline_batch_seconds_count')).toBeGreaterThan(0)
+  })
+
+  it('tell how far the pipeline is behind the log', async () => {
+    const lag = async () => [await metric('tidings_log_lag_entries'), await metric('tidings_log_lag_seconds')]
+    await until('nothing waits', async () => (await metric('tidings_log_lag_entries')) === 0)
+    await withoutPipeline(async () => {
+      await track()
+      await track()
+      const [entries, seconds] = await until('time has passed', async () => {
+        const [waiting = 0, age = 0] = await lag()
+        return age > 0 && [waiting, age]
+      })
+      expect(entries).toBe(2)
+      expect(seconds).toBeLessThan(20)
+    })
+    await until('nothing waits', async () => (await lag()).every((value) => value === 0))
+  })
+
+  it('count entries that are parked, and those that wait for an operator', async () => {
+    const workspace = await server.makeWorkspace()
+    const send = () => server.call('POST', `/v1/event/${workspace.id}`, { as: workspace, body: event })
+    // The server remembers the workspace; the pipeline asks the store, where an entry of none can never be applied.
+    expect((await send()).status).toBe(200)
+    await until('it is applied', async () => (await metric('tidings_log_lag_entries')) === 0)
+    await server.database.write(async ({ query }) => {
+      await query.deleteFrom('workspaces').where('id', '=', workspace.id).execute()
+    })
+    expect((await send()).status).toBe(200)
+    await until('the entry is parked', async () => (await metric('tidings_entries_parked')) === 1)
+    expect(await metric('tidings_entries_parked_total')).toBe(1)
+  })
+})
+
+describeEachStore('/readyz', (kind) => {
+  let server: TestServer
+  beforeAll(async () => void (server = await startServer(kind)))
+  afterAll(() => server.stop())
+
+  async function expectNotReady(reason: RegExp): Promise<void> {
+    const answer = await ready(server)
+    expectRefusal(answer, 503, 'unavailable')
+    expect(answer.body).toMatchObject({ error: { message: expect.stringMatching(reason) as string } })
+  }
+  const untilReady = () => until('it is ready again', async () => (await ready(server)).status === 200, 15_000)
+
+  if (kind === 'sqlite') declareLocked()
+  else declareGone()
+
+  function declareLocked(): void {
+    const locks: SqliteFile.Database[] = []
+    afterEach(() => {
+      for (const lock of locks.splice(0)) lock.close()
+    })
+
+    function lock(file: string): void {
+      const connection = new SqliteFile(join(server.dataDir, file))
+      locks.push(connection)
+      connection.exec('begin immediate')
+    }
+
+    const files: [what: string, file: string][] = [
+      ['store', STATE_FILE],
+      ['log', LOG_FILE],
+    ]
+    it.each(files)('is 503 with the reason while another has locked the %s, and 200 afterwards', async (what, file) => {
+      lock(file)
+      await expectNotReady(new RegExp(`^Not ready: the ${what} does not answer\\.$`))
+      locks.pop()?.close()
+      expect(await untilReady()).toBe(true)
+    })
+
+    it('does not pile up attempts while nothing answers', async () => {
+      lock(STATE_FILE)
+      const answers = await Promise.all(Array.from({ length: 50 }, () => ready(server)))
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))
+      locks.pop()?.close()
+      expect(await untilReady()).toBe(true)
+    })
+  }
+
+  function declareGone(): void {
+    it('is 503 with the reason while the database is gone, and 200 afterwards', async () => {
+      const url = new URL(server.databaseUrl as string)
+      const name = url.pathname.slice(1)
+      url.pathname = '/postgres'
+      const client = new Client({ connectionString: url.href })
+      await client.connect()
+      await client.query(`alter database ${name} with allow_connections false`)
+      await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+      await client.query(`alter database ${name} rename to ${name}_gone`)
+      try {
+        await expectNotReady(/^Not ready: the store cannot be written \(3D000\)\.$/)
+        expectRefusal(await server.call('GET', '/v1/customer/main?customer_id=c1'), 503, 'unavailable')
+        expect(await readMetric(server, 'tidings_log_lag_entries')).toBeNaN()
+        expect(await readMetric(server, 'tidings_entries_parked')).toBeNaN()
+      } finally {
+        await client.query(`alter database ${name}_gone rename to ${name}`)
+        await client.query(`alter database ${name} with allow_connections true`)
+      }
+      await client.end()
+      expect(await untilReady()).toBe(true)
+    })
+  }
+})
