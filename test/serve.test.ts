@@ -1,7 +1,7 @@
 // `serve` in processes of its own: the first start, the way it ends, what it learns from other processes, and its roles.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -153,13 +153,17 @@ describeEachStore('a server in a process of its own', (kind) => {
     expect(await pipeline.stop()).toMatchObject({ status: 0, stderr: '' })
   })
 
-  it('ends with exit status 1 when one of its threads is gone', async () => {
+  const deaths: [how: string, thread: string, deed: string, said: string][] = [
+    ['ends by itself', 'pipeline', 'process.exit(0)', 'the thread "pipeline" ended by itself'],
+    ['fails', 'log', `throw new Error('out of order')`, 'the thread "log" failed: out of order'],
+  ]
+  it.each(deaths)('ends with exit status 1 when one of its threads %s', async (_how, thread, deed, said) => {
     await server.stop()
-    const leave = `import { threadName } from 'node:worker_threads'
-      if (threadName === 'pipeline') setTimeout(() => process.exit(0), 1_000)`
-    const preload = `--import=data:text/javascript,${encodeURIComponent(leave)}`
+    const script = `import { threadName } from 'node:worker_threads'
+      if (threadName === '${thread}') setTimeout(() => { ${deed} }, 1_000)`
+    const preload = `--import=data:text/javascript,${encodeURIComponent(script)}`
     server = await startServing({ ...environment, NODE_OPTIONS: preload })
-    expect(await server.ended).toMatchObject({ status: 1, stderr: 'tidings: the thread "pipeline" ended by itself\n' })
+    expect(await server.ended).toMatchObject({ status: 1, stderr: `tidings: ${said}\n` })
   })
 
   it('refuses to start without PII_KEY when a workspace needs it', async () => {
@@ -210,9 +214,18 @@ describeEachStore('a first start for people', (kind) => {
   })
 })
 
+it('says so when one of its threads cannot even start', async () => {
+  const place = await makePlace('sqlite')
+  writeFileSync(join(place.dataDir, 'state.db'), 'not a database\n'.repeat(1_000))
+  const ended = await runJson(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+  await place.remove()
+  const message = 'the thread "store" failed: file is not a database'
+  expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', message })
+})
+
 it('ends with exit status 1 when what is in flight does not finish in time', async () => {
   const script = `import { Shutdown } from './src/commands/shutdown.ts'
-    new Shutdown(50).running = { stop: () => new Promise(() => {}) }
+    new Shutdown(() => {}, 50).running = { stop: () => new Promise(() => {}) }
     process.kill(process.pid, 'SIGTERM')
     setInterval(() => {}, 1_000)`
   const ended = promisify(execFile)(process.execPath, ['--input-type=module-typescript', '--eval', script])

@@ -33,6 +33,8 @@ export interface CommandCall {
   readonly repeated: (name: string) => readonly string[]
   /** Prints what came of it: the object with `--json`, else the text. */
   readonly print: (output: CommandOutput) => void
+  /** Says why it failed and ends the process, for what cannot be thrown to the caller of `run`. */
+  readonly fail: (error: unknown) => never
 }
 
 export interface CommandOutput {

@@ -18,11 +18,15 @@ export async function runCommand(args: readonly string[]): Promise<void> {
   const print = ({ json, text }: CommandOutput) => {
     process.stdout.write(flags.has('--json') ? `${JSON.stringify(json)}\n` : text)
   }
+  const fail = (error: unknown): never => {
+    reportFailure(error, flags.has('--json'))
+    process.exit(FAILED)
+  }
   try {
     const help = flags.has('--help') ? helpFor(words) : undefined
     if (help !== undefined) print({ json: { help }, text: help })
     else if (flags.has('--version')) print({ json: { version: readVersion() }, text: `${readVersion()}\n` })
-    else await call(findCommand(words), words, print)
+    else await call(findCommand(words), words, { print, fail })
   } catch (error) {
     process.exitCode = error instanceof UsageError ? MISUSED : FAILED
     reportFailure(error, flags.has('--json'))
@@ -61,14 +65,18 @@ function isNamed(name: string, words: readonly string[]): boolean {
   return name.split(' ').every((word, index) => words[index] === word)
 }
 
-async function call(command: Command, words: readonly string[], print: CommandCall['print']): Promise<void> {
+async function call(
+  command: Command,
+  words: readonly string[],
+  ways: Pick<CommandCall, 'print' | 'fail'>,
+): Promise<void> {
   const { operands, options } = readArguments(command, words.slice(command.name.split(' ').length))
   await command.run({
     config: readConfig(),
     operands,
     option: (name) => options[name]?.[0],
     repeated: (name) => options[name] ?? [],
-    print,
+    ...ways,
   })
 }
 

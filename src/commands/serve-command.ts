@@ -22,9 +22,9 @@ export const serveCommand: Command = {
   summary: 'Serves until SIGTERM or SIGINT; all roles unless named.',
   details:
     'Settings come from the environment: HOST, PORT, DATA_DIR, DATABASE_URL, PII_KEY, TRUSTED_PROXIES, LOG_LEVEL.',
-  async run({ config, repeated, print }) {
+  async run({ config, repeated, print, fail }) {
     const roles = readRoles(repeated('role'))
-    const shutdown = new Shutdown()
+    const shutdown = new Shutdown(fail)
     // Loaded only here: no other command needs a server, and they start in half the time without one.
     const [{ pino }, { serve, servePipeline }] = await Promise.all([import('pino'), import('../serve.ts')])
     const options = { config, diagnostics: pino({ level: config.logLevel }, pino.destination(2)) }

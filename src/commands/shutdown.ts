@@ -1,5 +1,7 @@
 // How a server process ends: with its work finished after a signal, at once when one of its threads is gone.
 import type { Worker } from 'node:worker_threads'
+import { AppError } from '../core/app-error.ts'
+import type { CommandCall } from './command.ts'
 
 /**
  * How long what is in flight may take after a signal; past it the process ends with exit status 1. Below the ten seconds
@@ -13,12 +15,17 @@ export interface Stoppable {
 }
 
 export class Shutdown {
+  readonly #failStart: CommandCall['fail']
   readonly #waitMs: number
   #running: Stoppable | undefined
   #isStopping = false
 
-  /** From here on signals end the process in order, and the end of any thread ends it with exit status 1. */
-  constructor(waitMs = STOP_WAIT_MS) {
+  /**
+   * From here on signals end the process in order, and the end of any thread ends it with exit status 1. `failStart`
+   * says so of a start; later the one object of `--json` has been printed already.
+   */
+  constructor(failStart: CommandCall['fail'], waitMs = STOP_WAIT_MS) {
+    this.#failStart = failStart
     this.#waitMs = waitMs
     // A terminal and npm may both send the signal; the first one counts.
     for (const signal of SIGNALS) process.on(signal, () => void this.#stop())
@@ -33,29 +40,30 @@ export class Shutdown {
   /** A process without one of its threads would take requests in and never finish them. */
   #watch(thread: Worker): void {
     const name = thread.threadName
-    thread.on('error', (error) => endNow(`the thread "${name}" failed: ${reasonOf(error)}`))
+    thread.on('error', (error) => this.#endNow(`the thread "${name}" failed: ${reasonOf(error)}`))
     // A start that fails closes its threads itself, and then says why.
     thread.on('exit', () => {
-      if (this.#running && !this.#isStopping) endNow(`the thread "${name}" ended by itself`)
+      if (this.#running && !this.#isStopping) this.#endNow(`the thread "${name}" ended by itself`)
     })
   }
 
   async #stop(): Promise<void> {
     if (this.#isStopping) return
     this.#isStopping = true
-    setTimeout(() => endNow(`what was in flight did not finish within ${this.#waitMs} ms`), this.#waitMs)
+    setTimeout(() => this.#endNow(`what was in flight did not finish within ${this.#waitMs} ms`), this.#waitMs)
     try {
       await this.#running?.stop()
     } catch (error) {
-      endNow(`it could not be stopped in order: ${reasonOf(error)}`)
+      this.#endNow(`it could not be stopped in order: ${reasonOf(error)}`)
     }
     process.exit(0)
   }
-}
 
-function endNow(reason: string): never {
-  process.stderr.write(`tidings: ${reason}\n`)
-  process.exit(1)
+  #endNow(reason: string): never {
+    if (!this.#running) return this.#failStart(new AppError('unavailable', reason))
+    process.stderr.write(`tidings: ${reason}\n`)
+    process.exit(1)
+  }
 }
 
 function reasonOf(error: unknown): string {
