@@ -88,12 +88,12 @@ describe('a request', () => {
     ],
   ]
   it.each(cases)('%s', (_rule, before, request, after) => {
-    expect(toOptIn(changePreference(before, request, ACTIVE, 2))).toEqual(after)
+    expect(toOptIn(changePreference(before, request, { activeCategories: ACTIVE, now: 2 }))).toEqual(after)
   })
 
   it('dates what it decides, and only that', () => {
     const before = { ...decided('OPTED_IN', { news: true, offers: true }, 1) }
-    expect(changePreference(before, { categories: { news: false } }, ACTIVE, 2)).toEqual({
+    expect(changePreference(before, { categories: { news: false } }, { activeCategories: ACTIVE, now: 2 })).toEqual({
       status: ['OPTED_IN', 1],
       categories: { news: [false, 2], offers: [true, 1] },
       updatedAt: 2,
@@ -102,7 +102,9 @@ describe('a request', () => {
 
   it('is never dated before what it follows', () => {
     const before = decided('OPTED_IN', {}, 9)
-    expect(changePreference(before, { status: 'OPTED_OUT' }, ACTIVE, 2)).toEqual(decided('OPTED_OUT', {}, 9))
+    expect(changePreference(before, { status: 'OPTED_OUT' }, { activeCategories: ACTIVE, now: 2 })).toEqual(
+      decided('OPTED_OUT', {}, 9),
+    )
   })
 })
 
@@ -135,7 +137,7 @@ describe('what is shown', () => {
 describe('a proof', () => {
   it('holds when, by whom, from where, before and after, and counts the changes of its user', () => {
     const known = { ...nothingSetFor(7), lastChange: 4 }
-    const after = changePreference(NOTHING_SET, { categories: { news: true } }, ACTIVE, 3)
+    const after = changePreference(NOTHING_SET, { categories: { news: true } }, { activeCategories: ACTIVE, now: 3 })
     const { current, change } = recordChange(known, after, { by: 'key:data', ip: '192.0.2.1' })
     expect(current).toEqual({ userId: 7, preference: after, lastChange: 5 })
     expect(change).toEqual({

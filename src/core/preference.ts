@@ -77,8 +77,7 @@ export function toOptInStatus(text: string): OptInStatus | undefined {
 export function changePreference(
   before: Preference,
   request: PreferenceRequest,
-  activeCategories: ReadonlySet<string>,
-  now: number,
+  { activeCategories, now }: { readonly activeCategories: ReadonlySet<string>; readonly now: number },
 ): Preference & { readonly updatedAt: number } {
   // Never before what it follows, whichever clocks are involved: a later change is the newer one.
   const at = Math.max(now, before.updatedAt ?? now)

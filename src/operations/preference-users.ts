@@ -51,8 +51,7 @@ export function eitherRequired(at: string, one: string, other: string): Fault[] 
 export async function* usersMeant(
   store: Store,
   ids: SentUserIds,
-  workspace: Workspace,
-  { emailVault }: Parts,
+  { workspace, emailVault }: Pick<Parts, 'emailVault'> & { readonly workspace: Workspace },
 ): AsyncGenerator<readonly User[]> {
   const { customer_id: customerId, email_id: email } = ids
   if (email === undefined || workspace.emailProtection === 'tokenized') {

@@ -35,12 +35,12 @@ export const readPreferences = defineOperation({
   faults: ({ workspace, query }) => userIdFaults(query, 'query', workspace),
   successStatus: 200,
   output: Type.Object({ data: Type.Array(UserPreferencesOutput) }),
-  async handle({ workspace, query }, parts) {
+  async handle({ workspace, query }, { database, emailVault }) {
     const active = new Set(workspace.categories)
     const data = []
-    for await (const users of usersMeant(parts.database, query, workspace, parts)) {
+    for await (const users of usersMeant(database, query, { workspace, emailVault })) {
       const ids = users.map(({ id }) => id)
-      const known = await findPreferences(parts.database, ids)
+      const known = await findPreferences(database, ids)
       data.push(...users.map((user) => toBody(user, (known.get(user.id) ?? nothingSetFor(user.id)).preference, active)))
     }
     return { data }

@@ -78,7 +78,8 @@ export const updatePreferences = defineOperation({
     const sent = request.body.user_preferences
     await parts.database.write(async (store) => {
       await lockPreferences(store, [request.workspace.id])
-      for await (const users of usersMeant(store, sent, request.workspace, parts)) await change(store, users, request)
+      const meant = usersMeant(store, sent, { workspace: request.workspace, emailVault: parts.emailVault })
+      for await (const users of meant) await change(store, users, request)
     })
     return { message: 'The request was processed successfully.' }
   },
@@ -91,7 +92,7 @@ async function change(
 ): Promise<void> {
   const { workspace, now, tile, callerAddress } = request
   const wanted = toPreferenceRequest(request.body.user_preferences)
-  const active = new Set(workspace.categories)
+  const activeCategories = new Set(workspace.categories)
   const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${tile}`, ip: callerAddress }
   const known = await findPreferences(
     store,
@@ -99,7 +100,7 @@ async function change(
   )
   const recorded = users.map(({ id }) => {
     const before = known.get(id) ?? nothingSetFor(id)
-    return recordChange(before, changePreference(before.preference, wanted, active, now), origin)
+    return recordChange(before, changePreference(before.preference, wanted, { activeCategories, now }), origin)
   })
   const preferences = recorded.map(({ current }) => current)
   const changes = recorded.map(({ change }) => change)
