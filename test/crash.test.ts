@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createWorkspace } from '../src/store/create-workspace.ts'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
-import { startChild, type ChildServer } from './child-server.ts'
+import { environmentOf, startServing, type ServingProgram } from './program.ts'
 import { until } from './server.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
@@ -42,18 +42,18 @@ describeEachStore('a killed server', (kind) => {
     const random = makeRandom(seed)
     const load = new Load(random, authorization)
     for (let round = 0; round < ROUNDS; round++) {
-      const server = await startChild(place)
-      const sending = load.send(server.url)
+      const server = await startServing(environmentOf(place))
+      const sending = load.send(server.started.url)
       await new Promise((resolve) => setTimeout(resolve, ALIVE_MS[0] + random() * (ALIVE_MS[1] - ALIVE_MS[0])))
-      expect(await server.end('SIGKILL')).toBeNull()
+      expect(await server.stop('SIGKILL')).toMatchObject({ status: null })
       await sending
     }
-    const server = await startChild(place)
+    const server = await startServing(environmentOf(place))
     try {
-      await load.retryUnanswered(server.url)
+      await load.retryUnanswered(server.started.url)
       await expectExactlyOnce(server, load, authorization)
     } finally {
-      await server.end('SIGTERM')
+      await server.stop('SIGTERM')
     }
   })
 })
@@ -120,9 +120,9 @@ class Load {
   }
 }
 
-async function expectExactlyOnce(server: ChildServer, load: Load, authorization: string): Promise<void> {
+async function expectExactlyOnce(server: ServingProgram, load: Load, authorization: string): Promise<void> {
   const get = async (path: string) => {
-    const response = await fetch(server.url + path, { headers: { authorization } })
+    const response = await fetch(server.started.url + path, { headers: { authorization } })
     return { status: response.status, body: (await response.json()) as Record<string, unknown> }
   }
   const acknowledged = load.sent.filter(({ requestId }) => requestId !== undefined)

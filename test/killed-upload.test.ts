@@ -8,7 +8,7 @@ import { addCouponList } from '../src/store/coupon-lists.ts'
 import { UPLOAD_ABANDONED_MS } from '../src/store/coupon-uploads.ts'
 import { createWorkspace, type NewWorkspace } from '../src/store/create-workspace.ts'
 import type { Database } from '../src/store/store.ts'
-import { startChild } from './child-server.ts'
+import { environmentOf, startServing } from './program.ts'
 import { codesOf, countRows, openUpload, toCsv } from './coupon-calls.ts'
 import { until } from './server.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -44,11 +44,11 @@ describeEachStore('An upload whose server is killed', (kind) => {
         createdAt: Date.now(),
       }),
     )
-    const child = await startChild(place)
-    const killed = openUpload({ url: child.url, workspace }, list.id)
+    const child = await startServing(environmentOf(place))
+    const killed = openUpload({ url: child.started.url, workspace }, list.id)
     await killed.send(toCsv(CODES))
     await until('codes of the upload are stored', async () => (await countRows(database, list.number)) > 0)
-    await child.end('SIGKILL')
+    await child.stop('SIGKILL')
 
     // The embedded store belongs to one process, so that the next one knows at once; elsewhere a minute must pass.
     const lateMs = kind === 'sqlite' ? 0 : UPLOAD_ABANDONED_MS
