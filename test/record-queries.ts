@@ -1,5 +1,5 @@
 // Notes the queries of a piece of work while it runs, so that tests can look at their plans.
-import { createQueryId, type Compilable, type KyselyPlugin, type RootOperationNode } from 'kysely'
+import { createQueryId, type Compilable, type KyselyPlugin, type QueryId, type RootOperationNode } from 'kysely'
 import type { Database, Store } from '../src/store/store.ts'
 
 /** Runs `work` in a transaction and gives its queries, in order. */
@@ -8,12 +8,18 @@ export async function recordQueries(
   work: (store: Store) => Promise<unknown>,
 ): Promise<Compilable[]> {
   const nodes: RootOperationNode[] = []
+  // Queries inside of others pass here too; only one that is sent has a result.
+  const built = new WeakMap<QueryId, RootOperationNode>()
   const recorder: KyselyPlugin = {
-    transformQuery({ node }) {
-      nodes.push(node)
+    transformQuery({ node, queryId }) {
+      built.set(queryId, node)
       return node
     },
-    transformResult: async ({ result }) => result,
+    async transformResult({ result, queryId }) {
+      const node = built.get(queryId)
+      if (node) nodes.push(node)
+      return result
+    },
   }
   await database.write((store) => {
     nodes.length = 0

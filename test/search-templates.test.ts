@@ -176,6 +176,8 @@ describeEachStore('Search Email Template', (kind) => {
       const second = await templates.search({ ...body, page: 2, entries: 3 })
       expect(second.body.data.map(({ version }) => version)).toEqual([2])
       expect(second.body.total_count).toBe(4)
+      const backwards = { ...body, sort_params: [{ template_name: 'DESCENDING' }] }
+      expect(await versions(backwards)).toEqual(['Was Beta 2', 'Gamma 1', 'Beta 3', 'Beta 1'])
     })
 
     it('returns the latest versions of the ids sent beside any other filter', async () => {
