@@ -4,7 +4,9 @@ import { COMMANDS } from '../src/commands/commands.ts'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import { parkEntries, type ParkedEntry } from '../src/store/parked-entries.ts'
 import { saveUsers } from '../src/store/users.ts'
-import { environmentOf, failureOf, run, runJson, type Environment } from './program.ts'
+import type { Tables } from '../src/store/tables.ts'
+import { basic, environmentOf, failureOf, run, runJson, startServing } from './program.ts'
+import type { Environment, FirstWorkspace } from './program.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 // Every command is a process of its own, and a busy machine starts them slowly.
@@ -156,6 +158,49 @@ describeEachStore('commands', (kind) => {
     await database.close()
     const { stderr } = await run(['workspace', 'set', 'main', 'email_protection=none', 'name=x'], environment)
     expect(stderr).toContain('email_protection cannot be changed once there are users')
+  })
+
+  it('changes other settings of a workspace with encrypted emails without the key', async () => {
+    expect((await command('workspace', 'set', 'main', 'name=Sealed')).body).toMatchObject({ name: 'Sealed' })
+  })
+
+  it('counts users whose first request is still in the log', async () => {
+    const { body } = await command('workspace', 'create', 'logged')
+    const { data_key } = body as FirstWorkspace
+    const server = await startServing({ ...environment, PII_KEY }, ['--role', 'http'])
+    const answer = await fetch(`${server.started.url}/v1/event/logged`, {
+      method: 'POST',
+      headers: { authorization: basic('logged', data_key), 'content-type': 'application/json' },
+      body: JSON.stringify({ type: 'event', customer_id: 'c1', actions: [{ action: 'Order Placed' }] }),
+    })
+    expect(answer.status).toBe(200)
+    const refused = await refusal('workspace', 'set', 'logged', 'email_protection=tokenized')
+    expect(refused).toMatchObject({ status: 1, fields: ['email_protection'] })
+    await command('workspace', 'create', 'silent')
+    expect((await command('workspace', 'set', 'silent', 'email_protection=tokenized')).status).toBe(0)
+    await server.stop()
+  })
+
+  it('fixes the time zone once there are statistics', async () => {
+    const statistic: Tables['statistics'] = {
+      workspace_id: 'main',
+      campaign_id: 'campaign',
+      platform: 'WEB',
+      locale: 'en',
+      variation: '1',
+      audience_group: 'target',
+      metric: 'sent',
+      day: 1,
+      previous_day: 0,
+      users: 1,
+      occurrences: 1,
+    }
+    const database = await openTestDatabase(place)
+    await database.write(async ({ query }) => void (await query.insertInto('statistics').values(statistic).execute()))
+    await database.close()
+    const refused = await refusal('workspace', 'set', 'main', 'timezone=UTC')
+    expect(refused).toMatchObject({ status: 1, fields: ['timezone'] })
+    expect((await command('workspace', 'set', 'main', 'timezone=Europe/Berlin')).status).toBe(0)
   })
 
   it('adds and removes categories', async () => {

@@ -10,11 +10,10 @@ import {
   type WorkspaceSettings,
 } from '../core/workspace.ts'
 import { createWorkspace, type NewWorkspace } from '../store/create-workspace.ts'
-import { hasStatistics } from '../store/statistics.ts'
 import type { Store } from '../store/store.ts'
-import { hasUsers } from '../store/users.ts'
 import { listWorkspaces, lockWorkspaces, saveSettings } from '../store/workspaces.ts'
 import type { Command } from './command.ts'
+import { findFixedFaults } from './fixed-settings.ts'
 import { requireWorkspace, withStore } from './with-store.ts'
 
 const create: Command = {
@@ -70,7 +69,7 @@ const set: Command = {
   ].join('\n'),
   async run({ config, operands: [id = '', ...assignments], print }) {
     const workspace = await withStore(config, (database) => {
-      return database.write((store) => setSettings(store, id, assignments, config))
+      return database.write((store) => setSettings(store, config, { id, assignments }))
     })
     print({ json: toSettingsBody(workspace), text: toSettingsText(workspace) })
   },
@@ -98,16 +97,19 @@ function initialSettings(id: string, given: Readonly<Record<string, string | und
 /** Changes settings in one transaction that no other change of a workspace can come between. */
 async function setSettings(
   store: Store,
-  id: string,
-  assignments: readonly string[],
   config: Config,
+  { id, assignments }: { readonly id: string; readonly assignments: readonly string[] },
 ): Promise<Workspace> {
   await lockWorkspaces(store)
   const { workspace } = await requireWorkspace(store, id)
   const { texts, faults } = readAssignments(assignments)
   const changed = changeSettings(workspace, texts)
-  faults.push(...changed.faults, ...(await findFixed(store, workspace, changed.settings)))
-  if (changed.settings.emailProtection === 'encrypted' && !config.piiKey) {
+  faults.push(
+    ...changed.faults,
+    ...(await findFixedFaults(store, config, { before: workspace, after: changed.settings })),
+  )
+  const encryptsNow = changed.settings.emailProtection === 'encrypted' && workspace.emailProtection !== 'encrypted'
+  if (encryptsNow && !config.piiKey) {
     faults.push({ field: 'email_protection', problem: 'can be encrypted only with PII_KEY in the environment' })
   }
   if (faults.length > 0) throw new AppError('invalid_request', 'Nothing was changed.', faults)
@@ -125,28 +127,6 @@ function readAssignments(assignments: readonly string[]): { texts: Record<string
     else texts.set(key, text)
   }
   return { texts: Object.fromEntries(texts), faults }
-}
-
-interface FixedSetting {
-  readonly key: string
-  readonly setting: keyof WorkspaceSettings
-  readonly isFixed: (store: Store, workspaceId: string) => Promise<boolean>
-  readonly since: string
-}
-
-/** Settings on which stored data depends, so that they cannot change any more once there is some. */
-const FIXED_SETTINGS: readonly FixedSetting[] = [
-  { key: 'timezone', setting: 'timezone', isFixed: hasStatistics, since: 'once there are statistics' },
-  { key: 'email_protection', setting: 'emailProtection', isFixed: hasUsers, since: 'once there are users' },
-]
-
-async function findFixed(store: Store, { id, ...before }: Workspace, after: WorkspaceSettings): Promise<Fault[]> {
-  const faults: Fault[] = []
-  for (const { key, setting, isFixed, since } of FIXED_SETTINGS) {
-    if (before[setting] === after[setting] || !(await isFixed(store, id))) continue
-    faults.push({ field: key, problem: `cannot be changed ${since}` })
-  }
-  return faults
 }
 
 function toSettingsBody(workspace: Workspace) {
