@@ -31,6 +31,8 @@ export type LogAnswer =
       readonly type: 'appended'
       readonly ids: readonly number[]
       readonly special: readonly ReadonlyMap<number, AppendOutcome>[]
+      /** The buffers of the groups, given back. */
+      readonly buffers: readonly ArrayBuffer[]
       readonly commit: { readonly entries: number; readonly durationMs: number }
     }
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly reason: string }
@@ -168,7 +170,9 @@ class LogThread {
     try {
       const special = this.#file.append(appends.map(({ group }) => group))
       const entries = appends.reduce((sum, { group }) => sum + group.bodyEnds.length, 0)
-      this.#answer({ type: 'appended', ids, special, commit: { entries, durationMs: performance.now() - startedAt } })
+      const buffers = appends.map(({ group }) => group.bodies.buffer as ArrayBuffer)
+      const commit = { entries, durationMs: performance.now() - startedAt }
+      this.#port.postMessage({ type: 'appended', ids, special, buffers, commit } satisfies LogAnswer, buffers)
     } catch (error) {
       this.#answer({ type: 'failed', ids, reason: reasonOf(error) })
     }

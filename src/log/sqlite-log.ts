@@ -26,6 +26,8 @@ const APPENDED: AppendOutcome = { outcome: 'appended' }
 const RETRY_AFTER_SECONDS = 1
 /** Groups handed over and not answered: one being written and one to follow. More would only be more messages. */
 const GROUPS_AHEAD_MAX = 2
+/** Larger buffers are not kept for the next group. */
+const SPARE_BYTES_MAX = 4 * 1024 * 1024
 
 interface WaitingGroup {
   readonly entries: readonly NewEntry[]
@@ -49,6 +51,8 @@ class SqliteLog implements LogWriter {
   #gatheredAnswers: PromiseWithResolvers<AppendOutcome>[] = []
   readonly #committing = new Map<number, WaitingGroup>()
   readonly #asked = new Map<number, PromiseWithResolvers<boolean>>()
+  /** Come back with the answers of the thread, so that neither side fills its memory with garbage that is slow to go. */
+  readonly #spareBuffers: ArrayBuffer[] = []
   #waitingEntries = 0
   #waitingBytes = 0
   #lastId = 0
@@ -113,7 +117,7 @@ class SqliteLog implements LogWriter {
   #handOver(): void {
     this.#isHandingOver = false
     const id = ++this.#lastId
-    const group = toGroup(this.#gathered)
+    const group = toGroup(this.#gathered, this.#spareBuffers)
     this.#committing.set(id, { entries: this.#gathered, answers: this.#gatheredAnswers })
     this.#gathered = []
     this.#gatheredAnswers = []
@@ -148,7 +152,8 @@ class SqliteLog implements LogWriter {
     if (this.#waitingEntries === 0) this.#onIdle?.()
   }
 
-  #receiveCommit({ ids, special, commit }: Extract<LogAnswer, { type: 'appended' }>): void {
+  #receiveCommit({ ids, special, commit, buffers }: Extract<LogAnswer, { type: 'appended' }>): void {
+    this.#spareBuffers.push(...buffers.filter((buffer) => buffer.byteLength <= SPARE_BYTES_MAX))
     let events = 0
     for (const [place, id] of ids.entries()) {
       const outcomes = special[place]
@@ -184,8 +189,9 @@ class SqliteLog implements LogWriter {
   }
 }
 
-function toGroup(entries: readonly NewEntry[]): EntryGroup {
-  const bodies = new Uint8Array(entries.reduce((sum, { body }) => sum + body.byteLength, 0))
+function toGroup(entries: readonly NewEntry[], spareBuffers: ArrayBuffer[]): EntryGroup {
+  const bytes = entries.reduce((sum, { body }) => sum + body.byteLength, 0)
+  const bodies = new Uint8Array(takeBuffer(spareBuffers, bytes))
   const idempotency = new Map<number, { key: string; hash: string }>()
   const bodyEnds: number[] = []
   let end = 0
@@ -205,6 +211,12 @@ function toGroup(entries: readonly NewEntry[]): EntryGroup {
     bodies,
     idempotency,
   }
+}
+
+/** A spare buffer if one is large enough, else a new one with room for a little more. */
+function takeBuffer(spareBuffers: ArrayBuffer[], bytes: number): ArrayBuffer {
+  const spare = spareBuffers.pop()
+  return spare && spare.byteLength >= bytes ? spare : new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(1024, bytes))))
 }
 
 /** Null for an empty context, which is what most requests have. */
