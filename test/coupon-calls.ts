@@ -13,6 +13,8 @@ export const LISTS_PATH = '/v1/coupon-list'
 export interface SlowUpload {
   send(part: string): Promise<void>
   end(): Promise<Answer<unknown>>
+  /** What comes without the end of the upload. */
+  readonly answer: Promise<Answer<unknown>>
   /** Ends the connection in the middle. */
   breakOff(): void
 }
@@ -138,10 +140,11 @@ export function openUpload(server: Pick<TestServer, 'url' | 'workspace'>, id: st
   answer.promise.catch(() => {})
   return {
     send: (part) => write(sent, part),
-    async end() {
+    end() {
       sent.end()
       return answer.promise
     },
+    answer: answer.promise,
     breakOff: () => void sent.destroy(),
   }
 }

@@ -16,8 +16,8 @@ import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError }
 import { reportFailure, reportRequests } from './request-diagnostics.ts'
 import { newRequestId } from './request-id.ts'
 
-/** How long a client may take to send one request. */
-const REQUEST_TIMEOUT_MS = 5 * 60_000
+/** How long a client may take to send one request. Codes of an upload are taken in only as fast as a busy disk writes them. */
+const REQUEST_TIMEOUT_MS = 15 * 60_000
 /** How long an idle connection is kept for the next request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 /** Between the signal to stop and the closing of connections, and from then on between looks for idle ones. */

@@ -19,7 +19,7 @@ export const addCoupons = defineOperation({
     'A header line `Coupon Code` and empty lines are skipped; quotation marks around a code are as in RFC 4180, and a code ' +
     'with a comma needs them. A code has 1 to 128 characters once outer spaces are cut, and no control characters. Codes ' +
     'that the list has already, or that come twice, are counted as `duplicates`. While an upload to the list runs, ' +
-    'another one is refused with 409.',
+    'another one is refused with 409. An upload that stands still for a minute may be given up.',
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list/:coupon_list_id/coupons',
