@@ -166,15 +166,17 @@ describeEachStore('A limit', (kind) => {
     expect({ status: filling.status, remaining: limitsTold(filling).remaining }).toEqual({ status: 200, remaining: 0 })
   })
 
-  it('answers 400 that says so to a request that needs more units than a whole window holds; it counts as one', async () => {
+  it('answers 400 that says so to a request that needs more units than a whole window holds, and takes nothing', async () => {
     const workspace = await makeWorkspace({ track_events_per_minute: 5 })
     const refused = await track(workspace, { ...event, actions: visits(6) })
-    expectRefusal(refused, 400, 'invalid_request', ['body'])
+    expectRefusal(refused, 400, 'invalid_request', ['actions'])
     expect(JSON.stringify(refused.body)).toContain('limits.track_events_per_minute')
     expect(refused.headers.has('retry-after')).toBe(false)
-    expect(limitsTold(refused).remaining).toBe(4)
-    expect((await track(workspace, { ...event, actions: visits(4) })).status).toBe(200)
-    expectRefusal(await track(workspace, { ...event, actions: visits(6) }), 429, 'rate_limited')
+    expect(limitsTold(refused).remaining).toBe(5)
+    expect((await track(workspace, { ...event, actions: visits(5) })).status).toBe(200)
+    // Waiting would not help here either.
+    expectRefusal(await track(workspace, { ...event, actions: visits(6) }), 400, 'invalid_request', ['actions'])
+    expectRefusal(await track(workspace, { ...event, actions: visits(1) }), 429, 'rate_limited')
   })
 
   it('belongs to one workspace and one operation', async () => {

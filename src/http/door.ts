@@ -11,7 +11,7 @@ import {
 } from '../operations/operation.ts'
 import type { Authentication, Caller } from './authentication.ts'
 import { parseJson } from './json-body.ts'
-import type { LimitState, RateLimits } from './rate-limits.ts'
+import { NeverPasses, type LimitState, type RateLimits } from './rate-limits.ts'
 import { readBody, streamBody } from './request-body.ts'
 import { OperationValidator } from './validation.ts'
 
@@ -139,8 +139,13 @@ function takeLimit(
     setLimitHeaders(reply, rateLimits.take(workspace, operation.name, operation.limits, units, now))
   } catch (error) {
     setLimitHeaders(reply, rateLimits.peek(workspace, operation.name, operation.limits, now))
-    throw error
+    throw error instanceof NeverPasses ? tooManyUnits(operation, units, error) : error
   }
+}
+
+function tooManyUnits({ limitUnits }: Operation, units: number, { limitName, limit }: NeverPasses): AppError {
+  const problem = `needs ${units} units of limits.${limitName}, and a whole window holds ${limit}: send smaller requests`
+  return invalidRequest([{ field: limitUnits?.field ?? 'body', problem }])
 }
 
 /**
@@ -212,7 +217,7 @@ async function readInput(
     if (!operation.body || raw?.upload) return { bytes: NO_BYTES, value: undefined }
     const bytes = raw ? await raw.read(operation.bodyBytesMax ?? BODY_BYTES_MAX) : NO_BYTES
     const value = parseJson(bytes)
-    units = operation.limitUnits?.(value) ?? 1
+    units = operation.limitUnits?.count(value) ?? 1
     return { bytes, value }
   } finally {
     if (operation.limitUnits) {

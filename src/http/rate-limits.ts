@@ -1,6 +1,6 @@
 // Fixed windows aligned to the UTC minute and day, per workspace and operation, exact at the edge ("Rate limits").
 // Kept in memory: a restart begins new windows. Libraries of this kind start a window with its first request instead.
-import { AppError, invalidRequest } from '../core/app-error.ts'
+import { AppError } from '../core/app-error.ts'
 import type { LimitName, Workspace } from '../core/workspace.ts'
 
 const MINUTE_MS = 60_000
@@ -27,16 +27,15 @@ export class RateLimits {
 
   /**
    * Takes `units` of every limit, or of none. Throws `rate_limited` when one of them has not enough left, and
-   * `invalid_request` when a whole window could never hold them; such a request counts as one unit.
+   * `NeverPasses` when a whole window could never hold them: then nothing is taken, and waiting would not help.
    */
   take(workspace: Workspace, operation: string, names: readonly LimitName[], units: number, now: number): LimitState {
     const windows = names.map((name) => this.#window(workspace, operation, name, now))
-    const tooMany = windows.find(({ limit }) => units > limit)
-    const taken = tooMany ? 1 : units
-    const full = windows.filter(({ window, limit }) => window.used + taken > limit)
+    const tooSmall = windows.find(({ limit }) => units > limit)
+    if (tooSmall) throw new NeverPasses(tooSmall.name, tooSmall.limit)
+    const full = windows.filter(({ window, limit }) => window.used + units > limit)
     if (full.length > 0) throw limited(Math.max(...full.map(({ endsAt }) => endsAt)), now)
-    for (const { window } of windows) window.used += taken
-    if (tooMany) throw neverPasses(units, tooMany)
+    for (const { window } of windows) window.used += units
     return smallestShare(windows)
   }
 
@@ -71,6 +70,18 @@ export class RateLimits {
   }
 }
 
+/** A request needs more units than a whole window holds, so that it could wait for ever. */
+export class NeverPasses extends Error {
+  readonly limitName: LimitName
+  readonly limit: number
+
+  constructor(limitName: LimitName, limit: number) {
+    super(`more units than limits.${limitName} allows in a whole window`)
+    this.limitName = limitName
+    this.limit = limit
+  }
+}
+
 interface OpenWindow {
   readonly name: LimitName
   readonly window: Window
@@ -92,9 +103,4 @@ function smallestShare(windows: readonly OpenWindow[]): LimitState {
 function limited(endsAt: number, now: number): AppError {
   const seconds = Math.max(1, Math.ceil((endsAt - now) / 1000))
   return new AppError('rate_limited', `The limit of this operation is used up; repeat in ${seconds} s.`, [], seconds)
-}
-
-function neverPasses(units: number, { name, limit }: OpenWindow): AppError {
-  const problem = `needs ${units} units of limits.${name}, and a whole window holds ${limit}: send smaller requests`
-  return invalidRequest([{ field: 'body', problem }])
 }

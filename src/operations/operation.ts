@@ -69,8 +69,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   /** Whether the header X-Forwarded-For is read as the address of the user. */
   readonly takesForwardedFor?: boolean
   readonly limits: readonly LimitName[]
-  /** Units of the limit that a body takes; without it every request takes one. */
-  readonly limitUnits?: (body: unknown) => number
+  /** Units of the limit that a body takes, and the field that holds them; without it every request takes one. */
+  readonly limitUnits?: { readonly field: string; readonly count: (body: unknown) => number }
   readonly path: Path
   readonly query: Query
   /** Null where the operation takes no body. */

@@ -52,7 +52,7 @@ export const trackEvents = defineOperation({
   takesIdempotencyKey: true,
   takesForwardedFor: true,
   limits: ['track_events_per_minute'],
-  limitUnits: countActions,
+  limitUnits: { field: 'actions', count: countActions },
   path: Strict({
     Workspace_ID: Text(1, 64, 'The workspace id.'),
     project_code: Type.Optional(Text(1, NAME_LENGTH_MAX, 'The project, where the workspace groups by projects.')),
