@@ -38,10 +38,8 @@ export function lookupFaults(query: Partially<LookupQuery>, workspace: Workspace
   const ways = takesEmail ? WAYS : WAYS.filter(([field]) => field !== 'email')
   const used = ways.filter((fields) => fields.some((field) => Object.hasOwn(query, field)))
   if (used.length === 0) {
-    const names = ways.map((fields) => fields.join(' with '))
-    return ways
-      .flat()
-      .map((field) => toFault(field, `is required, unless the user is named otherwise: ${names.join(', ')}`))
+    const names = ways.map((fields) => fields.join(' with ')).join(', ')
+    return ways.flat().map((field) => toFault(field, `is missing: exactly one of ${names} must be given`))
   }
   const faults = [...identifierFaults(query, workspace), ...emailFaults(query, workspace)]
   if (used.length > 1) {
