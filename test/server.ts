@@ -9,6 +9,7 @@ import { createWorkspace } from '../src/store/create-workspace.ts'
 import type { Database } from '../src/store/store.ts'
 import { saveSettings } from '../src/store/workspaces.ts'
 import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
+import { requireDescribed } from './described-answers.ts'
 import { makePlace, type StoreKind } from './stores.ts'
 
 export interface TestWorkspace {
@@ -156,5 +157,7 @@ async function call<Body>(
   })
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json')
-  return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as Body }
+  const answered = (isJson ? JSON.parse(text) : text) as Body
+  requireDescribed(method, path, response.status, answered)
+  return { status: response.status, headers: response.headers, body: answered }
 }

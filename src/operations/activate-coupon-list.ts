@@ -23,6 +23,7 @@ export const activateCouponList = defineOperation({
   body: Strict({ expires_at: ExpiryDate }),
   example: { expires_at: '2030-12-31' },
   faults: ({ workspace, body, now }) => expiryFaults(body?.expires_at, calendarDate(workspace.timezone, now)),
+  refusals: ['not_found'],
   successStatus: 204,
   output: null,
   async handle({ workspace, path, body, now }, { database }) {

@@ -34,6 +34,7 @@ export const addCoupons = defineOperation({
   upload: { mediaType: 'text/csv', bytesMax: UPLOAD_BYTES_MAX },
   example: { coupons: ['SUMMER-7Q2X', 'SUMMER-9KDF'] },
   faults: ({ body }) => codeFaults(body?.coupons ?? []),
+  refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: Type.Object({
     added: Type.Integer({ description: 'Codes that are new in the list.' }),

@@ -19,6 +19,7 @@ export const archiveCouponList = defineOperation({
   path: CouponListPath,
   query: NoFields,
   body: null,
+  refusals: ['not_found'],
   successStatus: 204,
   output: null,
   async handle({ workspace, path, now }, { database }) {

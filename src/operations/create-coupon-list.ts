@@ -27,7 +27,7 @@ export const createCouponList = defineOperation({
   description:
     'Makes an ACTIVE coupon list without codes. Its `name` and its `label` must each be unique in the workspace, ' +
     'archived lists included. Messages refer to the list by its label, which therefore never changes. Alert conditions ' +
-    'that are not given are false and 0.',
+    `that are not given are false and 0. A workspace has at most ${COUPON_LISTS_MAX.toLocaleString('en')} lists.`,
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list',
@@ -60,6 +60,7 @@ export const createCouponList = defineOperation({
       ...subscriberFaults(body?.email_alert_subscribers),
     ]
   },
+  refusals: ['conflict'],
   successStatus: 201,
   output: CouponListOutput,
   async handle({ workspace, body, now }, { database }) {

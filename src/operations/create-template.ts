@@ -54,6 +54,7 @@ export const createTemplate = defineOperation({
       created_by: 'anna@example.com',
     },
   },
+  refusals: ['conflict'],
   successStatus: 200,
   output: SavedTemplate,
   async handle({ body, workspace, now }, { database }) {

@@ -20,6 +20,7 @@ export const fetchCouponList = defineOperation({
   path: CouponListPath,
   query: NoFields,
   body: null,
+  refusals: ['not_found'],
   successStatus: 200,
   output: CouponListOutput,
   async handle({ workspace, path, now }, { database }) {

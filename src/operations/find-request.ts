@@ -35,6 +35,7 @@ export const findRequest = defineOperation({
   }),
   query: Strict({}),
   body: null,
+  refusals: ['not_found'],
   successStatus: 200,
   output: Type.Object({
     request_id: Type.String(),

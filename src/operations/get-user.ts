@@ -26,6 +26,7 @@ export const getUser = defineOperation({
   query: Strict({ ...LOOKUP_FIELDS, ...EMAIL_FIELD }),
   body: null,
   faults: ({ query, workspace }) => lookupFaults(query, workspace, true),
+  refusals: ['not_found'],
   successStatus: 200,
   output: Type.Object({
     customer_id: Nullable(Type.String()),

@@ -52,6 +52,7 @@ export const updateCouponList = defineOperation({
       ...subscriberFaults(body?.email_alert_subscribers),
     ]
   },
+  refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: CouponListOutput,
   async handle({ workspace, path, body, now }, { database }) {

@@ -44,6 +44,7 @@ export const updateTemplate = defineOperation({
     basic_details: { subject: 'Welcome on board' },
     meta_info: { template_version: '1.1' },
   },
+  refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: SavedTemplate,
   async handle({ body, workspace, now }, { database }) {
