@@ -1,8 +1,11 @@
 // Fetch Campaign Stats through real HTTP, on every store: its rules, its paging, and what its numbers are read from.
+import SqliteFile from 'better-sqlite3'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import { fromCalendarDate } from '../src/core/time-zone.ts'
 import { findCursor, moveCursor, PIPELINE_CURSOR } from '../src/store/cursors.ts'
+import { LOG_FILE } from '../src/store/open-database.ts'
 import type { Tables } from '../src/store/tables.ts'
 import { describeEachStore } from './stores.ts'
 import { expectRefusal, startServer, until, type TestServer, type TestWorkspace } from './server.ts'
@@ -252,6 +255,25 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
       expect(await processedUntil()).toBeLessThanOrEqual(sent.after)
     })
     await until('the event is in the numbers', async () => (await processedUntil()) > sent.after)
+  })
+
+  it('keeps processed_until at the oldest event that is not on disk yet', async () => {
+    const lock = new SqliteFile(join(server.dataDir, LOG_FILE))
+    lock.exec('begin immediate')
+    const sentAt = Date.now()
+    const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'Opened' }] }
+    const tracking = server.call('POST', '/v1/event/main', { body })
+    const stuckAt = await until('the event waits for the disk', async () => {
+      const askedAt = Date.now()
+      const processedUntil = Date.parse((await fetchStats(request)).body.processed_until)
+      return processedUntil < askedAt && processedUntil
+    })
+    expect(stuckAt).toBeGreaterThanOrEqual(sentAt)
+    lock.close()
+    expect((await tracking).status).toBe(200)
+    await until('the event is in the numbers', async () => {
+      return Date.parse((await fetchStats(request)).body.processed_until) > stuckAt
+    })
   })
 
   it('never lets processed_until go back', async () => {
