@@ -2,9 +2,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ErrorBody } from '../src/http/error-answer.ts'
-import { hasUploadedCoupons, uploadedCouponsQuery } from '../src/store/coupons.ts'
 import { couponCallsOf, couponsPath, LISTS_PATH, type CouponCalls } from './coupon-calls.ts'
-import { explain, expectIndexed } from './query-plan.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
 
@@ -181,11 +179,5 @@ describeEachStore('Add coupons', (kind) => {
   it('JSON is bounded by 1 MiB', async () => {
     const answer = await calls.addJson(await calls.make(), ['A'.repeat(MIB)])
     expectRefusal(answer, 413, 'payload_too_large')
-  })
-
-  it('finds the codes of an upload by their ids', async () => {
-    const { database } = server
-    expectIndexed(await explain(database, uploadedCouponsQuery(database, 1)), 'id')
-    expect(await hasUploadedCoupons(database, Number.MAX_SAFE_INTEGER - 2 ** 30)).toBe(false)
   })
 })

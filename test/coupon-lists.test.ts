@@ -1,9 +1,8 @@
 // Coupon lists through real HTTP, on every store: making, reading, changing, activating and archiving them.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { CouponListBody } from '../src/operations/coupon-list-body.ts'
-import { COUPON_LISTS_MAX, couponListQuery, couponListsQuery, takenNameQuery } from '../src/store/coupon-lists.ts'
+import { COUPON_LISTS_MAX } from '../src/store/coupon-lists.ts'
 import { couponCallsOf, LISTS_PATH, type CouponCalls } from './coupon-calls.ts'
-import { explain, expectIndexed } from './query-plan.ts'
 import { expectRefusal, startServer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'
 
@@ -349,14 +348,5 @@ describeEachStore('Coupon lists', (kind) => {
     expectRefusal(await calls.create({}, workspace), 409, 'conflict')
     const all = await calls.call<{ data: CouponListBody[] }>('GET', LISTS_PATH, { as: workspace })
     expect(all.body.data).toHaveLength(COUPON_LISTS_MAX)
-  })
-
-  it('finds lists by an index', async () => {
-    const { database } = server
-    expectIndexed(await explain(database, couponListQuery(database, 'main', 'id')), 'id')
-    for (const column of ['name', 'label'] as const) {
-      expectIndexed(await explain(database, takenNameQuery(database, 'main', { column, value: 'x' })), column)
-    }
-    expectIndexed(await explain(database, couponListsQuery(database, 'main')))
   })
 })

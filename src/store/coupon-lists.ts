@@ -73,25 +73,19 @@ export async function lockCouponLists(store: Store): Promise<void> {
 
 /** Undefined when the workspace has no such list, whoever else may have it. */
 export async function findCouponList(
-  store: Store,
+  { query }: Store,
   workspaceId: string,
   id: string,
 ): Promise<StoredCouponList | undefined> {
-  const row = await couponListQuery(store, workspaceId, id).executeTakeFirst()
+  const lists = query.selectFrom('coupon_lists').selectAll().where('id', '=', id)
+  const row = await lists.where('workspace_id', '=', workspaceId).executeTakeFirst()
   return row && toCouponList(row)
 }
 
-export function couponListQuery({ query }: Store, workspaceId: string, id: string) {
-  return query.selectFrom('coupon_lists').selectAll().where('id', '=', id).where('workspace_id', '=', workspaceId)
-}
-
 /** All lists of a workspace, newest first; `COUPON_LISTS_MAX` bounds them. */
-export async function listCouponListsOf(store: Store, workspaceId: string): Promise<StoredCouponList[]> {
-  return (await couponListsQuery(store, workspaceId).execute()).map(toCouponList)
-}
-
-export function couponListsQuery({ query }: Store, workspaceId: string) {
-  return query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId).orderBy('number', 'desc')
+export async function listCouponListsOf({ query }: Store, workspaceId: string): Promise<StoredCouponList[]> {
+  const lists = query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)
+  return (await lists.orderBy('number', 'desc').execute()).map(toCouponList)
 }
 
 export async function countCouponLists({ query }: Store, workspaceId: string): Promise<number> {
@@ -105,7 +99,7 @@ export async function countCouponLists({ query }: Store, workspaceId: string): P
 
 /** What of a name and a label other lists of the workspace have already. */
 export async function findTakenNames(
-  store: Store,
+  { query }: Store,
   workspaceId: string,
   wanted: { readonly name?: string | undefined; readonly label?: string | undefined },
 ): Promise<('name' | 'label')[]> {
@@ -113,18 +107,10 @@ export async function findTakenNames(
   for (const column of ['name', 'label'] as const) {
     const value = wanted[column]
     if (value === undefined) continue
-    if (await takenNameQuery(store, workspaceId, { column, value }).executeTakeFirst()) taken.push(column)
+    const lists = query.selectFrom('coupon_lists').select('number').where('workspace_id', '=', workspaceId)
+    if (await lists.where(column, '=', value).executeTakeFirst()) taken.push(column)
   }
   return taken
-}
-
-export function takenNameQuery(
-  { query }: Store,
-  workspaceId: string,
-  { column, value }: { readonly column: 'name' | 'label'; readonly value: string },
-) {
-  const lists = query.selectFrom('coupon_lists').select('number').where('workspace_id', '=', workspaceId)
-  return lists.where(column, '=', value)
 }
 
 export interface NewCouponList extends CouponListDetails {

@@ -70,22 +70,22 @@ export async function addCodes(
   return Number(added.numInsertedOrUpdatedRows ?? 0)
 }
 
+/** Takes back at most `max` codes of the upload whose ids begin with `firstId`. */
+export async function removeUploadedCoupons(store: Store, firstId: number, max: number): Promise<void> {
+  const first = uploadedCoupons(store, firstId).orderBy('id').limit(max)
+  await store.query.deleteFrom('coupons').where('id', 'in', first).execute()
+}
+
+/** Whether codes are left of the upload whose ids begin with `firstId`. */
+export async function hasUploadedCoupons(store: Store, firstId: number): Promise<boolean> {
+  return (await uploadedCoupons(store, firstId).limit(1).execute()).length > 0
+}
+
 /** The codes of the upload whose ids begin with `firstId`. */
-export function uploadedCouponsQuery({ query }: Store, firstId: number) {
+function uploadedCoupons({ query }: Store, firstId: number) {
   return query
     .selectFrom('coupons')
     .select('id')
     .where('id', '>=', firstId)
     .where('id', '<', firstId + COUPONS_PER_UPLOAD_MAX)
-}
-
-/** Takes back at most `max` codes of the upload whose ids begin with `firstId`. */
-export async function removeUploadedCoupons(store: Store, firstId: number, max: number): Promise<void> {
-  const uploaded = uploadedCouponsQuery(store, firstId).orderBy('id').limit(max)
-  await store.query.deleteFrom('coupons').where('id', 'in', uploaded).execute()
-}
-
-/** Whether codes are left of the upload whose ids begin with `firstId`. */
-export async function hasUploadedCoupons(store: Store, firstId: number): Promise<boolean> {
-  return (await uploadedCouponsQuery(store, firstId).limit(1).execute()).length > 0
 }
