@@ -1,12 +1,12 @@
 // How a query names one user: by customer id, by an identifier, and where the operation allows it by email address.
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
 import { EMAIL_LENGTH_MAX, isEmail } from '../core/email-address.ts'
 import { CUSTOMER_ID, USER_ID_LENGTH_MAX } from '../core/user.ts'
 import type { Workspace } from '../core/workspace.ts'
 import { findUser, listUsersByEmail, type User } from '../store/users.ts'
 import { toEmailKey } from './email-protection.ts'
-import { CustomerId, Strict, Text } from './fields.ts'
+import { CustomerId, Text } from './fields.ts'
 import type { Parts, Partially } from './operation.ts'
 
 /** Query fields of every operation that reads one user. */
@@ -23,8 +23,12 @@ export const EMAIL_FIELD = {
   ),
 }
 
-const LookupQuery = Strict({ ...LOOKUP_FIELDS, ...EMAIL_FIELD })
-type LookupQuery = Static<typeof LookupQuery>
+interface LookupQuery {
+  readonly customer_id?: string
+  readonly identifier_name?: string
+  readonly identifier_value?: string
+  readonly email?: string
+}
 
 /** Each way to name a user, with the fields it takes. */
 const WAYS: readonly (readonly (keyof LookupQuery)[])[] = [

@@ -1,4 +1,5 @@
 // Gives users the attributes that Track User reported.
+import { EMAIL } from '../core/user-attributes.ts'
 import { mergeAttributes, type Attributes } from '../core/user.ts'
 import type { Store } from '../store/store.ts'
 import { findUsers, saveUsers, type User } from '../store/users.ts'
@@ -22,6 +23,6 @@ function changeUser(user: User, report: UserEntry): User {
     Object.entries(report.attributes).map(([name, value]) => [name, [value, receivedAt] as const]),
   )
   const attributes = mergeAttributes(user.attributes, reported)
-  const isEmailNew = report.emailKey !== undefined && attributes['email'] === reported['email']
+  const isEmailNew = report.emailKey !== undefined && attributes[EMAIL] === reported[EMAIL]
   return { ...user, attributes, emailKey: isEmailNew ? (report.emailKey ?? null) : user.emailKey }
 }
