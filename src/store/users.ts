@@ -258,8 +258,8 @@ export interface Merge {
 }
 
 /**
- * Carries out merges, in order; `saveUsers` has written what the survivors have become. Of the others only their number
- * is left, so that nothing of them is known twice.
+ * Carries out merges, in order; `saveUsers` has written what the survivors have become. What the others had told is
+ * cleared, so that nothing of it is kept twice.
  */
 export async function mergeUsers(store: Store, merges: readonly Merge[]): Promise<void> {
   if (merges.length === 0) return
@@ -274,7 +274,7 @@ export async function mergeUsers(store: Store, merges: readonly Merge[]): Promis
   await query
     .updateTable('users')
     .from(merged)
-    .set((set) => ({ merged_into: set.ref('merged.into_id'), attributes: '{}', email_key: null }))
+    .set((set) => ({ merged_into: set.ref('merged.into_id'), customer_id: null, attributes: '{}', email_key: null }))
     .whereRef('users.id', '=', 'merged.from_id')
     .execute()
   await query
