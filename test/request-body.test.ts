@@ -1,5 +1,6 @@
 // How bodies are read over real HTTP: their size to the byte, compression, media types, and that whoever sends something
 // that is refused can read the answer and go on.
+import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ErrorBody } from '../src/http/error-answer.ts'
@@ -72,6 +73,23 @@ describe('The body of a request', () => {
     const bomb = gzipSync(Buffer.alloc(64 * MIB, ' '))
     expect(bomb.byteLength).toBeLessThan(128 * KIB)
     expectRefusal(await track(bomb, { 'content-encoding': 'gzip' }), 413, 'payload_too_large')
+  })
+
+  it('is refused past the limit also where it decompresses to nothing', async () => {
+    const nothing = gzipSync('')
+    const endless = Buffer.concat(Array.from({ length: 20_000 }, () => nothing))
+    expect(endless.byteLength).toBeGreaterThan(256 * KIB)
+    expectRefusal(await track(endless, { 'content-encoding': 'gzip' }), 413, 'payload_too_large')
+  })
+
+  it('may be compressed to more than the limit where it cannot be compressed', async () => {
+    const text = randomBytes(fetchStats.bytesMax)
+      .toString('base64url')
+      .slice(0, fetchStats.bytesMax - 2)
+    const compressed = gzipSync(`"${text}"`, { level: 0 })
+    expect(compressed.byteLength).toBeGreaterThan(fetchStats.bytesMax)
+    // Read whole, and only then found to be no object.
+    expectRefusal(await send(fetchStats, compressed, { 'content-encoding': 'gzip' }), 400, 'invalid_request', ['body'])
   })
 
   const encoded: [what: string, encoding: string, body: Uint8Array][] = [

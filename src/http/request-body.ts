@@ -5,6 +5,8 @@ import { AppError, invalidRequest } from '../core/app-error.ts'
 
 /** How much of a body that is refused is still read, so that the client can send it and then read the answer. */
 const DRAINED_BYTES_MAX = 8 * 1024 * 1024
+/** What compression may add to a body that cannot be compressed. */
+const GZIP_OVERHEAD_MAX = 64 * 1024
 
 /** All of a body. Throws `payload_too_large` past `bytesMax` decompressed bytes, `invalid_request` for broken gzip. */
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
@@ -38,7 +40,7 @@ export async function* streamBody(request: IncomingMessage, bytesMax: number): A
   // What is announced as too large is not even begun: a stream has effects before its end.
   let isTooLarge = announcedBytes(request) > bytesMax
   try {
-    if (!isTooLarge) isTooLarge = yield* upTo(bytesMax, decoded(request))
+    if (!isTooLarge) isTooLarge = yield* upTo(bytesMax, decoded(request, bytesMax))
     if (isTooLarge) await drain(request)
   } catch (error) {
     throw request.errored ? incomplete() : error
@@ -65,7 +67,7 @@ function announcedBytes({ headers }: IncomingMessage): number {
   return headers['content-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : 0
 }
 
-function decoded(request: IncomingMessage): AsyncIterable<Uint8Array> {
+function decoded(request: IncomingMessage, bytesMax: number): AsyncIterable<Uint8Array> {
   const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
   switch (encoding) {
     case 'identity':
@@ -73,19 +75,25 @@ function decoded(request: IncomingMessage): AsyncIterable<Uint8Array> {
       return request.iterator({ destroyOnReturn: false })
     case 'gzip':
     case 'x-gzip':
-      return gunzipped(request)
+      return gunzipped(request, bytesMax)
     default:
       throw new AppError('unsupported_media_type', 'A body may be sent as it is or with Content-Encoding: gzip.')
   }
 }
 
-async function* gunzipped(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+async function* gunzipped(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip()
+  let compressedBytes = 0
+  // Gzip of nothing can go on for ever without giving a byte to count.
+  request.on('data', (chunk: Uint8Array) => {
+    compressedBytes += chunk.byteLength
+    if (compressedBytes > bytesMax + GZIP_OVERHEAD_MAX) gunzip.destroy(tooLarge(bytesMax))
+  })
   request.on('error', (error) => gunzip.destroy(error))
   try {
     yield* request.pipe(gunzip) as AsyncIterable<Uint8Array>
   } catch (error) {
-    if (request.errored) throw error
+    if (request.errored || error instanceof AppError) throw error
     throw invalidRequest([{ field: 'body', problem: 'must be valid gzip, as its Content-Encoding says' }])
   } finally {
     request.unpipe(gunzip)
