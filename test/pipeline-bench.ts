@@ -37,6 +37,8 @@ export interface PipelineBench {
   cursor(): Promise<number>
   /** Follows the log to its end, with as many followers at once as told, each on a connection of its own. */
   follow(followers?: number): Promise<Followed>
+  /** One follower on a connection of its own, which the test may meddle with; `stop` ends both. */
+  startFollower(): { readonly database: Database; readonly followed: Followed; readonly stop: () => Promise<void> }
   receipt(requestId: string | undefined, workspaceId?: string): Promise<RequestReceipt | undefined>
   close(): Promise<void>
 }
@@ -89,6 +91,16 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
       for (const follower of running) await follower.stop()
       for (const own of opened) await own.close()
       return followed
+    },
+    startFollower() {
+      const own = openDatabase(place)
+      const followed = { batches: [] as AppliedBatch[], failures: [] as string[] }
+      const follower = startFollower(own, logReader, followed)
+      const stop = async () => {
+        await follower.stop()
+        await own.close()
+      }
+      return { database: own, followed, stop }
     },
     receipt: (requestId = '', workspaceId = `workspace-${workspaces}`) => {
       return findReceipt(database, workspaceId, requestId)

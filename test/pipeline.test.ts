@@ -1,14 +1,16 @@
 // The pipeline on every store: a batch is all or nothing, each entry has its effect once, and one that cannot be applied
 // holds up no other.
+import { sql, type RawBuilder } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
 import { CUSTOMER_ID } from '../src/core/user.ts'
 import { applyBatch, CursorMoved, readBatch } from '../src/pipeline/apply-batch.ts'
 import { addEvents, listUserEvents, type StoredEvent } from '../src/store/events.ts'
 import { listParkedEntries } from '../src/store/parked-entries.ts'
-import { StoreError } from '../src/store/store.ts'
+import { StoreError, type Database } from '../src/store/store.ts'
 import { findUser, hasUsers, listUserIds } from '../src/store/users.ts'
 import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
+import { until } from './server.ts'
 import { describeEachStore } from './stores.ts'
 
 describeEachStore('The pipeline', (kind) => {
@@ -160,6 +162,24 @@ describeEachStore('The pipeline', (kind) => {
     expect(parked.map(({ position }) => position)).toEqual(bad.map((index) => entries[index]?.position))
   })
 
+  it('waits for a machine that refuses, such as a full disk, and parks nothing', async () => {
+    const { database, followed, stop } = bench.startFollower()
+    try {
+      const repair = await fillDisk(database)
+      const [id] = await bench.append(events('c1', { action: 'A', attributes: { text: 'x'.repeat(100_000) } }))
+      const failed = () => followed.failures.length >= 2
+      await until('applying has failed twice', failed)
+      expect(await bench.cursor()).toBe(start)
+      await repair()
+      const receipt = await until('the entry is applied', () => bench.receipt(id))
+      expect(receipt).toMatchObject({ status: 'processed', events: 1 })
+      expect(new Set(followed.failures)).toEqual(new Set(['applying the log failed; trying again']))
+      expect(await listParkedEntries(bench.database, start, 1)).toEqual([])
+    } finally {
+      await stop()
+    }
+  })
+
   it('drops repeats of an event_id within a request, within a batch and across batches, and counts them', async () => {
     const once = { action: 'first', event_id: 'x' }
     const ids = await bench.append(
@@ -191,3 +211,23 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(second)).toMatchObject({ events: 1, duplicates: 0 })
   })
 })
+
+/** Makes what this database writes fail as on a full disk, until the returned function is called. */
+async function fillDisk(database: Database): Promise<() => Promise<void>> {
+  const run = (...statements: RawBuilder<unknown>[]) => {
+    return database.write(async ({ query }) => {
+      for (const statement of statements) await statement.execute(query)
+    })
+  }
+  if (database.kind === 'sqlite') {
+    // Of this connection alone: the file may not grow beyond the size it has.
+    await run(sql`pragma max_page_count = 1`)
+    return () => run(sql`pragma max_page_count = 1073741823`)
+  }
+  await run(
+    sql`create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$`,
+    sql`create trigger refuse before insert on events execute function refuse()`,
+  )
+  return () => run(sql`drop trigger refuse on events`, sql`drop function refuse`)
+}
