@@ -154,9 +154,12 @@ async function withChanges(store: Store, userIds: readonly number[]): Promise<nu
   const rows = await store.query
     .selectFrom(idsOf(store, userIds))
     .select('wanted.id')
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('preference_changes as change').select('change.number').whereRef('change.user_id', '=', 'wanted.id'),
+    .where((row) =>
+      row.exists(
+        row
+          .selectFrom('preference_changes as change')
+          .select('change.number')
+          .whereRef('change.user_id', '=', 'wanted.id'),
       ),
     )
     .execute()
