@@ -82,7 +82,7 @@ function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): Re
     case 'track_events':
       return readEvents(entry, body as unknown as EventsBody, identities, settings)
     case 'track_user':
-      return readUser(entry, body, identities)
+      return readUser(entry, body, identities, settings)
     default:
       return assertNever(entry.kind)
   }
@@ -118,14 +118,23 @@ function readEvents(
   return { kind: 'track_events', entry, identities, deviceId, events: eventsOf(body.actions, entry, settings.timezone) }
 }
 
-function readUser(entry: LogEntry, body: UserBody, identities: readonly Identity[]): UserEntry {
-  const attributes = { ...body.attributes }
+function readUser(
+  entry: LogEntry,
+  body: UserBody,
+  identities: readonly Identity[],
+  { emailProtection }: WorkspaceSettings,
+): UserEntry {
+  const { email, ...others } = { ...body.attributes }
   const { sealedEmail } = entry.context
-  if (!sealedEmail)
-    return { kind: 'track_user', entry, identities, attributes, emailKey: emailKeyOf(attributes['email']) }
   // The address itself was taken out of the body before it was written; what stays can only be opened with the key.
-  const sealed = { ...attributes, email: sealedEmail.sealed }
-  return { kind: 'track_user', entry, identities, attributes: sealed, emailKey: sealedEmail.key }
+  if (sealedEmail) {
+    const attributes = { ...others, email: sealedEmail.sealed }
+    return { kind: 'track_user', entry, identities, attributes, emailKey: sealedEmail.key }
+  }
+  // Accepted just before the protection was switched on: the address must not be kept, so it is as if not sent.
+  const isTooLate = emailProtection !== 'none' && typeof email === 'string'
+  const attributes = email === undefined || isTooLate ? others : { ...others, email }
+  return { kind: 'track_user', entry, identities, attributes, emailKey: isTooLate ? undefined : emailKeyOf(email) }
 }
 
 /** Addresses are looked up by their normalised form; anything that is not an address leaves none to look up. */

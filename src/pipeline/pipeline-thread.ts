@@ -16,12 +16,15 @@ export type PipelineMessage =
   | { readonly type: 'applied'; readonly applied: AppliedBatch }
   | { readonly type: 'failed'; readonly what: string; readonly error: ErrorDescription }
 
+/** Batches write to every index of the events and users. */
+const PAGE_CACHE_KIB = 24 * 1024
+
 const port = parentPort
 if (!port) throw new Error('pipeline-thread.ts is started as a thread')
 const data = workerData as PipelineThreadData
 const turnstile = new Turnstile(data.turnstile)
 // What a crash takes from the tables is applied again from the log, which is durable: commits need not wait for the disk.
-const database = openDatabase(data.place, { durable: false })
+const database = openDatabase(data.place, { durable: false, pageCacheKib: PAGE_CACHE_KIB })
 const logReader = openSqliteLogReader(data.logPath)
 const send = (message: PipelineMessage): void => port.postMessage(message)
 const follower = new LogFollower({

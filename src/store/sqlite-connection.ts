@@ -4,7 +4,8 @@ import { StoreError } from './store.ts'
 
 /** Texts of SQL kept prepared per connection; past it the memory starts anew. */
 const STATEMENTS_KEPT_MAX = 500
-const PAGE_CACHE_KIB = 16 * 1024
+/** Memory of one connection for pages of the file, unless it is given another. */
+const PAGE_CACHE_KIB = 4 * 1024
 
 /** What one statement gave. */
 export interface SqlResult {
@@ -16,6 +17,7 @@ export interface SqlResult {
 export interface SqliteOptions {
   readonly readOnly?: boolean
   readonly durable?: boolean
+  readonly pageCacheKib?: number
 }
 
 export class SqliteConnection {
@@ -29,7 +31,7 @@ export class SqliteConnection {
     if (!options.readOnly) this.#file.pragma('journal_mode = WAL')
     this.#file.pragma('busy_timeout = 0')
     this.#file.pragma(`synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'}`)
-    this.#file.pragma(`cache_size = -${PAGE_CACHE_KIB}`)
+    this.#file.pragma(`cache_size = -${options.pageCacheKib ?? PAGE_CACHE_KIB}`)
     this.#file.pragma('foreign_keys = ON')
     this.#file.pragma('temp_store = MEMORY')
   }

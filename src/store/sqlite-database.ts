@@ -14,6 +14,8 @@ export interface SqliteDatabaseOptions {
   readonly ownThread?: boolean
   /** False: a commit may return before it is on disk, for who can repeat it from the log. */
   readonly durable?: boolean
+  /** Memory for pages of the file while writing. */
+  readonly pageCacheKib?: number
   readonly turnstile?: Turnstile
 }
 
@@ -52,8 +54,9 @@ function sqliteStore(query: Kysely<Tables>): Store {
 }
 
 function localExecutor(options: SqliteDatabaseOptions): SqliteExecutor {
-  const writer = new SqliteConnection(options.path, { durable: options.durable ?? true })
-  const reader = new SqliteConnection(options.path, { readOnly: true })
+  const { path, durable = true, pageCacheKib } = options
+  const writer = new SqliteConnection(path, { durable, ...(pageCacheKib !== undefined && { pageCacheKib }) })
+  const reader = new SqliteConnection(path, { readOnly: true })
   const connections = { reader, writer }
   return {
     execute: (connection, text, parameters) => connections[connection].execute(text, parameters),

@@ -1,0 +1,38 @@
+// Taking log entries apart: what the settings of the workspace at that moment make of them.
+import { expect, it } from 'vitest'
+import { DEFAULT_SETTINGS, type EmailProtection } from '../src/core/workspace.ts'
+import type { LogEntry } from '../src/log/event-log.ts'
+import { toBatch } from '../src/pipeline/batch.ts'
+
+const entryOf = (body: object, context: LogEntry['context'] = {}): LogEntry => ({
+  position: 1,
+  kind: 'track_user',
+  workspaceId: 'main',
+  requestId: 'r1',
+  receivedAt: 1,
+  context,
+  body: Buffer.from(JSON.stringify(body)),
+})
+
+const readUser = (emailProtection: EmailProtection, attributes: object, context: LogEntry['context'] = {}) => {
+  const settings = { ...DEFAULT_SETTINGS, name: 'main', emailProtection }
+  const entry = entryOf({ type: 'customer', customer_id: 'c1', attributes }, context)
+  return toBatch([entry], new Map([['main', settings]]), 1).entries[0]
+}
+
+const sealedEmail = { sealed: 'v1.sealed', key: 'hash' }
+
+it.each([
+  ['is kept and found by', 'none', { email: ' A@b.c ' }, {}, { email: ' A@b.c ' }, 'a@b.c'],
+  ['is cleared by null', 'none', { email: null }, {}, { email: null }, null],
+  ['stays as it is when not sent', 'none', { plan: 'x' }, {}, { plan: 'x' }, undefined],
+  ['is kept sealed', 'encrypted', { plan: 'x' }, { sealedEmail }, { plan: 'x', email: 'v1.sealed' }, 'hash'],
+  ['is cleared by null where encrypted', 'encrypted', { email: null }, {}, { email: null }, null],
+  ['is dropped if encryption came after it', 'encrypted', { email: 'a@b.c', plan: 'x' }, {}, { plan: 'x' }, undefined],
+  ['is dropped if tokenization came after it', 'tokenized', { email: 'a@b.c' }, {}, {}, undefined],
+] as const)('an address %s', (_rule, protection, sent, context, attributes, emailKey) => {
+  expect(readUser(protection, sent, context)).toMatchObject({ attributes, emailKey })
+  expect(Object.keys((readUser(protection, sent, context) as { attributes: object }).attributes).toSorted()).toEqual(
+    Object.keys(attributes).toSorted(),
+  )
+})
