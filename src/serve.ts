@@ -6,11 +6,7 @@ import { ConfigError, type Config } from './config.ts'
 import { AppError } from './core/app-error.ts'
 import { prepareDataDir } from './data-dir.ts'
 import { startForgetting } from './forget-old.ts'
-import { Authentication } from './http/authentication.ts'
-import { Metrics, type LogLag } from './http/metrics.ts'
-import { addOperatorRoutes, OPERATOR_METHODS, OPERATOR_PATHS } from './http/operator-routes.ts'
-import { RateLimits } from './http/rate-limits.ts'
-import { createHttpServer } from './http/server.ts'
+import { Metrics } from './http/metrics.ts'
 import { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { LogCommit, LogReader } from './log/event-log.ts'
 import { openLogForWriting } from './log/sqlite-log-file.ts'
@@ -18,7 +14,6 @@ import { openSqliteLogReader } from './log/sqlite-log-reader.ts'
 import { openSqliteLog } from './log/sqlite-log.ts'
 import { Freshness } from './operations/freshness.ts'
 import type { Parts } from './operations/operation.ts'
-import { OPERATIONS } from './operations/operations.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
 import { giveUpLeftUploads } from './store/clean-coupon-uploads.ts'
@@ -30,7 +25,6 @@ import { LOG_FILE, openDatabase } from './store/open-database.ts'
 import type { Database } from './store/store.ts'
 import { Turnstile } from './store/turnstile.ts'
 import { listWorkspaces } from './store/workspaces.ts'
-import { readVersion } from './version.ts'
 
 export interface ServeOptions {
   readonly config: Config
@@ -95,13 +89,16 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const { config, diagnostics } = options
   const turnstile = new Turnstile()
   const metrics = new Metrics()
+  // Takes longest to load, so it begins first; meanwhile the threads of store and log load on another core.
+  const loading = import('./create-app.ts')
   const onCommit = (commit: LogCommit) => metrics.countCommit(commit)
   const parts = await openParts(options, { turnstile, onCommit }, opened)
   const { database } = parts
   const registry = new WorkspaceRegistry(database)
   opened.push(() => registry.stop())
   await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'the workspaces cannot be read'))
-  const app = createApp(options, { parts, registry, metrics })
+  const { createApp } = await loading
+  const app = createApp({ config, diagnostics, parts, registry, metrics })
   opened.push(() => app.close())
   await listen(app, config)
   if (options.withPipeline !== false) {
@@ -122,11 +119,11 @@ async function openParts(
   prepareDataDir(config.dataDir)
   const database = openDatabase(config, { ownThread: true, turnstile })
   opened.push(() => database.close())
-  await checkDatabase(database, config)
-  await giveUpLeftUploads(database)
   const path = logPathOf(config)
   const log = openSqliteLog({ path, onCommit })
   opened.push(() => log.close())
+  await checkDatabase(database, config)
+  await giveUpLeftUploads(database)
   const logReader = openSqliteLogReader(path)
   opened.push(() => logReader.close())
   await refuseForeignLog(database, logReader)
@@ -168,39 +165,6 @@ function pipelineOptions({ config, diagnostics }: ServeOptions, turnstile: Turns
 
 function logPathOf({ dataDir }: Config): string {
   return join(dataDir, LOG_FILE)
-}
-
-interface AppParts {
-  readonly parts: Parts
-  readonly registry: WorkspaceRegistry
-  readonly metrics: Metrics
-}
-
-function createApp({ config, diagnostics }: ServeOptions, { parts, registry, metrics }: AppParts): FastifyInstance {
-  const app = createHttpServer({
-    parts,
-    authentication: new Authentication(registry),
-    rateLimits: new RateLimits(),
-    operations: OPERATIONS,
-    operatorPaths: new Map(OPERATOR_PATHS.map((path) => [path, OPERATOR_METHODS])),
-    diagnostics,
-    trustedProxies: config.trustedProxies,
-  })
-  addOperatorRoutes(app, {
-    version: readVersion(),
-    operations: OPERATIONS,
-    parts,
-    metrics,
-    readLag: () => readLag(parts),
-  })
-  return app
-}
-
-async function readLag({ database, logReader, clock }: Parts): Promise<LogLag> {
-  const cursor = await findCursor(database, PIPELINE_CURSOR)
-  const [oldest] = await logReader.read(cursor, { entries: 1, bytes: 1 })
-  const last = await logReader.lastPosition()
-  return { entries: last - cursor, seconds: oldest ? Math.max(0, clock() - oldest.receivedAt) / 1000 : 0 }
 }
 
 /** Why a place cannot be listened on, by the code of the system's error. */
