@@ -13,13 +13,15 @@ export interface StartedProcess {
   readonly firstLine: string
 }
 
-/** Starts a program of this project and waits for its first line of output. */
+/** Starts a program of this project, a script or a source, and waits for its first line of output. */
 export async function startProcess(
   file: string,
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<StartedProcess> {
-  const child = spawn(process.execPath, [new URL(file, import.meta.url).pathname, ...args], {
+  const path = new URL(file, import.meta.url).pathname
+  const [command, before] = file.endsWith('.ts') ? [process.execPath, [path]] : [path, []]
+  const child = spawn(command, [...before, ...args], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

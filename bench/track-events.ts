@@ -47,7 +47,7 @@ export async function benchTracking(): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidings-bench-'))
   const workspace = await makeWorkspace(dataDir)
   const bare = await startProcess('./bare-server.ts', [workspace.id, workspace.dataKey])
-  const tidings = await startProcess('../src/main.ts', ['serve'], {
+  const tidings = await startProcess('../bin/tidings', ['serve'], {
     DATA_DIR: dataDir,
     PORT: '18970',
     LOG_LEVEL: 'warn',

@@ -8,6 +8,11 @@ const INSTANT_MAX = 253_402_300_799_999
 const OFFSET_SECONDS_MAX = 54_000
 
 const NUMERIC = /^\d+(?:\.\d+)?$/
+/**
+ * What most clients send, and Date.parse reads as we do but faster. Only days that every month has, since it would let
+ * the others run over into the next.
+ */
+const PLAIN_UTC = /^[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/
 const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/
 
 /** `instant`: milliseconds since the epoch. `local`: a clock's reading without zone, written as if it were UTC. */
@@ -67,6 +72,7 @@ function fromEpoch(value: number): TimeValue | undefined {
 }
 
 function fromIso(text: string): TimeValue | undefined {
+  if (PLAIN_UTC.test(text)) return instantOf(Date.parse(text))
   const match = ISO.exec(text)
   if (!match) return undefined
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone] = match

@@ -10,7 +10,7 @@ import type { Batch } from './batch.ts'
 
 /** Bounds of one batch, so that others do not wait long for their turn to write. */
 const BATCH_ENTRIES_MAX = 1_000
-const BATCH_BYTES_MAX = 1024 * 1024
+const BATCH_BYTES_MAX = 256 * 1024
 /**
  * The pause before the next look at the log, unless there is more than one batch in it. A batch costs the same few
  * statements whatever it holds, so gathering for a moment makes them few; it doubles up to the maximum while all is quiet.

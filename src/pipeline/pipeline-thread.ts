@@ -1,4 +1,6 @@
 // The thread of the pipeline, so that no batch delays a request. Started by `start-pipeline.ts`.
+import { readlinkSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { openSqliteLogReader } from '../log/sqlite-log-reader.ts'
 import { describeError, type ErrorDescription } from '../store/describe-error.ts'
@@ -17,7 +19,10 @@ export type PipelineMessage =
   | { readonly type: 'failed'; readonly what: string; readonly error: ErrorDescription }
 
 /** Batches write to every index of the events and users. */
-const PAGE_CACHE_KIB = 24 * 1024
+const PAGE_CACHE_KIB = 12 * 1024
+
+/** Who waits for an answer goes first: while requests keep all processors busy, the log may grow for a while. */
+const NICENESS = 10
 
 const port = parentPort
 if (!port) throw new Error('pipeline-thread.ts is started as a thread')
@@ -36,8 +41,16 @@ const follower = new LogFollower({
   onFailure: (error, what) => send({ type: 'failed', what, error: describeError(error) }),
 })
 
+yieldToRequests()
 port.once('message', () => void stop())
 follower.start()
+
+/** Only Linux gives threads a priority of their own; elsewhere all have the same. */
+function yieldToRequests(): void {
+  if (process.platform !== 'linux') return
+  const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+  setPriority(thread, NICENESS)
+}
 
 async function stop(): Promise<void> {
   await follower.stop()
