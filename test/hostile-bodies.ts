@@ -117,7 +117,8 @@ function changeBytes(bytes: Uint8Array, { kind, at, byte }: ByteChange): Uint8Ar
   const index = at % Math.max(1, bytes.length)
   switch (kind) {
     case 'flip':
-      return bytes.with(index, byte)
+      // A cut before may have left nothing to flip.
+      return bytes.length === 0 ? bytes : bytes.with(index, byte)
     case 'insert':
       return Buffer.concat([bytes.subarray(0, index), Buffer.of(byte), bytes.subarray(index)])
     case 'cut':
