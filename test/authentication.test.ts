@@ -85,7 +85,7 @@ describeEachStore('Authentication', (kind) => {
     ['the hash that stands for no workspace', () => basic('nobody', '0'.repeat(64))],
     ['a key of another workspace', (_key, otherKey) => basic('main', otherKey)],
   ]
-  it.each(failures)('refuses %s, and looks the same from outside as any failure', async (_what, header) => {
+  it.each(failures)('refuses %s, and looks from outside like every other failure', async (_what, header) => {
     const other = await server.makeWorkspace()
     const answer = await read(header(server.workspace.dataKey, other.dataKey))
     expectRefusal(answer, 401, 'unauthorized')

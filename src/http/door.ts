@@ -62,8 +62,8 @@ export function routesOf(operation: Operation, door: DoorParts): RouteOptions[] 
 }
 
 /**
- * Everything that can be refused before the body is read. Answers at once where the caller is known already: a promise
- * a request would cost more than all the checks.
+ * Everything that can be refused before the body is read. Answers at once where the caller is known already, without a
+ * promise for each request.
  */
 function admit(request: FastifyRequest, reply: FastifyReply, passage: Passage, done: HookHandlerDoneFunction): void {
   const { authentication, parts } = passage.door

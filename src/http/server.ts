@@ -42,7 +42,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => newRequestId(),
     requestIdHeader: false,
-    // A logger of its own for every request costs more than what is logged: our lines name the request id themselves.
+    // No logger of its own for every request: our lines name the request id themselves.
     childLoggerFactory: (logger) => logger as never,
     trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     requestTimeout: REQUEST_TIMEOUT_MS,

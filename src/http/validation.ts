@@ -18,7 +18,7 @@ type Part = 'path' | 'query' | 'body'
 
 const NO_FAULTS: readonly Fault[] = []
 
-/** Compiles the schemas of one operation when it is first used: all of them at the start would cost a third of it. */
+/** Compiles the schemas of one operation when it is first used, so that a start does not wait for all of them. */
 export class OperationValidator {
   readonly #operation: Operation
   readonly #compiled = new Map<Part, ValidateFunction>()
