@@ -33,7 +33,7 @@ export function nameProblem(name: string): string | undefined {
 }
 
 /** What is wrong with a value that may have `levels` more levels; undefined when nothing is. */
-function valueProblem(value: unknown, levels: number): string | undefined {
+export function valueProblem(value: unknown, levels: number): string | undefined {
   // JSON.parse makes Infinity of a number that is too large, and JSON.stringify would write that as null.
   if (value === Infinity || value === -Infinity) return 'must not hold numbers beyond those of 64-bit floating point'
   if (typeof value !== 'object' || value === null) return undefined

@@ -1,4 +1,26 @@
-// Reads numbers of campaigns out of cells, for any range of days ("TOTAL and UNIQUE from one table").
+// The numbers of one campaign over a range of days, at every platform, locale and variation, from the sums of its series
+// ("Performance", "Delivery funnel and failure breakdown", "Conversions", "Presence and freshness").
+import {
+  ALL,
+  ANY_GROUP,
+  AUDIENCE,
+  controlConvertedMetric,
+  convertedMetric,
+  metMetric,
+  UNIT_ACTIVE_DEVICES,
+  UNIT_DEVICES,
+  UNIT_FAILED_PREFIX,
+  UNIT_IMPRESSION,
+  UNIT_PENDING,
+  UNIT_REMOVED_PREFIX,
+  UNIT_SENT,
+  type AttributionType,
+  type Series,
+} from './cells.ts'
+import { FUNNEL_REMOVALS } from './delivery-units.ts'
+import { compareTexts, type MessageKind } from './facts.ts'
+import { percentage } from './percentage.ts'
+import { computeUplift, NO_UPLIFT, type Share, type Uplift } from './uplift.ts'
 
 /** Calendar days of the workspace's time zone since 1970-01-01, both inclusive. */
 export interface DayRange {
@@ -6,55 +28,290 @@ export interface DayRange {
   readonly lastDay: number
 }
 
-/** What users with the same day of activity, and the same active day before it, add to one number. */
-export interface Cell {
-  readonly campaignId: string
-  /** One platform, locale and variation, or `all_…` of each. */
-  readonly platform: string
-  readonly locale: string
-  readonly variation: string
-  readonly group: string
-  readonly metric: string
-  readonly day: number
-  /** Null for users who were not active before `day`. */
-  readonly previousDay: number | null
-  readonly users: number
+/** The numbers of a series over a range of days. */
+export interface SeriesCount extends Series {
   readonly occurrences: number
+  /** Distinct users with at least one. */
+  readonly users: number
 }
 
 export const METRIC_TYPES = ['TOTAL', 'UNIQUE'] as const
 export type MetricType = (typeof METRIC_TYPES)[number]
 
-/** Metric → its number. */
-export type Counts = Map<string, number>
-/** Platform → locale → variation → its numbers. */
-export type CountTree = Map<string, Map<string, Map<string, Counts>>>
+/** What of the numbers is asked for. */
+export interface StatsQuestion {
+  readonly attributionType: AttributionType
+  readonly metricType: MetricType
+}
 
-/** The numbers of every campaign that has a cell; the cells are those of a range that begins with `firstDay`. */
-export function countByCampaign(
-  cells: readonly Cell[],
-  firstDay: number,
-  metricType: MetricType,
-): Map<string, CountTree> {
-  const campaigns = new Map<string, CountTree>()
-  for (const cell of cells) {
-    const locales = childOf(childOf(campaigns, cell.campaignId), cell.platform)
-    const counts = childOf(childOf(locales, cell.locale), cell.variation)
-    counts.set(cell.metric, (counts.get(cell.metric) ?? 0) + countOf(cell, firstDay, metricType))
+/** Platform → locale → its numbers. The aggregates have the keys `all_platforms` and `all_locales`. */
+export type CampaignCounts = ReadonlyMap<string, ReadonlyMap<string, LocaleCounts>>
+
+export interface LocaleCounts {
+  /** The aggregate has the key `all_variations`. */
+  readonly variations: ReadonlyMap<string, VariationCounts>
+  readonly campaignControl: ControlCounts
+  readonly globalControl: ControlCounts
+}
+
+export interface VariationCounts {
+  readonly performance: PerformanceCounts
+  readonly goals: ReadonlyMap<string, GoalCounts>
+  readonly funnel: FunnelCounts
+  /** Reason → units. */
+  readonly failures: ReadonlyMap<string, number>
+}
+
+export interface ControlCounts {
+  readonly goals: ReadonlyMap<string, GoalCounts>
+  /** Units of the group. */
+  readonly reachable: number
+}
+
+export interface PerformanceCounts extends Readonly<Record<Exclude<MessageKind, 'delivered'>, number>> {
+  readonly ctr: number
+  readonly deliveryRate: number
+  readonly sentRate: number
+  readonly failureRate: number
+}
+
+export interface GoalCounts extends Uplift {
+  readonly conversions: number
+  readonly cvr: number
+}
+
+export interface FunnelCounts {
+  readonly reachable: number
+  readonly afterUninstall: number
+  readonly afterFrequencyCapping: number
+  readonly afterDuplicates: number
+  readonly sent: number
+  readonly pending: number
+  readonly impressions: number
+  readonly devices: number
+  readonly activeDevices: number
+}
+
+/**
+ * Everything that is shown of a campaign with any count. A platform, locale or variation is there when anything is counted
+ * for it, whatever was asked; goals always are.
+ */
+export function countCampaign(
+  counts: readonly SeriesCount[],
+  goalNames: readonly string[],
+  question: StatsQuestion,
+): CampaignCounts {
+  const goals = goalNames.map((name) => toGoalMetrics(name, question.attributionType))
+  return mapLevel(toTree(counts), 'all_platforms', (locales) =>
+    mapLevel(locales, 'all_locales', (variations) => countLocale(variations, goals, question)),
+  )
+}
+
+/** The metrics of a goal, put together once and not for each of hundreds of places. */
+interface GoalMetrics {
+  readonly name: string
+  readonly converted: string
+  readonly controlConverted: string
+  readonly met: string
+}
+
+function toGoalMetrics(name: string, attribution: AttributionType): GoalMetrics {
+  const [converted, controlConverted] = [convertedMetric(attribution, name), controlConvertedMetric(name)]
+  return { name, converted, controlConverted, met: metMetric(name) }
+}
+
+type Numbers = Pick<SeriesCount, 'occurrences' | 'users'>
+
+/** The series of one place: group → metric → its numbers. */
+class PlaceCounts {
+  readonly #groups = new Map<Series['group'], Map<string, Numbers>>()
+
+  add(count: SeriesCount): void {
+    childOf(this.#groups, count.group, () => new Map()).set(count.metric, count)
   }
-  return campaigns
+
+  /** Every metric of a group that has a count. */
+  metricsOf(group: Series['group']): Iterable<[metric: string, numbers: Numbers]> {
+    return this.#groups.get(group) ?? []
+  }
+
+  occurrences(group: Series['group'], metric: string): number {
+    return this.#groups.get(group)?.get(metric)?.occurrences ?? 0
+  }
+
+  users(group: Series['group'], metric: string): number {
+    return this.#groups.get(group)?.get(metric)?.users ?? 0
+  }
+
+  /** By the metric type that is asked for. */
+  number(group: Series['group'], metric: string, metricType: MetricType): number {
+    return metricType === 'TOTAL' ? this.occurrences(group, metric) : this.users(group, metric)
+  }
 }
 
-/** Each user counts once, at the first active day in the range: the one whose active day before lies outside of it. */
-function countOf(cell: Cell, firstDay: number, metricType: MetricType): number {
-  if (metricType === 'TOTAL') return cell.occurrences
-  return cell.previousDay === null || cell.previousDay < firstDay ? cell.users : 0
+type Variations = Map<string, PlaceCounts>
+type Tree = Map<string, Map<string, Variations>>
+
+/** Platform → locale → variation, with the aggregates of everything that has a count. */
+function toTree(counts: readonly SeriesCount[]): Tree {
+  const tree: Tree = new Map()
+  for (const count of counts) {
+    if (count.occurrences > 0) placeIn(tree, count.platform, count.locale, count.variation).add(count)
+  }
+  return tree
 }
 
-function childOf<Value>(parent: Map<string, Map<string, Value>>, key: string): Map<string, Value> {
-  const known = parent.get(key)
+function placeIn(tree: Tree, platform: string, locale: string, variation: string): PlaceCounts {
+  const known = tree.get(platform)?.get(locale)?.get(variation)
   if (known) return known
-  const child = new Map<string, Value>()
+  if (variation !== ALL) placeIn(tree, platform, locale, ALL)
+  else if (locale !== ALL) placeIn(tree, platform, ALL, ALL)
+  else if (platform !== ALL) placeIn(tree, ALL, ALL, ALL)
+  const place = new PlaceCounts()
+  const locales = childOf(tree, platform, () => new Map<string, Variations>())
+  childOf(locales, locale, () => new Map<string, PlaceCounts>()).set(variation, place)
+  return place
+}
+
+function childOf<Key, Value>(parent: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const known = parent.get(key)
+  if (known !== undefined) return known
+  const child = make()
   parent.set(key, child)
   return child
+}
+
+/** The members of one level of the tree, by their keys in the answer. */
+function mapLevel<Value, Result>(
+  level: ReadonlyMap<string, Value>,
+  aggregate: string,
+  toResult: (value: Value) => Result,
+): ReadonlyMap<string, Result> {
+  return new Map([...level].map(([key, value]) => [key === ALL ? aggregate : key, toResult(value)]))
+}
+
+function countLocale(variations: Variations, goals: readonly GoalMetrics[], question: StatsQuestion): LocaleCounts {
+  // Control groups were shown nothing: their numbers are the same for every variation.
+  const all = variations.get(ALL) ?? new PlaceCounts()
+  return {
+    variations: mapLevel(variations, 'all_variations', (place) => ({
+      performance: countPerformance(place, question.metricType),
+      goals: new Map(goals.map((goal) => [goal.name, countGoal(place, all, goal, question)])),
+      funnel: countFunnel(place),
+      failures: countFailures(place),
+    })),
+    campaignControl: countControl(all, 'campaign_control', goals, question.metricType),
+    globalControl: countControl(all, 'global_control', goals, question.metricType),
+  }
+}
+
+function countPerformance(place: PlaceCounts, metricType: MetricType): PerformanceCounts {
+  const numberOf = (kind: MessageKind) => place.number(ANY_GROUP, kind, metricType)
+  const [attempted, sent, failed] = [numberOf('attempted'), numberOf('sent'), numberOf('failed')]
+  const [delivered, impression, click] = [numberOf('delivered'), numberOf('impression'), numberOf('click')]
+  return {
+    attempted,
+    sent,
+    failed,
+    impression,
+    click,
+    ctr: percentage(click, impression),
+    deliveryRate: percentage(delivered > 0 ? delivered : impression, sent),
+    sentRate: percentage(sent, attempted),
+    failureRate: percentage(failed, attempted),
+  }
+}
+
+/** By what `cvr` divides. */
+const CONVERSION_BASES: Readonly<Record<AttributionType, MessageKind>> = {
+  VIEW_THROUGH: 'impression',
+  CLICK_THROUGH: 'click',
+  IN_SESSION: 'click',
+  TOTAL_CONVERSIONS: 'sent',
+  CLICK_CONVERSIONS: 'click',
+}
+
+function countGoal(
+  place: PlaceCounts,
+  control: PlaceCounts,
+  goal: GoalMetrics,
+  { attributionType, metricType }: StatsQuestion,
+): GoalCounts {
+  const conversions = place.number(ANY_GROUP, goal.converted, metricType)
+  const base = place.number(ANY_GROUP, CONVERSION_BASES[attributionType], metricType)
+  const uplift = computeUplift(shareOf(place, 'target', goal), controlShareOf(control, goal))
+  return { conversions, cvr: percentage(conversions, base), ...uplift }
+}
+
+/** That of the global control group where the campaign has none of its own. */
+function controlShareOf(place: PlaceCounts, goal: GoalMetrics): Share {
+  const own = shareOf(place, 'campaign_control', goal)
+  return own.users > 0 ? own : shareOf(place, 'global_control', goal)
+}
+
+function shareOf(place: PlaceCounts, group: Series['group'], goal: GoalMetrics): Share {
+  return { met: place.users(group, goal.met), users: place.users(group, AUDIENCE) }
+}
+
+/** The metrics of the removals before each step of the funnel. */
+const REMOVED = {
+  segment_after_uninstall: FUNNEL_REMOVALS.segment_after_uninstall.map(removedMetric),
+  after_fc: FUNNEL_REMOVALS.after_fc.map(removedMetric),
+  users_after_dup: FUNNEL_REMOVALS.users_after_dup.map(removedMetric),
+}
+
+function removedMetric(reason: string): string {
+  return UNIT_REMOVED_PREFIX + reason
+}
+
+function countFunnel(place: PlaceCounts): FunnelCounts {
+  const unitsOf = (metric: string) => place.occurrences('target', metric)
+  const removedFor = (metrics: readonly string[]) => metrics.reduce((units, metric) => units + unitsOf(metric), 0)
+  const reachable = unitsOf(AUDIENCE)
+  const afterUninstall = reachable - removedFor(REMOVED.segment_after_uninstall)
+  const afterFrequencyCapping = afterUninstall - removedFor(REMOVED.after_fc)
+  return {
+    reachable,
+    afterUninstall,
+    afterFrequencyCapping,
+    afterDuplicates: afterFrequencyCapping - removedFor(REMOVED.users_after_dup),
+    sent: unitsOf(UNIT_SENT),
+    pending: unitsOf(UNIT_PENDING),
+    impressions: unitsOf(UNIT_IMPRESSION),
+    devices: unitsOf(UNIT_DEVICES),
+    activeDevices: unitsOf(UNIT_ACTIVE_DEVICES),
+  }
+}
+
+/** Units that were removed or failed, by reason; a reason can be one of both. */
+function countFailures(place: PlaceCounts): Map<string, number> {
+  const failures = new Map<string, number>()
+  for (const [metric, { occurrences }] of place.metricsOf('target')) {
+    const reason = reasonOf(metric)
+    if (reason === undefined) continue
+    failures.set(reason, (failures.get(reason) ?? 0) + occurrences)
+  }
+  return new Map([...failures].toSorted(([left], [right]) => compareTexts(left, right)))
+}
+
+function reasonOf(metric: string): string | undefined {
+  if (metric.startsWith(UNIT_FAILED_PREFIX)) return metric.slice(UNIT_FAILED_PREFIX.length)
+  return metric.startsWith(UNIT_REMOVED_PREFIX) ? metric.slice(UNIT_REMOVED_PREFIX.length) : undefined
+}
+
+function countControl(
+  place: PlaceCounts,
+  group: 'campaign_control' | 'global_control',
+  goals: readonly GoalMetrics[],
+  metricType: MetricType,
+): ControlCounts {
+  const users = place.users(group, AUDIENCE)
+  const countGoalOf = ({ controlConverted }: GoalMetrics): GoalCounts => {
+    const conversions = place.number(group, controlConverted, metricType)
+    return { conversions, cvr: percentage(conversions, users), ...NO_UPLIFT }
+  }
+  return {
+    goals: new Map(goals.map((goal) => [goal.name, countGoalOf(goal)])),
+    reachable: place.occurrences(group, AUDIENCE),
+  }
 }

@@ -5,6 +5,7 @@ import { toPlatform } from './platform.ts'
 import {
   decidingField,
   eventInstant,
+  FUTURE_PROBLEM,
   parseOffsetSeconds,
   parseTimeValue,
   TIME_PROBLEM,
@@ -108,7 +109,7 @@ function checkAction(
   const isFuture = instant > receivedAt + settings.clockSkewSeconds * 1000
   if (instant >= 0 && !isFuture) return
   const field = `actions[${index}].${decidingField(times)}`
-  faults.push({ field, problem: isFuture ? 'must not lie in the future' : TIME_PROBLEM })
+  faults.push({ field, problem: isFuture ? FUTURE_PROBLEM : TIME_PROBLEM })
 }
 
 function checkTime(action: PartialAction, times: EventTimes, path: string, faults: Fault[]): void {

@@ -1,6 +1,8 @@
-// Platforms of events and users ("platform"): a short list, compared without case; anything else counts as UNKNOWN.
+// Platforms: a short list, compared without case; anything else counts as UNKNOWN.
 
 export const EVENT_PLATFORMS = ['ANDROID', 'IOS', 'WEB', 'TV'] as const
+/** Platforms under which messages are counted. */
+export type Platform = (typeof EVENT_PLATFORMS)[number] | 'EMAIL' | 'UNKNOWN'
 
 /** The platform as it is kept: the listed ones in capitals, anything else as sent. */
 export function toPlatform(sent: string): string {

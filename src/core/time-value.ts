@@ -20,6 +20,7 @@ export type TimeValue = { readonly kind: 'instant' | 'local'; readonly ms: numbe
 
 export const TIME_PROBLEM =
   'must be a time since 1970: ISO 8601, or seconds or milliseconds since the epoch, as a number or a string'
+export const FUTURE_PROBLEM = 'must not lie in the future'
 
 /** ISO 8601 in UTC with milliseconds. */
 export function toIso(instant: number): string {

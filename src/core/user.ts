@@ -53,6 +53,15 @@ export function identitiesOf(
   return identities
 }
 
+/** The same text for all requests that name a user by the same first identity. */
+export function userKey(
+  workspace: { readonly id: string; readonly identityResolution: readonly string[] },
+  body: { readonly customer_id?: string | undefined; readonly user_identifiers?: unknown },
+): string {
+  const first = body.customer_id ?? identitiesOf(body, workspace.identityResolution)[0]?.value ?? ''
+  return `${workspace.id} ${first}`
+}
+
 /** Joins two sets of attributes: per name the value received last; of two received together, the greater JSON text. */
 export function mergeAttributes(left: Attributes, right: Attributes): Attributes {
   const merged: Record<string, Attributes[string]> = { ...left }
@@ -72,10 +81,17 @@ function isNewer(candidate: Attributes[string], known: Attributes[string]): bool
   return JSON.stringify(candidate[0]) > JSON.stringify(known[0])
 }
 
+/** Two people whose ids are rounded to the same number would be made one; JSON.parse makes Infinity of what is too large. */
+function isExact(value: number): boolean {
+  return Number.isSafeInteger(value) || !(Number.isInteger(value) || Math.abs(value) === Infinity)
+}
+
+const INEXACT = `must be a text, for numbers beyond ${Number.MAX_SAFE_INTEGER} are not told apart`
+
 function identifierFaults(name: string, value: unknown, names: readonly string[]): Fault[] {
   const field = `user_identifiers.${name}`
   if (!names.includes(name)) return [{ field, problem: `is not configured here; there are ${names.join(', ')}` }]
-  if (typeof value === 'number') return []
+  if (typeof value === 'number') return isExact(value) ? [] : [{ field, problem: INEXACT }]
   const problem = textProblem(value, USER_ID_LENGTH_MAX)
   return problem === undefined ? [] : [{ field, problem }]
 }

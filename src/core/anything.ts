@@ -1,0 +1,26 @@
+// Tells where anything is counted at all, without reading everything that is: one more series at each platform, locale and
+// variation, the sum of all others ("Presence and freshness").
+import { ANY_GROUP, cellKey, CellSum, NO_DAY, seriesKey, type Cell, type Metric } from './cells.ts'
+
+/** Counts the occurrences of all other metrics of a day, and nobody. Users contribute no cells of it; they follow. */
+export const ANYTHING: Metric = 'anything'
+
+/** The cells of `ANYTHING` that follow from others, and those that are among them. */
+export function sumAnything(cells: readonly Cell[]): CellSum {
+  const sum = new CellSum()
+  for (const { day, previousDay, users, occurrences, ...series } of cells) {
+    if (series.metric === ANYTHING) sum.add(cellKey(seriesKey(series), day, previousDay), users, occurrences)
+    else sum.add(cellKey(seriesKey({ ...series, group: ANY_GROUP, metric: ANYTHING }), day, NO_DAY), 0, occurrences)
+  }
+  return sum
+}
+
+/** All cells of a sum, with those of `ANYTHING` that follow. */
+export function withAnything(sum: CellSum): Cell[] {
+  const cells = sum.toCells()
+  return [...cells.filter((cell) => !isAnything(cell)), ...sumAnything(cells).toCells()]
+}
+
+export function isAnything({ metric }: Pick<Cell, 'metric'>): boolean {
+  return metric === ANYTHING
+}

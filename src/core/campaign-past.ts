@@ -1,0 +1,142 @@
+// What one user and one campaign have had to do with each other: the audiences, in order, and what happened to messages.
+import { ALL, levelsOf, toLevel, type Level, type Place } from './cells.ts'
+import {
+  GROUPS,
+  compareMemberships,
+  compareTexts,
+  countedPlatform,
+  type Group,
+  type Membership,
+  type MessageEvent,
+  type MessageKind,
+} from './facts.ts'
+import type { CountedCampaign } from './rules.ts'
+
+/** Kinds of message events that can be credited with a conversion; one before it in this list wins over those after it. */
+export const TOUCH_KINDS = ['click', 'impression', 'sent'] as const satisfies readonly MessageKind[]
+export type TouchKind = (typeof TOUCH_KINDS)[number]
+
+export function isTouch(kind: MessageKind): kind is TouchKind {
+  return TOUCH_KINDS.some((touch) => touch === kind)
+}
+
+/** Everything in it is derived from the facts that it is made of. */
+export class CampaignPast {
+  readonly campaign: CountedCampaign
+  readonly messages: readonly MessageEvent[]
+  /** The user's group: that of the earliest audience, at one instant target first. Undefined without any audience. */
+  readonly group: Group | undefined
+  /** The audiences of that group; those of others are not counted. */
+  readonly audiences: readonly Membership[]
+  /** Whether everything has the same place, as with most users: then all its aggregates hold the same as itself. */
+  readonly isOnePlace: boolean
+  /** By time; of one instant the one last that would win as a report. */
+  readonly #memberships: readonly Membership[]
+  readonly #touches = new Map<TouchKind, readonly MessageEvent[]>()
+  readonly #levels = new Map<string, readonly Level[]>()
+  /** The place that `levelsAt` was asked for last, which is mostly the next one too, and the answer. */
+  #last: { readonly place: Place; readonly levels: readonly Level[] } | undefined
+
+  constructor(campaign: CountedCampaign, memberships: readonly Membership[], messages: readonly MessageEvent[]) {
+    this.campaign = campaign
+    this.messages = messages
+    this.#memberships = memberships.length > 1 ? memberships.toSorted(byTime) : memberships
+    this.group = earliestGroup(this.#memberships)
+    this.audiences = this.#memberships.filter(({ group }) => group === this.group)
+    this.isOnePlace = haveOnePlace(memberships, messages)
+  }
+
+  /** The audience that a message event belongs to: the latest of its platform not after it, else the earliest one. */
+  audienceOf({ platform, time }: Pick<MessageEvent, 'platform' | 'time'>): Membership | undefined {
+    const counted = countedPlatform(platform)
+    let latest: Membership | undefined
+    for (const membership of this.#memberships) {
+      if (countedPlatform(membership.platform) !== counted) continue
+      if (membership.evaluatedAt > time) return latest ?? this.#earliestOf(counted)
+      latest = membership
+    }
+    return latest
+  }
+
+  /** Where a message event is counted: by its own platform, and the locale and variation of its audience. */
+  placeOf(message: Pick<MessageEvent, 'platform' | 'time'>): Place {
+    const audience = this.audienceOf(message)
+    const platform = countedPlatform(message.platform)
+    return { platform, locale: audience?.locale ?? ALL, variation: audience?.variation ?? ALL }
+  }
+
+  /** Where something at a place is counted: there and at all aggregates; there alone when everything has the same place. */
+  levelsAt(place: Place): readonly Level[] {
+    if (this.#last && isSamePlace(this.#last.place, place)) return this.#last.levels
+    const own = toLevel(place)
+    const levels = this.#levels.get(own.key) ?? (this.isOnePlace ? [own] : levelsOf(place))
+    this.#levels.set(own.key, levels)
+    this.#last = { place, levels }
+    return levels
+  }
+
+  /** The latest touch of a kind at or before an instant; of those at one instant the first platform by text. */
+  latestTouch(kind: TouchKind, instant: number): MessageEvent | undefined {
+    const touches = this.#touchesOf(kind)
+    let [low, high] = [0, touches.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((touches[middle] as MessageEvent).time <= instant) low = middle + 1
+      else high = middle
+    }
+    return touches[low - 1]
+  }
+
+  #touchesOf(kind: TouchKind): readonly MessageEvent[] {
+    const known = this.#touches.get(kind)
+    if (known) return known
+    const touches = this.messages.filter((message) => message.kind === kind).toSorted(byTimeAndPlatform)
+    this.#touches.set(kind, touches)
+    return touches
+  }
+
+  #earliestOf(platform: string): Membership | undefined {
+    return this.#earliest(this.#memberships.filter((membership) => countedPlatform(membership.platform) === platform))
+  }
+
+  /** Of those at the first instant the one that would win as a report. */
+  #earliest(memberships: readonly Membership[]): Membership | undefined {
+    const first = memberships[0]?.evaluatedAt
+    return memberships.findLast(({ evaluatedAt }) => evaluatedAt === first)
+  }
+}
+
+/** Where an audience is counted. */
+export function audiencePlace({ platform, locale, variation }: Membership): Place {
+  return { platform: countedPlatform(platform), locale: locale ?? ALL, variation: variation ?? ALL }
+}
+
+function isSamePlace(one: Place, other: Place): boolean {
+  return one.platform === other.platform && one.locale === other.locale && one.variation === other.variation
+}
+
+function haveOnePlace(memberships: readonly Membership[], messages: readonly MessageEvent[]): boolean {
+  const first = memberships[0]
+  const platform = countedPlatform((first ?? messages[0])?.platform ?? '')
+  for (const membership of memberships) {
+    if (countedPlatform(membership.platform) !== platform) return false
+    if (membership.locale !== first?.locale || membership.variation !== first.variation) return false
+  }
+  return messages.every((message) => countedPlatform(message.platform) === platform)
+}
+
+/** Of memberships by time. Another order than that in which reports win: of these one that was removed does not come first. */
+function earliestGroup(memberships: readonly Membership[]): Group | undefined {
+  const first = memberships[0]?.evaluatedAt
+  return GROUPS.find((wanted) => {
+    return memberships.some(({ evaluatedAt, group }) => evaluatedAt === first && group === wanted)
+  })
+}
+
+function byTime(left: Membership, right: Membership): number {
+  return left.evaluatedAt - right.evaluatedAt || compareMemberships(right, left)
+}
+
+function byTimeAndPlatform(left: MessageEvent, right: MessageEvent): number {
+  return left.time - right.time || compareTexts(countedPlatform(right.platform), countedPlatform(left.platform))
+}

@@ -1,0 +1,187 @@
+// Cells: what users with the same days of activity add to one number of one campaign. The table of statistics is the sum
+// of the cells of all users ("One pure function, and sums").
+import type { Group } from './facts.ts'
+
+/** Conversions are credited in one of these ways. */
+export const ATTRIBUTION_TYPES = [
+  'VIEW_THROUGH',
+  'CLICK_THROUGH',
+  'IN_SESSION',
+  'TOTAL_CONVERSIONS',
+  'CLICK_CONVERSIONS',
+] as const
+export type AttributionType = (typeof ATTRIBUTION_TYPES)[number]
+
+/** The aggregate of all platforms, locales or variations, where one of them would stand. None of them is empty. */
+export const ALL = ''
+/** Where no group of an audience stands: what happened to messages, and conversions credited to them. */
+export const ANY_GROUP = ''
+/** The generation of what does not depend on goals. */
+export const NO_GENERATION = 0
+
+/**
+ * What a cell counts. Of message events: their kind. Of audiences, a unit being a user on a day of audience:
+ * `audience` (units, and the users in them), `unit.sent`, `unit.pending`, `unit.impression`, `unit.failed:` and
+ * `unit.removed:` with the reason, `unit.devices` and `unit.active_devices` (occurrences are devices). Of goals:
+ * `converted.` with the attribution type and the goal, `converted:` with the goal in a control group, and `met:` with the
+ * goal: users who met it in the window after an audience.
+ */
+export type Metric = string
+
+export const AUDIENCE = 'audience'
+export const UNIT_SENT = 'unit.sent'
+export const UNIT_PENDING = 'unit.pending'
+export const UNIT_IMPRESSION = 'unit.impression'
+export const UNIT_DEVICES = 'unit.devices'
+export const UNIT_ACTIVE_DEVICES = 'unit.active_devices'
+export const UNIT_FAILED_PREFIX = 'unit.failed:'
+export const UNIT_REMOVED_PREFIX = 'unit.removed:'
+export const convertedMetric = (attribution: AttributionType, goal: string): Metric =>
+  `converted.${attribution}:${goal}`
+export const controlConvertedMetric = (goal: string): Metric => `converted:${goal}`
+export const metMetric = (goal: string): Metric => `met:${goal}`
+
+/** Which number of a campaign: everything of a cell but its days. */
+export interface Series {
+  /** The number of the campaign. */
+  readonly campaign: number
+  /** Counts the changes of a campaign's goals; `NO_GENERATION` for what does not depend on them. */
+  readonly generation: number
+  readonly group: Group | typeof ANY_GROUP
+  readonly metric: Metric
+  /** `ALL`, or one of each. */
+  readonly platform: string
+  readonly locale: string
+  readonly variation: string
+}
+
+export interface Cell extends Series {
+  /** A calendar day of the workspace's time zone, since 1970-01-01. */
+  readonly day: number
+  /** The user's active day in the series before it; `NO_DAY` when there is none. */
+  readonly previousDay: number
+  readonly users: number
+  readonly occurrences: number
+}
+
+/** Before every day of the calendar, so that a comparison with the start of a range holds for it too. */
+export const NO_DAY = -1_000_000
+
+/** A sum of cells; those that came to nothing are not in it. */
+export class CellSum {
+  readonly #cells = new Map<string, Counted>()
+  /** Cells of one platform, locale and variation which stand for those of their aggregates too; spread when they are read. */
+  readonly #spread = new Map<string, Counted>()
+
+  /** How many cells there are. */
+  get size(): number {
+    this.#settle()
+    return this.#cells.size
+  }
+
+  /** Adds to the cell with this key (`cellKey`). */
+  add(key: string, users: number, occurrences: number): void {
+    addTo(this.#cells, key, users, occurrences)
+  }
+
+  /** Adds to the cell with this key and to the cells of all aggregates of its platform, locale and variation. */
+  addAtAllLevels(key: string, users: number, occurrences: number): void {
+    addTo(this.#spread, key, users, occurrences)
+  }
+
+  /** Adds every cell of another sum, `times` over; −1 takes it away. */
+  addAll(other: CellSum, times: 1 | -1 = 1): void {
+    for (const [key, [users, occurrences]] of other.#cells) this.add(key, users * times, occurrences * times)
+    for (const [key, [users, occurrences]] of other.#spread)
+      addTo(this.#spread, key, users * times, occurrences * times)
+  }
+
+  /** Key → what is counted there. */
+  entries(): IterableIterator<[key: string, counted: Counted]> {
+    this.#settle()
+    return this.#cells.entries()
+  }
+
+  toCells(): Cell[] {
+    return [...this.entries()].map(([key, [users, occurrences]]) => ({ ...fromCellKey(key), users, occurrences }))
+  }
+
+  #settle(): void {
+    for (const [key, [users, occurrences]] of this.#spread) {
+      const { day, previousDay, ...series } = fromCellKey(key)
+      for (const level of levelsOf(series))
+        this.add(cellKey(seriesKey({ ...series, ...level }), day, previousDay), users, occurrences)
+    }
+    this.#spread.clear()
+  }
+}
+
+type Counted = readonly [users: number, occurrences: number]
+
+function addTo(cells: Map<string, Counted>, key: string, users: number, occurrences: number): void {
+  const known = cells.get(key)
+  const sum: Counted = known ? [known[0] + users, known[1] + occurrences] : [users, occurrences]
+  if (sum[0] === 0 && sum[1] === 0) cells.delete(key)
+  else cells.set(key, sum)
+}
+
+/** Where something is counted: one platform, and a locale and a variation or `ALL` where there is none. */
+export type Place = Pick<Series, 'platform' | 'locale' | 'variation'>
+
+/** A place or one of its aggregates, with the end of the keys of all series there. */
+export interface Level extends Place {
+  readonly key: string
+}
+
+/** The place itself and its aggregates, each once: up to eight. */
+export function levelsOf({ platform, locale, variation }: Place): Level[] {
+  const levels: Level[] = []
+  for (const onePlatform of platform === ALL ? [ALL] : [platform, ALL]) {
+    for (const oneLocale of locale === ALL ? [ALL] : [locale, ALL]) {
+      for (const oneVariation of variation === ALL ? [ALL] : [variation, ALL]) {
+        levels.push(toLevel({ platform: onePlatform, locale: oneLocale, variation: oneVariation }))
+      }
+    }
+  }
+  return levels
+}
+
+/** A place alone, without its aggregates. */
+export function toLevel({ platform, locale, variation }: Place): Level {
+  return { platform, locale, variation, key: `${platform}\0${locale}\0${variation}` }
+}
+
+/** The part of a cell's key that its days share. No text of a request holds NUL, so that no two series share one. */
+export function seriesKey(series: Series): string {
+  return seriesKeyAt(series, series.metric, toLevel(series).key)
+}
+
+/** The same of a metric at a level. */
+export function seriesKeyAt(
+  { campaign, generation, group }: Pick<Series, 'campaign' | 'generation' | 'group'>,
+  metric: Metric,
+  level: string,
+): string {
+  return `${campaign}\0${generation}\0${group}\0${metric}\0${level}`
+}
+
+export function cellKey(series: string, day: number, previousDay: number): string {
+  return `${series}\0${day}\0${previousDay}`
+}
+
+/** What `cellKey` was made of. */
+export function fromCellKey(key: string): Omit<Cell, 'users' | 'occurrences'> {
+  const [campaign, generation, group, metric = '', platform = '', locale = '', variation = '', day, previousDay] =
+    key.split('\0')
+  return {
+    campaign: Number(campaign),
+    generation: Number(generation),
+    group: group as Series['group'],
+    metric,
+    platform,
+    locale,
+    variation,
+    day: Number(day),
+    previousDay: Number(previousDay),
+  }
+}

@@ -1,0 +1,118 @@
+// What one user adds to the table of statistics. The definition of every number that Fetch Campaign Stats gives: the table
+// is the sum of this function over all users, however it came about.
+import { CampaignPast } from './campaign-past.ts'
+import { ANY_GROUP, CellSum, NO_GENERATION } from './cells.ts'
+import { countConversions } from './conversions.ts'
+import { countUnits } from './delivery-units.ts'
+import type { GoalEvent, Membership, MessageEvent } from './facts.ts'
+import type { Rules } from './rules.ts'
+import { Tally } from './tally.ts'
+
+/** What is known of one user; each fact once, in any order. */
+export interface History {
+  readonly memberships: readonly Membership[]
+  readonly messages: readonly MessageEvent[]
+  readonly goalEvents: readonly GoalEvent[]
+}
+
+/** Which part of a user's contributions is wanted. */
+export interface Scope {
+  /** Only cells of these campaigns; touches of the others still compete for conversions. */
+  readonly campaigns: ReadonlySet<number> | 'all'
+  readonly parts: 'all' | 'goals'
+}
+
+const EVERYTHING: Scope = { campaigns: 'all', parts: 'all' }
+
+/**
+ * The cells of one user, with those of every aggregate level, since distinct users cannot be added up across levels.
+ *
+ * For each campaign, let M be the user's memberships in it, E the message events, and G the tracked events that meet one
+ * of its goals. What is counted, each at the platform, locale and variation of its place and all aggregates of that:
+ *
+ * - performance: each e ∈ E on its day, by kind; its place is that of the latest m ∈ M of its platform not after it, else
+ *   of the earliest, else its platform alone;
+ * - units (`delivery-units.ts`): each day of audience of the user's group with the one state it came to;
+ * - conversions (`conversions.ts`): each g ∈ G on its day, for each attribution type, at the place of the one touch that
+ *   it is credited to; in a control group at the place of the latest audience whose window holds it;
+ * - for uplift, each m ∈ M of the user's group whose window holds some g ∈ G, on the day of m.
+ *
+ * In every such series let d₁ < d₂ < … be the days on which the user was active and nᵢ how often. The cell (dᵢ, dᵢ₋₁) gets
+ * one user and nᵢ occurrences, d₀ being `NO_DAY`. Over a range from s to e the occurrences with s ≤ d ≤ e add up to TOTAL,
+ * the users of cells with p < s ≤ d ≤ e to UNIQUE, each user counting once: at the first active day of the range.
+ */
+export function contributions(history: History, rules: Rules, scope = EVERYTHING): CellSum {
+  const sum = new CellSum()
+  addContributions(sum, history, { rules, scope, times: 1 })
+  return sum
+}
+
+/** By what a history is counted. */
+export interface Counting {
+  readonly rules: Rules
+  readonly scope: Scope
+}
+
+/** Adds the contributions of a history, or takes them away. */
+export function addContributions(
+  sum: CellSum,
+  history: History,
+  { times, ...counting }: Counting & { readonly times: 1 | -1 },
+): void {
+  for (const tally of toTallies(history, counting)) tally.addTo(sum, times)
+}
+
+/** The same as adding those of one history and taking away those of another; what both have in common costs nothing. */
+export function addChange(
+  sum: CellSum,
+  { before, after }: { readonly before: History; readonly after: History },
+  counting: Counting,
+): void {
+  const earlier = new Map(toTallies(before, counting).map((tally) => [tally.key, tally]))
+  const later = new Map(toTallies(after, counting).map((tally) => [tally.key, tally]))
+  for (const [key, tally] of later) tally.addTo(sum, 1, earlier.get(key))
+  for (const [key, tally] of earlier) tally.addTo(sum, -1, later.get(key))
+}
+
+function toTallies(history: History, { rules, scope }: Counting): Tally[] {
+  const pasts = toPasts(history, rules)
+  const wanted = scope.campaigns === 'all' ? pasts : pasts.filter(({ campaign }) => isWanted(scope, campaign.number))
+  const tallies: Tally[] = []
+  for (const past of wanted) {
+    if (scope.parts === 'goals') continue
+    tallies.push(...countPerformance(past, rules), ...countUnits(past, rules.timezone))
+  }
+  if (history.goalEvents.length === 0 || wanted.length === 0) return tallies
+  return [...tallies, ...countConversions(pasts, wanted, history.goalEvents, rules.timezone)]
+}
+
+function isWanted({ campaigns }: Scope, campaign: number): boolean {
+  return campaigns === 'all' || campaigns.has(campaign)
+}
+
+/** The history by campaign. */
+function toPasts({ memberships, messages }: History, { campaigns }: Rules): CampaignPast[] {
+  const parts = new Map<number, { memberships: Membership[]; messages: MessageEvent[] }>()
+  const partOf = (campaign: number) => {
+    const known = parts.get(campaign)
+    if (known) return known
+    const part = { memberships: [], messages: [] }
+    parts.set(campaign, part)
+    return part
+  }
+  for (const membership of memberships) partOf(membership.campaign).memberships.push(membership)
+  for (const message of messages) partOf(message.campaign).messages.push(message)
+  return [...parts].map(([number, part]) => {
+    const campaign = campaigns.get(number)
+    if (!campaign) throw new Error(`there are facts of campaign ${number}, which is not there`)
+    return new CampaignPast(campaign, part.memberships, part.messages)
+  })
+}
+
+/** "Performance, dated by the message event's day". */
+function countPerformance(past: CampaignPast, { timezone }: Rules): Tally[] {
+  if (past.messages.length === 0) return []
+  const tally = new Tally(past, { timezone, generation: NO_GENERATION, group: ANY_GROUP })
+  for (const message of past.messages) tally.add(message.kind, past.placeOf(message), message.time, message.times)
+  return [tally]
+}

@@ -1,0 +1,151 @@
+// Delivery funnel and failure breakdown: each user on each day of audience, with the one state that came of it
+// ("Delivery funnel and failure breakdown").
+import { audiencePlace, type CampaignPast } from './campaign-past.ts'
+import {
+  ALL,
+  AUDIENCE,
+  NO_GENERATION,
+  UNIT_ACTIVE_DEVICES,
+  UNIT_DEVICES,
+  UNIT_FAILED_PREFIX,
+  UNIT_IMPRESSION,
+  UNIT_PENDING,
+  UNIT_REMOVED_PREFIX,
+  UNIT_SENT,
+  type Level,
+} from './cells.ts'
+import { compareTexts, UNKNOWN_REASON, type Membership, type MessageEvent } from './facts.ts'
+import { Tally } from './tally.ts'
+import { localDay } from './time-zone.ts'
+
+/** Removal reasons before each step of the funnel, in their order; any other acts after the last of them. */
+export const FUNNEL_REMOVALS = {
+  segment_after_uninstall: [
+    'user_removed_due_to_uninstall',
+    'user_removed_due_to_hard_bounce',
+    'user_removed_due_to_complaint',
+    'user_removed_due_to_opt_out',
+  ],
+  after_fc: ['user_removed_due_to_frequency_capping'],
+  users_after_dup: ['user_removed_due_to_duplicate'],
+} as const
+
+const BEFORE_SENDING: ReadonlySet<string> = new Set(Object.values(FUNNEL_REMOVALS).flat())
+
+/** What became of a user on a day of audience: one state, whatever the order in which it was reported. */
+type UnitState =
+  { readonly state: 'sent' | 'pending' } | { readonly state: 'failed' | 'removed'; readonly reason: string }
+
+/** Counts the units of the user's group: with all their states in the target group, as audience alone in control groups. */
+export function countUnits(past: CampaignPast, timezone: string): Tally[] {
+  const { group, audiences } = past
+  if (group === undefined) return []
+  const tally = new Tally(past, { timezone, generation: NO_GENERATION, group })
+  const messages = group === 'target' ? byAudience(past) : undefined
+  for (const { level, day, members } of unitsOf(past, audiences, timezone)) {
+    tally.addOnDay(AUDIENCE, level, day, 1)
+    if (!messages) continue
+    for (const [metric, times] of countUnit(members, messages)) tally.addOnDay(metric, level, day, times)
+  }
+  return [tally]
+}
+
+interface Unit {
+  readonly level: Level
+  readonly day: number
+  /** The user's audiences of that day at that level. */
+  readonly members: Membership[]
+}
+
+/** In control groups variations are ignored. */
+function unitsOf(past: CampaignPast, audiences: readonly Membership[], timezone: string): Unit[] {
+  const units = new Map<string, Unit>()
+  for (const membership of audiences) {
+    const day = localDay(timezone, membership.evaluatedAt)
+    const own = audiencePlace(membership)
+    const place = past.group === 'target' ? own : { ...own, variation: ALL }
+    for (const level of past.levelsAt(place)) {
+      const key = `${day}\0${level.key}`
+      const unit = units.get(key)
+      if (unit) unit.members.push(membership)
+      else units.set(key, { level, day, members: [membership] })
+    }
+  }
+  return [...units.values()]
+}
+
+function byAudience(past: CampaignPast): ReadonlyMap<Membership, readonly MessageEvent[]> {
+  const messages = new Map<Membership, MessageEvent[]>()
+  for (const message of past.messages) {
+    const audience = past.audienceOf(message)
+    if (!audience) continue
+    const known = messages.get(audience)
+    if (known) known.push(message)
+    else messages.set(audience, [message])
+  }
+  return messages
+}
+
+/** Metric → how many a unit adds to it. Days of units are counted alike for TOTAL and UNIQUE. */
+function countUnit(
+  members: readonly Membership[],
+  messages: ReadonlyMap<Membership, readonly MessageEvent[]>,
+): [metric: string, times: number][] {
+  const eventsOf = (memberships: readonly Membership[]) => memberships.flatMap((member) => messages.get(member) ?? [])
+  const open = members.filter(({ removed }) => removed === null)
+  const events = eventsOf(open)
+  const unit: UnitState = open.length > 0 ? stateOf(events) : { state: 'removed', reason: removalOf(members) }
+  const counts: [string, number][] = [[metricOf(unit), 1]]
+  if (unit.state === 'sent' && events.some(({ kind }) => kind === 'impression')) counts.push([UNIT_IMPRESSION, 1])
+  if (unit.state === 'removed' && BEFORE_SENDING.has(unit.reason)) return counts
+  const all = open.length === members.length ? events : eventsOf(members)
+  const devices = countDevices(all)
+  if (devices > 0) counts.push([UNIT_DEVICES, devices])
+  const active = countDevices(all.filter(({ kind }) => kind === 'sent'))
+  if (active > 0) counts.push([UNIT_ACTIVE_DEVICES, active])
+  return counts
+}
+
+/** Sent wins over failed in any order of arrival; a failed unit takes the reason of its latest failure. */
+function stateOf(events: readonly MessageEvent[]): UnitState {
+  if (events.some(({ kind }) => kind === 'sent')) return { state: 'sent' }
+  let latest: { readonly time: number; readonly reason: string } | undefined
+  for (const { kind, time, reason: given } of events) {
+    if (kind !== 'failed') continue
+    const reason = given ?? UNKNOWN_REASON
+    const isLatest = !latest || time > latest.time || (time === latest.time && compareTexts(reason, latest.reason) < 0)
+    if (isLatest) latest = { time, reason }
+  }
+  return latest ? { state: 'failed', reason: latest.reason } : { state: 'pending' }
+}
+
+/** The reason of the latest audience; of several at one instant the first by text. */
+function removalOf(members: readonly Membership[]): string {
+  let latest: Membership | undefined
+  for (const member of members) {
+    const isLatest =
+      !latest ||
+      member.evaluatedAt > latest.evaluatedAt ||
+      (member.evaluatedAt === latest.evaluatedAt && compareTexts(member.removed ?? '', latest.removed ?? '') < 0)
+    if (isLatest) latest = member
+  }
+  return latest?.removed ?? UNKNOWN_REASON
+}
+
+function metricOf(unit: UnitState): string {
+  switch (unit.state) {
+    case 'sent':
+      return UNIT_SENT
+    case 'pending':
+      return UNIT_PENDING
+    case 'failed':
+      return UNIT_FAILED_PREFIX + unit.reason
+    case 'removed':
+      return UNIT_REMOVED_PREFIX + unit.reason
+  }
+}
+
+function countDevices(events: readonly MessageEvent[]): number {
+  if (events.length < 2) return events.length
+  return new Set(events.map(({ device }) => device)).size
+}

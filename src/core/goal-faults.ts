@@ -1,0 +1,70 @@
+// What may be wrong with conversion goals beyond the types of their members ("Conversions").
+import type { Fault } from './app-error.ts'
+import { nameProblem, NESTING_MAX, valueProblem } from './attributes.ts'
+import type { Operator } from './goal.ts'
+
+/** Conditions of one goal at the most. */
+export const CONDITIONS_MAX = 20
+/** Characters of all goals of a campaign as JSON, since the goals of all campaigns are held in memory. */
+export const GOALS_JSON_LENGTH_MAX = 65_536
+
+/** A condition as it was sent; a member of the wrong type is undefined, one that was not sent is not there. */
+export interface SentCondition {
+  readonly attribute?: string | undefined
+  readonly operator?: Operator | undefined
+  readonly value?: unknown
+}
+
+/** A goal as it was sent. */
+export interface SentGoal {
+  readonly name?: string | undefined
+  readonly event?: string | undefined
+  readonly where?: readonly (SentCondition | undefined)[] | undefined
+}
+
+/** Faults of the goals that stand at the path `field`. */
+export function goalFaults(goals: readonly (SentGoal | undefined)[], field: string): Fault[] {
+  const names = goals.map((goal) => goal?.name)
+  const faults = goals.flatMap((goal, index) => {
+    if (goal === undefined) return []
+    const at = `${field}[${index}]`
+    const first = goal.name === undefined ? index : names.indexOf(goal.name)
+    const problem = goal.event === undefined ? undefined : nameProblem(goal.event)
+    return [
+      ...(first === index ? [] : [{ field: `${at}.name`, problem: `is the name of ${field}[${first}] already` }]),
+      ...(problem === undefined ? [] : [{ field: `${at}.event`, problem }]),
+      ...(goal.where ?? []).flatMap((condition, place) => valueFaults(condition, `${at}.where[${place}].value`)),
+    ]
+  })
+  if (JSON.stringify(goals).length <= GOALS_JSON_LENGTH_MAX) return faults
+  return [...faults, { field, problem: `must have at most ${GOALS_JSON_LENGTH_MAX} characters as JSON` }]
+}
+
+function valueFaults(condition: SentCondition | undefined, field: string): Fault[] {
+  const problem = condition?.operator === undefined ? undefined : conditionProblem(condition, condition.operator)
+  return problem === undefined ? [] : [{ field, problem }]
+}
+
+/** What is wrong with the value of a condition; undefined when nothing is, and with `exists`, which looks at none. */
+function conditionProblem(condition: SentCondition, operator: Operator): string | undefined {
+  const { value } = condition
+  switch (operator) {
+    case 'exists':
+      return undefined
+    case 'greater_than':
+    case 'less_than':
+      if (typeof value !== 'number') return `must be a number with ${operator}`
+      break
+    case 'contains':
+      // A member that was not sent is undefined, which JSON has not.
+      if (value === undefined || (typeof value === 'object' && value !== null)) {
+        return 'must be a string, a number, a boolean or null with contains'
+      }
+      break
+    case 'is':
+    case 'is_not':
+      if (value === undefined) return `is required with ${operator}`
+  }
+  // As deep as the attribute it is compared with may be.
+  return valueProblem(value, NESTING_MAX - 1)
+}

@@ -1,0 +1,78 @@
+// Conversion goals of campaigns: which tracked events meet them ("Conversions").
+
+export const OPERATORS = ['is', 'is_not', 'greater_than', 'less_than', 'contains', 'exists'] as const
+export type Operator = (typeof OPERATORS)[number]
+
+export const GOALS_MAX = 5
+export const WINDOW_HOURS_MAX = 240
+export const WINDOW_HOURS_DEFAULT = 36
+const HOUR_MS = 60 * 60 * 1000
+
+/** A condition on one attribute of an event. Nothing is converted: the text `1` is not the number 1. */
+export interface Condition {
+  readonly attribute: string
+  readonly operator: Operator
+  /** Any JSON value; absent with `exists`. */
+  readonly value?: unknown
+}
+
+export interface Goal {
+  /** Unique within its campaign. */
+  readonly name: string
+  /** The name of the events that can meet it. */
+  readonly event: string
+  /** All must hold. */
+  readonly where: readonly Condition[]
+  readonly windowHours: number
+}
+
+export function windowMs(goal: Goal): number {
+  return goal.windowHours * HOUR_MS
+}
+
+/** Whether an event of the goal's own name, with these attributes, meets the goal. */
+export function meetsConditions(goal: Goal, attributes: Readonly<Record<string, unknown>>): boolean {
+  return goal.where.every((condition) => holds(condition, attributes))
+}
+
+function holds({ attribute, operator, value }: Condition, attributes: Readonly<Record<string, unknown>>): boolean {
+  const isPresent = Object.hasOwn(attributes, attribute)
+  const actual = isPresent ? attributes[attribute] : undefined
+  switch (operator) {
+    case 'is':
+      return isPresent && isSameJson(actual, value)
+    case 'is_not':
+      return !(isPresent && isSameJson(actual, value))
+    case 'greater_than':
+      return typeof actual === 'number' && typeof value === 'number' && actual > value
+    case 'less_than':
+      return typeof actual === 'number' && typeof value === 'number' && actual < value
+    case 'contains':
+      return contains(actual, value)
+    case 'exists':
+      return isPresent
+  }
+}
+
+/** A part of a text, or an element of a list. */
+function contains(actual: unknown, value: unknown): boolean {
+  if (typeof actual === 'string') return typeof value === 'string' && actual.includes(value)
+  return Array.isArray(actual) && actual.some((element) => isSameJson(element, value))
+}
+
+/** Whether two JSON values are equal; the order of an object's members does not matter. */
+export function isSameJson(left: unknown, right: unknown): boolean {
+  if (left === right) return true
+  if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false
+  if (Array.isArray(left) !== Array.isArray(right)) return false
+  const names = Object.keys(left)
+  return (
+    names.length === Object.keys(right).length &&
+    names.every((name) => {
+      return (
+        Object.hasOwn(right, name) &&
+        isSameJson((left as Record<string, unknown>)[name], (right as Record<string, unknown>)[name])
+      )
+    })
+  )
+}

@@ -1,0 +1,109 @@
+// Counts one user's days in the series of one campaign, and makes cells of them.
+import type { CampaignPast } from './campaign-past.ts'
+import {
+  cellKey,
+  NO_DAY,
+  seriesKeyAt,
+  type CellSum,
+  type Level,
+  type Metric,
+  type Place,
+  type Series,
+} from './cells.ts'
+import { localDay } from './time-zone.ts'
+
+export interface TallyOptions {
+  readonly timezone: string
+  readonly generation: number
+  readonly group: Series['group']
+}
+
+export class Tally {
+  /** Tallies of two histories with the same key can be compared; of one history no two have the same. */
+  readonly key: string
+  readonly #past: CampaignPast
+  readonly #options: TallyOptions
+  /** Key of a level → metric → its days. Only the places themselves when the user has a single one. */
+  readonly #days = new Map<string, Map<Metric, DayCounts>>()
+
+  constructor(past: CampaignPast, options: TallyOptions) {
+    this.key = `${past.campaign.number} ${options.generation} ${options.group} ${past.isOnePlace}`
+    this.#past = past
+    this.#options = options
+  }
+
+  /** Counts something that happened at an instant, or several on its day, at its place and all aggregates of that. */
+  add(metric: Metric, place: Place, instant: number, times = 1): void {
+    const day = localDay(this.#options.timezone, instant)
+    for (const level of this.#past.levelsAt(place)) this.addOnDay(metric, level, day, times)
+  }
+
+  /** Counts something at one of the levels of a place alone. */
+  addOnDay(metric: Metric, { key }: Level, day: number, times: number): void {
+    const metrics = this.#days.get(key)
+    const days = metrics?.get(metric)
+    if (days) days.add(day, times)
+    else if (metrics) metrics.set(metric, new DayCounts(day, times))
+    else this.#days.set(key, new Map([[metric, new DayCounts(day, times)]]))
+  }
+
+  /**
+   * Each active day makes the user one of those with that day and the active day before it. Series whose days are the same
+   * in `other` are left out: of two tallies, one added and one taken away, they would come to nothing.
+   */
+  addTo(sum: CellSum, times: 1 | -1, other?: Tally): void {
+    const series = { campaign: this.#past.campaign.number, ...this.#options }
+    for (const [level, metrics] of this.#days) {
+      const others = other && other.#days.get(level)
+      for (const [metric, days] of metrics) {
+        if (days.isSame(others?.get(metric))) continue
+        this.#addDays(sum, times, { series: seriesKeyAt(series, metric, level), days })
+      }
+    }
+  }
+
+  #addDays(sum: CellSum, times: 1 | -1, { series, days }: { readonly series: string; readonly days: DayCounts }): void {
+    let previous = NO_DAY
+    for (const [day, occurrences] of days.inOrder()) {
+      const key = cellKey(series, day, previous)
+      if (this.#past.isOnePlace) sum.addAtAllLevels(key, times, occurrences * times)
+      else sum.add(key, times, occurrences * times)
+      previous = day
+    }
+  }
+}
+
+/** How often something happened on which days. */
+class DayCounts {
+  /** In order; with the counts at the same places of the other list. */
+  readonly #days: number[]
+  readonly #counts: number[]
+
+  constructor(day: number, times: number) {
+    this.#days = [day]
+    this.#counts = [times]
+  }
+
+  /** Facts come nearly in the order of their days. */
+  add(day: number, times: number): void {
+    let place = this.#days.length
+    while (place > 0 && (this.#days[place - 1] as number) > day) place--
+    if (this.#days[place - 1] === day) this.#counts[place - 1] = (this.#counts[place - 1] as number) + times
+    else {
+      this.#days.splice(place, 0, day)
+      this.#counts.splice(place, 0, times)
+    }
+  }
+
+  isSame(other: DayCounts | undefined): boolean {
+    return (
+      other !== undefined &&
+      other.#days.length === this.#days.length &&
+      this.#days.every((day, place) => day === other.#days[place] && this.#counts[place] === other.#counts[place])
+    )
+  }
+
+  inOrder(): (readonly [day: number, occurrences: number])[] {
+    return this.#days.map((day, place) => [day, this.#counts[place] as number])
+  }
+}
