@@ -1,8 +1,13 @@
 // The table of cursors: up to which position of the log the tables hold everything. Moves in the transaction of the batch.
 import type { SqlTypes, Store } from './store.ts'
 
-/** The cursor of what follows the log. */
+/** The cursor of what follows the first partition of the log, which is all of the embedded one. */
 export const PIPELINE_CURSOR = 'pipeline'
+
+/** The cursor of what follows a partition of the log. */
+export function pipelineCursor(partition: number): string {
+  return partition === 0 ? PIPELINE_CURSOR : `${PIPELINE_CURSOR} ${partition}`
+}
 
 interface CursorRow {
   name: string
@@ -27,6 +32,14 @@ export async function createCursors({ query }: Store, { text, integer }: SqlType
 export async function findCursor({ query }: Store, name: string): Promise<number> {
   const row = await query.selectFrom('cursors').select('position').where('name', '=', name).executeTakeFirst()
   return row?.position ?? 0
+}
+
+/** The positions of the cursors of all partitions, in their order. */
+export async function listPipelineCursors({ query }: Store, partitions: number): Promise<number[]> {
+  const names = Array.from({ length: partitions }, (_, partition) => pipelineCursor(partition))
+  const rows = await query.selectFrom('cursors').selectAll().where('name', 'in', names).execute()
+  const positions = new Map(rows.map(({ name, position }) => [name, position]))
+  return names.map((name) => positions.get(name) ?? 0)
 }
 
 /** Moves a cursor from where it was read; false when another process has moved it meanwhile. */

@@ -1,6 +1,7 @@
 // The table of tracked events, each stored once, as facts.
 import type { Selectable } from 'kysely'
 import type { TrackedEvent } from '../core/event.ts'
+import type { GoalEvent } from '../core/facts.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 interface EventRow {
@@ -53,6 +54,7 @@ export async function createEvents({ query }: Store, { text, integer }: SqlTypes
     .addColumn('received_at', integer, (column) => column.notNull())
     .execute()
   await query.schema.createIndex('events_by_user').on('events').columns(['user_id', 'time', 'id']).execute()
+  await query.schema.createIndex('events_by_action').on('events').columns(['user_id', 'action', 'time']).execute()
   await query.schema
     .createIndex('events_by_given_id')
     .unique()
@@ -150,6 +152,86 @@ function newerFirst(left: EventsBefore, right: EventsBefore): number {
   return right.time - left.time || right.id - left.id
 }
 
+/** Events of one name under one user id between two instants, both inclusive. */
+export interface ActionPeriod {
+  readonly user_id: number
+  readonly action: string
+  readonly from: number
+  readonly until: number
+}
+
+/** What campaigns may count of an event. */
+export interface UserGoalEvent extends GoalEvent {
+  readonly userId: number
+}
+
+/** The events of the given names, users and periods. */
+export async function listGoalEvents(store: Store, periods: readonly ActionPeriod[]): Promise<UserGoalEvent[]> {
+  if (periods.length === 0) return []
+  const columns = { user_id: 'integer', action: 'text', from: 'integer', until: 'integer' } as const
+  const rows = await store.query
+    .selectFrom(store.rowsOf('period', columns, periods))
+    .innerJoin('events as event', (join) =>
+      join
+        .onRef('event.user_id', '=', 'period.user_id')
+        .onRef('event.action', '=', 'period.action')
+        .onRef('event.time', '>=', 'period.from')
+        .onRef('event.time', '<=', 'period.until'),
+    )
+    .select(['event.id', 'event.user_id', 'event.action', 'event.time', 'event.attributes'])
+    .execute()
+  return rows.map(toGoalEvent)
+}
+
+/** Pairs of user ids and event names that one statement looks up. */
+const ACTIONS_PER_STATEMENT = 5_000
+
+/** Events of one name under one user id. */
+export type UserAction = Pick<ActionPeriod, 'user_id' | 'action'>
+
+/** Those of the given names of which there is any event under the user id. */
+export async function listTrackedActions(store: Store, wanted: readonly UserAction[]): Promise<UserAction[]> {
+  const found: UserAction[] = []
+  for (let first = 0; first < wanted.length; first += ACTIONS_PER_STATEMENT) {
+    const rows = wanted.slice(first, first + ACTIONS_PER_STATEMENT)
+    const pairs = store.rowsOf('wanted', { user_id: 'integer', action: 'text' }, rows)
+    const tracked = store.query
+      .selectFrom(pairs)
+      .select(['wanted.user_id', 'wanted.action'])
+      .where((row) =>
+        row.exists(
+          row
+            .selectFrom('events as event')
+            .select('event.id')
+            .whereRef('event.user_id', '=', 'wanted.user_id')
+            .whereRef('event.action', '=', 'wanted.action'),
+        ),
+      )
+    found.push(...(await tracked.execute()))
+  }
+  return found
+}
+
+/** Where a page of goal events ends: behind the one at this time with this id. */
+export type GoalEventPlace = EventsBefore
+
+/** A page of the events of one name, by time, and where the next begins; undefined after the last. */
+export async function pageGoalEvents(
+  { query }: Store,
+  { user_id, action }: UserAction,
+  { after, max }: { readonly after: GoalEventPlace | undefined; readonly max: number },
+): Promise<{ readonly events: UserGoalEvent[]; readonly next: GoalEventPlace | undefined }> {
+  const all = query
+    .selectFrom('events')
+    .select(['id', 'user_id', 'action', 'time', 'attributes'])
+    .where('user_id', '=', user_id)
+    .where('action', '=', action)
+  const rest = after ? all.where((row) => row(row.refTuple('time', 'id'), '>', row.tuple(after.time, after.id))) : all
+  const rows = await rest.orderBy('time').orderBy('id').limit(max).execute()
+  const last = rows.length === max ? rows.at(-1) : undefined
+  return { events: rows.map(toGoalEvent), next: last && { time: last.time, id: last.id } }
+}
+
 /** Gives the ids of the rows that were kept when `mayRepeat`; otherwise none, for they all were. */
 async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: boolean): Promise<number[]> {
   if (events.length === 0) return []
@@ -168,6 +250,12 @@ async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: b
     .returning('id')
     .execute()
   return kept.map(({ id }) => id)
+}
+
+type GoalEventRow = Pick<EventRow, 'id' | 'user_id' | 'action' | 'time' | 'attributes'>
+
+function toGoalEvent({ id, user_id: userId, action, time, attributes }: GoalEventRow): UserGoalEvent {
+  return { id, userId, action, time, attributes: JSON.parse(attributes) as GoalEvent['attributes'] }
 }
 
 function toEventRow(event: StoredEvent): EventRow {

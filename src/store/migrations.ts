@@ -2,17 +2,28 @@
 // everything happens in one transaction that others wait for. (Kysely's own Migrator takes no lock on SQLite.)
 import { sql } from 'kysely'
 import type { Database, SqlTypes, Store } from './store.ts'
+import { createCampaigns } from './campaigns.ts'
 import { createCouponLists } from './coupon-lists.ts'
 import { createCouponUploads } from './coupon-uploads.ts'
 import { createCoupons } from './coupons.ts'
 import { createCursors } from './cursors.ts'
 import { createEvents } from './events.ts'
+import { createGoalRecounts } from './goal-recounts.ts'
+import { createIdempotencyKeys } from './idempotency-keys.ts'
+import { createLargeHistories } from './large-histories.ts'
+import { createLimitWindows } from './limit-windows.ts'
+import { createMemberships } from './memberships.ts'
+import { createMessageEvents } from './message-events.ts'
+import { createMoves } from './moves.ts'
 import { createParkedEntries } from './parked-entries.ts'
+import { createPartitionLeases } from './partition-leases.ts'
 import { createPreferences } from './preferences.ts'
 import { createRequestReceipts } from './request-receipts.ts'
 import { createStatistics } from './statistics.ts'
 import { createTemplateVersions } from './template-versions.ts'
 import { createTemplates } from './templates.ts'
+import { createUncountedUsers } from './uncounted-users.ts'
+import { createUserIdentities } from './user-identities.ts'
 import { createUsers } from './users.ts'
 import { createWorkspaces } from './workspaces.ts'
 
@@ -22,6 +33,7 @@ type Migration = (store: Store, types: SqlTypes) => Promise<void>
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-workspaces': createWorkspaces,
   '0002-users': createUsers,
+  '0002-user-identities': createUserIdentities,
   '0003-events': createEvents,
   '0004-request-receipts': createRequestReceipts,
   '0005-parked-entries': createParkedEntries,
@@ -33,6 +45,16 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0011-coupon-lists': createCouponLists,
   '0012-coupons': createCoupons,
   '0013-coupon-uploads': createCouponUploads,
+  '0014-campaigns': createCampaigns,
+  '0015-goal-recounts': createGoalRecounts,
+  '0016-memberships': createMemberships,
+  '0017-message-events': createMessageEvents,
+  '0018-large-histories': createLargeHistories,
+  '0018-uncounted-users': createUncountedUsers,
+  '0019-idempotency-keys': createIdempotencyKeys,
+  '0020-limit-windows': createLimitWindows,
+  '0021-partition-leases': createPartitionLeases,
+  '0022-moves': createMoves,
 }
 
 /** Applies what is missing. Throws when the database is newer than this program. */

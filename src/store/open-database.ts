@@ -1,7 +1,7 @@
 // Opens the store that the settings name: PostgreSQL by its address, else SQLite in the data directory.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { openPostgresDatabase } from './postgres-database.ts'
+import { openPostgresDatabase, type PostgresOptions } from './postgres-database.ts'
 import { openSqliteDatabase, type SqliteDatabaseOptions } from './sqlite-database.ts'
 import type { Database } from './store.ts'
 
@@ -12,11 +12,18 @@ export interface DatabasePlace {
 }
 
 export const STATE_FILE = 'state.db'
-export const LOG_FILE = 'log.db'
+
+/** What either store understands of it; the other does not need it. */
+export type DatabaseOptions = Omit<SqliteDatabaseOptions, 'path'> & Pick<PostgresOptions, 'answerWaitMs'>
 
 /** Opens the store and makes what is missing of its place; the caller runs the migrations. */
-export function openDatabase(place: DatabasePlace, options: Omit<SqliteDatabaseOptions, 'path'> = {}): Database {
-  if (place.databaseUrl !== undefined) return openPostgresDatabase({ url: place.databaseUrl })
+export function openDatabase(place: DatabasePlace, { answerWaitMs, ...options }: DatabaseOptions = {}): Database {
+  if (place.databaseUrl !== undefined) return openPostgresDatabase({ url: place.databaseUrl, answerWaitMs })
   mkdirSync(place.dataDir, { recursive: true })
-  return openSqliteDatabase({ ...options, path: join(place.dataDir, STATE_FILE) })
+  return openSqliteDatabase({ ...options, path: statePathOf(place) })
+}
+
+/** The file of the embedded store. */
+export function statePathOf({ dataDir }: Pick<DatabasePlace, 'dataDir'>): string {
+  return join(dataDir, STATE_FILE)
 }

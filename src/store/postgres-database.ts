@@ -1,109 +1,61 @@
 // The same tables on PostgreSQL 15 or newer, through one bounded pool of connections.
-import { Kysely, PostgresDialect, sql, type DatabaseConnection, type Driver } from 'kysely'
-import { Pool, types, type CustomTypesConfig } from 'pg'
-import { AppError } from '../core/app-error.ts'
+import { Kysely, PostgresDialect, sql } from 'kysely'
+import { isRepeatable, openPostgresPool, toKyselyPool } from './postgres-pool.ts'
 import { StoreError, tooBusy, WRITE_WAIT_MS, type ColumnType, type Database, type Store } from './store.ts'
 import type { Tables } from './tables.ts'
 
 export interface PostgresOptions {
   readonly url: string
   readonly connectionsMax?: number
+  /** How long an answer is waited for; `ANSWER_WAIT_MS` without it. */
+  readonly answerWaitMs?: number | undefined
 }
+
+/** For what no caller waits for: the pipeline, commands, migrations. */
+const ANSWER_WAIT_MS = 61_000
+/** For requests: enough to be told that others held a lock for `WRITE_WAIT_MS`. */
+export const REQUEST_ANSWER_WAIT_MS = WRITE_WAIT_MS + 2_000
+/** The server gives up so much earlier than we do, so that what became of a statement is nearly always known. */
+const SERVER_EARLIER_MS = 1_000
 
 const CONNECTIONS_MAX = 10
 const CONNECT_WAIT_MS = 5_000
+/** What a process that was stopped, or cut off, in the middle of a transaction has locked is given free after this. */
+const IDLE_IN_TRANSACTION_MS_MAX = 5_000
+/** Who reads a snapshot has locked nothing that others wait for, and may count for long between two statements. */
+const IDLE_IN_SNAPSHOT = sql`set local idle_in_transaction_session_timeout = '10min'`
 /** How often a transaction is tried again after a deadlock or a serialization failure. */
 const WRITE_TRIES_MAX = 5
-const POSTGRES_INT8 = types.builtins.INT8
 const BULK_TYPES = { integer: sql`bigint`, text: sql`text`, double: sql`double precision` }
-
-const UNIQUE_VIOLATION = '23505'
-const REPEATABLE = new Set(['40001', '40P01'])
-/**
- * No such user or database, or none that may be entered; insufficient resources, a server going down, system errors,
- * corruption; and a server that may only be read.
- */
-const BROKEN = /^(?:28|3D|55000|53|57P|58|XX00[12]|25006)/
-/** Connection exceptions, shutdowns and what the socket says. */
-const UNREACHABLE = new Set([
-  '57P01',
-  '57P02',
-  '57P03',
-  '53300',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-])
 
 /** Opens the pool; the first query connects. The caller runs the migrations. */
 export function openPostgresDatabase(options: PostgresOptions): Database {
-  const pool = new Pool({
+  const answerWaitMs = options.answerWaitMs ?? ANSWER_WAIT_MS
+  const pool = openPostgresPool({
     connectionString: options.url,
     max: options.connectionsMax ?? CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_WAIT_MS,
-    statement_timeout: WRITE_WAIT_MS * 6,
+    query_timeout: answerWaitMs,
+    statement_timeout: answerWaitMs - SERVER_EARLIER_MS,
     lock_timeout: WRITE_WAIT_MS,
-    types: { getTypeParser: parserOf } as CustomTypesConfig,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
   })
-  // A connection that breaks while idle is replaced by the pool; the next query tells whether the server is there.
-  pool.on('error', () => {})
-  const kysely = new Kysely<Tables>({ dialect: new CodedPostgresDialect({ pool }) })
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: toKyselyPool(pool) }) })
   return {
     ...postgresStore(kysely),
     kind: 'postgres',
-    types: { integer: sql`bigint`, text: sql`text collate "C"` },
+    types: { integer: sql`bigint`, text: sql`text collate "C"`, clustered: sql`` },
     write: (change) => writeWithRetries(kysely, change),
+    readSnapshot: (read) => {
+      const transaction = kysely.transaction().setIsolationLevel('repeatable read').setAccessMode('read only')
+      return transaction.execute(async (snapshot) => {
+        await IDLE_IN_SNAPSHOT.execute(snapshot)
+        return read(postgresStore(snapshot))
+      })
+    },
     async letOthersPass() {},
     close: () => kysely.destroy(),
   }
-}
-
-/** Kysely's own dialect, with the driver's errors told apart by their codes. */
-class CodedPostgresDialect extends PostgresDialect {
-  override createDriver(): Driver {
-    const driver = super.createDriver()
-    const acquire = driver.acquireConnection.bind(driver)
-    driver.acquireConnection = async () => {
-      const connection = await coded(acquire()).catch((error: unknown) => {
-        // The pool's own error, that none came free in time, has no code.
-        const isKnown = error instanceof StoreError || errorCode(error) !== undefined
-        throw isKnown ? error : unreachable()
-      })
-      codeErrorsOf(connection)
-      return connection
-    }
-    return driver
-  }
-}
-
-/** Connections come back from the pool; each is changed once. */
-const codedConnections = new WeakSet<DatabaseConnection>()
-
-function codeErrorsOf(connection: DatabaseConnection): void {
-  if (codedConnections.has(connection)) return
-  codedConnections.add(connection)
-  const execute = connection.executeQuery.bind(connection)
-  connection.executeQuery = (query) => coded(execute(query))
-}
-
-async function coded<Result>(work: Promise<Result>): Promise<Result> {
-  try {
-    return await work
-  } catch (error) {
-    throw fromPostgresError(error)
-  }
-}
-
-/** What an error of the driver means to us; anything else is given back as it is. */
-function fromPostgresError(error: unknown): unknown {
-  const code = errorCode(error)
-  if (code === undefined || error instanceof StoreError) return error
-  const message = error instanceof Error ? error.message : code
-  if (code === UNIQUE_VIOLATION) return new StoreError('unique', code, message)
-  if (code.startsWith('08') || UNREACHABLE.has(code)) return unreachable()
-  if (REPEATABLE.has(code) || code === '55P03') return new StoreError('busy', code, message)
-  return new StoreError(BROKEN.test(code) ? 'broken' : 'other', code, message)
 }
 
 async function writeWithRetries<Result>(
@@ -114,8 +66,7 @@ async function writeWithRetries<Result>(
     try {
       return await kysely.transaction().execute((transaction) => change(postgresStore(transaction)))
     } catch (error) {
-      const mayRepeat = error instanceof StoreError && REPEATABLE.has(error.driverCode) && tries < WRITE_TRIES_MAX
-      if (mayRepeat) continue
+      if (isRepeatable(error) && tries < WRITE_TRIES_MAX) continue
       throw error instanceof StoreError && error.reason === 'busy' ? tooBusy() : error
     }
   }
@@ -135,19 +86,10 @@ function postgresStore(query: Kysely<Tables>): Store {
     async lock(key) {
       await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`.execute(query)
     },
+    async lockShared(key) {
+      await sql`select pg_advisory_xact_lock_shared(hashtextextended(${key}, 0))`.execute(query)
+    },
+    lockRows: (rows) => rows.forUpdate() as typeof rows,
+    locksRows: true,
   }
-}
-
-/** bigint arrives as text by default; ours never exceed 2^53. */
-function parserOf(oid: typeof POSTGRES_INT8, format?: 'text'): unknown {
-  return oid === POSTGRES_INT8 ? Number : types.getTypeParser(oid, format)
-}
-
-function unreachable(): AppError {
-  return new AppError('unavailable', 'The database cannot be reached; please repeat the request.', [], 1)
-}
-
-function errorCode(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
-  return typeof code === 'string' ? code : undefined
 }

@@ -33,7 +33,7 @@ export interface RequestReceipt {
   readonly receivedAt: number
 }
 
-export async function createRequestReceipts({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+export async function createRequestReceipts({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
   await query.schema
     .createTable('request_receipts')
     .addColumn('request_id', text, (column) => column.primaryKey())
@@ -43,8 +43,8 @@ export async function createRequestReceipts({ query }: Store, { text, integer }:
     .addColumn('duplicates', integer, (column) => column.notNull())
     .addColumn('error', text)
     .addColumn('received_at', integer, (column) => column.notNull())
+    .modifyEnd(clustered)
     .execute()
-  await query.schema.createIndex('request_receipts_by_age').on('request_receipts').column('received_at').execute()
 }
 
 const COLUMNS = {
@@ -57,11 +57,15 @@ const COLUMNS = {
   received_at: 'integer',
 } as const
 
-/** Writes receipts, in place of earlier ones of the same requests (a parked entry that was replayed). */
+/**
+ * Writes receipts, in place of earlier ones of the same requests (a parked entry that was replayed). An entry that others
+ * put into the log without an id gets none: nobody could ask for it.
+ */
 export async function saveReceipts(store: Store, receipts: readonly RequestReceipt[]): Promise<void> {
-  if (receipts.length === 0) return
+  const rows = receipts.filter(({ requestId }) => requestId !== '').map(toRow)
+  if (rows.length === 0) return
   const columns = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
-  const source = store.rowsOf('fresh', COLUMNS, receipts.map(toRow))
+  const source = store.rowsOf('fresh', COLUMNS, rows)
   await store.query
     .insertInto('request_receipts')
     .columns(columns)
@@ -100,13 +104,30 @@ export async function findReceipt(
   }
 }
 
-/** Deletes a bounded number of receipts received before an instant; true when there may be more. */
+/** Which of the given requests have a receipt: they were processed or set aside. */
+export async function listKnownRequests(store: Store, requestIds: readonly string[]): Promise<Set<string>> {
+  if (requestIds.length === 0) return new Set()
+  const wanted = store.rowsOf(
+    'wanted',
+    { request_id: 'text' },
+    requestIds.map((request_id) => ({ request_id })),
+  )
+  const rows = await store.query
+    .selectFrom(wanted)
+    .innerJoin('request_receipts as receipt', 'receipt.request_id', 'wanted.request_id')
+    .select('receipt.request_id')
+    .execute()
+  return new Set(rows.map((row) => row.request_id))
+}
+
+/** Deletes a bounded number of receipts received before an instant, in the order of their ids; true when there may be more. */
 export async function forgetReceipts({ query }: Store, receivedBefore: number): Promise<boolean> {
-  const old = query.selectFrom('request_receipts').select('request_id').where('received_at', '<', receivedBefore)
-  const deleted = await query
-    .deleteFrom('request_receipts')
-    .where('request_id', 'in', old.limit(FORGOTTEN_PER_STEP_MAX))
-    .executeTakeFirst()
+  const oldest = query.selectFrom('request_receipts').select(['request_id', 'received_at']).orderBy('request_id')
+  const old = query
+    .selectFrom(oldest.limit(FORGOTTEN_PER_STEP_MAX).as('oldest'))
+    .select('oldest.request_id')
+    .where('oldest.received_at', '<', receivedBefore)
+  const deleted = await query.deleteFrom('request_receipts').where('request_id', 'in', old).executeTakeFirst()
   return Number(deleted.numDeletedRows) >= FORGOTTEN_PER_STEP_MAX
 }
 

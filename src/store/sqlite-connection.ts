@@ -7,6 +7,9 @@ const STATEMENTS_KEPT_MAX = 500
 /** Memory of one connection for pages of the file, unless it is given another. */
 const PAGE_CACHE_KIB = 4 * 1024
 
+/** Past 16 MiB of pages beside the file a commit brings them in, unless `sqlite-checkpoints.ts` has done it before. */
+const CHECKPOINT_PAGES = 4_000
+
 /** What one statement gave. */
 export interface SqlResult {
   readonly rows: unknown[]
@@ -31,6 +34,7 @@ export class SqliteConnection {
     if (!options.readOnly) this.#file.pragma('journal_mode = WAL')
     this.#file.pragma('busy_timeout = 0')
     this.#file.pragma(`synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'}`)
+    this.#file.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
     this.#file.pragma(`cache_size = -${options.pageCacheKib ?? PAGE_CACHE_KIB}`)
     this.#file.pragma('foreign_keys = ON')
     this.#file.pragma('temp_store = MEMORY')

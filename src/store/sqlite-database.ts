@@ -27,7 +27,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   return {
     ...sqliteStore(kysely),
     kind: 'sqlite',
-    types: { integer: sql`integer`, text: sql`text` },
+    types: { integer: sql`integer`, text: sql`text`, clustered: sql`without rowid` },
     async write(change) {
       try {
         return await kysely.transaction().execute((transaction) => change(sqliteStore(transaction)))
@@ -35,8 +35,29 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
         throw error instanceof StoreError && error.reason === 'busy' ? tooBusy() : error
       }
     },
+    readSnapshot: (read) => readSnapshot(options.path, turnstile, read),
     letOthersPass: () => turnstile.letOthersPass(),
     close: () => kysely.destroy(),
+  }
+}
+
+/** A connection of its own, whose one transaction never ends before all is read. */
+async function readSnapshot<Result>(
+  path: string,
+  turnstile: Turnstile,
+  read: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  const connection = new SqliteConnection(path, { readOnly: true })
+  const executor: SqliteExecutor = {
+    execute: (_, text, parameters) => connection.execute(text, parameters),
+    close: () => connection.close(),
+  }
+  const kysely = new Kysely<Tables>({ dialect: sqliteDialect(executor, turnstile) })
+  try {
+    connection.execute('begin', [])
+    return await read(sqliteStore(kysely))
+  } finally {
+    await kysely.destroy()
   }
 }
 
@@ -50,6 +71,9 @@ function sqliteStore(query: Kysely<Tables>): Store {
       return sql`(select ${sql.join(selected)} from json_each(${JSON.stringify(list)}))`.as(alias) as never
     },
     async lock() {},
+    async lockShared() {},
+    lockRows: (rows) => rows,
+    locksRows: false,
   }
 }
 

@@ -1,19 +1,26 @@
 // The table of statistics: the sum of what every user contributes, one row a cell. Numbers over any range of days come
-// from it exactly ("TOTAL and UNIQUE from one table").
-import { sql, type Expression, type Selectable } from 'kysely'
-import type { Cell, DayRange } from '../core/campaign-counts.ts'
+// from it exactly ("TOTAL and UNIQUE from one table"; `docs/decisions/0014`).
+import { sql } from 'kysely'
+import { isAnything, sumAnything, withAnything } from '../core/anything.ts'
+import type { DayRange } from '../core/campaign-counts.ts'
+import { CellSum, seriesKey, type Cell, type Series } from '../core/cells.ts'
+import { gapsBetween, type CampaignGeneration } from './campaign-generations.ts'
+import { createSeries, listSeries, listSeriesIn, numberSeries, removeSeries, type SeriesPlace } from './series.ts'
 import type { SqlTypes, Store } from './store.ts'
 
+/** Rows of one statement at the most, so that none holds half a megabyte. */
+const CELLS_PER_STATEMENT_MAX = 5_000
+/** Cells, and series, that one call of `removeGenerations` deletes at the most, so that others who write wait little. */
+const REMOVED_PER_CALL_MAX = 5_000
+const SERIES_REMOVED_PER_CALL_MAX = 1_000
+/** Cells of one page of `streamCells` at the most. */
+const CELLS_PER_PAGE_MAX = 5_000
+
 interface StatisticRow {
-  workspace_id: string
-  /** Begins with the time at which the campaign was made, so that a later campaign has the greater id. */
-  campaign_id: string
-  platform: string
-  locale: string
-  variation: string
-  audience_group: string
-  /** What is counted, with the goal and the attribution of a conversion. */
-  metric: string
+  /** That of the series, so that all cells of a campaign stand together. */
+  campaign: number
+  /** The number of the series. */
+  series: number
   /** A calendar day of the workspace's time zone, since 1970-01-01. */
   day: number
   /** The user's active day before it; `NO_DAY` when there is none. */
@@ -28,144 +35,179 @@ declare module './tables.ts' {
   }
 }
 
-/** Before every day of the calendar, so that a comparison with the start of a range holds for it too. */
-const NO_DAY = -1_000_000
+/** The days of a series stand together, because every number is a sum over days of one series. */
+const KEY = ['campaign', 'series', 'day', 'previous_day'] as const
+const COLUMN_NAMES = [...KEY, 'users', 'occurrences'] as const
+const COLUMNS = {
+  campaign: 'integer',
+  series: 'integer',
+  day: 'integer',
+  previous_day: 'integer',
+  users: 'integer',
+  occurrences: 'integer',
+} as const
 
-/** Which of the campaigns with counts, newest first. */
-export interface CampaignPage {
-  readonly offset: number
-  readonly limit: number
-}
-
-export async function createStatistics({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
-  await query.schema
+export async function createStatistics(store: Store, types: SqlTypes): Promise<void> {
+  await createSeries(store, types)
+  const { integer, clustered } = types
+  await store.query.schema
     .createTable('statistics')
-    .addColumn('workspace_id', text, (column) => column.notNull())
-    .addColumn('campaign_id', text, (column) => column.notNull())
-    .addColumn('platform', text, (column) => column.notNull())
-    .addColumn('locale', text, (column) => column.notNull())
-    .addColumn('variation', text, (column) => column.notNull())
-    .addColumn('audience_group', text, (column) => column.notNull())
-    .addColumn('metric', text, (column) => column.notNull())
+    .addColumn('campaign', integer, (column) => column.notNull())
+    .addColumn('series', integer, (column) => column.notNull())
     .addColumn('day', integer, (column) => column.notNull())
     .addColumn('previous_day', integer, (column) => column.notNull())
     .addColumn('users', integer, (column) => column.notNull())
     .addColumn('occurrences', integer, (column) => column.notNull())
-    // The days of a campaign stand together, because every question names campaigns and a range.
-    .addPrimaryKeyConstraint('statistics_key', [
-      'workspace_id',
-      'campaign_id',
-      'day',
-      'previous_day',
-      'platform',
-      'locale',
-      'variation',
-      'audience_group',
-      'metric',
-    ])
+    .addPrimaryKeyConstraint('statistics_key', [...KEY])
+    .modifyEnd(clustered)
     .execute()
-}
-
-/** How many campaigns have any count in the range. */
-export async function countCampaigns(store: Store, workspaceId: string, range: DayRange): Promise<number> {
-  const row = await campaignsWithCounts(store, workspaceId, range)
-    .select((select) => select.fn.countAll<number>().as('campaigns'))
-    .executeTakeFirstOrThrow()
-  return row.campaigns
-}
-
-/** The ids of campaigns with any count in the range, newest first. */
-export async function listCampaignIds(
-  store: Store,
-  workspaceId: string,
-  range: DayRange,
-  { offset, limit }: CampaignPage,
-): Promise<string[]> {
-  const rows = await campaignsWithCounts(store, workspaceId, range)
-    .select('known.id')
-    .orderBy('known.id', 'desc')
-    .limit(limit)
-    .offset(offset)
-    .execute()
-  return rows.map(({ id }) => id as string)
-}
-
-/** All cells of the given campaigns in the range. */
-export async function listCells(
-  { query }: Store,
-  workspaceId: string,
-  campaignIds: readonly string[],
-  range: DayRange,
-): Promise<Cell[]> {
-  if (campaignIds.length === 0) return []
-  const rows = await query
-    .selectFrom('statistics')
-    .selectAll()
-    .where('workspace_id', '=', workspaceId)
-    .where('campaign_id', 'in', campaignIds)
-    .where('day', '>=', range.firstDay)
-    .where('day', '<=', range.lastDay)
-    .where('users', '>', 0)
-    .execute()
-  return rows.map(toCell)
 }
 
 /**
- * Steps from one campaign to the next along the key and looks for one row of the range in each: a search of all rows of
- * the range would read thousands for every campaign it finds.
+ * Adds a sum of cells to the table and removes rows that come to nothing. To be called in a transaction. Rows are locked in
+ * the order of their keys, whatever the sum, so that two transactions do not wait for each other in a circle.
  */
-function campaignsWithCounts({ query }: Store, workspaceId: string, { firstDay, lastDay }: DayRange) {
-  const lastBefore = (before?: Expression<string | null>) => {
-    const ids = query.selectFrom('statistics').where('workspace_id', '=', workspaceId)
-    const earlier = before ? ids.where('campaign_id', '<', before) : ids
-    return earlier.select((select) => select.fn.max<string | null>('campaign_id').as('id'))
+export async function addCells(store: Store, sum: CellSum): Promise<void> {
+  const cells = withAnything(sum)
+  const numbers = await numberSeries(store, cells)
+  const rows = cells.map((cell) => toRow(cell, numbers.get(seriesKey(cell)) as number)).toSorted(compareKeys)
+  for (let first = 0; first < rows.length; first += CELLS_PER_STATEMENT_MAX) {
+    const chunk = rows.slice(first, first + CELLS_PER_STATEMENT_MAX)
+    await upsertRows(store, chunk)
+    const decreased = chunk.filter(({ users, occurrences }) => users < 0 || occurrences < 0)
+    if (decreased.length > 0) await removeEmptyRows(store, decreased)
   }
+}
+
+/** The cells in the range of the series of the query around it. */
+export function cellsOfSeries({ query }: Store, { firstDay, lastDay }: DayRange) {
   return query
-    .withRecursive('known(id)', (recursion) =>
-      lastBefore().unionAll(
-        recursion
-          .selectFrom('known')
-          .where('known.id', 'is not', null)
-          .select((select) => lastBefore(select.ref('known.id')).as('id')),
-      ),
-    )
-    .selectFrom('known')
-    .where((known) =>
-      known.exists(
-        known
-          .selectFrom('statistics')
-          .select(sql.lit(1).as('one'))
-          .where('workspace_id', '=', workspaceId)
-          .whereRef('campaign_id', '=', 'known.id')
-          .where('day', '>=', firstDay)
-          .where('day', '<=', lastDay)
-          .where('users', '>', 0),
-      ),
-    )
+    .selectFrom('statistics as cell')
+    .where('cell.campaign', '=', sql.ref<number>('series.campaign'))
+    .where('cell.series', '=', sql.ref<number>('series.number'))
+    .where('cell.day', '>=', firstDay)
+    .where('cell.day', '<=', lastDay)
 }
 
-function toCell(row: Selectable<StatisticRow>): Cell {
-  return {
-    campaignId: row.campaign_id,
-    platform: row.platform,
-    locale: row.locale,
-    variation: row.variation,
-    group: row.audience_group,
-    metric: row.metric,
-    day: row.day,
-    previousDay: row.previous_day === NO_DAY ? null : row.previous_day,
-    users: row.users,
-    occurrences: row.occurrences,
+/**
+ * Deletes what goals of before have left of the campaigns in `kept`: all generations but `NO_GENERATION` and those with
+ * which `kept` names the campaign. To be called in a transaction. True when there may be more than this call deleted.
+ */
+export async function removeGenerations(store: Store, kept: readonly CampaignGeneration[]): Promise<boolean> {
+  const stale = await listSeriesIn(store, gapsBetween(kept), SERIES_REMOVED_PER_CALL_MAX)
+  if (stale.length === 0) return false
+  // Cells are found by their series, which go with the last of them: no call looks at what earlier ones have emptied.
+  if ((await removeCells(store, stale, REMOVED_PER_CALL_MAX)) >= REMOVED_PER_CALL_MAX) return true
+  await removeSeries(store, stale)
+  return stale.length >= SERIES_REMOVED_PER_CALL_MAX
+}
+
+/**
+ * All cells of the given campaigns that users have contributed, in pages, one campaign after the other; of a store that does
+ * not change meanwhile. After each campaign, what its cells of `ANYTHING` hold that does not follow from the others: nothing,
+ * unless somebody else has changed the table.
+ */
+export async function* streamCells(
+  store: Store,
+  campaigns: Iterable<number>,
+): AsyncGenerator<readonly Cell[], void, undefined> {
+  for (const campaign of campaigns) {
+    const excess = new CellSum()
+    for await (const page of pagesOf(store, campaign)) {
+      const contributed = page.filter((cell) => !isAnything(cell))
+      excess.addAll(sumAnything(contributed), -1)
+      excess.addAll(sumAnything(page.filter(isAnything)))
+      yield contributed
+    }
+    if (excess.size > 0) yield excess.toCells()
   }
 }
 
-/** Whether anything of a workspace has been counted into days. */
-export async function hasStatistics({ query }: Store, workspaceId: string): Promise<boolean> {
-  const row = await query
-    .selectFrom('statistics')
-    .select('campaign_id')
-    .where('workspace_id', '=', workspaceId)
-    .limit(1)
+async function* pagesOf(store: Store, campaign: number): AsyncGenerator<Cell[], void, undefined> {
+  let series = new Map<number, Series>()
+  let last: StatisticRow | undefined
+  do {
+    const rows = await listRowsAfter(store, campaign, last)
+    if (rows.some((row) => !series.has(row.series))) series = await listSeries(store, campaign)
+    yield rows.map((row) => toCell(row, series.get(row.series)))
+    last = rows.length < CELLS_PER_PAGE_MAX ? undefined : rows.at(-1)
+  } while (last)
+}
+
+async function upsertRows(store: Store, rows: readonly StatisticRow[]): Promise<void> {
+  const fresh = store.rowsOf('fresh', COLUMNS, rows)
+  await store.query
+    .insertInto('statistics')
+    .columns(COLUMN_NAMES)
+    // `where true` tells SQLite's parser that `on conflict` is not a join's.
+    .expression((insert) => insert.selectFrom(fresh).select(COLUMN_NAMES).where(insert.lit(true)))
+    .onConflict((conflict) =>
+      conflict.columns(KEY).doUpdateSet((row) => ({
+        users: row('statistics.users', '+', row.ref('excluded.users')),
+        occurrences: row('statistics.occurrences', '+', row.ref('excluded.occurrences')),
+      })),
+    )
+    .execute()
+}
+
+/** Removes those of the rows that came to nothing. */
+async function removeEmptyRows(store: Store, rows: readonly StatisticRow[]): Promise<void> {
+  const changed = store.query.selectFrom(store.rowsOf('changed', COLUMNS, rows)).select(KEY)
+  await store.query
+    .deleteFrom('statistics')
+    .where((row) => row(row.refTuple(...KEY), 'in', changed.$asTuple(...KEY)))
+    .where('users', '=', 0)
+    .where('occurrences', '=', 0)
+    .execute()
+}
+
+/** Deletes at most `max` cells of the series; gives how many. */
+async function removeCells(store: Store, series: readonly SeriesPlace[], max: number): Promise<number> {
+  const places = series.map(({ campaign, number }) => ({ campaign, number }))
+  const stale = store.query
+    .selectFrom(store.rowsOf('stale', { campaign: 'integer', number: 'integer' }, places))
+    .innerJoin('statistics as cell', (join) =>
+      join.onRef('cell.campaign', '=', 'stale.campaign').onRef('cell.series', '=', 'stale.number'),
+    )
+    .select(['cell.campaign', 'cell.series', 'cell.day', 'cell.previous_day'])
+    .limit(max)
+  const removed = await store.query
+    .deleteFrom('statistics')
+    .where((row) => row(row.refTuple(...KEY), 'in', stale.$asTuple(...KEY)))
     .executeTakeFirst()
-  return row !== undefined
+  return Number(removed.numDeletedRows)
+}
+
+/** A page of the cells of a campaign in the order of their key, strictly after `last`. */
+async function listRowsAfter(
+  { query }: Store,
+  campaign: number,
+  last: StatisticRow | undefined,
+): Promise<StatisticRow[]> {
+  let rows = query.selectFrom('statistics').selectAll().where('campaign', '=', campaign)
+  if (last) {
+    const { series, day, previous_day } = last
+    rows = rows.where((row) =>
+      row(row.refTuple('series', 'day', 'previous_day'), '>', row.tuple(series, day, previous_day)),
+    )
+  }
+  return rows.orderBy('series').orderBy('day').orderBy('previous_day').limit(CELLS_PER_PAGE_MAX).execute()
+}
+
+function toRow({ campaign, day, previousDay, users, occurrences }: Cell, series: number): StatisticRow {
+  return { campaign, series, day, previous_day: previousDay, users, occurrences }
+}
+
+function toCell({ day, previous_day, users, occurrences }: StatisticRow, series: Series | undefined): Cell {
+  if (!series) throw new Error('a cell is of no series')
+  return { ...series, day, previousDay: previous_day, users, occurrences }
+}
+
+function compareKeys(left: StatisticRow, right: StatisticRow): number {
+  return (
+    left.campaign - right.campaign ||
+    left.series - right.series ||
+    left.day - right.day ||
+    left.previous_day - right.previous_day
+  )
 }

@@ -1,6 +1,6 @@
 // The seam between the tables and the database under them. Queries are written once, in Kysely; what must differ between
 // SQLite and PostgreSQL is a member here, with the reason.
-import type { AliasedExpression, Kysely, RawBuilder } from 'kysely'
+import type { AliasedExpression, Kysely, RawBuilder, SelectQueryBuilder } from 'kysely'
 import { AppError } from '../core/app-error.ts'
 import type { Tables } from './tables.ts'
 
@@ -10,12 +10,17 @@ export type ColumnType = 'integer' | 'text' | 'double'
 /** Rows to hand over in one parameter: column → type, in the order of the SQL. */
 export type BulkColumns<Row> = { readonly [column in keyof Row & string]: ColumnType }
 
-/** Column types in the words of this database, for migrations. */
+/** Types of columns, and of a table, in the words of this database, for migrations. */
 export interface SqlTypes {
   /** Whole numbers up to 2^53: `integer` in SQLite (also as the row's own number), `bigint` in PostgreSQL. */
   readonly integer: RawBuilder<unknown>
   /** Text by code point: SQLite's own order, and the collation "C" in PostgreSQL. */
   readonly text: RawBuilder<unknown>
+  /**
+   * Ends the statement that creates a table whose rows stand in the order of its primary key: `without rowid` in SQLite.
+   * PostgreSQL has no such tables, and finds rows by the key's index.
+   */
+  readonly clustered: RawBuilder<unknown>
 }
 
 /** What a query function takes: the tables, inside or outside of a transaction. */
@@ -35,6 +40,15 @@ export interface Store {
    * advisory lock; SQLite has one writer at a time and needs nothing.
    */
   lock(key: string): Promise<void>
+  /** Makes those wait who `lock` the key, but not those who do this too. */
+  lockShared(key: string): Promise<void>
+  /**
+   * Makes other writers of the rows that a query finds wait until this transaction ends: `for update` in PostgreSQL,
+   * nothing in SQLite, which has one writer at a time.
+   */
+  lockRows<Query extends SelectQueryBuilder<Tables, never, unknown>>(query: Query): Query
+  /** Whether others may write at the same time, so that rows need locks at all. */
+  readonly locksRows: boolean
 }
 
 export interface Database extends Store {
@@ -46,6 +60,11 @@ export interface Database extends Store {
    * Rejects with AppError `unavailable` when the database cannot be reached or stays locked for `WRITE_WAIT_MS`.
    */
   write<Result>(change: (store: Store) => Promise<Result>): Promise<Result>
+  /**
+   * Reads everything as it is at one moment, however long that takes, beside all who write. For commands and the like: on
+   * SQLite it reads on this thread, and keeps the file from being tidied up meanwhile.
+   */
+  readSnapshot<Result>(read: (store: Store) => Promise<Result>): Promise<Result>
   /**
    * Between two of many changes in a row: waits a moment for those who want to write and have waited longer. SQLite has
    * one place to write, which whoever writes without pause would keep; PostgreSQL has many and needs nothing.

@@ -23,8 +23,12 @@ export class Turnstile {
     return () => void Atomics.sub(this.#waiting, 0, 1)
   }
 
-  /** Waits until nobody else wants to write, for `YIELD_MS_MAX` at most. */
+  /**
+   * Waits until nobody else wants to write, for `YIELD_MS_MAX` at most, and for one turn of the event loop at least: whoever
+   * works without pause would else never hear of a timer or a message, not even of the one to stop.
+   */
   async letOthersPass(): Promise<void> {
+    await new Promise(setImmediate)
     const deadline = performance.now() + YIELD_MS_MAX
     while (Atomics.load(this.#waiting, 0) > 0 && performance.now() < deadline) await pause(POLL_MS)
   }

@@ -1,8 +1,9 @@
-// Tables of users and of the identities by which they are found. A user found to be the same as an older one stays as a
+// The table of users. A user found to be the same as an older one stays as a
 // row that points to it, so that events keep the user they were stored with and merging costs the same for any history.
 import type { Selectable } from 'kysely'
 import type { Attributes, Identity } from '../core/user.ts'
 import type { SqlTypes, Store } from './store.ts'
+import { findIdentities, listCustomers, moveIdentities } from './user-identities.ts'
 
 interface UserRow {
   /** The number of the event or request that made the user (`EVENTS_PER_ENTRY_MAX`), so that no counter is needed. */
@@ -18,19 +19,9 @@ interface UserRow {
   created_at: number
 }
 
-interface UserIdentityRow {
-  workspace_id: string
-  name: string
-  value: string
-  user_id: number
-  /** When it was last received with a request; the newest value of a name is the one shown. */
-  seen_at: number
-}
-
 declare module './tables.ts' {
   interface Tables {
     users: UserRow
-    user_identities: UserIdentityRow
   }
 }
 
@@ -41,13 +32,6 @@ export interface User {
   readonly attributes: Attributes
   readonly emailKey: string | null
   readonly createdAt: number
-}
-
-/** An identity as it is known: which user has it. */
-export interface KnownIdentity extends Identity {
-  readonly workspaceId: string
-  readonly userId: number
-  readonly seenAt: number
 }
 
 export async function createUsers({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
@@ -74,29 +58,14 @@ export async function createUsers({ query }: Store, { text, integer }: SqlTypes)
     .where('merged_into', 'is not', null)
     .execute()
   await query.schema.createIndex('users_by_workspace').on('users').columns(['workspace_id', 'id']).execute()
-  await query.schema
-    .createTable('user_identities')
-    .addColumn('workspace_id', text, (column) => column.notNull())
-    .addColumn('name', text, (column) => column.notNull())
-    .addColumn('value', text, (column) => column.notNull())
-    .addColumn('user_id', integer, (column) => column.notNull())
-    .addColumn('seen_at', integer, (column) => column.notNull())
-    .addPrimaryKeyConstraint('user_identities_key', ['workspace_id', 'name', 'value'])
-    .execute()
-  await query.schema.createIndex('user_identities_by_user').on('user_identities').column('user_id').execute()
 }
 
 /** The user with a customer id or another identity, never one that was merged into another; undefined when unknown. */
-export async function findUser({ query }: Store, workspaceId: string, identity: Identity): Promise<User | undefined> {
-  const row = await query
-    .selectFrom('user_identities as identity')
-    .innerJoin('users as user', 'user.id', 'identity.user_id')
-    .selectAll('user')
-    .where('identity.workspace_id', '=', workspaceId)
-    .where('identity.name', '=', identity.name)
-    .where('identity.value', '=', identity.value)
-    .executeTakeFirst()
-  return row && toUser(row)
+export async function findUser(store: Store, workspaceId: string, identity: Identity): Promise<User | undefined> {
+  const [known] = await findIdentities(store, [{ workspaceId, ...identity }])
+  if (!known) return undefined
+  const [user] = await findUsers(store, [known.userId])
+  return user
 }
 
 /** Users with an address, oldest first, beginning after the user `after`; `max` of them at the most. */
@@ -125,17 +94,51 @@ export async function listUserIds({ query }: Store, userId: number): Promise<num
   return [userId, ...rows.map(({ id }) => id)]
 }
 
-/** All identities of a user, the customer ids included; of a name the newest value comes last. */
-export async function listIdentities({ query }: Store, userId: number): Promise<KnownIdentity[]> {
-  const rows = await query
-    .selectFrom('user_identities')
-    .selectAll()
-    .where('user_id', '=', userId)
-    .orderBy('name')
-    .orderBy('seen_at')
-    .orderBy('value')
+/** Everything under which facts of one user stand. */
+export interface Person {
+  readonly userId: number
+  /** The numbers of all its customer ids. */
+  readonly customers: readonly number[]
+  /** Its own id, and those of the users that were merged into it. */
+  readonly userIds: readonly number[]
+}
+
+/** Users who are not merged into others, with all that belongs to them; an id that nobody has makes an empty one. */
+export async function findPersons(store: Store, userIds: readonly number[]): Promise<Map<number, Person>> {
+  if (userIds.length === 0) return new Map()
+  const wanted = store.rowsOf(
+    'wanted',
+    { id: 'integer' },
+    userIds.map((id) => ({ id })),
+  )
+  const customers = await listCustomers(store, userIds)
+  const merged = await store.query
+    .selectFrom(wanted)
+    .innerJoin('users as user', 'user.merged_into', 'wanted.id')
+    .select(['user.id', 'user.merged_into'])
     .execute()
-  return rows.map(toKnownIdentity)
+  const persons = new Map(userIds.map((id) => [id, { userId: id, customers: [] as number[], userIds: [id] }]))
+  for (const { userId, number } of customers) persons.get(userId)?.customers.push(number)
+  for (const { id, merged_into } of merged) persons.get(merged_into as number)?.userIds.push(id)
+  return persons
+}
+
+/** The users of a workspace behind the user `after` in the order of their ids, without merged ones. */
+export async function listUserIdsAfter(
+  { query }: Store,
+  workspaceId: string,
+  { after, max }: { readonly after: number; readonly max: number },
+): Promise<number[]> {
+  const rows = await query
+    .selectFrom('users')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '>', after)
+    .where('merged_into', 'is', null)
+    .orderBy('id')
+    .limit(max)
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 export async function hasUsers({ query }: Store, workspaceId: string): Promise<boolean> {
@@ -143,28 +146,15 @@ export async function hasUsers({ query }: Store, workspaceId: string): Promise<b
   return row.length > 0
 }
 
-/** Those of the given identities that are known, in one statement. */
-export async function findIdentities(
-  store: Store,
-  identities: readonly (Identity & { readonly workspaceId: string })[],
-): Promise<KnownIdentity[]> {
-  if (identities.length === 0) return []
-  const wanted = store.rowsOf(
-    'wanted',
-    { workspace_id: 'text', name: 'text', value: 'text' },
-    identities.map(({ workspaceId, name, value }) => ({ workspace_id: workspaceId, name, value })),
-  )
-  const rows = await store.query
-    .selectFrom(wanted)
-    .innerJoin('user_identities as identity', (join) =>
-      join
-        .onRef('identity.workspace_id', '=', 'wanted.workspace_id')
-        .onRef('identity.name', '=', 'wanted.name')
-        .onRef('identity.value', '=', 'wanted.value'),
-    )
-    .selectAll('identity')
-    .execute()
-  return rows.map(toKnownIdentity)
+/** How many users a workspace has, merged ones left out. Looks at each of them: some 100 ms for a million. */
+export async function countUsers({ query }: Store, workspaceId: string): Promise<number> {
+  const row = await query
+    .selectFrom('users')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('workspace_id', '=', workspaceId)
+    .where('merged_into', 'is', null)
+    .executeTakeFirstOrThrow()
+  return row.count
 }
 
 /** Users by their numbers, merged ones left out. */
@@ -218,37 +208,20 @@ export async function saveUsers(store: Store, users: readonly User[]): Promise<v
     .execute()
 }
 
-const IDENTITY_COLUMNS = {
-  workspace_id: 'text',
-  name: 'text',
-  value: 'text',
-  user_id: 'integer',
-  seen_at: 'integer',
-} as const
-
-/** Adds identities, or gives known ones to another user. */
-export async function saveIdentities(store: Store, identities: readonly KnownIdentity[]): Promise<void> {
-  if (identities.length === 0) return
-  const columns = Object.keys(IDENTITY_COLUMNS) as (keyof typeof IDENTITY_COLUMNS)[]
-  const rows = identities.map(({ workspaceId, name, value, userId, seenAt }) => {
-    return { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt }
-  })
-  await store.query
-    .insertInto('user_identities')
-    .columns(columns)
-    .expression((insert) =>
-      insert
-        .selectFrom(store.rowsOf('fresh', IDENTITY_COLUMNS, rows))
-        .select(columns)
-        .where(insert.lit(true)),
-    )
-    .onConflict((conflict) =>
-      conflict.columns(['workspace_id', 'name', 'value']).doUpdateSet((set) => ({
-        user_id: set.ref('excluded.user_id'),
-        seen_at: set.ref('excluded.seen_at'),
-      })),
-    )
-    .execute()
+/** Makes other changes of these users wait until this transaction ends. In one order, so that none waits in a circle. */
+export async function lockUsers(store: Store, userIds: readonly number[]): Promise<void> {
+  if (userIds.length === 0) return
+  const wanted = store.rowsOf(
+    'wanted',
+    { id: 'integer' },
+    userIds.map((id) => ({ id })),
+  )
+  const rows = store.query
+    .selectFrom('users')
+    .select('id')
+    .where('id', 'in', (sub) => sub.selectFrom(wanted).select('wanted.id'))
+    .orderBy('id')
+  await store.lockRows(rows).execute()
 }
 
 /** One user who turned out to be another: `from` points to `into` from now on, with all that pointed to it. */
@@ -277,12 +250,7 @@ export async function mergeUsers(store: Store, merges: readonly Merge[]): Promis
     .set((set) => ({ merged_into: set.ref('merged.into_id'), customer_id: null, attributes: '{}', email_key: null }))
     .whereRef('users.id', '=', 'merged.from_id')
     .execute()
-  await query
-    .updateTable('user_identities')
-    .from(merged)
-    .set((set) => ({ user_id: set.ref('merged.into_id') }))
-    .whereRef('user_identities.user_id', '=', 'merged.from_id')
-    .execute()
+  await moveIdentities(store, toSurvivors(merges))
 }
 
 /** Who is left of each merged user after all merges. */
@@ -313,8 +281,4 @@ function toUserRow(user: User) {
     email_key: user.emailKey,
     created_at: user.createdAt,
   }
-}
-
-function toKnownIdentity(row: Selectable<UserIdentityRow>): KnownIdentity {
-  return { workspaceId: row.workspace_id, name: row.name, value: row.value, userId: row.user_id, seenAt: row.seen_at }
 }

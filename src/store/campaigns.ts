@@ -1,0 +1,294 @@
+// The table of campaigns. Beside the goals that were set last it keeps those by which the numbers that stand were counted:
+// they differ while a recount runs (`goal-recounts.ts`).
+import { sql, type Selectable } from 'kysely'
+import type { Goal } from '../core/goal.ts'
+import type { CampaignGeneration } from './campaign-generations.ts'
+import type { SqlTypes, Store } from './store.ts'
+
+/** Campaigns of one workspace at the most, since its pipeline holds all of their goals in memory. */
+export const CAMPAIGNS_MAX = 10_000
+
+/** Bytes that the goals of all these campaigns take as JSON at the most, for the same reason. */
+export const GOALS_BYTES_MAX = 16 * 1024 * 1024
+
+/** The generation of the goals that a campaign is made with. */
+export const FIRST_GENERATION = 1
+
+interface CampaignRow {
+  /** Short, because every fact and every cell carries it; grows in the order in which campaigns are made. */
+  number: number
+  id: string
+  workspace_id: string
+  name: string
+  /** JSON of a list of platforms. */
+  platforms: string
+  /** JSON of `Goal[]`, as set last. */
+  goals: string
+  /** JSON of `Goal[]`, by which the numbers that stand were counted. */
+  counted_goals: string
+  counted_generation: number
+  /** Under which generation a recount counts `goals`; null while none does. */
+  pending_generation: number | null
+  created_by: string
+  created_at: number
+  updated_by: string | null
+  updated_at: number
+}
+
+declare module './tables.ts' {
+  interface Tables {
+    campaigns: CampaignRow
+  }
+}
+
+export interface StoredCampaign {
+  readonly id: string
+  readonly number: number
+  readonly workspaceId: string
+  readonly name: string
+  readonly platforms: readonly string[]
+  readonly goals: readonly Goal[]
+  readonly countedGoals: readonly Goal[]
+  readonly countedGeneration: number
+  readonly pendingGeneration: number | null
+  readonly createdBy: string
+  readonly createdAt: number
+  readonly updatedBy: string | null
+  readonly updatedAt: number
+}
+
+export async function createCampaigns({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('campaigns')
+    .addColumn('number', integer, (column) => column.primaryKey())
+    .addColumn('id', text, (column) => column.notNull().unique())
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('name', text, (column) => column.notNull())
+    .addColumn('platforms', text, (column) => column.notNull())
+    .addColumn('goals', text, (column) => column.notNull())
+    .addColumn('counted_goals', text, (column) => column.notNull())
+    .addColumn('counted_generation', integer, (column) => column.notNull())
+    .addColumn('pending_generation', integer)
+    .addColumn('created_by', text, (column) => column.notNull())
+    .addColumn('created_at', integer, (column) => column.notNull())
+    .addColumn('updated_by', text)
+    .addColumn('updated_at', integer, (column) => column.notNull())
+    .execute()
+  await query.schema.createIndex('campaigns_by_workspace').on('campaigns').columns(['workspace_id', 'number']).execute()
+}
+
+/** The rows of a workspace's campaigns, for queries that join other tables to them. */
+export function campaignsOf({ query }: Store, workspaceId: string) {
+  return query.selectFrom('campaigns').where('campaigns.workspace_id', '=', workspaceId)
+}
+
+/** Makes other changes of the workspace's campaigns and of its recount wait until this transaction ends. */
+export async function lockCampaigns(store: Store, workspaceId: string): Promise<void> {
+  await store.lock(`campaigns ${workspaceId}`)
+}
+
+/** Undefined when the workspace has no such campaign, whoever else may have it. */
+export async function findCampaign(
+  { query }: Store,
+  workspaceId: string,
+  id: string,
+): Promise<StoredCampaign | undefined> {
+  const campaigns = query.selectFrom('campaigns').selectAll().where('id', '=', id)
+  const row = await campaigns.where('workspace_id', '=', workspaceId).executeTakeFirst()
+  return row && toCampaign(row)
+}
+
+/** Those of the given campaigns that the workspace has, in no particular order. */
+export async function findCampaignsById(
+  store: Store,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<StoredCampaign[]> {
+  if (ids.length === 0) return []
+  const wanted = store.rowsOf(
+    'wanted',
+    { id: 'text' },
+    ids.map((id) => ({ id })),
+  )
+  const rows = await store.query
+    .selectFrom('campaigns')
+    .selectAll()
+    .where('id', 'in', (sub) => sub.selectFrom(wanted).select('wanted.id'))
+    .where('workspace_id', '=', workspaceId)
+    .execute()
+  return rows.map(toCampaign)
+}
+
+/** Number → the generation of the goals by which the campaign's numbers stand now. */
+export async function findCountedGenerations(
+  store: Store,
+  workspaceId: string,
+  numbers: readonly number[],
+): Promise<Map<number, number>> {
+  if (numbers.length === 0) return new Map()
+  const wanted = store.rowsOf(
+    'wanted',
+    { number: 'integer' },
+    numbers.map((number) => ({ number })),
+  )
+  const rows = await store.query
+    .selectFrom('campaigns')
+    .select(['number', 'counted_generation'])
+    .where('workspace_id', '=', workspaceId)
+    .where('number', 'in', (sub) => sub.selectFrom(wanted).select('wanted.number'))
+    .execute()
+  return new Map(rows.map((row) => [row.number, row.counted_generation]))
+}
+
+/** A page of campaigns, newest first: those made before the campaign with the number `before`, `max` at the most. */
+export async function listCampaigns(
+  { query }: Store,
+  workspaceId: string,
+  { before, max }: { readonly before: number | undefined; readonly max: number },
+): Promise<StoredCampaign[]> {
+  const all = query.selectFrom('campaigns').selectAll().where('workspace_id', '=', workspaceId)
+  const older = before === undefined ? all : all.where('number', '<', before)
+  return (await older.orderBy('number', 'desc').limit(max).execute()).map(toCampaign)
+}
+
+/** All campaigns of a workspace, oldest first; `CAMPAIGNS_MAX` bounds them. */
+export async function listAllCampaigns({ query }: Store, workspaceId: string): Promise<StoredCampaign[]> {
+  const campaigns = query.selectFrom('campaigns').selectAll().where('workspace_id', '=', workspaceId)
+  return (await campaigns.orderBy('number').execute()).map(toCampaign)
+}
+
+/** The campaigns of a workspace whose goals were ever counted anew, by the goals by which their numbers stand. */
+export async function listRecountedGenerations({ query }: Store, workspaceId: string): Promise<CampaignGeneration[]> {
+  return query
+    .selectFrom('campaigns')
+    .select(['number', 'counted_generation as generation'])
+    .where('workspace_id', '=', workspaceId)
+    .where('counted_generation', '>', FIRST_GENERATION)
+    .execute()
+}
+
+/** How many campaigns a workspace has, and the bytes of their goals as JSON. */
+export async function measureCampaigns(
+  { query }: Store,
+  workspaceId: string,
+): Promise<{ readonly campaigns: number; readonly goalsBytes: number }> {
+  const row = await query
+    .selectFrom('campaigns')
+    .select((select) => [
+      select.fn.countAll<number>().as('campaigns'),
+      // Known to the databases without reading the texts.
+      sql<number>`coalesce(sum(octet_length(goals)), 0)`.as('bytes'),
+    ])
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirstOrThrow()
+  return { campaigns: row.campaigns, goalsBytes: row.bytes }
+}
+
+export type NewCampaign = Pick<
+  StoredCampaign,
+  'id' | 'workspaceId' | 'name' | 'platforms' | 'goals' | 'createdBy' | 'createdAt'
+>
+
+/** Adds a campaign, which counts by its goals from the beginning. To be called behind `lockCampaigns`. */
+export async function addCampaign(store: Store, campaign: NewCampaign): Promise<StoredCampaign> {
+  // Numbers are taken from all workspaces' together.
+  await store.lock('campaign numbers')
+  const { query } = store
+  const last = await query
+    .selectFrom('campaigns')
+    .select((select) => select.fn.max('number').as('number'))
+    .executeTakeFirst()
+  const row: CampaignRow = {
+    number: ((last?.number as number | null | undefined) ?? 0) + 1,
+    id: campaign.id,
+    workspace_id: campaign.workspaceId,
+    created_by: campaign.createdBy,
+    created_at: campaign.createdAt,
+    ...toChangeableColumns({
+      ...campaign,
+      countedGoals: campaign.goals,
+      countedGeneration: FIRST_GENERATION,
+      pendingGeneration: null,
+      updatedBy: null,
+      updatedAt: campaign.createdAt,
+    }),
+  }
+  await query.insertInto('campaigns').values(row).execute()
+  return toCampaign(row)
+}
+
+/** Replaces what may change of a campaign. The caller has read it behind `lockCampaigns`. */
+export async function saveCampaign({ query }: Store, campaign: StoredCampaign): Promise<void> {
+  await query
+    .updateTable('campaigns')
+    .set(toChangeableColumns(campaign))
+    .where('number', '=', campaign.number)
+    .execute()
+}
+
+/** Makes the new goals of all campaigns that are counted anew those by which the numbers stand, in one statement. */
+export async function standByNewGoals({ query }: Store, workspaceId: string): Promise<void> {
+  await query
+    .updateTable('campaigns')
+    .set((set) => ({
+      counted_goals: set.ref('goals'),
+      counted_generation: set.ref('pending_generation').$castTo<number>(),
+      pending_generation: null,
+    }))
+    .where('workspace_id', '=', workspaceId)
+    .where('pending_generation', 'is not', null)
+    .execute()
+}
+
+/** Has campaigns counted anew under a generation, in one statement. The caller has read them behind `lockCampaigns`. */
+export async function savePendingGeneration(
+  store: Store,
+  workspaceId: string,
+  numbers: readonly number[],
+  generation: number,
+): Promise<void> {
+  const wanted = store.rowsOf(
+    'wanted',
+    { number: 'integer' },
+    numbers.map((number) => ({ number })),
+  )
+  await store.query
+    .updateTable('campaigns')
+    .set({ pending_generation: generation })
+    .where('workspace_id', '=', workspaceId)
+    .where('number', 'in', (sub) => sub.selectFrom(wanted).select('wanted.number'))
+    .execute()
+}
+
+type Changeable = Omit<StoredCampaign, 'id' | 'number' | 'workspaceId' | 'createdBy' | 'createdAt'>
+
+function toChangeableColumns(campaign: Changeable) {
+  return {
+    name: campaign.name,
+    platforms: JSON.stringify(campaign.platforms),
+    goals: JSON.stringify(campaign.goals),
+    counted_goals: JSON.stringify(campaign.countedGoals),
+    counted_generation: campaign.countedGeneration,
+    pending_generation: campaign.pendingGeneration,
+    updated_by: campaign.updatedBy,
+    updated_at: campaign.updatedAt,
+  }
+}
+
+export function toCampaign(row: Selectable<CampaignRow>): StoredCampaign {
+  return {
+    id: row.id,
+    number: row.number,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    platforms: JSON.parse(row.platforms) as string[],
+    goals: JSON.parse(row.goals) as Goal[],
+    countedGoals: JSON.parse(row.counted_goals) as Goal[],
+    countedGeneration: row.counted_generation,
+    pendingGeneration: row.pending_generation,
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+    updatedBy: row.updated_by,
+    updatedAt: row.updated_at,
+  }
+}

@@ -1,0 +1,154 @@
+// What the tables of facts have in common: facts of customers in campaigns, each kept once, whoever reports it again. Each
+// table's own file names it, and says what its rows are.
+import type { Kysely } from 'kysely'
+import { keepBest, type CustomerCampaign } from '../core/facts.ts'
+import type { BulkColumns, Store } from './store.ts'
+import type { Tables } from './tables.ts'
+
+export interface FactTableSpec<Row extends object, Fact> {
+  /** Its rows have the columns `customer` and `campaign`. */
+  readonly table: keyof Tables
+  /** The columns of the primary key. */
+  readonly key: readonly (keyof Row & string)[]
+  readonly columns: BulkColumns<Row>
+  /** What makes two reports the same fact; the same as the key. */
+  readonly identityOf: (fact: Fact) => string
+  /** Of different reports of one fact: negative when `left` wins. */
+  readonly compare: (left: Fact, right: Fact) => number
+  readonly toRow: (fact: Fact) => Row
+  readonly fromRow: (row: Row) => Fact
+}
+
+export interface FactTable<Fact> {
+  /** All facts of customers in campaigns. */
+  readonly listIn: (store: Store, wanted: readonly CustomerCampaign[]) => Promise<Fact[]>
+  /** All facts of customers, in whatever campaign. */
+  readonly listOf: (store: Store, customers: readonly number[]) => Promise<Fact[]>
+  /**
+   * Stores facts, each once: of different reports the one that wins. The identities of those that were not known before
+   * come back.
+   */
+  readonly add: (store: Store, reports: readonly Fact[]) => Promise<Set<string>>
+}
+
+/** Any table of facts, as Kysely sees it. */
+type FactTables = Record<string, Record<string, unknown>>
+
+export function factTable<Row extends object, Fact>(spec: FactTableSpec<Row, Fact>): FactTable<Fact> {
+  return {
+    listIn: (store, wanted) => listIn(spec, store, wanted),
+    listOf: (store, customers) => listOf(spec, store, customers),
+    add: (store, reports) => add(spec, store, reports),
+  }
+}
+
+function tablesOf({ query }: Store): Kysely<FactTables> {
+  return query as unknown as Kysely<FactTables>
+}
+
+async function listIn<Row extends object, Fact>(
+  { table, fromRow }: FactTableSpec<Row, Fact>,
+  store: Store,
+  wanted: readonly CustomerCampaign[],
+): Promise<Fact[]> {
+  if (wanted.length === 0) return []
+  const rows = await tablesOf(store)
+    .selectFrom(store.rowsOf('wanted', { customer: 'integer', campaign: 'integer' }, wanted))
+    .innerJoin(`${table} as fact`, (join) =>
+      join.onRef('fact.customer', '=', 'wanted.customer').onRef('fact.campaign', '=', 'wanted.campaign'),
+    )
+    .selectAll('fact')
+    .execute()
+  return (rows as Row[]).map(fromRow)
+}
+
+async function listOf<Row extends object, Fact>(
+  { table, fromRow }: FactTableSpec<Row, Fact>,
+  store: Store,
+  customers: readonly number[],
+): Promise<Fact[]> {
+  if (customers.length === 0) return []
+  const wanted = customers.map((customer) => ({ customer }))
+  const rows = await tablesOf(store)
+    .selectFrom(store.rowsOf('wanted', { customer: 'integer' }, wanted))
+    .innerJoin(`${table} as fact`, 'fact.customer', 'wanted.customer')
+    .selectAll('fact')
+    .execute()
+  return (rows as Row[]).map(fromRow)
+}
+
+async function add<Row extends object, Fact>(
+  spec: FactTableSpec<Row, Fact>,
+  store: Store,
+  reports: readonly Fact[],
+): Promise<Set<string>> {
+  const fresh = keepBest(reports, spec.identityOf, spec.compare)
+  const added = await insertNew(spec, store, [...fresh.values()])
+  const repeated = [...fresh].filter(([identity]) => !added.has(identity)).map(([, fact]) => fact)
+  await replaceBeaten(spec, store, repeated)
+  return added
+}
+
+async function insertNew<Row extends object, Fact>(
+  { table, columns, identityOf, toRow, fromRow }: FactTableSpec<Row, Fact>,
+  store: Store,
+  facts: readonly Fact[],
+): Promise<Set<string>> {
+  if (facts.length === 0) return new Set()
+  const names = Object.keys(columns)
+  const rows = await tablesOf(store)
+    .insertInto(table)
+    .columns(names)
+    .expression((insert) =>
+      insert
+        .selectFrom(store.rowsOf('fresh', columns, facts.map(toRow)))
+        .select(names)
+        .where(insert.lit(true))
+        .orderBy('customer')
+        .orderBy('campaign'),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll()
+    .execute()
+  return new Set((rows as Row[]).map((row) => identityOf(fromRow(row))))
+}
+
+/** Of facts that are known already, those that another report beats are replaced. */
+async function replaceBeaten<Row extends object, Fact>(
+  spec: FactTableSpec<Row, Fact>,
+  store: Store,
+  reports: readonly Fact[],
+): Promise<void> {
+  if (reports.length === 0) return
+  const { table, key, columns, identityOf, compare, toRow } = spec
+  const known = await findKept(spec, store, reports)
+  const better = reports.filter((report) => {
+    const kept = known.get(identityOf(report))
+    return kept !== undefined && compare(report, kept) < 0
+  })
+  if (better.length === 0) return
+  const rest = Object.keys(columns).filter((column) => !key.some((part) => part === column))
+  const update = tablesOf(store)
+    .updateTable(table)
+    .from(store.rowsOf('better', columns, better.map(toRow)))
+    .set((set) => Object.fromEntries(rest.map((column) => [column, set.ref(`better.${column}`)])))
+  await key
+    .reduce((narrowed, column) => narrowed.whereRef(`${table}.${column}`, '=', `better.${column}`), update)
+    .execute()
+}
+
+/** Looked up one by one along the key: of one customer there may be very many, in one campaign too. */
+async function findKept<Row extends object, Fact>(
+  { table, key, columns, identityOf, toRow, fromRow }: FactTableSpec<Row, Fact>,
+  store: Store,
+  reports: readonly Fact[],
+): Promise<Map<string, Fact>> {
+  const rows = await tablesOf(store)
+    .selectFrom(store.rowsOf('report', columns, reports.map(toRow)))
+    .innerJoin(`${table} as fact`, (join) =>
+      key.reduce((narrowed, column) => narrowed.onRef(`fact.${column}`, '=', `report.${column}`), join),
+    )
+    .selectAll('fact')
+    .execute()
+  return new Map((rows as Row[]).map(fromRow).map((fact) => [identityOf(fact), fact]))
+}

@@ -1,0 +1,150 @@
+// The table of users with more facts than are counted within a batch. What each contributes is kept as it was last counted,
+// so that it can be counted anew apart from the batches, and taken away as it was added. Who has to be counted stands in
+// `uncounted-users.ts`.
+import type { Selectable } from 'kysely'
+import type { SqlTypes, Store } from './store.ts'
+import { wantedUsers } from './wanted-users.ts'
+
+/** Rows of one statement at the most: each may hold a hundred kilobytes. */
+const ROWS_PER_STATEMENT_MAX = 20
+
+interface LargeHistoryRow {
+  user_id: number
+  workspace_id: string
+  /** The generation of a running recount of goals that is in the cells; 0 for none. */
+  pending_generation: number
+  version: number
+  /** JSON of what the user adds to the statistics now: the key of each cell, users, occurrences. The last column: long. */
+  cells: string
+}
+
+declare module './tables.ts' {
+  interface Tables {
+    large_histories: LargeHistoryRow
+  }
+}
+
+export type KeptCells = readonly (readonly [key: string, users: number, occurrences: number])[]
+
+export interface LargeHistory {
+  readonly userId: number
+  readonly workspaceId: string
+  readonly pendingGeneration: number
+  /** Higher with everything that replaces it, so that who has read it knows whether somebody else counted meanwhile. */
+  readonly version: number
+  readonly cells: KeptCells
+}
+
+export async function createLargeHistories({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('large_histories')
+    .addColumn('user_id', integer, (column) => column.primaryKey())
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('pending_generation', integer, (column) => column.notNull())
+    .addColumn('version', integer, (column) => column.notNull())
+    .addColumn('cells', text, (column) => column.notNull())
+    .execute()
+  await query.schema
+    .createIndex('large_histories_by_workspace')
+    .on('large_histories')
+    .columns(['workspace_id', 'pending_generation'])
+    .execute()
+}
+
+/** Which of the given users are large. */
+export async function findLargeUserIds(store: Store, userIds: readonly number[]): Promise<Set<number>> {
+  if (userIds.length === 0) return new Set()
+  const rows = await store.query
+    .selectFrom(wantedUsers(store, userIds))
+    .innerJoin('large_histories as large', 'large.user_id', 'wanted.user_id')
+    .select('large.user_id')
+    .execute()
+  return new Set(rows.map((row) => row.user_id))
+}
+
+/** What is kept of those of the given users who are large, by id. */
+export async function findLargeHistories(store: Store, userIds: readonly number[]): Promise<Map<number, LargeHistory>> {
+  if (userIds.length === 0) return new Map()
+  const rows = await store.query
+    .selectFrom(wantedUsers(store, userIds))
+    .innerJoin('large_histories as large', 'large.user_id', 'wanted.user_id')
+    .selectAll('large')
+    .execute()
+  return new Map(rows.map((row) => [row.user_id, toLargeHistory(row)]))
+}
+
+/** Whether large users of a workspace are still to be counted by the goals of a recount that runs under a generation. */
+export async function hasLargeToRecount(store: Store, workspaceId: string, generation: number): Promise<boolean> {
+  // Two walks along the index: one that looks for what is unequal would pass all that are counted.
+  for (const comparison of ['<', '>'] as const) {
+    const others = store.query
+      .selectFrom('large_histories')
+      .select('user_id')
+      .where('workspace_id', '=', workspaceId)
+      .where('pending_generation', comparison, generation)
+    if (await others.limit(1).executeTakeFirst()) return true
+  }
+  return false
+}
+
+const COLUMNS = {
+  user_id: 'integer',
+  workspace_id: 'text',
+  pending_generation: 'integer',
+  version: 'integer',
+  cells: 'text',
+} as const
+
+/** Adds or replaces what is kept of users. */
+export async function saveLargeHistories(store: Store, histories: readonly LargeHistory[]): Promise<void> {
+  const names = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
+  for (let first = 0; first < histories.length; first += ROWS_PER_STATEMENT_MAX) {
+    const rows = histories.slice(first, first + ROWS_PER_STATEMENT_MAX).map(toRow)
+    await store.query
+      .insertInto('large_histories')
+      .columns(names)
+      // `where true` tells SQLite's parser that `on conflict` is not a join's.
+      .expression((insert) =>
+        insert
+          .selectFrom(store.rowsOf('fresh', COLUMNS, rows))
+          .select(names)
+          .where(insert.lit(true)),
+      )
+      .onConflict((conflict) =>
+        conflict.column('user_id').doUpdateSet((row) => ({
+          pending_generation: row.ref('excluded.pending_generation'),
+          version: row.ref('excluded.version'),
+          cells: row.ref('excluded.cells'),
+        })),
+      )
+      .execute()
+  }
+}
+
+export async function removeLargeHistories(store: Store, userIds: readonly number[]): Promise<void> {
+  if (userIds.length === 0) return
+  await store.query
+    .deleteFrom('large_histories')
+    .where('user_id', 'in', (sub) => sub.selectFrom(wantedUsers(store, userIds)).select('wanted.user_id'))
+    .execute()
+}
+
+function toLargeHistory(row: Selectable<LargeHistoryRow>): LargeHistory {
+  return {
+    userId: row.user_id,
+    workspaceId: row.workspace_id,
+    pendingGeneration: row.pending_generation,
+    version: row.version,
+    cells: JSON.parse(row.cells) as KeptCells,
+  }
+}
+
+function toRow(history: LargeHistory): LargeHistoryRow {
+  return {
+    user_id: history.userId,
+    workspace_id: history.workspaceId,
+    pending_generation: history.pendingGeneration,
+    version: history.version,
+    cells: JSON.stringify(history.cells),
+  }
+}

@@ -1,0 +1,125 @@
+// The table of memberships: who was in the audience of a campaign, when and how. Facts: they keep the customer id they were
+// reported with, whoever that turns out to be.
+import {
+  compareMemberships,
+  membershipIdentity,
+  type CustomerCampaign,
+  type CustomerPeriod,
+  type Group,
+  type Membership,
+} from '../core/facts.ts'
+import { factTable } from './fact-table.ts'
+import type { SqlTypes, Store } from './store.ts'
+
+interface MembershipRow {
+  /** `user_identities.number` of the customer id. */
+  customer: number
+  /** `campaigns.number`. */
+  campaign: number
+  evaluated_at: number
+  platform: string
+  audience_group: string
+  variation: string | null
+  locale: string | null
+  removed: string | null
+}
+
+declare module './tables.ts' {
+  interface Tables {
+    memberships: MembershipRow
+  }
+}
+
+const KEY = ['customer', 'campaign', 'evaluated_at', 'platform'] as const
+
+export async function createMemberships({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('memberships')
+    .addColumn('customer', integer, (column) => column.notNull())
+    .addColumn('campaign', integer, (column) => column.notNull())
+    .addColumn('evaluated_at', integer, (column) => column.notNull())
+    .addColumn('platform', text, (column) => column.notNull())
+    .addColumn('audience_group', text, (column) => column.notNull())
+    .addColumn('variation', text)
+    .addColumn('locale', text)
+    .addColumn('removed', text)
+    .addPrimaryKeyConstraint('memberships_key', [...KEY])
+    .modifyEnd(clustered)
+    .execute()
+  await query.schema
+    .createIndex('memberships_by_time')
+    .on('memberships')
+    .columns(['customer', 'evaluated_at', 'campaign'])
+    .execute()
+}
+
+/** In which campaigns customers have memberships of a period. */
+export async function listCampaignsOfPeriods(
+  store: Store,
+  periods: readonly CustomerPeriod[],
+): Promise<CustomerCampaign[]> {
+  if (periods.length === 0) return []
+  return store.query
+    .selectFrom(store.rowsOf('period', { customer: 'integer', from: 'integer', until: 'integer' }, periods))
+    .innerJoin('memberships as fact', (join) =>
+      join
+        .onRef('fact.customer', '=', 'period.customer')
+        .onRef('fact.evaluated_at', '>=', 'period.from')
+        .onRef('fact.evaluated_at', '<=', 'period.until'),
+    )
+    .select(['fact.customer', 'fact.campaign'])
+    .distinct()
+    .execute()
+}
+
+const FACTS = factTable<MembershipRow, Membership>({
+  table: 'memberships',
+  key: KEY,
+  columns: {
+    customer: 'integer',
+    campaign: 'integer',
+    evaluated_at: 'integer',
+    platform: 'text',
+    audience_group: 'text',
+    variation: 'text',
+    locale: 'text',
+    removed: 'text',
+  },
+  identityOf: membershipIdentity,
+  compare: compareMemberships,
+  toRow,
+  fromRow: toMembership,
+})
+
+/** All memberships of customers in campaigns. */
+export const listMemberships = FACTS.listIn
+/** All memberships of customers, in whatever campaign. */
+export const listMembershipsOf = FACTS.listOf
+/** Stores memberships, each once; gives the identities (`membershipIdentity`) of those that were not known before. */
+export const addMemberships = FACTS.add
+
+function toMembership(row: MembershipRow): Membership {
+  return {
+    customer: row.customer,
+    campaign: row.campaign,
+    evaluatedAt: row.evaluated_at,
+    platform: row.platform,
+    group: row.audience_group as Group,
+    variation: row.variation,
+    locale: row.locale,
+    removed: row.removed,
+  }
+}
+
+function toRow(membership: Membership): MembershipRow {
+  return {
+    customer: membership.customer,
+    campaign: membership.campaign,
+    evaluated_at: membership.evaluatedAt,
+    platform: membership.platform,
+    audience_group: membership.group,
+    variation: membership.variation,
+    locale: membership.locale,
+    removed: membership.removed,
+  }
+}

@@ -1,0 +1,166 @@
+// The table of message events: what happened to the messages of campaigns. Facts: they keep the customer id they were reported
+// with, whoever that turns out to be.
+import { sql } from 'kysely'
+import { TOUCH_KINDS } from '../core/campaign-past.ts'
+import {
+  compareMessages,
+  messageIdentity,
+  messageIdOf,
+  messageKey,
+  type CustomerPeriod,
+  MESSAGE_KINDS,
+  type MessageEvent,
+} from '../core/facts.ts'
+import { factTable } from './fact-table.ts'
+import type { SqlTypes, Store } from './store.ts'
+
+interface MessageEventRow {
+  /** `user_identities.number` of the customer id. */
+  customer: number
+  /** `campaigns.number`. */
+  campaign: number
+  /** The index in `MESSAGE_KINDS`. */
+  kind: number
+  time: number
+  /** `messageKey`: the message id, or platform and device. */
+  message_key: string
+  platform: string
+  device: string
+  reason: string | null
+}
+
+declare module './tables.ts' {
+  interface Tables {
+    message_events: MessageEventRow
+  }
+}
+
+const KEY = ['customer', 'campaign', 'kind', 'time', 'message_key'] as const
+
+/** The kinds of touches, as literals: a search uses the index of touches when it names these. */
+const TOUCHES = sql.join(TOUCH_KINDS.map((kind) => sql.lit(MESSAGE_KINDS.indexOf(kind))))
+
+export async function createMessageEvents({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('message_events')
+    .addColumn('customer', integer, (column) => column.notNull())
+    .addColumn('campaign', integer, (column) => column.notNull())
+    .addColumn('kind', integer, (column) => column.notNull())
+    .addColumn('time', integer, (column) => column.notNull())
+    .addColumn('message_key', text, (column) => column.notNull())
+    .addColumn('platform', text, (column) => column.notNull())
+    .addColumn('device', text, (column) => column.notNull())
+    .addColumn('reason', text)
+    .addPrimaryKeyConstraint('message_events_key', [...KEY])
+    .modifyEnd(clustered)
+    .execute()
+  // Only of touches: every row of it is a page to be written beside that of the event itself.
+  await query.schema
+    .createIndex('touches_by_time')
+    .on('message_events')
+    .columns(['customer', 'time', 'campaign'])
+    .where(sql<boolean>`kind in (${TOUCHES})`)
+    .execute()
+}
+
+/** Where a page of message events ends: behind the one with these values. */
+export interface MessageEventPlace {
+  readonly campaign: number
+  readonly kind: number
+  readonly time: number
+  readonly messageKey: string
+}
+
+/** A page of a customer's message events in the order of the key, and where the next begins; undefined after the last. */
+export async function pageMessageEvents(
+  { query }: Store,
+  customer: number,
+  { after, max }: { readonly after: MessageEventPlace | undefined; readonly max: number },
+): Promise<{ readonly events: MessageEvent[]; readonly next: MessageEventPlace | undefined }> {
+  const all = query.selectFrom('message_events').selectAll().where('customer', '=', customer)
+  const rest = after
+    ? all.where((row) => {
+        const place = row.tuple(after.campaign, after.kind, after.time, after.messageKey)
+        return row(row.refTuple('campaign', 'kind', 'time', 'message_key'), '>', place)
+      })
+    : all
+  const rows = await rest
+    .orderBy('campaign')
+    .orderBy('kind')
+    .orderBy('time')
+    .orderBy('message_key')
+    .limit(max)
+    .execute()
+  const last = rows.length === max ? rows.at(-1) : undefined
+  const next = last && { campaign: last.campaign, kind: last.kind, time: last.time, messageKey: last.message_key }
+  return { events: rows.map(toMessageEvent), next }
+}
+
+/** The touches of customers in periods, by whatever campaign. */
+export async function listTouchesOfPeriods(store: Store, periods: readonly CustomerPeriod[]): Promise<MessageEvent[]> {
+  if (periods.length === 0) return []
+  const rows = await store.query
+    .selectFrom(store.rowsOf('period', { customer: 'integer', from: 'integer', until: 'integer' }, periods))
+    .innerJoin('message_events as fact', (join) =>
+      join
+        .onRef('fact.customer', '=', 'period.customer')
+        .onRef('fact.time', '>=', 'period.from')
+        .onRef('fact.time', '<=', 'period.until'),
+    )
+    .where(sql<boolean>`fact.kind in (${TOUCHES})`)
+    .selectAll('fact')
+    .execute()
+  return rows.map(toMessageEvent)
+}
+
+const FACTS = factTable<MessageEventRow, MessageEvent>({
+  table: 'message_events',
+  key: KEY,
+  columns: {
+    customer: 'integer',
+    campaign: 'integer',
+    kind: 'integer',
+    time: 'integer',
+    message_key: 'text',
+    platform: 'text',
+    device: 'text',
+    reason: 'text',
+  },
+  identityOf: messageIdentity,
+  compare: compareMessages,
+  toRow,
+  fromRow: toMessageEvent,
+})
+
+/** All message events of customers in campaigns. */
+export const listMessageEvents = FACTS.listIn
+/** All message events of customers, in whatever campaign. */
+export const listMessageEventsOf = FACTS.listOf
+/** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
+export const addMessageEvents = FACTS.add
+
+function toMessageEvent(row: MessageEventRow): MessageEvent {
+  return {
+    customer: row.customer,
+    campaign: row.campaign,
+    kind: MESSAGE_KINDS[row.kind] as MessageEvent['kind'],
+    time: row.time,
+    platform: row.platform,
+    device: row.device,
+    messageId: messageIdOf(row.message_key),
+    reason: row.reason,
+  }
+}
+
+function toRow(event: MessageEvent): MessageEventRow {
+  return {
+    customer: event.customer,
+    campaign: event.campaign,
+    kind: MESSAGE_KINDS.indexOf(event.kind),
+    time: event.time,
+    message_key: messageKey(event),
+    platform: event.platform,
+    device: event.device,
+    reason: event.reason,
+  }
+}

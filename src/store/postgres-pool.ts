@@ -1,0 +1,122 @@
+// Connections to PostgreSQL that outlive what may happen to them, and what the driver's errors mean to us.
+import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import { Pool, types, type CustomTypesConfig, type PoolClient, type PoolConfig } from 'pg'
+import { AppError } from '../core/app-error.ts'
+import { StoreError } from './store.ts'
+
+const POSTGRES_INT8 = types.builtins.INT8
+const UNIQUE_VIOLATION = '23505'
+/** Waited too long: for a lock, or for a statement whatever it did. What was asked may be as sound as ever. */
+const TAKES_TOO_LONG = new Set(['55P03', '57014'])
+/** Serialization failure and deadlock: the same transaction may succeed when it is tried again. */
+const REPEATABLE = new Set(['40001', '40P01'])
+/**
+ * No such user or database, or none that may be entered; insufficient resources, a server going down, system errors,
+ * corruption; and a server that may only be read.
+ */
+const BROKEN = /^(?:28|3D|55000|53|57P|58|XX00[12]|25006)/
+/**
+ * Connection exceptions, shutdowns, sessions that were ended for standing still, no connection left, and what the socket
+ * says, such as ECONNREFUSED.
+ */
+const UNREACHABLE = /^(?:08...|57P0[1235]|25P0[34]|53300|E(?!RR_)[A-Z_]+)$/
+/** How soon it is asked whether the other side of a quiet connection is still there. */
+const KEEP_ALIVE_MS = 10_000
+/**
+ * What our transactions are written for, whatever the operator made the database's default. The pool waits for it, though
+ * its types do not say so.
+ */
+const SET_ISOLATION = ((client) =>
+  client.query(`set default_transaction_isolation = 'read committed'`)) as PoolConfig['onConnect']
+
+/** Opens a pool; the first query connects. Whole numbers arrive as numbers. */
+export function openPostgresPool(config: PoolConfig): Pool {
+  const pool = new Pool({
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    ...config,
+    onConnect: SET_ISOLATION,
+    types: { getTypeParser: parserOf } as CustomTypesConfig,
+  })
+  // A connection that breaks while idle is replaced by the pool; the next query tells whether the server is there.
+  pool.on('error', () => {})
+  // One that breaks in use fails its query; beside that it says so as an event, which would end the process if nobody heard.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+/**
+ * A pool as Kysely takes it, whose errors are told apart by their codes. What the driver leaves open is closed here: after
+ * an answer that did not come in time it would give the connection to the next who asks, behind the statement that nobody
+ * answers, and let a transaction wait as long again for its rollback.
+ */
+export function toKyselyPool(pool: Pool): PostgresPool {
+  return {
+    connect: async () => toKyselyClient(await fromDriver(pool.connect())),
+    end: () => pool.end(),
+    options: pool.options,
+  }
+}
+
+function toKyselyClient(client: PoolClient): PostgresPoolClient {
+  let isLost = false
+  const query = async (text: string, parameters: unknown[]) => {
+    if (isLost) throw unreachable()
+    try {
+      return await client.query(text, parameters)
+    } catch (error) {
+      isLost = isConnectionLost(error)
+      throw fromPostgresError(error)
+    }
+  }
+  return {
+    // Kysely also asks by cursors, for streams, which nobody here does.
+    query: query as never,
+    release: (isDiscarded) => client.release(isLost || isDiscarded),
+  }
+}
+
+/** Gives the result of the driver's work. Rejects with StoreError, or with AppError `unavailable`, where the driver failed. */
+export async function fromDriver<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    throw fromPostgresError(error)
+  }
+}
+
+export function isRepeatable(error: unknown): boolean {
+  return error instanceof StoreError && REPEATABLE.has(error.driverCode)
+}
+
+/** What an error of the driver means to us; anything else is given back as it is. */
+function fromPostgresError(error: unknown): unknown {
+  const code = errorCode(error)
+  if (error instanceof StoreError) return error
+  if (isConnectionLost(error)) return unreachable()
+  if (code === undefined) return error
+  const message = error instanceof Error ? error.message : code
+  if (code === UNIQUE_VIOLATION) return new StoreError('unique', code, message)
+  if (UNREACHABLE.test(code)) return unreachable()
+  if (REPEATABLE.has(code) || TAKES_TOO_LONG.has(code)) return new StoreError('busy', code, message)
+  return new StoreError(BROKEN.test(code) ? 'broken' : 'other', code, message)
+}
+
+/** The driver gives no code to its own errors, which are all about a connection that is gone or does not answer. */
+function isConnectionLost(error: unknown): boolean {
+  return error instanceof Error && error.name === 'Error' && errorCode(error) === undefined
+}
+
+/** bigint arrives as text by default; ours never exceed 2^53. */
+function parserOf(oid: typeof POSTGRES_INT8, format?: 'text'): unknown {
+  return oid === POSTGRES_INT8 ? Number : types.getTypeParser(oid, format)
+}
+
+function unreachable(): AppError {
+  return new AppError('unavailable', 'The database cannot be reached; please repeat the request.', [], 1)
+}
+
+function errorCode(error: unknown): string | undefined {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  return typeof code === 'string' ? code : undefined
+}

@@ -1,0 +1,176 @@
+// The table of series: which numbers of which campaigns there are. Their texts stand here once instead of in every cell,
+// which carries the number of its series.
+import { sql, type Expression } from 'kysely'
+import { ATTRIBUTION_TYPES, convertedMetric, seriesKey, type AttributionType, type Series } from '../core/cells.ts'
+import { GAP_COLUMNS, type GenerationGap } from './campaign-generations.ts'
+import type { SqlTypes, Store } from './store.ts'
+
+/** Series of one statement at the most, so that none holds more than a megabyte or so. */
+const SERIES_PER_STATEMENT_MAX = 5_000
+
+interface SeriesRow {
+  /** The number of the campaign. */
+  campaign: number
+  generation: number
+  /** JSON of a `SeriesName`. */
+  name: string
+  /** The attribution type whose conversions are counted; null where none is. */
+  attribution: AttributionType | null
+  /** Never given to another series, since cells may know it longer than this row lives. */
+  number: number
+}
+
+/** What tells the series of a campaign's generation from each other. */
+export type SeriesName = [group: Series['group'], metric: string, platform: string, locale: string, variation: string]
+
+declare module './tables.ts' {
+  interface Tables {
+    series: SeriesRow
+    /** One row: the last number handed out. Its row lock lets only one transaction at a time add series. */
+    series_numbers: { only: number; last_number: number }
+  }
+}
+
+const KEY = ['campaign', 'generation', 'name'] as const
+const KEY_COLUMNS = { campaign: 'integer', generation: 'integer', name: 'text' } as const
+
+export async function createSeries({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('series')
+    .addColumn('campaign', integer, (column) => column.notNull())
+    .addColumn('generation', integer, (column) => column.notNull())
+    .addColumn('name', text, (column) => column.notNull())
+    .addColumn('attribution', text)
+    .addColumn('number', integer, (column) => column.notNull())
+    .addPrimaryKeyConstraint('series_key', [...KEY])
+    .modifyEnd(clustered)
+    .execute()
+  await query.schema
+    .createTable('series_numbers')
+    .addColumn('only', integer, (column) => column.primaryKey())
+    .addColumn('last_number', integer, (column) => column.notNull())
+    .execute()
+  await query.insertInto('series_numbers').values({ only: 1, last_number: 0 }).execute()
+}
+
+/** The numbers of series, by `seriesKey`; those that are new get theirs. To be called in a transaction. */
+export async function numberSeries(store: Store, wanted: Iterable<Series>): Promise<Map<string, number>> {
+  const byKey = new Map<string, Series>()
+  for (const series of wanted) byKey.set(seriesKey(series), series)
+  const numbers = await findNumbers(store, byKey)
+  for (const key of numbers.keys()) byKey.delete(key)
+  if (byKey.size === 0) return numbers
+  await addSeries(store, [...byKey.values()])
+  for (const [key, number] of await findNumbers(store, byKey)) numbers.set(key, number)
+  return numbers
+}
+
+/** The series of a campaign, by their numbers. */
+export async function listSeries({ query }: Store, campaign: number): Promise<Map<number, Series>> {
+  const rows = await query.selectFrom('series').selectAll().where('campaign', '=', campaign).execute()
+  return new Map(rows.map((row) => [row.number, toSeries(row, JSON.parse(row.name) as SeriesName)]))
+}
+
+/** The series of a campaign's generation, for queries around it that have both. */
+export function seriesOf({ query }: Store, number: Expression<number>, generation: Expression<number>) {
+  return query.selectFrom('series').where('series.campaign', '=', number).where('series.generation', '=', generation)
+}
+
+/** Where a series stands in the table, and the number that its cells carry. */
+export type SeriesPlace = Pick<SeriesRow, 'campaign' | 'generation' | 'name' | 'number'>
+
+/** Series of generations in gaps, `max` of them at the most. */
+export async function listSeriesIn(store: Store, gaps: readonly GenerationGap[], max: number): Promise<SeriesPlace[]> {
+  return store.query
+    .selectFrom(store.rowsOf('gap', GAP_COLUMNS, gaps))
+    .innerJoin('series', 'series.campaign', 'gap.campaign')
+    .whereRef('series.generation', '>', 'gap.after')
+    .whereRef('series.generation', '<', 'gap.before')
+    .select(['series.campaign', 'series.generation', 'series.name', 'series.number'])
+    .limit(max)
+    .execute()
+}
+
+/** Deletes series whose cells are gone. */
+export async function removeSeries(store: Store, series: readonly SeriesPlace[]): Promise<void> {
+  const places = store.rowsOf('removed', { ...KEY_COLUMNS, number: 'integer' }, series)
+  const removed = store.query.selectFrom(places).select(KEY)
+  await store.query
+    .deleteFrom('series')
+    .where((row) => row(row.refTuple(...KEY), 'in', removed.$asTuple(...KEY)))
+    .execute()
+}
+
+export function toSeries(
+  { campaign, generation }: Pick<Series, 'campaign' | 'generation'>,
+  [group, metric, platform, locale, variation]: SeriesName,
+): Series {
+  return { campaign, generation, group, metric, platform, locale, variation }
+}
+
+export function toName({
+  group,
+  metric,
+  platform,
+  locale,
+  variation,
+}: Omit<Series, 'campaign' | 'generation'>): string {
+  const name: SeriesName = [group, metric, platform, locale, variation]
+  return JSON.stringify(name)
+}
+
+function toKey(series: Series) {
+  return { campaign: series.campaign, generation: series.generation, name: toName(series) }
+}
+
+async function findNumbers(store: Store, wanted: ReadonlyMap<string, Series>): Promise<Map<string, number>> {
+  const keys = [...wanted.keys()]
+  const rows = [...wanted.values()].map((series, place) => ({ ...toKey(series), place }))
+  const numbers = new Map<string, number>()
+  for (let first = 0; first < rows.length; first += SERIES_PER_STATEMENT_MAX) {
+    const chunk = rows.slice(first, first + SERIES_PER_STATEMENT_MAX)
+    const found = await store.query
+      .selectFrom(store.rowsOf('wanted', { ...KEY_COLUMNS, place: 'integer' }, chunk))
+      .innerJoin('series', (join) =>
+        KEY.reduce((on, column) => on.onRef(`series.${column}`, '=', `wanted.${column}`), join),
+      )
+      .select(['wanted.place', 'series.number'])
+      .execute()
+    for (const { place, number } of found) numbers.set(keys[place] as string, number)
+  }
+  return numbers
+}
+
+/** Whoever takes numbers waits for others who did, and then finds the series that they have added. */
+async function addSeries(store: Store, fresh: readonly Series[]): Promise<void> {
+  const { last_number: last } = await store.query
+    .updateTable('series_numbers')
+    .set({ last_number: sql`last_number + ${fresh.length}` })
+    .where('only', '=', 1)
+    .returning('last_number')
+    .executeTakeFirstOrThrow()
+  const columns = [...KEY, 'attribution', 'number'] as const
+  const rows = fresh.map((series, index) => ({
+    ...toKey(series),
+    attribution: attributionOf(series),
+    number: last - index,
+  }))
+  for (let first = 0; first < rows.length; first += SERIES_PER_STATEMENT_MAX) {
+    const chunk = store.rowsOf(
+      'fresh',
+      { ...KEY_COLUMNS, attribution: 'text', number: 'integer' },
+      rows.slice(first, first + SERIES_PER_STATEMENT_MAX),
+    )
+    await store.query
+      .insertInto('series')
+      .columns(columns)
+      // `where true` tells SQLite's parser that `on conflict` is not a join's.
+      .expression((insert) => insert.selectFrom(chunk).select(columns).where(insert.lit(true)))
+      .onConflict((conflict) => conflict.columns(KEY).doNothing())
+      .execute()
+  }
+}
+
+function attributionOf({ metric }: Series): AttributionType | null {
+  return ATTRIBUTION_TYPES.find((type) => metric.startsWith(convertedMetric(type, ''))) ?? null
+}

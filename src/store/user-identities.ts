@@ -1,0 +1,166 @@
+// The table of identities by which users are found, customer ids among them.
+import type { Selectable } from 'kysely'
+import type { Identity } from '../core/user.ts'
+import type { SqlTypes, Store } from './store.ts'
+
+interface UserIdentityRow {
+  workspace_id: string
+  name: string
+  value: string
+  user_id: number
+  /** When it was last received with a request; the newest value of a name is the one shown. */
+  seen_at: number
+  /** Stands for a customer id in the facts that were reported with it; null for other identities. Never changes. */
+  number: number | null
+}
+
+declare module './tables.ts' {
+  interface Tables {
+    user_identities: UserIdentityRow
+  }
+}
+
+/** An identity as it is known: which user has it. */
+export interface KnownIdentity extends Identity {
+  readonly workspaceId: string
+  readonly userId: number
+  readonly seenAt: number
+  /** Stands for a customer id in the facts that were reported with it; null for other identities. */
+  readonly number: number | null
+}
+
+export async function createUserIdentities({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('user_identities')
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('name', text, (column) => column.notNull())
+    .addColumn('value', text, (column) => column.notNull())
+    .addColumn('user_id', integer, (column) => column.notNull())
+    .addColumn('seen_at', integer, (column) => column.notNull())
+    .addColumn('number', integer)
+    .addPrimaryKeyConstraint('user_identities_key', ['workspace_id', 'name', 'value'])
+    .execute()
+  await query.schema.createIndex('user_identities_by_user').on('user_identities').column('user_id').execute()
+}
+
+/** All identities of a user, the customer ids included; of a name the newest value comes last. */
+export async function listIdentities({ query }: Store, userId: number): Promise<KnownIdentity[]> {
+  const rows = await query
+    .selectFrom('user_identities')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .orderBy('name')
+    .orderBy('seen_at')
+    .orderBy('value')
+    .execute()
+  return rows.map(toKnownIdentity)
+}
+
+/** Those of the given identities that are known, in one statement. */
+export async function findIdentities(
+  store: Store,
+  identities: readonly (Identity & { readonly workspaceId: string })[],
+): Promise<KnownIdentity[]> {
+  if (identities.length === 0) return []
+  const wanted = store.rowsOf(
+    'wanted',
+    { workspace_id: 'text', name: 'text', value: 'text' },
+    identities.map(({ workspaceId, name, value }) => ({ workspace_id: workspaceId, name, value })),
+  )
+  const rows = await store.query
+    .selectFrom(wanted)
+    .innerJoin('user_identities as identity', (join) =>
+      join
+        .onRef('identity.workspace_id', '=', 'wanted.workspace_id')
+        .onRef('identity.name', '=', 'wanted.name')
+        .onRef('identity.value', '=', 'wanted.value'),
+    )
+    .selectAll('identity')
+    .execute()
+  return rows.map(toKnownIdentity)
+}
+
+/** The numbers of all customer ids of users. */
+export async function listCustomers(
+  store: Store,
+  userIds: readonly number[],
+): Promise<{ readonly userId: number; readonly number: number }[]> {
+  const wanted = store.rowsOf(
+    'wanted',
+    { id: 'integer' },
+    userIds.map((id) => ({ id })),
+  )
+  const rows = await store.query
+    .selectFrom(wanted)
+    .innerJoin('user_identities as identity', 'identity.user_id', 'wanted.id')
+    .select(['identity.user_id', 'identity.number'])
+    .where('identity.number', 'is not', null)
+    .execute()
+  return rows.map(({ user_id: userId, number }) => ({ userId, number: number as number }))
+}
+
+const IDENTITY_COLUMNS = {
+  workspace_id: 'text',
+  name: 'text',
+  value: 'text',
+  user_id: 'integer',
+  seen_at: 'integer',
+  number: 'integer',
+} as const
+
+/** Adds identities that were not known; false when one of them has become known meanwhile. */
+export async function addIdentities(store: Store, identities: readonly KnownIdentity[]): Promise<boolean> {
+  if (identities.length === 0) return true
+  const added = await insertIdentities(store, identities)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return Number(added.numInsertedOrUpdatedRows) === identities.length
+}
+
+/** Adds identities, or gives known ones to another user. */
+export async function saveIdentities(store: Store, identities: readonly KnownIdentity[]): Promise<void> {
+  if (identities.length === 0) return
+  await insertIdentities(store, identities)
+    .onConflict((conflict) =>
+      conflict.columns(['workspace_id', 'name', 'value']).doUpdateSet((set) => ({
+        user_id: set.ref('excluded.user_id'),
+        seen_at: set.ref('excluded.seen_at'),
+      })),
+    )
+    .execute()
+}
+
+function insertIdentities(store: Store, identities: readonly KnownIdentity[]) {
+  const columns = Object.keys(IDENTITY_COLUMNS) as (keyof typeof IDENTITY_COLUMNS)[]
+  const rows = identities.map(({ workspaceId, name, value, userId, seenAt, number }) => {
+    return { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number }
+  })
+  return store.query
+    .insertInto('user_identities')
+    .columns(columns)
+    .expression((insert) =>
+      insert
+        .selectFrom(store.rowsOf('fresh', IDENTITY_COLUMNS, rows))
+        .select(columns)
+        .where(insert.lit(true)),
+    )
+}
+
+/** Gives the identities of users to others. */
+export async function moveIdentities(
+  store: Store,
+  moves: readonly { readonly from_id: number; readonly into_id: number }[],
+): Promise<void> {
+  const merged = store.rowsOf('merged', { from_id: 'integer', into_id: 'integer' }, moves)
+  await store.query
+    .updateTable('user_identities')
+    .from(merged)
+    .set((set) => ({ user_id: set.ref('merged.into_id') }))
+    .whereRef('user_identities.user_id', '=', 'merged.from_id')
+    .execute()
+}
+
+function toKnownIdentity(row: Selectable<UserIdentityRow>): KnownIdentity {
+  const { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number } = row
+  return { workspaceId, name, value, userId, seenAt, number }
+}
