@@ -2,7 +2,12 @@
 import type { EntryKind, LogEntry } from './event-log.ts'
 
 /** The member of the body that lists the events; null where a request holds none. */
-const LISTS: Readonly<Record<EntryKind, string | null>> = { track_events: 'actions', track_user: null }
+const LISTS: Readonly<Record<EntryKind, string | null>> = {
+  track_events: 'actions',
+  track_user: null,
+  svc_audience: 'members',
+  svc_message_events: 'events',
+}
 
 /** Never throws: a body that cannot be read holds none that could be counted. */
 export function countEvents({ kind, body }: Pick<LogEntry, 'kind' | 'body'>): number {

@@ -1,8 +1,11 @@
 // The seam to the durable log: what is appended before a request is acknowledged, and read by the pipeline afterwards.
 // One contract suite runs over every log (`test/log-contract.ts`).
 
-/** What an entry holds; each is one accepted request, taken apart only in the pipeline. */
-export const ENTRY_KINDS = ['track_events', 'track_user'] as const
+/**
+ * What an entry holds; each is one accepted request, taken apart only in the pipeline. Clients cannot send events under the
+ * reserved `svc_` names.
+ */
+export const ENTRY_KINDS = ['track_events', 'track_user', 'svc_audience', 'svc_message_events'] as const
 export type EntryKind = (typeof ENTRY_KINDS)[number]
 
 /** What came with a request beside its body. JSON of this is kept with the entry. */
@@ -10,6 +13,8 @@ export interface EntryContext {
   /** The user's address, from X-Forwarded-For. */
   readonly ip?: string
   readonly projectCode?: string
+  /** The number of the campaign that a report is about. */
+  readonly campaign?: number
   /** The address of the body's user, sealed; the body itself then holds none. */
   readonly sealedEmail?: { readonly sealed: string; readonly key: string }
 }
@@ -25,16 +30,24 @@ export interface NewEntry {
   readonly body: Uint8Array
   /** How many events the body holds, for the metrics; not kept. */
   readonly events: number
+  /** Entries with the same key stand in the same partition, such as those of one user. Not kept. */
+  readonly partitionKey: string
   /** The client's key for retries, and a hash of what makes the request the same. */
   readonly idempotency?: { readonly key: string; readonly hash: string }
 }
 
-export interface LogEntry extends Omit<NewEntry, 'idempotency' | 'events'> {
-  /** Grows with every entry; never used twice. */
+/** A log that many processes write to stamps `receivedAt` by one clock, so that it grows with the position. */
+export interface LogEntry extends Omit<NewEntry, 'idempotency' | 'events' | 'partitionKey'> {
+  /** Grows with every entry, over all partitions; never used twice. */
   readonly position: number
+  /** Noted by who reads several partitions; 0 without it. */
+  readonly partition?: number
 }
 
-/** `appended` and on disk; a `repeated` request, kept once under its first request id; or the key was used for another. */
+/** An entry's place and time, without what it holds. */
+export type EntryPlace = Pick<LogEntry, 'position' | 'receivedAt'>
+
+/** `appended` and on disk; a `repeated` request, applied once under its first request id; or the key was used for another. */
 export type AppendOutcome =
   | { readonly outcome: 'appended' }
   | { readonly outcome: 'repeated'; readonly requestId: string }
@@ -60,7 +73,8 @@ export interface LogCommit {
 export interface LogWriter {
   /**
    * Resolves when the entry is on disk, grouped with all that wait. Rejects at once with AppError `unavailable` when too
-   * much is waiting, and when the disk refuses; nothing of the entry is then kept.
+   * much is waiting, and when the disk refuses; nothing of the entry is then kept. Only when the answer of another machine
+   * is lost may the entry be kept though this rejects: then a repeat with the same key is applied once.
    */
   append(entry: NewEntry): Promise<AppendOutcome>
   /** When the oldest entry that still waits for its commit was received; undefined when none waits. */
@@ -80,13 +94,33 @@ export interface TrimLimits {
   readonly keysReceivedBefore: number
 }
 
-/** The side that the pipeline and the looks into the log read from. */
+/**
+ * The side that the pipeline and the looks into the log read from. A log that several pipelines follow is cut into
+ * partitions, numbered from 0, each of which is followed by itself; the embedded log is one.
+ */
 export interface LogReader {
-  /** The entries after a position, in order, as many as fit both bounds but at least one if there is any. */
-  read(after: number, bounds: { readonly entries: number; readonly bytes: number }): Promise<LogEntry[]>
+  readonly partitions: number
+  /** Whether an entry may stand in it twice, under one request id and in one partition. */
+  readonly mayRepeat?: boolean
+  /**
+   * The entries of a partition, the first if none is named, after a position, in order, as many as fit both bounds but at
+   * least one if there is any. An entry that is not there yet has a greater position than all that were ever read.
+   */
+  read(
+    after: number,
+    bounds: { readonly entries: number; readonly bytes: number },
+    partition?: number,
+  ): Promise<LogEntry[]>
+  /** The first of all entries behind the cursors of their partitions, in the order of these; undefined when none is. */
+  firstAfter(cursors: readonly number[]): Promise<EntryPlace | undefined>
+  /**
+   * An instant, `now` at the latest, before which no further entry can be stamped, but for those that wait in the memory
+   * of a writer of the embedded log.
+   */
+  settledUntil(now: number): Promise<number>
   /** The last position handed out; 0 in an empty log. */
   lastPosition(): Promise<number>
-  /** An entry by its request's id, whatever its position. */
+  /** An entry by its request's id, a UUID of version 7, whatever its position. */
   findByRequestId(requestId: string): Promise<LogEntry | undefined>
   close(): Promise<void>
 }

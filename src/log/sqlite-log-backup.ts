@@ -119,7 +119,8 @@ function copyRows(rows: Iterable<unknown>, insertion: SqliteFile.Statement): voi
   for (const row of rows) insertion.run(row)
 }
 
-function lastPosition(file: SqliteFile.Database): number {
+/** The last position handed out; 0 in an empty log. */
+export function lastPosition(file: SqliteFile.Database): number {
   const found = file.prepare(`select seq from sqlite_sequence where name = 'entries'`).pluck().get()
   return (found as number | undefined) ?? 0
 }

@@ -1,8 +1,11 @@
 // The SQLite file of the embedded log: its tables, and how it is opened. One thread writes it, any number may read.
 import SqliteFile from 'better-sqlite3'
 
-/** About 4 MiB of pages between checkpoints, which keeps the file beside the log small. */
-const CHECKPOINT_PAGES = 1_000
+/**
+ * Past 16 MiB of pages in the file beside the log the writer brings them into the log itself, and acknowledges nothing meanwhile.
+ * There is little left to do then, for a thread of its own does most of it before (`store/sqlite-checkpoints.ts`).
+ */
+const CHECKPOINT_PAGES = 4_000
 const BUSY_WAIT_MS = 5_000
 
 export const LOG_TABLES = `

@@ -1,17 +1,8 @@
 // Reads the embedded log, from whichever thread needs it; SQLite lets readers go on while the log is written.
 import type SqliteFile from 'better-sqlite3'
-import type { EntryContext, EntryKind, LogEntry, LogReader } from './event-log.ts'
+import { toEntry, type EntryRow } from './entry-row.ts'
+import type { LogEntry, LogReader } from './event-log.ts'
 import { openLogForReading } from './sqlite-log-file.ts'
-
-interface EntryRow {
-  position: number
-  kind: string
-  workspace_id: string
-  request_id: string
-  received_at: number
-  context: string | null
-  body: Uint8Array
-}
 
 export function openSqliteLogReader(path: string): LogReader {
   const file = openLogForReading(path)
@@ -22,17 +13,26 @@ export function openSqliteLogReader(path: string): LogReader {
     `select coalesce((select seq from sqlite_sequence where name = 'entries'), 0) as position`,
   )
   const byRequest: SqliteFile.Statement<[string], EntryRow> = file.prepare('select * from entries where request_id = ?')
+  const read: LogReader['read'] = async (position, bounds) => {
+    const entries: LogEntry[] = []
+    let bytes = 0
+    for (const row of after.iterate(position)) {
+      bytes += row.body.byteLength
+      if (entries.length > 0 && bytes > bounds.bytes) break
+      entries.push(toEntry(row))
+      if (entries.length >= bounds.entries) break
+    }
+    return entries
+  }
   return {
-    async read(position, bounds) {
-      const entries: LogEntry[] = []
-      let bytes = 0
-      for (const row of after.iterate(position)) {
-        bytes += row.body.byteLength
-        if (entries.length > 0 && bytes > bounds.bytes) break
-        entries.push(toEntry(row))
-        if (entries.length >= bounds.entries) break
-      }
-      return entries
+    partitions: 1,
+    read,
+    async firstAfter([cursor = 0]) {
+      const [first] = await read(cursor, { entries: 1, bytes: 1 })
+      return first
+    },
+    async settledUntil(now) {
+      return now
     },
     async lastPosition() {
       return last.get()?.position ?? 0
@@ -44,17 +44,5 @@ export function openSqliteLogReader(path: string): LogReader {
     async close() {
       file.close()
     },
-  }
-}
-
-function toEntry(row: EntryRow): LogEntry {
-  return {
-    position: row.position,
-    kind: row.kind as EntryKind,
-    workspaceId: row.workspace_id,
-    requestId: row.request_id,
-    receivedAt: row.received_at,
-    context: row.context === null ? {} : (JSON.parse(row.context) as EntryContext),
-    body: row.body,
   }
 }

@@ -1,7 +1,7 @@
 // The embedded log as requests see it. Entries of one turn of the event loop cross to the writing thread together; what
 // arrives while a commit runs is in the next one. One message carries them all.
 import { Worker } from 'node:worker_threads'
-import { AppError } from '../core/app-error.ts'
+import { contextText } from './context-text.ts'
 import {
   WAITING_BYTES_MAX,
   WAITING_ENTRIES_MAX,
@@ -13,6 +13,7 @@ import {
 } from './event-log.ts'
 import { openLogForWriting } from './sqlite-log-file.ts'
 import type { EntryGroup, LogAnswer, LogMessage } from './sqlite-log-thread.ts'
+import { unavailable } from './unavailable.ts'
 
 export interface SqliteLogOptions {
   readonly path: string
@@ -23,15 +24,19 @@ export interface SqliteLogOptions {
 }
 
 const APPENDED: AppendOutcome = { outcome: 'appended' }
-const RETRY_AFTER_SECONDS = 1
 /** Groups handed over and not answered: one being written and one to follow. More would only be more messages. */
 const GROUPS_AHEAD_MAX = 2
 /** Larger buffers are not kept for the next group. */
 const SPARE_BYTES_MAX = 4 * 1024 * 1024
 
+/** What has been handed over; its entries themselves are on the other thread and need no memory here. */
 interface WaitingGroup {
-  readonly entries: readonly NewEntry[]
   readonly answers: readonly PromiseWithResolvers<AppendOutcome>[]
+  /** Of each entry. */
+  readonly events: readonly number[]
+  readonly bytes: number
+  /** When its first entry was received. */
+  readonly receivedAt: number | undefined
 }
 
 /** Makes the log's file if it is not there, and starts its thread. */
@@ -87,8 +92,7 @@ class SqliteLog implements LogWriter {
   }
 
   oldestWaitingReceivedAt(): number | undefined {
-    const oldest = this.#committing.values().next().value?.entries[0] ?? this.#gathered[0]
-    return oldest?.receivedAt
+    return this.#committing.values().next().value?.receivedAt ?? this.#gathered[0]?.receivedAt
   }
 
   trim(limits: TrimLimits): Promise<boolean> {
@@ -118,7 +122,12 @@ class SqliteLog implements LogWriter {
     this.#isHandingOver = false
     const id = ++this.#lastId
     const group = toGroup(this.#gathered, this.#spareBuffers)
-    this.#committing.set(id, { entries: this.#gathered, answers: this.#gatheredAnswers })
+    this.#committing.set(id, {
+      answers: this.#gatheredAnswers,
+      events: this.#gathered.map(({ events }) => events),
+      bytes: group.bodyEnds.at(-1) ?? 0,
+      receivedAt: this.#gathered[0]?.receivedAt,
+    })
     this.#gathered = []
     this.#gatheredAnswers = []
     this.#thread.postMessage({ type: 'append', id, group } satisfies LogMessage, [group.bodies.buffer as ArrayBuffer])
@@ -160,7 +169,7 @@ class SqliteLog implements LogWriter {
       const group = this.#takeGroup(id)
       group?.answers.forEach((answer, index) => {
         const outcome = outcomes?.get(index)
-        if (!outcome) events += group.entries[index]?.events ?? 0
+        if (!outcome) events += group.events[index] ?? 0
         answer.resolve(outcome ?? APPENDED)
       })
     }
@@ -175,10 +184,8 @@ class SqliteLog implements LogWriter {
 
   #takeGroup(id: number): WaitingGroup | undefined {
     const group = this.#take(this.#committing, id)
-    for (const entry of group?.entries ?? []) {
-      this.#waitingEntries--
-      this.#waitingBytes -= entry.body.byteLength
-    }
+    this.#waitingEntries -= group?.answers.length ?? 0
+    this.#waitingBytes -= group?.bytes ?? 0
     return group
   }
 
@@ -217,14 +224,4 @@ function toGroup(entries: readonly NewEntry[], spareBuffers: ArrayBuffer[]): Ent
 function takeBuffer(spareBuffers: ArrayBuffer[], bytes: number): ArrayBuffer {
   const spare = spareBuffers.pop()
   return spare && spare.byteLength >= bytes ? spare : new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(1024, bytes))))
-}
-
-/** Null for an empty context, which is what most requests have. */
-function contextText(context: NewEntry['context']): string | null {
-  for (const name in context) if (Object.hasOwn(context, name)) return JSON.stringify(context)
-  return null
-}
-
-function unavailable(message: string): AppError {
-  return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
 }

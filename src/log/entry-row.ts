@@ -1,0 +1,24 @@
+// An entry as both databases keep it.
+import type { EntryContext, EntryKind, LogEntry } from './event-log.ts'
+
+export interface EntryRow {
+  position: number
+  kind: string
+  workspace_id: string
+  request_id: string
+  received_at: number
+  context: string | null
+  body: Uint8Array
+}
+
+export function toEntry(row: EntryRow): LogEntry {
+  return {
+    position: row.position,
+    kind: row.kind as EntryKind,
+    workspaceId: row.workspace_id,
+    requestId: row.request_id,
+    receivedAt: row.received_at,
+    context: row.context === null ? {} : (JSON.parse(row.context) as EntryContext),
+    body: row.body,
+  }
+}

@@ -1,0 +1,66 @@
+// Whether what the stream acknowledges survives a loss of power, as far as its servers tell.
+import type { StreamInfo } from '@nats-io/jetstream'
+import { openLogStream, REPLICAS, STREAM, type LogStream } from './jetstream-stream.ts'
+
+export interface DurabilityOptions {
+  /** The servers, as the log is opened with. */
+  readonly url: string
+  /** Where servers show their settings over HTTP (`http_port`). */
+  readonly monitoringPort?: number
+}
+
+/** The port in the servers' own documentation. */
+const MONITORING_PORT = 8222
+const MONITORING_WAIT_MS = 1_000
+
+/**
+ * What to tell an operator at the start; undefined where a loss of power is survived. A server answers before its disk has
+ * the message, so that takes copies on other machines, or `sync_interval: always`, which servers know from 2.10 on. They
+ * show it only to their system account, which cannot use JetStream, and on their monitoring port: where that is closed, as
+ * it is by default, or says nothing of it, as in 2.9, nobody can tell, and only copies count. Three copies on one machine
+ * look like three machines.
+ */
+export async function findDurabilityWarning(options: DurabilityOptions): Promise<string | undefined> {
+  const stream = await openLogStream(options.url)
+  try {
+    if (stream.replicas >= REPLICAS) return undefined
+    const keepers = keepersOf(await stream.ask(({ streams }) => streams.info(STREAM)), stream)
+    const syncing = await findSyncing(stream, options.monitoringPort ?? MONITORING_PORT)
+    if (keepers.every((keeper) => syncing.has(keeper))) return undefined
+    const copies = stream.replicas === 1 ? 'one copy' : `${stream.replicas} copies`
+    return `The stream of the log has ${copies}, and it is not known that its servers write to the disk before they \
+answer (sync_interval: always): a loss of power may take acknowledged requests. See docs/cluster.md.`
+  } finally {
+    await stream.close()
+  }
+}
+
+/** The names of the servers that hold a copy. */
+function keepersOf({ cluster }: StreamInfo, { connection }: LogStream): string[] {
+  const inCluster = [cluster?.leader, ...(cluster?.replicas ?? []).map(({ name }) => name)]
+  const names = inCluster.filter((name) => name !== undefined && name !== '') as string[]
+  return names.length > 0 ? names : [connection.info?.server_name ?? '']
+}
+
+/** The names of the servers that say that they write to the disk before they answer. */
+async function findSyncing({ connection }: LogStream, port: number): Promise<Set<string>> {
+  const hosts = new Set(connection.getServers().map(({ hostname }) => hostname))
+  const names = await Promise.all([...hosts].map((host) => findSyncingAt(`http://${host}:${port}/varz`)))
+  return new Set(names.filter((name) => name !== undefined))
+}
+
+interface ServerSettings {
+  readonly server_name?: string
+  readonly jetstream?: { readonly config?: { readonly sync_always?: boolean } }
+}
+
+async function findSyncingAt(address: string): Promise<string | undefined> {
+  try {
+    const answer = await fetch(address, { signal: AbortSignal.timeout(MONITORING_WAIT_MS) })
+    const settings = (await answer.json()) as ServerSettings
+    return settings.jetstream?.config?.sync_always === true ? settings.server_name : undefined
+  } catch {
+    // Not open, or not what it seems: it tells nothing.
+    return undefined
+  }
+}

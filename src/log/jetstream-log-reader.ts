@@ -1,0 +1,136 @@
+// Reads the log in JetStream: partition by partition for who follows it, and by looks into it for who asks.
+import type { MsgRequest, NextMsgRequest, StoredMsg } from '@nats-io/jetstream'
+import type { EntryPlace, LogEntry, LogReader } from './event-log.ts'
+import { CLOCKS_DIFFER_MS_MAX, SettledInstants } from './jetstream-marks.ts'
+import { idOf, toEntry, type StoredMessage } from './jetstream-message.ts'
+import { PartitionReader, type ReadBounds } from './jetstream-partition.ts'
+import { JetStreamPublisher } from './jetstream-publisher.ts'
+import { JetStreamPuller } from './jetstream-puller.ts'
+import { openLogStream, STREAM, subjectOf, type LogStream } from './jetstream-stream.ts'
+import { LOG_PARTITIONS } from './partition.ts'
+
+export interface JetStreamLogReaderOptions {
+  /** The servers, as `nats://user:password@host:port`, separated by commas. */
+  readonly url: string
+  /** Copies of a stream that is not there yet; 3 in a cluster without it, else 1. */
+  readonly replicas?: number
+}
+
+/**
+ * How far `findByRequestId` looks: through messages stamped from about the time in the request's id (a UUID of version 7)
+ * until that much later, and through so many at the most. An entry is stamped when all of its request has come in. One
+ * that came in slower, or among more, is not found while it waits.
+ */
+const FOUND_WITHIN_MS = 60_000
+const FOUND_WITHIN_MESSAGES = 100_000
+const PULLED_HEADERS_MAX = 1_000
+const UUID_WITH_TIME = /^([0-9a-f]{8})-([0-9a-f]{4})-7/i
+
+/** Makes the stream if it is not there. Rejects with AppError `unavailable` when no server answers. */
+export async function openJetStreamLogReader({ url, replicas }: JetStreamLogReaderOptions): Promise<LogReader> {
+  return new JetStreamLogReader(await openLogStream(url, replicas))
+}
+
+class JetStreamLogReader implements LogReader {
+  readonly mayRepeat = true
+  readonly partitions = LOG_PARTITIONS
+  readonly #stream: LogStream
+  readonly #readers: readonly PartitionReader[]
+  readonly #settled: SettledInstants
+  /** What was found to be the first entry behind a position, for each partition. */
+  readonly #firsts = new Map<number, { readonly after: number; readonly place: EntryPlace }>()
+
+  constructor(stream: LogStream) {
+    this.#stream = stream
+    // What one partition learns of a server spares the others the time in which it does not answer.
+    const onServerLost = (server: string) => this.#readers.forEach((reader) => reader.leaveServer(server))
+    this.#readers = Array.from({ length: LOG_PARTITIONS }, (_, partition) => {
+      return new PartitionReader(stream, partition, onServerLost)
+    })
+    this.#settled = new SettledInstants(stream, new JetStreamPublisher(stream))
+  }
+
+  async read(after: number, bounds: ReadBounds, partition = 0): Promise<LogEntry[]> {
+    const reader = this.#readers[partition]
+    if (!reader) throw new RangeError(`there is no partition ${partition}`)
+    return await reader.read(after, bounds)
+  }
+
+  async firstAfter(cursors: readonly number[]): Promise<EntryPlace | undefined> {
+    const firsts = await Promise.all(cursors.map((cursor, partition) => this.#firstOf(partition, cursor)))
+    const found = firsts.filter((first) => first !== undefined)
+    return found.toSorted((left, right) => left.position - right.position)[0]
+  }
+
+  async settledUntil(now: number): Promise<number> {
+    return Math.min(now, await this.#settled.find())
+  }
+
+  async lastPosition(): Promise<number> {
+    const { state } = await this.#stream.ask(({ streams }) => streams.info(STREAM))
+    return state.last_seq
+  }
+
+  async findByRequestId(requestId: string): Promise<LogEntry | undefined> {
+    const time = timeOf(requestId)
+    // The servers do not take every year that an id of others may tell.
+    if (time === undefined || time > Date.now() + FOUND_WITHIN_MS) return undefined
+    const position = await this.#findPosition(requestId, time)
+    const message = position === undefined ? null : await this.#find({ seq: position })
+    return message ? toEntry(toStored(message)) : undefined
+  }
+
+  async close(): Promise<void> {
+    for (const reader of this.#readers) reader.close()
+    await this.#stream.close()
+  }
+
+  /**
+   * The last of a partition is found at once, and tells of most that nothing waits; the first behind a cursor is searched
+   * for from there on, which takes long only where much lies in between.
+   */
+  async #firstOf(partition: number, cursor: number): Promise<EntryPlace | undefined> {
+    const known = this.#firsts.get(partition)
+    if (known && known.after <= cursor && cursor < known.place.position) return known.place
+    const subject = subjectOf(partition)
+    const last = await this.#find({ last_by_subj: subject })
+    if (!last || last.seq <= cursor) return undefined
+    const first = await this.#find({ next_by_subj: subject, seq: cursor + 1 })
+    if (!first) return undefined
+    const place = { position: first.seq, receivedAt: first.time.getTime() }
+    this.#firsts.set(partition, { after: cursor, place })
+    return place
+  }
+
+  /** Asks the leader. The client's types leave out what servers know from 2.9 on, the next message of a subject. */
+  #find(what: MsgRequest | NextMsgRequest): Promise<StoredMsg | null> {
+    return this.#stream.ask(({ streams }) => streams.getMessage(STREAM, what as MsgRequest))
+  }
+
+  async #findPosition(requestId: string, time: number): Promise<number | undefined> {
+    const until = time + FOUND_WITHIN_MS
+    const puller = await JetStreamPuller.openFrom(this.#stream, time - CLOCKS_DIFFER_MS_MAX)
+    try {
+      for (let seen = 0; seen < FOUND_WITHIN_MESSAGES; seen += PULLED_HEADERS_MAX) {
+        const messages = await puller.pull(PULLED_HEADERS_MAX)
+        const near = messages.filter(({ stampedAt }) => stampedAt <= until)
+        const found = near.find(({ headers }) => idOf(headers) === requestId)
+        if (found) return found.position
+        if (near.length < PULLED_HEADERS_MAX) return undefined
+      }
+      return undefined
+    } finally {
+      puller.close()
+    }
+  }
+}
+
+/** When an id was made; undefined for one that does not tell, which is none of ours. */
+function timeOf(requestId: string): number | undefined {
+  const [, high, low] = UUID_WITH_TIME.exec(requestId) ?? []
+  return high === undefined || low === undefined ? undefined : parseInt(high + low, 16)
+}
+
+function toStored({ seq, subject, time, header, data }: StoredMsg): StoredMessage {
+  return { position: seq, subject, stampedAt: time.getTime(), headers: header, body: data }
+}

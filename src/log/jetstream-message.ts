@@ -1,0 +1,116 @@
+// An entry as a message of the stream: the request's own bytes, and in headers what came with them. Measured against one
+// envelope around both: the same 75,000 messages a second, and these can be read with the tools of NATS.
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { headers, type MsgHdrs } from '@nats-io/transport-node'
+import { contextText } from './context-text.ts'
+import type { EntryContext, EntryKind, LogEntry, NewEntry } from './event-log.ts'
+import { partitionOf } from './partition.ts'
+import { partitionOfSubject, subjectOf } from './jetstream-stream.ts'
+
+export interface OutgoingMessage {
+  readonly subject: string
+  readonly headers: MsgHdrs | undefined
+  readonly body: Uint8Array
+}
+
+/** A message of the stream, however it was read. */
+export interface StoredMessage {
+  readonly position: number
+  readonly subject: string
+  /** Milliseconds, by the clock of the server that led the stream. */
+  readonly stampedAt: number
+  readonly headers: MsgHdrs | undefined
+  readonly body: Uint8Array
+}
+
+/**
+ * The request's id. Not `Nats-Msg-Id`, by which servers would keep once what is sent twice: when both tries are on their way
+ * and a server is lost, replicas of NATS 2.9 come to give the same message different positions.
+ */
+const ID_HEADER = 'Tidings-Request'
+const KIND_HEADER = 'Tidings-Kind'
+const WORKSPACE_HEADER = 'Tidings-Workspace'
+const CONTEXT_HEADER = 'Tidings-Context'
+const PACKING_HEADER = 'Tidings-Packing'
+/** How large a packed body is when it is unpacked, so that nobody has to unpack it to find out. */
+const BYTES_HEADER = 'Tidings-Bytes'
+const PACKING = 'zstd'
+/**
+ * Larger bodies are packed: 1 MiB of JSON would not fit with its headers into the message that a server takes by default.
+ * Whatever is in it, text in UTF-8 becomes smaller.
+ */
+const PACKED_FROM_BYTES = 512 * 1024
+/** More than any body has, so that a message of others cannot fill the memory. */
+const UNPACKED_BYTES_MAX = 4 * 1024 * 1024
+
+export function toMessage(entry: NewEntry, requestId: string): OutgoingMessage {
+  const isPacked = entry.body.byteLength >= PACKED_FROM_BYTES
+  const context = contextText(entry.context)
+  const fields = headers()
+  fields.set(ID_HEADER, requestId)
+  fields.set(KIND_HEADER, entry.kind)
+  fields.set(WORKSPACE_HEADER, entry.workspaceId)
+  if (isPacked) {
+    fields.set(PACKING_HEADER, PACKING)
+    fields.set(BYTES_HEADER, String(entry.body.byteLength))
+  }
+  if (context !== null) fields.set(CONTEXT_HEADER, context)
+  return {
+    subject: subjectOf(partitionOf(entry.partitionKey)),
+    headers: fields,
+    body: isPacked ? pack(entry.body) : entry.body,
+  }
+}
+
+/**
+ * The entry that a message holds. Never throws: what others published under the log's subjects comes out as an entry that
+ * cannot be applied, so that the pipeline sets it aside instead of stopping before it.
+ */
+export function toEntry({ position, subject, stampedAt, headers: fields, body }: StoredMessage): LogEntry {
+  return {
+    position,
+    partition: partitionOfSubject(subject),
+    kind: (fields?.get(KIND_HEADER) ?? '') as EntryKind,
+    workspaceId: fields?.get(WORKSPACE_HEADER) ?? '',
+    requestId: idOf(fields) ?? '',
+    receivedAt: stampedAt,
+    context: toContext(fields?.get(CONTEXT_HEADER)),
+    body: isPackedBy(fields) ? unpack(body) : body,
+  }
+}
+
+/** How large the body of a message's entry is, without unpacking it. One that does not say is at least as large as this. */
+export function bodyBytesOf({ headers: fields, body }: StoredMessage): number {
+  if (!isPackedBy(fields)) return body.byteLength
+  return Math.max(PACKED_FROM_BYTES, Number(fields?.get(BYTES_HEADER)) || 0)
+}
+
+/** The id of the request that a message holds; undefined for a mark. */
+export function idOf(fields: MsgHdrs | undefined): string | undefined {
+  return fields?.get(ID_HEADER) || undefined
+}
+
+function isPackedBy(fields: MsgHdrs | undefined): boolean {
+  return fields?.get(PACKING_HEADER) === PACKING
+}
+
+function pack(body: Uint8Array): Uint8Array {
+  return zstdCompressSync(body, { params: { [constants.ZSTD_c_compressionLevel]: 1 } })
+}
+
+function unpack(body: Uint8Array): Uint8Array {
+  try {
+    return zstdDecompressSync(body, { maxOutputLength: UNPACKED_BYTES_MAX })
+  } catch {
+    return body
+  }
+}
+
+function toContext(text: string | undefined): EntryContext {
+  if (!text) return {}
+  try {
+    return JSON.parse(text) as EntryContext
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,59 @@
+// Opens the log that the settings name: in NATS JetStream, else in PostgreSQL, else the embedded one in the data directory.
+// What a log does not need is not loaded.
+import { join } from 'node:path'
+import type { LogCommit, LogReader, LogWriter } from './event-log.ts'
+import type { KeyStore } from './key-claims.ts'
+import { openLogForWriting } from './sqlite-log-file.ts'
+import { openSqliteLogReader } from './sqlite-log-reader.ts'
+import { openSqliteLog } from './sqlite-log.ts'
+
+export const LOG_FILE = 'log.db'
+
+/** Where the log is; can be handed from thread to thread. */
+export interface LogPlace {
+  readonly dataDir: string
+  readonly databaseUrl: string | undefined
+  /** NATS servers; only with a database. */
+  readonly natsUrl: string | undefined
+}
+
+export interface LogOptions {
+  readonly onCommit: (commit: LogCommit) => void
+  /** Where the log in NATS keeps idempotency keys; the others keep them themselves. */
+  readonly keys: KeyStore
+}
+
+/** Whether the log belongs to this process's data directory alone. */
+export function isEmbedded({ databaseUrl }: LogPlace): boolean {
+  return databaseUrl === undefined
+}
+
+/** The file of the embedded log. */
+export function logPathOf({ dataDir }: LogPlace): string {
+  return join(dataDir, LOG_FILE)
+}
+
+/** Opens the log for writing and makes what is missing of it. */
+export async function openLog(place: LogPlace, { onCommit, keys }: LogOptions): Promise<LogWriter> {
+  if (place.databaseUrl === undefined) return openSqliteLog({ path: logPathOf(place), onCommit })
+  if (place.natsUrl !== undefined) {
+    const { openJetStreamLog } = await import('./jetstream-log.ts')
+    return openJetStreamLog({ url: place.natsUrl, keys, onCommit })
+  }
+  const { openPostgresLog } = await import('./postgres-log.ts')
+  return openPostgresLog({ url: place.databaseUrl, onCommit })
+}
+
+/** Opens the log for reading and makes what is missing of it. */
+export async function openLogReader(place: LogPlace): Promise<LogReader> {
+  if (place.natsUrl !== undefined) {
+    const { openJetStreamLogReader } = await import('./jetstream-log-reader.ts')
+    return openJetStreamLogReader({ url: place.natsUrl })
+  }
+  if (place.databaseUrl !== undefined) {
+    const { openPostgresLogReader } = await import('./postgres-log-reader.ts')
+    return openPostgresLogReader(place.databaseUrl)
+  }
+  openLogForWriting(logPathOf(place)).close()
+  return openSqliteLogReader(logPathOf(place))
+}

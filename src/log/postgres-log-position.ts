@@ -1,0 +1,14 @@
+// Where the log in PostgreSQL begins when it goes on from another.
+import { LogConnections } from './postgres-log-connections.ts'
+import { CREATE_LOG, skipPositions } from './postgres-log-table.ts'
+
+/** See `continueBehind`. */
+export async function continueTableBehind(url: string, position: number): Promise<void> {
+  const connections = new LogConnections(url, 1)
+  await connections.create(CREATE_LOG)
+  try {
+    await connections.ask(skipPositions(position))
+  } finally {
+    await connections.close()
+  }
+}
