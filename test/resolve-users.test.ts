@@ -6,7 +6,7 @@ import { DEFAULT_SETTINGS, type WorkspaceSettings } from '../src/core/workspace.
 import type { LogEntry } from '../src/log/event-log.ts'
 import { applyBatch } from '../src/pipeline/apply-batch.ts'
 import { toBatch } from '../src/pipeline/batch.ts'
-import { findCursor, PIPELINE_CURSOR } from '../src/store/cursors.ts'
+import { findCursor, PIPELINE_CURSOR, pipelineCursor } from '../src/store/cursors.ts'
 import type { Database } from '../src/store/store.ts'
 import { findUser, listUserIds, type User } from '../src/store/users.ts'
 import { listUserEvents } from '../src/store/events.ts'
@@ -49,9 +49,9 @@ describeEachStore('Identity resolution', (kind) => {
     for (const size of [...sizes, log.length]) {
       const part = log.splice(0, Math.max(1, size))
       if (part.length === 0) break
-      const batch = toBatch(part, settings, 0)
+      const batch = toBatch(part, settings, { now: 0 })
       expect(batch.unreadable).toEqual([])
-      await applyBatch(database, batch, (part[0] as LogEntry).position - 1)
+      await applyBatch(database, batch, [(part[0] as LogEntry).position - 1])
     }
     return start
   }
@@ -106,6 +106,30 @@ describeEachStore('Identity resolution', (kind) => {
     expect(others).toEqual([])
     expect(user?.entries).toHaveLength(6)
   })
+
+  // A log with partitions gives the entries of different people in any order.
+  it.each([[[0, 1, 2]], [[0, 2, 1]], [[1, 0, 2]], [[1, 2, 0]], [[2, 0, 1]], [[2, 1, 0]]])(
+    'of several customer ids the first in the log is shown, applied in the order %j',
+    async (order) => {
+      const ids: Ids[] = [
+        { customer_id: 'first', card: 'x' },
+        { customer_id: 'second' },
+        { customer_id: 'second', card: 'x' },
+      ]
+      // Each in a partition of its own, behind all that other cases put into the one partition 0.
+      const log = ids.map((named, index) => {
+        return { ...toLogEntry(track(named), 1_000_000 + 3 * made + index), partition: 1 + index }
+      })
+      for (const entry of order.map((index) => log[index] as (typeof log)[number])) {
+        const from: number[] = []
+        from[entry.partition] = await findCursor(database, pipelineCursor(entry.partition))
+        await applyBatch(database, toBatch([entry], new Map([[workspaceId, SETTINGS]]), { now: 0 }), from)
+      }
+      for (const value of ['first', 'second']) {
+        expect(await find('customer_id', value)).toMatchObject({ customerId: 'first' })
+      }
+    },
+  )
 
   it('four users become one in a single request', async () => {
     await apply([

@@ -29,6 +29,8 @@ interface MutableUser {
   readonly id: number
   readonly workspaceId: string
   customerId: string | null
+  /** Position of the entry that named it first. */
+  customerAt: number
   readonly createdAt: number
   readonly attributes: Map<string, readonly [unknown, number]>
   readonly identities: Map<string, number>
@@ -45,7 +47,11 @@ export function modelUsers(entries: readonly ModelEntry[], position: number): Mo
     applyEntry(user, entry, position + index)
   })
   return users.map((user) => ({
-    ...user,
+    id: user.id,
+    workspaceId: user.workspaceId,
+    customerId: user.customerId,
+    createdAt: user.createdAt,
+    entries: user.entries,
     emailKey: toKey(user.attributes.get('email')?.[0]),
     attributes: Object.fromEntries(user.attributes),
     identities: Object.fromEntries(user.identities),
@@ -59,7 +65,7 @@ function hasAnyId(user: MutableUser, { ids }: ModelEntry): boolean {
 /** Oldest first, each younger one becomes part of the oldest. */
 function mergeInto(older: MutableUser | undefined, younger: MutableUser): MutableUser {
   if (!older) return younger
-  older.customerId ??= younger.customerId
+  nameUser(older, younger.customerId, younger.customerAt)
   for (const [name, [value, receivedAt]] of younger.attributes) setAttribute(older, name, value, receivedAt)
   for (const [identity, seenAt] of younger.identities) older.identities.set(identity, seenAt)
   older.entries.push(...younger.entries)
@@ -70,12 +76,20 @@ function mergeInto(older: MutableUser | undefined, younger: MutableUser): Mutabl
 function newUser({ workspaceId, receivedAt }: ModelEntry, position: number): MutableUser {
   const id = position * EVENTS_PER_ENTRY_MAX
   const attributes = new Map<string, readonly [unknown, number]>()
-  return { id, workspaceId, customerId: null, createdAt: receivedAt, attributes, identities: new Map(), entries: [] }
+  const unnamed = { customerId: null, customerAt: Infinity }
+  return { id, workspaceId, ...unnamed, createdAt: receivedAt, attributes, identities: new Map(), entries: [] }
+}
+
+/** Of several customer ids the one that came first is shown. */
+function nameUser(user: MutableUser, customerId: string | null, at: number): void {
+  if (customerId === null || user.customerAt <= at) return
+  user.customerId = customerId
+  user.customerAt = at
 }
 
 function applyEntry(user: MutableUser, entry: ModelEntry, position: number): void {
   const { ids, receivedAt } = entry
-  user.customerId ??= ids['customer_id'] ?? null
+  nameUser(user, ids['customer_id'] ?? null, position)
   for (const [name, value] of Object.entries(ids)) {
     const seenAt = user.identities.get(`${name}=${value}`)
     const isNewer = seenAt === undefined || (name !== 'customer_id' && receivedAt > seenAt)

@@ -3,18 +3,22 @@ import { EMAIL } from '../core/user-attributes.ts'
 import { mergeAttributes, type Attributes } from '../core/user.ts'
 import type { Store } from '../store/store.ts'
 import { findUsers, saveUsers, type User } from '../store/users.ts'
-import type { Batch, UserEntry } from './batch.ts'
+import type { Batch, Subject, UserEntry } from './batch.ts'
 
 export async function applyUserAttributes(store: Store, batch: Batch): Promise<void> {
   const reports = batch.entries.filter((entry) => entry.kind === 'track_user')
-  const ids = new Set(reports.map((report) => batch.userOf.get(report) as number))
+  const ids = new Set(reports.map((report) => userOf(batch, report)))
   const users = new Map((await findUsers(store, [...ids])).map((user) => [user.id, user]))
   for (const report of reports) {
-    const user = users.get(batch.userOf.get(report) as number)
+    const user = users.get(userOf(batch, report))
     if (!user) throw new Error('an entry has no user after resolving users')
     users.set(user.id, changeUser(user, report))
   }
   await saveUsers(store, [...users.values()])
+}
+
+function userOf({ userOf }: Batch, { subjects }: UserEntry): number {
+  return userOf.get(subjects[0] as Subject) as number
 }
 
 function changeUser(user: User, report: UserEntry): User {

@@ -1,19 +1,39 @@
 // One batch of log entries, taken apart: what the steps work on. Reading what an entry holds happens here and nowhere else.
 import { isEmail, normalizeEmail } from '../core/email-address.ts'
-import { eventsOf, type Action, type TrackedEvent } from '../core/event.ts'
-import { identitiesOf, isObject, type Identity } from '../core/user.ts'
+import { EVENTS_PER_ENTRY_MAX, eventsOf, type Action, type TrackedEvent } from '../core/event.ts'
+import {
+  membershipsOf,
+  messageEventsOf,
+  type Member,
+  type MessageReport,
+  type ReportedMembership,
+  type ReportedMessage,
+} from '../core/report.ts'
+import { CUSTOMER_ID, identitiesOf, isObject, type Identity } from '../core/user.ts'
 import type { WorkspaceSettings } from '../core/workspace.ts'
 import { assertNever } from '../core/app-error.ts'
 import type { LogEntry } from '../log/event-log.ts'
-import type { Merge } from '../store/users.ts'
+import type { Merge, Person } from '../store/users.ts'
+import { GoalBooks } from './goal-books.ts'
+import { FACTS_PER_USER_MAX } from './large-changes.ts'
 
 /** Why an entry cannot be applied, however often it is tried. */
 export class UnreadableEntry extends Error {}
 
-interface EntryBasis {
-  readonly entry: LogEntry
+/** One user that an entry names: by what it can be found, or made. */
+export interface Subject {
+  readonly workspaceId: string
+  readonly receivedAt: number
   /** How to find the user; at least one. */
   readonly identities: readonly Identity[]
+  /** Unique, and growing in the order of the log: the number of a user that is made for it, and of a new customer id. */
+  readonly number: number
+}
+
+interface EntryBasis {
+  readonly entry: LogEntry
+  /** Each user once. */
+  readonly subjects: readonly Subject[]
 }
 
 export interface EventsEntry extends EntryBasis {
@@ -29,8 +49,16 @@ export interface UserEntry extends EntryBasis {
   readonly emailKey: string | null | undefined
 }
 
+/** What another system reports of one campaign and many users. */
+export interface ReportEntry extends EntryBasis {
+  readonly kind: 'svc_audience' | 'svc_message_events'
+  readonly memberships: readonly ReportedMembership[]
+  readonly messages: readonly ReportedMessage[]
+  readonly subjectOf: ReadonlyMap<string, Subject>
+}
+
 /** An entry whose body has been read. */
-export type ReadEntry = EventsEntry | UserEntry
+export type ReadEntry = EventsEntry | UserEntry | ReportEntry
 
 export interface Unreadable {
   readonly entry: LogEntry
@@ -40,23 +68,39 @@ export interface Unreadable {
 export interface Batch {
   readonly entries: readonly ReadEntry[]
   readonly unreadable: readonly Unreadable[]
-  /** The last position of the batch; the cursor moves there. */
-  readonly lastPosition: number
+  /** Partition → the last position of the batch in it, in the order of the partitions; the cursors move there. */
+  readonly lastPositions: ReadonlyMap<number, number>
   /** When the batch is applied, for what is dated by that. */
   readonly now: number
-  /** Filled by `resolveUsers`: entry → its user. */
-  readonly userOf: Map<ReadEntry, number>
+  /** Goals of campaigns, by which events may have to be counted. */
+  readonly goalBooks: GoalBooks
+  /** Facts of one user that are counted within the batch at the most. */
+  readonly factsPerUserMax: number
+  /** Filled by `resolveUsers`. */
+  readonly userOf: Map<Subject, number>
+  /** Filled by `resolveUsers`: the number of the customer id that a subject was named by, if any. */
+  readonly customerOf: Map<Subject, number>
   /** Filled by `resolveUsers`: users who turned out to be another, in order. */
   readonly merges: Merge[]
+  /** Filled by `resolveUsers`: the users of `merges` as they were before the batch. */
+  readonly before: Map<number, Person>
   /** Filled by `storeEvents`: the events that were new. */
   readonly keptEvents: Set<number>
+  /** Filled by `countStatistics`: how many facts of a report were new. */
+  readonly keptFacts: Map<ReportEntry, number>
+}
+
+export interface BatchOptions {
+  readonly now: number
+  readonly goalBooks?: GoalBooks
+  readonly factsPerUserMax?: number
 }
 
 /** Takes entries apart with the settings of their workspaces. Never throws: what cannot be read is told apart. */
 export function toBatch(
   entries: readonly LogEntry[],
   workspaces: ReadonlyMap<string, WorkspaceSettings>,
-  now: number,
+  { now, goalBooks = new GoalBooks(), factsPerUserMax = FACTS_PER_USER_MAX }: BatchOptions,
 ): Batch {
   const read: ReadEntry[] = []
   const unreadable: Unreadable[] = []
@@ -68,24 +112,54 @@ export function toBatch(
       unreadable.push({ entry, reason: error instanceof Error ? error.message : String(error) })
     }
   }
-  const lastPosition = entries.at(-1)?.position ?? 0
-  return { entries: read, unreadable, lastPosition, now, userOf: new Map(), merges: [], keptEvents: new Set() }
+  return {
+    entries: read,
+    unreadable,
+    lastPositions: toLastPositions(entries),
+    now,
+    goalBooks,
+    factsPerUserMax,
+    userOf: new Map(),
+    customerOf: new Map(),
+    merges: [],
+    before: new Map(),
+    keptEvents: new Set(),
+    keptFacts: new Map(),
+  }
+}
+
+/** Partition → the last position of the entries in it, in the order of the partitions. */
+export function toLastPositions(entries: readonly LogEntry[]): Map<number, number> {
+  const last = new Map<number, number>()
+  for (const { partition = 0, position } of entries) last.set(partition, Math.max(position, last.get(partition) ?? 0))
+  return new Map([...last].toSorted(([left], [right]) => left - right))
 }
 
 function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): ReadEntry {
   if (!settings) throw new UnreadableEntry(`there is no workspace ${entry.workspaceId}`)
   const body = parseBody(entry.body)
   if (!isObject(body)) throw new UnreadableEntry('the body is not an object')
-  const identities = identitiesOf(body, settings.identityResolution)
-  if (identities.length === 0) throw new UnreadableEntry('the request names no user by an id that is configured')
   switch (entry.kind) {
     case 'track_events':
-      return readEvents(entry, body as unknown as EventsBody, identities, settings)
+      return readEvents(entry, body as unknown as EventsBody, readSubject(entry, body, settings), settings)
     case 'track_user':
-      return readUser(entry, body, identities, settings)
+      return readUser(entry, body, readSubject(entry, body, settings), settings)
+    case 'svc_audience':
+    case 'svc_message_events':
+      return readReport(entry, body as unknown as ReportBody, settings)
     default:
       return assertNever(entry.kind)
   }
+}
+
+function readSubject(
+  { workspaceId, receivedAt, position }: LogEntry,
+  body: Readonly<Record<string, unknown>>,
+  { identityResolution }: WorkspaceSettings,
+): Subject {
+  const identities = identitiesOf(body, identityResolution)
+  if (identities.length === 0) throw new UnreadableEntry('the request names no user by an id that is configured')
+  return { workspaceId, receivedAt, identities, number: position * EVENTS_PER_ENTRY_MAX }
 }
 
 /** The reason does not repeat what the parser says, which quotes the body: reasons are shown where bodies are not. */
@@ -104,37 +178,64 @@ interface EventsBody {
   readonly actions: readonly Action[]
 }
 
+interface ReportBody {
+  readonly members: readonly Member[]
+  readonly events: readonly MessageReport[]
+}
+
 interface UserBody {
   readonly attributes?: Readonly<Record<string, unknown>>
 }
 
-function readEvents(
-  entry: LogEntry,
-  body: EventsBody,
-  identities: readonly Identity[],
-  settings: WorkspaceSettings,
-): EventsEntry {
+function readEvents(entry: LogEntry, body: EventsBody, subject: Subject, { timezone }: WorkspaceSettings): EventsEntry {
   const deviceId = body.device_id ?? body.customer_id ?? null
-  return { kind: 'track_events', entry, identities, deviceId, events: eventsOf(body.actions, entry, settings.timezone) }
+  const events = eventsOf(body.actions, entry, timezone)
+  return { kind: 'track_events', entry, subjects: [subject], deviceId, events }
+}
+
+/** Which of the two lists it has goes with the kind of the entry. */
+function readReport(entry: LogEntry, body: ReportBody, { timezone }: WorkspaceSettings): ReportEntry {
+  const { campaign } = entry.context
+  if (campaign === undefined) throw new UnreadableEntry('the entry names no campaign')
+  const kind = entry.kind === 'svc_audience' ? 'svc_audience' : 'svc_message_events'
+  const memberships = kind === 'svc_audience' ? membershipsOf(body.members, { campaign, timezone }) : []
+  const messages = kind === 'svc_message_events' ? messageEventsOf(body.events, { campaign, timezone }) : []
+  const subjectOf = readSubjects(entry, [...memberships, ...messages])
+  return { kind, entry, subjects: [...subjectOf.values()], memberships, messages, subjectOf }
+}
+
+/** Each customer of a report once, numbered by where it is named first. */
+function readSubjects(
+  { workspaceId, receivedAt, position }: LogEntry,
+  facts: readonly { readonly customerId: string }[],
+): Map<string, Subject> {
+  const subjects = new Map<string, Subject>()
+  for (const [index, { customerId }] of facts.entries()) {
+    if (subjects.has(customerId)) continue
+    const identities = [{ name: CUSTOMER_ID, value: customerId }]
+    subjects.set(customerId, { workspaceId, receivedAt, identities, number: position * EVENTS_PER_ENTRY_MAX + index })
+  }
+  return subjects
 }
 
 function readUser(
   entry: LogEntry,
   body: UserBody,
-  identities: readonly Identity[],
+  subject: Subject,
   { emailProtection }: WorkspaceSettings,
 ): UserEntry {
   const { email, ...others } = { ...body.attributes }
   const { sealedEmail } = entry.context
+  const subjects = [subject]
   // The address itself was taken out of the body before it was written; what stays can only be opened with the key.
   if (sealedEmail) {
     const attributes = { ...others, email: sealedEmail.sealed }
-    return { kind: 'track_user', entry, identities, attributes, emailKey: sealedEmail.key }
+    return { kind: 'track_user', entry, subjects, attributes, emailKey: sealedEmail.key }
   }
   // Accepted just before the protection was switched on: the address must not be kept, so it is as if not sent.
   const isTooLate = emailProtection !== 'none' && typeof email === 'string'
   const attributes = email === undefined || isTooLate ? others : { ...others, email }
-  return { kind: 'track_user', entry, identities, attributes, emailKey: isTooLate ? undefined : emailKeyOf(email) }
+  return { kind: 'track_user', entry, subjects, attributes, emailKey: isTooLate ? undefined : emailKeyOf(email) }
 }
 
 /** Addresses are looked up by their normalised form; anything that is not an address leaves none to look up. */

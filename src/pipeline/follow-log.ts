@@ -2,11 +2,14 @@
 // split; the one entry that cannot be applied is parked, and the rest goes on.
 import { AppError } from '../core/app-error.ts'
 import type { LogEntry, LogReader } from '../log/event-log.ts'
-import { findCursor, PIPELINE_CURSOR } from '../store/cursors.ts'
+import { listPipelineCursors } from '../store/cursors.ts'
 import { StoreError, type Database } from '../store/store.ts'
 import { pause, type Turnstile } from '../store/turnstile.ts'
 import { applyBatch, CursorMoved, readBatch, toParked } from './apply-batch.ts'
-import type { Batch } from './batch.ts'
+import { toLastPositions, type Batch } from './batch.ts'
+import { GoalBooks } from './goal-books.ts'
+import { withoutRepeats } from './repeated-entries.ts'
+import { UsersOvertaken } from './resolve-users.ts'
 
 /** Bounds of one batch, so that others do not wait long for their turn to write. */
 const BATCH_ENTRIES_MAX = 1_000
@@ -26,6 +29,7 @@ const UNAVAILABLE_MS_MAX = 5_000
 /** What one batch did, for the metrics. */
 export interface AppliedBatch {
   readonly entries: number
+  /** Tracked events and reported facts that were new. */
   readonly events: number
   readonly parked: number
   readonly durationMs: number
@@ -35,14 +39,22 @@ export interface FollowerOptions {
   readonly database: Database
   readonly logReader: LogReader
   readonly turnstile: Turnstile
+  /** The partitions that this process has now; without it the only one of the embedded log. */
+  readonly partitions?: () => readonly number[]
   readonly clock: () => number
   readonly onBatch: (applied: AppliedBatch) => void
   /** Hears of every failure, without the contents of entries. */
   readonly onFailure: (error: unknown, what: string) => void
 }
 
+const EMBEDDED = () => [0]
+
 export class LogFollower {
   readonly #options: FollowerOptions
+  readonly #goalBooks = new GoalBooks()
+  /** Counts the reads, so that partitions take turns when there is more than a batch holds. */
+  #turn = 0
+  #isQuiet = false
   #isStopping = false
   #ended: Promise<void> = Promise.resolve()
 
@@ -61,13 +73,14 @@ export class LogFollower {
   }
 
   async #follow(): Promise<void> {
-    const { logReader, turnstile } = this.#options
+    const { database, logReader, turnstile } = this.#options
     let pauseMs = PAUSE_MS_MIN
     while (!this.#isStopping) {
       const found = await this.#untilAvailable(async () => {
-        const cursor = await findCursor(this.#options.database, PIPELINE_CURSOR)
-        const entries = await logReader.read(cursor, { entries: BATCH_ENTRIES_MAX, bytes: BATCH_BYTES_MAX })
-        if (entries.length > 0) await this.#apply(entries, cursor)
+        const cursors = await listPipelineCursors(database, logReader.partitions)
+        const entries = await this.#read(cursors)
+        this.#isQuiet = entries.length === 0
+        if (entries.length > 0) await this.#apply(entries, cursors)
         return amountOf(entries)
       })
       pauseMs = found === 'nothing' ? Math.min(PAUSE_MS_MAX, pauseMs * 2) : PAUSE_MS_MIN
@@ -82,7 +95,7 @@ export class LogFollower {
       try {
         return await work()
       } catch (error) {
-        if (error instanceof CursorMoved) return 'more than a batch'
+        if (error instanceof CursorMoved || error instanceof UsersOvertaken) return 'more than a batch'
         this.#options.onFailure(error, 'applying the log failed; trying again')
         await pause(waitMs)
       }
@@ -90,42 +103,67 @@ export class LogFollower {
     return 'nothing'
   }
 
-  /** Applies entries that follow `cursor`, whole or in ever smaller halves. */
-  async #apply(entries: readonly LogEntry[], cursor: number): Promise<void> {
-    const { database, clock } = this.#options
-    const batch = await readBatch(database, entries, clock())
-    const error = await this.#try(batch, cursor)
+  /** A batch of what follows the cursors of the partitions that this process has, each in its turn. */
+  async #read(cursors: readonly number[]): Promise<LogEntry[]> {
+    const { logReader, partitions = EMBEDDED } = this.#options
+    const own = partitions()
+    // While all is quiet one look at the whole log spares one at each partition.
+    if (this.#isQuiet && own.length > 1 && !(await logReader.firstAfter(cursors))) return []
+    const entries: LogEntry[] = []
+    let bytes = 0
+    for (let count = 0; count < own.length; count++) {
+      const partition = own[this.#turn++ % own.length] as number
+      const bounds = { entries: BATCH_ENTRIES_MAX - entries.length, bytes: BATCH_BYTES_MAX - bytes }
+      for (const entry of await logReader.read(cursors[partition] ?? 0, bounds, partition)) {
+        entries.push(partition === 0 ? entry : { ...entry, partition })
+        bytes += entry.body.byteLength
+      }
+      if (entries.length >= BATCH_ENTRIES_MAX || bytes >= BATCH_BYTES_MAX) break
+    }
+    return own.length > 1 ? entries.toSorted((left, right) => left.position - right.position) : entries
+  }
+
+  /** Applies entries that follow the cursors, whole or in ever smaller halves. */
+  async #apply(entries: readonly LogEntry[], cursors: readonly number[]): Promise<void> {
+    const { database, logReader, clock } = this.#options
+    const fresh = logReader.mayRepeat ? await withoutRepeats(database, entries) : entries
+    const read = await readBatch(database, fresh, { now: clock(), goalBooks: this.#goalBooks })
+    // The cursors move behind repeats too.
+    const batch = { ...read, lastPositions: toLastPositions(entries) }
+    const error = await this.#try(batch, cursors)
     if (error === undefined) return
     if (entries.length === 1) {
-      this.#options.onFailure(error, `entry ${batch.lastPosition} cannot be applied and is parked`)
-      await this.#applyOnce(toParked(batch, reasonOf(error)), cursor)
+      this.#options.onFailure(error, `entry ${entries[0]?.position} cannot be applied and is parked`)
+      await this.#applyOnce(toParked(batch, reasonOf(error)), cursors)
       return
     }
     const half = Math.ceil(entries.length / 2)
-    await this.#apply(entries.slice(0, half), cursor)
-    await this.#apply(entries.slice(half), (entries[half - 1] as LogEntry).position)
+    await this.#apply(entries.slice(0, half), cursors)
+    const between = cursors.slice()
+    for (const { partition = 0, position } of entries.slice(0, half)) between[partition] = position
+    await this.#apply(entries.slice(half), between)
   }
 
   /** Undefined when the batch is applied, else why it cannot be. Throws what has nothing to do with its entries. */
-  async #try(batch: Batch, cursor: number): Promise<unknown> {
+  async #try(batch: Batch, cursors: readonly number[]): Promise<unknown> {
     for (let tries = 1; ; tries++) {
       try {
-        await this.#applyOnce(batch, cursor)
+        await this.#applyOnce(batch, cursors)
         return undefined
       } catch (error) {
-        if (error instanceof CursorMoved || isPassing(error)) throw error
+        if (error instanceof CursorMoved || error instanceof UsersOvertaken || isPassing(error)) throw error
         if (tries >= TRIES_MAX) return error
         await pause(RETRY_MS * tries)
       }
     }
   }
 
-  async #applyOnce(batch: Batch, cursor: number): Promise<void> {
+  async #applyOnce(batch: Batch, cursors: readonly number[]): Promise<void> {
     const startedAt = performance.now()
-    await applyBatch(this.#options.database, batch, cursor)
+    await applyBatch(this.#options.database, batch, cursors)
     this.#options.onBatch({
       entries: batch.entries.length,
-      events: batch.keptEvents.size,
+      events: batch.keptEvents.size + [...batch.keptFacts.values()].reduce((sum, facts) => sum + facts, 0),
       parked: batch.unreadable.length,
       durationMs: performance.now() - startedAt,
     })

@@ -53,5 +53,7 @@ function mergeOne(
 /** Those of the entries whose users had others merged into them. */
 function workspacesOf({ entries, merges, userOf }: Batch): string[] {
   const survivors = new Set(merges.map(({ into }) => into))
-  return entries.filter((read) => survivors.has(userOf.get(read) ?? -1)).map(({ entry }) => entry.workspaceId)
+  const subjects = entries.flatMap((read) => read.subjects)
+  const concerned = subjects.filter((subject) => survivors.has(userOf.get(subject) ?? -1))
+  return [...new Set(concerned.map(({ workspaceId }) => workspaceId))]
 }

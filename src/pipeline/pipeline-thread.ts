@@ -2,15 +2,16 @@
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import { openSqliteLogReader } from '../log/sqlite-log-reader.ts'
+import { openLogReader, type LogPlace } from '../log/open-log.ts'
 import { describeError, type ErrorDescription } from '../store/describe-error.ts'
 import { openDatabase, type DatabasePlace } from '../store/open-database.ts'
 import { Turnstile } from '../store/turnstile.ts'
 import { LogFollower, type AppliedBatch } from './follow-log.ts'
+import { PartitionLeases } from './partition-leases.ts'
+import { Recounter } from './recounter.ts'
 
 export interface PipelineThreadData {
-  readonly place: DatabasePlace
-  readonly logPath: string
+  readonly place: DatabasePlace & LogPlace
   readonly turnstile: SharedArrayBuffer
 }
 
@@ -30,20 +31,35 @@ const data = workerData as PipelineThreadData
 const turnstile = new Turnstile(data.turnstile)
 // What a crash takes from the tables is applied again from the log, which is durable: commits need not wait for the disk.
 const database = openDatabase(data.place, { durable: false, pageCacheKib: PAGE_CACHE_KIB })
-const logReader = openSqliteLogReader(data.logPath)
+const logReader = await openLogReader(data.place)
 const send = (message: PipelineMessage): void => port.postMessage(message)
+const onFailure = (error: unknown, what: string): void => send({ type: 'failed', what, error: describeError(error) })
+const { partitions } = logReader
+// The embedded log has one follower, who needs no lease.
+const leases = partitions > 1 ? new PartitionLeases({ database, partitions, onFailure }) : undefined
 const follower = new LogFollower({
   database,
   logReader,
   turnstile,
   clock: Date.now,
   onBatch: (applied) => send({ type: 'applied', applied }),
-  onFailure: (error, what) => send({ type: 'failed', what, error: describeError(error) }),
+  onFailure,
+  ...(leases && { partitions: () => leases.held() }),
+})
+
+const recounter = new Recounter({
+  database,
+  clock: Date.now,
+  onFailure,
+  // Of processes with leases just one holds a partition; two that believe to for a moment do no harm.
+  ...(leases && { isInCharge: () => leases.held().includes(0) }),
 })
 
 yieldToRequests()
 port.once('message', () => void stop())
+leases?.start()
 follower.start()
+recounter.start()
 
 /** Only Linux gives threads a priority of their own; elsewhere all have the same. */
 function yieldToRequests(): void {
@@ -53,7 +69,8 @@ function yieldToRequests(): void {
 }
 
 async function stop(): Promise<void> {
-  await follower.stop()
+  await Promise.all([follower.stop(), recounter.stop()])
+  await leases?.stop()
   await logReader.close()
   await database.close()
   port?.close()

@@ -2,6 +2,7 @@
 import type { Store } from '../store/store.ts'
 import { applyUserAttributes } from './apply-user-attributes.ts'
 import type { Batch } from './batch.ts'
+import { countStatistics } from './count-statistics.ts'
 import { mergeUserPreferences } from './merge-preferences.ts'
 import { parkUnreadable } from './park-unreadable.ts'
 import { recordReceipts } from './record-receipts.ts'
@@ -17,6 +18,7 @@ export const STEPS: readonly Step[] = [
   mergeUserPreferences,
   applyUserAttributes,
   storeEvents,
+  countStatistics,
   recordReceipts,
   parkUnreadable,
 ]

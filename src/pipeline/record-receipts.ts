@@ -6,13 +6,28 @@ import type { Batch, ReadEntry } from './batch.ts'
 export async function recordReceipts(store: Store, batch: Batch): Promise<void> {
   await saveReceipts(
     store,
-    batch.entries.map((read) => toReceipt(read, batch.keptEvents)),
+    batch.entries.map((read) => toReceipt(read, batch)),
   )
 }
 
-function toReceipt(read: ReadEntry, keptEvents: ReadonlySet<number>): RequestReceipt {
-  const events = read.kind === 'track_events' ? read.events : []
+function toReceipt(read: ReadEntry, batch: Batch): RequestReceipt {
   const { requestId, workspaceId, receivedAt } = read.entry
-  const duplicates = events.filter(({ id }) => !keptEvents.has(id)).length
-  return { requestId, workspaceId, status: 'processed', events: events.length, duplicates, error: null, receivedAt }
+  const { sent, kept } = countKept(read, batch)
+  return { requestId, workspaceId, status: 'processed', events: sent, duplicates: sent - kept, error: null, receivedAt }
+}
+
+/** How many events or facts an entry sent, and how many of them were new. */
+function countKept(
+  read: ReadEntry,
+  { keptEvents, keptFacts }: Batch,
+): { readonly sent: number; readonly kept: number } {
+  switch (read.kind) {
+    case 'track_events':
+      return { sent: read.events.length, kept: read.events.filter(({ id }) => keptEvents.has(id)).length }
+    case 'track_user':
+      return { sent: 0, kept: 0 }
+    case 'svc_audience':
+    case 'svc_message_events':
+      return { sent: read.memberships.length + read.messages.length, kept: keptFacts.get(read) ?? 0 }
+  }
 }

@@ -20,7 +20,7 @@ export function replayParked(database: Database, position: number, now: number):
     await lockTables(store)
     const parked = await findParkedEntry(store, position)
     if (!parked) return { outcome: 'not_parked' }
-    const batch = await readBatch(store, [toLogEntry(parked)], now)
+    const batch = await readBatch(store, [toLogEntry(parked)], { now })
     await runSteps(store, batch)
     const [unreadable] = batch.unreadable
     if (unreadable) return { outcome: 'unreadable', reason: unreadable.reason }

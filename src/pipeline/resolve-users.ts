@@ -1,40 +1,56 @@
-// Finds or makes the user of every entry: by customer id or any configured identifier; several users found are one person
+// Finds or makes the users that entries name: by customer id or any configured identifier; several users found are one person
 // ("Identity resolution"). A batch has the same outcome as its entries one by one.
-import { EVENTS_PER_ENTRY_MAX } from '../core/event.ts'
 import { EMAIL } from '../core/user-attributes.ts'
 import { CUSTOMER_ID, mergeAttributes, type Identity } from '../core/user.ts'
 import type { Store } from '../store/store.ts'
-import {
-  findIdentities,
-  findUsers,
-  mergeUsers,
-  saveIdentities,
-  saveUsers,
-  type KnownIdentity,
-  type Merge,
-  type User,
-} from '../store/users.ts'
-import type { Batch, ReadEntry } from './batch.ts'
+import { addIdentities, findIdentities, saveIdentities, type KnownIdentity } from '../store/user-identities.ts'
+import { findPersons, findUsers, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users.ts'
+import type { Batch, Subject } from './batch.ts'
 
-/** Fills `batch.userOf` and `batch.merges`. */
+/** Fills `batch.userOf`, `customerOf`, `merges` and `before`. */
 export async function resolveUsers(store: Store, batch: Batch): Promise<void> {
-  const people = new People(await findIdentities(store, distinctIdentities(batch.entries)))
-  for (const entry of batch.entries) people.add(entry)
+  const subjects = batch.entries.flatMap((read) => read.subjects)
+  const people = new People(await findLocked(store, distinctIdentities(subjects)))
+  for (const subject of subjects) people.add(subject)
+  const merged = people.merges.flatMap(({ from, into }) => [from, into])
+  for (const [id, person] of await findPersons(store, [...new Set(merged)])) batch.before.set(id, person)
   await saveUsers(store, await people.changedUsers(store))
-  await saveIdentities(store, people.changedIdentities())
+  if (!(await addIdentities(store, people.newIdentities()))) throw new UsersOvertaken()
+  await saveIdentities(store, people.seenIdentities())
   await mergeUsers(store, people.merges)
   batch.merges.push(...people.merges)
-  for (const entry of batch.entries) batch.userOf.set(entry, people.userOf(entry))
+  for (const subject of subjects) {
+    batch.userOf.set(subject, people.userOf(subject))
+    const customer = people.customerOf(subject)
+    if (customer !== undefined) batch.customerOf.set(subject, customer)
+  }
+}
+
+/** Another process has made or joined users of this batch meanwhile; whoever meets this applies it again from the start. */
+export class UsersOvertaken extends Error {}
+
+/** How often users may be joined by others between looking and locking, before the batch begins anew. */
+const LOCK_TRIES_MAX = 5
+
+/** The known ones of identities, with their users locked: nobody else changes these until the batch is applied. */
+async function findLocked(store: Store, identities: readonly WorkspaceIdentity[]): Promise<KnownIdentity[]> {
+  let known = await findIdentities(store, identities)
+  if (!store.locksRows) return known
+  for (let tries = 0; tries < LOCK_TRIES_MAX; tries++) {
+    const owners = new Set(known.map(({ userId }) => userId))
+    await lockUsers(store, [...owners])
+    known = await findIdentities(store, identities)
+    if (known.every(({ userId }) => owners.has(userId))) return known
+  }
+  throw new UsersOvertaken()
 }
 
 type WorkspaceIdentity = Identity & { readonly workspaceId: string }
 
-function distinctIdentities(entries: readonly ReadEntry[]): WorkspaceIdentity[] {
+function distinctIdentities(subjects: readonly Subject[]): WorkspaceIdentity[] {
   const distinct = new Map<string, WorkspaceIdentity>()
-  for (const { entry, identities } of entries) {
-    for (const identity of identities) {
-      distinct.set(keyOf(entry.workspaceId, identity), { workspaceId: entry.workspaceId, ...identity })
-    }
+  for (const { workspaceId, identities } of subjects) {
+    for (const identity of identities) distinct.set(keyOf(workspaceId, identity), { workspaceId, ...identity })
   }
   return [...distinct.values()]
 }
@@ -45,8 +61,18 @@ function keyOf(workspaceId: string, { name, value }: Identity): string {
 }
 
 /** What becomes of users, in order: one is merged into an older one, or has a further customer id. */
-type Change =
-  ({ readonly type: 'merge' } & Merge) | { readonly type: 'name'; readonly userId: number; readonly customerId: string }
+type Change = ({ readonly type: 'merge' } & Merge) | ({ readonly type: 'name'; readonly userId: number } & CustomerName)
+
+/** A customer id with its number, which says how early it stood in the log. */
+interface CustomerName {
+  readonly customerId: string
+  readonly number: number
+}
+
+/** A user with the number of the customer id that is shown. */
+interface NamedUser extends User {
+  readonly customerNumber: number | null
+}
 
 /** Which identities belong to one person, as known before the batch and as its entries add to it. */
 class People {
@@ -54,61 +80,77 @@ class People {
   readonly merges: Merge[] = []
   /** Their owners as they were first known: `#survivorOf` tells who that is by now. */
   readonly #identities = new Map<string, KnownIdentity>()
+  readonly #known: ReadonlySet<string>
   readonly #changedKeys = new Set<string>()
   readonly #survivors = new Map<number, number>()
-  readonly #created = new Map<number, User>()
+  readonly #created = new Map<number, NamedUser>()
   readonly #changes: Change[] = []
-  readonly #entries = new Map<ReadEntry, number>()
+  readonly #users = new Map<Subject, number>()
 
   constructor(known: readonly KnownIdentity[]) {
     for (const identity of known) this.#identities.set(keyOf(identity.workspaceId, identity), identity)
+    this.#known = new Set(this.#identities.keys())
   }
 
-  add(read: ReadEntry): void {
-    const { entry, identities } = read
+  add(subject: Subject): void {
+    const { workspaceId, identities } = subject
     const found = new Set<number>()
     for (const identity of identities) {
-      const known = this.#identities.get(keyOf(entry.workspaceId, identity))
+      const known = this.#identities.get(keyOf(workspaceId, identity))
       if (known) found.add(this.#survivorOf(known.userId))
     }
     // The oldest stays: numbers grow with the log, so the smallest was made first.
     const [oldest, ...others] = [...found].toSorted((left, right) => left - right)
-    const userId = oldest ?? this.#create(read)
+    const userId = oldest ?? this.#create(subject)
     for (const from of others) this.#merge({ from, into: userId })
-    for (const identity of identities) this.#claim(read, identity, userId)
-    this.#entries.set(read, userId)
+    for (const identity of identities) this.#claim(subject, identity, userId)
+    this.#users.set(subject, userId)
   }
 
-  userOf(entry: ReadEntry): number {
-    return this.#survivorOf(this.#entries.get(entry) as number)
+  userOf(subject: Subject): number {
+    return this.#survivorOf(this.#users.get(subject) as number)
+  }
+
+  /** Undefined for a subject that is named by other identities alone. */
+  customerOf({ workspaceId, identities }: Subject): number | undefined {
+    const named = identities.find(({ name }) => name === CUSTOMER_ID)
+    return (named && this.#identities.get(keyOf(workspaceId, named))?.number) ?? undefined
   }
 
   /** The users that the batch makes, and what those become who were there before; merged ones as they were at last. */
   async changedUsers(store: Store): Promise<User[]> {
     const concerned = this.#changes.flatMap(usersOf).filter((id) => !this.#created.has(id))
-    const before = await findUsers(store, [...new Set(concerned)])
+    const before = await findNamedUsers(store, [...new Set(concerned)])
     const users = new Map([...before, ...this.#created.values()].map((user) => [user.id, user]))
-    const find = (id: number): User => {
+    const find = (id: number): NamedUser => {
       const user = users.get(id)
       if (!user) throw new Error(`user ${id} has identities but is not there`)
       return user
     }
     for (const change of this.#changes) {
       if (change.type === 'merge') users.set(change.into, mergeTwo(find(change.into), find(change.from)))
-      else users.set(change.userId, addCustomerId(find(change.userId), change.customerId))
+      else users.set(change.userId, addCustomerId(find(change.userId), change))
     }
     return [...users.values()]
   }
 
-  /** Identities that are new or were seen again, under the users they were first found with: merging moves them on. */
-  changedIdentities(): KnownIdentity[] {
+  /** Identities that nobody had. */
+  newIdentities(): KnownIdentity[] {
+    return this.#changed().filter((identity) => !this.#known.has(keyOf(identity.workspaceId, identity)))
+  }
+
+  /** Identities that were seen again, under the users they were first found with: merging moves them on. */
+  seenIdentities(): KnownIdentity[] {
+    return this.#changed().filter((identity) => this.#known.has(keyOf(identity.workspaceId, identity)))
+  }
+
+  #changed(): KnownIdentity[] {
     return [...this.#changedKeys].map((key) => this.#identities.get(key) as KnownIdentity)
   }
 
-  #create({ entry }: ReadEntry): number {
-    const id = entry.position * EVENTS_PER_ENTRY_MAX
-    const { workspaceId, receivedAt: createdAt } = entry
-    this.#created.set(id, { id, workspaceId, customerId: null, attributes: {}, emailKey: null, createdAt })
+  #create({ workspaceId, receivedAt: createdAt, number: id }: Subject): number {
+    const unnamed = { customerId: null, customerNumber: null }
+    this.#created.set(id, { id, workspaceId, ...unnamed, attributes: {}, emailKey: null, createdAt })
     return id
   }
 
@@ -119,16 +161,16 @@ class People {
   }
 
   /** Notes an identity that is new, or seen again: of several values of one identifier the newest is shown. */
-  #claim({ entry }: ReadEntry, identity: Identity, userId: number): void {
-    const { workspaceId, receivedAt } = entry
+  #claim({ workspaceId, receivedAt, number: own }: Subject, identity: Identity, userId: number): void {
     const key = keyOf(workspaceId, identity)
     const known = this.#identities.get(key)
     const isCustomerId = identity.name === CUSTOMER_ID
     if (known && (isCustomerId || known.seenAt >= receivedAt)) return
     this.#changedKeys.add(key)
     const owner = known?.userId ?? userId
-    this.#identities.set(key, { workspaceId, ...identity, userId: owner, seenAt: receivedAt })
-    if (isCustomerId) this.#changes.push({ type: 'name', userId, customerId: identity.value })
+    const number = known ? known.number : isCustomerId ? own : null
+    this.#identities.set(key, { workspaceId, ...identity, userId: owner, seenAt: receivedAt, number })
+    if (isCustomerId) this.#changes.push({ type: 'name', userId, customerId: identity.value, number: own })
   }
 
   #survivorOf(userId: number): number {
@@ -143,19 +185,33 @@ function usersOf(change: Change): number[] {
   return change.type === 'merge' ? [change.from, change.into] : [change.userId]
 }
 
-/** The first customer id of a user is the one shown; by the others it is found. */
-function addCustomerId(user: User, customerId: string): User {
-  return { ...user, customerId: user.customerId ?? customerId }
+async function findNamedUsers(store: Store, ids: readonly number[]): Promise<NamedUser[]> {
+  const users = await findUsers(store, ids)
+  const shown = users.flatMap(({ workspaceId, customerId }) => {
+    return customerId === null ? [] : [{ workspaceId, name: CUSTOMER_ID, value: customerId }]
+  })
+  const known = await findIdentities(store, shown)
+  const numbers = new Map(known.map((identity) => [keyOf(identity.workspaceId, identity), identity.number]))
+  return users.map((user) => {
+    const key = keyOf(user.workspaceId, { name: CUSTOMER_ID, value: user.customerId ?? '' })
+    return { ...user, customerNumber: numbers.get(key) ?? null }
+  })
+}
+
+/**
+ * Of several customer ids of a user the one that came first in the log is shown, in whatever order its partitions are
+ * applied; by the others it is found.
+ */
+function addCustomerId(user: NamedUser, { customerId, number }: CustomerName): NamedUser {
+  if (user.customerNumber !== null && user.customerNumber < number) return user
+  return { ...user, customerId, customerNumber: number }
 }
 
 /** What two users are together: the older one, with the newest value of each attribute. */
-function mergeTwo(older: User, younger: User): User {
+function mergeTwo(older: NamedUser, younger: NamedUser): NamedUser {
   const attributes = mergeAttributes(older.attributes, younger.attributes)
   const isOlderEmail = attributes[EMAIL] === older.attributes[EMAIL]
-  return {
-    ...older,
-    customerId: older.customerId ?? younger.customerId,
-    attributes,
-    emailKey: isOlderEmail ? older.emailKey : younger.emailKey,
-  }
+  const { customerId, customerNumber: number } = younger
+  const named = customerId === null || number === null ? older : addCustomerId(older, { customerId, number })
+  return { ...named, attributes, emailKey: isOlderEmail ? older.emailKey : younger.emailKey }
 }

@@ -15,8 +15,8 @@ export interface RunningPipeline {
 }
 
 export function startPipeline(options: PipelineOptions): RunningPipeline {
-  const { place, logPath, turnstile } = options
-  const workerData: PipelineThreadData = { place, logPath, turnstile }
+  const { place, turnstile } = options
+  const workerData: PipelineThreadData = { place, turnstile }
   const thread = new Worker(new URL('./pipeline-thread.ts', import.meta.url), {
     name: 'pipeline',
     workerData,

@@ -1,0 +1,195 @@
+// Stores the facts that a batch reports of campaigns, and adds to the statistics what these and its events change:
+// contributions after the batch minus contributions before, of the users concerned.
+import { CellSum } from '../core/cells.ts'
+import { membershipIdentity, messageIdentity, type Membership, type MessageEvent } from '../core/facts.ts'
+import type { UserGoalEvent } from '../store/events.ts'
+import { addMemberships } from '../store/memberships.ts'
+import { addMessageEvents } from '../store/message-events.ts'
+import { addCells } from '../store/statistics.ts'
+import type { Store } from '../store/store.ts'
+import { findPersons, type Person } from '../store/users.ts'
+import type { Batch, EventsEntry, ReportEntry, Subject } from './batch.ts'
+import { addDifference } from './difference.ts'
+import type { GoalBook } from './goal-books.ts'
+import { loadConcernedHistories, loadHistories, type Change } from './histories.ts'
+import { isLarge, leaveForLater, separateLarge } from './large-changes.ts'
+import { inPortions } from './portions.ts'
+
+/** Fills `batch.keptFacts`. */
+export async function countStatistics(store: Store, batch: Batch): Promise<void> {
+  const reports = readReports(batch)
+  const sum = new CellSum()
+  for (const workspaceId of new Set(batch.entries.map(({ entry }) => entry.workspaceId))) {
+    const book = await batch.goalBooks.open(store, workspaceId)
+    requireCampaigns(reports, workspaceId, book)
+    if (!book) continue
+    const changes = await findChanges(store, batch, { workspaceId, book, reports })
+    await countWorkspace(store, { ...batch, book, sum }, changes)
+  }
+  await storeFacts(store, batch, reports)
+  // Late in the batch: others that count for the same campaigns wait from here on.
+  await addCells(store, sum)
+}
+
+/** Facts of a campaign that is not there could never be counted, so that nothing of them must be kept. */
+function requireCampaigns(reports: readonly Report[], workspaceId: string, book: GoalBook | undefined): void {
+  for (const { entry } of reports.map(({ read }) => read)) {
+    const { campaign = 0 } = entry.context
+    if (entry.workspaceId !== workspaceId || book?.counted.campaigns.has(campaign)) continue
+    throw new Error(`workspace ${workspaceId} has no campaign with the number ${campaign}`)
+  }
+}
+
+/** The facts of a report, with the customers they were reported with, in its order. */
+interface Report {
+  readonly read: ReportEntry
+  readonly memberships: readonly Membership[]
+  readonly messages: readonly MessageEvent[]
+}
+
+function readReports({ entries, customerOf }: Batch): Report[] {
+  const reports: Report[] = []
+  for (const read of entries) {
+    if (read.kind !== 'svc_audience' && read.kind !== 'svc_message_events') continue
+    const customerBehind = (customerId: string) => customerOf.get(read.subjectOf.get(customerId) as Subject) as number
+    reports.push({
+      read,
+      memberships: read.memberships.map(({ customerId, ...rest }) => ({
+        ...rest,
+        customer: customerBehind(customerId),
+      })),
+      messages: read.messages.map(({ customerId, ...rest }) => ({ ...rest, customer: customerBehind(customerId) })),
+    })
+  }
+  return reports
+}
+
+interface Wanted {
+  readonly workspaceId: string
+  readonly book: GoalBook
+  readonly reports: readonly Report[]
+}
+
+/** The users of a workspace whose contributions may change: with new facts, or found to be one person. */
+async function findChanges(store: Store, batch: Batch, { workspaceId, book, reports }: Wanted): Promise<Change[]> {
+  const facts = new FactsByUser()
+  for (const { read, memberships, messages } of reports) {
+    if (read.entry.workspaceId !== workspaceId) continue
+    const users = new Map(read.subjects.map((subject) => [batch.customerOf.get(subject), batch.userOf.get(subject)]))
+    const draftOf = (customer: number) => facts.of(users.get(customer) as number, read.entry.receivedAt)
+    for (const membership of memberships) draftOf(membership.customer).memberships.push(membership)
+    for (const message of messages) draftOf(message.customer).messages.push(message)
+  }
+  for (const read of batch.entries) {
+    if (read.kind !== 'track_events' || read.entry.workspaceId !== workspaceId) continue
+    for (const event of goalEventsOf(read, batch, book))
+      facts.of(event.userId, read.entry.receivedAt).goalEvents.push(event)
+  }
+  const parts = partsBefore(batch, workspaceId)
+  for (const userId of parts.keys()) facts.of(userId, batch.now)
+  const persons = await findPersons(store, [...facts.byUser.keys()])
+  return [...facts.byUser].map(([userId, { since, ...own }]) => {
+    const person = persons.get(userId) as Person
+    return { person, before: parts.get(userId) ?? [person], facts: own, since }
+  })
+}
+
+interface FactsDraft {
+  readonly memberships: Membership[]
+  readonly messages: MessageEvent[]
+  readonly goalEvents: UserGoalEvent[]
+  since: number
+}
+
+class FactsByUser {
+  readonly byUser = new Map<number, FactsDraft>()
+
+  of(userId: number, receivedAt: number): FactsDraft {
+    const known = this.byUser.get(userId)
+    if (known) {
+      known.since = Math.min(known.since, receivedAt)
+      return known
+    }
+    const draft = { memberships: [], messages: [], goalEvents: [], since: receivedAt }
+    this.byUser.set(userId, draft)
+    return draft
+  }
+}
+
+/** The new events of an entry that some goal names. */
+function goalEventsOf(
+  read: EventsEntry,
+  { userOf, keptEvents }: Batch,
+  { attributesOfEvent }: GoalBook,
+): UserGoalEvent[] {
+  const userId = userOf.get(read.subjects[0] as Subject) as number
+  const named = read.events.filter(({ id, action }) => attributesOfEvent.has(action) && keptEvents.has(id))
+  return named.map(({ id, action, time, attributes }) => {
+    return { id, userId, action, time, attributes: JSON.parse(attributes) as UserGoalEvent['attributes'] }
+  })
+}
+
+/** Survivors of the batch's merges, with all the users that they were before. */
+function partsBefore({ entries, userOf, merges, before }: Batch, workspaceId: string): Map<number, Person[]> {
+  const survivors = new Map<number, number>()
+  for (const { from, into } of merges.toReversed()) survivors.set(from, survivors.get(into) ?? into)
+  const own = new Set<number>()
+  for (const read of entries) {
+    if (read.entry.workspaceId !== workspaceId) continue
+    for (const subject of read.subjects) own.add(userOf.get(subject) as number)
+  }
+  const parts = new Map<number, Person[]>()
+  for (const [userId, person] of before) {
+    const survivor = survivors.get(userId) ?? userId
+    if (own.has(survivor)) parts.set(survivor, [...(parts.get(survivor) ?? []), person])
+  }
+  return parts
+}
+
+interface Count {
+  readonly book: GoalBook
+  readonly sum: CellSum
+  readonly factsPerUserMax: number
+}
+
+async function countWorkspace(
+  store: Store,
+  { book, sum, factsPerUserMax }: Count,
+  changes: readonly Change[],
+): Promise<void> {
+  const { large, others } = await separateLarge(store, changes)
+  const merged = others.filter(({ before }) => before.length > 1)
+  const single = others.filter(({ before }) => before.length <= 1)
+  const loadMerged = (changes: readonly Change[]) =>
+    loadHistories(
+      store,
+      book,
+      changes.map(({ person }) => person),
+      changes.map(({ facts }) => facts),
+    )
+  for await (const [change, stored] of inPortions(merged, loadMerged)) addDifference(sum, book, { ...change, stored })
+  const grown: Change[] = []
+  const loadSingle = (changes: readonly Change[]) => loadConcernedHistories(store, book, changes)
+  for await (const [change, stored] of inPortions(single, loadSingle)) {
+    if (isLarge(stored, factsPerUserMax)) grown.push(change)
+    else addDifference(sum, book, { ...change, stored })
+  }
+  await leaveForLater(store, book, [...large, ...grown])
+}
+
+async function storeFacts(store: Store, { keptFacts }: Batch, reports: readonly Report[]): Promise<void> {
+  const freshMemberships = await addMemberships(
+    store,
+    reports.flatMap(({ memberships }) => memberships),
+  )
+  const freshMessages = await addMessageEvents(
+    store,
+    reports.flatMap(({ messages }) => messages),
+  )
+  for (const { read, memberships, messages } of reports) {
+    // Of repeats within the batch only the first is new.
+    const members = memberships.filter((membership) => freshMemberships.delete(membershipIdentity(membership)))
+    const events = messages.filter((message) => freshMessages.delete(messageIdentity(message)))
+    keptFacts.set(read, members.length + events.length)
+  }
+}

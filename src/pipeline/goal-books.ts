@@ -1,0 +1,173 @@
+// By what campaigns are counted, as the pipeline holds it in memory: read anew when a campaign changes.
+import { NO_GENERATION, type Series } from '../core/cells.ts'
+import type { CountedCampaign, Rules } from '../core/rules.ts'
+import { windowMs, type Goal } from '../core/goal.ts'
+import { listAllCampaigns, measureCampaigns, type StoredCampaign } from '../store/campaigns.ts'
+import { findGoalRecount, type GoalRecount } from '../store/goal-recounts.ts'
+import type { Store } from '../store/store.ts'
+import { findWorkspace } from '../store/workspaces.ts'
+
+/** The goals of a workspace: those by which the numbers that stand are counted, and those of a recount that runs. */
+export interface GoalBook {
+  readonly workspaceId: string
+  /** Raised with every change of what is in here, but for the cursor of a recount. */
+  readonly version: number
+  readonly counted: Rules
+  readonly pending: PendingGoals | undefined
+  /** The last generation that was handed out to changed goals. */
+  readonly generation: number
+  /** Event name → the attributes that goals on it look at, by either. */
+  readonly attributesOfEvent: ReadonlyMap<string, ReadonlySet<string>>
+  /** Campaign → the names of the events of its goals, by either, and the longest window of one. */
+  readonly eventsOfCampaign: ReadonlyMap<number, GoalEvents>
+}
+
+export interface GoalEvents {
+  readonly names: ReadonlySet<string>
+  readonly windowMs: number
+}
+
+/** What users count for beside, as far as the recount has come: only goals, and only of the campaigns it concerns. */
+export interface PendingGoals {
+  readonly generation: number
+  readonly rules: Rules
+  readonly campaigns: ReadonlySet<number>
+  /** Users up to this id. */
+  readonly userCursor: number
+}
+
+/** Workspaces whose goals are held at the most, and bytes of these as JSON; the one that was read first goes. */
+const BOOKS_MAX = 100
+const BOOKS_BYTES_MAX = 64 * 1024 * 1024
+/** How often campaigns may change while they are read. */
+const READ_TRIES_MAX = 10
+
+interface KnownBook {
+  readonly version: number
+  readonly timezone: string
+  readonly bytes: number
+  readonly book: GoalBook
+}
+
+export class GoalBooks {
+  readonly #books = new Map<string, KnownBook>()
+  readonly #bytesMax: number
+
+  constructor(bytesMax = BOOKS_BYTES_MAX) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** The goals as the transaction of `store` sees them; undefined for a workspace without campaigns. */
+  async open(store: Store, workspaceId: string): Promise<GoalBook | undefined> {
+    for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
+      const recount = await findGoalRecount(store, workspaceId)
+      const stored = recount && (await findWorkspace(store, workspaceId))
+      if (!stored) return undefined
+      const { timezone } = stored.workspace
+      const known = this.#books.get(workspaceId)
+      if (known?.version === recount.version && known.timezone === timezone) return withCursor(known.book, recount)
+      const { goalsBytes } = await measureCampaigns(store, workspaceId)
+      const campaigns = await listAllCampaigns(store, workspaceId)
+      // Where each statement sees what was committed before it, campaigns may be newer than their recount.
+      if ((await findGoalRecount(store, workspaceId))?.version !== recount.version) continue
+      const book = toBook(campaigns, recount, timezone)
+      // Where goals were changed, those of before are in it too.
+      const bytes = book.pending ? 2 * goalsBytes : goalsBytes
+      this.#keep({ version: recount.version, timezone, bytes, book })
+      return book
+    }
+    throw new Error(`the campaigns of ${workspaceId} change faster than they can be read`)
+  }
+
+  #keep(known: KnownBook): void {
+    const { workspaceId } = known.book
+    this.#books.delete(workspaceId)
+    this.#books.set(workspaceId, known)
+    let bytes = [...this.#books.values()].reduce((sum, one) => sum + one.bytes, 0)
+    for (const [id, one] of this.#books) {
+      const isRoom = bytes <= this.#bytesMax && this.#books.size <= BOOKS_MAX
+      if (isRoom || one === known) return
+      this.#books.delete(id)
+      bytes -= one.bytes
+    }
+  }
+}
+
+/** Whether a series is of a number that is shown or will be; those of goals of the past are waiting to be deleted. */
+export function isStanding(
+  { counted, pending }: GoalBook,
+  { campaign, generation }: Pick<Series, 'campaign' | 'generation'>,
+): boolean {
+  if (generation === NO_GENERATION || generation === counted.campaigns.get(campaign)?.generation) return true
+  return generation === pending?.rules.campaigns.get(campaign)?.generation
+}
+
+/**
+ * Whether campaigns count alike by both. Those that were made between them are in only one: they change nothing of what
+ * others count, since nothing that is older than they are is of them.
+ */
+export function areSameGoals(one: GoalBook, other: GoalBook): boolean {
+  // Goals that change take a generation, and those of a recount stand when nothing is pending any more.
+  const isBoth = (one.pending === undefined) === (other.pending === undefined)
+  return isBoth && one.generation === other.generation && one.counted.timezone === other.counted.timezone
+}
+
+function withCursor(book: GoalBook, { userCursor }: GoalRecount): GoalBook {
+  return book.pending ? { ...book, pending: { ...book.pending, userCursor } } : book
+}
+
+function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, timezone: string): GoalBook {
+  const counted = campaigns.map((campaign) => toCounted(campaign, campaign.countedGoals, campaign.countedGeneration))
+  const next = campaigns.map((campaign, index) => {
+    const { goals, pendingGeneration } = campaign
+    // Those that did not change are in memory once.
+    return pendingGeneration === null
+      ? (counted[index] as CountedCampaign)
+      : toCounted(campaign, goals, pendingGeneration)
+  })
+  const concerned = campaigns.filter(({ pendingGeneration }) => pendingGeneration !== null)
+  const pending = concerned.length > 0 && {
+    generation: recount.generation,
+    rules: toRules(next, timezone),
+    campaigns: new Set(concerned.map(({ number }) => number)),
+    userCursor: recount.userCursor,
+  }
+  const either = concerned.length > 0 ? [...counted, ...next] : counted
+  return {
+    workspaceId: recount.workspaceId,
+    version: recount.version,
+    generation: recount.generation,
+    counted: toRules(counted, timezone),
+    pending: pending || undefined,
+    attributesOfEvent: toAttributesOfEvent(either),
+    eventsOfCampaign: toEventsOfCampaign(either),
+  }
+}
+
+function toCounted({ id, number }: StoredCampaign, goals: readonly Goal[], generation: number): CountedCampaign {
+  return { id, number, goals, generation }
+}
+
+function toRules(campaigns: readonly CountedCampaign[], timezone: string): Rules {
+  return { timezone, campaigns: new Map(campaigns.map((campaign) => [campaign.number, campaign])) }
+}
+
+function toAttributesOfEvent(campaigns: readonly CountedCampaign[]): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>()
+  for (const { event, where } of campaigns.flatMap(({ goals }) => goals)) {
+    const attributes = found.get(event) ?? new Set()
+    for (const { attribute } of where) attributes.add(attribute)
+    found.set(event, attributes)
+  }
+  return found
+}
+
+function toEventsOfCampaign(campaigns: readonly CountedCampaign[]): Map<number, GoalEvents> {
+  const found = new Map<number, GoalEvents>()
+  for (const { number, goals } of campaigns) {
+    const known = found.get(number)
+    const names = new Set([...(known?.names ?? []), ...goals.map(({ event }) => event)])
+    found.set(number, { names, windowMs: Math.max(known?.windowMs ?? 0, ...goals.map(windowMs)) })
+  }
+  return found
+}

@@ -1,0 +1,246 @@
+// What is known of users, as far as campaigns can count it: read for many users with a few statements.
+import { isTouch } from '../core/campaign-past.ts'
+import type { History } from '../core/contributions.ts'
+import { distinctPairs, type CustomerPeriod, type Membership, type MessageEvent } from '../core/facts.ts'
+import { WINDOW_HOURS_MAX } from '../core/goal.ts'
+import { listGoalEvents, type ActionPeriod, type UserGoalEvent } from '../store/events.ts'
+import { listCampaignsOfPeriods, listMemberships, listMembershipsOf } from '../store/memberships.ts'
+import { listMessageEvents, listMessageEventsOf, listTouchesOfPeriods } from '../store/message-events.ts'
+import type { Store } from '../store/store.ts'
+import type { Person } from '../store/users.ts'
+import type { GoalBook } from './goal-books.ts'
+
+const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
+
+/** Facts of one user that a batch brings. */
+export interface NewFacts {
+  readonly memberships: readonly Membership[]
+  readonly messages: readonly MessageEvent[]
+  /** Stored already, but not yet counted. */
+  readonly goalEvents: readonly UserGoalEvent[]
+}
+
+/** What a batch brings of one user. */
+export interface Change {
+  readonly person: Person
+  /** The users that it was before the batch. */
+  readonly before: readonly Person[]
+  readonly facts: NewFacts
+  /** When the first of it was received. */
+  readonly since: number
+}
+
+/** What the tables hold of one user. */
+export interface StoredHistory extends History {
+  readonly person: Person
+  readonly goalEvents: readonly UserGoalEvent[]
+  /** The campaigns of which all is known here; of others only the touches that compete with them. */
+  readonly campaigns: ReadonlySet<number> | 'all'
+}
+
+/** Everything that the tables hold of users; goal events also as far as the facts count that a batch brings of each. */
+export async function loadHistories(
+  store: Store,
+  book: GoalBook,
+  persons: readonly Person[],
+  brought: readonly NewFacts[] = [],
+): Promise<StoredHistory[]> {
+  if (persons.length === 0) return []
+  const drafts = new Drafts(persons)
+  for (const [index, facts] of brought.entries()) drafts.all[index]?.expect(facts)
+  const customers = persons.flatMap((person) => person.customers)
+  drafts.addMemberships(await listMembershipsOf(store, customers))
+  drafts.addMessages(await listMessageEventsOf(store, customers))
+  drafts.addGoalEvents(
+    await listGoalEvents(
+      store,
+      drafts.all.flatMap((draft) => goalPeriods(draft, book)),
+    ),
+  )
+  return drafts.all.map((draft) => ({ ...draft.toHistory(), campaigns: 'all' }))
+}
+
+/**
+ * As much as the facts of a batch can change. A message event or an audience changes the numbers of its own campaign; a
+ * goal event those of all campaigns that had to do with the user in the longest window before it; and a touch with goal
+ * events after it those of all campaigns that compete for them. All facts of these campaigns are read, and of others the
+ * touches in the windows of the goal events, so that years of other campaigns cost nothing. Where nothing can change a
+ * conversion there are no goal events in what is read.
+ */
+export async function loadConcernedHistories(
+  store: Store,
+  book: GoalBook,
+  changes: readonly Change[],
+): Promise<StoredHistory[]> {
+  const drafts = new Drafts(changes.map(({ person }) => person))
+  for (const [index, { facts }] of changes.entries()) drafts.all[index]?.expect(facts)
+  await loadCampaigns(store, drafts, drafts.all)
+  const events = await listGoalEvents(
+    store,
+    drafts.all.filter((draft) => draft.mayConvert).flatMap((draft) => goalPeriods(draft, book)),
+  )
+  drafts.addGoalEvents(events)
+  const converting = drafts.all.filter((draft) => draft.goalEvents.size > 0)
+  if (converting.length > 0) await loadCompetitors(store, book, drafts, converting)
+  return drafts.all.map((draft) => draft.toHistory())
+}
+
+/** All facts of each draft's campaigns that are not there yet. */
+async function loadCampaigns(store: Store, drafts: Drafts, wanted: readonly Draft[]): Promise<void> {
+  const pairs = wanted.flatMap((draft) => draft.takeUnread())
+  drafts.addMemberships(await listMemberships(store, pairs))
+  drafts.addMessages(await listMessageEvents(store, pairs))
+}
+
+/** Widens drafts with goal events to the campaigns that may count them, and to what competes for these. */
+async function loadCompetitors(
+  store: Store,
+  book: GoalBook,
+  drafts: Drafts,
+  converting: readonly Draft[],
+): Promise<void> {
+  const periods = converting.flatMap(windowsBefore)
+  const touches = await listTouchesOfPeriods(store, periods)
+  for (const pair of distinctPairs([...touches, ...(await listCampaignsOfPeriods(store, periods))])) {
+    drafts.ofCustomer(pair.customer)?.widen(pair.campaign, book)
+  }
+  await loadCampaigns(store, drafts, converting)
+  drafts.addGoalEvents(
+    await listGoalEvents(
+      store,
+      converting.flatMap((draft) => goalPeriods(draft, book)),
+    ),
+  )
+  // What was read with its campaign is there already.
+  drafts.addCompetitors(await listTouchesOfPeriods(store, converting.flatMap(windowsBefore)))
+}
+
+/** Where touches may lie that a draft's goal events are credited to. */
+function windowsBefore({ person, goalEvents }: Draft): CustomerPeriod[] {
+  let [first, last] = [Infinity, -Infinity]
+  for (const { time } of goalEvents.values()) [first, last] = [Math.min(first, time), Math.max(last, time)]
+  return person.customers.map((customer) => ({ customer, from: first - WINDOW_MS_MAX, until: last }))
+}
+
+/** Where goal events may lie that the facts of a draft's campaigns are followed by, for each event name and user id. */
+function goalPeriods(draft: Draft, book: GoalBook): ActionPeriod[] {
+  const periods = new Map<string, { from: number; until: number }>()
+  for (const [campaign, { from, until }] of draft.spans()) {
+    const events = book.eventsOfCampaign.get(campaign)
+    if (!events) continue
+    for (const name of events.names) {
+      const known = periods.get(name)
+      const end = until + events.windowMs
+      periods.set(name, { from: Math.min(from, known?.from ?? from), until: Math.max(end, known?.until ?? end) })
+    }
+  }
+  const { userIds } = draft.person
+  return [...periods].flatMap(([action, period]) => userIds.map((user_id) => ({ user_id, action, ...period })))
+}
+
+interface Span {
+  readonly from: number
+  readonly until: number
+}
+
+/** What has been read of one user so far. */
+class Draft {
+  readonly person: Person
+  readonly memberships: Membership[] = []
+  readonly messages: MessageEvent[] = []
+  readonly goalEvents = new Map<number, UserGoalEvent>()
+  /** Campaigns of which all is to be known, and of which it is. */
+  readonly #campaigns = new Set<number>()
+  readonly #read = new Set<number>()
+  #expected: NewFacts = { memberships: [], messages: [], goalEvents: [] }
+
+  constructor(person: Person) {
+    this.person = person
+  }
+
+  /** Facts that a batch brings: their campaigns are concerned, and their times count as if they were stored. */
+  expect(facts: NewFacts): void {
+    this.#expected = facts
+    for (const { campaign } of facts.memberships) this.#campaigns.add(campaign)
+    for (const { campaign } of facts.messages) this.#campaigns.add(campaign)
+    for (const event of facts.goalEvents) this.goalEvents.set(event.id, event)
+  }
+
+  /** Whether what is expected can change conversions: message events do that only as touches. */
+  get mayConvert(): boolean {
+    const { memberships, messages, goalEvents } = this.#expected
+    return memberships.length > 0 || goalEvents.length > 0 || messages.some(({ kind }) => isTouch(kind))
+  }
+
+  /** Adds a campaign that may count one of the goal events. */
+  widen(campaign: number, { eventsOfCampaign }: GoalBook): void {
+    const names = eventsOfCampaign.get(campaign)?.names
+    if (names && [...this.goalEvents.values()].some(({ action }) => names.has(action))) this.#campaigns.add(campaign)
+  }
+
+  /** The campaigns that were not read yet, for each customer id; they count as read from now on. */
+  takeUnread(): { readonly customer: number; readonly campaign: number }[] {
+    const unread = [...this.#campaigns].filter((campaign) => !this.#read.has(campaign))
+    for (const campaign of unread) this.#read.add(campaign)
+    return unread.flatMap((campaign) => this.person.customers.map((customer) => ({ customer, campaign })))
+  }
+
+  /** The first and the last instant of each campaign's facts. */
+  spans(): Map<number, Span> {
+    const spans = new Map<number, Span>()
+    const add = (campaign: number, instant: number) => {
+      const known = spans.get(campaign)
+      const from = Math.min(instant, known?.from ?? instant)
+      spans.set(campaign, { from, until: Math.max(instant, known?.until ?? instant) })
+    }
+    for (const { campaign, evaluatedAt } of [...this.memberships, ...this.#expected.memberships])
+      add(campaign, evaluatedAt)
+    for (const { campaign, time } of [...this.messages, ...this.#expected.messages]) add(campaign, time)
+    return spans
+  }
+
+  /** Whether all of a campaign is there. */
+  hasRead(campaign: number): boolean {
+    return this.#read.has(campaign)
+  }
+
+  toHistory(): StoredHistory {
+    const { person, memberships, messages } = this
+    return { person, memberships, messages, goalEvents: [...this.goalEvents.values()], campaigns: this.#campaigns }
+  }
+}
+
+/** The drafts of several users, and to whom what is read belongs. */
+class Drafts {
+  readonly all: readonly Draft[]
+  readonly #byCustomer = new Map<number, Draft>()
+  readonly #byUserId = new Map<number, Draft>()
+
+  constructor(persons: readonly Person[]) {
+    this.all = persons.map((person) => new Draft(person))
+    for (const draft of this.all) {
+      for (const customer of draft.person.customers) this.#byCustomer.set(customer, draft)
+      for (const userId of draft.person.userIds) this.#byUserId.set(userId, draft)
+    }
+  }
+
+  ofCustomer(customer: number): Draft | undefined {
+    return this.#byCustomer.get(customer)
+  }
+
+  addMemberships(memberships: readonly Membership[]): void {
+    for (const membership of memberships) this.ofCustomer(membership.customer)?.memberships.push(membership)
+  }
+
+  addMessages(messages: readonly MessageEvent[]): void {
+    for (const message of messages) this.ofCustomer(message.customer)?.messages.push(message)
+  }
+
+  addCompetitors(touches: readonly MessageEvent[]): void {
+    this.addMessages(touches.filter(({ customer, campaign }) => !this.ofCustomer(customer)?.hasRead(campaign)))
+  }
+
+  addGoalEvents(events: readonly UserGoalEvent[]): void {
+    for (const event of events) this.#byUserId.get(event.userId)?.goalEvents.set(event.id, event)
+  }
+}

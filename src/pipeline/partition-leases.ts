@@ -1,0 +1,74 @@
+// Which partitions of a shared log this process follows: a share that it renews while it lives, and others take over when
+// it does not. Leases only spare processes to do the same work twice; that nothing takes effect twice rests on the cursors.
+import { hostname } from 'node:os'
+import { v7 as newRunId } from 'uuid'
+import { endMembership, renewLeases } from '../store/partition-leases.ts'
+import type { Database } from '../store/store.ts'
+import { pause } from '../store/turnstile.ts'
+
+/** How long a process that says nothing keeps its partitions, and how often it speaks. */
+export const LEASE_KEPT_MS = 5_000
+const RENEW_EVERY_MS = 1_000
+
+export interface LeaseOptions {
+  readonly database: Database
+  /** How many partitions the log has. */
+  readonly partitions: number
+  readonly onFailure: (error: unknown, what: string) => void
+}
+
+export class PartitionLeases {
+  readonly #options: LeaseOptions
+  readonly #holder = `${hostname()} ${process.pid} ${newRunId()}`
+  #held: readonly number[] = []
+  /** By this process's own clock, which goes on while it is stopped. */
+  #keptUntil = 0
+  #isStopping = false
+  #ended: Promise<void> = Promise.resolve()
+
+  constructor(options: LeaseOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#ended = this.#run()
+  }
+
+  /** The partitions of this process; none when it could not renew them in time. */
+  held(): readonly number[] {
+    return performance.now() < this.#keptUntil ? this.#held : []
+  }
+
+  /** Gives all back. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await this.#ended
+    this.#held = []
+    await this.#options.database
+      .write((store) => endMembership(store, this.#holder))
+      // Without an answer of the database they run out by themselves.
+      .catch((error: unknown) =>
+        this.#options.onFailure(error, 'partitions cannot be given back; others take them soon'),
+      )
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      await this.#renew()
+      await pause(RENEW_EVERY_MS)
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { database, partitions } = this.#options
+    // From before the database's clock was asked, so that the own one ends earlier than that of the others.
+    const startedAt = performance.now()
+    try {
+      const wanted = { holder: this.#holder, partitions, keptMs: LEASE_KEPT_MS }
+      this.#held = await database.write((store) => renewLeases(store, wanted))
+      this.#keptUntil = startedAt + LEASE_KEPT_MS
+    } catch (error) {
+      this.#options.onFailure(error, 'partitions cannot be renewed; trying again')
+    }
+  }
+}

@@ -1,0 +1,96 @@
+// Counts conversions anew after goals were changed, a few users at a time beside the batches: under a generation of their
+// own, so that the old numbers stand, and are kept up to date, until the new ones are complete.
+import { CellSum } from '../core/cells.ts'
+import { contributions } from '../core/contributions.ts'
+import { listRecountedGenerations, lockCampaigns, standByNewGoals } from '../store/campaigns.ts'
+import { findGoalRecount, listRunningRecounts, saveGoalRecount, type GoalRecount } from '../store/goal-recounts.ts'
+import { findLargeUserIds, hasLargeToRecount } from '../store/large-histories.ts'
+import { addCells, removeGenerations } from '../store/statistics.ts'
+import type { Database, Store } from '../store/store.ts'
+import { markWaiting } from '../store/uncounted-users.ts'
+import { findPersons, listUserIdsAfter, type Person } from '../store/users.ts'
+import { lockTables } from './apply-batch.ts'
+import { pendingScope } from './difference.ts'
+import type { GoalBooks } from './goal-books.ts'
+import { loadHistories } from './histories.ts'
+import { inPortions } from './portions.ts'
+
+/** Users of one step, which holds up the batches for some milliseconds. */
+const USERS_PER_STEP = 200
+
+interface Turn {
+  /** The workspace that had the last step; the one after it has the next, so that none keeps the others waiting. */
+  readonly lastWorkspace: string
+  readonly usersPerStep?: number | undefined
+}
+
+/** Takes one step of a recount that runs, and gives its workspace; undefined when there is nothing to do. */
+export async function recountGoals(
+  database: Database,
+  books: GoalBooks,
+  now: number,
+  { lastWorkspace, usersPerStep = USERS_PER_STEP }: Turn,
+): Promise<string | undefined> {
+  const workspaceIds = (await listRunningRecounts(database)).map(({ workspaceId }) => workspaceId)
+  const next = workspaceIds.findIndex((workspaceId) => workspaceId > lastWorkspace)
+  for (const workspaceId of [...workspaceIds.splice(Math.max(next, 0)), ...workspaceIds]) {
+    if (await takeStep(database, books, { workspaceId, now, usersPerStep })) return workspaceId
+  }
+  return undefined
+}
+
+interface Step {
+  readonly workspaceId: string
+  readonly now: number
+  readonly usersPerStep: number
+}
+
+/**
+ * One step, in one transaction: counts some users, or makes the new numbers stand when all are counted, or deletes some of
+ * the old ones. False when there is nothing to do, or not yet.
+ */
+function takeStep(database: Database, books: GoalBooks, { workspaceId, now, usersPerStep }: Step): Promise<boolean> {
+  return database.write(async (store) => {
+    await lockTables(store)
+    await lockCampaigns(store, workspaceId)
+    const recount = await findGoalRecount(store, workspaceId)
+    if (!recount?.isRunning) return false
+    const book = await books.open(store, recount.workspaceId)
+    if (!book?.pending) return removeOld(store, recount)
+    const { userCursor } = recount
+    const userIds = await listUserIdsAfter(store, recount.workspaceId, { after: userCursor, max: usersPerStep })
+    const last = userIds.at(-1)
+    if (last === undefined) return complete(store, recount)
+    const large = await findLargeUserIds(store, userIds)
+    // They are counted apart; from now on by the new goals too.
+    const waiting = [...large].map((userId) => ({ userId, since: now }))
+    await markWaiting(store, waiting)
+    const sum = new CellSum()
+    const persons = await findPersons(
+      store,
+      userIds.filter((id) => !large.has(id)),
+    )
+    const load = (portion: readonly Person[]) => loadHistories(store, book, portion)
+    for await (const [, history] of inPortions([...persons.values()], load)) {
+      sum.addAll(contributions(history, book.pending.rules, pendingScope(book.pending.campaigns, history)))
+    }
+    await addCells(store, sum)
+    await saveGoalRecount(store, { ...recount, userCursor: last, countedUsers: recount.countedUsers + userIds.length })
+    return true
+  })
+}
+
+/** Makes the numbers of the new goals those that stand. False while large users are still to be counted by them. */
+async function complete(store: Store, recount: GoalRecount): Promise<boolean> {
+  if (await hasLargeToRecount(store, recount.workspaceId, recount.generation)) return false
+  await standByNewGoals(store, recount.workspaceId)
+  await saveGoalRecount(store, { ...recount, version: recount.version + 1 })
+  return true
+}
+
+/** Deletes a bounded number of cells that count by goals of the past; the recount ends when there are none. */
+async function removeOld(store: Store, recount: GoalRecount): Promise<boolean> {
+  const standing = await listRecountedGenerations(store, recount.workspaceId)
+  if (!(await removeGenerations(store, standing))) await saveGoalRecount(store, { ...recount, isRunning: false })
+  return true
+}

@@ -1,0 +1,23 @@
+// Entries that a log holds twice: a publisher that did not hear of its first try sends the entry again, and so does another
+// process for a client that repeats its request.
+import type { LogEntry } from '../log/event-log.ts'
+import { listKnownRequests } from '../store/request-receipts.ts'
+import type { Store } from '../store/store.ts'
+
+/**
+ * The entries without those whose request has a receipt, or stands before them here. Both are in one partition, so
+ * that who reads the second from behind its cursor finds the receipt of the first. Receipts are kept for a week, and nobody
+ * repeats a request after that. What others put into the log without an id is each time something else.
+ */
+export async function withoutRepeats(store: Store, entries: readonly LogEntry[]): Promise<readonly LogEntry[]> {
+  const known = await listKnownRequests(
+    store,
+    entries.map(({ requestId }) => requestId),
+  )
+  return entries.filter(({ requestId }) => {
+    if (requestId === '') return true
+    const isFirst = !known.has(requestId)
+    known.add(requestId)
+    return isFirst
+  })
+}
