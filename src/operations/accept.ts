@@ -1,7 +1,7 @@
 // The end of every operation that appends to the log: durable first, then the answer of Track Events.
 import { createHash } from 'node:crypto'
 import { AppError } from '../core/app-error.ts'
-import type { EntryContext, EntryKind } from '../log/event-log.ts'
+import type { AppendOutcome, EntryContext, EntryKind } from '../log/event-log.ts'
 import type { OperationRequest, Parts } from './operation.ts'
 
 export const ACCEPTED_MESSAGE = 'Your request has been accepted and will be processed soon.'
@@ -19,19 +19,21 @@ export interface Acceptance {
   /** How many events the request holds. */
   readonly events: number
   readonly body?: Uint8Array
+  /** Whose entries are to be applied in order; see `NewEntry.partitionKey`. */
+  readonly partitionKey: string
 }
 
 /**
  * Appends the request and answers once it is on disk. A repeat with the same Idempotency-Key is answered as the first
  * was. Throws `conflict` for the same key with another request, `unavailable` when the log takes no more.
  */
-export async function accept(
+export function accept(
   request: OperationRequest<object, object, unknown>,
   parts: Parts,
-  { kind, context, events, body }: Acceptance,
+  { kind, context, events, body, partitionKey }: Acceptance,
 ): Promise<Accepted> {
   const key = request.header('idempotency-key')
-  const outcome = await parts.log.append({
+  const appended = parts.log.append({
     kind,
     workspaceId: request.workspace.id,
     requestId: request.requestId,
@@ -39,14 +41,25 @@ export async function accept(
     receivedAt: parts.clock(),
     context,
     events,
+    partitionKey,
     body: body ?? request.bodyBytes,
     ...(key !== undefined && { idempotency: { key, hash: hashRequest(request, kind) } }),
   })
+  return answer(appended, request.requestId, request.answerAs)
+}
+
+/** Knows as little as possible of the request, so that its body can go while the entry waits for the disk. */
+async function answer(
+  appended: Promise<AppendOutcome>,
+  requestId: string,
+  answerAs: (requestId: string) => void,
+): Promise<Accepted> {
+  const outcome = await appended
   switch (outcome.outcome) {
     case 'appended':
-      return accepted(request.requestId)
+      return accepted(requestId)
     case 'repeated':
-      request.answerAs(outcome.requestId)
+      answerAs(outcome.requestId)
       return accepted(outcome.requestId)
     case 'key_conflict': {
       const details = [{ field: 'header.Idempotency-Key', problem: 'was used for a request with another body' }]

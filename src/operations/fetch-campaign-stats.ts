@@ -1,26 +1,31 @@
 // Fetch Campaign Stats: a page of campaigns with their numbers over a range of days, all of them from the table of statistics.
-import { Type, type TSchema } from 'typebox'
-import type { Fault } from '../core/app-error.ts'
-import { countByCampaign, METRIC_TYPES, type Counts, type CountTree, type DayRange } from '../core/campaign-counts.ts'
+import { Type } from 'typebox'
+import { AppError, type Fault } from '../core/app-error.ts'
+import { countCampaign, METRIC_TYPES, type DayRange, type StatsQuestion } from '../core/campaign-counts.ts'
+import { ATTRIBUTION_TYPES } from '../core/cells.ts'
 import { fromCalendarDate } from '../core/time-zone.ts'
 import { toIso } from '../core/time-value.ts'
-import { countCampaigns, listCampaignIds, listCells } from '../store/statistics.ts'
+import { findCampaignsById, findCountedGenerations, type StoredCampaign } from '../store/campaigns.ts'
+import { countCampaignsWithCounts, listCampaignsWithCounts, listSeriesCounts } from '../store/series-counts.ts'
 import type { Store } from '../store/store.ts'
+import { CAMPAIGN_ID_LENGTH_MAX } from './campaign-body.ts'
+import { CampaignStatsOutput, toCampaignBody, type CampaignStatsBody } from './campaign-stats-body.ts'
 import { IsoTime, NoFields, OneOf, Strict, Text } from './fields.ts'
 import { defineOperation } from './operation.ts'
 
-const ATTRIBUTION_TYPES = [
-  'VIEW_THROUGH',
-  'CLICK_THROUGH',
-  'IN_SESSION',
-  'TOTAL_CONVERSIONS',
-  'CLICK_CONVERSIONS',
-] as const
-
 const CAMPAIGNS_PER_PAGE_MAX = 10
 const RANGE_DAYS_MAX = 30
+/** Campaigns of one answer that are read at the same time. */
+const READ_AT_ONCE_MAX = 3
 const REQUEST_ID_LENGTH_MAX = 256
-const CAMPAIGN_ID_LENGTH_MAX = 256
+/** How often the goals of a page may change while it is read; a change takes longer than reading one. */
+const READ_TRIES_MAX = 3
+
+const ATTRIBUTION_DESCRIPTION =
+  'When a goal event is a conversion. `VIEW_THROUGH`, `CLICK_THROUGH`: an impression, or a click, lies within the window of ' +
+  'the goal before it. `IN_SESSION`: a click lies within the 30 minutes before it. `TOTAL_CONVERSIONS`: of all campaigns ' +
+  'with a goal that the event meets, this one had the last interaction, where a click counts before an impression and that ' +
+  'before a message sent. `CLICK_CONVERSIONS`: the same, and the interaction is a click.'
 
 const Day = (description: string) => Type.String({ format: 'date', description })
 
@@ -28,7 +33,7 @@ const StatsBody = Strict({
   request_id: Text(1, REQUEST_ID_LENGTH_MAX, 'Your id of this call; comes back as `response_id`.'),
   start_date: Day('First day of the range, YYYY-MM-DD, in the time zone of the workspace.'),
   end_date: Day(`Last day of the range, at most ${RANGE_DAYS_MAX} days after \`start_date\`.`),
-  attribution_type: OneOf(ATTRIBUTION_TYPES, 'What conversions are credited to.'),
+  attribution_type: OneOf(ATTRIBUTION_TYPES, ATTRIBUTION_DESCRIPTION),
   metric_type: OneOf(METRIC_TYPES, 'Whether occurrences are counted, or distinct users.'),
   campaign_ids: Type.Optional(
     Type.Array(Text(1, CAMPAIGN_ID_LENGTH_MAX), {
@@ -56,34 +61,16 @@ const StatsBody = Strict({
   ),
 })
 
-const Rate = Type.Number({ description: 'Per cent, with two decimals; 0 where the divisor is 0.' })
-
-const PerformanceStats = Type.Object({
-  attempted: Type.Integer(),
-  sent: Type.Integer(),
-  failed: Type.Integer(),
-  impression: Type.Integer(),
-  click: Type.Integer(),
-  ctr: Rate,
-  delivery_rate: Rate,
-  sent_rate: Rate,
-  failure_rate: Rate,
-})
-
-/** An object with names of its own, such as one for every platform. */
-const MapOf = (schema: TSchema) => Type.Object({}, { additionalProperties: schema })
-
-const Variation = Type.Object({ performance_stats: PerformanceStats })
-const Locale = Type.Object({ variations: MapOf(Variation) })
-const Platform = Type.Object({ locales: MapOf(Locale) })
-const Campaign = Type.Object({ platforms: MapOf(Platform) })
-
 const StatsOutput = Type.Object({
   response_id: Type.String({ description: 'The `request_id` of the request.' }),
   total_campaigns: Type.Integer({ description: 'Campaigns requested, or found when none were named.' }),
   current_page: Type.Integer(),
   total_pages: Type.Integer(),
-  data: MapOf(Type.Array(Campaign, { description: 'One object a campaign; its key is the campaign id.' })),
+  data: Type.Unsafe<Record<string, [CampaignStatsBody]>>({
+    type: 'object',
+    description: 'By campaign id: one object, in a list.',
+    additionalProperties: Type.Array(CampaignStatsOutput),
+  }),
   processed_until: IsoTime,
 })
 
@@ -92,8 +79,9 @@ export const fetchCampaignStats = defineOperation({
   summary: 'Fetch Campaign Stats',
   description:
     'Returns the numbers of up to 10 campaigns over a range of at most 30 days, both ends included, in the time zone of ' +
-    'the workspace. A campaign without any count in the range is absent from `data`. Every event received before ' +
-    '`processed_until` is in the numbers.',
+    'the workspace: for each platform, locale and variation with any count, and for all of them together. A campaign without ' +
+    'any count in the range is absent from `data`. Distinct users are counted exactly, over any range. Every event received ' +
+    'before `processed_until` is in the numbers; where goals were changed, they are those of before until all is counted anew.',
   group: 'Campaigns',
   method: 'POST',
   url: '/core-services/v1/campaign-stats',
@@ -120,14 +108,14 @@ export const fetchCampaignStats = defineOperation({
     const range = { firstDay: toDay(body.start_date), lastDay: toDay(body.end_date) }
     // Asked first: what it promises holds for the numbers that are read after it.
     const processedUntil = await freshness.processedUntil()
-    const { ids, total } = await findPage(database, workspace.id, range, { ...body, offset, limit })
-    const cells = await listCells(database, workspace.id, ids, range)
+    const question = { attributionType: body.attribution_type, metricType: body.metric_type, range }
+    const { data, total } = await readPage(database, workspace.id, { ...body, offset, limit }, question)
     return {
       response_id: body.request_id,
       total_campaigns: total,
       current_page: Math.floor(offset / limit) + 1,
       total_pages: Math.ceil(total / limit),
-      data: toData(countByCampaign(cells, range.firstDay, body.metric_type)),
+      data,
       processed_until: toIso(processedUntil),
     }
   },
@@ -154,51 +142,82 @@ interface Selection {
   readonly limit: number
 }
 
+interface RangeQuestion extends StatsQuestion {
+  readonly range: DayRange
+}
+
+interface Page {
+  readonly data: Record<string, [CampaignStatsBody]>
+  readonly total: number
+}
+
+/**
+ * The numbers of a page. By which goals its campaigns count, and what they count, are several looks: where a recount of
+ * goals ended between them, what the first led to may be deleted already, and all are repeated.
+ */
+async function readPage(
+  store: Store,
+  workspaceId: string,
+  selection: Selection,
+  question: RangeQuestion,
+): Promise<Page> {
+  for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
+    const { campaigns, total } = await findPage(store, workspaceId, question.range, selection)
+    const data = await countAll(store, campaigns, question)
+    if (await areStanding(store, workspaceId, campaigns)) return { data, total }
+  }
+  throw new AppError('unavailable', 'The goals of campaigns are changing; please repeat the request.', [], 1)
+}
+
+/** Whether campaigns still count by the goals with which they were read. No generation ever comes back. */
+async function areStanding(store: Store, workspaceId: string, campaigns: readonly StoredCampaign[]): Promise<boolean> {
+  const numbers = campaigns.map(({ number }) => number)
+  const generations = await findCountedGenerations(store, workspaceId, numbers)
+  return campaigns.every(({ number, countedGeneration }) => generations.get(number) === countedGeneration)
+}
+
 /** The campaigns of the page: of those that were asked for, or of all that have counts. */
 async function findPage(
   store: Store,
   workspaceId: string,
   range: DayRange,
   { campaign_ids: wanted, offset, limit }: Selection,
-): Promise<{ readonly ids: readonly string[]; readonly total: number }> {
-  if (wanted) return { ids: wanted.slice(offset, offset + limit), total: wanted.length }
-  const total = await countCampaigns(store, workspaceId, range)
-  return { ids: await listCampaignIds(store, workspaceId, range, { offset, limit }), total }
-}
-
-function toData(campaigns: ReadonlyMap<string, CountTree>) {
-  return mapObject(campaigns, (platforms) => [
-    {
-      platforms: mapObject(platforms, (locales) => ({
-        locales: mapObject(locales, (variations) => ({ variations: mapObject(variations, toVariation) })),
-      })),
-    },
-  ])
-}
-
-function toVariation(counts: Counts) {
-  const numberOf = (metric: string) => counts.get(metric) ?? 0
-  const [attempted, sent, failed] = [numberOf('attempted'), numberOf('sent'), numberOf('failed')]
-  const [impression, click, delivered] = [numberOf('impression'), numberOf('click'), numberOf('delivered')]
-  return {
-    performance_stats: {
-      attempted,
-      sent,
-      failed,
-      impression,
-      click,
-      ctr: percentage(click, impression),
-      delivery_rate: percentage(delivered > 0 ? delivered : impression, sent),
-      sent_rate: percentage(sent, attempted),
-      failure_rate: percentage(failed, attempted),
-    },
+): Promise<{ readonly campaigns: readonly StoredCampaign[]; readonly total: number }> {
+  if (wanted) {
+    const ids = wanted.slice(offset, offset + limit)
+    return { campaigns: await findCampaignsById(store, workspaceId, ids), total: wanted.length }
   }
+  const total = await countCampaignsWithCounts(store, workspaceId, range)
+  return { campaigns: await listCampaignsWithCounts(store, workspaceId, range, { offset, limit }), total }
 }
 
-function percentage(part: number, whole: number): number {
-  return whole === 0 ? 0 : Math.round((part * 10_000) / whole) / 100
+/** Campaign id → its numbers, of those that have any in the range. */
+async function countAll(
+  store: Store,
+  campaigns: readonly StoredCampaign[],
+  { range, ...question }: RangeQuestion,
+): Promise<Record<string, [CampaignStatsBody]>> {
+  const read = ({ number, countedGeneration: generation }: StoredCampaign) =>
+    listSeriesCounts(store, [{ number, generation }], range, question.attributionType)
+  const bodies: Record<string, [CampaignStatsBody]> = {}
+  for await (const { item, value } of readAhead(campaigns, read)) {
+    const goalNames = item.countedGoals.map(({ name }) => name)
+    const counted = countCampaign(value, goalNames, question)
+    if (counted.size > 0) bodies[item.id] = [toCampaignBody(counted)]
+  }
+  return bodies
 }
 
-function mapObject<Value, Result>(map: ReadonlyMap<string, Value>, toResult: (value: Value) => Result) {
-  return Object.fromEntries([...map].map(([key, value]) => [key, toResult(value)]))
+/** What is read for each item, in their order; the next ones are being read while the caller is busy with one. */
+async function* readAhead<Item, Value>(items: readonly Item[], read: (item: Item) => Promise<Value>) {
+  const readings: Promise<Value>[] = []
+  for (const [index, item] of items.entries()) {
+    for (const next of items.slice(index + readings.length, index + READ_AT_ONCE_MAX)) {
+      const reading = read(next)
+      // Whoever gives up at an item before does not wait for it.
+      reading.catch(() => {})
+      readings.push(reading)
+    }
+    yield { item, value: await (readings.shift() as Promise<Value>) }
+  }
 }

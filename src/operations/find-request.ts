@@ -22,7 +22,8 @@ export const findRequest = defineOperation({
   description:
     'Says of a request that was answered with success what became of it: `accepted` is durable and waits, `processed` ' +
     'shows in every answer, `parked` could not be applied and waits for an operator. `events` counts those sent, ' +
-    '`duplicates` those of them dropped because their `event_id` was known. Answers for seven days.',
+    '`duplicates` those of them that were known before: events by their `event_id`, what was reported of a campaign by ' +
+    'what makes a repeat of it, also where the repeat wins. Answers for seven days.',
   group: 'Events and users',
   method: 'GET',
   url: '/v1/event/:Workspace_ID/requests/:request_id',

@@ -1,7 +1,8 @@
 // Up to when the numbers hold everything ("Presence and freshness").
 import type { LogReader, LogWriter } from '../log/event-log.ts'
-import { findCursor, PIPELINE_CURSOR } from '../store/cursors.ts'
+import { listPipelineCursors } from '../store/cursors.ts'
 import type { Store } from '../store/store.ts'
+import { findOldestUncounted } from '../store/uncounted-users.ts'
 
 export interface FreshnessSources {
   readonly database: Store
@@ -21,15 +22,15 @@ export class Freshness {
   /**
    * The instant before which every received event is in whatever is read after this resolves; now when nothing waits.
    * Never goes back. The order of the looks matters: an entry that leaves one place between two of them is met in the
-   * next, from the memory of what waits for its commit over the log to the tables.
+   * next, from the memory of what waits for its commit over the log to the tables, and there to what is not counted yet.
    */
   async processedUntil(): Promise<number> {
     const { database, log, logReader, clock } = this.#sources
-    const now = clock()
+    const now = await logReader.settledUntil(clock())
     const uncommitted = log.oldestWaitingReceivedAt() ?? now
-    const cursor = await findCursor(database, PIPELINE_CURSOR)
-    const [unapplied] = await logReader.read(cursor, { entries: 1, bytes: 1 })
-    this.#latest = Math.max(this.#latest, Math.min(now, uncommitted, unapplied?.receivedAt ?? now))
+    const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
+    const uncounted = (await findOldestUncounted(database)) ?? now
+    this.#latest = Math.max(this.#latest, Math.min(now, uncommitted, unapplied?.receivedAt ?? now, uncounted))
     return this.#latest
   }
 }

@@ -39,7 +39,7 @@ export interface OperationRequest<Path, Query, Body> {
   readonly upload: AsyncIterable<Uint8Array> | undefined
   readonly header: (name: string) => string | undefined
   /** Answers under the id of the request that this one repeats. */
-  answerAs(requestId: string): void
+  readonly answerAs: (requestId: string) => void
 }
 
 /** What a check beyond the schema sees: members that the schema refused are undefined; those not sent are not there. */

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { NAME_LENGTH_MAX } from '../core/attributes.ts'
 import { userAttributeFaults } from '../core/user-attributes.ts'
-import { userReferenceFaults } from '../core/user.ts'
+import { userKey, userReferenceFaults } from '../core/user.ts'
 import type { Workspace } from '../core/workspace.ts'
 import { accept } from './accept.ts'
 import { protectEmail } from './email-protection.ts'
@@ -83,6 +83,7 @@ export const trackUser = defineOperation({
       kind: 'track_user',
       context: sealedEmail ? { sealedEmail } : {},
       events: 0,
+      partitionKey: userKey(workspace, body),
       ...(isProtected && { body: toBytes(workspace, body, attributes) }),
     })
   },

@@ -1,0 +1,60 @@
+// What follows from a change of campaigns: copies of them are out of date, and changed goals are counted anew for all users
+// ("One pure function, and sums"). Only marks what is to be counted; the pipeline counts.
+import { isSameJson, type Goal } from '../core/goal.ts'
+import { listAllCampaigns, savePendingGeneration, type StoredCampaign } from '../store/campaigns.ts'
+import { findGoalRecount, firstRecount, saveGoalRecount, type GoalRecount } from '../store/goal-recounts.ts'
+import type { Store } from '../store/store.ts'
+
+/** Notes that copies of what the workspace's campaigns are counted by are out of date. To be called behind `lockCampaigns`. */
+export async function raiseVersion(store: Store, workspaceId: string): Promise<GoalRecount> {
+  const before = (await findGoalRecount(store, workspaceId)) ?? firstRecount(workspaceId)
+  const raised = { ...before, version: before.version + 1 }
+  await saveGoalRecount(store, raised)
+  return raised
+}
+
+/** Whether what counts for one of them may not count for the other; the order of goals tells apart, too. */
+export function areSameGoals(left: readonly Goal[], right: readonly Goal[]): boolean {
+  return isSameJson(left, right)
+}
+
+export interface GoalChange {
+  /** The campaign as it was. */
+  readonly before: StoredCampaign
+  readonly goals: readonly Goal[]
+  /** How many users there are to count. */
+  readonly allUsers: number
+  readonly now: number
+}
+
+/**
+ * Begins to count anew, under a generation of its own, the campaign and every other whose conversions may change with it.
+ * One that was running starts again from the first user, with all campaigns it had. To be called behind `lockCampaigns`;
+ * saves all but the campaign itself, and gives the recount with the generation.
+ */
+export async function startRecount(store: Store, { before, goals, allUsers, now }: GoalChange): Promise<GoalRecount> {
+  const { workspaceId } = before
+  const last = await raiseVersion(store, workspaceId)
+  const generation = last.generation + 1
+  const isTouched = touchedBy([...before.goals, ...goals])
+  const recounted = (await listAllCampaigns(store, workspaceId)).filter((campaign) => {
+    return campaign.number === before.number || isTouched(campaign)
+  })
+  const numbers = recounted.map(({ number }) => number)
+  await savePendingGeneration(store, workspaceId, numbers, generation)
+  const progress = { isRunning: true, userCursor: 0, countedUsers: 0, allUsers, startedAt: now }
+  const recount = { ...last, generation, ...progress }
+  await saveGoalRecount(store, recount)
+  return recount
+}
+
+/**
+ * An event counts for the campaign with its last interaction alone, so that a goal which takes or leaves events changes the
+ * numbers of every campaign with a goal on the same events.
+ */
+function touchedBy(changed: readonly Goal[]): (campaign: StoredCampaign) => boolean {
+  const events = new Set(changed.map(({ event }) => event))
+  return ({ goals, countedGoals, pendingGeneration }) => {
+    return pendingGeneration !== null || [...goals, ...countedGoals].some(({ event }) => events.has(event))
+  }
+}
