@@ -11,14 +11,14 @@ import {
 } from '../operations/operation.ts'
 import type { Authentication, Caller } from './authentication.ts'
 import { parseJson } from './json-body.ts'
-import { NeverPasses, type LimitState, type RateLimits } from './rate-limits.ts'
+import { NeverPasses, type Limiter, type LimitOutcome, type LimitState } from './limiter.ts'
 import { readBody, streamBody } from './request-body.ts'
 import { OperationValidator } from './validation.ts'
 
 export interface DoorParts {
   readonly parts: Parts
   readonly authentication: Authentication
-  readonly rateLimits: RateLimits
+  readonly rateLimits: Limiter
 }
 
 interface Passage {
@@ -62,8 +62,8 @@ export function routesOf(operation: Operation, door: DoorParts): RouteOptions[] 
 }
 
 /**
- * Everything that can be refused before the body is read. Answers at once where the caller is known already, without a
- * promise for each request.
+ * Everything that can be refused before the body is read. Answers at once where the caller is known already and the limits
+ * are this process's own, without a promise for each request.
  */
 function admit(request: FastifyRequest, reply: FastifyReply, passage: Passage, done: HookHandlerDoneFunction): void {
   const { authentication, parts } = passage.door
@@ -71,42 +71,39 @@ function admit(request: FastifyRequest, reply: FastifyReply, passage: Passage, d
   request.receivedAt = now
   try {
     const found = authentication.authenticate(request.headers.authorization, request.ip, now)
-    if (!(found instanceof Promise)) {
-      admitCaller(request, reply, passage, found)
-      done()
-      return
-    }
-    void admitLater(request, reply, passage, found).then(done)
+    const admitted = afterwards(found, (caller) => admitCaller(request, reply, passage, caller))
+    if (admitted instanceof Promise) void admitted.then(() => done(), done)
+    else done()
   } catch (error) {
     done(error as Error)
   }
 }
 
-/** Gives the refusal instead of throwing it, as the hook wants it. */
-async function admitLater(
+function admitCaller(
   request: FastifyRequest,
   reply: FastifyReply,
-  passage: Passage,
-  found: Promise<Caller>,
-): Promise<Error | undefined> {
-  try {
-    admitCaller(request, reply, passage, await found)
-    return undefined
-  } catch (error) {
-    return error as Error
-  }
-}
-
-function admitCaller(request: FastifyRequest, reply: FastifyReply, { operation, door }: Passage, caller: Caller): void {
+  { operation, door }: Passage,
+  caller: Caller,
+): void | Promise<void> {
   request.caller = caller
   const refusal = refusalOf(request, caller, operation)
   if (refusal) {
-    door.rateLimits.count(caller.workspace, operation.name, operation.limits, request.receivedAt)
-    setLimitHeaders(reply, door.rateLimits.peek(caller.workspace, operation.name, operation.limits, request.receivedAt))
-    throw refusal
+    const counted = door.rateLimits.count({ workspace: caller.workspace, operation, now: request.receivedAt })
+    return afterwards(counted, (state) => {
+      setLimitHeaders(reply, state)
+      throw refusal
+    })
   }
   // Where the units stand in the body, they are taken when it has been read.
-  if (!operation.limitUnits) takeLimit(reply, caller, operation, 1, request.receivedAt, door.rateLimits)
+  return operation.limitUnits ? undefined : takeLimit(request, reply, operation, 1, door)
+}
+
+/** Goes on at once with what is there, and later with what is not. */
+function afterwards<Value, Result>(
+  value: Value | Promise<Value>,
+  next: (value: Value) => Result | Promise<Result>,
+): Result | Promise<Result> {
+  return value instanceof Promise ? value.then(next) : next(value)
 }
 
 function refusalOf(request: FastifyRequest, { workspace, tile }: Caller, operation: Operation): AppError | undefined {
@@ -127,20 +124,22 @@ function refusalOf(request: FastifyRequest, { workspace, tile }: Caller, operati
   return undefined
 }
 
+/** Throws, or rejects, when the units cannot be taken. */
 function takeLimit(
+  request: FastifyRequest,
   reply: FastifyReply,
-  { workspace }: Caller,
   operation: Operation,
   units: number,
-  now: number,
-  rateLimits: RateLimits,
-): void {
-  try {
-    setLimitHeaders(reply, rateLimits.take(workspace, operation.name, operation.limits, units, now))
-  } catch (error) {
-    setLimitHeaders(reply, rateLimits.peek(workspace, operation.name, operation.limits, now))
-    throw error instanceof NeverPasses ? tooManyUnits(operation, units, error) : error
-  }
+  { rateLimits }: DoorParts,
+): void | Promise<void> {
+  const { workspace } = request.caller as Caller
+  const taken = rateLimits.take({ workspace, operation, units, now: request.receivedAt })
+  return afterwards(taken, (outcome) => passLimit(reply, operation, units, outcome))
+}
+
+function passLimit(reply: FastifyReply, operation: Operation, units: number, { state, refusal }: LimitOutcome): void {
+  setLimitHeaders(reply, state)
+  if (refusal) throw refusal instanceof NeverPasses ? tooManyUnits(operation, units, refusal) : refusal
 }
 
 function tooManyUnits({ limitUnits }: Operation, units: number, { limitName, limit }: NeverPasses): AppError {
@@ -149,22 +148,21 @@ function tooManyUnits({ limitUnits }: Operation, units: number, { limitName, lim
 }
 
 /**
- * A request that Fastify refused before the handler could read its body counts as one; gives the refusal of the limit where
- * that comes first.
+ * A request that Fastify refused with an error, before the handler could read its body, counts as one. Gives the refusal that
+ * comes first: the limit's, or that error.
  */
-export function countUnread(
+export async function countUnread(
+  error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  { rateLimits }: DoorParts,
-): AppError | undefined {
+  door: DoorParts,
+): Promise<unknown> {
   const { operation } = request.routeOptions.config
-  if (!operation?.limitUnits || !request.caller) return undefined
   try {
-    takeLimit(reply, request.caller, operation, 1, request.receivedAt, rateLimits)
-    return undefined
-  } catch (error) {
-    if (error instanceof AppError) return error
-    throw error
+    if (operation?.limitUnits && request.caller) await takeLimit(request, reply, operation, 1, door)
+    return error
+  } catch (refusal) {
+    return refusal
   }
 }
 
@@ -182,15 +180,30 @@ async function carryOut(
   door: DoorParts,
 ): Promise<FastifyReply> {
   const raw = request.body as RawBody | undefined
-  const { bytes, value } = await readInput(request, reply, raw, operation, door)
+  const sent = await readInput(request, reply, raw, operation, door)
+  const input = checkInput(request, reply, { operation, validator, upload: raw?.upload, ...sent })
+  // Not awaited here: what was made of the body need not stay in memory until the operation is done.
+  return sendOutput(reply, operation, operation.handle(input, door.parts))
+}
+
+interface SentInput {
+  readonly operation: Operation
+  readonly validator: OperationValidator
+  readonly upload: AsyncIterable<Uint8Array> | undefined
+  readonly bytes: Uint8Array
+  readonly value: unknown
+}
+
+/** Throws AppError `invalid_request` with every fault of all that was sent. */
+function checkInput(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { operation, validator, upload, bytes, value }: SentInput,
+): OperationRequest<RequestFields, RequestFields, unknown> {
   const path = validator.path(request.params)
   const query = validator.query(request.query)
-  const body = operation.body && !raw?.upload ? validator.body(operation.body, value) : NO_BODY
-  const input = toOperationRequest(request, reply, { bytes, upload: raw?.upload }, [
-    path.value,
-    query.value,
-    body.value,
-  ])
+  const body = operation.body && !upload ? validator.body(operation.body, value) : NO_BODY
+  const input = toOperationRequest(request, reply, { bytes, upload }, [path.value, query.value, body.value])
   const faults = [
     ...headerFaults(request, operation),
     ...path.faults,
@@ -199,7 +212,7 @@ async function carryOut(
     ...(operation.faults?.(input) ?? []),
   ]
   if (faults.length > 0) throw invalidRequest(faults)
-  return send(reply, operation, await operation.handle(input, door.parts))
+  return input
 }
 
 const NO_BODY = { value: undefined, faults: [] as readonly Fault[] }
@@ -220,9 +233,8 @@ async function readInput(
     units = operation.limitUnits?.count(value) ?? 1
     return { bytes, value }
   } finally {
-    if (operation.limitUnits) {
-      takeLimit(reply, request.caller as Caller, operation, units, request.receivedAt, door.rateLimits)
-    }
+    const taken = operation.limitUnits && takeLimit(request, reply, operation, units, door)
+    if (taken) await taken
   }
 }
 
@@ -264,10 +276,11 @@ function headerFaults(request: FastifyRequest, operation: Operation): Fault[] {
   return faults
 }
 
-function send(reply: FastifyReply, operation: Operation, output: unknown): FastifyReply {
+async function sendOutput(reply: FastifyReply, operation: Operation, output: Promise<unknown>): Promise<FastifyReply> {
+  const value = await output
   reply.code(operation.successStatus)
   if (operation.successStatus === 204) return reply.send()
-  return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(output))
+  return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(value))
 }
 
 type BodyDone = (error: Error | null, body: RawBody) => void

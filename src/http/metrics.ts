@@ -38,7 +38,10 @@ export class Metrics {
     registers: [this.#registry],
   })
   readonly #accepted = this.#counter('tidings_events_accepted_total', 'Events acknowledged, durable in the log.')
-  readonly #processed = this.#counter('tidings_events_processed_total', 'Events the pipeline has stored.')
+  readonly #processed = this.#counter(
+    'tidings_events_processed_total',
+    'Events and reported facts that were new to the pipeline.',
+  )
   readonly #parked = this.#counter(
     'tidings_entries_parked_total',
     'Log entries set aside because they cannot be applied.',

@@ -38,7 +38,8 @@ export const OPERATOR_PAGES = [
   {
     path: '/readyz',
     summary: 'Whether requests can be served',
-    description: 'Proves that store and log can be written now; 503 with the reason if not.',
+    description:
+      'Proves that store and log can be written now; 503 with the reason if not, and while the process is stopping.',
     mediaType: JSON_TYPE,
     schema: objectOf({ status: Status }),
     mayBeUnavailable: true,

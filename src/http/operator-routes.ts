@@ -6,7 +6,7 @@ import { countParkedEntries } from '../store/parked-entries.ts'
 import type { LogLag, Metrics } from './metrics.ts'
 import { openApiDocument } from './openapi.ts'
 import { OPERATOR_PAGES, type OperatorPath } from './operator-pages.ts'
-import { Readiness } from './readiness.ts'
+import type { Readiness } from './readiness.ts'
 import { addReferencePage, REFERENCE_PATHS } from './reference-page.ts'
 
 export interface OperatorOptions {
@@ -14,6 +14,7 @@ export interface OperatorOptions {
   readonly operations: readonly Operation[]
   readonly parts: Parts
   readonly metrics: Metrics
+  readonly readiness: Readiness
   /** How far the pipeline is behind the log. */
   readonly readLag: () => Promise<LogLag>
 }
@@ -23,12 +24,11 @@ export const OPERATOR_PATHS: readonly string[] = [...OPERATOR_PAGES.map(({ path 
 export const OPERATOR_METHODS = ['GET', 'HEAD'] as const
 
 export function addOperatorRoutes(app: FastifyInstance, options: OperatorOptions): void {
-  const { version, parts, metrics } = options
+  const { version, parts, metrics, readiness } = options
   const get = (path: OperatorPath, answer: () => unknown) => app.get(path, { exposeHeadRoute: true }, answer)
   const links = { docs: '/docs', openapi: '/openapi.json', health: '/healthz', ready: '/readyz', metrics: '/metrics' }
   get('/', () => ({ name: 'tidings', version, links }))
   get('/healthz', () => ({ status: 'ok', version }))
-  const readiness = new Readiness(parts.database, parts.log)
   get('/readyz', async () => {
     const problems = await readiness.findProblems()
     if (problems.length > 0) throw new AppError('unavailable', `Not ready: ${problems.join('; ')}.`)

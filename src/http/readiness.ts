@@ -1,17 +1,24 @@
-// Whether store and log can be written now. Asked by machines every few seconds, so that checks which do not come to an
-// end must not pile up.
+// Whether requests can be served: store and log can be written now, and the process is not stopping. Asked by machines every
+// few seconds, so that checks which do not come to an end must not pile up.
 import { AppError } from '../core/app-error.ts'
 import type { LogWriter } from '../log/event-log.ts'
 import { StoreError, type Database } from '../store/store.ts'
 import { lockWorkspaces } from '../store/workspaces.ts'
 
 /** How long an answer is waited for before the part counts as not ready. */
-const READY_WAIT_MS = 2_000
+export const READY_WAIT_MS = 2_000
+/**
+ * How long a process that others can stand in for goes on answering once it says that it is stopping. A balancer needs two
+ * refusals, a second apart (`deploy/haproxy.cfg`), and what it sends until then must not break.
+ */
+export const DRAIN_MS = 3_000
 
 type Check = () => Promise<void>
 
 export class Readiness {
   readonly #checks: readonly Check[]
+  #isStopping = false
+  #isWatched = false
 
   constructor(database: Database, log: LogWriter) {
     this.#checks = [
@@ -21,8 +28,20 @@ export class Readiness {
     ]
   }
 
-  /** Why something cannot be written, in words for people; empty when everything can. */
+  /** Whether anybody has asked so far, and may be sending requests here by the answers. */
+  get isWatched(): boolean {
+    return this.#isWatched
+  }
+
+  /** From here on the process is not ready. */
+  stop(): void {
+    this.#isStopping = true
+  }
+
+  /** Why requests cannot be served, in words for people; empty when they can. */
   async findProblems(): Promise<string[]> {
+    this.#isWatched = true
+    if (this.#isStopping) return ['the process is stopping']
     const outcomes = await Promise.allSettled(this.#checks.map((check) => check()))
     return outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [toProblem(outcome.reason)] : []))
   }
@@ -45,6 +64,7 @@ function waitingFor(what: string, check: Check): Check {
 
 /** The words of a driver may name hosts and users, which are nobody's business here; its code says enough. */
 function toProblem(reason: unknown): string {
-  if (reason instanceof AppError) return reason.message
+  // A part of a sentence here, which ends where all parts do.
+  if (reason instanceof AppError) return reason.message.replace(/[.]$/, '')
   return reason instanceof StoreError ? `the store cannot be written (${reason.driverCode})` : 'something broke'
 }

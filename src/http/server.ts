@@ -13,6 +13,7 @@ import { pause } from '../store/turnstile.ts'
 import { answerBrokenRequest } from './broken-request.ts'
 import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf, type DoorParts } from './door.ts'
 import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError } from './error-answer.ts'
+import type { Readiness } from './readiness.ts'
 import { reportFailure, reportRequests } from './request-diagnostics.ts'
 import { newRequestId } from './request-id.ts'
 
@@ -20,7 +21,7 @@ import { newRequestId } from './request-id.ts'
 const REQUEST_TIMEOUT_MS = 15 * 60_000
 /** How long an idle connection is kept for the next request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
-/** Between the signal to stop and the closing of connections, and from then on between looks for idle ones. */
+/** Between the signal to stop and the closing of connections at least, and from then on between looks for idle ones. */
 const CLOSE_AFTER_MS = 100
 const CLOSE_IDLE_EVERY_MS = 10
 const URL_PARAM_LENGTH_MAX = 1_024
@@ -33,6 +34,9 @@ export interface HttpOptions extends DoorParts {
   readonly diagnostics: FastifyBaseLogger
   /** Addresses whose X-Forwarded-For is believed for the caller's own address; empty: nobody's. */
   readonly trustedProxies: readonly string[]
+  readonly readiness: Readiness
+  /** How long to go on after the signal to stop, where somebody asks whether the process is ready; 0: no other takes over. */
+  readonly drainMs: number
 }
 
 /** All routes of the operations; `addTo` may add what needs no authentication before the server listens. */
@@ -71,15 +75,15 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   })
   app.setErrorHandler((error, request, reply) => {
     // Fastify looks at the media type first, which is not what is wrong where nothing is.
-    const refusal = request.is404 ? refuseUnknown(request, reply) : toRefusal(error, request, reply, options)
-    if (ERROR_STATUS[refusal.code] >= 500) reportFailure(request, error)
-    return sendError(reply, refusal)
+    if (request.is404) return sendError(reply, refuseUnknown(request, reply))
+    if (!isInvalidMediaType(error)) return answerError(error, request, reply)
+    return countUnread(error, request, reply, options).then((refusal) => answerError(refusal, request, reply))
   })
   const refuseUnknown = unknownRoutes(options)
   app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
   for (const operation of options.operations) addOperation(app, operation, options)
-  app.addHook('preClose', () => prepareToClose(app.server))
+  app.addHook('preClose', () => prepareToClose(app.server, options))
   // An expectation that is not known is no reason to refuse; Node's own 417 would have no body and no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
@@ -112,10 +116,11 @@ function unknownRoutes({
   }
 }
 
-/** What Fastify refuses itself becomes a refusal in our words and our order. */
-function toRefusal(error: unknown, request: FastifyRequest, reply: FastifyReply, door: DoorParts): AppError {
-  if (!isInvalidMediaType(error)) return toAppError(error)
-  return countUnread(request, reply, door) ?? toAppError(error)
+/** What Fastify refuses itself becomes a refusal in our words. */
+function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = toAppError(error)
+  if (ERROR_STATUS[refusal.code] >= 500) reportFailure(request, error)
+  return sendError(reply, refusal)
 }
 
 function addOperation(app: FastifyInstance, operation: Operation, options: HttpOptions): void {
@@ -132,12 +137,16 @@ function addOperation(app: FastifyInstance, operation: Operation, options: HttpO
 }
 
 /**
+ * Whoever sends requests here by the answers of /readyz first gets the time to send them elsewhere; where nobody has ever
+ * asked, that would tell nobody anything. All this while requests are answered, each as the last of its connection.
+ *
  * Node closes the connections that are idle when closing begins, also where a request is on its way: those get a moment to
  * arrive. It keeps those with a request in flight for the next one, and would wait for them as long as
  * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as they become idle.
  */
-async function prepareToClose(server: Server): Promise<void> {
-  await pause(CLOSE_AFTER_MS)
+async function prepareToClose(server: Server, { readiness, drainMs }: HttpOptions): Promise<void> {
+  readiness.stop()
+  await pause(readiness.isWatched ? Math.max(drainMs, CLOSE_AFTER_MS) : CLOSE_AFTER_MS)
   const timer = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS).unref()
   server.once('close', () => clearInterval(timer))
 }

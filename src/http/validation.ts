@@ -37,7 +37,7 @@ export class OperationValidator {
   }
 
   body(schema: TSchema, value: unknown): Validated {
-    return this.#check('body', schema, value)
+    return this.#check('body', schema, withoutOverlong(schema, value))
   }
 
   #check(part: Part, schema: TSchema, value: unknown): Validated {
@@ -137,6 +137,21 @@ function withArticle(type: string): string {
 
 function distinct(faults: readonly Fault[]): Fault[] {
   return [...new Map(faults.map((fault) => [`${fault.field}\n${fault.problem}`, fault])).values()]
+}
+
+/**
+ * The body with its lists cut one item past what they may hold: that is refused as all of it would be, and nobody can make
+ * the server look for faults in half a million items.
+ */
+function withoutOverlong(schema: TSchema, value: unknown): unknown {
+  const { properties } = schema as { readonly properties?: Readonly<Record<string, { readonly maxItems?: number }>> }
+  if (!properties || typeof value !== 'object' || value === null) return value
+  let cut = value as Readonly<Record<string, unknown>>
+  for (const [name, { maxItems = Infinity }] of Object.entries(properties)) {
+    const list = Object.hasOwn(cut, name) ? cut[name] : undefined
+    if (Array.isArray(list) && list.length > maxItems + 1) cut = { ...cut, [name]: list.slice(0, maxItems + 1) }
+  }
+  return cut
 }
 
 /**
