@@ -11,6 +11,8 @@ export interface Config {
   readonly dataDir: string
   /** PostgreSQL instead of the embedded store. */
   readonly databaseUrl: string | undefined
+  /** NATS servers that keep the log, with commas; needs `databaseUrl`. */
+  readonly natsUrl: string | undefined
   /** 32 bytes; needed by workspaces with encrypted emails. */
   readonly piiKey: Uint8Array | undefined
   /** Addresses whose X-Forwarded-For is believed for the caller's own address. */
@@ -54,6 +56,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       toPostgresUrl,
       'an address such as postgres://user:password@host:5432/name',
     ),
+    natsUrl: read('NATS_URL', undefined, toNatsUrls, 'addresses such as nats://host:4222, with commas'),
     piiKey: read(
       'PII_KEY',
       undefined,
@@ -67,6 +70,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       (text) => LOG_LEVELS.find((level) => level === text),
       `one of ${LOG_LEVELS.join(', ')}`,
     ),
+  }
+  if (config.natsUrl !== undefined && config.databaseUrl === undefined) {
+    faults.push({ field: 'DATABASE_URL', problem: 'must be set too where NATS_URL is: it holds the tables' })
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return Object.freeze(config)
@@ -82,6 +88,12 @@ function toPort(text: string): number | undefined {
 
 function toPostgresUrl(text: string): string | undefined {
   return URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol) ? text : undefined
+}
+
+function toNatsUrls(text: string): string | undefined {
+  const urls = text.split(',').map((url) => url.trim())
+  const areRight = urls.every((url) => URL.canParse(url) && /^(?:nats|tls):$/.test(new URL(url).protocol))
+  return areRight ? urls.join(',') : undefined
 }
 
 function toKey(text: string): Uint8Array | undefined {

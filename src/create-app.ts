@@ -3,14 +3,15 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { Authentication } from './http/authentication.ts'
+import type { Limiter } from './http/limiter.ts'
 import type { LogLag, Metrics } from './http/metrics.ts'
+import { DRAIN_MS, Readiness } from './http/readiness.ts'
 import { addOperatorRoutes, OPERATOR_METHODS, OPERATOR_PATHS } from './http/operator-routes.ts'
-import { RateLimits } from './http/rate-limits.ts'
 import { createHttpServer } from './http/server.ts'
 import type { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { Parts } from './operations/operation.ts'
 import { OPERATIONS } from './operations/operations.ts'
-import { findCursor, PIPELINE_CURSOR } from './store/cursors.ts'
+import { listPipelineCursors } from './store/cursors.ts'
 import { readVersion } from './version.ts'
 
 export interface AppParts {
@@ -18,33 +19,39 @@ export interface AppParts {
   readonly diagnostics: FastifyBaseLogger
   readonly parts: Parts
   readonly registry: WorkspaceRegistry
+  readonly rateLimits: Limiter
   readonly metrics: Metrics
 }
 
 /** The server, not listening yet. */
-export function createApp({ config, diagnostics, parts, registry, metrics }: AppParts): FastifyInstance {
+export function createApp({ config, diagnostics, parts, registry, rateLimits, metrics }: AppParts): FastifyInstance {
+  const readiness = new Readiness(parts.database, parts.log)
   const app = createHttpServer({
     parts,
     authentication: new Authentication(registry),
-    rateLimits: new RateLimits(),
+    rateLimits,
     operations: OPERATIONS,
     operatorPaths: new Map(OPERATOR_PATHS.map((path) => [path, OPERATOR_METHODS])),
     diagnostics,
     trustedProxies: config.trustedProxies,
+    readiness,
+    drainMs: config.databaseUrl === undefined ? 0 : DRAIN_MS,
   })
   addOperatorRoutes(app, {
     version: readVersion(),
     operations: OPERATIONS,
     parts,
     metrics,
+    readiness,
     readLag: () => readLag(parts),
   })
   return app
 }
 
 async function readLag({ database, logReader, clock }: Parts): Promise<LogLag> {
-  const cursor = await findCursor(database, PIPELINE_CURSOR)
-  const [oldest] = await logReader.read(cursor, { entries: 1, bytes: 1 })
+  const oldest = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const last = await logReader.lastPosition()
-  return { entries: last - cursor, seconds: oldest ? Math.max(0, clock() - oldest.receivedAt) / 1000 : 0 }
+  if (!oldest) return { entries: 0, seconds: 0 }
+  // Behind the first that is not applied others may be, in other partitions.
+  return { entries: last - oldest.position + 1, seconds: Math.max(0, clock() - oldest.receivedAt) / 1000 }
 }

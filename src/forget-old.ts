@@ -4,7 +4,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from './log/event-log.ts'
 import type { Parts } from './operations/operation.ts'
 import { cleanAbandonedUploads } from './store/clean-coupon-uploads.ts'
-import { findCursor, PIPELINE_CURSOR } from './store/cursors.ts'
+import { listPipelineCursors } from './store/cursors.ts'
 import { describeError } from './store/describe-error.ts'
 import { forgetReceipts, RECEIPTS_KEPT_MS } from './store/request-receipts.ts'
 
@@ -32,8 +32,10 @@ export function startForgetting(parts: Parts, diagnostics: FastifyBaseLogger): (
   }
 }
 
-async function forgetOld({ database, log, clock }: Parts, isStopping: () => boolean): Promise<void> {
-  const throughPosition = await findCursor(database, PIPELINE_CURSOR)
+async function forgetOld({ database, log, logReader, clock }: Parts, isStopping: () => boolean): Promise<void> {
+  const last = await logReader.lastPosition()
+  const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
+  const throughPosition = unapplied ? unapplied.position - 1 : last
   const now = clock()
   const limits = {
     throughPosition,

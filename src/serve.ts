@@ -1,27 +1,33 @@
 // Puts the running server together: store, log, pipeline and HTTP, and takes them apart in the opposite order.
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ConfigError, type Config } from './config.ts'
 import { AppError } from './core/app-error.ts'
 import { prepareDataDir } from './data-dir.ts'
 import { startForgetting } from './forget-old.ts'
+import type { Limiter } from './http/limiter.ts'
 import { Metrics } from './http/metrics.ts'
+import { RateLimits } from './http/rate-limits.ts'
+import { SharedRateLimits } from './http/shared-rate-limits.ts'
 import { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { LogCommit, LogReader } from './log/event-log.ts'
-import { openLogForWriting } from './log/sqlite-log-file.ts'
-import { openSqliteLogReader } from './log/sqlite-log-reader.ts'
-import { openSqliteLog } from './log/sqlite-log.ts'
 import { Freshness } from './operations/freshness.ts'
 import type { Parts } from './operations/operation.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
 import { giveUpLeftUploads } from './store/clean-coupon-uploads.ts'
-import { findCursor, PIPELINE_CURSOR } from './store/cursors.ts'
+import { listPipelineCursors } from './store/cursors.ts'
 import { describeError } from './store/describe-error.ts'
 import { EmailVault } from './store/email-vault.ts'
+import { idempotencyKeysIn } from './store/idempotency-keys.ts'
+import { LimitWindows } from './store/limit-windows.ts'
 import { migrate } from './store/migrations.ts'
-import { LOG_FILE, openDatabase } from './store/open-database.ts'
+import { refuseUnfinishedMove } from './store/moves.ts'
+import { nameLogPlace } from './log/name-log-place.ts'
+import { isEmbedded, logPathOf, openLog, openLogReader } from './log/open-log.ts'
+import { openDatabase, statePathOf } from './store/open-database.ts'
+import { REQUEST_ANSWER_WAIT_MS } from './store/postgres-database.ts'
+import { startCheckpoints } from './store/sqlite-checkpoints.ts'
 import type { Database } from './store/store.ts'
 import { Turnstile } from './store/turnstile.ts'
 import { listWorkspaces } from './store/workspaces.ts'
@@ -54,14 +60,9 @@ export function serve(options: ServeOptions): Promise<RunningServer> {
 export function servePipeline(options: ServeOptions): Promise<{ stop(): Promise<void> }> {
   return openAll(async (opened) => {
     const { config } = options
-    prepareDataDir(config.dataDir)
-    const database = openDatabase(config)
-    opened.push(() => database.close())
-    await checkDatabase(database, config)
-    openLogForWriting(logPathOf(config)).close()
-    const logReader = openSqliteLogReader(logPathOf(config))
-    opened.push(() => logReader.close())
-    await refuseForeignLog(database, logReader)
+    prepareData(config)
+    await checkPlace(config)
+    await warnOfLosses(options)
     const pipeline = startPipeline(pipelineOptions(options, new Turnstile()))
     opened.push(() => pipeline.stop())
     return { stop: () => closeAll(opened) }
@@ -85,6 +86,21 @@ async function closeAll(opened: Closers): Promise<void> {
   for (let close = opened.pop(); close; close = opened.pop()) await close()
 }
 
+/** Store and log, before a pipeline follows them: its thread has connections of its own, so these are closed again. */
+async function checkPlace(config: Config): Promise<void> {
+  const opened: Closers = []
+  try {
+    const database = openDatabase(config)
+    opened.push(() => database.close())
+    await checkDatabase(database, config)
+    const logReader = await openLogReader(config)
+    opened.push(() => logReader.close())
+    await refuseForeignLog(database, logReader, config)
+  } finally {
+    await closeAll(opened)
+  }
+}
+
 async function openServer(options: ServeOptions, opened: Closers): Promise<RunningServer> {
   const { config, diagnostics } = options
   const turnstile = new Turnstile()
@@ -93,14 +109,20 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const loading = import('./create-app.ts')
   const onCommit = (commit: LogCommit) => metrics.countCommit(commit)
   const parts = await openParts(options, { turnstile, onCommit }, opened)
+  await warnOfLosses(options)
   const { database } = parts
   const registry = new WorkspaceRegistry(database)
   opened.push(() => registry.stop())
   await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'the workspaces cannot be read'))
+  const rateLimits = openRateLimits(options, opened)
   const { createApp } = await loading
-  const app = createApp({ config, diagnostics, parts, registry, metrics })
+  const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics })
   opened.push(() => app.close())
   await listen(app, config)
+  if (isEmbedded(config)) {
+    const checkpoints = startCheckpoints([statePathOf(config), logPathOf(config)])
+    opened.push(() => checkpoints.stop())
+  }
   if (options.withPipeline !== false) {
     const onApplied = ({ events, parked, durationMs }: AppliedBatch) =>
       metrics.countBatch(events, parked, durationMs / 1000)
@@ -111,30 +133,57 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   return { url: urlOf(app), database, app, registry, stop: () => closeAll(opened) }
 }
 
+/** Processes that share a store share their limits. */
+function openRateLimits({ config, clock }: ServeOptions, opened: Closers): Limiter {
+  if (config.databaseUrl === undefined) return new RateLimits()
+  const windows = new LimitWindows(config.databaseUrl)
+  opened.push(() => windows.close())
+  return new SharedRateLimits(windows, { clock })
+}
+
 async function openParts(
   { config, clock = Date.now }: ServeOptions,
   { turnstile, onCommit }: { turnstile: Turnstile; onCommit: (commit: LogCommit) => void },
   opened: Closers,
 ): Promise<Parts> {
-  prepareDataDir(config.dataDir)
-  const database = openDatabase(config, { ownThread: true, turnstile })
+  prepareData(config)
+  if (!isEmbedded(config)) await checkSharedDatabase(config)
+  const database = openDatabase(config, { ownThread: true, turnstile, answerWaitMs: REQUEST_ANSWER_WAIT_MS })
   opened.push(() => database.close())
-  const path = logPathOf(config)
-  const log = openSqliteLog({ path, onCommit })
+  const log = await openLog(config, { onCommit, keys: idempotencyKeysIn(database) })
   opened.push(() => log.close())
-  await checkDatabase(database, config)
+  if (isEmbedded(config)) await checkDatabase(database, config)
   await giveUpLeftUploads(database)
-  const logReader = openSqliteLogReader(path)
+  const logReader = await openLogReader(config)
   opened.push(() => logReader.close())
-  await refuseForeignLog(database, logReader)
+  await refuseForeignLog(database, logReader, config)
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
   const freshness = new Freshness({ database, log, logReader, clock })
   return { database, log, logReader, emailVault, freshness, clock }
 }
 
+/** Nothing is kept on this machine when store and log are elsewhere. */
+function prepareData(config: Config): void {
+  if (isEmbedded(config)) prepareDataDir(config.dataDir)
+}
+
+/**
+ * Before anything else is opened: a program that is older than its database must leave alone what the log has there. Changes
+ * of the tables may take longer than a request waits.
+ */
+async function checkSharedDatabase(config: Config): Promise<void> {
+  const database = openDatabase(config)
+  try {
+    await checkDatabase(database, config)
+  } finally {
+    await database.close()
+  }
+}
+
 /** Brings the tables up to date, and refuses to start without the key that a workspace needs ("Encrypted emails"). */
 async function checkDatabase(database: Database, config: Config): Promise<void> {
   await migrate(database, Date.now())
+  await refuseUnfinishedMove(database)
   if (config.piiKey) return
   const stored = await listWorkspaces(database)
   const encrypted = stored.filter(({ workspace }) => workspace.emailProtection === 'encrypted')
@@ -144,27 +193,34 @@ async function checkDatabase(database: Database, config: Config): Promise<void> 
 }
 
 /** New entries of a log that ends before what the tables have applied would never be applied: it belongs elsewhere. */
-async function refuseForeignLog(database: Database, logReader: LogReader): Promise<void> {
-  const cursor = await findCursor(database, PIPELINE_CURSOR)
+async function refuseForeignLog(database: Database, logReader: LogReader, config: Config): Promise<void> {
+  const cursor = Math.max(...(await listPipelineCursors(database, logReader.partitions)))
   const last = await logReader.lastPosition()
   if (last >= cursor) return
-  const what = `The log in DATA_DIR ends at position ${last}, but its entries up to ${cursor} have been applied`
-  throw new AppError('conflict', `${what}: this is not the ${LOG_FILE} that belongs to the store.`)
+  const what = `The log ends at position ${last}, but entries up to ${cursor} have been applied`
+  throw new AppError('conflict', `${what}: the log in ${nameLogPlace(config)} is not the one of these tables.`)
+}
+
+/** Tells operators where a loss of power may take what was acknowledged. Nothing else depends on finding it out. */
+async function warnOfLosses({ config: { natsUrl }, diagnostics }: ServeOptions): Promise<void> {
+  if (natsUrl === undefined) return
+  try {
+    const { findDurabilityWarning } = await import('./log/jetstream-durability.ts')
+    const warning = await findDurabilityWarning({ url: natsUrl })
+    if (warning !== undefined) diagnostics.warn(warning)
+  } catch (error) {
+    diagnostics.warn({ err: describeError(error) }, 'nobody could tell whether the log survives a loss of power')
+  }
 }
 
 function pipelineOptions({ config, diagnostics }: ServeOptions, turnstile: Turnstile): PipelineOptions {
-  const { dataDir, databaseUrl } = config
+  const { dataDir, databaseUrl, natsUrl } = config
   return {
-    place: { dataDir, databaseUrl },
-    logPath: logPathOf(config),
+    place: { dataDir, databaseUrl, natsUrl },
     turnstile: turnstile.shared,
     onApplied: () => {},
     onFailed: (what, error) => diagnostics.error({ err: error }, what),
   }
-}
-
-function logPathOf({ dataDir }: Config): string {
-  return join(dataDir, LOG_FILE)
 }
 
 /** Why a place cannot be listened on, by the code of the system's error. */

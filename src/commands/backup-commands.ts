@@ -37,11 +37,11 @@ const restore: Command = {
 
 export const backupCommands: readonly Command[] = [backup, restore]
 
-function refusePostgres({ databaseUrl }: Config, tool: string): void {
+function refusePostgres({ databaseUrl, natsUrl }: Config, tool: string): void {
   if (databaseUrl === undefined) return
-  const what = `With DATABASE_URL the tables are in PostgreSQL: use ${tool} for them.`
-  throw new AppError(
-    'invalid_request',
-    `${what} The log is a file, log.db in DATA_DIR; stop the server first, so that both are of one moment.`,
-  )
+  const message =
+    natsUrl === undefined
+      ? `With DATABASE_URL tables and log are in PostgreSQL: use ${tool}.`
+      : `With DATABASE_URL the tables are in PostgreSQL: use ${tool}. The log is a stream of NATS, with a backup of its own.`
+  throw new AppError('invalid_request', `${message} See "Backups" in docs/cluster.md.`)
 }

@@ -20,6 +20,7 @@ export interface CommandOption {
   /** The word for its value in the help, such as `ZONE`. */
   readonly value: string
   readonly isRepeatable?: boolean
+  readonly isRequired?: boolean
   readonly summary: string
 }
 
@@ -40,6 +41,8 @@ export interface CommandCall {
 export interface CommandOutput {
   readonly json: object
   readonly text: string
+  /** The command did what it was asked, and what it found is a failure: exit status 1. */
+  readonly isFailure?: boolean
 }
 
 /** The command line itself is wrong: exit status 2, where every other failure has 1. */
@@ -52,8 +55,9 @@ export class UsageError extends Error {
 
 /** The line that shows how a command is called. */
 export function usageOf({ name, operands, options }: Command): string {
-  const optional = Object.entries(options).map(([option, { value, isRepeatable }]) => {
-    return `[--${option} ${value}]${isRepeatable ? '…' : ''}`
+  const optional = Object.entries(options).map(([option, { value, isRepeatable, isRequired }]) => {
+    const text = `--${option} ${value}`
+    return isRequired ? text : `[${text}]${isRepeatable ? '…' : ''}`
   })
   return [name, ...operands, ...optional].join(' ')
 }

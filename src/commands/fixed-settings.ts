@@ -1,20 +1,16 @@
 // Settings on which stored data depends: they stay as they are once there is some.
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Config } from '../config.ts'
 import type { Fault } from '../core/app-error.ts'
 import type { Workspace, WorkspaceSettings } from '../core/workspace.ts'
-import { openSqliteLogReader } from '../log/sqlite-log-reader.ts'
-import { findCursor, PIPELINE_CURSOR } from '../store/cursors.ts'
-import { LOG_FILE } from '../store/open-database.ts'
-import { hasStatistics } from '../store/statistics.ts'
+import { PIPELINE_CURSOR } from '../store/cursors.ts'
+import { hasStatistics } from '../store/series-counts.ts'
 import type { Store } from '../store/store.ts'
 import { hasUsers } from '../store/users.ts'
+import type { UnappliedEntries } from './unapplied-entries.ts'
 
 interface FixedSetting {
   readonly key: string
   readonly setting: keyof WorkspaceSettings
-  readonly isFixed: (store: Store, workspaceId: string, config: Config) => Promise<boolean>
+  readonly isFixed: (store: Store, workspaceId: string, unapplied: UnappliedEntries) => Promise<boolean>
   readonly since: string
 }
 
@@ -23,40 +19,39 @@ const FIXED_SETTINGS: readonly FixedSetting[] = [
   { key: 'email_protection', setting: 'emailProtection', isFixed: hasUsersOrEntries, since: 'once there are users' },
 ]
 
+export interface SettingsChange {
+  readonly before: Workspace
+  readonly after: WorkspaceSettings
+}
+
+/** Reads what `findFixedFaults` would have to read while pipelines wait. To be called before the transaction. */
+export async function prepareFixedFaults(
+  store: Store,
+  unapplied: UnappliedEntries,
+  { before, after }: SettingsChange,
+): Promise<void> {
+  if (before.emailProtection === after.emailProtection || (await hasUsers(store, before.id))) return
+  await unapplied.lookAhead(store)
+}
+
 /** Faults of a change that the data of a workspace no longer allows. To be asked in the transaction of the change. */
 export async function findFixedFaults(
   store: Store,
-  config: Config,
-  { before, after }: { readonly before: Workspace; readonly after: WorkspaceSettings },
+  unapplied: UnappliedEntries,
+  { before, after }: SettingsChange,
 ): Promise<Fault[]> {
   const faults: Fault[] = []
   for (const { key, setting, isFixed, since } of FIXED_SETTINGS) {
-    if (before[setting] === after[setting] || !(await isFixed(store, before.id, config))) continue
+    if (before[setting] === after[setting]) continue
+    // A batch that is being applied with the settings of before is waited for.
+    await store.lock(PIPELINE_CURSOR)
+    if (!(await isFixed(store, before.id, unapplied))) continue
     faults.push({ field: key, problem: `cannot be changed ${since}` })
   }
   return faults
 }
 
 /** Users whose first request is still in the log count too: it holds their addresses as they were protected then. */
-async function hasUsersOrEntries(store: Store, workspaceId: string, { dataDir }: Config): Promise<boolean> {
-  if (await hasUsers(store, workspaceId)) return true
-  const path = join(dataDir, LOG_FILE)
-  return existsSync(path) && hasEntries(path, workspaceId, await findCursor(store, PIPELINE_CURSOR))
-}
-
-const READ_BOUNDS = { entries: 1_000, bytes: 4 * 1024 * 1024 }
-
-async function hasEntries(logPath: string, workspaceId: string, after: number): Promise<boolean> {
-  const log = openSqliteLogReader(logPath)
-  try {
-    for (let position = after; ;) {
-      const entries = await log.read(position, READ_BOUNDS)
-      if (entries.some((entry) => entry.workspaceId === workspaceId)) return true
-      const last = entries.at(-1)
-      if (!last) return false
-      position = last.position
-    }
-  } finally {
-    await log.close()
-  }
+async function hasUsersOrEntries(store: Store, workspaceId: string, unapplied: UnappliedEntries): Promise<boolean> {
+  return (await hasUsers(store, workspaceId)) || (await unapplied.areThere(store))
 }

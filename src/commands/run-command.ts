@@ -15,7 +15,8 @@ const MISUSED = 2
 /** Runs one command line, and sets the exit status of the process. */
 export async function runCommand(args: readonly string[]): Promise<void> {
   const { flags, words } = readFlags(args)
-  const print = ({ json, text }: CommandOutput) => {
+  const print = ({ json, text, isFailure = false }: CommandOutput) => {
+    if (isFailure) process.exitCode = FAILED
     process.stdout.write(flags.has('--json') ? `${JSON.stringify(json)}\n` : text)
   }
   const fail = (error: unknown): never => {
@@ -95,6 +96,8 @@ function readArguments(command: Command, words: readonly string[]): Arguments {
   if (extra.length > 0) throw misused(command, `There is nothing to be done with ${JSON.stringify(extra[0])}.`)
   const twice = Object.keys(options).find((name) => !options[name]?.isRepeatable && (values[name]?.length ?? 0) > 1)
   if (twice !== undefined) throw misused(command, `--${twice} is given more than once.`)
+  const absent = Object.keys(options).find((name) => options[name]?.isRequired && values[name] === undefined)
+  if (absent !== undefined) throw misused(command, `--${absent} must be given.`)
   return { operands: positionals, options: values }
 }
 

@@ -1,9 +1,10 @@
 // `serve`: runs the server until a signal ends it.
+import { nameLogPlace } from '../log/name-log-place.ts'
 import { createFirstWorkspace, type NewWorkspace } from '../store/create-workspace.ts'
 import type { Database } from '../store/store.ts'
 import { readVersion } from '../version.ts'
 import { UsageError, type Command, type CommandOutput } from './command.ts'
-import { Shutdown } from './shutdown.ts'
+import { Shutdown, stopWaitMs } from './shutdown.ts'
 import { toKeysBody, toKeysText } from './workspace-commands.ts'
 
 /** What a process may do; without a choice it does all of it. */
@@ -20,17 +21,19 @@ export const serveCommand: Command = {
     role: { value: ROLES.join('|'), isRepeatable: true, summary: 'Does only this; without a role, everything.' },
   },
   summary: 'Serves until SIGTERM or SIGINT; all roles unless named.',
-  details:
-    'Settings come from the environment: HOST, PORT, DATA_DIR, DATABASE_URL, PII_KEY, TRUSTED_PROXIES, LOG_LEVEL.',
+  details: [
+    'Settings come from the environment: HOST, PORT, DATA_DIR, DATABASE_URL, NATS_URL, PII_KEY, TRUSTED_PROXIES,',
+    'LOG_LEVEL.',
+  ].join('\n'),
   async run({ config, repeated, print, fail }) {
     const roles = readRoles(repeated('role'))
-    const shutdown = new Shutdown(fail)
+    const shutdown = new Shutdown(fail, stopWaitMs(config))
     // Loaded only here: no other command needs a server, and they start in half the time without one.
     const [{ pino }, { serve, servePipeline }] = await Promise.all([import('pino'), import('../serve.ts')])
     const options = { config, diagnostics: pino({ level: config.logLevel }, pino.destination(2)) }
     if (!roles.includes('http')) {
       shutdown.running = await servePipeline(options)
-      print({ json: { url: null, roles }, text: `${title()} follows the log in ${config.dataDir}\n` })
+      print({ json: { url: null, roles }, text: `${title()} follows the log in ${nameLogPlace(config)}\n` })
       return
     }
     const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })

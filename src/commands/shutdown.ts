@@ -1,17 +1,24 @@
 // How a server process ends: with its work finished after a signal, at once when one of its threads is gone.
 import type { Worker } from 'node:worker_threads'
+import type { Config } from '../config.ts'
 import { AppError } from '../core/app-error.ts'
+import { DRAIN_MS } from '../http/readiness.ts'
 import type { CommandCall } from './command.ts'
 
-/**
- * How long what is in flight may take after a signal; past it the process ends with exit status 1. Below the ten seconds
- * after which container runtimes kill, so that the end still tells what was wrong.
- */
-const STOP_WAIT_MS = 8_000
+/** How long what is in flight may take to finish. */
+const FINISH_WAIT_MS = 8_000
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
 export interface Stoppable {
   stop(): Promise<void>
+}
+
+/**
+ * How long stopping may take after a signal; past it the process ends with exit status 1. Below the time after which it is
+ * killed, so that the end still tells what was wrong: container runtimes give ten seconds, the files in `deploy/` fifteen.
+ */
+export function stopWaitMs({ databaseUrl }: Pick<Config, 'databaseUrl'>): number {
+  return databaseUrl === undefined ? FINISH_WAIT_MS : DRAIN_MS + FINISH_WAIT_MS
 }
 
 export class Shutdown {
@@ -24,7 +31,7 @@ export class Shutdown {
    * From here on signals end the process in order, and the end of any thread ends it with exit status 1. `failStart`
    * says so of a start; later the one object of `--json` has been printed already.
    */
-  constructor(failStart: CommandCall['fail'], waitMs = STOP_WAIT_MS) {
+  constructor(failStart: CommandCall['fail'], waitMs: number) {
     this.#failStart = failStart
     this.#waitMs = waitMs
     // A terminal and npm may both send the signal; the first one counts.

@@ -3,6 +3,7 @@ import type { Config } from '../config.ts'
 import { AppError } from '../core/app-error.ts'
 import { prepareDataDir } from '../data-dir.ts'
 import { migrate } from '../store/migrations.ts'
+import { refuseUnfinishedMove } from '../store/moves.ts'
 import { openDatabase } from '../store/open-database.ts'
 import type { Database, Store } from '../store/store.ts'
 import { findWorkspace, type StoredWorkspace } from '../store/workspaces.ts'
@@ -15,6 +16,7 @@ export async function withStore<Result>(
   const database = openDatabase(config)
   try {
     await migrate(database, Date.now())
+    await refuseUnfinishedMove(database)
     return await work(database)
   } finally {
     await database.close()

@@ -10,10 +10,11 @@ import {
   type WorkspaceSettings,
 } from '../core/workspace.ts'
 import { createWorkspace, type NewWorkspace } from '../store/create-workspace.ts'
-import type { Store } from '../store/store.ts'
+import type { Database, Store } from '../store/store.ts'
 import { listWorkspaces, lockWorkspaces, saveSettings } from '../store/workspaces.ts'
 import type { Command } from './command.ts'
-import { findFixedFaults } from './fixed-settings.ts'
+import { findFixedFaults, prepareFixedFaults } from './fixed-settings.ts'
+import { UnappliedEntries } from './unapplied-entries.ts'
 import { requireWorkspace, withStore } from './with-store.ts'
 
 const create: Command = {
@@ -68,9 +69,7 @@ const set: Command = {
     '`workspace show` prints them all.',
   ].join('\n'),
   async run({ config, operands: [id = '', ...assignments], print }) {
-    const workspace = await withStore(config, (database) => {
-      return database.write((store) => setSettings(store, config, { id, assignments }))
-    })
+    const workspace = await withStore(config, (database) => setSettings(database, config, { id, assignments }))
     print({ json: toSettingsBody(workspace), text: toSettingsText(workspace) })
   },
 }
@@ -94,11 +93,28 @@ function initialSettings(id: string, given: Readonly<Record<string, string | und
   throw new AppError('invalid_request', 'The workspace cannot be made.', [...idFaults, ...faults])
 }
 
+interface Assigned {
+  readonly id: string
+  readonly assignments: readonly string[]
+}
+
+/** Looks into the log first, where the change depends on it: pipelines wait for the transaction, also across a network. */
+async function setSettings(database: Database, config: Config, assigned: Assigned): Promise<Workspace> {
+  const unapplied = new UnappliedEntries(config, assigned.id)
+  try {
+    const { workspace } = await requireWorkspace(database, assigned.id)
+    const { settings } = changeSettings(workspace, readAssignments(assigned.assignments).texts)
+    await prepareFixedFaults(database, unapplied, { before: workspace, after: settings })
+    return await database.write((store) => saveAssigned(store, { ...assigned, config, unapplied }))
+  } finally {
+    await unapplied.close()
+  }
+}
+
 /** Changes settings in one transaction that no other change of a workspace can come between. */
-async function setSettings(
+async function saveAssigned(
   store: Store,
-  config: Config,
-  { id, assignments }: { readonly id: string; readonly assignments: readonly string[] },
+  { id, assignments, config, unapplied }: Assigned & { readonly config: Config; readonly unapplied: UnappliedEntries },
 ): Promise<Workspace> {
   await lockWorkspaces(store)
   const { workspace } = await requireWorkspace(store, id)
@@ -106,7 +122,7 @@ async function setSettings(
   const changed = changeSettings(workspace, texts)
   faults.push(
     ...changed.faults,
-    ...(await findFixedFaults(store, config, { before: workspace, after: changed.settings })),
+    ...(await findFixedFaults(store, unapplied, { before: workspace, after: changed.settings })),
   )
   const encryptsNow = changed.settings.emailProtection === 'encrypted' && workspace.emailProtection !== 'encrypted'
   if (encryptsNow && !config.piiKey) {

@@ -1,0 +1,130 @@
+// `statistics verify|rebuild`: campaign statistics against the facts they are counted from, beside a running server.
+import { NO_DAY } from '../core/cells.ts'
+import { toCalendarDate } from '../core/time-zone.ts'
+import { rebuildStatistics } from '../pipeline/rebuild-statistics.ts'
+import {
+  DIFFERENCES_MAX,
+  verifyStatistics,
+  type CellDifference,
+  type CountProgress,
+  type Verification,
+} from '../pipeline/verify-statistics.ts'
+import { listAllCampaigns } from '../store/campaigns.ts'
+import type { Database } from '../store/store.ts'
+import { listWorkspaces } from '../store/workspaces.ts'
+import type { Command, CommandCall } from './command.ts'
+import { terminalProgress } from './terminal-progress.ts'
+import { requireWorkspace, withStore } from './with-store.ts'
+
+const WORKSPACE = { workspace: { value: 'ID', summary: 'Only this workspace; all of them without it.' } }
+
+const verify: Command = {
+  name: 'statistics verify',
+  operands: [],
+  options: WORKSPACE,
+  summary: 'Recounts all statistics from the stored facts; exit status 1 and the cells where they differ.',
+  details:
+    `Reads everything as it is at one moment, while the server goes on. Of many cells that differ the first ` +
+    `${DIFFERENCES_MAX} of each workspace are printed. Progress is shown on a terminal.`,
+  async run(call) {
+    const found = await forWorkspaces(call, verifyStatistics)
+    const isEqual = found.every(
+      ({ differingCells, misremembered }) => differingCells === 0 && misremembered.length === 0,
+    )
+    call.print({
+      json: { equal: isEqual, workspaces: found.map(toBody) },
+      text: found.map(toText).join('') || 'There are no campaigns to verify.\n',
+      isFailure: !isEqual,
+    })
+  },
+}
+
+const rebuild: Command = {
+  name: 'statistics rebuild',
+  operands: [],
+  options: WORKSPACE,
+  summary: 'Recounts all statistics from the stored facts and writes what differs.',
+  details: 'The server may go on meanwhile: what it adds stays.',
+  async run(call) {
+    const found = await forWorkspaces(call, rebuildStatistics)
+    const text = found.map((verified) => `${toText(verified)}  written: ${verified.differingCells} cells\n`).join('')
+    call.print({ json: { workspaces: found.map(toBody) }, text: text || 'There are no campaigns to rebuild.\n' })
+  },
+}
+
+export const statisticsCommands: readonly Command[] = [verify, rebuild]
+
+/** A verification with the words for its campaigns. */
+interface Verified extends Verification {
+  readonly workspaceId: string
+  /** Number → id. */
+  readonly campaignIds: ReadonlyMap<number, string>
+}
+
+type Count = (
+  database: Database,
+  workspaceId: string,
+  onProgress: (progress: CountProgress) => void,
+) => Promise<Verification>
+
+function forWorkspaces({ config, option }: CommandCall, count: Count): Promise<Verified[]> {
+  return withStore(config, async (database) => {
+    const wanted = option('workspace')
+    const workspaces =
+      wanted === undefined ? await listWorkspaces(database) : [await requireWorkspace(database, wanted)]
+    const found: Verified[] = []
+    for (const { workspace } of workspaces) {
+      const campaigns = await listAllCampaigns(database, workspace.id)
+      if (campaigns.length === 0) continue
+      const campaignIds = new Map(campaigns.map(({ number, id }) => [number, id]))
+      const verification = await count(database, workspace.id, progressOf(workspace.id))
+      found.push({ ...verification, workspaceId: workspace.id, campaignIds })
+    }
+    return found
+  })
+}
+
+/** Shows on a terminal how far the count is. */
+function progressOf(workspaceId: string): (progress: CountProgress) => void {
+  const progress = terminalProgress()
+  return ({ users, facts }) => progress.show(`${workspaceId}: ${users} users, ${facts} facts counted `)
+}
+
+function toBody(verified: Verified): object {
+  return {
+    workspace_id: verified.workspaceId,
+    users: verified.users,
+    facts: verified.facts,
+    cells: verified.cells,
+    waiting_users: verified.waitingUsers,
+    misremembered_users: verified.misremembered.length,
+    differing_cells: verified.differingCells,
+    differences: verified.differences.map((difference) => toDifferenceBody(difference, verified)),
+  }
+}
+
+function toDifferenceBody({ cell, stored, counted }: CellDifference, { campaignIds }: Verified): object {
+  return {
+    campaign_id: campaignIds.get(cell.campaign) ?? null,
+    generation: cell.generation,
+    group: cell.group,
+    metric: cell.metric,
+    platform: cell.platform || 'all_platforms',
+    locale: cell.locale || 'all_locales',
+    variation: cell.variation || 'all_variations',
+    day: toCalendarDate(cell.day),
+    previous_day: cell.previousDay === NO_DAY ? null : toCalendarDate(cell.previousDay),
+    stored,
+    counted,
+  }
+}
+
+function toText(verified: Verified): string {
+  const { workspaceId, users, facts, cells, differingCells, differences, waitingUsers, misremembered } = verified
+  const lines = [`${workspaceId}: ${users} users, ${facts} facts, ${cells} cells; ${differingCells} cells differ`]
+  if (waitingUsers > 0) lines.push(`  ${waitingUsers} users with very many facts are waiting to be counted`)
+  if (misremembered.length > 0)
+    lines.push(`  ${misremembered.length} users with very many facts are remembered wrongly`)
+  for (const difference of differences) lines.push(`  ${JSON.stringify(toDifferenceBody(difference, verified))}`)
+  return `${lines.join('\n')}\n`
+}
