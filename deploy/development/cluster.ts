@@ -1,0 +1,122 @@
+// `npm run cluster`: starts Tidings as many processes on this machine, for development, and ends them in order.
+import { setTimeout as pause } from 'node:timers/promises'
+import { ConfigError } from '../../src/config.ts'
+import { startBalancer, type Balancer } from './balancer.ts'
+import { HELP, readSettings, type ClusterLog, type ClusterSettings } from './cluster-settings.ts'
+import { findNatsServer, planNatsCluster, type NatsPlan } from './nats-cluster.ts'
+import { prepareDatabase } from './prepare-database.ts'
+import { RunningCluster } from './running-cluster.ts'
+import type { StartedProgram } from './started-program.ts'
+import { makeKeys, planProcesses, waitUntilStarted, WORKSPACE_ID, type WorkspaceKeys } from './tidings-processes.ts'
+
+const READY_WAIT_MS = 30_000
+
+if (process.argv.includes('--help')) process.stdout.write(HELP)
+else await run()
+
+/** Until a signal ends it. */
+async function run(): Promise<void> {
+  const cluster = new RunningCluster()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    // A terminal and npm may both send it.
+    process.on(signal, () => void cluster.stop().then(() => process.exit(0)))
+  }
+  try {
+    process.stdout.write(await start(cluster, readSettings(process.env)))
+  } catch (error) {
+    const byRequest = cluster.isStopping
+    await cluster.stop()
+    if (!byRequest) process.stderr.write(`${toText(error)}\n`)
+    process.exit(byRequest ? 0 : 1)
+  }
+}
+
+/** Gives the text that tells how to use it. */
+async function start(cluster: RunningCluster, settings: ClusterSettings): Promise<string> {
+  const nats = await planNats(settings)
+  const log: ClusterLog = nats ? 'jetstream' : 'postgres'
+  const databaseUrl = await prepareDatabase(settings.databaseUrl, log)
+  const environment = { DATABASE_URL: databaseUrl, NATS_URL: nats?.url ?? '', LOG_LEVEL: settings.logLevel }
+  const natsServers = nats ? await cluster.startGroup(nats.servers) : []
+  // The first command also makes the tables.
+  const keys = await makeKeys(environment)
+  const pipelines = await cluster.startGroup(planProcesses('pipeline', settings.pipelines, environment))
+  const http = await cluster.startGroup(planProcesses('http', settings.httpProcesses, environment))
+  const urls = (await Promise.all(http.map(waitUntilStarted))).filter((url) => url !== null)
+  await Promise.all(pipelines.map(waitUntilStarted))
+  const balancer = await startBalancer(settings.port, urls)
+  cluster.add(balancer)
+  await waitUntilReady(balancer)
+  const rows = [
+    ['balancer', balancer.url],
+    ...http.map((program, index) => toRow(program, urls[index])),
+    ...pipelines.map((program) => toRow(program)),
+    ...natsServers.map((program, index) => toRow(program, nats?.url.split(',')[index])),
+    ['database', withoutPassword(databaseUrl)],
+  ]
+  return describe(log, rows, balancer.url, keys)
+}
+
+/** Undefined where the log is to be in PostgreSQL. */
+async function planNats({ log, natsServer, dataDir }: ClusterSettings): Promise<NatsPlan | undefined> {
+  if (log === 'postgres') return undefined
+  const program = findNatsServer(natsServer)
+  if (program !== undefined) return planNatsCluster(program, dataDir)
+  const missing = `${natsServer} is not found`
+  if (log === 'jetstream') throw new Error(`${missing}: install it, set NATS_SERVER, or CLUSTER_LOG=postgres.`)
+  process.stderr.write(`${missing}, so the log is in PostgreSQL.\n`)
+  return undefined
+}
+
+async function waitUntilReady({ allReady }: Balancer): Promise<void> {
+  const timer = new AbortController()
+  const late = pause(READY_WAIT_MS, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`The processes are not ready after ${READY_WAIT_MS} ms.`)
+  })
+  try {
+    await Promise.race([allReady, late])
+  } finally {
+    timer.abort()
+    late.catch(() => {})
+  }
+}
+
+type Row = readonly string[]
+
+function toRow({ name, pid }: StartedProgram, address?: string | null): Row {
+  return [name, ...(address ? [address] : []), `process ${pid}`]
+}
+
+function describe(log: ClusterLog, rows: readonly Row[], url: string, keys: WorkspaceKeys): string {
+  const place = log === 'jetstream' ? 'NATS JetStream' : 'PostgreSQL'
+  const user = `${WORKSPACE_ID}:${keys.dataKey}`
+  const event = JSON.stringify({ type: 'event', customer_id: 'ada', actions: [{ action: 'Order Placed' }] })
+  return [
+    `Tidings runs on this machine, with its log in ${place}.`,
+    '',
+    ...rows.map(([name = '', ...rest]) => `  ${name.padEnd(12)} ${rest.join('  ')}`),
+    '',
+    `workspace id  ${WORKSPACE_ID}`,
+    `data key      ${keys.dataKey}`,
+    `reports key   ${keys.reportsKey}`,
+    '',
+    'The keys are new with each start. Track an event, and read it back:',
+    '',
+    `curl -u ${user} -H 'Content-Type: application/json' -d '${event}' ${url}/v1/event/${WORKSPACE_ID}`,
+    `curl -u ${user} '${url}/v1/event/${WORKSPACE_ID}?customer_id=ada'`,
+    '',
+    'Kill any of these processes to see the others go on. Ctrl-C ends them all in order.',
+    '',
+  ].join('\n')
+}
+
+function withoutPassword(databaseUrl: string): string {
+  const url = new URL(databaseUrl)
+  url.password = ''
+  return url.href
+}
+
+function toText(error: unknown): string {
+  if (!(error instanceof ConfigError)) return error instanceof Error ? error.message : String(error)
+  return [error.message, ...error.faults.map(({ field, problem }) => `  ${field} ${problem}`)].join('\n')
+}

@@ -1,0 +1,70 @@
+// Three NATS servers on free ports, which keep the log in a folder from one start to the next.
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { ProgramPlan } from './started-program.ts'
+
+const HOST = '127.0.0.1'
+const NAMES = ['nats-1', 'nats-2', 'nats-3'] as const
+/** Debian puts it where not everybody looks. */
+const ALSO_LOOK_IN = '/usr/sbin'
+
+/** The program, with its path where that is needed; undefined when there is none. */
+export function findNatsServer(program: string): string | undefined {
+  return [program, join(ALSO_LOOK_IN, program)].find((path) => spawnSync(path, ['--version']).status === 0)
+}
+
+export interface NatsPlan {
+  /** The addresses of all servers, as NATS_URL takes them. */
+  readonly url: string
+  readonly servers: readonly ProgramPlan[]
+}
+
+/** How the servers are to be started. Throws when those of an earlier start still have the folder. */
+export async function planNatsCluster(program: string, folder: string): Promise<NatsPlan> {
+  mkdirSync(folder, { recursive: true })
+  for (const name of NAMES) refuseRunning(name, pidFileOf(folder, name))
+  const ports = await findFreePorts(NAMES.length * 2)
+  const addresses = ports.map((port) => `nats://${HOST}:${port}`)
+  const routes = addresses.slice(NAMES.length)
+  const servers = NAMES.map((name, index) => {
+    const options = {
+      addr: HOST,
+      port: ports[index],
+      name,
+      store_dir: join(folder, name),
+      cluster_name: 'tidings',
+      cluster: routes[index],
+      routes: routes.join(','),
+      pid: pidFileOf(folder, name),
+      log: join(folder, `${name}.log`),
+    }
+    const args = Object.entries(options).map(([option, value]) => `--${option}=${value}`)
+    return { name, command: program, args: ['--jetstream', ...args] }
+  })
+  return { url: addresses.slice(0, NAMES.length).join(','), servers }
+}
+
+function pidFileOf(folder: string, name: string): string {
+  return join(folder, `${name}.pid`)
+}
+
+/** Two servers over one folder would spoil it. A script that was killed leaves its servers behind. */
+function refuseRunning(name: string, pidFile: string): void {
+  if (!existsSync(pidFile)) return
+  const pid = readFileSync(pidFile, 'utf8').trim()
+  const { stdout } = spawnSync('ps', ['-o', 'args=', '-p', pid], { encoding: 'utf8' })
+  if (!stdout.includes(pidFile)) return
+  throw new Error(`${name} of an earlier start still runs, as process ${pid}: end it first.`)
+}
+
+/** All at once, so that they differ. */
+async function findFreePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, HOST))
+  await Promise.all(servers.map((server) => once(server, 'listening')))
+  const ports = servers.map((server) => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map((server) => once(server.close(), 'close')))
+  return ports
+}

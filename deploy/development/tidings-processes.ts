@@ -1,0 +1,81 @@
+// Tidings' own program as processes of a cluster, and its command line for the workspace to develop with.
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { ProgramPlan, StartedProgram } from './started-program.ts'
+
+const TIDINGS = fileURLToPath(new URL('../../bin/tidings', import.meta.url))
+const START_WAIT_MS = 30_000
+const COMMAND_WAIT_MS = 30_000
+
+export const WORKSPACE_ID = 'development'
+
+export type Environment = Readonly<Record<string, string>>
+
+export interface WorkspaceKeys {
+  readonly dataKey: string
+  readonly reportsKey: string
+}
+
+export type Role = 'http' | 'pipeline'
+
+/** `count` processes of one role, each on any port that is free. */
+export function planProcesses(role: Role, count: number, environment: Environment): readonly ProgramPlan[] {
+  return Array.from({ length: count }, (_, index) => ({
+    name: `${role}-${index + 1}`,
+    command: TIDINGS,
+    args: ['serve', '--role', role, '--json'],
+    environment: { ...environment, HOST: '127.0.0.1', PORT: '0' },
+  }))
+}
+
+/** Where it serves; null for a pipeline. Rejects with the program's own reason when it does not start. */
+export async function waitUntilStarted({ name, firstLine }: StartedProgram): Promise<string | null> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`${name} did not start in time.`)), START_WAIT_MS)
+  try {
+    const line = await Promise.race([firstLine, late.promise])
+    const started = JSON.parse(line) as { url: string | null; error?: Refusal }
+    if (started.error) throw new Error(`${name} does not start: ${toSentence(started.error)}`)
+    return started.url
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Keys of the workspace to develop with, which is made by the first start; those of earlier starts stop working. */
+export async function makeKeys(environment: Environment): Promise<WorkspaceKeys> {
+  const made = await runTidings(['workspace', 'create', WORKSPACE_ID], environment)
+  if (made.error === undefined)
+    return { dataKey: made['data_key'] as string, reportsKey: made['reports_key'] as string }
+  if (made.error.code !== 'conflict') throw new Error(`No workspace can be made: ${toSentence(made.error)}`)
+  const generate = async (tile: 'data' | 'reports') => {
+    const { error, key } = await runTidings(['key', 'generate', WORKSPACE_ID, tile], environment)
+    if (error) throw new Error(`No key can be made: ${toSentence(error)}`)
+    return key as string
+  }
+  const [dataKey, reportsKey] = await Promise.all([generate('data'), generate('reports')])
+  return { dataKey, reportsKey }
+}
+
+interface Refusal {
+  readonly code: string
+  readonly message: string
+  readonly details: readonly { readonly field: string; readonly problem: string }[]
+}
+
+type Printed = Readonly<Record<string, unknown>> & { readonly error?: Refusal }
+
+/** What one command prints with `--json`, also when it fails. */
+function runTidings(args: readonly string[], environment: Environment): Promise<Printed> {
+  return new Promise((resolve, reject) => {
+    const options = { env: { ...process.env, ...environment }, timeout: COMMAND_WAIT_MS }
+    execFile(TIDINGS, [...args, '--json'], options, (error, stdout, stderr) => {
+      if (stdout !== '') resolve(JSON.parse(stdout) as Printed)
+      else reject(new Error(`\`tidings ${args.join(' ')}\` failed: ${stderr}`, { cause: error }))
+    })
+  })
+}
+
+function toSentence({ message, details }: Refusal): string {
+  return [message, ...details.map(({ field, problem }) => `${field} ${problem}.`)].join(' ')
+}
