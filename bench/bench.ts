@@ -1,8 +1,14 @@
 // `npm run bench [name]`: runs one of the benches and prints its table. Each compares with a baseline in the same run,
 // because machines are noisy: quote the ratios.
+import { benchCluster } from './cluster.ts'
+import { benchStatistics } from './statistics.ts'
 import { benchTracking } from './track-events.ts'
 
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { 'track-events': benchTracking }
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  'track-events': benchTracking,
+  statistics: benchStatistics,
+  cluster: benchCluster,
+}
 
 const name = process.argv[2] ?? 'track-events'
 const bench = BENCHES[name]

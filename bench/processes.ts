@@ -37,10 +37,25 @@ export async function stopProcess({ child }: StartedProcess): Promise<void> {
 }
 
 /** Runs one load in a process of its own. */
-export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
-  const file = new URL('./load.ts', import.meta.url).pathname
-  const { stdout } = await promisify(execFile)(process.execPath, [file, JSON.stringify(plan)])
-  return JSON.parse(stdout) as LoadResult
+export function runLoad(plan: LoadPlan): Promise<LoadResult> {
+  return runScript<LoadResult>('./load.ts', plan)
+}
+
+/** Runs a source of the bench in a process of its own, which gets its plan and gives its result as JSON. */
+export async function runScript<Result>(file: string, plan: object): Promise<Result> {
+  const path = new URL(file, import.meta.url).pathname
+  const { stdout } = await promisify(execFile)(process.execPath, [path, JSON.stringify(plan)])
+  return JSON.parse(stdout) as Result
+}
+
+/** Runs a command of the program to its end and gives what it printed. Rejects when its exit status is not 0. */
+export async function runCommand(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<string> {
+  const path = new URL('../bin/tidings', import.meta.url).pathname
+  const { stdout } = await promisify(execFile)(path, [...args], { env: { ...process.env, ...environment } })
+  return stdout
 }
 
 /** Resident memory now and at its highest, in MiB; only Linux tells. */

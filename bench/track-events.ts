@@ -22,7 +22,7 @@ const CONNECTIONS = 64
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 8)
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 2)
 const BATCH = 100
-const DRAIN_WAIT_MS = 120_000
+const DRAIN_WAIT_MS = 300_000
 
 interface Measured extends LoadResult {
   readonly what: string

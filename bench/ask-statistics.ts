@@ -1,0 +1,73 @@
+// Asks one server for campaign statistics again and again, in a process of its own: reads what to ask from the command line,
+// prints how long the answers took as JSON. Bodies take turns, so that every metric and attribution type is asked alike.
+import { Agent, request } from 'node:http'
+
+/** What to ask; the process gets it as JSON. */
+export interface AskPlan {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly bodies: readonly string[]
+  /** Requests in flight at one time, each on a connection of its own. */
+  readonly connections: number
+  /** Before what is measured. */
+  readonly warmUps: number
+  readonly answers: number
+}
+
+export interface AskResult {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** Bytes of the last answer. */
+  readonly bytes: number
+}
+
+const plan = JSON.parse(process.argv[2] ?? '{}') as AskPlan
+const agent = new Agent({ keepAlive: true, maxSockets: plan.connections })
+await askMany(plan.warmUps)
+const asked = await askMany(plan.answers)
+agent.destroy()
+const times = asked.map(({ ms }) => ms).toSorted((left, right) => left - right)
+const result: AskResult = {
+  p50Ms: percentile(times, 0.5),
+  p99Ms: percentile(times, 0.99),
+  bytes: asked.at(-1)?.bytes ?? 0,
+}
+process.stdout.write(JSON.stringify(result))
+
+interface Asked {
+  readonly ms: number
+  readonly bytes: number
+}
+
+async function askMany(count: number): Promise<Asked[]> {
+  const asked: Asked[] = []
+  let next = 0
+  const askInTurn = async () => {
+    while (next < count) asked.push(await ask(plan.bodies[next++ % plan.bodies.length] as string))
+  }
+  await Promise.all(Array.from({ length: plan.connections }, askInTurn))
+  return asked
+}
+
+/** From the first byte of the request to the last of its answer. */
+function ask(body: string): Promise<Asked> {
+  const startedAt = performance.now()
+  return new Promise((resolve, reject) => {
+    const sent = request(plan.url, { method: 'POST', agent, headers: plan.headers }, (answer) => {
+      let bytes = 0
+      answer.on('data', (chunk: Buffer) => (bytes += chunk.length))
+      answer.once('error', reject)
+      answer.once('end', () => {
+        if (answer.statusCode === 200) resolve({ ms: performance.now() - startedAt, bytes })
+        else reject(new Error(`answered ${answer.statusCode}`))
+      })
+    })
+    sent.once('error', reject)
+    sent.end(body)
+  })
+}
+
+/** The smallest of the sorted times that so large a share of them does not exceed. */
+function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN
+}

@@ -1,0 +1,186 @@
+// Fills a store with months of campaigns in minutes, past HTTP, log and pipeline, and ends in the same tables: the facts go
+// in by the store's own functions, in the order of their keys and in few large transactions; the statistics are the sum of
+// `contributions` over all people, added once at the end. `tidings statistics verify` finds no difference afterwards.
+//
+// Facts come in two rounds, of the earlier campaigns and of the later ones. Those of the second go between those of the
+// first, so that there is about as much room in the pages of the file as in those of a store that grew day by day: after one
+// round all would be full, and whatever is added then would have to split one.
+//
+// Memory holds the people of one transaction and the sum of all cells, whose number does not depend on that of the people.
+// Users and events get numbers as if the entries of the log from `FIRST_POSITION` on had made them. Only for a store that
+// nobody else has open; what fails in the middle leaves facts without statistics, which `statistics rebuild` would count.
+import { CellSum } from '../src/core/cells.ts'
+import { contributions } from '../src/core/contributions.ts'
+import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
+import type { GoalEvent } from '../src/core/facts.ts'
+import type { Rules } from '../src/core/rules.ts'
+import { CUSTOMER_ID } from '../src/core/user.ts'
+import { raiseVersion } from '../src/operations/change-goals.ts'
+import { GoalBooks } from '../src/pipeline/goal-books.ts'
+import { addCampaign, lockCampaigns } from '../src/store/campaigns.ts'
+import { addEvents, type StoredEvent } from '../src/store/events.ts'
+import { addMemberships } from '../src/store/memberships.ts'
+import { addMessageEvents } from '../src/store/message-events.ts'
+import { addCells } from '../src/store/statistics.ts'
+import type { Database, Store } from '../src/store/store.ts'
+import { addIdentities } from '../src/store/user-identities.ts'
+import { saveUsers } from '../src/store/users.ts'
+import { CAMPAIGNS, GOALS, makePerson, type MadePerson } from './population.ts'
+
+/** People of one transaction, with some ten message events each; with more, the garbage of each grows old in memory. */
+const PEOPLE_PER_WRITE = 1_000
+/** Far behind what a server that is started on the store will use. */
+const FIRST_POSITION = 1_000_000
+const ITEMS_PER_ENTRY = 1_000
+/** Before everything that happens to them. */
+const RECEIVED_AT = Date.parse('2026-04-30T00:00:00Z')
+
+export interface LoadOrder {
+  readonly workspaceId: string
+  /** Message events at the least: the person with the last of them comes whole. */
+  readonly messageEvents: number
+}
+
+export interface Loaded {
+  /** In the order of their numbers. */
+  readonly campaignIds: readonly string[]
+  readonly people: number
+  readonly messageEvents: number
+  /** Memberships, message events and goal events. */
+  readonly facts: number
+}
+
+/** Makes the campaigns of the bench in a workspace that has none, and as many people as the message events take. */
+export async function bulkLoad(database: Database, { workspaceId, messageEvents }: LoadOrder): Promise<Loaded> {
+  const campaignIds = await database.write((store) => addCampaigns(store, workspaceId))
+  const book = await new GoalBooks().open(database, workspaceId)
+  if (!book) throw new Error(`${workspaceId} has no campaigns after they were made`)
+  const loader = new Loader(book.counted)
+  while (loader.messageEvents < messageEvents) {
+    const made = loader.makePeople(messageEvents)
+    await database.write(async (store) => {
+      await saveNames(store, workspaceId, made)
+      await saveFacts(store, made, isEarly)
+      await addEvents(
+        store,
+        made.flatMap((person) => person.goalEvents.map((event) => toStored(event, person, workspaceId))),
+      )
+    })
+  }
+  for (let first = 0; first < loader.people; first += PEOPLE_PER_WRITE) {
+    const last = Math.min(first + PEOPLE_PER_WRITE, loader.people)
+    const again = Array.from({ length: last - first }, (_, index) => makePerson(first + index, numberOf(first + index)))
+    await database.write((store) => saveFacts(store, again, (fact) => !isEarly(fact)))
+  }
+  await database.write((store) => addCells(store, loader.sum))
+  const { people, facts } = loader
+  return { campaignIds, people, messageEvents: loader.messageEvents, facts }
+}
+
+async function addCampaigns(store: Store, workspaceId: string): Promise<string[]> {
+  await lockCampaigns(store, workspaceId)
+  const ids: string[] = []
+  for (let number = 1; number <= CAMPAIGNS; number++) {
+    const name = `campaign-${number}`
+    const made = {
+      id: name,
+      workspaceId,
+      name,
+      platforms: [],
+      goals: GOALS,
+      createdBy: 'bench',
+      createdAt: RECEIVED_AT,
+    }
+    const campaign = await addCampaign(store, made)
+    if (campaign.number !== number) throw new Error('the store had campaigns before')
+    ids.push(campaign.id)
+  }
+  await raiseVersion(store, workspaceId)
+  return ids
+}
+
+/** A person with the number of its user, which is that of its customer id too. */
+interface NumberedPerson extends Omit<MadePerson, 'goalEvents'> {
+  readonly number: number
+  readonly goalEvents: readonly GoalEvent[]
+}
+
+class Loader {
+  readonly sum = new CellSum()
+  people = 0
+  messageEvents = 0
+  facts = 0
+  readonly #rules: Rules
+  #goalEvents = 0
+
+  constructor(rules: Rules) {
+    this.#rules = rules
+  }
+
+  /** The people of one transaction, fewer when that makes enough message events; they are in the sum already. */
+  makePeople(messageEvents: number): NumberedPerson[] {
+    const made: NumberedPerson[] = []
+    while (made.length < PEOPLE_PER_WRITE && this.messageEvents < messageEvents) {
+      const number = numberOf(this.people)
+      const { customerId, memberships, messages, goalEvents: orders } = makePerson(this.people, number)
+      const goalEvents = orders.map((order) => ({ id: numberOf(this.#goalEvents++), ...order }))
+      this.sum.addAll(contributions({ memberships, messages, goalEvents }, this.#rules))
+      this.people++
+      this.messageEvents += messages.length
+      this.facts += memberships.length + messages.length + goalEvents.length
+      made.push({ number, customerId, memberships, messages, goalEvents })
+    }
+    return made
+  }
+}
+
+function isEarly({ campaign }: { readonly campaign: number }): boolean {
+  return campaign <= CAMPAIGNS / 2
+}
+
+async function saveNames(store: Store, workspaceId: string, people: readonly NumberedPerson[]): Promise<void> {
+  const users = people.map(({ number: id, customerId }) => {
+    return { id, workspaceId, customerId, attributes: {}, emailKey: null, createdAt: RECEIVED_AT }
+  })
+  const identities = people.map(({ number, customerId: value }) => {
+    return { workspaceId, name: CUSTOMER_ID, value, userId: number, seenAt: RECEIVED_AT, number }
+  })
+  await saveUsers(store, users)
+  await addIdentities(store, identities)
+}
+
+/** What people have to do with the campaigns of one round. */
+async function saveFacts(
+  store: Store,
+  people: readonly Pick<MadePerson, 'memberships' | 'messages'>[],
+  isOfRound: (fact: { readonly campaign: number }) => boolean,
+): Promise<void> {
+  const memberships = people.flatMap((person) => person.memberships.filter(isOfRound))
+  const messages = people.flatMap((person) => person.messages.filter(isOfRound))
+  await addMemberships(store, memberships)
+  await addMessageEvents(store, messages)
+}
+
+/** Grows with the index. */
+function numberOf(index: number): number {
+  const position = FIRST_POSITION + Math.floor(index / ITEMS_PER_ENTRY)
+  return position * EVENTS_PER_ENTRY_MAX + (index % ITEMS_PER_ENTRY)
+}
+
+function toStored(event: GoalEvent, { number, customerId }: NumberedPerson, workspaceId: string): StoredEvent {
+  return {
+    id: event.id,
+    workspaceId,
+    userId: number,
+    givenId: null,
+    action: event.action,
+    attributes: JSON.stringify(event.attributes),
+    platform: 'WEB',
+    appVersion: null,
+    deviceId: customerId,
+    ip: null,
+    projectCode: null,
+    time: event.time,
+    receivedAt: event.time,
+  }
+}

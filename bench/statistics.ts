@@ -1,0 +1,249 @@
+// Campaign statistics over stores of different sizes: that answers do not take longer the more was counted, what the same
+// question costs without the table of statistics, how fast message events are applied, and what recounting and keeping cost.
+import { Console } from 'node:console'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import SqliteFile from 'better-sqlite3'
+import { createWorkspace } from '../src/store/create-workspace.ts'
+import { migrate } from '../src/store/migrations.ts'
+import { openDatabase, STATE_FILE } from '../src/store/open-database.ts'
+import type { AskPlan, AskResult } from './ask-statistics.ts'
+import { bulkLoad, type Loaded } from './bulk-load.ts'
+import { countDistinct } from './count-distinct.ts'
+import { TIMEZONE } from './population.ts'
+import { readMemoryMib, readMetric, runCommand, runScript, startProcess, stopProcess } from './processes.ts'
+import type { ReportPlan, ReportResult } from './send-reports.ts'
+import { allQuestions, compareWithServer, reportHeaders, statsUrl, type StatsServer } from './stats-question.ts'
+
+/** Message events in each store, smallest first. */
+const SIZES = (process.env['BENCH_SIZES'] ?? '100000,1000000,10000000').split(',').map(Number)
+const WORKSPACE_ID = 'bench'
+const PORT = '18971'
+const WARM_UPS = 50
+const ANSWERS = 500
+const FEW_CONNECTIONS = 4
+const LOAD_CACHE_KIB = 64 * 1024
+const DRAIN_WAIT_MS = 300_000
+const DRAIN_POLL_MS = 50
+/** What the bench is for: answers over the largest store may take this much longer, and no longer than this at all. */
+const GROWTH_MAX = 1.5
+const P99_MS_MAX = 20
+const APPLIED_PER_SECOND_MIN = 20_000
+const MILLION = 1_000_000
+const MIB = 1024 * 1024
+
+export async function benchStatistics(): Promise<void> {
+  const measured: Measured[] = []
+  for (const size of SIZES) measured.push(await measureSize(size))
+  printTable(measured)
+  printGoals(measured)
+}
+
+interface Measured extends Served {
+  readonly loaded: Loaded
+  readonly loadSeconds: number
+  readonly file: {
+    readonly bytes: number
+    /** The part of the file that the tables of statistics take. */
+    readonly statisticsBytes: number
+    readonly cells: number
+    readonly series: number
+  }
+  readonly verified: { readonly facts: number; readonly seconds: number }
+}
+
+/** What was measured of a server. */
+interface Served {
+  readonly one: AskResult
+  readonly few: AskResult
+  readonly sqlMs: number
+  readonly reported: { readonly acknowledgedPerSecond: number; readonly appliedPerSecond: number }
+  readonly memoryMib: number
+}
+
+/** All of one size, in a directory that is gone afterwards. */
+async function measureSize(size: number): Promise<Measured> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tidings-bench-'))
+  try {
+    say(`loading ${size.toLocaleString('en')} message events`)
+    const { headers, loaded, loadSeconds } = await load(dataDir, size)
+    const file = measureFile(join(dataDir, STATE_FILE))
+    const served = await measureServer(dataDir, headers, loaded)
+    say('recounting with `statistics verify`')
+    const verified = await verify(dataDir)
+    return { ...served, loaded, loadSeconds, file, verified }
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+async function load(dataDir: string, messageEvents: number) {
+  const database = openDatabase({ dataDir, databaseUrl: undefined }, { durable: false, pageCacheKib: LOAD_CACHE_KIB })
+  try {
+    await migrate(database, Date.now())
+    const workspace = await createWorkspace(database, WORKSPACE_ID, { timezone: TIMEZONE }, Date.now())
+    const startedAt = performance.now()
+    const loaded = await bulkLoad(database, { workspaceId: WORKSPACE_ID, messageEvents })
+    return { headers: reportHeaders(workspace), loaded, loadSeconds: secondsSince(startedAt) }
+  } finally {
+    // Closing brings everything into the one file.
+    await database.close()
+  }
+}
+
+function measureFile(path: string): Measured['file'] {
+  const file = new SqliteFile(path, { readonly: true })
+  try {
+    const ask = (sql: string) => file.prepare(sql).pluck().get() as number
+    const trees = `select name from sqlite_schema where tbl_name in ('statistics', 'series')`
+    return {
+      bytes: statSync(path).size,
+      statisticsBytes: ask(`select sum(pgsize) from dbstat where name in (${trees})`),
+      cells: ask('select count(*) from statistics'),
+      series: ask('select count(*) from series'),
+    }
+  } finally {
+    file.close()
+  }
+}
+
+/** Everything that is asked of a server, which has stopped then. */
+async function measureServer(dataDir: string, headers: StatsServer['headers'], loaded: Loaded): Promise<Served> {
+  const environment = { DATA_DIR: dataDir, PORT, LOG_LEVEL: 'warn' }
+  const limits = ['campaign_stats_per_minute', 'management_per_minute'].map((name) => `limits.${name}=1000000`)
+  await runCommand(['workspace', 'set', WORKSPACE_ID, ...limits], environment)
+  const process = await startProcess('../bin/tidings', ['serve'], environment)
+  try {
+    const server = { url: `http://127.0.0.1:${PORT}`, headers, campaignIds: loaded.campaignIds }
+    say('asking the server')
+    const one = await measureAnswers(server, 1)
+    const few = await measureAnswers(server, FEW_CONNECTIONS)
+    say('asking the facts by SQL')
+    const { counts, ms: sqlMs } = countDistinct(join(dataDir, STATE_FILE))
+    await compareWithServer(server, counts)
+    say('reporting message events')
+    const reported = await measureReports({ ...server, people: loaded.people })
+    return { one, few, sqlMs, reported, memoryMib: readMemoryMib(process.child.pid as number).peak }
+  } finally {
+    await stopProcess(process)
+  }
+}
+
+function measureAnswers(server: StatsServer, connections: number): Promise<AskResult> {
+  const [url, bodies] = [statsUrl(server), allQuestions(server)]
+  const plan: AskPlan = { url, headers: server.headers, bodies, connections, warmUps: WARM_UPS, answers: ANSWERS }
+  return runScript<AskResult>('./ask-statistics.ts', plan)
+}
+
+/**
+ * How fast the message events of a send are applied: from the first acknowledgement on, until the last and until the pipeline
+ * has applied all.
+ */
+async function measureReports(plan: Omit<ReportPlan, 'what'>): Promise<Served['reported']> {
+  await report({ ...plan, what: 'audiences' })
+  await drain(plan.url)
+  const { items, firstAcknowledgedAt, lastAcknowledgedAt } = await report({ ...plan, what: 'message-events' })
+  await drain(plan.url)
+  const perSecond = (until: number) => (items * 1000) / (until - firstAcknowledgedAt)
+  return { acknowledgedPerSecond: perSecond(lastAcknowledgedAt), appliedPerSecond: perSecond(Date.now()) }
+}
+
+function report(plan: ReportPlan): Promise<ReportResult> {
+  return runScript<ReportResult>('./send-reports.ts', plan)
+}
+
+/** Waits until the pipeline has caught up. */
+async function drain(url: string): Promise<void> {
+  const deadline = Date.now() + DRAIN_WAIT_MS
+  while ((await readMetric(url, 'tidings_log_lag_entries')) > 0) {
+    if (Date.now() > deadline) throw new Error(`the pipeline is still behind after ${DRAIN_WAIT_MS} ms`)
+    await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS))
+  }
+}
+
+/** The command itself; it fails when the statistics are not what the facts say, of the load or of what was reported after it. */
+async function verify(dataDir: string): Promise<Measured['verified']> {
+  const startedAt = performance.now()
+  const printed = await runCommand(['statistics', 'verify', '--json'], { DATA_DIR: dataDir })
+  const seconds = secondsSince(startedAt)
+  const { workspaces } = JSON.parse(printed) as { workspaces: readonly { readonly facts: number }[] }
+  return { facts: workspaces.reduce((sum, { facts }) => sum + facts, 0), seconds }
+}
+
+/** A column for each size. */
+function printTable(measured: readonly Measured[]): void {
+  const columns = measured.map(
+    (one) => [`${one.loaded.messageEvents.toLocaleString('en')} events`, toColumn(one)] as const,
+  )
+  const rows = Object.keys(columns[0]?.[1] ?? {})
+  new Console(process.stdout).table(
+    Object.fromEntries(
+      rows.map((row) => [row, Object.fromEntries(columns.map(([name, column]) => [name, column[row]]))]),
+    ),
+  )
+  process.stdout.write(
+    [
+      'SQL counts message events and distinct customers by campaign, kind and platform: a small part of what the server answers.',
+      'Sizes are of a store loaded in the order of its keys; pages of one that grew event by event are less full.',
+      '',
+    ].join('\n'),
+  )
+}
+
+function toColumn({ loaded, file, one, few, reported, verified, ...rest }: Measured): Record<string, string> {
+  const mibPerMillion = (size: number) => ((size / MIB) * MILLION) / loaded.facts
+  return {
+    people: String(loaded.people),
+    facts: String(loaded.facts),
+    'cells of statistics': String(file.cells),
+    'in series': String(file.series),
+    'load, s': rest.loadSeconds.toFixed(1),
+    'answer, KiB': (one.bytes / 1024).toFixed(0),
+    'answer p50, ms': one.p50Ms.toFixed(1),
+    'answer p99, ms': one.p99Ms.toFixed(1),
+    [`p50, ms, ${FEW_CONNECTIONS} connections`]: few.p50Ms.toFixed(1),
+    [`p99, ms, ${FEW_CONNECTIONS} connections`]: few.p99Ms.toFixed(1),
+    'by SQL, ms': rest.sqlMs.toFixed(0),
+    'SQL to answer p50': (rest.sqlMs / one.p50Ms).toFixed(0),
+    'acknowledged events/s': reported.acknowledgedPerSecond.toFixed(0),
+    'applied events/s': reported.appliedPerSecond.toFixed(0),
+    'peak memory, MiB': String(rest.memoryMib),
+    'verify, s a million facts': ((verified.seconds * MILLION) / verified.facts).toFixed(1),
+    'on disk, MiB a million facts': mibPerMillion(file.bytes).toFixed(0),
+    'of it statistics': mibPerMillion(file.statisticsBytes).toFixed(1),
+  }
+}
+
+function printGoals(measured: readonly Measured[]): void {
+  const [smallest, largest] = [measured[0], measured.at(-1)]
+  if (!smallest || !largest) return
+  const growth = (of: (one: Measured) => number) => of(largest) / of(smallest)
+  const slowest = Math.max(...measured.map(({ one }) => one.p99Ms))
+  const applied = Math.min(...measured.map(({ reported }) => reported.appliedPerSecond))
+  const p50Growth = growth(({ one }) => one.p50Ms)
+  const p99Growth = growth(({ one }) => one.p99Ms)
+  printGoal(
+    `p50 of the largest to the smallest ${p50Growth.toFixed(2)}, at most ${GROWTH_MAX}`,
+    p50Growth <= GROWTH_MAX,
+  )
+  printGoal(
+    `p99 of the largest to the smallest ${p99Growth.toFixed(2)}, at most ${GROWTH_MAX}`,
+    p99Growth <= GROWTH_MAX,
+  )
+  printGoal(`p99 ${slowest.toFixed(1)} ms, under ${P99_MS_MAX}`, slowest < P99_MS_MAX)
+  const rate = `applied ${applied.toFixed(0)} events/s, at least ${APPLIED_PER_SECOND_MIN}`
+  printGoal(rate, applied >= APPLIED_PER_SECOND_MIN)
+}
+
+function printGoal(goal: string, isMet: boolean): void {
+  process.stdout.write(`${isMet ? 'met   ' : 'MISSED'}  ${goal}\n`)
+}
+
+function secondsSince(startedAt: number): number {
+  return (performance.now() - startedAt) / 1000
+}
+
+function say(what: string): void {
+  process.stderr.write(`${what} …\n`)
+}
