@@ -249,11 +249,15 @@ describe('restore', () => {
   })
 })
 
-it.each(['backup', 'restore'])('%s names the tools of PostgreSQL where the tables are there', async (command) => {
-  const postgres = { DATABASE_URL: 'postgres://127.0.0.1:1/none', DATA_DIR: join(folder, 'postgres') }
-  const refused = failureOf(await runJson([command, join(folder, 'any.db')], postgres))
-  expect(refused).toMatchObject({ status: 1, message: expect.stringContaining('pg_') as string })
-  expect(refused?.message).toContain('log.db')
+it.each([
+  ['backup', {}, 'tables and log are in PostgreSQL: use pg_dump.'],
+  ['restore', {}, 'tables and log are in PostgreSQL: use pg_restore.'],
+  ['backup', { NATS_URL: 'nats://127.0.0.1:1' }, 'use pg_dump. The log is a stream of NATS'],
+  ['restore', { NATS_URL: 'nats://127.0.0.1:1' }, 'use pg_restore. The log is a stream of NATS'],
+])('%s names the tools of what holds tables and log elsewhere: with %j', async (command, log, said) => {
+  const elsewhere = { DATABASE_URL: 'postgres://127.0.0.1:1/none', DATA_DIR: join(folder, 'elsewhere'), ...log }
+  const refused = failureOf(await runJson([command, join(folder, 'any.db')], elsewhere))
+  expect(refused).toMatchObject({ status: 1, message: expect.stringContaining(said) as string })
 })
 
 /** A good backup, changed. */

@@ -17,7 +17,7 @@ const entryOf = (body: object, context: LogEntry['context'] = {}): LogEntry => (
 const readUser = (emailProtection: EmailProtection, attributes: object, context: LogEntry['context'] = {}) => {
   const settings = { ...DEFAULT_SETTINGS, name: 'main', emailProtection }
   const entry = entryOf({ type: 'customer', customer_id: 'c1', attributes }, context)
-  return toBatch([entry], new Map([['main', settings]]), 1).entries[0]
+  return toBatch([entry], new Map([['main', settings]]), { now: 1 }).entries[0]
 }
 
 const sealedEmail = { sealed: 'v1.sealed', key: 'hash' }

@@ -1,10 +1,14 @@
 // The command line as operators use it: every command in a process of its own, on every store, with and without `--json`.
+import { v7 as newId } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { COMMANDS } from '../src/commands/commands.ts'
+import { readConfig } from '../src/config.ts'
+import { cellKey, CellSum, NO_DAY, seriesKey } from '../src/core/cells.ts'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
+import { addCampaign } from '../src/store/campaigns.ts'
 import { parkEntries, type ParkedEntry } from '../src/store/parked-entries.ts'
+import { addCells } from '../src/store/statistics.ts'
 import { saveUsers } from '../src/store/users.ts'
-import type { Tables } from '../src/store/tables.ts'
 import { basic, environmentOf, failureOf, run, runJson, startServing } from './program.ts'
 import type { Environment, FirstWorkspace } from './program.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -32,6 +36,14 @@ describe('the command line', () => {
     ])
     expect(one).toMatchObject({ status: 0, stdout: expect.stringContaining('workspace set ID KEY=VALUE…') as string })
     expect(family).toMatchObject({ status: 0, stdout: expect.stringContaining('workspace show ID') as string })
+  })
+
+  it('names every setting where it helps with serving', async () => {
+    const settings = new Set<string>()
+    readConfig(new Proxy({}, { get: (_target, name) => void settings.add(String(name)) }))
+    const { stdout } = await run(['serve', '--help'])
+    expect([...settings].filter((name) => !stdout.includes(name))).toEqual([])
+    expect(settings).toContain('NATS_URL')
   })
 
   const misuses: [what: string, args: string[], said: string][] = [
@@ -182,21 +194,23 @@ describeEachStore('commands', (kind) => {
   })
 
   it('fixes the time zone once there are statistics', async () => {
-    const statistic: Tables['statistics'] = {
-      workspace_id: 'main',
-      campaign_id: 'campaign',
-      platform: 'WEB',
-      locale: 'en',
-      variation: '1',
-      audience_group: 'target',
-      metric: 'sent',
-      day: 1,
-      previous_day: 0,
-      users: 1,
-      occurrences: 1,
-    }
     const database = await openTestDatabase(place)
-    await database.write(async ({ query }) => void (await query.insertInto('statistics').values(statistic).execute()))
+    await database.write(async (store) => {
+      const campaign = {
+        workspaceId: 'main',
+        id: newId(),
+        name: 'Spring',
+        platforms: ['WEB'],
+        goals: [],
+        createdBy: 'me',
+      }
+      const { number } = await addCampaign(store, { ...campaign, createdAt: 1 })
+      const everywhere = { platform: '', locale: '', variation: '' }
+      const series = { campaign: number, generation: 0, group: '', metric: 'sent', ...everywhere } as const
+      const sum = new CellSum()
+      sum.add(cellKey(seriesKey(series), 1, NO_DAY), 1, 1)
+      await addCells(store, sum)
+    })
     await database.close()
     const refused = await refusal('workspace', 'set', 'main', 'timezone=UTC')
     expect(refused).toMatchObject({ status: 1, fields: ['timezone'] })

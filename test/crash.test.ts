@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createWorkspace } from '../src/store/create-workspace.ts'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import { environmentOf, startServing, type ServingProgram } from './program.ts'
+import { seededRandom } from './seeded-random.ts'
 import { until } from './server.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
@@ -39,7 +40,7 @@ describeEachStore('a killed server', (kind) => {
   it('has everything that it acknowledged, exactly once', { timeout: 120_000 }, async () => {
     const seed = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000)
     process.stderr.write(`crash test on ${kind}: CRASH_SEED=${seed}\n`)
-    const random = makeRandom(seed)
+    const random = seededRandom(seed)
     const load = new Load(random, authorization)
     for (let round = 0; round < ROUNDS; round++) {
       const server = await startServing(environmentOf(place))
@@ -159,16 +160,5 @@ async function listNumbers(
     for (const event of body['data'] as { attributes: { number: number } }[]) numbers.push(event.attributes.number)
     if (body['next_before'] === null) return numbers
     before = `&before=${encodeURIComponent(body['next_before'] as string)}`
-  }
-}
-
-/** mulberry32: the same numbers for the same seed. */
-function makeRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 }

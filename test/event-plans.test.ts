@@ -3,7 +3,8 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { addEvents, findLastEventTime, listUserEvents, type StoredEvent } from '../src/store/events.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { mergeUsers, saveIdentities, saveUsers } from '../src/store/users.ts'
+import { saveIdentities } from '../src/store/user-identities.ts'
+import { mergeUsers, saveUsers } from '../src/store/users.ts'
 import { explain, expectIndexed, narrowsBy } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -88,6 +89,7 @@ async function addUsersWithEvents(store: Store): Promise<void> {
       value,
       userId: id,
       seenAt: 1,
+      number: null,
     })),
   )
   const merged = Array.from({ length: MERGED }, (_, index) => ({ from: USERS - index, into: index + 1 }))

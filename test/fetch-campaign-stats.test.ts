@@ -3,21 +3,34 @@ import SqliteFile from 'better-sqlite3'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
+import {
+  ALL,
+  ANY_GROUP,
+  AUDIENCE,
+  cellKey,
+  CellSum,
+  convertedMetric,
+  metMetric,
+  NO_DAY,
+  NO_GENERATION,
+  seriesKey,
+  type Cell,
+} from '../src/core/cells.ts'
 import { fromCalendarDate } from '../src/core/time-zone.ts'
+import type { CampaignStatsBody, VariationBody } from '../src/operations/campaign-stats-body.ts'
+import { addCampaign, findCampaign, saveCampaign } from '../src/store/campaigns.ts'
 import { findCursor, moveCursor, PIPELINE_CURSOR } from '../src/store/cursors.ts'
-import { LOG_FILE } from '../src/store/open-database.ts'
-import type { Tables } from '../src/store/tables.ts'
+import { LOG_FILE } from '../src/log/open-log.ts'
+import { addCells } from '../src/store/statistics.ts'
 import { describeEachStore } from './stores.ts'
 import { expectRefusal, startServer, until, type TestServer, type TestWorkspace } from './server.ts'
-
-type Row = Tables['statistics']
 
 interface Stats {
   readonly response_id: string
   readonly total_campaigns: number
   readonly current_page: number
   readonly total_pages: number
-  readonly data: Record<string, unknown[]>
+  readonly data: Record<string, CampaignStatsBody[]>
   readonly processed_until: string
 }
 
@@ -29,8 +42,6 @@ const request = {
   metric_type: 'TOTAL',
 }
 
-/** What stands for no previous day. */
-const NO_DAY = -1_000_000
 const dayOf = (date: string) => fromCalendarDate(date) as number
 
 describeEachStore('Fetch Campaign Stats', (kind) => {
@@ -44,23 +55,27 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     options: { as?: TestWorkspace; headers?: Record<string, string | undefined> } = {},
   ) => server.call<Stats>('POST', '/core-services/v1/campaign-stats', { tile: 'reports', body, ...options })
 
-  /** One cell of the aggregates, unless told otherwise. */
-  async function addCell(workspace: TestWorkspace, campaignId: string, date: string, given: Partial<Row> = {}) {
-    const row: Row = {
-      workspace_id: workspace.id,
-      campaign_id: campaignId,
-      platform: 'all_platforms',
-      locale: 'all_locales',
-      variation: 'all_variations',
-      audience_group: 'target',
-      metric: 'sent',
-      day: dayOf(date),
-      previous_day: NO_DAY,
-      users: 1,
-      occurrences: 1,
-      ...given,
-    }
-    await server.database.write(async ({ query }) => void (await query.insertInto('statistics').values(row).execute()))
+  const goals = (...names: string[]) => names.map((name) => ({ name, event: 'Bought', where: [], windowHours: 36 }))
+
+  let made = 0
+  /** Makes a campaign and gives its id. */
+  async function makeCampaign(workspace: TestWorkspace, goalNames: string[] = [], id = `c-${++made}`): Promise<string> {
+    const details = { name: id, platforms: ['EMAIL'], goals: goals(...goalNames), createdBy: 'anna', createdAt: 0 }
+    await server.database.write((store) => addCampaign(store, { ...details, id, workspaceId: workspace.id }))
+    return id
+  }
+
+  /** Counts in the aggregates of one campaign: one message sent, to one user, unless told otherwise. */
+  async function count(workspace: TestWorkspace, id: string, date: string, given: Partial<Cell> = {}): Promise<void> {
+    const { users = 1, occurrences = 1, previousDay = NO_DAY, ...series } = given
+    await server.database.write(async (store) => {
+      const campaign = (await findCampaign(store, workspace.id, id))?.number as number
+      const place = { platform: ALL, locale: ALL, variation: ALL }
+      const sent = { campaign, generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...place } as const
+      const sum = new CellSum()
+      sum.addAtAllLevels(cellKey(seriesKey({ ...sent, ...series }), dayOf(date), previousDay), users, occurrences)
+      await addCells(store, sum)
+    })
   }
 
   it('answers what it was asked, with nothing while nothing is counted', async () => {
@@ -152,16 +167,21 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
 
   it('pages through every campaign with any count in the range, newest first', async () => {
     const workspace = await server.makeWorkspace()
-    const campaigns = Array.from({ length: 12 }, (_, index) => `c-${String(index).padStart(2, '0')}`)
-    for (const campaign of campaigns) {
-      await addCell(workspace, campaign, '2026-03-01')
-      await addCell(workspace, campaign, '2026-03-31', { metric: 'click', audience_group: 'campaign_control' })
+    const other = await server.makeWorkspace()
+    // Ids say nothing of the age.
+    const oldestFirst = Array.from({ length: 12 }, (_, index) => `paged-${(index * 5) % 12}`)
+    for (const campaign of oldestFirst) {
+      await makeCampaign(workspace, [], campaign)
+      await count(workspace, campaign, '2026-03-01')
+      await count(workspace, campaign, '2026-03-31', { metric: AUDIENCE, group: 'campaign_control', locale: 'de' })
     }
-    await addCell(workspace, 'c-98-before', '2026-02-28')
-    await addCell(workspace, 'c-98-after', '2026-04-01')
-    await addCell(workspace, 'c-98-empty', '2026-03-15', { users: 0, occurrences: 0 })
-    await addCell(await server.makeWorkspace(), 'c-99-other-workspace', '2026-03-15')
-    const newestFirst = campaigns.toReversed()
+    await count(workspace, await makeCampaign(workspace), '2026-02-28')
+    await count(workspace, await makeCampaign(workspace), '2026-04-01')
+    const emptied = await makeCampaign(workspace)
+    await count(workspace, emptied, '2026-03-15')
+    await count(workspace, emptied, '2026-03-15', { users: -1, occurrences: -1 })
+    await count(other, await makeCampaign(other), '2026-03-15')
+    const newestFirst = oldestFirst.toReversed()
 
     const pages: [offset: number, limit: number, current: number, total: number][] = [
       [0, 10, 1, 2],
@@ -174,19 +194,44 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     for (const [offset, limit, current, total] of pages) {
       const { body } = await fetchStats({ ...request, offset, limit }, { as: workspace })
       expect([body.total_campaigns, body.current_page, body.total_pages]).toEqual([12, current, total])
-      expect(Object.keys(body.data)).toHaveLength(newestFirst.slice(offset, offset + limit).length)
-      expect(Object.keys(body.data).toSorted()).toEqual(newestFirst.slice(offset, offset + limit).toSorted())
+      expect(Object.keys(body.data)).toEqual(newestFirst.slice(offset, offset + limit))
     }
     const { body } = await fetchStats(request, { as: workspace })
     expect(body).toMatchObject({ total_campaigns: 12, current_page: 1, total_pages: 2 })
   })
 
+  const onlyCounts: [what: string, given: Partial<Cell>][] = [
+    ['a message event of any kind', { metric: 'delivered' }],
+    ['an audience of a control group', { metric: AUDIENCE, group: 'global_control' }],
+    ['a conversion by another attribution type', { metric: convertedMetric('VIEW_THROUGH', 'Buy'), generation: 1 }],
+  ]
+  it.each(onlyCounts)('shows a campaign whose only count is %s', async (_what, given) => {
+    const workspace = await server.makeWorkspace()
+    const c = await makeCampaign(workspace, ['Buy'])
+    await count(workspace, c, '2026-03-15', { ...given, platform: 'WEB', locale: 'en', variation: 'B' })
+    const asked = (await fetchStats({ ...request, campaign_ids: [c] }, { as: workspace })).body
+    const found = (await fetchStats(request, { as: workspace })).body
+    expect(found.data).toEqual(asked.data)
+    const { platforms } = asked.data[c]?.[0] ?? { platforms: {} }
+    const variations = platforms['WEB']?.locales['en']?.variations ?? {}
+    expect([Object.keys(platforms).toSorted(), Object.keys(variations).toSorted()]).toEqual([
+      ['WEB', 'all_platforms'],
+      ['B', 'all_variations', 'campaign_control_group', 'global_control_group'],
+    ])
+  })
+
   it('counts unknown and countless campaigns that were asked for, and leaves them out of data', async () => {
     const workspace = await server.makeWorkspace()
-    await addCell(workspace, 'known-1', '2026-03-02')
-    await addCell(workspace, 'known-2', '2026-03-02')
-    await addCell(workspace, 'countless', '2026-02-28')
-    await addCell(await server.makeWorkspace(), 'foreign', '2026-03-02')
+    const other = await server.makeWorkspace()
+    for (const [of, id, date] of [
+      [workspace, 'known-1', '2026-03-02'],
+      [workspace, 'known-2', '2026-03-02'],
+      [workspace, 'countless', '2026-02-28'],
+      [other, 'foreign', '2026-03-02'],
+    ] as const) {
+      await makeCampaign(of, [], id)
+      await count(of, id, date)
+    }
     const wanted = ['known-1', 'unknown', 'countless', 'foreign', 'known-2', '__proto__']
     const page = async (offset: number, limit: number) =>
       (await fetchStats({ ...request, campaign_ids: wanted, offset, limit }, { as: workspace })).body
@@ -202,31 +247,75 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
 
   it('adds up occurrences for TOTAL, and counts each user once for UNIQUE', async () => {
     const workspace = await server.makeWorkspace()
+    const c = await makeCampaign(workspace)
+    const attempted = { metric: 'attempted' }
     // One user active on three days, one of them before the range; two users active on one day.
-    await addCell(workspace, 'c', '2026-02-28', { metric: 'attempted', occurrences: 7 })
-    await addCell(workspace, 'c', '2026-03-02', {
-      metric: 'attempted',
-      previous_day: dayOf('2026-02-28'),
-      occurrences: 4,
-    })
-    await addCell(workspace, 'c', '2026-03-09', { metric: 'attempted', previous_day: dayOf('2026-03-02') })
-    await addCell(workspace, 'c', '2026-03-09', { metric: 'attempted', users: 2, occurrences: 3 })
-    await addCell(workspace, 'c', '2026-03-09', { users: 2, occurrences: 2 })
-    await addCell(workspace, 'c', '2026-03-09', { platform: 'WEB', locale: 'de', variation: 'A', metric: 'click' })
+    await count(workspace, c, '2026-02-28', { ...attempted, occurrences: 7 })
+    await count(workspace, c, '2026-03-02', { ...attempted, previousDay: dayOf('2026-02-28'), occurrences: 4 })
+    await count(workspace, c, '2026-03-09', { ...attempted, previousDay: dayOf('2026-03-02') })
+    await count(workspace, c, '2026-03-09', { ...attempted, users: 2, occurrences: 3 })
+    await count(workspace, c, '2026-03-31', { users: 2, occurrences: 2 })
     const performance = async (metricType: string) => {
       const { body } = await fetchStats({ ...request, metric_type: metricType }, { as: workspace })
-      return body.data['c']
+      return allOf(body, c)?.performance_stats
     }
-    const rest = { failed: 0, impression: 0, ctr: 0, delivery_rate: 0, failure_rate: 0 }
-    const web = { locales: { de: { variations: { A: { performance_stats: expect.objectContaining({ click: 1 }) } } } } }
-    const of = (numbers: object) => {
-      const performance_stats = { click: 0, ...rest, ...numbers }
-      const all = { locales: { all_locales: { variations: { all_variations: { performance_stats } } } } }
-      return [{ platforms: { all_platforms: all, WEB: web } }]
-    }
+    const rest = { failed: 0, impression: 0, click: 0, ctr: 0, delivery_rate: 0, failure_rate: 0 }
+    expect(await performance('TOTAL')).toEqual({ ...rest, attempted: 8, sent: 2, sent_rate: 25 })
+    expect(await performance('UNIQUE')).toEqual({ ...rest, attempted: 3, sent: 2, sent_rate: 66.67 })
+  })
 
-    expect(await performance('TOTAL')).toEqual(of({ attempted: 8, sent: 2, sent_rate: 25 }))
-    expect(await performance('UNIQUE')).toEqual(of({ attempted: 3, sent: 2, sent_rate: 66.67 }))
+  it('answers all goals of the campaign, with conversions of the attribution type asked for and their uplift', async () => {
+    const workspace = await server.makeWorkspace()
+    const c = await makeCampaign(workspace, ['Buy', 'Visit'])
+    const met = { metric: metMetric('Buy'), generation: 1 }
+    await count(workspace, c, '2026-03-02', { metric: 'click', users: 8, occurrences: 10 })
+    await count(workspace, c, '2026-03-02', { metric: AUDIENCE, group: 'target', users: 1_000 })
+    await count(workspace, c, '2026-03-02', { metric: AUDIENCE, group: 'campaign_control', users: 1_000 })
+    await count(workspace, c, '2026-03-02', { ...met, group: 'target', users: 300 })
+    await count(workspace, c, '2026-03-02', { ...met, group: 'campaign_control', users: 200 })
+    for (const [type, occurrences] of [
+      ['CLICK_THROUGH', 5],
+      ['IN_SESSION', 3],
+    ] as const) {
+      await count(workspace, c, '2026-03-03', { metric: convertedMetric(type, 'Buy'), generation: 1, occurrences })
+    }
+    const uplift = { uplift: 50, uplift_low: 28.34, uplift_high: 75.32, uplift_significant: true }
+    const none = { uplift: 0, uplift_low: 0, uplift_high: 0, uplift_significant: false }
+    const goalStats = async (change: object) =>
+      allOf((await fetchStats({ ...request, ...change }, { as: workspace })).body, c)?.conversion_goal_stats
+    expect(await goalStats({})).toEqual({
+      Buy: { conversions: 5, cvr: 50, ...uplift },
+      Visit: { conversions: 0, cvr: 0, ...none },
+    })
+    expect(await goalStats({ metric_type: 'UNIQUE' })).toMatchObject({ Buy: { conversions: 1, cvr: 12.5, ...uplift } })
+    expect(await goalStats({ attribution_type: 'IN_SESSION' })).toMatchObject({ Buy: { conversions: 3, cvr: 30 } })
+  })
+
+  it('keeps to the goals by which the numbers were counted while changed ones are being counted', async () => {
+    const workspace = await server.makeWorkspace()
+    const c = await makeCampaign(workspace, ['Buy'])
+    const converted = (goal: string, generation: number) => {
+      return { metric: convertedMetric('CLICK_THROUGH', goal), generation }
+    }
+    await count(workspace, c, '2026-03-02', converted('Buy', 1))
+    await count(workspace, c, '2026-03-02', converted('Visit', 2))
+    await count(workspace, c, '2026-04-02', converted('Visit', 2))
+    const goalNames = async (change = {}) => {
+      const { body } = await fetchStats({ ...request, ...change }, { as: workspace })
+      return Object.entries(allOf(body, c)?.conversion_goal_stats ?? {}).map(
+        ([name, { conversions }]) => `${name} ${conversions}`,
+      )
+    }
+    const april = { start_date: '2026-04-01', end_date: '2026-04-30' }
+    const change = (fields: object) =>
+      server.database.write(async (store) => {
+        const campaign = await findCampaign(store, workspace.id, c)
+        if (campaign) await saveCampaign(store, { ...campaign, ...fields })
+      })
+    await change({ goals: goals('Visit'), pendingGeneration: 2 })
+    expect([await goalNames(), await goalNames(april)]).toEqual([['Buy 1'], []])
+    await change({ countedGoals: goals('Visit'), countedGeneration: 2, pendingGeneration: null })
+    expect([await goalNames(), await goalNames(april)]).toEqual([['Visit 1'], ['Visit 1']])
   })
 
   it('says as processed_until the instant of the answer when nothing waits', async () => {
@@ -257,7 +346,8 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     await until('the event is in the numbers', async () => (await processedUntil()) > sent.after)
   })
 
-  it('keeps processed_until at the oldest event that is not on disk yet', async () => {
+  it('keeps processed_until at the oldest event that is not on disk yet', async ({ skip }) => {
+    skip(kind !== 'sqlite', 'a log that many write to stamps entries by its own clock, when they are committed')
     const lock = new SqliteFile(join(server.dataDir, LOG_FILE))
     lock.exec('begin immediate')
     const sentAt = Date.now()
@@ -276,7 +366,8 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     })
   })
 
-  it('never lets processed_until go back', async () => {
+  it('never lets processed_until go back', async ({ skip }) => {
+    skip(kind !== 'sqlite', 'a log that many write to stamps entries by its own clock, when they are committed')
     const later = Date.now() + 60_000
     server.setClock(later)
     const first = (await fetchStats(request)).body.processed_until
@@ -285,3 +376,9 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     expect([first, second]).toEqual([new Date(later).toISOString(), new Date(later).toISOString()])
   })
 })
+
+/** The aggregate of everything of a campaign. */
+function allOf({ data }: Stats, id: string): VariationBody | undefined {
+  const locale = data[id]?.[0]?.platforms['all_platforms']?.locales['all_locales']
+  return locale?.variations['all_variations'] as VariationBody | undefined
+}

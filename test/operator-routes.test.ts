@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { findCursor, moveCursor, PIPELINE_CURSOR } from '../src/store/cursors.ts'
-import { LOG_FILE, STATE_FILE } from '../src/store/open-database.ts'
+import { LOG_FILE } from '../src/log/open-log.ts'
+import { STATE_FILE } from '../src/store/open-database.ts'
 import { readVersion } from '../src/version.ts'
+import { CAMPAIGNS_PATH, campaignCallsOf } from './campaign-calls.ts'
+import { MESSAGE_EVENTS, reportOf } from './report-calls.ts'
 import { describeEachStore } from './stores.ts'
 import { expectRefusal, startServer, until, type TestServer } from './server.ts'
 
@@ -122,6 +125,23 @@ describeEachStore('The metrics', (kind) => {
     expect(await metric('tidings_pipeline_batch_seconds_count')).toBeGreaterThan(0)
   })
 
+  it('count what is reported of campaigns as events, too', async () => {
+    const read = async () => {
+      const names = ['tidings_events_accepted_total', 'tidings_events_processed_total']
+      const [accepted = 0, processed = 0] = await Promise.all(names.map((name) => metric(name)))
+      return { accepted, processed }
+    }
+    const before = await read()
+    const campaign = await campaignCallsOf(server).make()
+    const body = reportOf(MESSAGE_EVENTS, { kind: 'sent' }, { kind: 'delivered' }, { kind: 'click' })
+    const path = `${CAMPAIGNS_PATH}/${campaign}/message-events`
+    expect((await server.call('POST', path, { tile: 'reports', body })).status).toBe(200)
+    await until('the report is processed', async () => {
+      const { accepted, processed } = await read()
+      return accepted === before.accepted + 3 && processed === before.processed + 3
+    })
+  })
+
   it('tell how far the pipeline is behind the log', async () => {
     const lag = async () => [await metric('tidings_log_lag_entries'), await metric('tidings_log_lag_seconds')]
     await until('nothing waits', async () => (await metric('tidings_log_lag_entries')) === 0)
@@ -211,7 +231,7 @@ describeEachStore('/readyz', (kind) => {
       await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
       await client.query(`alter database ${name} rename to ${name}_gone`)
       try {
-        await expectNotReady(/^Not ready: the store cannot be written \(3D000\)\.$/)
+        await expectNotReady(/^Not ready: the store cannot be written \(3D000\); .*log.*\.$/)
         expectRefusal(await server.call('GET', '/v1/customer/main?customer_id=c1'), 503, 'unavailable')
         expect(await readMetric(server, 'tidings_log_lag_entries')).toBeNaN()
         expect(await readMetric(server, 'tidings_entries_parked')).toBeNaN()

@@ -7,7 +7,8 @@ import { openSqliteLog } from '../src/log/sqlite-log.ts'
 import { LogFollower, type AppliedBatch } from '../src/pipeline/follow-log.ts'
 import { createWorkspace } from '../src/store/create-workspace.ts'
 import { findCursor, PIPELINE_CURSOR } from '../src/store/cursors.ts'
-import { LOG_FILE, openDatabase } from '../src/store/open-database.ts'
+import { LOG_FILE } from '../src/log/open-log.ts'
+import { openDatabase } from '../src/store/open-database.ts'
 import { findReceipt, type RequestReceipt } from '../src/store/request-receipts.ts'
 import type { Database } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
@@ -75,7 +76,12 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
       const requestIds = entries.map(() => `request-${++appended}`)
       const workspaceId = `workspace-${workspaces}`
       const pending = entries.map((entry, index) => {
-        return log.append({ workspaceId, ...toNewEntry(entry), requestId: requestIds[index] as string })
+        return log.append({
+          workspaceId,
+          ...toNewEntry(entry),
+          requestId: requestIds[index] as string,
+          partitionKey: workspaceId,
+        })
       })
       await Promise.all(pending)
       return requestIds

@@ -73,8 +73,8 @@ describeEachStore('The pipeline', (kind) => {
     const ids = await bench.append(events('c1', { action: 'A' }), events('c2', { action: 'B' }))
     const entries = await bench.readNew()
     await takePlaceOf(entries[1]?.position as number)
-    const batch = await readBatch(bench.database, entries, NOW)
-    await expect(applyBatch(bench.database, batch, start)).rejects.toThrow(StoreError)
+    const batch = await readBatch(bench.database, entries, { now: NOW })
+    await expect(applyBatch(bench.database, batch, [start])).rejects.toThrow(StoreError)
     expect(await hasUsers(bench.database, bench.workspaceId)).toBe(false)
     expect(await bench.receipt(ids[0])).toBeUndefined()
     expect(await bench.cursor()).toBe(start)
@@ -83,11 +83,11 @@ describeEachStore('The pipeline', (kind) => {
 
   it('the same entries applied twice have one effect', async () => {
     await bench.append(events('c1', { action: 'A' }), { kind: 'track_user', body: { customer_id: 'c2' } })
-    const batch = await readBatch(bench.database, await bench.readNew(), NOW)
-    await applyBatch(bench.database, batch, start)
-    await expect(applyBatch(bench.database, batch, start)).rejects.toThrow(CursorMoved)
+    const batch = await readBatch(bench.database, await bench.readNew(), { now: NOW })
+    await applyBatch(bench.database, batch, [start])
+    await expect(applyBatch(bench.database, batch, [start])).rejects.toThrow(CursorMoved)
     expect(await actionsOf('c1')).toEqual(['A'])
-    expect(await bench.cursor()).toBe(batch.lastPosition)
+    expect(await bench.cursor()).toBe(batch.lastPositions.get(0))
   })
 
   it('several followers of one log apply each entry once', async () => {

@@ -59,17 +59,21 @@ export interface RunningProgram {
   stop(signal?: NodeJS.Signals): Promise<Ended>
 }
 
-/** Whatever becomes of a test, nothing it started outlives it. */
 const children = new Set<ChildProcess>()
 process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')))
+
+/** Whatever becomes of a test, nothing it started outlives it. */
+export function endWithTests(child: ChildProcess): void {
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+}
 
 export function start(args: readonly string[], environment: Environment, bin = BIN): RunningProgram {
   const child = spawn(bin, args, {
     env: { PATH: process.env['PATH'] ?? '', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  children.add(child)
-  child.once('exit', () => children.delete(child))
+  endWithTests(child)
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))

@@ -75,6 +75,8 @@ function sqliteAccess(detail: string): TableAccess | undefined {
   if (table === undefined || table.startsWith('(') || detail.includes('VIRTUAL TABLE')) return undefined
   // A row's own number, which our tables call `id`.
   if (using === 'INTEGER PRIMARY KEY') return { table, index: using, condition: condition.replace('rowid', 'id') }
+  // The rows of a table that stands in the order of its key.
+  if (using === 'PRIMARY KEY') return { table, index: using, condition }
   // An index that SQLite makes for this one query reads the whole table first.
   const index = using.startsWith('AUTOMATIC') ? undefined : /INDEX (\S+)$/.exec(using)?.[1]
   return { table, index: index ?? null, condition }

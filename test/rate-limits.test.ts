@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AppError } from '../src/core/app-error.ts'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits } from '../src/core/workspace.ts'
 import { RateLimits } from '../src/http/rate-limits.ts'
+import { trackEvents } from '../src/operations/track-events.ts'
 import { PREFERENCES_PATH } from './preference-calls.ts'
 import { expectRefusal, startServer, type Answer, type CallOptions, type TestServer } from './server.ts'
 import type { TestWorkspace } from './server.ts'
@@ -237,11 +238,8 @@ describe('a request that is counted late, because its body came slowly', () => {
   const taking = () => {
     const rateLimits = new RateLimits()
     return (now: number) => {
-      try {
-        return rateLimits.take(workspace, 'track_events', ['track_events_per_minute'], 1, now)
-      } catch (error) {
-        return error instanceof AppError ? error.code : error
-      }
+      const { state, refusal } = rateLimits.take({ workspace, operation: trackEvents, units: 1, now })
+      return refusal instanceof AppError ? refusal.code : state
     }
   }
 

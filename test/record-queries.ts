@@ -28,3 +28,39 @@ export async function recordQueries(
   const executor = database.query.getExecutor()
   return nodes.map((node) => ({ compile: () => executor.compileQuery(node, createQueryId()) }))
 }
+
+/** The same database, which notes of every query how many rows came back. */
+export function watchRows(database: Database): { readonly database: Database; readonly rowsOfQueries: number[] } {
+  const rowsOfQueries: number[] = []
+  const watcher: KyselyPlugin = {
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      rowsOfQueries.push(result.rows.length)
+      return result
+    },
+  }
+  const watched = <Watched extends Store>(store: Watched) => ({ ...store, query: store.query.withPlugin(watcher) })
+  const write: Database['write'] = (change) => database.write((store) => change(watched(store)))
+  return { database: { ...watched(database), write }, rowsOfQueries }
+}
+
+/** The same database, which counts the rows that its transactions read. */
+export function countRows(database: Database): { readonly database: Database; readonly rows: () => number } {
+  let rows = 0
+  const reads = new WeakSet<QueryId>()
+  const counter: KyselyPlugin = {
+    transformQuery({ node, queryId }) {
+      // What is written may give rows back, too.
+      if (node.kind === 'SelectQueryNode') reads.add(queryId)
+      return node
+    },
+    async transformResult({ result, queryId }) {
+      if (reads.has(queryId)) rows += result.rows.length
+      return result
+    },
+  }
+  const write: Database['write'] = (change) => {
+    return database.write((store) => change({ ...store, query: store.query.withPlugin(counter) }))
+  }
+  return { database: { ...database, write }, rows: () => rows }
+}

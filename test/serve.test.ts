@@ -6,7 +6,10 @@ import { request } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { sql, type RawBuilder } from 'kysely'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { openDatabase } from '../src/store/open-database.ts'
+import type { Database } from '../src/store/store.ts'
 import {
   basic,
   environmentOf,
@@ -19,8 +22,9 @@ import {
   type FirstWorkspace,
   type ServingProgram,
 } from './program.ts'
+import { nameLogPlace } from '../src/log/name-log-place.ts'
 import { until } from './server.ts'
-import { describeEachStore, makePlace, type TestPlace } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makePlace, type TestPlace } from './stores.ts'
 
 // Several processes are started one after another, and a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
@@ -155,7 +159,7 @@ describeEachStore('a server in a process of its own', (kind) => {
 
   const deaths: [how: string, thread: string, deed: string, said: string][] = [
     ['ends by itself', 'pipeline', 'process.exit(0)', 'the thread "pipeline" ended by itself'],
-    ['fails', 'log', `throw new Error('out of order')`, 'the thread "log" failed: out of order'],
+    ['fails', 'pipeline', `throw new Error('out of order')`, 'the thread "pipeline" failed: out of order'],
   ]
   it.each(deaths)('ends with exit status 1 when one of its threads %s', async (_how, thread, deed, said) => {
     await server.stop()
@@ -175,13 +179,16 @@ describeEachStore('a server in a process of its own', (kind) => {
     await run(['workspace', 'set', 'sealed', 'email_protection=none'], environment)
   })
 
-  it('refuses a log that is not the one of its tables', async () => {
+  it('refuses a log that is not the one of its tables, and says where it is', async () => {
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(place.dataDir, `log.db${suffix}`), { force: true })
+    const database = openDatabase(place)
+    await database.write(({ query }) => query.updateTable('cursors').set({ position: 1_000_000 }).execute())
+    await database.close()
     const ended = await runJson(['serve'], { ...environment, PORT: '0', LOG_LEVEL: 'warn' })
     expect(failureOf(ended)).toMatchObject({
       status: 1,
       code: 'conflict',
-      message: expect.stringContaining('log.db') as string,
+      message: expect.stringContaining(kind === 'sqlite' ? 'log.db' : 'PostgreSQL (') as string,
     })
   })
 })
@@ -203,6 +210,18 @@ describeEachStore('a first start for people', (kind) => {
     expect(await server.stop()).toMatchObject({ status: 0, stderr: '' })
   })
 
+  it('says where the log is that a pipeline follows', async () => {
+    const pipeline = start(['serve', '--role', 'pipeline'], { ...environmentOf(place), LOG_LEVEL: 'warn' })
+    const line = await until('it follows the log', () => /follows the log in .*/.exec(pipeline.output().stdout)?.[0])
+    const { host, pathname } = new URL(place.databaseUrl ?? 'none:')
+    expect(line).toBe(
+      kind === 'sqlite'
+        ? `follows the log in ${join(place.dataDir, 'log.db')}`
+        : `follows the log in PostgreSQL (${host}${pathname})`,
+    )
+    expect(await pipeline.stop()).toMatchObject({ status: 0, stderr: '' })
+  })
+
   it('says that the port is in use, with exit status 1', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
@@ -211,6 +230,43 @@ describeEachStore('a first start for people', (kind) => {
     other.close()
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toContain(`PORT ${port} is in use on 127.0.0.1`)
+  })
+})
+
+describeOnPostgres('a process over a shared database', () => {
+  let place: TestPlace
+  let database: Database
+
+  beforeAll(async () => {
+    place = await makePlace('postgres')
+    database = openDatabase(place)
+  })
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  const count = async (found: RawBuilder<unknown>) => (await found.execute(database.query)).rows.length
+  const appending = sql`select 1 from pg_proc where proname = 'log_append'`
+
+  it('keeps no connection that only its start needed, with the role pipeline', async () => {
+    const pipeline = await startServing(environmentOf(place), ['--role', 'pipeline'])
+    await until('it follows the log', () =>
+      database.query.selectFrom('partition_leases').selectAll().executeTakeFirst(),
+    )
+    const askedAtStart = sql`select 1 from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and query like '%from log_trimmed%'`
+    expect(await count(askedAtStart)).toBe(0)
+    expect(await pipeline.stop()).toMatchObject({ status: 0 })
+  })
+
+  it('leaves the log alone when the database is newer than the program', async () => {
+    expect(await count(appending)).toBe(1)
+    await sql`drop function log_append`.execute(database.query)
+    await sql`insert into migrations (name, applied_at) values ('9999-later', 1)`.execute(database.query)
+    const ended = await runJson(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+    expect(failureOf(ended)).toMatchObject({ status: 1, message: expect.stringContaining('newer') as string })
+    expect(await count(appending)).toBe(0)
   })
 })
 
@@ -233,4 +289,12 @@ it('ends with exit status 1 when what is in flight does not finish in time', asy
     code: 1,
     stderr: 'tidings: what was in flight did not finish within 50 ms\n',
   })
+})
+
+it.each([
+  [undefined, undefined, 'data/log.db'],
+  ['postgres://me:secret@db:5432/tidings?password=secret', undefined, 'PostgreSQL (db:5432/tidings)'],
+  ['postgres://db/x', 'nats://me:secret@a:4222,nats://b:4222', 'NATS JetStream (a:4222, b:4222)'],
+])('names the place of a log without passwords: %s, %s', (databaseUrl, natsUrl, name) => {
+  expect(nameLogPlace({ dataDir: './data', databaseUrl, natsUrl })).toBe(name)
 })

@@ -6,11 +6,12 @@ import type { WorkspaceSettings } from '../src/core/workspace.ts'
 import type { ErrorBody } from '../src/http/error-answer.ts'
 import { serve, type ServeOptions } from '../src/serve.ts'
 import { createWorkspace } from '../src/store/create-workspace.ts'
+import type { DatabasePlace } from '../src/store/open-database.ts'
 import type { Database } from '../src/store/store.ts'
 import { saveSettings } from '../src/store/workspaces.ts'
 import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
 import { requireDescribed } from './described-answers.ts'
-import { makePlace, type StoreKind } from './stores.ts'
+import { makePlace, type StoreKind, type TestPlace } from './stores.ts'
 
 export interface TestWorkspace {
   readonly id: string
@@ -53,12 +54,20 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
+export interface StartOptions extends Partial<Pick<ServeOptions, 'withPipeline' | 'diagnostics'>> {
+  /** A server with whose PostgreSQL this one works too, as another machine would; it stops before that one. */
+  readonly beside?: TestServer
+  /** A place that is there already, with its workspace if it has one, and stays when the server stops. */
+  readonly at?: DatabasePlace & { readonly workspace?: TestWorkspace }
+}
+
 export async function startServer(
   kind: StoreKind,
   environment: Record<string, string> = {},
-  options: Partial<Pick<ServeOptions, 'withPipeline' | 'diagnostics'>> = {},
+  options: StartOptions = {},
 ): Promise<TestServer> {
-  const place = await makePlace(kind)
+  const { beside, at, ...serveOptions } = options
+  const place = at ? { ...at, remove: async () => {} } : beside ? await placeBeside(beside) : await makePlace(kind)
   let now: number | undefined
   const config = readConfig({
     PORT: '0',
@@ -67,13 +76,13 @@ export async function startServer(
     ...environment,
   })
   const diagnostics = options.diagnostics ?? pino({ level: 'fatal' })
-  const server = await serve({ ...options, config, diagnostics, clock: () => now ?? Date.now() })
+  const server = await serve({ ...serveOptions, config, diagnostics, clock: () => now ?? Date.now() })
   const { database } = server
   let made = 0
   const makeWorkspace: TestServer['makeWorkspace'] = async (settings = {}, id = `workspace-${++made}`) => {
     return createWorkspace(database, id, settings, Date.now())
   }
-  const workspace = await makeWorkspace({}, 'main')
+  const workspace = at?.workspace ?? beside?.workspace ?? (await makeWorkspace({}, 'main'))
   return {
     url: server.url,
     database,
@@ -94,11 +103,19 @@ export async function startServer(
   }
 }
 
+/** The same database, and a data directory of its own. */
+async function placeBeside({ databaseUrl }: TestServer): Promise<TestPlace> {
+  return { ...(await makePlace('sqlite')), databaseUrl }
+}
+
+/** Longer than a lease of partitions is kept for a process that was killed, shorter than a test may take. */
+const UNTIL_MS_MAX = 15_000
+
 /** Waits for a condition, asking again and again; fails with `what` after `deadlineMs`. */
 export async function until<Value>(
   what: string,
   ask: () => Promise<Value | undefined | false> | Value | undefined | false,
-  deadlineMs = 5_000,
+  deadlineMs = UNTIL_MS_MAX,
 ): Promise<Value> {
   const deadline = performance.now() + deadlineMs
   for (;;) {

@@ -34,6 +34,7 @@ async function append(to: LogWriter, ...numbers: number[]): Promise<string[]> {
       context: {},
       body: Buffer.from(`{"n":${number}}`),
       events: 1,
+      partitionKey: 'any',
       idempotency: { key: `key-${number}`, hash: 'hash' },
     })
     outcomes.push(outcome)

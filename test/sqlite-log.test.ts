@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
+import { IDEMPOTENCY_KEPT_MS } from '../src/log/event-log.ts'
 import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite-log.ts'
-import { describeLog, newEntry, type LogPlace } from './log-contract.ts'
+import { describeLog, newEntry, NOW, type LogPlace } from './log-contract.ts'
 
 async function makePlace(): Promise<LogPlace & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-log-'))
@@ -46,6 +47,20 @@ describe('the SQLite log file', () => {
     await writer.close()
     expect(commits.reduce((sum, entries) => sum + entries, 0)).toBe(100)
     expect(commits.length).toBeLessThan(10)
+    await place.remove()
+  })
+
+  it('forgets a key after 24 hours', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    const keyed = (requestId: string, hash: string, receivedAt: number) => {
+      return writer.append(newEntry(requestId, { idempotency: { key: 'k', hash }, receivedAt }))
+    }
+    expect(await keyed('r1', 'h', NOW)).toEqual({ outcome: 'appended' })
+    expect(await keyed('r2', 'x', NOW + IDEMPOTENCY_KEPT_MS - 1)).toEqual({ outcome: 'key_conflict' })
+    expect(await keyed('r3', 'x', NOW + IDEMPOTENCY_KEPT_MS)).toEqual({ outcome: 'appended' })
+    expect(await keyed('r4', 'x', NOW + IDEMPOTENCY_KEPT_MS)).toEqual({ outcome: 'repeated', requestId: 'r3' })
+    await writer.close()
     await place.remove()
   })
 })

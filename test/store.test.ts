@@ -1,4 +1,4 @@
-// What every store promises, as one suite over SQLite and PostgreSQL; then what only SQLite has.
+// What every store promises, as one suite over SQLite and PostgreSQL; then what only one of them has.
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findCursor, moveCursor } from '../src/store/cursors.ts'
@@ -6,7 +6,7 @@ import { migrate } from '../src/store/migrations.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { isTaken, StoreError, type Database, type Store } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 const insertCursor = ({ query }: Store, name: string, position: number) => {
   return query.insertInto('cursors').values({ name, position }).execute()
@@ -221,5 +221,47 @@ describe('The SQLite store', () => {
     leave()
     await passing
     expect(hasPassed).toBe(true)
+  })
+})
+
+describeOnPostgres('The PostgreSQL store', () => {
+  let place: TestPlace
+  let database: Database
+
+  beforeEach(async () => {
+    place = await makePlace('postgres')
+    database = openDatabase(place)
+  })
+  afterEach(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  it('sees in each statement what others have committed, whatever isolation the operator made the default', async () => {
+    const change = sql.raw(
+      `format('alter database %I set default_transaction_isolation = serializable', current_database())`,
+    )
+    await sql`do $$ begin execute ${change}; end $$`.execute(database.query)
+    const later = openDatabase(place)
+    const ask = async ({ query }: Store) => {
+      const { rows } = await sql`select current_setting('transaction_isolation') as isolation`.execute(query)
+      return rows
+    }
+    const committed = [{ isolation: 'read committed' }]
+    expect([await ask(later), await later.write(ask)]).toEqual([committed, committed])
+    await later.close()
+  })
+
+  it('lets who reads a snapshot count longer between two statements than who changes something', async () => {
+    const ask = async ({ query }: Store) => {
+      const { rows } = await sql<{ idle: string }>`
+        select current_setting('idle_in_transaction_session_timeout') as idle`.execute(query)
+      return rows[0]?.idle
+    }
+    expect([await database.write(ask), await database.readSnapshot(ask), await ask(database)]).toEqual([
+      '5s',
+      '10min',
+      '5s',
+    ])
   })
 })

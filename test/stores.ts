@@ -39,8 +39,13 @@ export function describeEachStore(name: string, declare: (kind: StoreKind) => vo
   describe(`${name} on sqlite`, () => {
     declare('sqlite')
   })
+  describeOnPostgres(name, () => declare('postgres'))
+}
+
+/** Declares a suite of what only several processes with one store can do, or one that is across a network. */
+export function describeOnPostgres(name: string, declare: () => void): void {
   describe.skipIf(postgresUrl === undefined)(`${name} on postgres`, () => {
-    declare('postgres')
+    declare()
   })
 }
 

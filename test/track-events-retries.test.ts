@@ -86,7 +86,8 @@ describeEachStore('Retries of Track Events', (kind) => {
     expect((await send('refused', event('refused', A))).status).toBe(200)
   })
 
-  it('are remembered for 24 hours', async () => {
+  it('are remembered for 24 hours', async ({ skip }) => {
+    skip(kind !== 'sqlite', 'a log that many write to goes by the clock of its database, which no test can move')
     const start = Date.now()
     server.setClock(start)
     const first = await send('day', event('day', A))

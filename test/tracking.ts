@@ -77,12 +77,16 @@ export function trackingOf(server: TestServer, workspace: TestWorkspace = server
       })
     },
     async apply(...bodies) {
-      let last: Answer<AcceptedBody> | undefined
+      const answers: Answer<AcceptedBody>[] = []
       for (const body of bodies) {
-        last = body['type'] === 'customer' ? await tracking.user(body) : await tracking.events(body)
-        expect(last).toMatchObject({ status: 200 })
+        const answer = body['type'] === 'customer' ? await tracking.user(body) : await tracking.events(body)
+        expect(answer).toMatchObject({ status: 200 })
+        answers.push(answer)
       }
-      if (last) expect(await tracking.fateOf(last)).toMatchObject({ status: 'processed' })
+      // In a log with partitions the last may be applied before others.
+      for (const answer of answers.toReversed()) {
+        expect(await tracking.fateOf(answer)).toMatchObject({ status: 'processed' })
+      }
     },
     getUser: (query) => server.call('GET', `/v1/customer/${workspace.id}?${toQuery(query)}`, { as }),
     listEvents: (query) => server.call('GET', `/v1/event/${workspace.id}?${toQuery(query)}`, { as }),

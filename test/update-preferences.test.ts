@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import { normalizeEmail } from '../src/core/email-address.ts'
 import { USERS_PER_EMAIL_MAX } from '../src/operations/preference-users.ts'
-import { saveIdentities, saveUsers, type User } from '../src/store/users.ts'
+import { saveIdentities } from '../src/store/user-identities.ts'
+import { saveUsers, type User } from '../src/store/users.ts'
 import { NO_LIMITS, PREFERENCES_PATH, preferenceCalls, type PreferenceCalls } from './preference-calls.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
@@ -208,7 +209,7 @@ describeEachStore('Update User Email Opt-in Preferences', (kind) => {
       return { id: 1e12 + first + index, workspaceId, customerId, attributes: {}, emailKey, createdAt: 1 }
     })
     const identities = users.map(({ id: userId, customerId }) => {
-      return { workspaceId, name: 'customer_id', value: customerId as string, userId, seenAt: 1 }
+      return { workspaceId, name: 'customer_id', value: customerId as string, userId, seenAt: 1, number: null }
     })
     await server.database.write(async (store) => {
       await saveUsers(store, users)

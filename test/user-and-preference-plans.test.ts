@@ -10,17 +10,8 @@ import {
   savePreferences,
 } from '../src/store/preferences.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import {
-  findIdentities,
-  findUser,
-  findUsers,
-  listIdentities,
-  listUserIds,
-  listUsersByEmail,
-  mergeUsers,
-  saveIdentities,
-  saveUsers,
-} from '../src/store/users.ts'
+import { findIdentities, listIdentities, saveIdentities } from '../src/store/user-identities.ts'
+import { findUser, findUsers, listUserIds, listUsersByEmail, mergeUsers, saveUsers } from '../src/store/users.ts'
 import { explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -111,7 +102,7 @@ async function addUsers(store: Store): Promise<void> {
   })
   await saveUsers(store, users)
   const identities = users.map(({ id, customerId }) => {
-    return { workspaceId: 'main', name: CUSTOMER_ID, value: customerId, userId: id, seenAt: 1 }
+    return { workspaceId: 'main', name: CUSTOMER_ID, value: customerId, userId: id, seenAt: 1, number: null }
   })
   await saveIdentities(store, identities)
   const optedIn: Preference & { updatedAt: number } = { status: ['OPTED_IN', 5], categories: {}, updatedAt: 5 }

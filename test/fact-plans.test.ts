@@ -1,0 +1,140 @@
+// How facts of campaigns are read and kept: along the keys of their tables on every store, however many facts there are.
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/facts.ts'
+import { addEvents, listGoalEvents, listTrackedActions, pageGoalEvents, type StoredEvent } from '../src/store/events.ts'
+import { addMemberships, listCampaignsOfPeriods, listMemberships, listMembershipsOf } from '../src/store/memberships.ts'
+import {
+  addMessageEvents,
+  listMessageEvents,
+  listMessageEventsOf,
+  listTouchesOfPeriods,
+  pageMessageEvents,
+} from '../src/store/message-events.ts'
+import type { Database, Store } from '../src/store/store.ts'
+import { explain, expectIndexed } from './query-plan.ts'
+import { recordQueries } from './record-queries.ts'
+import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+
+/** So many that PostgreSQL has reason to prefer an index. */
+const CUSTOMERS = 4_000
+const CAMPAIGNS = 5
+const EVENTS = 20_000
+/** PostgreSQL quotes the name. */
+const TIME = '"?time"?'
+
+describeEachStore('Facts of campaigns', (kind) => {
+  let place: TestPlace
+  let database: Database
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    database = await openTestDatabase(place)
+    await database.write(async (store) => {
+      await addMemberships(store, everywhere(toMembership))
+      await addMessageEvents(store, everywhere(toMessage))
+      await addEvents(
+        store,
+        Array.from({ length: EVENTS }, (_, index) => toEvent(index)),
+      )
+      await sql`analyze`.execute(store.query)
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  const pairs = [1, 2, 3].map((customer) => ({ customer, campaign: 2 }))
+  const periods = [1, 2].map((customer) => ({ customer, from: 0, until: 1_000 }))
+  const actions = [1, 2].map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
+  const after = { campaign: 2, kind: 1, time: 5, messageKey: '=m' }
+  const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
+    ['memberships in campaigns', ['campaign'], (store) => listMemberships(store, pairs)],
+    ['memberships of customers', ['customer'], (store) => listMembershipsOf(store, [1, 2, 3])],
+    ['campaigns of periods', ['evaluated_at'], (store) => listCampaignsOfPeriods(store, periods)],
+    ['message events in campaigns', ['campaign'], (store) => listMessageEvents(store, pairs)],
+    ['message events of customers', ['customer'], (store) => listMessageEventsOf(store, [1, 2, 3])],
+    ['touches of periods', [TIME], (store) => listTouchesOfPeriods(store, periods)],
+    ['a page of message events', ['customer'], (store) => pageMessageEvents(store, 1, { after: undefined, max: 9 })],
+    ['goal events of periods', [TIME], (store) => listGoalEvents(store, actions)],
+    ['which events were tracked', ['action'], (store) => listTrackedActions(store, actions)],
+    [
+      'a page of goal events',
+      [TIME],
+      (store) => pageGoalEvents(store, { user_id: 1, action: 'A' }, { after: { time: 5, id: 6 }, max: 9 }),
+    ],
+  ]
+  it.each(lookups)('finds %s by an index', async (_what, narrowedBy, work) => {
+    const queries = await recordQueries(database, work)
+    expect(queries).toHaveLength(1)
+    for (const query of queries) expectIndexed(await explain(database, query), ...narrowedBy)
+  })
+
+  it('enters the message events of a customer where a page begins, and reads on in their order', async () => {
+    const [page] = await recordQueries(database, (store) => pageMessageEvents(store, 1, { after, max: 9 }))
+    if (!page) throw new Error('nothing was asked')
+    const plan = await explain(database, page)
+    expect(plan.accesses).toHaveLength(1)
+    expect(plan.accesses[0]?.condition).toMatch(/customer.*campaign.*>/)
+    expect(plan).toMatchObject({ sorts: false })
+  })
+
+  const additions: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
+    ['memberships', ['evaluated_at'], (store) => addMemberships(store, [1, 2, 3].map(betterMembership))],
+    ['message events', ['message_key', TIME], (store) => addMessageEvents(store, [1, 2, 3].map(betterMessage))],
+  ]
+  it.each(additions)('replaces %s by better reports along the key, in three statements', async (_what, keys, work) => {
+    const queries = await recordQueries(database, work)
+    // All are offered as new, those that are known are read, and the beaten ones are replaced.
+    expect(queries).toHaveLength(3)
+    const [, known, replaced] = queries
+    if (!known || !replaced) throw new Error('nothing was replaced')
+    expectIndexed(await explain(database, known), ...keys)
+    expectIndexed(await explain(database, replaced), ...keys)
+  })
+})
+
+function everywhere<Fact>(toFact: (customer: number, campaign: number) => Fact): Fact[] {
+  return Array.from({ length: CUSTOMERS * CAMPAIGNS }, (_, index) => {
+    return toFact(Math.floor(index / CAMPAIGNS) + 1, (index % CAMPAIGNS) + 1)
+  })
+}
+
+function toMembership(customer: number, campaign: number): Membership {
+  const evaluatedAt = customer * 10 + campaign
+  const nothing = { variation: null, locale: null, removed: null }
+  return { campaign, customer, platform: 'EMAIL', evaluatedAt, group: 'global_control', ...nothing }
+}
+
+function betterMembership(customer: number): Membership {
+  return { ...toMembership(customer, 1), group: 'target' }
+}
+
+function toMessage(customer: number, campaign: number): MessageEvent {
+  const kind = MESSAGE_KINDS[customer % MESSAGE_KINDS.length] ?? 'sent'
+  const time = customer * 10 + campaign
+  return { campaign, customer, platform: 'EMAIL', device: 'd', kind, time, messageId: `m${time}`, reason: 'z' }
+}
+
+function betterMessage(customer: number): MessageEvent {
+  return { ...toMessage(customer, 1), reason: 'a' }
+}
+
+function toEvent(index: number): StoredEvent {
+  return {
+    id: index + 1,
+    workspaceId: 'main',
+    userId: (index % CUSTOMERS) + 1,
+    givenId: null,
+    action: index % 2 === 0 ? 'A' : 'B',
+    attributes: '{}',
+    platform: null,
+    appVersion: null,
+    deviceId: null,
+    ip: null,
+    projectCode: null,
+    time: index,
+    receivedAt: index,
+  }
+}

@@ -1,0 +1,50 @@
+// What the log in NATS JetStream does when its connection breaks in ways that the client does not tell of at once.
+import { DeliverPolicy } from '@nats-io/jetstream'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { JetStreamPublisher } from '../src/log/jetstream-publisher.ts'
+import { JetStreamPuller } from '../src/log/jetstream-puller.ts'
+import { ALL_SUBJECTS, openLogStream, subjectOf } from '../src/log/jetstream-stream.ts'
+import { startProxy } from './cuttable-proxy.ts'
+import { numbered } from './log-contract.ts'
+import { describeWithNats, startNatsServers } from './nats-servers.ts'
+
+describeWithNats('A connection to the log in NATS', () => {
+  it('that is closed without a word refuses to read, and nothing is left that would fail later', async () => {
+    const servers = await startNatsServers()
+    const stream = await openLogStream(servers.url)
+    const other = await openLogStream(servers.url)
+    onTestFinished(async () => {
+      vi.useRealTimers()
+      await other.close()
+      await servers.remove()
+    })
+    const start = { deliver_policy: DeliverPolicy.All, filter_subject: ALL_SUBJECTS }
+    const puller = await JetStreamPuller.open({ ...stream, link: other.link }, start)
+    await stream.close()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    await expect(puller.pull(1)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is left when its machine is gone without a word, however much waits to be sent', async () => {
+    const servers = await startNatsServers()
+    const proxy = await startProxy(servers.url)
+    const stream = await openLogStream(proxy.url)
+    onTestFinished(async () => {
+      await stream.close()
+      await proxy.stop()
+      await servers.remove()
+    })
+    const publisher = new JetStreamPublisher(stream)
+    const body = Buffer.alloc(500_000, 'x')
+    proxy.hold()
+    proxy.takeOver()
+    const published = numbered(0, 60).map((id) =>
+      publisher.publish({ subject: subjectOf(0), headers: undefined, body: Buffer.concat([Buffer.from(id), body]) }),
+    )
+    // Let them begin to be sent.
+    await new Promise((resolve) => setImmediate(resolve))
+    stream.link.change()
+    expect(new Set(await Promise.all(published)).size).toBe(60)
+  })
+})

@@ -1,0 +1,454 @@
+// The log in NATS JetStream keeps what every log promises, and what its servers' comings and goings must not change.
+import { randomBytes } from 'node:crypto'
+import type { ClusterInfo } from '@nats-io/jetstream'
+import { v7 as uuid } from 'uuid'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import type { AppError } from '../src/core/app-error.ts'
+import type { LogEntry, LogReader, LogWriter } from '../src/log/event-log.ts'
+import { openJetStreamLogReader } from '../src/log/jetstream-log-reader.ts'
+import { openJetStreamLog } from '../src/log/jetstream-log.ts'
+import { openLogStream, STREAM, subjectOf, type LogStream } from '../src/log/jetstream-stream.ts'
+import type { KeyStore } from '../src/log/key-claims.ts'
+import { partitionOf } from '../src/log/partition.ts'
+import { idempotencyKeysIn } from '../src/store/idempotency-keys.ts'
+import {
+  describeLog,
+  FAR_FUTURE,
+  idsOf,
+  listRequests,
+  newEntry,
+  NO_BOUNDS,
+  NOW,
+  numbered,
+  readAll,
+} from './log-contract.ts'
+import type { LogPlace } from './log-contract.ts'
+import { describeWithNats, startNatsServers, type NatsServers } from './nats-servers.ts'
+import { until } from './server.ts'
+import { makePlace as makeStorePlace, openTestDatabase } from './stores.ts'
+
+interface JetStreamPlace extends LogPlace {
+  readonly servers: NatsServers
+  readonly keys: KeyStore
+}
+
+/** Longer than a request waits for an answer of the stream. */
+const ANSWER_WITHIN_MS = 8_000
+/** Servers choose another leader when they have not heard of theirs for four to nine seconds, of the cluster's and the stream's. */
+const FAILOVER_MS = 45_000
+
+const REPEATED_EVERY = 10
+
+async function makePlace(count = 1): Promise<JetStreamPlace> {
+  const servers = await startNatsServers(count)
+  const store = await makeStorePlace('sqlite')
+  const database = await openTestDatabase(store)
+  const keys = idempotencyKeysIn(database)
+  return {
+    servers,
+    keys,
+    stampsReceipt: true,
+    openWriter: (bounds) => openJetStreamLog({ url: servers.url, keys, bounds }),
+    openReader: () => openJetStreamLogReader({ url: servers.url }),
+    async remove() {
+      await servers.remove()
+      await database.close()
+      await store.remove()
+    },
+  }
+}
+
+/** A place with a log that is open; closes all of it afterwards. */
+function useLog(count = 1): { place: JetStreamPlace; stream: LogStream; writer: LogWriter; reader: LogReader } {
+  const log = {} as ReturnType<typeof useLog>
+  beforeEach(async () => {
+    log.place = await makePlace(count)
+    log.writer = await log.place.openWriter()
+    log.reader = await log.place.openReader()
+    log.stream = await openLogStream(log.place.servers.url)
+  }, FAILOVER_MS)
+  afterEach(async () => {
+    await log.stream.close()
+    await log.reader.close()
+    await log.writer.close()
+    await log.place.remove()
+  })
+  return log
+}
+
+describeWithNats('NATS', () => {
+  describeLog('the JetStream log', () => makePlace())
+
+  describe('an entry in the JetStream log', () => {
+    const log = useLog()
+
+    it('stands there under one id and in one partition when its publisher sends it again', async () => {
+      for (let tries = 0; tries < 3; tries++) await log.writer.append(newEntry('r1'))
+      expect(log.reader.mayRepeat).toBe(true)
+      const partitions = new Set((await readAll(log.reader)).map(({ partition }) => partition))
+      expect({ requests: await listRequests(log.reader), partitions: partitions.size }).toEqual({
+        requests: ['r1'],
+        partitions: 1,
+      })
+    })
+
+    it('is kept under its first id when its key was claimed and nobody knows whether it was published', async () => {
+      const claim = { workspaceId: 'main', key: 'k', hash: 'h', requestId: 'first', receivedAt: NOW }
+      await log.place.keys.claim([claim], 1)
+      const repeat = newEntry('again', { idempotency: { key: 'k', hash: 'h' } })
+      expect(await log.writer.append(repeat)).toEqual({ outcome: 'repeated', requestId: 'first' })
+      expect(await log.writer.append(repeat)).toEqual({ outcome: 'repeated', requestId: 'first' })
+      expect(idsOf(await readAll(log.reader))).toEqual(['first'])
+    })
+
+    it('is published once and not again when its key is marked', async () => {
+      const keyed = { partitionKey: 'one', idempotency: { key: 'k', hash: 'h' } }
+      await log.writer.append(newEntry('first', keyed))
+      await log.stream.ask(({ streams }) => streams.purge(STREAM))
+      expect(await log.writer.append(newEntry('again', keyed))).toEqual({ outcome: 'repeated', requestId: 'first' })
+      expect(await readAll(log.reader)).toEqual([])
+    })
+
+    it.each([
+      ['of the largest size, in one letter', Buffer.alloc(1024 * 1024, 'x')],
+      ['of the largest size, of random letters', Buffer.from(randomBytes(786_432).toString('base64'))],
+      ['that is empty', Buffer.alloc(0)],
+    ])('comes out with its body as it went in: one %s', async (_what, body) => {
+      await log.writer.append(newEntry('r1', { body }))
+      const [entry] = await readAll(log.reader)
+      expect(Buffer.compare(body, entry?.body ?? Buffer.from('nothing'))).toBe(0)
+    })
+
+    it('is found by the time in its id, and only near it', async () => {
+      const now = Date.now()
+      const ids = [now - 3_600_000, now - 30_000, now, now + 3_600_000].map((msecs) => uuid({ msecs }))
+      for (const id of ids) await log.writer.append(newEntry(id))
+      const found = await Promise.all(ids.map((id) => log.reader.findByRequestId(id)))
+      expect(found.map((entry) => entry?.requestId)).toEqual([undefined, ids[1], ids[2], undefined])
+    })
+
+    it('is looked for by an id that tells a time alone, and leaves nothing on the server for long', async () => {
+      await log.writer.append(newEntry('r1'))
+      const listConsumers = () => log.stream.ask(({ consumers }) => consumers.list(STREAM).next())
+      for (const id of ['r1', 'ffffffff-ffff-7fff-bfff-ffffffffffff']) {
+        expect(await log.reader.findByRequestId(id)).toBeUndefined()
+      }
+      expect(await listConsumers()).toEqual([])
+      expect(await log.reader.findByRequestId(uuid())).toBeUndefined()
+      expect((await listConsumers()).map(({ config }) => config.inactive_threshold)).toEqual([5e9])
+    })
+  })
+
+  describe('reading the JetStream log', () => {
+    const log = useLog()
+
+    it('gives what others published under its subjects as entries that cannot be applied', async () => {
+      await log.writer.append(newEntry('r1', { partitionKey: 'one' }))
+      const partition = (await readAll(log.reader))[0]?.partition ?? 0
+      await log.stream.ask((manager) => manager.jetstream().publish(subjectOf(partition), 'hello'))
+      await log.writer.append(newEntry('r2', { partitionKey: 'one' }))
+      const entries = await log.reader.read(0, NO_BOUNDS, partition)
+      expect(entries.map(({ requestId, workspaceId }) => [requestId, workspaceId])).toEqual([
+        ['r1', 'main'],
+        ['', ''],
+        ['r2', 'main'],
+      ])
+    })
+
+    it('goes on where a read has stopped, and back to where it is told', async () => {
+      await Promise.all(numbered(0, 900).map((id) => log.writer.append(newEntry(id, { partitionKey: 'one' }))))
+      const partition = (await readAll(log.reader))[0]?.partition ?? 0
+      const seen: string[] = []
+      for (let after = 0, isEnd = false; !isEnd;) {
+        const entries = await log.reader.read(after, { entries: 70, bytes: 1_000 }, partition)
+        const again = await log.reader.read(after, { entries: 70, bytes: 1_000 }, partition)
+        expect(idsOf(again)).toEqual(idsOf(entries))
+        seen.push(...idsOf(entries))
+        after = entries.at(-1)?.position ?? after
+        isEnd = entries.length === 0
+      }
+      expect(seen).toEqual(numbered(0, 900))
+    })
+
+    it('gives large entries in bounded portions, none left out', async () => {
+      const body = Buffer.alloc(300_000, 'x')
+      const ids = numbered(0, 40)
+      for (const id of ids) await log.writer.append(newEntry(id, { partitionKey: 'one', body }))
+      const partition = (await readAll(log.reader))[0]?.partition ?? 0
+      const bounds = { entries: 1_000, bytes: 1_000_000 }
+      const portions: string[][] = []
+      for (let after = 0; portions.at(-1)?.length !== 0;) {
+        const entries = await log.reader.read(after, bounds, partition)
+        portions.push(idsOf(entries))
+        after = entries.at(-1)?.position ?? after
+      }
+      expect(portions.flat()).toEqual(ids)
+      expect(Math.max(...portions.map(({ length }) => length))).toBe(3)
+    })
+
+    it('unpacks only what a read returns, by the size that it then has', async () => {
+      const body = Buffer.alloc(1_000_000, 'x')
+      const ids = numbered(0, 40)
+      for (const id of ids) await log.writer.append(newEntry(id, { partitionKey: 'one', body }))
+      const partition = partitionOf('one')
+      const bounds = { entries: 1_000, bytes: 3_000_000 }
+      const before = process.memoryUsage().arrayBuffers
+      const first = await log.reader.read(0, bounds, partition)
+      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(10_000_000)
+      const second = await log.reader.read(first.at(-1)?.position ?? 0, bounds, partition)
+      expect([idsOf(first), idsOf(second)]).toEqual([ids.slice(0, 3), ids.slice(3, 6)])
+    })
+
+    it('does not take marks for entries', async () => {
+      await log.reader.settledUntil(Date.now())
+      await log.writer.check()
+      expect(await readAll(log.reader)).toEqual([])
+      expect(await log.reader.firstAfter(Array.from({ length: log.reader.partitions }, () => 0))).toBeUndefined()
+    })
+  })
+
+  describe('the stream', () => {
+    const log = useLog()
+
+    it('refuses what is new when it may not grow, and what was acknowledged stays', async () => {
+      await log.writer.append(newEntry('r1'))
+      await log.stream.ask(({ streams }) => streams.update(STREAM, { max_msgs: 2 }))
+      await log.writer.append(newEntry('r2'))
+      await expect(log.writer.append(newEntry('r3'))).rejects.toMatchObject({ code: 'unavailable' })
+      expect(idsOf(await readAll(log.reader))).toEqual(['r1', 'r2'])
+    })
+
+    it.each([
+      [{ max_age: 3_600e9 }, /drops old messages/],
+      [{ max_msgs: 5, discard: 'old' as const }, /drops old messages/],
+      [{ subjects: ['tidings.log.1'] }, /does not hold/],
+      [{ max_msg_size: 1_000 }, /1000 bytes at most/],
+    ])('is not taken for the log when it would lose entries: %o', async (config, reason) => {
+      await log.stream.ask(({ streams }) => streams.update(STREAM, config))
+      await expect(log.place.openWriter()).rejects.toThrow(reason)
+    })
+  })
+
+  describe('servers that are gone', () => {
+    const log = useLog()
+
+    it('are told of within a limit, and their return ends it', async () => {
+      const [name = ''] = log.place.servers.names
+      await log.writer.append(newEntry('r1'))
+      const cursors = Array.from({ length: log.reader.partitions }, () => 0)
+      await log.place.servers.kill(name)
+      const startedAt = performance.now()
+      const questions = [
+        ...numbered(0, 50).map((id) => log.writer.append(newEntry(`lost ${id}`))),
+        log.writer.check(),
+        log.reader.read(0, NO_BOUNDS),
+        log.reader.firstAfter(cursors),
+        log.reader.settledUntil(NOW),
+        log.reader.lastPosition(),
+        log.reader.findByRequestId(uuid()),
+      ]
+      const answers = await Promise.allSettled(questions)
+      expect(performance.now() - startedAt).toBeLessThan(ANSWER_WITHIN_MS)
+      for (const answer of answers) {
+        expect(answer).toMatchObject({ status: 'rejected', reason: { code: 'unavailable', retryAfterSeconds: 1 } })
+      }
+      await log.place.servers.restart(name)
+      await until('entries are accepted again', () => isAccepted(log.writer, 'r2'), ANSWER_WITHIN_MS)
+      const seen = await until('and can be read', () => readKept(log.reader, ['r1', 'r2']), ANSWER_WITHIN_MS)
+      expect(idsOf(seen)).toEqual(['r1', 'r2'])
+      expect(
+        await log.writer.trim({ throughPosition: 1, entriesReceivedBefore: FAR_FUTURE, keysReceivedBefore: 0 }),
+      ).toBe(false)
+    }, 60_000)
+
+    it('are passed over when a log is opened, also those that only their cluster has left', async () => {
+      // In a cluster with none of the others: it takes connections, and JetStream has no leader.
+      const settings = [
+        '--cluster_name',
+        'lonely',
+        '--cluster',
+        'nats://127.0.0.1:-1',
+        '--routes',
+        'nats://127.0.0.1:1',
+      ]
+      const lonely = await startNatsServers(1, settings)
+      const { servers, keys } = log.place
+      for (const id of numbered(0, 4)) {
+        const writer = await openJetStreamLog({ url: `${lonely.url},${servers.url}`, keys })
+        await writer.append(newEntry(id))
+        await writer.close()
+      }
+      await lonely.remove()
+      expect(idsOf(await readAll(log.reader))).toEqual(numbered(0, 4))
+    }, 60_000)
+
+    it('are named when a log is opened', async () => {
+      const [name = ''] = log.place.servers.names
+      await log.place.servers.kill(name)
+      await expect(log.place.openWriter()).rejects.toMatchObject({ code: 'unavailable' })
+    })
+  })
+
+  describe('three servers', () => {
+    const log = useLog(3)
+
+    it('keep three copies, and every acknowledged entry at one position, however they are killed in turn', async () => {
+      const { servers } = log.place
+      expect(log.stream.replicas).toBe(3)
+      const client = new Client(log.writer)
+      const follower = new Follower(log.reader)
+      onTestFinished(async () => {
+        await Promise.all([client.stop(), follower.stop()])
+      })
+      client.start(20)
+      follower.start()
+      for (const round of numbered(0, 2)) {
+        const atStart = client.acknowledged.length
+        await until(`${round}: entries are acknowledged`, () => client.acknowledged.length > atStart + 500, FAILOVER_MS)
+        const { leader = '' } = await until('a server leads', () => findCluster(log.stream), FAILOVER_MS)
+        await servers.kill(leader)
+        const atKill = client.acknowledged.length + client.inFlight
+        await until(`${round}: and others later`, () => client.acknowledged.length > atKill + 500, FAILOVER_MS)
+        await servers.restart(leader)
+        await until(`${round}: it has all entries`, () => areCurrent(log.stream), FAILOVER_MS)
+      }
+      await client.stop()
+      await until('all are read', () => follower.hasSeen(client.acknowledged), FAILOVER_MS)
+      await follower.stop()
+      const kept = await until('all can be read', () => readKept(log.reader, client.acknowledged), FAILOVER_MS)
+      const seen = follower.seen.toSorted((left, right) => left.position - right.position)
+      expect(seen.map(placeOf)).toEqual(kept.map(placeOf))
+      for (const { code } of client.refusals) expect(code).toBe('unavailable')
+    }, 180_000)
+
+    it('are left for each other when one hangs', async () => {
+      const { servers, keys } = log.place
+      const [name = ''] = servers.names
+      const writer = await openJetStreamLog({ url: servers.urlOf(name), keys })
+      await writer.append(newEntry('r1'))
+      servers.pause(name)
+      await until('it answers nobody', async () => !(await isAccepted(writer, 'r2')), FAILOVER_MS)
+      await until('entries are accepted through another', () => isAccepted(writer, 'r2'), FAILOVER_MS)
+      servers.resume(name)
+      await writer.close()
+      const kept = await until('both can be read', () => readKept(log.reader, ['r1', 'r2']), FAILOVER_MS)
+      expect(new Set(idsOf(kept))).toEqual(new Set(['r1', 'r2']))
+    }, 120_000)
+  })
+})
+
+/** Appends beside each other, one entry after another, until it is stopped. */
+class Client {
+  readonly acknowledged: string[] = []
+  readonly refusals: AppError[] = []
+  inFlight = 0
+  readonly #writer: LogWriter
+  #isStopping = false
+  #ended: Promise<unknown> = Promise.resolve()
+
+  constructor(writer: LogWriter) {
+    this.#writer = writer
+  }
+
+  start(count: number): void {
+    this.#ended = Promise.all(Array.from({ length: count }, (_, index) => this.#run(`c${index}`)))
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await this.#ended
+  }
+
+  async #run(prefix: string): Promise<void> {
+    for (let count = 0; !this.#isStopping; count++) {
+      this.inFlight++
+      try {
+        const entry = newEntry(`${prefix}-${count}`)
+        // A client that repeats its request may be so early that both are on their way.
+        const tries = count % REPEATED_EVERY === 0 ? 2 : 1
+        await Promise.all(Array.from({ length: tries }, () => this.#writer.append(entry)))
+        this.acknowledged.push(`${prefix}-${count}`)
+      } catch (error) {
+        this.refusals.push(error as AppError)
+        await turnOfEventLoop()
+      }
+      this.inFlight--
+    }
+  }
+}
+
+/** Follows all partitions by cursors, as a pipeline does, until it is stopped. */
+class Follower {
+  readonly seen: LogEntry[] = []
+  readonly #reader: LogReader
+  #isStopping = false
+  #ended: Promise<void> = Promise.resolve()
+
+  constructor(reader: LogReader) {
+    this.#reader = reader
+  }
+
+  start(): void {
+    this.#ended = this.#follow()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await this.#ended
+  }
+
+  hasSeen(ids: readonly string[]): boolean {
+    const seen = new Set(idsOf(this.seen))
+    return ids.every((id) => seen.has(id))
+  }
+
+  async #follow(): Promise<void> {
+    const cursors = Array.from({ length: this.#reader.partitions }, () => 0)
+    while (!this.#isStopping) {
+      for (const [partition, cursor] of cursors.entries()) {
+        const [read] = await Promise.allSettled([this.#reader.read(cursor, { entries: 50, bytes: 10_000 }, partition)])
+        await turnOfEventLoop()
+        if (read?.status !== 'fulfilled') continue
+        this.seen.push(...read.value)
+        cursors[partition] = read.value.at(-1)?.position ?? cursor
+      }
+    }
+  }
+}
+
+/** What is refused at once must not keep the connection from coming back. */
+function turnOfEventLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Who leads the stream and who follows; undefined while there is no leader. */
+async function findCluster(stream: LogStream): Promise<ClusterInfo | undefined> {
+  const [asked] = await Promise.allSettled([stream.ask(({ streams }) => streams.info(STREAM))])
+  return asked?.status === 'fulfilled' && asked.value.cluster?.leader ? asked.value.cluster : undefined
+}
+
+async function areCurrent(stream: LogStream): Promise<boolean> {
+  const replicas = (await findCluster(stream))?.replicas ?? []
+  return replicas.length === 2 && replicas.every(({ current, offline }) => current && !offline)
+}
+
+/** What can be read, when that is all that was acknowledged; undefined while it is not, or nothing can be read. */
+async function readKept(reader: LogReader, acknowledged: readonly string[]): Promise<LogEntry[] | undefined> {
+  const read = await Promise.allSettled([readAll(reader)])
+  const seen = read.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  const known = new Set(idsOf(seen))
+  return acknowledged.every((id) => known.has(id)) ? seen : undefined
+}
+
+function placeOf({ position, requestId }: LogEntry): string {
+  return `${position} ${requestId}`
+}
+
+async function isAccepted(writer: LogWriter, requestId: string): Promise<boolean> {
+  try {
+    await writer.append(newEntry(requestId))
+    return true
+  } catch {
+    return false
+  }
+}

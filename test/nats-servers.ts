@@ -1,0 +1,119 @@
+// NATS servers for tests: processes of their own on free ports, with temporary folders, alone or as a cluster. A suite that
+// needs them says so and is skipped where no nats-server is found.
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe } from 'vitest'
+import { findFreePorts } from './free-ports.ts'
+import { endWithTests } from './program.ts'
+import { until } from './server.ts'
+
+/** Where Debian puts it, which is not in everybody's path. */
+const PROGRAMS = ['nats-server', '/usr/sbin/nats-server', '/usr/local/bin/nats-server']
+const START_WAIT_MS = 20_000
+const HOST = '127.0.0.1'
+
+export interface NatsServers {
+  /** The addresses of all, as the log takes them. */
+  readonly url: string
+  /** The names of the servers, which are also told by the stream's leader. */
+  readonly names: readonly string[]
+  /** The address of one. */
+  urlOf(name: string): string
+  /** Ends a server as a broken machine would, and keeps its folder. */
+  kill(name: string): Promise<void>
+  /** Lets a server hang: it takes connections and answers nobody. */
+  pause(name: string): void
+  resume(name: string): void
+  /** Starts a killed server again, at its port and with its folder. */
+  restart(name: string): Promise<void>
+  /** Whether a server says of itself that it has caught up with the others. */
+  readonly isHealthy: (name: string) => Promise<boolean>
+  /** Ends all and removes their folders. */
+  remove(): Promise<void>
+}
+
+function findProgram(): string | undefined {
+  const found = PROGRAMS.find((program) => spawnSync(program, ['--version']).status === 0)
+  if (found !== undefined) return found
+  if (process.env['REQUIRE_NATS'] === '1') throw new Error('nats-server is required and not found')
+  process.stderr.write(`skipped on NATS: none of ${PROGRAMS.join(', ')} is found\n`)
+  return undefined
+}
+
+const program = findProgram()
+
+/** Declares a suite that needs NATS servers. */
+export function describeWithNats(name: string, declare: () => void): void {
+  describe.skipIf(program === undefined)(name, () => {
+    declare()
+  })
+}
+
+/** Starts servers that hold JetStream; more than one are a cluster. Resolves when each takes connections. */
+export async function startNatsServers(count = 1, settings: readonly string[] = []): Promise<NatsServers> {
+  const folder = mkdtempSync(join(tmpdir(), 'tidings-nats-'))
+  const names = Array.from({ length: count }, (_, index) => `server-${index + 1}`)
+  const ports = await findFreePorts(count * 3)
+  const processes = new Map<string, ChildProcess>()
+  const healthPorts = ports.slice(count * 2)
+  const routes = ports.slice(count, count * 2).map((port) => `nats://${HOST}:${port}`)
+  const start = async (name: string) => {
+    const index = names.indexOf(name)
+    const port = ports[index] as number
+    const cluster = ['--cluster_name', 'tests', '--cluster', routes[index] as string, '--routes', routes.join(',')]
+    const addresses = ['-a', HOST, '-p', String(port), '-m', String(healthPorts[index])]
+    const args = [...addresses, '-js', '-sd', join(folder, name), '-n', name]
+    const child = spawn(program as string, [...args, ...settings, ...(count > 1 ? cluster : [])], { stdio: 'ignore' })
+    endWithTests(child)
+    processes.set(name, child)
+    await until(`${name} takes connections`, () => takesConnections(port), START_WAIT_MS)
+  }
+  const kill = async (name: string) => {
+    const child = processes.get(name)
+    processes.delete(name)
+    if (!child) return
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+  const urlOf = (name: string) => `nats://${HOST}:${ports[names.indexOf(name)]}`
+  await Promise.all(names.map(start))
+  return {
+    url: names.map(urlOf).join(','),
+    names,
+    urlOf,
+    kill,
+    pause: (name) => processes.get(name)?.kill('SIGSTOP'),
+    resume: (name) => processes.get(name)?.kill('SIGCONT'),
+    restart: start,
+    isHealthy: (name) => answersWell(`http://${HOST}:${healthPorts[names.indexOf(name)]}/healthz`),
+    async remove() {
+      await Promise.all(names.map(kill))
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function answersWell(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url)).ok
+  } catch {
+    return false
+  }
+}
+
+async function takesConnections(port: number): Promise<boolean> {
+  const socket = connect(port, HOST)
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}

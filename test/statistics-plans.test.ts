@@ -1,0 +1,109 @@
+// How the table of statistics is read and changed: by key on every store, whether it holds a thousand cells or a hundred million.
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ALL, ANY_GROUP, cellKey, CellSum, NO_DAY, seriesKey } from '../src/core/cells.ts'
+import { addCampaign } from '../src/store/campaigns.ts'
+import {
+  countCampaignsWithCounts,
+  hasStatistics,
+  listCampaignsWithCounts,
+  listSeriesCounts,
+} from '../src/store/series-counts.ts'
+import { addCells, removeGenerations, streamCells } from '../src/store/statistics.ts'
+import type { Database, Store } from '../src/store/store.ts'
+import { explain, expectIndexed } from './query-plan.ts'
+import { recordQueries } from './record-queries.ts'
+import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+
+/** So many that PostgreSQL has reason to prefer an index. */
+const CAMPAIGNS = 500
+const DAYS = 40
+const WORKSPACES = 20
+
+const RANGE = { firstDay: 5, lastDay: 35 }
+
+describeEachStore('Statistics', (kind) => {
+  let place: TestPlace
+  let database: Database
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    database = await openTestDatabase(place)
+    await database.write(async (store) => {
+      for (let number = 1; number <= CAMPAIGNS; number++) await add(store, number)
+      await addCells(store, manyCells())
+      await sql`analyze`.execute(store.query)
+    })
+  }, 120_000)
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  const one = { number: 7, generation: 1 }
+  const fewer = (sum: CellSum) => {
+    const away = new CellSum()
+    away.addAll(sum, -1)
+    return away
+  }
+  const page = { offset: 0, limit: 10 }
+  // `id` is also what SQLite calls any row's own number.
+  const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
+    [
+      'the numbers of campaigns',
+      ['campaign'],
+      (store) => listSeriesCounts(store, [one, { number: 9, generation: 1 }], RANGE, 'IN_SESSION'),
+    ],
+    [
+      'how many campaigns have counts',
+      ['workspace_id', 'campaign'],
+      (store) => countCampaignsWithCounts(store, 'w1', RANGE),
+    ],
+    [
+      'the campaigns that have counts',
+      ['workspace_id', 'campaign'],
+      (store) => listCampaignsWithCounts(store, 'w1', RANGE, page),
+    ],
+    ['whether there are statistics', ['workspace_id', 'campaign'], (store) => hasStatistics(store, 'w1')],
+    ['cells to add to, of series that are known', ['campaign'], (store) => addCells(store, cellsOf(7))],
+    ['cells to add, of new series', ['campaign', '"only"', 'id'], (store) => addCells(store, cellsOf(CAMPAIGNS + 1))],
+    ['cells to take away', ['campaign'], (store) => addCells(store, fewer(cellsOf(7)))],
+    ['what goals of before have left', ['campaign'], (store) => removeGenerations(store, [one])],
+    ['all cells of a campaign', ['campaign'], (store) => readAll(store, [7, 8])],
+  ]
+  it.each(lookups)('finds %s by key', async (_what, narrowedBy, work) => {
+    const queries = await recordQueries(database, work)
+    expect(queries.length).toBeGreaterThan(0)
+    for (const query of queries) {
+      const plan = await explain(database, query)
+      // Of rows that are only added there is nothing to look up.
+      if (plan.accesses.length > 0) expectIndexed(plan, ...narrowedBy)
+      expect(plan.sorts).toBe(false)
+    }
+  })
+})
+
+function add(store: Store, number: number) {
+  const details = { name: 'c', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: number }
+  return addCampaign(store, { ...details, id: `campaign-${number}`, workspaceId: `w${number % WORKSPACES}` })
+}
+
+function manyCells(): CellSum {
+  const all = new CellSum()
+  for (let campaign = 1; campaign <= CAMPAIGNS; campaign++) all.addAll(cellsOf(campaign))
+  return all
+}
+
+function cellsOf(campaign: number): CellSum {
+  const sum = new CellSum()
+  const place = { group: ANY_GROUP, platform: ALL, locale: ALL, variation: ALL } as const
+  for (const generation of [0, 1, 2]) {
+    const series = seriesKey({ campaign, generation, metric: 'sent', ...place })
+    for (let day = 1; day <= DAYS; day++) sum.add(cellKey(series, day, day % 2 === 0 ? day - 1 : NO_DAY), 1, 1)
+  }
+  return sum
+}
+
+async function readAll(store: Store, campaigns: number[]): Promise<void> {
+  for await (const cells of streamCells(store, campaigns)) expect(cells.length).toBeGreaterThan(0)
+}
