@@ -1,5 +1,5 @@
 // Brings pages into SQLite files, a round at a time: soon again while much is written, seldom while little is. Started by
-// `sqlite-checkpoints.ts`. Whoever commits does it too when more than 16 MiB wait.
+// `sqlite-checkpoints.ts`. Whoever commits does it too when very much waits.
 import { parentPort, workerData } from 'node:worker_threads'
 import SqliteFile from 'better-sqlite3'
 

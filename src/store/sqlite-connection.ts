@@ -7,8 +7,11 @@ const STATEMENTS_KEPT_MAX = 500
 /** Memory of one connection for pages of the file, unless it is given another. */
 const PAGE_CACHE_KIB = 4 * 1024
 
-/** Past 16 MiB of pages beside the file a commit brings them in, unless `sqlite-checkpoints.ts` has done it before. */
-const CHECKPOINT_PAGES = 4_000
+/**
+ * Past 64 MiB of pages beside the file a commit brings in what `sqlite-checkpoints.ts` has not yet. Only then can they begin
+ * anew while much is written, and whoever commits waits for the disk: seldom, then.
+ */
+const CHECKPOINT_PAGES = 16_000
 
 /** What one statement gave. */
 export interface SqlResult {
