@@ -1,6 +1,8 @@
 // Asks one server for campaign statistics again and again, in a process of its own: reads what to ask from the command line,
 // prints how long the answers took as JSON. Bodies take turns, so that every metric and attribution type is asked alike.
 import { Agent, request } from 'node:http'
+import { customerIdOf, MONTH } from './population.ts'
+import { waitUntilApplied } from './processes.ts'
 
 /** What to ask; the process gets it as JSON. */
 export interface AskPlan {
@@ -12,6 +14,8 @@ export interface AskPlan {
   /** Before what is measured. */
   readonly warmUps: number
   readonly answers: number
+  /** Addresses of message events of campaigns, one of which is reported to each before every question; none: nothing changes. */
+  readonly changed: readonly string[]
 }
 
 export interface AskResult {
@@ -22,6 +26,7 @@ export interface AskResult {
 }
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as AskPlan
+let clicks = 0
 const agent = new Agent({ keepAlive: true, maxSockets: plan.connections })
 await askMany(plan.warmUps)
 const asked = await askMany(plan.answers)
@@ -43,17 +48,38 @@ async function askMany(count: number): Promise<Asked[]> {
   const asked: Asked[] = []
   let next = 0
   const askInTurn = async () => {
-    while (next < count) asked.push(await ask(plan.bodies[next++ % plan.bodies.length] as string))
+    while (next < count) {
+      const number = next++
+      await changeAll()
+      asked.push(await ask(plan.bodies[number % plan.bodies.length] as string))
+    }
   }
   await Promise.all(Array.from({ length: plan.connections }, askInTurn))
   return asked
 }
 
-/** From the first byte of the request to the last of its answer. */
+/** Changes the numbers of every campaign, and waits until they hold it. */
+async function changeAll(): Promise<void> {
+  if (plan.changed.length === 0) return
+  for (const url of plan.changed) await post(url, JSON.stringify({ events: [newClick()] }))
+  await waitUntilApplied(new URL(plan.url).origin)
+}
+
+/** Of a message that nobody has reported before, on the last day of what is asked. */
+function newClick(): object {
+  const time = new Date(Date.parse(`${MONTH.end}T10:00:00Z`) + ++clicks * 1000).toISOString()
+  return { customer_id: customerIdOf(clicks), platform: 'IOS', kind: 'click', time, message_id: `changed-${clicks}` }
+}
+
 function ask(body: string): Promise<Asked> {
+  return post(plan.url, body)
+}
+
+/** From the first byte of the request to the last of its answer. */
+function post(url: string, body: string): Promise<Asked> {
   const startedAt = performance.now()
   return new Promise((resolve, reject) => {
-    const sent = request(plan.url, { method: 'POST', agent, headers: plan.headers }, (answer) => {
+    const sent = request(url, { method: 'POST', agent, headers: plan.headers }, (answer) => {
       let bytes = 0
       answer.on('data', (chunk: Buffer) => (bytes += chunk.length))
       answer.once('error', reject)

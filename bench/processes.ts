@@ -72,6 +72,18 @@ export async function readMetric(url: string, name: string): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
 }
 
+const APPLIED_WAIT_MS = 300_000
+const APPLIED_POLL_MS = 10
+
+/** Waits until the pipeline of a server has applied all of its log. */
+export async function waitUntilApplied(url: string): Promise<void> {
+  const deadline = Date.now() + APPLIED_WAIT_MS
+  while ((await readMetric(url, 'tidings_log_lag_entries')) > 0) {
+    if (Date.now() > deadline) throw new Error(`the pipeline is still behind after ${APPLIED_WAIT_MS} ms`)
+    await new Promise((resolve) => setTimeout(resolve, APPLIED_POLL_MS))
+  }
+}
+
 const TICKS_PER_SECOND = 100
 
 /** Processor time that a process has used so far, in milliseconds: of all its threads, and of the one that answers HTTP. */

@@ -12,6 +12,7 @@ import { SharedRateLimits } from './http/shared-rate-limits.ts'
 import { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { LogCommit, LogReader } from './log/event-log.ts'
 import { Freshness } from './operations/freshness.ts'
+import { KeptAnswers } from './operations/kept-answers.ts'
 import type { Parts } from './operations/operation.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
@@ -159,7 +160,7 @@ async function openParts(
   await refuseForeignLog(database, logReader, config)
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
   const freshness = new Freshness({ database, log, logReader, clock })
-  return { database, log, logReader, emailVault, freshness, clock }
+  return { database, log, logReader, emailVault, freshness, keptStats: new KeptAnswers(), clock }
 }
 
 /** Nothing is kept on this machine when store and log are elsewhere. */

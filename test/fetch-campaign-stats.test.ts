@@ -318,6 +318,35 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     expect([await goalNames(), await goalNames(april)]).toEqual([['Visit 1'], ['Visit 1']])
   })
 
+  it('gives the numbers as they are, however often they were asked for before', async () => {
+    const workspace = await server.makeWorkspace()
+    const [changing, resting] = [await makeCampaign(workspace), await makeCampaign(workspace)]
+    await count(workspace, resting, '2026-03-02', { occurrences: 5 })
+    const sent = async (change: object = {}) => {
+      const { body } = await fetchStats({ ...request, campaign_ids: [changing, resting], ...change }, { as: workspace })
+      return [changing, resting].map((id) => allOf(body, id)?.performance_stats.sent)
+    }
+    expect(await sent()).toEqual([undefined, 5])
+    await count(workspace, changing, '2026-03-02', { users: 2, occurrences: 3 })
+    expect([await sent(), await sent()]).toEqual([
+      [3, 5],
+      [3, 5],
+    ])
+    expect([await sent({ metric_type: 'UNIQUE' }), await sent({ end_date: '2026-03-01' })]).toEqual([
+      [2, 1],
+      [undefined, undefined],
+    ])
+    await count(workspace, changing, '2026-03-01')
+    expect([await sent(), await sent({ metric_type: 'UNIQUE' }), await sent({ end_date: '2026-03-01' })]).toEqual([
+      [4, 5],
+      [3, 1],
+      [1, undefined],
+    ])
+    await count(workspace, changing, '2026-03-01', { users: -1, occurrences: -1 })
+    await count(workspace, changing, '2026-03-02', { users: -2, occurrences: -3 })
+    expect(await sent()).toEqual([undefined, 5])
+  })
+
   it('says as processed_until the instant of the answer when nothing waits', async () => {
     const answer = await until('processed_until is not before the request', async () => {
       const askedAt = Date.now()

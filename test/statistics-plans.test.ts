@@ -9,6 +9,7 @@ import {
   listCampaignsWithCounts,
   listSeriesCounts,
 } from '../src/store/series-counts.ts'
+import { findRevisions } from '../src/store/statistics-revisions.ts'
 import { addCells, removeGenerations, streamCells } from '../src/store/statistics.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { explain, expectIndexed } from './query-plan.ts'
@@ -68,6 +69,7 @@ describeEachStore('Statistics', (kind) => {
     ['cells to add to, of series that are known', ['campaign'], (store) => addCells(store, cellsOf(7))],
     ['cells to add, of new series', ['campaign', '"only"', 'id'], (store) => addCells(store, cellsOf(CAMPAIGNS + 1))],
     ['cells to take away', ['campaign'], (store) => addCells(store, fewer(cellsOf(7)))],
+    ['how often numbers have changed', ['campaign', 'id'], (store) => findRevisions(store, [7, 8])],
     ['what goals of before have left', ['campaign'], (store) => removeGenerations(store, [one])],
     ['all cells of a campaign', ['campaign'], (store) => readAll(store, [7, 8])],
   ]

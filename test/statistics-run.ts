@@ -7,6 +7,8 @@ import { expect } from 'vitest'
 import type { Goal } from '../src/core/goal.ts'
 import { raiseVersion } from '../src/operations/change-goals.ts'
 import { fetchCampaignStats } from '../src/operations/fetch-campaign-stats.ts'
+import type { JsonText } from '../src/operations/json-text.ts'
+import { KeptAnswers } from '../src/operations/kept-answers.ts'
 import type { Operation, Parts } from '../src/operations/operation.ts'
 import { updateCampaign } from '../src/operations/update-campaign.ts'
 import type { LogEntry } from '../src/log/event-log.ts'
@@ -116,6 +118,8 @@ export class StatisticsRun {
   campaigns: readonly ModelCampaign[]
   readonly #factsPerUserMax: number | undefined
   readonly #freshness: Freshness
+  /** For all that the run asks, so that what is kept of one answer may be wrong in the next. */
+  readonly #keptStats = new KeptAnswers()
   readonly #goalBooks = new GoalBooks()
   readonly #history: ModelWorkspace
   /** Campaign → the number that it got. */
@@ -241,10 +245,11 @@ export class StatisticsRun {
     const named = campaignIds && { campaign_ids: campaignIds.map((id) => storedId(this.workspaceId, id)) }
     const body = { ...range, attribution_type: attributionType, metric_type: metricType, ...named }
     const answer = await this.#call(fetchCampaignStats, { body }, database)
-    const { data } = answer as { data: Record<string, unknown> }
-    const answered = Object.entries(JSON.parse(JSON.stringify(data)) as Record<string, unknown>)
+    const { data } = JSON.parse(Buffer.concat((answer as JsonText).pieces).toString()) as {
+      data: Record<string, unknown>
+    }
     const prefix = storedId(this.workspaceId, '')
-    return Object.fromEntries(answered.map(([id, stats]) => [id.slice(prefix.length), stats]))
+    return Object.fromEntries(Object.entries(data).map(([id, stats]) => [id.slice(prefix.length), stats]))
   }
 
   /** The ranges chosen among the days of all that the history ever tells. */
@@ -261,7 +266,7 @@ export class StatisticsRun {
 
   async #call(operation: Operation, request: object, database = this.database): Promise<unknown> {
     const workspace = (await findWorkspace(this.database, this.workspaceId))?.workspace
-    const parts: Partial<Parts> = { database, freshness: this.#freshness }
+    const parts: Partial<Parts> = { database, freshness: this.#freshness, keptStats: this.#keptStats }
     return operation.handle({ workspace, ...request } as never, parts as Parts)
   }
 }

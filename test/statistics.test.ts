@@ -17,6 +17,7 @@ import {
   type Series,
 } from '../src/core/cells.ts'
 import { listSeriesCounts } from '../src/store/series-counts.ts'
+import { findRevisions } from '../src/store/statistics-revisions.ts'
 import { addCells, removeGenerations, streamCells } from '../src/store/statistics.ts'
 import type { Database } from '../src/store/store.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -128,6 +129,30 @@ describeEachStore('The table of statistics', (kind) => {
       const campaign = newCampaign()
       await add(sumOf(campaign, [{}, { users: 2, occurrences: 5 }, {}]))
       expect(listed(await read(campaign))).toEqual(listed(sumOf(campaign, [{ users: 4, occurrences: 7 }])))
+    })
+
+    it('raises the revision of each campaign that it changes, and of no other', async () => {
+      const [first, second, third] = [++lastCampaign, ++lastCampaign, ++lastCampaign]
+      await database.write((store) => addCells(store, sumOf(first, [{}])))
+      const before = await findRevisions(database, [first, second, third])
+      expect([...before.keys()]).toEqual([first])
+      await database.write(async (store) => {
+        await addCells(store, sumOf(second, [{}, { day: 11 }]))
+        await addCells(store, sumOf(first, [{ users: -1, occurrences: -1 }]))
+      })
+      const after = await findRevisions(database, [first, second, third])
+      expect(after.get(first)).toBeGreaterThan(before.get(first) as number)
+      expect([after.has(second), after.has(third)]).toEqual([true, false])
+    })
+
+    it('raises no revision in a transaction that fails', async () => {
+      const campaign = ++lastCampaign
+      const failing = database.write(async (store) => {
+        await addCells(store, sumOf(campaign, [{}]))
+        throw new Error('in the middle')
+      })
+      await expect(failing).rejects.toThrow('in the middle')
+      expect(await findRevisions(database, [campaign])).toEqual(new Map())
     })
 
     it('keeps no row of what came to nothing', async () => {

@@ -7,6 +7,7 @@ import type { LogReader, LogWriter } from '../log/event-log.ts'
 import type { Database } from '../store/store.ts'
 import type { EmailVault } from '../store/email-vault.ts'
 import type { Freshness } from './freshness.ts'
+import type { KeptAnswers } from './kept-answers.ts'
 
 /** What operations work on; made once at the start. */
 export interface Parts {
@@ -16,6 +17,8 @@ export interface Parts {
   /** Undefined when the server has no PII_KEY; then no workspace encrypts. */
   readonly emailVault: EmailVault | undefined
   readonly freshness: Freshness
+  /** Of Fetch Campaign Stats: the numbers of campaigns. */
+  readonly keptStats: KeptAnswers
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }

@@ -19,6 +19,7 @@ import { createParkedEntries } from './parked-entries.ts'
 import { createPartitionLeases } from './partition-leases.ts'
 import { createPreferences } from './preferences.ts'
 import { createRequestReceipts } from './request-receipts.ts'
+import { createStatisticsRevisions } from './statistics-revisions.ts'
 import { createStatistics } from './statistics.ts'
 import { createTemplateVersions } from './template-versions.ts'
 import { createTemplates } from './templates.ts'
@@ -55,6 +56,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0020-limit-windows': createLimitWindows,
   '0021-partition-leases': createPartitionLeases,
   '0022-moves': createMoves,
+  '0023-statistics-revisions': createStatisticsRevisions,
 }
 
 /** Applies what is missing. Throws when the database is newer than this program. */

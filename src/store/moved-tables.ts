@@ -33,6 +33,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   series: 'data',
   series_numbers: 'counter',
   statistics: 'data',
+  statistics_revisions: 'data',
   migrations: { left: 'each database has had its own' },
   moves: { left: 'says how the move itself is' },
   move_progress: { left: 'says how the move itself is' },

@@ -6,6 +6,7 @@ import type { DayRange } from '../core/campaign-counts.ts'
 import { CellSum, seriesKey, type Cell, type Series } from '../core/cells.ts'
 import { gapsBetween, type CampaignGeneration } from './campaign-generations.ts'
 import { createSeries, listSeries, listSeriesIn, numberSeries, removeSeries, type SeriesPlace } from './series.ts'
+import { raiseRevisions } from './statistics-revisions.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 /** Rows of one statement at the most, so that none holds half a megabyte. */
@@ -64,7 +65,8 @@ export async function createStatistics(store: Store, types: SqlTypes): Promise<v
 }
 
 /**
- * Adds a sum of cells to the table and removes rows that come to nothing. To be called in a transaction. Rows are locked in
+ * Adds a sum of cells to the table and removes rows that come to nothing. To be called in a transaction. Raises the revisions
+ * of the campaigns. Rows are locked in
  * the order of their keys, whatever the sum, so that two transactions do not wait for each other in a circle.
  */
 export async function addCells(store: Store, sum: CellSum): Promise<void> {
@@ -77,6 +79,7 @@ export async function addCells(store: Store, sum: CellSum): Promise<void> {
     const decreased = chunk.filter(({ users, occurrences }) => users < 0 || occurrences < 0)
     if (decreased.length > 0) await removeEmptyRows(store, decreased)
   }
+  await raiseRevisions(store, new Set(rows.map(({ campaign }) => campaign)))
 }
 
 /** The cells in the range of the series of the query around it. */

@@ -1,0 +1,55 @@
+// The table of revisions: how often the numbers of each campaign have changed. Whoever keeps what follows from them sees in
+// one look whether it still holds (`docs/decisions/0018`).
+import type { SqlTypes, Store } from './store.ts'
+
+interface StatisticsRevisionRow {
+  /** The number of the campaign; without a row nothing has been counted for it. */
+  campaign: number
+  /** Grows with every transaction that changes cells of the campaign. */
+  revision: number
+}
+
+declare module './tables.ts' {
+  interface Tables {
+    statistics_revisions: StatisticsRevisionRow
+  }
+}
+
+export async function createStatisticsRevisions({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('statistics_revisions')
+    .addColumn('campaign', integer, (column) => column.primaryKey())
+    .addColumn('revision', integer, (column) => column.notNull())
+    .execute()
+}
+
+/**
+ * Says that cells of the campaigns have changed, in the transaction that changes them. In the order of their numbers, so that
+ * two transactions do not wait for each other in a circle.
+ */
+export async function raiseRevisions(store: Store, campaigns: ReadonlySet<number>): Promise<void> {
+  if (campaigns.size === 0) return
+  const rows = [...campaigns].toSorted((left, right) => left - right).map((campaign) => ({ campaign, revision: 1 }))
+  const columns = ['campaign', 'revision'] as const
+  await store.query
+    .insertInto('statistics_revisions')
+    .columns(columns)
+    .expression((insert) =>
+      insert
+        .selectFrom(store.rowsOf('changed', { campaign: 'integer', revision: 'integer' }, rows))
+        .select(columns)
+        // Tells SQLite's parser that `on conflict` is not a join's.
+        .where(insert.lit(true)),
+    )
+    .onConflict((conflict) =>
+      conflict.column('campaign').doUpdateSet((row) => ({ revision: row('statistics_revisions.revision', '+', 1) })),
+    )
+    .execute()
+}
+
+/** Campaign → its revision, of the few campaigns of a page; those without any number are not there. */
+export async function findRevisions({ query }: Store, campaigns: readonly number[]): Promise<Map<number, number>> {
+  if (campaigns.length === 0) return new Map()
+  const rows = await query.selectFrom('statistics_revisions').selectAll().where('campaign', 'in', campaigns).execute()
+  return new Map(rows.map(({ campaign, revision }) => [campaign, revision]))
+}
