@@ -23,13 +23,21 @@ it('keeps the answer that was given last', () => {
 
 it('keeps 8 MiB, of which goes first what was asked for least recently', () => {
   const kept = new KeptAnswers()
-  for (let index = 0; index < 8; index++) kept.keep(`question ${index}`, 1, Buffer.alloc(MIB))
-  expect(kept.find('question 0', 1)?.byteLength).toBe(MIB)
-  kept.keep('question 8', 1, Buffer.alloc(MIB))
-  expect(kept.find('question 0', 1)?.byteLength).toBe(MIB)
+  for (let index = 0; index < 8; index++) kept.keep(`question ${index}`, 1, Buffer.alloc(MIB - 512))
+  expect(kept.find('question 0', 1)?.byteLength).toBe(MIB - 512)
+  kept.keep('question 8', 1, Buffer.alloc(MIB - 512))
+  expect(kept.find('question 0', 1)?.byteLength).toBe(MIB - 512)
   expect(kept.find('question 1', 1)).toBeUndefined()
-  expect(kept.find('question 2', 1)?.byteLength).toBe(MIB)
-  expect(kept.find('question 8', 1)?.byteLength).toBe(MIB)
+  expect(kept.find('question 2', 1)?.byteLength).toBe(MIB - 512)
+  expect(kept.find('question 8', 1)?.byteLength).toBe(MIB - 512)
+})
+
+it('counts half a kibibyte for each, so that those with nothing in them are bounded too', () => {
+  const kept = new KeptAnswers()
+  const most = (8 * MIB) / 512
+  for (let index = 0; index <= most; index++) kept.keep(`question ${index}`, 1, Buffer.alloc(0))
+  expect(kept.find('question 0', 1)).toBeUndefined()
+  expect(kept.find('question 1', 1)?.byteLength).toBe(0)
 })
 
 it('counts an answer that is kept again once', () => {

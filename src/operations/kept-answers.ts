@@ -4,6 +4,8 @@
 const KEPT_BYTES_MAX = 8 * 1024 * 1024
 /** What is larger than this is not kept: one answer must not drive all others out. */
 const ANSWER_BYTES_MAX = KEPT_BYTES_MAX / 8
+/** What an answer takes beside its JSON, which may be empty: its question and its place. */
+const PLACE_BYTES = 512
 
 interface KeptAnswer {
   readonly revision: number
@@ -30,7 +32,7 @@ export class KeptAnswers {
     this.#forget(question)
     if (json.byteLength > ANSWER_BYTES_MAX) return
     this.#answers.set(question, { revision, json })
-    this.#bytes += json.byteLength
+    this.#bytes += json.byteLength + PLACE_BYTES
     for (const oldest of this.#answers.keys()) {
       if (this.#bytes <= KEPT_BYTES_MAX) break
       this.#forget(oldest)
@@ -38,7 +40,9 @@ export class KeptAnswers {
   }
 
   #forget(question: string): void {
-    this.#bytes -= this.#answers.get(question)?.json.byteLength ?? 0
+    const kept = this.#answers.get(question)
+    if (!kept) return
+    this.#bytes -= kept.json.byteLength + PLACE_BYTES
     this.#answers.delete(question)
   }
 }
