@@ -11,7 +11,7 @@ import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import { createWorkspace } from '../src/store/create-workspace.ts'
 import { migrate } from '../src/store/migrations.ts'
 import { openDatabase } from '../src/store/open-database.ts'
-import { readMetric, runLoad, startProcess, stopProcess, type StartedProcess } from './processes.ts'
+import { runLoad, startProcess, stopProcess, waitUntilApplied, type StartedProcess } from './processes.ts'
 
 const POSTGRES_URL = process.env['BENCH_DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 const DATABASE = 'tidings_bench'
@@ -22,7 +22,6 @@ const EVENTS_PER_REQUEST = Number(process.env['BENCH_EVENTS'] ?? 100)
 const FIRST_PORT = 18_900
 const NATS_PORT = 18_990
 const NATS_START_MS = 1_000
-const DRAIN_WAIT_MS = 180_000
 
 type Mode = 'embedded' | 'PostgreSQL' | 'JetStream'
 
@@ -99,7 +98,7 @@ async function measure(urls: readonly string[], authorization: string): Promise<
   const seconds = (performance.now() - startedAt) / 1000
   const load = difference(before, readPrograms(), seconds)
   const succeeded = results.reduce((sum, result) => sum + result.succeeded, 0)
-  await drain(urls[0] as string)
+  await waitUntilApplied(urls[0] as string)
   const drainedAfter = (performance.now() - startedAt) / 1000
   return {
     acknowledged: (succeeded * EVENTS_PER_REQUEST) / seconds,
@@ -108,15 +107,6 @@ async function measure(urls: readonly string[], authorization: string): Promise<
     p99Ms: Math.max(...results.map(({ p99Ms }) => p99Ms)),
     failed: results.reduce((sum, result) => sum + result.failed, 0),
     load,
-  }
-}
-
-/** Waits until everything acknowledged is in the tables. */
-async function drain(url: string): Promise<void> {
-  const startedAt = performance.now()
-  while ((await readMetric(url, 'tidings_log_lag_entries')) > 0) {
-    if (performance.now() - startedAt > DRAIN_WAIT_MS) throw new Error('the pipelines do not catch up')
-    await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
 

@@ -73,7 +73,7 @@ export async function readMetric(url: string, name: string): Promise<number> {
 }
 
 const APPLIED_WAIT_MS = 300_000
-const APPLIED_POLL_MS = 10
+const APPLIED_POLL_MS = 50
 
 /** Waits until the pipeline of a server has applied all of its log. */
 export async function waitUntilApplied(url: string): Promise<void> {

@@ -15,6 +15,7 @@ import {
   runLoad,
   startProcess,
   stopProcess,
+  waitUntilApplied,
   type StartedProcess,
 } from './processes.ts'
 
@@ -22,7 +23,6 @@ const CONNECTIONS = 64
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 8)
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 2)
 const BATCH = 100
-const DRAIN_WAIT_MS = 300_000
 
 interface Measured extends LoadResult {
   readonly what: string
@@ -105,11 +105,7 @@ async function measure({ url, authorization, isTidings, pid }: Target, eventsPer
 /** Waits until the pipeline has caught up; gives the events per second it applied meanwhile. */
 async function drain(url: string, processedBefore: number): Promise<number> {
   const startedAt = performance.now()
-  while ((await readMetric(url, 'tidings_log_lag_entries')) > 0) {
-    if (performance.now() - startedAt > DRAIN_WAIT_MS)
-      throw new Error(`the pipeline is still behind after ${DRAIN_WAIT_MS} ms`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
+  await waitUntilApplied(url)
   const seconds = (performance.now() - startedAt) / 1000
   return ((await readMetric(url, 'tidings_events_processed_total')) - processedBefore) / seconds
 }

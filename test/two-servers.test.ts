@@ -1,8 +1,12 @@
-// Two servers over one PostgreSQL, as on two machines: a workspace's limits hold over both, and its keys and settings change
-// in both.
+// Two servers over one PostgreSQL, as on two machines: a workspace's limits hold over both, its keys and settings change in
+// both, and both answer with the same numbers.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits } from '../src/core/workspace.ts'
+import { ALL, ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '../src/core/cells.ts'
+import { fromCalendarDate } from '../src/core/time-zone.ts'
 import { generateKey, hashKey } from '../src/store/api-key.ts'
+import { addCampaign, findCampaign, type StoredCampaign } from '../src/store/campaigns.ts'
+import { addCells } from '../src/store/statistics.ts'
 import { saveKeyHash, saveSettings } from '../src/store/workspaces.ts'
 import { PREFERENCES_PATH } from './preference-calls.ts'
 import { expectRefusal, startServer, until, type Answer, type CallOptions } from './server.ts'
@@ -11,6 +15,7 @@ import { describeOnPostgres } from './stores.ts'
 
 const NOON = Date.UTC(2030, 5, 15, 12)
 const MINUTE_MS = 60_000
+const STATS_PATH = '/core-services/v1/campaign-stats'
 /** From when on a change made anywhere must hold everywhere. */
 const KNOWN_AFTER_MS = 5_000
 
@@ -116,5 +121,27 @@ describeOnPostgres('Two servers', () => {
     )
     const isKnown = async (server: TestServer) => told(await list(server, { ...workspace, dataKey })).limit === 200
     for (const server of servers) await until('the limit is known', () => isKnown(server), KNOWN_AFTER_MS)
+  })
+  it('both answer with the numbers as they are, also of campaigns that they were asked for before', async () => {
+    const workspace = await makeWorkspace()
+    const details = { id: 'c1', workspaceId: workspace.id, name: 'c1', platforms: [], goals: [], createdBy: 'anna' }
+    const { number } = await servers[0].database.write(async (store) => {
+      await addCampaign(store, { ...details, createdAt: 0 })
+      return (await findCampaign(store, workspace.id, 'c1')) as StoredCampaign
+    })
+    const place = { platform: ALL, locale: ALL, variation: ALL }
+    const sent = { campaign: number, generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...place } as const
+    const day = fromCalendarDate('2030-06-01') as number
+    const range = { request_id: 'r', start_date: '2030-06-01', end_date: '2030-06-30' }
+    const body = { ...range, attribution_type: 'CLICK_THROUGH', metric_type: 'TOTAL', campaign_ids: ['c1'] }
+    for (let times = 1; times <= 3; times++) {
+      const sum = new CellSum()
+      sum.add(cellKey(seriesKey(sent), day, NO_DAY), 1, 1)
+      await servers[times % 2 === 0 ? 0 : 1].database.write((store) => addCells(store, sum))
+      for (const server of [...servers, ...servers]) {
+        const answer = await server.call('POST', STATS_PATH, { as: workspace, tile: 'reports', body })
+        expect(JSON.stringify(answer.body)).toContain(`"sent":${times},`)
+      }
+    }
   })
 })

@@ -55,7 +55,7 @@ export class StatsReader {
       const { campaigns, total } = await this.#findCampaigns(selection)
       const counted = await this.#countAll(campaigns)
       if (!(await this.#areStanding(campaigns))) continue
-      for (const { question, revision, json } of counted) this.#kept.keep(question, revision, json)
+      for (const { question, revision, json, kept } of counted) if (!kept) this.#kept.keep(question, revision, json)
       return { data: counted.filter(({ json }) => json.byteLength > 0).map(({ id, json }) => [id, json]), total }
     }
     throw new AppError('unavailable', 'The goals of campaigns are changing; please repeat the request.', [], 1)
@@ -119,6 +119,8 @@ interface CountedCampaign {
   readonly revision: number
   /** Empty where nothing is counted in the range. */
   readonly json: Buffer
+  /** Undefined where it was counted anew. */
+  readonly kept: Buffer | undefined
 }
 
 const NOTHING_COUNTED = Buffer.alloc(0)
