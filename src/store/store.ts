@@ -28,7 +28,7 @@ export interface Store {
   readonly query: Kysely<Tables>
   /**
    * Rows as a table expression, to insert, join or update from: hundreds of rows in one statement and one parameter.
-   * SQLite reads them with `json_each`, PostgreSQL with `json_to_recordset`.
+   * SQLite reads them with `jsonb_each`, PostgreSQL with `json_to_recordset`.
    */
   rowsOf<Row extends object, Alias extends string>(
     alias: Alias,
