@@ -1,6 +1,7 @@
 // One load, in a process of its own: reads what to send from the command line, prints what came of it as JSON. Sends
-// requests that were written out before, and reads no more of an answer than its status and where it ends: on a machine
-// with two processors a load that works as hard as the server would measure itself.
+// requests that were written out before, all but the time of their events, which has just passed; and reads no more of an
+// answer than its status and where it ends: on a machine with two processors a load that works as hard as the server would
+// measure itself.
 import { connect, type Socket } from 'node:net'
 
 /** What to send; the process gets it as JSON. */
@@ -25,6 +26,17 @@ const BODIES = 500
 /** After the load's end, for what is in flight. */
 const LAST_ANSWERS_MS = 10_000
 const HEAD_END = Buffer.from('\r\n\r\n')
+const TIME_BEGIN = '"user_time":"'
+/** The part of a time that changes; what follows are the milliseconds of the event, one after the other in a request. */
+const SECOND = 'YYYY-MM-DDThh:mm:ss'
+
+/** A request as bytes, and where the times of its events begin in them. */
+interface WrittenRequest {
+  readonly bytes: Buffer
+  readonly times: readonly number[]
+  /** Since the epoch, of all its events; 0 before it is first sent. */
+  second: number
+}
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as LoadPlan
 const target = new URL(plan.url)
@@ -66,7 +78,7 @@ function runConnection(): Promise<void> {
         return
       }
       sentAt = performance.now()
-      socket.write(requests[sent++ % BODIES] as Buffer)
+      socket.write(toBytes(requests[sent++ % BODIES] as WrittenRequest))
     }
     socket.on('connect', send)
     socket.on('data', (chunk: Buffer) => {
@@ -100,7 +112,18 @@ function readStatus(answer: Buffer): number | undefined {
   return Number(head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length))
 }
 
-function toRequest(body: string): Buffer {
+/** What is sent now. Whole seconds ago, so that no server takes it for the future. */
+function toBytes(request: WrittenRequest): Buffer {
+  const second = Math.floor(Date.now() / 1000) - 1
+  if (request.second !== second) {
+    request.second = second
+    const text = new Date(second * 1000).toISOString().slice(0, SECOND.length)
+    for (const place of request.times) request.bytes.write(text, place, 'latin1')
+  }
+  return request.bytes
+}
+
+function toRequest(body: string): WrittenRequest {
   const head = [
     `POST ${target.pathname} HTTP/1.1`,
     `Host: ${target.host}`,
@@ -108,7 +131,9 @@ function toRequest(body: string): Buffer {
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(body)}`,
   ]
-  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
+  const text = `${head.join('\r\n')}\r\n\r\n${body}`
+  const times = [...text.matchAll(new RegExp(TIME_BEGIN, 'g'))].map(({ index }) => index + TIME_BEGIN.length)
+  return { bytes: Buffer.from(text), times, second: 0 }
 }
 
 /** Of all latencies, rounded to hundredths of a millisecond. */
@@ -123,7 +148,7 @@ function bodyOf(index: number): string {
     attributes: { amount: place, currency: 'EUR', product: `product-${index}`, first: false },
     platform: 'WEB',
     app_version: '3.1.0',
-    user_time: new Date(1_790_000_000_000 + place).toISOString(),
+    user_time: `${SECOND}.${String(place).padStart(3, '0')}Z`,
   }))
   return JSON.stringify({ type: 'event', customer_id: `customer-${index}`, actions })
 }
