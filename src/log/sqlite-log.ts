@@ -1,5 +1,5 @@
-// The embedded log as requests see it. Entries of one turn of the event loop cross to the writing thread together; what
-// arrives while a commit runs is in the next one. One message carries them all.
+// The embedded log as requests see it. Entries of one turn of the event loop cross to the writing thread together, many in
+// a few groups; what arrives while a commit runs is in the next one. One message carries a whole group.
 import { Worker } from 'node:worker_threads'
 import { contextText } from './context-text.ts'
 import {
@@ -26,6 +26,11 @@ export interface SqliteLogOptions {
 const APPENDED: AppendOutcome = { outcome: 'appended' }
 /** Groups handed over and not answered: one being written and one to follow. More would only be more messages. */
 const GROUPS_AHEAD_MAX = 2
+/**
+ * So many are handed over at once. Where one turn brings the requests of all connections, the thread else waited for the end
+ * of the turn, and then all of them for the thread.
+ */
+const GROUP_ENTRIES_ENOUGH = 16
 /** Larger buffers are not kept for the next group. */
 const SPARE_BYTES_MAX = 4 * 1024 * 1024
 
@@ -111,15 +116,23 @@ class SqliteLog implements LogWriter {
     await ended
   }
 
-  /** At the end of this turn, unless the thread has enough to do: then when it has answered. */
+  /** At the end of this turn if not at once, unless the thread has enough to do: then when it has answered. */
   #handOverSoon(): void {
-    if (this.#isHandingOver || this.#committing.size >= GROUPS_AHEAD_MAX) return
-    this.#isHandingOver = true
-    setImmediate(() => this.#handOver())
+    if (this.#committing.size >= GROUPS_AHEAD_MAX) return
+    if (this.#gathered.length >= GROUP_ENTRIES_ENOUGH) this.#handOver()
+    else if (!this.#isHandingOver) {
+      this.#isHandingOver = true
+      setImmediate(() => this.#endTurn())
+    }
+  }
+
+  /** All may have been handed over since. */
+  #endTurn(): void {
+    this.#isHandingOver = false
+    if (this.#gathered.length > 0 && this.#committing.size < GROUPS_AHEAD_MAX) this.#handOver()
   }
 
   #handOver(): void {
-    this.#isHandingOver = false
     const id = ++this.#lastId
     const group = toGroup(this.#gathered, this.#spareBuffers)
     this.#committing.set(id, {
