@@ -8,6 +8,7 @@ import { pause, type Turnstile } from '../store/turnstile.ts'
 import { applyBatch, CursorMoved, readBatch, toParked } from './apply-batch.ts'
 import { toLastPositions, type Batch } from './batch.ts'
 import { GoalBooks } from './goal-books.ts'
+import { Pace } from './pace.ts'
 import { withoutRepeats } from './repeated-entries.ts'
 import { UsersOvertaken } from './resolve-users.ts'
 
@@ -52,6 +53,7 @@ const EMBEDDED = () => [0]
 export class LogFollower {
   readonly #options: FollowerOptions
   readonly #goalBooks = new GoalBooks()
+  readonly #pace = new Pace()
   /** Counts the reads, so that partitions take turns when there is more than a batch holds. */
   #turn = 0
   #isQuiet = false
@@ -84,8 +86,13 @@ export class LogFollower {
         return amountOf(entries)
       })
       pauseMs = found === 'nothing' ? Math.min(PAUSE_MS_MAX, pauseMs * 2) : PAUSE_MS_MIN
-      if (found === 'more than a batch') await turnstile.letOthersPass()
-      else await pause(pauseMs)
+      if (found === 'more than a batch') {
+        await turnstile.letOthersPass()
+        await this.#pace.rest()
+      } else {
+        await pause(pauseMs)
+        this.#pace.begin()
+      }
     }
   }
 
@@ -161,9 +168,11 @@ export class LogFollower {
   async #applyOnce(batch: Batch, cursors: readonly number[]): Promise<void> {
     const startedAt = performance.now()
     await applyBatch(this.#options.database, batch, cursors)
+    const events = batch.keptEvents.size + [...batch.keptFacts.values()].reduce((sum, facts) => sum + facts, 0)
+    this.#pace.add(events)
     this.#options.onBatch({
       entries: batch.entries.length,
-      events: batch.keptEvents.size + [...batch.keptFacts.values()].reduce((sum, facts) => sum + facts, 0),
+      events,
       parked: batch.unreadable.length,
       durationMs: performance.now() - startedAt,
     })
