@@ -8,7 +8,8 @@ import { startCheckpoints } from '../src/store/sqlite-checkpoints.ts'
 import { until } from './server.ts'
 
 const ROW_BYTES = 1_000
-const ROWS = 1_000
+/** More than what one round leaves beside a file before that begins anew. */
+const ROWS = 10_000
 
 let folder: string
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'tidings-checkpoints-'))))

@@ -8,8 +8,8 @@ const STATEMENTS_KEPT_MAX = 500
 const PAGE_CACHE_KIB = 4 * 1024
 
 /**
- * Past 64 MiB of pages beside the file a commit brings in what `sqlite-checkpoints.ts` has not yet. Only then can they begin
- * anew while much is written, and whoever commits waits for the disk: seldom, then.
+ * Past 64 MiB of pages beside the file a commit brings in what `sqlite-checkpoints.ts` has not yet, and whoever commits waits
+ * for the disk.
  */
 const CHECKPOINT_PAGES = 16_000
 
