@@ -146,9 +146,29 @@ export function levelsOf({ platform, locale, variation }: Place): Level[] {
   return levels
 }
 
-/** A place alone, without its aggregates. */
+/** Levels that are remembered; there are as many as campaigns have platforms, locales and variations, which is few. */
+const LEVELS_MAX = 10_000
+const knownLevels = new Map<string, Map<string, Map<string, Level>>>()
+let levelsKnown = 0
+
+/** A place alone, without its aggregates. Mostly the same object for the same place: its key is made and hashed once. */
 export function toLevel({ platform, locale, variation }: Place): Level {
-  return { platform, locale, variation, key: `${platform}\0${locale}\0${variation}` }
+  const known = knownLevels.get(platform)?.get(locale)?.get(variation)
+  if (known) return known
+  const level = { platform, locale, variation, key: `${platform}\0${locale}\0${variation}` }
+  rememberLevel(level)
+  return level
+}
+
+function rememberLevel(level: Level): void {
+  if (levelsKnown >= LEVELS_MAX) {
+    knownLevels.clear()
+    levelsKnown = 0
+  }
+  const locales = knownLevels.get(level.platform) ?? new Map<string, Map<string, Level>>()
+  const variations = locales.get(level.locale) ?? new Map<string, Level>()
+  knownLevels.set(level.platform, locales.set(level.locale, variations.set(level.variation, level)))
+  levelsKnown++
 }
 
 /** The part of a cell's key that its days share. No text of a request holds NUL, so that no two series share one. */

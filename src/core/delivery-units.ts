@@ -91,19 +91,29 @@ function countUnit(
   members: readonly Membership[],
   messages: ReadonlyMap<Membership, readonly MessageEvent[]>,
 ): [metric: string, times: number][] {
-  const eventsOf = (memberships: readonly Membership[]) => memberships.flatMap((member) => messages.get(member) ?? [])
   const open = members.filter(({ removed }) => removed === null)
-  const events = eventsOf(open)
+  const events = eventsOf(open, messages)
   const unit: UnitState = open.length > 0 ? stateOf(events) : { state: 'removed', reason: removalOf(members) }
   const counts: [string, number][] = [[metricOf(unit), 1]]
   if (unit.state === 'sent' && events.some(({ kind }) => kind === 'impression')) counts.push([UNIT_IMPRESSION, 1])
   if (unit.state === 'removed' && BEFORE_SENDING.has(unit.reason)) return counts
-  const all = open.length === members.length ? events : eventsOf(members)
+  const all = open.length === members.length ? events : eventsOf(members, messages)
   const devices = countDevices(all)
   if (devices > 0) counts.push([UNIT_DEVICES, devices])
   const active = countDevices(all.filter(({ kind }) => kind === 'sent'))
   if (active > 0) counts.push([UNIT_ACTIVE_DEVICES, active])
   return counts
+}
+
+function eventsOf(
+  members: readonly Membership[],
+  messages: ReadonlyMap<Membership, readonly MessageEvent[]>,
+): readonly MessageEvent[] {
+  const [first, ...others] = members
+  if (!first) return []
+  // Most units have one.
+  const events = messages.get(first) ?? []
+  return others.length === 0 ? events : [...events, ...others.flatMap((member) => messages.get(member) ?? [])]
 }
 
 /** Sent wins over failed in any order of arrival; a failed unit takes the reason of its latest failure. */
@@ -146,6 +156,8 @@ function metricOf(unit: UnitState): string {
 }
 
 function countDevices(events: readonly MessageEvent[]): number {
-  if (events.length < 2) return events.length
+  const first = events[0]?.device
+  // Most users have one.
+  if (events.every(({ device }) => device === first)) return Math.min(1, events.length)
   return new Set(events.map(({ device }) => device)).size
 }

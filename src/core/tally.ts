@@ -75,35 +75,30 @@ export class Tally {
 
 /** How often something happened on which days. */
 class DayCounts {
-  /** In order; with the counts at the same places of the other list. */
-  readonly #days: number[]
+  /** In order: a day, then how often, then the next day. */
   readonly #counts: number[]
 
   constructor(day: number, times: number) {
-    this.#days = [day]
-    this.#counts = [times]
+    this.#counts = [day, times]
   }
 
   /** Facts come nearly in the order of their days. */
   add(day: number, times: number): void {
-    let place = this.#days.length
-    while (place > 0 && (this.#days[place - 1] as number) > day) place--
-    if (this.#days[place - 1] === day) this.#counts[place - 1] = (this.#counts[place - 1] as number) + times
-    else {
-      this.#days.splice(place, 0, day)
-      this.#counts.splice(place, 0, times)
-    }
+    const counts = this.#counts
+    let end = counts.length
+    while (end > 0 && (counts[end - 2] as number) > day) end -= 2
+    if (counts[end - 2] === day) counts[end - 1] = (counts[end - 1] as number) + times
+    else counts.splice(end, 0, day, times)
   }
 
   isSame(other: DayCounts | undefined): boolean {
-    return (
-      other !== undefined &&
-      other.#days.length === this.#days.length &&
-      this.#days.every((day, place) => day === other.#days[place] && this.#counts[place] === other.#counts[place])
-    )
+    if (!other || other.#counts.length !== this.#counts.length) return false
+    return this.#counts.every((number, place) => number === other.#counts[place])
   }
 
-  inOrder(): (readonly [day: number, occurrences: number])[] {
-    return this.#days.map((day, place) => [day, this.#counts[place] as number])
+  *inOrder(): Generator<readonly [day: number, occurrences: number]> {
+    for (let place = 0; place < this.#counts.length; place += 2) {
+      yield [this.#counts[place] as number, this.#counts[place + 1] as number]
+    }
   }
 }

@@ -83,34 +83,39 @@ async function add<Row extends object, Fact>(
   reports: readonly Fact[],
 ): Promise<Set<string>> {
   const fresh = keepBest(reports, spec.identityOf, spec.compare)
-  const added = await insertNew(spec, store, [...fresh.values()])
+  const added = await insertNew(spec, store, fresh)
   const repeated = [...fresh].filter(([identity]) => !added.has(identity)).map(([, fact]) => fact)
   await replaceBeaten(spec, store, repeated)
   return added
 }
 
+/** Gives the identities of those that are new. */
 async function insertNew<Row extends object, Fact>(
-  { table, columns, identityOf, toRow, fromRow }: FactTableSpec<Row, Fact>,
+  { table, key, columns, toRow }: FactTableSpec<Row, Fact>,
   store: Store,
-  facts: readonly Fact[],
+  facts: ReadonlyMap<string, Fact>,
 ): Promise<Set<string>> {
-  if (facts.length === 0) return new Set()
+  if (facts.size === 0) return new Set()
   const names = Object.keys(columns)
-  const rows = await tablesOf(store)
+  const rows = new Map([...facts].map(([identity, fact]) => [identity, toRow(fact)]))
+  const added = await tablesOf(store)
     .insertInto(table)
     .columns(names)
     .expression((insert) =>
       insert
-        .selectFrom(store.rowsOf('fresh', columns, facts.map(toRow)))
+        .selectFrom(store.rowsOf('fresh', columns, [...rows.values()]))
         .select(names)
         .where(insert.lit(true))
         .orderBy('customer')
         .orderBy('campaign'),
     )
     .onConflict((conflict) => conflict.doNothing())
-    .returningAll()
+    .returning([...key])
     .execute()
-  return new Set((rows as Row[]).map((row) => identityOf(fromRow(row))))
+  if (added.length === rows.size) return new Set(facts.keys())
+  const keyOf = (row: object) => key.map((column) => (row as Record<string, unknown>)[column]).join('\0')
+  const keys = new Set(added.map(keyOf))
+  return new Set([...rows].filter(([, row]) => keys.has(keyOf(row))).map(([identity]) => identity))
 }
 
 /** Of facts that are known already, those that another report beats are replaced. */
