@@ -1,13 +1,15 @@
 // The log in NATS JetStream keeps what every log promises, and what its servers' comings and goings must not change.
 import { randomBytes } from 'node:crypto'
-import type { ClusterInfo } from '@nats-io/jetstream'
+import { AckPolicy, DeliverPolicy, jetstream, type ClusterInfo, type Consumer } from '@nats-io/jetstream'
 import { v7 as uuid } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { AppError } from '../src/core/app-error.ts'
 import type { LogEntry, LogReader, LogWriter } from '../src/log/event-log.ts'
 import { openJetStreamLogReader } from '../src/log/jetstream-log-reader.ts'
 import { openJetStreamLog } from '../src/log/jetstream-log.ts'
-import { openLogStream, STREAM, subjectOf, type LogStream } from '../src/log/jetstream-stream.ts'
+import { idOf } from '../src/log/jetstream-message.ts'
+import { JetStreamPuller } from '../src/log/jetstream-puller.ts'
+import { ALL_SUBJECTS, openLogStream, STREAM, subjectOf, type LogStream } from '../src/log/jetstream-stream.ts'
 import type { KeyStore } from '../src/log/key-claims.ts'
 import { partitionOf } from '../src/log/partition.ts'
 import { idempotencyKeysIn } from '../src/store/idempotency-keys.ts'
@@ -292,7 +294,7 @@ describeWithNats('NATS', () => {
   describe('three servers', () => {
     const log = useLog(3)
 
-    it('keep three copies, and every acknowledged entry at one position, however they are killed in turn', async () => {
+    it('keep each entry at one position in most copies, and who follows misses none, however they are killed in turn', async () => {
       const { servers } = log.place
       expect(log.stream.replicas).toBe(3)
       const client = new Client(log.writer)
@@ -315,11 +317,18 @@ describeWithNats('NATS', () => {
       await client.stop()
       await until('all are read', () => follower.hasSeen(client.acknowledged), FAILOVER_MS)
       await follower.stop()
-      const kept = await until('all can be read', () => readKept(log.reader, client.acknowledged), FAILOVER_MS)
       const seen = follower.seen.toSorted((left, right) => left.position - right.position)
-      expect(seen.map(placeOf)).toEqual(kept.map(placeOf))
+      expect(seen.map(placeOf)).toEqual(placesInMost(await readCopies(log.stream, servers.names)))
       for (const { code } of client.refusals) expect(code).toBe('unavailable')
     }, 180_000)
+
+    it('are asked for what the one that leads them has', async () => {
+      const start = { deliver_policy: DeliverPolicy.All, filter_subject: ALL_SUBJECTS }
+      const pullers = await Promise.all(numbered(0, 10).map(() => JetStreamPuller.open(log.stream, start)))
+      for (const puller of pullers) puller.close()
+      const { leader } = (await findCluster(log.stream)) ?? {}
+      expect(new Set(pullers.map(({ server }) => server))).toEqual(new Set([leader]))
+    })
 
     it('are left for each other when one hangs', async () => {
       const { servers, keys } = log.place
@@ -432,6 +441,43 @@ async function areCurrent(stream: LogStream): Promise<boolean> {
   return replicas.length === 2 && replicas.every(({ current, offline }) => current && !offline)
 }
 
+/** What each server has by itself, in order. */
+function readCopies(stream: LogStream, names: readonly string[]): Promise<string[][]> {
+  return Promise.all(names.map((name) => readCopy(stream, name)))
+}
+
+async function readCopy(stream: LogStream, server: string): Promise<string[]> {
+  const consumer = await until(`${server} keeps a consumer`, () => openConsumerAt(stream, server), FAILOVER_MS)
+  const places: string[] = []
+  for await (const { seq, headers } of await consumer.fetch({ max_messages: await countPending(consumer) })) {
+    const requestId = idOf(headers)
+    // Marks are no entries.
+    if (requestId !== undefined) places.push(placeOf({ position: seq, requestId }))
+  }
+  return places
+}
+
+/** The servers choose by chance which of them keeps it. */
+async function openConsumerAt(stream: LogStream, server: string): Promise<Consumer | undefined> {
+  const config = { ack_policy: AckPolicy.None, deliver_policy: DeliverPolicy.All, num_replicas: 1, mem_storage: true }
+  const { name, cluster } = await stream.ask(({ consumers }) => consumers.add(STREAM, { ...config, name: uuid() }))
+  return cluster?.leader === server ? await jetstream(stream.connection).consumers.get(STREAM, name) : undefined
+}
+
+async function countPending(consumer: Consumer): Promise<number> {
+  return (await consumer.info()).num_pending
+}
+
+/**
+ * What two of three have. With NATS 2.9 a leader that was killed may come back with what it had proposed and nobody else
+ * has, in the places of what was acknowledged since.
+ */
+function placesInMost(copies: readonly (readonly string[])[]): string[] {
+  const places = new Set(copies.flat())
+  const inMost = [...places].filter((place) => copies.filter((copy) => copy.includes(place)).length * 2 > copies.length)
+  return inMost.toSorted((left, right) => parseInt(left) - parseInt(right))
+}
+
 /** What can be read, when that is all that was acknowledged; undefined while it is not, or nothing can be read. */
 async function readKept(reader: LogReader, acknowledged: readonly string[]): Promise<LogEntry[] | undefined> {
   const read = await Promise.allSettled([readAll(reader)])
@@ -440,7 +486,7 @@ async function readKept(reader: LogReader, acknowledged: readonly string[]): Pro
   return acknowledged.every((id) => known.has(id)) ? seen : undefined
 }
 
-function placeOf({ position, requestId }: LogEntry): string {
+function placeOf({ position, requestId }: Pick<LogEntry, 'position' | 'requestId'>): string {
   return `${position} ${requestId}`
 }
 
