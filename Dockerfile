@@ -17,14 +17,16 @@ RUN apt-get update \
   && rm -rf /var/lib/apt/lists/* \
   && groupadd --gid 10001 tidings \
   && useradd --uid 10001 --gid tidings --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin tidings \
-  && install --directory --owner=tidings --group=tidings --mode=700 /data
+  && install --directory --owner=tidings --group=tidings --mode=700 /data /var/cache/tidings
 WORKDIR /app
 COPY --from=packages /app ./
 COPY bin ./bin
 COPY src ./src
-ENV HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
+ENV HOST=0.0.0.0 PORT=8080 DATA_DIR=/data NODE_COMPILE_CACHE=/var/cache/tidings
 # By number, so that a machine can see that it is not root.
 USER 10001:10001
+# What Node makes of the sources, for whoever runs them; a container need not write there.
+RUN node_modules/.bin/node bin/warm-up.ts
 # The embedded store and log; empty where DATABASE_URL is set.
 VOLUME ["/data"]
 EXPOSE 8080
