@@ -90,7 +90,7 @@ export class CellSum {
   }
 
   /** Adds every cell of another sum, `times` over; −1 takes it away. */
-  addAll(other: CellSum, times: 1 | -1 = 1): void {
+  addAll(other: CellSum, times = 1): void {
     for (const [key, [users, occurrences]] of other.#cells) this.add(key, users * times, occurrences * times)
     for (const [key, [users, occurrences]] of other.#spread)
       addTo(this.#spread, key, users * times, occurrences * times)

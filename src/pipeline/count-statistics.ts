@@ -8,6 +8,7 @@ import { addMessageEvents } from '../store/message-events.ts'
 import { addCells } from '../store/statistics.ts'
 import type { Store } from '../store/store.ts'
 import { findPersons, type Person } from '../store/users.ts'
+import { AlikeChanges } from './alike-changes.ts'
 import type { Batch, EventsEntry, ReportEntry, Subject } from './batch.ts'
 import { addDifference } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
@@ -169,11 +170,13 @@ async function countWorkspace(
     )
   for await (const [change, stored] of inPortions(merged, loadMerged)) addDifference(sum, book, { ...change, stored })
   const grown: Change[] = []
+  const alike = new AlikeChanges(sum, book)
   const loadSingle = (changes: readonly Change[]) => loadConcernedHistories(store, book, changes)
   for await (const [change, stored] of inPortions(single, loadSingle)) {
     if (isLarge(stored, factsPerUserMax)) grown.push(change)
-    else addDifference(sum, book, { ...change, stored })
+    else alike.add({ ...change, stored })
   }
+  alike.settle()
   await leaveForLater(store, book, [...large, ...grown])
 }
 

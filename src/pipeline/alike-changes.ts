@@ -1,0 +1,102 @@
+// Changes of many users that come to the same: a campaign that goes out does to most of them what it does to thousands of
+// others. Those are counted once, and that as often as there are users.
+import { CellSum } from '../core/cells.ts'
+import type { Membership, MessageEvent } from '../core/facts.ts'
+import { localDay } from '../core/time-zone.ts'
+import { addDifference } from './difference.ts'
+import type { GoalBook } from './goal-books.ts'
+import type { Change, StoredHistory } from './histories.ts'
+
+/** What a batch brings of one user, and what was there before. */
+export type StoredChange = Change & { readonly stored: StoredHistory }
+
+/** Users with more facts than this are hardly ever alike. */
+const FACTS_MAX = 16
+/** Different changes in memory at one time. */
+const SHAPES_MAX = 1_000
+
+export class AlikeChanges {
+  readonly #sum: CellSum
+  readonly #book: GoalBook
+  readonly #byShape = new Map<string, { readonly change: StoredChange; users: number }>()
+
+  /** What changes is added to `sum`, all of it after `settle`. */
+  constructor(sum: CellSum, book: GoalBook) {
+    this.#sum = sum
+    this.#book = book
+  }
+
+  add(change: StoredChange): void {
+    // Where a recount runs, what a user counts for depends on how far that has come.
+    const shape = this.#book.pending ? undefined : shapeOf(change, this.#book.counted.timezone)
+    const known = shape === undefined ? undefined : this.#byShape.get(shape)
+    if (shape === undefined) addDifference(this.#sum, this.#book, change)
+    else if (known) known.users++
+    else {
+      if (this.#byShape.size >= SHAPES_MAX) this.settle()
+      this.#byShape.set(shape, { change, users: 1 })
+    }
+  }
+
+  settle(): void {
+    for (const { change, users } of this.#byShape.values()) {
+      const own = new CellSum()
+      addDifference(own, this.#book, change)
+      this.#sum.addAll(own, users)
+    }
+    this.#byShape.clear()
+  }
+}
+
+/**
+ * All that a change of statistics depends on: of two users with the same shape it is the same. Of an instant that is its day
+ * and its place among the others, of a device which of the user's devices it is. Undefined where more than that counts:
+ * with goal events, whose windows are lengths of time; where users became one; and with two facts that may be reports of the
+ * same one.
+ */
+export function shapeOf({ before, stored, facts }: StoredChange, timezone: string): string | undefined {
+  if (before.length !== 1 || stored.goalEvents.length > 0 || facts.goalEvents.length > 0) return undefined
+  const memberships = [...stored.memberships, ...facts.memberships]
+  const messages = [...stored.messages, ...facts.messages]
+  if (memberships.length + messages.length > FACTS_MAX) return undefined
+  if (hasPair(memberships, mayBeOneMembership) || hasPair(messages, mayBeOneMessage)) return undefined
+  const instants = [...memberships.map(({ evaluatedAt }) => evaluatedAt), ...messages.map(({ time }) => time)]
+  const inOrder = instants.toSorted((left, right) => left - right)
+  const instantOf = (instant: number) => `${localDay(timezone, instant)}\0${inOrder.indexOf(instant)}`
+  const devices = messages.map(({ device }) => device)
+  const shapes = [
+    `${stored.memberships.length}\0${facts.memberships.length}\0${stored.messages.length}`,
+    ...memberships.map((membership) => membershipShape(membership, instantOf(membership.evaluatedAt))),
+    ...messages.map((message) => messageShape(message, instantOf(message.time), devices.indexOf(message.device))),
+  ]
+  return shapes.join('\0')
+}
+
+function hasPair<Fact>(facts: readonly Fact[], isPair: (one: Fact, other: Fact) => boolean): boolean {
+  return facts.some((fact, index) => {
+    for (let other = 0; other < index; other++) if (isPair(facts[other] as Fact, fact)) return true
+    return false
+  })
+}
+
+function mayBeOneMembership(one: Membership, other: Membership): boolean {
+  return one.evaluatedAt === other.evaluatedAt && one.platform === other.platform
+}
+
+function mayBeOneMessage(one: MessageEvent, other: MessageEvent): boolean {
+  return one.time === other.time && one.kind === other.kind
+}
+
+function membershipShape(membership: Membership, instant: string): string {
+  const { campaign, platform, group, variation, locale, removed } = membership
+  return `${campaign}\0${instant}\0${platform}\0${group}\0${orNull(variation)}\0${orNull(locale)}\0${orNull(removed)}`
+}
+
+function messageShape({ campaign, platform, kind, reason, times = 1 }: MessageEvent, instant: string, device: number) {
+  return `${campaign}\0${instant}\0${platform}\0${kind}\0${device}\0${orNull(reason)}\0${times}`
+}
+
+/** No text of a request holds NUL, so that texts cannot run into each other; nor is any of them the same as a missing one. */
+function orNull(text: string | null): string {
+  return text === null ? '' : `=${text}`
+}

@@ -1,0 +1,245 @@
+// Changes that are alike are counted once: what comes of it is what counting each by itself gives.
+import * as fc from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
+import { CellSum } from '../src/core/cells.ts'
+import { GROUPS, MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/facts.ts'
+import { AlikeChanges, shapeOf, type StoredChange } from '../src/pipeline/alike-changes.ts'
+import { addDifference } from '../src/pipeline/difference.ts'
+import type { GoalBook } from '../src/pipeline/goal-books.ts'
+import { cellsOf } from './statistics-table.ts'
+
+const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
+const TIMEZONE = 'Europe/Berlin'
+const CROWDS = 1_000
+const MIDNIGHT = Date.parse('2026-03-28T23:00:00Z')
+const HOUR = 3_600_000
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const BOOK: GoalBook = {
+  workspaceId: 'main',
+  version: 1,
+  counted: {
+    timezone: TIMEZONE,
+    campaigns: new Map([1, 2].map((number) => [number, { id: `c${number}`, number, goals: [], generation: 0 }])),
+  },
+  pending: undefined,
+  generation: 0,
+  attributesOfEvent: new Map(),
+  eventsOfCampaign: new Map(),
+}
+
+describe('the shape of a change', () => {
+  const sent = message({ kind: 'sent', time: MIDNIGHT + 3 * HOUR })
+  const change = changeOf({ stored: [member({})], fresh: [sent] })
+
+  it.each([
+    [
+      'another customer, device and message id',
+      changeOf({ customer: 7, stored: [member({})], fresh: [{ ...sent, device: 'y', messageId: 'z' }] }),
+    ],
+    [
+      'other instants of the same days in the same order',
+      changeOf({ stored: [member({ evaluatedAt: MIDNIGHT })], fresh: [{ ...sent, time: MIDNIGHT + 1 }] }),
+    ],
+  ])('is the same with %s', (_what, other) => {
+    expect(shapeOf(other, TIMEZONE)).toBe(shapeOf(change, TIMEZONE))
+  })
+
+  it.each([
+    ['another campaign', changeOf({ stored: [member({ campaign: 2 })], fresh: [sent] })],
+    ['another platform', changeOf({ stored: [member({ platform: 'WEB' })], fresh: [sent] })],
+    ['another group', changeOf({ stored: [member({ group: 'campaign_control' })], fresh: [sent] })],
+    ['a variation', changeOf({ stored: [member({ variation: 'a' })], fresh: [sent] })],
+    ['an empty locale', changeOf({ stored: [member({ locale: '' })], fresh: [sent] })],
+    ['a removal', changeOf({ stored: [member({ removed: 'x' })], fresh: [sent] })],
+    ['another kind', changeOf({ stored: [member({})], fresh: [{ ...sent, kind: 'failed' }] })],
+    ['a reason', changeOf({ stored: [member({})], fresh: [{ ...sent, reason: 'x' }] })],
+    ['several events in one', changeOf({ stored: [member({})], fresh: [{ ...sent, times: 2 }] })],
+    ['another day', changeOf({ stored: [member({})], fresh: [{ ...sent, time: MIDNIGHT + 24 * HOUR }] })],
+    ['another order', changeOf({ stored: [member({})], fresh: [{ ...sent, time: MIDNIGHT }] })],
+    ['nothing that was there before', changeOf({ members: [member({})], fresh: [sent] })],
+    ['everything there before', changeOf({ stored: [member({})], known: [sent] })],
+    [
+      'two devices',
+      changeOf({ stored: [member({})], known: [{ ...sent, kind: 'attempted', device: 'y' }], fresh: [sent] }),
+    ],
+  ])('is another with %s', (_what, other) => {
+    expect(shapeOf(other, TIMEZONE)).toBeTypeOf('string')
+    expect(shapeOf(other, TIMEZONE)).not.toBe(shapeOf(change, TIMEZONE))
+  })
+
+  it.each([
+    ['a goal event before', changeOf({ stored: [member({})], fresh: [sent], goalEvents: 'stored' })],
+    ['a goal event', changeOf({ stored: [member({})], fresh: [sent], goalEvents: 'fresh' })],
+    ['two message events of one kind and instant', changeOf({ known: [sent], fresh: [{ ...sent, messageId: 'z' }] })],
+    [
+      'two memberships of one platform and instant',
+      changeOf({ stored: [member({})], members: [member({ customer: 2 })] }),
+    ],
+    ['users who became one', { ...change, before: [change.person, change.person] }],
+    ['very many facts', changeOf({ fresh: Array.from({ length: 17 }, (_, time) => ({ ...sent, time })) })],
+  ])('is not known with %s', (_what, other) => {
+    expect(shapeOf(other, TIMEZONE)).toBeUndefined()
+  })
+})
+
+describe('changes that are alike', () => {
+  it('come to the same as each by itself', () => {
+    const property = fc.property(crowds(), (crowd) => {
+      expect(cellsOf(countedTogether(crowd))).toEqual(cellsOf(countedApart(crowd)))
+    })
+    fc.assert(property, { seed: SEED, numRuns: CROWDS })
+  })
+
+  it('are counted when there are more of them than are held at one time', () => {
+    const crowd = Array.from({ length: 2_500 }, (_, index) => {
+      return changeOf({ customer: index, members: [member({ customer: index, variation: `v${index % 1_200}` })] })
+    })
+    expect(cellsOf(countedTogether(crowd))).toEqual(cellsOf(countedApart(crowd)))
+  })
+})
+
+function countedTogether(crowd: readonly StoredChange[]): CellSum {
+  const sum = new CellSum()
+  const alike = new AlikeChanges(sum, BOOK)
+  for (const change of crowd) alike.add(change)
+  alike.settle()
+  return sum
+}
+
+function countedApart(crowd: readonly StoredChange[]): CellSum {
+  const sum = new CellSum()
+  for (const change of crowd) addDifference(sum, BOOK, change)
+  return sum
+}
+
+/** Changes that differ in few things from one of them, so that some are alike and others just not. */
+function crowds(): fc.Arbitrary<StoredChange[]> {
+  return fc
+    .tuple(facts(), fc.array(fc.array(tweaks(), { maxLength: 2 }), { minLength: 20, maxLength: 20 }))
+    .map(([facts, copies]) => copies.map((tweaks) => changeOf(tweaks.reduce(tweaked, facts))))
+}
+
+interface AllFacts {
+  readonly stored: readonly Membership[]
+  readonly members: readonly Membership[]
+  readonly known: readonly MessageEvent[]
+  readonly fresh: readonly MessageEvent[]
+}
+
+/** Around the night in which clocks are changed. */
+const instant = fc.constantFrom(...[-1, 0, 1, 23 * HOUR - 1, 23 * HOUR].map((after) => MIDNIGHT + after))
+const some = (text: string) => fc.constantFrom(null, text)
+const COMMON = {
+  campaign: fc.constantFrom(1, 2),
+  customer: fc.constantFrom(1, 2),
+  platform: fc.constantFrom('EMAIL', 'WEB', 'fridge'),
+}
+const MEMBER = {
+  ...COMMON,
+  evaluatedAt: instant,
+  group: fc.constantFrom(...GROUPS),
+  variation: some('a'),
+  locale: some('de'),
+  removed: fc.constantFrom(null, 'x', 'user_removed_due_to_duplicate'),
+}
+const MESSAGE = {
+  ...COMMON,
+  device: fc.constantFrom('one', 'two'),
+  kind: fc.constantFrom(...MESSAGE_KINDS),
+  time: instant,
+  messageId: some('m'),
+  reason: some('r'),
+}
+
+function facts(): fc.Arbitrary<AllFacts> {
+  const members = fc.array(fc.record(MEMBER), { maxLength: 2 })
+  const messages = fc.array(fc.record(MESSAGE), { maxLength: 2 })
+  return fc.record({ stored: members, members, known: messages, fresh: messages })
+}
+
+/** One value of one fact is another. */
+interface Tweak {
+  readonly list: keyof AllFacts
+  readonly place: number
+  readonly values: Partial<Membership & MessageEvent>
+}
+
+function tweaks(): fc.Arbitrary<Tweak> {
+  const one = (list: keyof AllFacts, fields: Record<string, fc.Arbitrary<unknown>>) =>
+    fc.record({
+      list: fc.constant(list),
+      place: fc.nat(1),
+      values: fc.oneof(...Object.entries(fields).map(([name, value]) => value.map((value) => ({ [name]: value })))),
+    })
+  return fc.oneof(one('stored', MEMBER), one('members', MEMBER), one('known', MESSAGE), one('fresh', MESSAGE))
+}
+
+function tweaked(facts: AllFacts, { list, place, values }: Tweak): AllFacts {
+  return { ...facts, [list]: facts[list].map((fact, index) => (index === place ? { ...fact, ...values } : fact)) }
+}
+
+interface Parts {
+  readonly customer?: number
+  /** Memberships that were there before, and new ones. */
+  readonly stored?: readonly Membership[]
+  readonly members?: readonly Membership[]
+  /** Message events that were there before, and new ones. */
+  readonly known?: readonly MessageEvent[]
+  readonly fresh?: readonly MessageEvent[]
+  readonly goalEvents?: 'stored' | 'fresh'
+}
+
+function changeOf({
+  customer = 1,
+  stored = [],
+  members = [],
+  known = [],
+  fresh = [],
+  goalEvents,
+}: Parts): StoredChange {
+  const person = { userId: customer, userIds: [customer], customers: [1, 2, customer] }
+  const event = { id: 1, userId: customer, action: 'bought', time: MIDNIGHT, attributes: {} }
+  return {
+    person,
+    before: [person],
+    since: 0,
+    facts: { memberships: members, messages: fresh, goalEvents: goalEvents === 'fresh' ? [event] : [] },
+    stored: {
+      person,
+      memberships: stored,
+      messages: known,
+      goalEvents: goalEvents === 'stored' ? [event] : [],
+      campaigns: 'all',
+    },
+  }
+}
+
+function member(membership: Partial<Membership>): Membership {
+  return {
+    campaign: 1,
+    customer: 1,
+    platform: 'EMAIL',
+    evaluatedAt: MIDNIGHT + HOUR,
+    group: 'target',
+    variation: null,
+    locale: null,
+    removed: null,
+    ...membership,
+  }
+}
+
+function message(event: Partial<MessageEvent>): MessageEvent {
+  return {
+    campaign: 1,
+    customer: 1,
+    platform: 'EMAIL',
+    device: 'x',
+    kind: 'sent',
+    time: MIDNIGHT + HOUR,
+    messageId: null,
+    reason: null,
+    ...event,
+  }
+}
