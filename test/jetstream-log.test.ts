@@ -317,6 +317,7 @@ describeWithNats('NATS', () => {
       await client.stop()
       await until('all are read', () => follower.hasSeen(client.acknowledged), FAILOVER_MS)
       await follower.stop()
+      await until('all copies have all', () => areCurrent(log.stream), FAILOVER_MS)
       const seen = follower.seen.toSorted((left, right) => left.position - right.position)
       expect(seen.map(placeOf)).toEqual(placesInMost(await readCopies(log.stream, servers.names)))
       for (const { code } of client.refusals) expect(code).toBe('unavailable')
@@ -438,7 +439,7 @@ async function findCluster(stream: LogStream): Promise<ClusterInfo | undefined> 
 
 async function areCurrent(stream: LogStream): Promise<boolean> {
   const replicas = (await findCluster(stream))?.replicas ?? []
-  return replicas.length === 2 && replicas.every(({ current, offline }) => current && !offline)
+  return replicas.length === 2 && replicas.every(({ current, offline, lag }) => current && !offline && !(lag > 0))
 }
 
 /** What each server has by itself, in order. */

@@ -1,9 +1,10 @@
 // `bin/warm-up.ts`, which `npm ci` runs: the first start finds what Node makes of the sources, as every later one does.
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { run, start, type Ended } from './program.ts'
 import { until } from './server.ts'
 
@@ -48,7 +49,44 @@ it(
   async () => {
     const { status, stderr } = await warmUp(folder)
     expect(status).toBe(0)
-    expect(stderr).toMatch(/^Tidings was installed and not warmed up: its first start ended with the status 1\n$/)
+    expect(stderr).toMatch(/^Tidings was installed and not warmed up: its first start ended with the status \d+\n$/)
   },
   TEST_WAIT_MS,
 )
+
+it('makes nothing where nothing is to be kept', async () => {
+  expect(await run([WARM_UP], { NODE_COMPILE_CACHE: '' }, process.execPath)).toMatchObject({ status: 0, stderr: '' })
+  expect(readdirSync(folder)).toEqual([])
+})
+
+describe('the installation', () => {
+  const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    scripts: { postinstall: string }
+  }
+  const install = () => spawnSync('sh', ['-c', scripts.postinstall], { cwd: folder, encoding: 'utf8' })
+  const write = (file: string, text: string) => {
+    mkdirSync(join(folder, file, '..'), { recursive: true })
+    writeFileSync(join(folder, file), text)
+    chmodSync(join(folder, file), 0o755)
+  }
+
+  it('runs it where it is there, with the Node that came with it', () => {
+    write('node_modules/.bin/node', '#!/bin/sh\necho "node $@"\n')
+    write('bin/warm-up.ts', '')
+    expect(install()).toMatchObject({ status: 0, stdout: 'node bin/warm-up.ts\n', stderr: '' })
+  })
+
+  it('does without it where only the packages are there, or no Node came with them', () => {
+    expect(install()).toMatchObject({ status: 0, stdout: '', stderr: '' })
+    write('node_modules/.bin/node', '')
+    expect(install()).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  })
+
+  it('succeeds with a Node that this machine cannot run, and says so', () => {
+    write('node_modules/.bin/node', '#!/nowhere/node\n')
+    write('bin/warm-up.ts', '')
+    const { status, stderr } = install()
+    expect(status).toBe(0)
+    expect(stderr).toContain('Tidings was installed and not warmed up.')
+  })
+})

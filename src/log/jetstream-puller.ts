@@ -13,8 +13,8 @@ const IDLE_MS_MAX = 60_000
 const LOOK_IDLE_MS_MAX = 5_000
 /** Another consumer is asked for when the servers have not made one in this time, a further one after twice that. */
 const MAKE_AGAIN_MS = 100
-/** How many are made until the stream's leader keeps one: of three servers, with 30 one time in 200,000 none. */
-const MADE_MAX = 30
+/** How long consumers are made until the stream's leader keeps one; each takes some milliseconds, and of three one is its. */
+const MAKE_WAIT_MS = 3_000
 /** A consumer that says nothing for so long is lost, with the server that kept it. */
 const SILENCE_MS_MAX = 2_000
 /**
@@ -154,13 +154,16 @@ export class JetStreamPuller {
  * nobody else has, in the places of what has been acknowledged since. Rejects when the servers do, or nobody leads.
  */
 async function makeConsumer(stream: LogStream, start: ConsumerStart): Promise<ConsumerInfo> {
-  for (let made = 0; made < MADE_MAX; made++) {
+  // There is nothing to choose, and servers differ in what they then tell of a leader.
+  if (stream.replicas === 1) return await makeSomeConsumer(stream, start)
+  const deadline = performance.now() + MAKE_WAIT_MS
+  do {
     const { cluster } = await stream.ask(({ streams }) => streams.info(STREAM))
     const consumer = await makeSomeConsumer(stream, start)
     if (consumer.cluster?.leader === cluster?.leader) return consumer
     // It would be forgotten by itself, only later.
     stream.ask(({ consumers }) => consumers.delete(STREAM, consumer.name)).catch(() => {})
-  }
+  } while (performance.now() < deadline)
   throw unavailable('The log in NATS cannot be read now: the leader of its stream keeps no consumer.')
 }
 

@@ -1,5 +1,5 @@
 // Changes of many users that come to the same: a campaign that goes out does to most of them what it does to thousands of
-// others. Those are counted once, and that as often as there are users.
+// others. Those are counted once, and added as often as there are users.
 import { CellSum } from '../core/cells.ts'
 import type { Membership, MessageEvent } from '../core/facts.ts'
 import { localDay } from '../core/time-zone.ts'
@@ -27,8 +27,7 @@ export class AlikeChanges {
   }
 
   add(change: StoredChange): void {
-    // Where a recount runs, what a user counts for depends on how far that has come.
-    const shape = this.#book.pending ? undefined : shapeOf(change, this.#book.counted.timezone)
+    const shape = shapeOf(change, this.#book.counted.timezone)
     const known = shape === undefined ? undefined : this.#byShape.get(shape)
     if (shape === undefined) addDifference(this.#sum, this.#book, change)
     else if (known) known.users++
@@ -49,7 +48,8 @@ export class AlikeChanges {
 }
 
 /**
- * All that a change of statistics depends on: of two users with the same shape it is the same. Of an instant that is its day
+ * All that a change of statistics depends on: of two users with the same shape it is the same, also where a recount of goals
+ * has come to only one of them, for without goal events nothing of goals changes. Of an instant that is its day
  * and its place among the others, of a device which of the user's devices it is. Undefined where more than that counts:
  * with goal events, whose windows are lengths of time; where users became one; and with two facts that may be reports of the
  * same one.
