@@ -318,8 +318,10 @@ describeWithNats('NATS', () => {
       await until('all are read', () => follower.hasSeen(client.acknowledged), FAILOVER_MS)
       await follower.stop()
       await until('all copies have all', () => areCurrent(log.stream), FAILOVER_MS)
-      const seen = follower.seen.toSorted((left, right) => left.position - right.position)
-      expect(seen.map(placeOf)).toEqual(placesInMost(await readCopies(log.stream, servers.names)))
+      const seen = follower.seen.toSorted((left, right) => left.position - right.position).map(placeOf)
+      const copies = await readCopies(log.stream, servers.names)
+      expect(seen).toEqual(placesInMost(copies))
+      for (const copy of thoseThatAgree(log.stream, copies)) expect(copy).toEqual(seen)
       for (const { code } of client.refusals) expect(code).toBe('unavailable')
     }, 180_000)
 
@@ -470,9 +472,14 @@ async function countPending(consumer: Consumer): Promise<number> {
 }
 
 /**
- * What two of three have. With NATS 2.9 a leader that was killed may come back with what it had proposed and nobody else
- * has, in the places of what was acknowledged since.
+ * The copies of which each must be as the others. With NATS 2.9 a leader that was killed may come back with what it had
+ * proposed and nobody else has, in the places of what was acknowledged since: then only most of them are alike.
  */
+function thoseThatAgree<Copy>({ connection }: LogStream, copies: readonly Copy[]): readonly Copy[] {
+  return connection.info?.version.startsWith('2.9.') ? [] : copies
+}
+
+/** What two of three have. */
 function placesInMost(copies: readonly (readonly string[])[]): string[] {
   const places = new Set(copies.flat())
   const inMost = [...places].filter((place) => copies.filter((copy) => copy.includes(place)).length * 2 > copies.length)

@@ -49,10 +49,9 @@ export class AlikeChanges {
 
 /**
  * All that a change of statistics depends on: of two users with the same shape it is the same, also where a recount of goals
- * has come to only one of them, for without goal events nothing of goals changes. Of an instant that is its day
- * and its place among the others, of a device which of the user's devices it is. Undefined where more than that counts:
- * with goal events, whose windows are lengths of time; where users became one; and with two facts that may be reports of the
- * same one.
+ * has come to only one of them, for without goal events nothing of goals changes. Of an instant that is its day and its place
+ * among the others, of a device which of the user's devices it is. Undefined where more than that counts: with goal events,
+ * whose windows are lengths of time; where users became one; and with two facts that may be reports of the same one.
  */
 export function shapeOf({ before, stored, facts }: StoredChange, timezone: string): string | undefined {
   if (before.length !== 1 || stored.goalEvents.length > 0 || facts.goalEvents.length > 0) return undefined
