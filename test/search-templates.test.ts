@@ -128,7 +128,7 @@ describeEachStore('Search Email Template', (kind) => {
       ],
       [
         'an empty string is no filter',
-        { template_name: '', group_id: '', created_by: [''] },
+        { template_name: '', group_id: '', created_by: [''], template_type: [''] },
         ['Alpha', 'Beta', 'Gamma'],
       ],
       ['a group that is none holds nothing', { group_id: 'nobody' }, []],

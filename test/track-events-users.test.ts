@@ -135,12 +135,15 @@ describeEachStore('project_code in Track Events', (kind) => {
     await tracking.fateOf(await tracking.events(placed, {}, '?project_code=app'))
     await tracking.fateOf(await tracking.events(placed, {}, '/web-shop'))
     await tracking.fateOf(await tracking.events(placed, {}, '/web-shop?project_code=app'))
-    expect(await projectsOf('placed')).toEqual(['app', 'web-shop', 'web-shop'])
+    await tracking.fateOf(await tracking.events(placed, {}, '/?project_code=app'))
+    expect(await projectsOf('placed')).toEqual(['app', 'web-shop', 'web-shop', 'app'])
   })
 
   const refusals: [rule: string, path: string, field: string][] = [
     ['a missing one', '', 'query.project_code'],
     ['an empty one', '?project_code=', 'query.project_code'],
+    ['an empty one in the path', '/', 'query.project_code'],
+    ['one that is not storable', '/%00', 'path.project_code'],
     ['an unknown one in the query', '?project_code=other', 'query.project_code'],
     ['an unknown one in the path', '/other', 'path.project_code'],
     ['one in other case', '/APP', 'path.project_code'],
@@ -150,12 +153,24 @@ describeEachStore('project_code in Track Events', (kind) => {
     expectRefusal(await tracking.events(body, {}, path), 400, 'invalid_request', [field])
   })
 
-  it.each(['', '?project_code=any', '/any'])('is ignored where project grouping is off: %j', async (path) => {
-    const off = trackingOf(server)
-    const customer_id = `off${path}`
-    await off.fateOf(await off.events({ ...body, customer_id }, {}, path))
-    expect(await projectsOf(customer_id)).toEqual([null])
-  })
+  const ignored = [
+    '',
+    '?project_code=any',
+    '/any',
+    '/',
+    '/%00',
+    `/${'z'.repeat(300)}`,
+    '?project_code=a&project_code=b',
+  ]
+  it.each(ignored.map((path, index) => [index, path] as const))(
+    'is ignored where project grouping is off: %i, %j',
+    async (index, path) => {
+      const off = trackingOf(server)
+      const customer_id = `off-${index}`
+      await off.fateOf(await off.events({ ...body, customer_id }, {}, path))
+      expect(await projectsOf(customer_id)).toEqual([null])
+    },
+  )
 
   it('the same Idempotency-Key for another project is another request', async () => {
     const key = { 'idempotency-key': 'project' }

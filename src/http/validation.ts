@@ -43,7 +43,7 @@ export class OperationValidator {
   #check(part: Part, schema: TSchema, value: unknown): Validated {
     const validate = this.#compiled.get(part) ?? this.#compile(part, schema)
     if (validate(value)) return { value, faults: NO_FAULTS }
-    const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if')
+    const errors = withoutConsequences(validate.errors ?? [])
     const faults = distinct(errors.slice(0, DETAILS_MAX).map((error) => toFault(part, error)))
     // A list can be wrong in half a million places: nothing of such a body is looked at any further.
     const isHopeless = part === 'body' && errors.length > DETAILS_MAX
@@ -70,6 +70,14 @@ function newAjv(coerceTypes: boolean): Ajv {
 
 const bodyAjv = newAjv(false)
 const queryAjv = newAjv(true)
+
+/** Of a value of the wrong type only that is said, not that it is not one of the right values either. */
+function withoutConsequences(errors: readonly ErrorObject[]): ErrorObject[] {
+  const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath))
+  return errors.filter(({ keyword, instancePath }) => {
+    return keyword === 'type' || (keyword !== 'if' && !mistyped.has(instancePath))
+  })
+}
 
 function toFault(part: Part, error: ErrorObject): Fault {
   const path = pathOf(error)
@@ -104,7 +112,7 @@ function toProblem({ keyword, params, message }: ErrorObject): string {
     case 'const':
       return `must be ${JSON.stringify(allowedValue)}`
     case 'enum':
-      return `must be one of ${(allowedValues as unknown[]).map(String).join(', ')}`
+      return `must be one of ${(allowedValues as unknown[]).filter((value) => value !== '').join(', ')}`
     case 'minLength':
       return limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} characters`
     case 'maxLength':

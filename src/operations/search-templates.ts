@@ -48,7 +48,7 @@ const SearchBody = Strict({
   template_source: FilterTexts('Sources that created the template: API, DASHBOARD.'),
   template_version: FilterText('Templates of this `template_version`.'),
   template_id: FilterText('Templates with this `template_id`.'),
-  template_type: Type.Optional(Type.Array(OneOf(TEMPLATE_TYPES), { maxItems: FILTER_VALUES_MAX })),
+  template_type: Type.Optional(Type.Array(OneOf([...TEMPLATE_TYPES, '']), { maxItems: FILTER_VALUES_MAX })),
   created_by: FilterTexts('Creator user identifiers.'),
   updated_by: FilterTexts('Updater user identifiers. Before any update that is the creator.'),
   sort_params: Type.Optional(

@@ -12,6 +12,7 @@ import { defineOperation } from './operation.ts'
 
 const BODY_BYTES_MAX = 128 * 1024
 const EVENT_ID_LENGTH_MAX = 128
+const PROJECT_CODE = 'The project, where the workspace groups by projects; ignored where it does not.'
 
 const Time = Type.Unsafe<string | number>({
   type: ['string', 'number'],
@@ -55,11 +56,14 @@ export const trackEvents = defineOperation({
   limitUnits: { field: 'actions', count: countActions },
   path: Strict({
     Workspace_ID: Text(1, 64, 'The workspace id.'),
-    project_code: Type.Optional(Text(1, NAME_LENGTH_MAX, 'The project, where the workspace groups by projects.')),
+    project_code: Type.Optional(Type.String({ description: PROJECT_CODE })),
   }),
   // Real clients add parameters of their own to this address.
   query: Type.Object({
-    project_code: Type.Optional(Text(0, NAME_LENGTH_MAX, 'The project, where the workspace groups by projects.')),
+    // Given twice it is a list, which is no project.
+    project_code: Type.Optional(
+      Type.Unsafe<string>({ type: ['string', 'array'], items: { type: 'string' }, description: PROJECT_CODE }),
+    ),
   }),
   body: Type.Object({
     type: Type.Literal('event'),
@@ -88,7 +92,7 @@ export const trackEvents = defineOperation({
   async handle(request, parts) {
     const ip = firstForwardedAddress(request.header('x-forwarded-for'))
     const isGrouped = request.workspace.projectCodes.length > 0
-    const projectCode = isGrouped ? (request.path.project_code ?? request.query.project_code) : undefined
+    const projectCode = isGrouped ? request.path.project_code || request.query.project_code : undefined
     const context: EntryContext = { ...(ip !== undefined && { ip }), ...(projectCode !== undefined && { projectCode }) }
     const partitionKey = userKey(request.workspace, request.body)
     return accept(request, parts, { kind: 'track_events', context, events: request.body.actions.length, partitionKey })
@@ -104,8 +108,8 @@ function countActions(body: unknown): number {
 /** The document leaves open where a project code stands; both places are read ("`project_code`"). */
 function projectFaults(codes: readonly string[], inPath: string | undefined, inQuery: string | undefined): Fault[] {
   if (codes.length === 0) return []
-  const field = inPath === undefined ? 'query.project_code' : 'path.project_code'
-  const code = inPath ?? inQuery
-  if (code === undefined || code === '') return [{ field, problem: 'is required in this workspace' }]
+  const field = inPath ? 'path.project_code' : 'query.project_code'
+  const code = inPath || inQuery
+  if (!code) return [{ field, problem: 'is required in this workspace' }]
   return codes.includes(code) ? [] : [{ field, problem: 'is not a project of this workspace' }]
 }
