@@ -19,6 +19,7 @@ import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.t
 import { giveUpLeftUploads } from './store/clean-coupon-uploads.ts'
 import { listPipelineCursors } from './store/cursors.ts'
 import { describeError } from './store/describe-error.ts'
+import { hasTheKey } from './operations/email-protection.ts'
 import { EmailVault } from './store/email-vault.ts'
 import { idempotencyKeysIn } from './store/idempotency-keys.ts'
 import { LimitWindows } from './store/limit-windows.ts'
@@ -181,16 +182,27 @@ async function checkSharedDatabase(config: Config): Promise<void> {
   }
 }
 
-/** Brings the tables up to date, and refuses to start without the key that a workspace needs ("Encrypted emails"). */
+/** Brings the tables up to date, and refuses to start with what does not go with them. */
 async function checkDatabase(database: Database, config: Config): Promise<void> {
   await migrate(database, Date.now())
   await refuseUnfinishedMove(database)
-  if (config.piiKey) return
-  const stored = await listWorkspaces(database)
-  const encrypted = stored.filter(({ workspace }) => workspace.emailProtection === 'encrypted')
-  if (encrypted.length === 0) return
-  const names = encrypted.map(({ workspace }) => workspace.id).join(', ')
-  throw new ConfigError([{ field: 'PII_KEY', problem: `must be set, for emails are encrypted in ${names}` }])
+  await refuseWrongKey(database, config)
+}
+
+/**
+ * Without the key that a workspace needs nobody there would be found by an address, and with another one the addresses of
+ * both could never be read together again ("Encrypted emails").
+ */
+async function refuseWrongKey(database: Database, { piiKey }: Config): Promise<void> {
+  const vault = piiKey && new EmailVault(piiKey)
+  const closed: string[] = []
+  for (const { workspace } of await listWorkspaces(database)) {
+    if (workspace.emailProtection !== 'encrypted') continue
+    if (!vault || !(await hasTheKey(database, workspace, vault))) closed.push(workspace.id)
+  }
+  if (closed.length === 0) return
+  const what = vault ? 'is not the key by which emails are encrypted in' : 'must be set, for emails are encrypted in'
+  throw new ConfigError([{ field: 'PII_KEY', problem: `${what} ${closed.join(', ')}` }])
 }
 
 /** New entries of a log that ends before what the tables have applied would never be applied: it belongs elsewhere. */

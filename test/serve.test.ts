@@ -8,8 +8,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql, type RawBuilder } from 'kysely'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { EmailVault } from '../src/store/email-vault.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import type { Database } from '../src/store/store.ts'
+import { saveUsers } from '../src/store/users.ts'
 import {
   basic,
   environmentOf,
@@ -177,6 +179,29 @@ describeEachStore('a server in a process of its own', (kind) => {
     const ended = await runJson(['serve'], { ...environment, PORT: '0', LOG_LEVEL: 'warn' })
     expect(failureOf(ended)).toMatchObject({ status: 1, fields: ['PII_KEY'] })
     await run(['workspace', 'set', 'sealed', 'email_protection=none'], environment)
+  })
+
+  it('refuses to start with another PII_KEY than the one by which emails were encrypted', async () => {
+    const [own, other] = [Buffer.alloc(32, 7), Buffer.alloc(32, 8)]
+    const withKey = (key: Buffer) => ({ ...environment, PORT: '0', LOG_LEVEL: 'warn', PII_KEY: key.toString('base64') })
+    await run(['workspace', 'create', 'other-key'], environment)
+    await run(['workspace', 'set', 'other-key', 'email_protection=encrypted'], withKey(own))
+    const server = await startServing(withKey(other))
+    await server.stop()
+
+    const { sealed, key: emailKey } = new EmailVault(own).seal('other-key', 'anna@example.com')
+    const user = { id: 1, workspaceId: 'other-key', customerId: null, emailKey, createdAt: 0 }
+    const database = openDatabase(place)
+    await database.write((store) => saveUsers(store, [{ ...user, attributes: { email: [sealed, 0] } }]))
+    const ended = await runJson(['serve'], withKey(other))
+    expect(failureOf(ended)).toMatchObject({ status: 1, fields: ['PII_KEY'] })
+    expect(JSON.stringify(ended.body)).toContain('is not the key by which emails are encrypted in other-key')
+    const opening = await startServing(withKey(own))
+    await opening.stop()
+
+    await database.write(({ query }) => query.deleteFrom('users').where('workspace_id', '=', 'other-key').execute())
+    await database.close()
+    await run(['workspace', 'set', 'other-key', 'email_protection=none'], environment)
   })
 
   it('refuses a log that is not the one of its tables, and says where it is', async () => {

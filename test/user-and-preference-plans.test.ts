@@ -11,7 +11,15 @@ import {
 } from '../src/store/preferences.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { findIdentities, listIdentities, saveIdentities } from '../src/store/user-identities.ts'
-import { findUser, findUsers, listUserIds, listUsersByEmail, mergeUsers, saveUsers } from '../src/store/users.ts'
+import {
+  findUser,
+  findUserWithEmail,
+  findUsers,
+  listUserIds,
+  listUsersByEmail,
+  mergeUsers,
+  saveUsers,
+} from '../src/store/users.ts'
 import { explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -44,6 +52,7 @@ describeEachStore('Users and preferences', (kind) => {
     ['a user by customer id', ['value', 'id'], (store) => findUser(store, 'main', { name: CUSTOMER_ID, value: 'c1' })],
     ['a user by identifier', ['value', 'id'], (store) => findUser(store, 'main', { name: 'svc_mobile', value: '1' })],
     ['users by email', ['email_key'], (store) => listUsersByEmail(store, 'main', '5@example.com', page)],
+    ['a user with an email', ['workspace_id', 'email_key'], (store) => findUserWithEmail(store, 'main')],
     ['the ids merged into a user', ['merged_into'], (store) => listUserIds(store, 1)],
     ['the identities of a user', ['user_id'], (store) => listIdentities(store, 1)],
     [

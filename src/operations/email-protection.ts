@@ -6,7 +6,8 @@ import { EMAIL } from '../core/user-attributes.ts'
 import type { Workspace } from '../core/workspace.ts'
 import type { EntryContext } from '../log/event-log.ts'
 import type { EmailVault } from '../store/email-vault.ts'
-import type { User } from '../store/users.ts'
+import type { Store } from '../store/store.ts'
+import { findUserWithEmail, type User } from '../store/users.ts'
 
 type Attributes = Readonly<Record<string, unknown>>
 
@@ -50,6 +51,12 @@ export function shownAttributes(
   const email = shown[EMAIL]
   if (emailProtection !== 'encrypted' || typeof email !== 'string') return shown
   return { ...shown, [EMAIL]: present(vault).open(id, email) }
+}
+
+/** Whether `vault` has the key by which the workspace's addresses were sealed; any has while there are none. */
+export async function hasTheKey(store: Store, { id }: Workspace, vault: EmailVault): Promise<boolean> {
+  const [sealed] = (await findUserWithEmail(store, id))?.attributes[EMAIL] ?? []
+  return typeof sealed !== 'string' || vault.opens(id, sealed)
 }
 
 /** A server without the key does not start with such a workspace, but one may be made while it runs. */

@@ -45,6 +45,16 @@ export class EmailVault {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
   }
 
+  /** Whether `open` would give the address. */
+  opens(workspaceId: string, sealed: string): boolean {
+    try {
+      this.open(workspaceId, sealed)
+      return true
+    } catch {
+      return false
+    }
+  }
+
   /** The keyed hash of the normalised address; the same for one workspace and address always. */
   hash(workspaceId: string, address: string): string {
     return createHmac('sha256', this.#hashKey)

@@ -88,6 +88,18 @@ export async function listUsersByEmail(
   return rows.map(toUser)
 }
 
+/** Some user with an address; undefined when nobody in the workspace has one. */
+export async function findUserWithEmail({ query }: Store, workspaceId: string): Promise<User | undefined> {
+  const row = await query
+    .selectFrom('users')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('email_key', 'is not', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row && toUser(row)
+}
+
 /** The ids under which a user's events may stand: its own, and those of the users that were merged into it. */
 export async function listUserIds({ query }: Store, userId: number): Promise<number[]> {
   const rows = await query.selectFrom('users').select('id').where('merged_into', '=', userId).orderBy('id').execute()
