@@ -31,7 +31,7 @@ export interface CellDifference {
 }
 
 export interface Verification extends CountProgress {
-  /** Cells that the facts make. */
+  /** Cells that the facts make, with those that tell where there are any. */
   readonly cells: number
   /** What must be added to the table (`addCells`). */
   readonly missing: CellSum
@@ -76,7 +76,7 @@ export async function verifyIn(
   const nothing = { users: 0, facts: 0, cells: 0, missing: new CellSum(), differingCells: 0, differences: [] }
   if (!book) return { ...nothing, waitingUsers: 0, misremembered: [] }
   const { counted, ...progress } = await countAll(store, book, onProgress)
-  const cells = counted.size
+  const cells = withAnything(counted).length
   return { ...progress, cells, ...(await compare(store, book, counted)) }
 }
 
