@@ -237,15 +237,14 @@ async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: b
   if (events.length === 0) return []
   const columns = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
   const source = store.rowsOf('fresh', COLUMNS, events.map(toEventRow))
-  const insertion = store.query
-    .insertInto('events')
-    .columns(columns)
-    .expression((expression) => expression.selectFrom(source).select(columns).where(expression.lit(true)).orderBy('id'))
+  const insertInto = store.query.insertInto('events').columns(columns)
   if (!mayRepeat) {
-    await insertion.execute()
+    await insertInto.expression((expression) => expression.selectFrom(source).select(columns)).execute()
     return []
   }
-  const kept = await insertion
+  // Of repeats among them the first is kept.
+  const kept = await insertInto
+    .expression((expression) => expression.selectFrom(source).select(columns).where(expression.lit(true)).orderBy('id'))
     .onConflict((conflict) => conflict.doNothing())
     .returning('id')
     .execute()
