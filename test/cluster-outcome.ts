@@ -39,15 +39,19 @@ async function isCurrent(cluster: Cluster, target: number, since: number): Promi
   return answer?.status === 200 && Date.parse((answer.body as { processed_until: string }).processed_until) >= since
 }
 
-/** Expects of a load that is stopped that all of it is there once. Every HTTP process must be able to answer. */
-export async function expectExactlyOnce(cluster: Cluster, load: ClusterLoad): Promise<void> {
-  expect(load.surprises, 'answers that no client should get').toEqual([])
+/** Expects of loads that are stopped that all of them is there once. Every HTTP process must be able to answer. */
+export async function expectExactlyOnce(cluster: Cluster, loads: readonly ClusterLoad[]): Promise<void> {
   await untilCurrent(cluster, Date.now())
+  for (const load of loads) await expectApplied(cluster, load)
+  const verified = await runJson(['statistics', 'verify'], cluster.environment)
+  expect(verified, 'statistics verify').toMatchObject({ status: 0, body: { equal: true } })
+}
+
+async function expectApplied(cluster: Cluster, load: ClusterLoad): Promise<void> {
+  expect(load.surprises, 'answers that no client should get').toEqual([])
   await expectProcessed(cluster, load)
   const applied = await expectEvents(cluster, load)
   await expectModel(cluster, load.writer.workspaceAfter(applied))
-  const verified = await runJson(['statistics', 'verify'], cluster.environment)
-  expect(verified, 'statistics verify').toMatchObject({ status: 0, body: { equal: true } })
 }
 
 /** Expects that nothing was set aside. */

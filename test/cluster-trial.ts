@@ -77,19 +77,19 @@ export class ClusterTrial {
     }
     if (process.env['SHOW']) this.#tell(this.cluster.diagnostics())
     this.#tell(`${name}: ${told}; ${load.requests.length} requests, the longest took ${seconds(load.longestWaitMs())}`)
-    await this.#expectExactlyOnce(load)
+    await this.#expectExactlyOnce([load])
   }
 
   /** Expects all that was ever acknowledged; gives the exit status of every process that was not killed. */
   async end(): Promise<(number | null)[]> {
-    for (const load of this.#loads) await this.#expectExactlyOnce(load)
+    await this.#expectExactlyOnce(this.#loads)
     await expectNothingParked(this.cluster)
     return this.cluster.remove()
   }
 
-  async #expectExactlyOnce(load: ClusterLoad): Promise<void> {
+  async #expectExactlyOnce(loads: readonly ClusterLoad[]): Promise<void> {
     try {
-      await expectExactlyOnce(this.cluster, load)
+      await expectExactlyOnce(this.cluster, loads)
     } catch (error) {
       this.#tell(this.cluster.diagnostics())
       throw error
