@@ -5,8 +5,8 @@ import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { CellSum, NO_GENERATION, fromCellKey } from '../src/core/cells.ts'
 import { Condenser } from '../src/core/condense.ts'
-import { contributions } from '../src/core/contributions.ts'
-import type { MessageEvent } from '../src/core/facts.ts'
+import { addChange, contributions } from '../src/core/contributions.ts'
+import { MESSAGE_KINDS, type MessageEvent } from '../src/core/facts.ts'
 import { TIMEZONES, arrivals, goals, workspaces } from './statistics-histories.ts'
 import { event, goal, member, message, workspace } from './statistics-examples.ts'
 import { dayOf, type ModelWorkspace } from './statistics-model-facts.ts'
@@ -21,6 +21,7 @@ const MERGES = 100
 const CHANGES = 100
 const PARTS = 500
 const JOINED = 2_000
+const MESSAGE_CHANGES = 2_000
 const DAY_MS = 24 * 60 * 60 * 1000
 
 const ATTRIBUTION_TYPES = [
@@ -122,6 +123,46 @@ describe('the table of statistics', () => {
       expect(table.cells.length).toBe(StatisticsTable.of({ ...workspace, campaigns }).cells.length)
     })
   })
+})
+
+describe('a change of message events', () => {
+  it('changes as much as counting all before and all after does', () => {
+    const few = fc.array(fc.nat(), { minLength: 1, maxLength: 2 })
+    check(MESSAGE_CHANGES, fc.tuple(someZone.chain(workspaces), few, fc.boolean()), ([workspace, few, areNew]) => {
+      expectSameChange(workspace, few, areNew)
+    })
+  })
+
+  const all = workspace({ audiences: [member({})], messages: MESSAGE_KINDS.map((kind) => message({ kind })) })
+  it.each(MESSAGE_KINDS)('does so where only one of kind %s is new to a message', (kind) => {
+    expectSameChange(all, [MESSAGE_KINDS.indexOf(kind)], true)
+    // Without what wins over a failure.
+    const messages = all.messages.filter((message) => message.kind !== 'sent')
+    const place = messages.findIndex((message) => message.kind === kind)
+    expectSameChange({ ...all, messages }, place < 0 ? [] : [place], true)
+  })
+
+  /** `changed` are places among the message events of a user: these are new, or another report of them was known. */
+  function expectSameChange(workspace: ModelWorkspace, changed: readonly number[], areNew: boolean): void {
+    const { histories, rules } = StatisticsTable.of(workspace)
+    for (const after of histories) {
+      const places = new Set(changed.map((place) => place % after.messages.length))
+      const messages = after.messages.flatMap((message, place) => {
+        if (!places.has(place)) return [message]
+        return areNew ? [] : [reportedBefore(message)]
+      })
+      const before = { ...after, messages }
+      const [found, expected] = [new CellSum(), new CellSum()]
+      addChange(found, { before, after }, { rules, scope: { campaigns: 'all', parts: 'all' } })
+      expected.addAll(contributions(after, rules))
+      expected.addAll(contributions(before, rules), -1)
+      expect(cellsOf(found)).toEqual(cellsOf(expected))
+    }
+  }
+
+  function reportedBefore(message: MessageEvent): MessageEvent {
+    return { ...message, platform: message.platform === 'WEB' ? 'TV' : 'WEB', device: 'before', reason: 'before' }
+  }
 })
 
 describe('the contributions of a user', () => {

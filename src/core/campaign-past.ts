@@ -20,6 +20,13 @@ export function isTouch(kind: MessageKind): kind is TouchKind {
   return TOUCH_KINDS.some((touch) => touch === kind)
 }
 
+export interface PastFacts {
+  readonly memberships: readonly Membership[]
+  readonly messages: readonly MessageEvent[]
+  /** Message events of which it is compared with and without: either both are of one place, or neither. */
+  readonly changed?: readonly MessageEvent[]
+}
+
 /** Everything in it is derived from the facts that it is made of. */
 export class CampaignPast {
   readonly campaign: CountedCampaign
@@ -37,13 +44,13 @@ export class CampaignPast {
   /** The place that `levelsAt` was asked for last, which is mostly the next one too, and the answer. */
   #last: { readonly place: Place; readonly levels: readonly Level[] } | undefined
 
-  constructor(campaign: CountedCampaign, memberships: readonly Membership[], messages: readonly MessageEvent[]) {
+  constructor(campaign: CountedCampaign, { memberships, messages, changed = [] }: PastFacts) {
     this.campaign = campaign
     this.messages = messages
     this.#memberships = memberships.length > 1 ? memberships.toSorted(byTime) : memberships
     this.group = earliestGroup(this.#memberships)
     this.audiences = this.#memberships.filter(({ group }) => group === this.group)
-    this.isOnePlace = haveOnePlace(memberships, messages)
+    this.isOnePlace = haveOnePlace(memberships, changed.length === 0 ? messages : [...messages, ...changed])
   }
 
   /** The audience that a message event belongs to: the latest of its platform not after it, else the earliest one. */

@@ -5,6 +5,7 @@ import { ANY_GROUP, CellSum, NO_GENERATION } from './cells.ts'
 import { countConversions } from './conversions.ts'
 import { countUnits } from './delivery-units.ts'
 import type { GoalEvent, Membership, MessageEvent } from './facts.ts'
+import { narrowTo, type Narrowing } from './narrowing.ts'
 import type { Rules } from './rules.ts'
 import { Tally } from './tally.ts'
 
@@ -51,6 +52,8 @@ export function contributions(history: History, rules: Rules, scope = EVERYTHING
 export interface Counting {
   readonly rules: Rules
   readonly scope: Scope
+  /** Of performance and units only what these message events can change, be they in the history or not. */
+  readonly changed?: readonly MessageEvent[] | undefined
 }
 
 /** Adds the contributions of a history, or takes them away. */
@@ -68,19 +71,31 @@ export function addChange(
   { before, after }: { readonly before: History; readonly after: History },
   counting: Counting,
 ): void {
-  const earlier = new Map(toTallies(before, counting).map((tally) => [tally.key, tally]))
-  const later = new Map(toTallies(after, counting).map((tally) => [tally.key, tally]))
+  const narrowed = { ...counting, changed: differingMessages(before, after) }
+  const earlier = new Map(toTallies(before, narrowed).map((tally) => [tally.key, tally]))
+  const later = new Map(toTallies(after, narrowed).map((tally) => [tally.key, tally]))
   for (const [key, tally] of later) tally.addTo(sum, 1, earlier.get(key))
   for (const [key, tally] of earlier) tally.addTo(sum, -1, later.get(key))
 }
 
-function toTallies(history: History, { rules, scope }: Counting): Tally[] {
-  const pasts = toPasts(history, rules)
+/** The message events that only one of two histories holds; undefined where their audiences differ too. */
+function differingMessages(before: History, after: History): readonly MessageEvent[] | undefined {
+  if (before.memberships !== after.memberships) return undefined
+  const rest = new Set(before.messages)
+  const added = after.messages.filter((message) => !rest.delete(message))
+  return [...added, ...rest]
+}
+
+function toTallies(history: History, { rules, scope, changed }: Counting): Tally[] {
+  const pasts = toPasts(history, rules, changed)
   const wanted = scope.campaigns === 'all' ? pasts : pasts.filter(({ campaign }) => isWanted(scope, campaign.number))
   const tallies: Tally[] = []
   for (const past of wanted) {
     if (scope.parts === 'goals') continue
-    tallies.push(...countPerformance(past, rules), ...countUnits(past, rules.timezone))
+    const own = changed && ofCampaign(changed, past.campaign.number)
+    if (own?.length === 0) continue
+    const narrowing = own && narrowTo(past, own)
+    tallies.push(...countPerformance(past, rules, narrowing), ...countUnits(past, rules.timezone, narrowing))
   }
   if (history.goalEvents.length === 0 || wanted.length === 0) return tallies
   return [...tallies, ...countConversions(pasts, wanted, history.goalEvents, rules.timezone)]
@@ -90,8 +105,16 @@ function isWanted({ campaigns }: Scope, campaign: number): boolean {
   return campaigns === 'all' || campaigns.has(campaign)
 }
 
+function ofCampaign(messages: readonly MessageEvent[], campaign: number): MessageEvent[] {
+  return messages.filter((message) => message.campaign === campaign)
+}
+
 /** The history by campaign. */
-function toPasts({ memberships, messages }: History, { campaigns }: Rules): CampaignPast[] {
+function toPasts(
+  { memberships, messages }: History,
+  { campaigns }: Rules,
+  changed: readonly MessageEvent[] = [],
+): CampaignPast[] {
   const parts = new Map<number, { memberships: Membership[]; messages: MessageEvent[] }>()
   const partOf = (campaign: number) => {
     const known = parts.get(campaign)
@@ -105,14 +128,17 @@ function toPasts({ memberships, messages }: History, { campaigns }: Rules): Camp
   return [...parts].map(([number, part]) => {
     const campaign = campaigns.get(number)
     if (!campaign) throw new Error(`there are facts of campaign ${number}, which is not there`)
-    return new CampaignPast(campaign, part.memberships, part.messages)
+    return new CampaignPast(campaign, { ...part, changed: ofCampaign(changed, number) })
   })
 }
 
 /** "Performance, dated by the message event's day". */
-function countPerformance(past: CampaignPast, { timezone }: Rules): Tally[] {
+function countPerformance(past: CampaignPast, { timezone }: Rules, narrowing?: Narrowing): Tally[] {
   if (past.messages.length === 0) return []
-  const tally = new Tally(past, { timezone, generation: NO_GENERATION, group: ANY_GROUP })
-  for (const message of past.messages) tally.add(message.kind, past.placeOf(message), message.time, message.times)
+  const tally = new Tally(past, { timezone, generation: NO_GENERATION, group: ANY_GROUP }, narrowing?.levels)
+  for (const message of past.messages) {
+    const { kind, time, times } = message
+    if (!narrowing || narrowing.kinds.has(kind)) tally.add(kind, past.placeOf(message), time, times)
+  }
   return [tally]
 }

@@ -13,8 +13,10 @@ import {
   UNIT_REMOVED_PREFIX,
   UNIT_SENT,
   type Level,
+  type Metric,
 } from './cells.ts'
 import { compareTexts, UNKNOWN_REASON, type Membership, type MessageEvent } from './facts.ts'
+import { changesUnits, type Narrowing } from './narrowing.ts'
 import { Tally } from './tally.ts'
 import { localDay } from './time-zone.ts'
 
@@ -37,15 +39,16 @@ type UnitState =
   { readonly state: 'sent' | 'pending' } | { readonly state: 'failed' | 'removed'; readonly reason: string }
 
 /** Counts the units of the user's group: with all their states in the target group, as audience alone in control groups. */
-export function countUnits(past: CampaignPast, timezone: string): Tally[] {
-  const { group, audiences } = past
+export function countUnits(past: CampaignPast, timezone: string, narrowing?: Narrowing): Tally[] {
+  const { group } = past
   if (group === undefined) return []
   const tally = new Tally(past, { timezone, generation: NO_GENERATION, group })
-  const messages = group === 'target' ? byAudience(past) : undefined
-  for (const { level, day, members } of unitsOf(past, audiences, timezone)) {
-    tally.addOnDay(AUDIENCE, level, day, 1)
-    if (!messages) continue
-    for (const [metric, times] of countUnit(members, messages)) tally.addOnDay(metric, level, day, times)
+  const counts = group === 'target' ? new UnitCounts(byAudience(past)) : undefined
+  for (const { level, day, members } of unitsOf(past, timezone, narrowing?.levels)) {
+    if (!narrowing) tally.addOnDay(AUDIENCE, level, day, 1)
+    for (const [metric, times] of counts?.of(members) ?? []) {
+      if (!narrowing || changesUnits(narrowing.kinds, metric)) tally.addOnDay(metric, level, day, times)
+    }
   }
   return [tally]
 }
@@ -57,14 +60,15 @@ interface Unit {
   readonly members: Membership[]
 }
 
-/** In control groups variations are ignored. */
-function unitsOf(past: CampaignPast, audiences: readonly Membership[], timezone: string): Unit[] {
+/** In control groups variations are ignored. With `levels` only units there. */
+function unitsOf(past: CampaignPast, timezone: string, levels?: ReadonlySet<string>): Unit[] {
   const units = new Map<string, Unit>()
-  for (const membership of audiences) {
+  for (const membership of past.audiences) {
     const day = localDay(timezone, membership.evaluatedAt)
     const own = audiencePlace(membership)
     const place = past.group === 'target' ? own : { ...own, variation: ALL }
     for (const level of past.levelsAt(place)) {
+      if (levels && !levels.has(level.key)) continue
       const key = `${day}\0${level.key}`
       const unit = units.get(key)
       if (unit) unit.members.push(membership)
@@ -86,15 +90,33 @@ function byAudience(past: CampaignPast): ReadonlyMap<Membership, readonly Messag
   return messages
 }
 
+type Counts = readonly (readonly [metric: Metric, times: number])[]
+
+/** What units add, those with the same one audience once for all levels. */
+class UnitCounts {
+  readonly #messages: ReadonlyMap<Membership, readonly MessageEvent[]>
+  readonly #ofOne = new Map<Membership, Counts>()
+
+  constructor(messages: ReadonlyMap<Membership, readonly MessageEvent[]>) {
+    this.#messages = messages
+  }
+
+  of(members: readonly Membership[]): Counts {
+    const [first, ...others] = members
+    const known = others.length === 0 && first && this.#ofOne.get(first)
+    if (known) return known
+    const counts = countUnit(members, this.#messages)
+    if (others.length === 0 && first) this.#ofOne.set(first, counts)
+    return counts
+  }
+}
+
 /** Metric → how many a unit adds to it. Days of units are counted alike for TOTAL and UNIQUE. */
-function countUnit(
-  members: readonly Membership[],
-  messages: ReadonlyMap<Membership, readonly MessageEvent[]>,
-): [metric: string, times: number][] {
+function countUnit(members: readonly Membership[], messages: ReadonlyMap<Membership, readonly MessageEvent[]>): Counts {
   const open = members.filter(({ removed }) => removed === null)
   const events = eventsOf(open, messages)
   const unit: UnitState = open.length > 0 ? stateOf(events) : { state: 'removed', reason: removalOf(members) }
-  const counts: [string, number][] = [[metricOf(unit), 1]]
+  const counts: [Metric, number][] = [[metricOf(unit), 1]]
   if (unit.state === 'sent' && events.some(({ kind }) => kind === 'impression')) counts.push([UNIT_IMPRESSION, 1])
   if (unit.state === 'removed' && BEFORE_SENDING.has(unit.reason)) return counts
   const all = open.length === members.length ? events : eventsOf(members, messages)

@@ -23,13 +23,16 @@ export class Tally {
   readonly key: string
   readonly #past: CampaignPast
   readonly #options: TallyOptions
+  readonly #levels: ReadonlySet<string> | undefined
   /** Key of a level → metric → its days. Only the places themselves when the user has a single one. */
   readonly #days = new Map<string, Map<Metric, DayCounts>>()
 
-  constructor(past: CampaignPast, options: TallyOptions) {
+  /** With `levels` it counts at these alone. */
+  constructor(past: CampaignPast, options: TallyOptions, levels?: ReadonlySet<string>) {
     this.key = `${past.campaign.number} ${options.generation} ${options.group} ${past.isOnePlace}`
     this.#past = past
     this.#options = options
+    this.#levels = levels
   }
 
   /** Counts something that happened at an instant, or several on its day, at its place and all aggregates of that. */
@@ -40,6 +43,7 @@ export class Tally {
 
   /** Counts something at one of the levels of a place alone. */
   addOnDay(metric: Metric, { key }: Level, day: number, times: number): void {
+    if (this.#levels && !this.#levels.has(key)) return
     const metrics = this.#days.get(key)
     const days = metrics?.get(metric)
     if (days) days.add(day, times)
@@ -64,12 +68,12 @@ export class Tally {
 
   #addDays(sum: CellSum, times: 1 | -1, { series, days }: { readonly series: string; readonly days: DayCounts }): void {
     let previous = NO_DAY
-    for (const [day, occurrences] of days.inOrder()) {
+    days.each((day, occurrences) => {
       const key = cellKey(series, day, previous)
       if (this.#past.isOnePlace) sum.addAtAllLevels(key, times, occurrences * times)
       else sum.add(key, times, occurrences * times)
       previous = day
-    }
+    })
   }
 }
 
@@ -88,17 +92,19 @@ class DayCounts {
     let end = counts.length
     while (end > 0 && (counts[end - 2] as number) > day) end -= 2
     if (counts[end - 2] === day) counts[end - 1] = (counts[end - 1] as number) + times
+    else if (end === counts.length) counts.push(day, times)
     else counts.splice(end, 0, day, times)
   }
 
   isSame(other: DayCounts | undefined): boolean {
     if (!other || other.#counts.length !== this.#counts.length) return false
-    return this.#counts.every((number, place) => number === other.#counts[place])
+    for (const [place, number] of this.#counts.entries()) if (number !== other.#counts[place]) return false
+    return true
   }
 
-  *inOrder(): Generator<readonly [day: number, occurrences: number]> {
-    for (let place = 0; place < this.#counts.length; place += 2) {
-      yield [this.#counts[place] as number, this.#counts[place + 1] as number]
-    }
+  /** Calls back with each day and how often, in their order. */
+  each(use: (day: number, occurrences: number) => void): void {
+    const counts = this.#counts
+    for (let place = 0; place < counts.length; place += 2) use(counts[place] as number, counts[place + 1] as number)
   }
 }

@@ -60,8 +60,7 @@ export function shapeOf({ before, stored, facts }: StoredChange, timezone: strin
   if (memberships.length + messages.length > FACTS_MAX) return undefined
   if (hasPair(memberships, mayBeOneMembership) || hasPair(messages, mayBeOneMessage)) return undefined
   const instants = [...memberships.map(({ evaluatedAt }) => evaluatedAt), ...messages.map(({ time }) => time)]
-  const inOrder = instants.toSorted((left, right) => left - right)
-  const instantOf = (instant: number) => `${localDay(timezone, instant)}\0${inOrder.indexOf(instant)}`
+  const instantOf = (instant: number) => `${localDay(timezone, instant)}\0${countBefore(instants, instant)}`
   const devices = messages.map(({ device }) => device)
   const shapes = [
     `${stored.memberships.length}\0${facts.memberships.length}\0${stored.messages.length}`,
@@ -69,6 +68,13 @@ export function shapeOf({ before, stored, facts }: StoredChange, timezone: strin
     ...messages.map((message) => messageShape(message, instantOf(message.time), devices.indexOf(message.device))),
   ]
   return shapes.join('\0')
+}
+
+/** Of few instants; sorting them first would take longer. */
+function countBefore(instants: readonly number[], instant: number): number {
+  let before = 0
+  for (const other of instants) if (other < instant) before++
+  return before
 }
 
 function hasPair<Fact>(facts: readonly Fact[], isPair: (one: Fact, other: Fact) => boolean): boolean {
