@@ -41,18 +41,18 @@ describe('A list with more items than it may have', () => {
 describe('A value of the wrong type', () => {
   const action = { action: 'Order Placed' }
   const cases: [operation: Operation, body: object, field: string, problem: string][] = [
-    [trackEvents, { type: 5, customer_id: 'c1', actions: [action] }, 'type', 'must be a string'],
+    [trackEvents, { type: 5, customer_id: 'c1', actions: [action] }, 'type', 'must be "event"'],
     [trackEvents, { type: 'event', customer_id: 5, actions: [action] }, 'customer_id', 'must be a string'],
-    [searchTemplates, { page: 1, entries: 1, template_type: [5] }, 'template_type[0]', 'must be a string'],
+    [
+      searchTemplates,
+      { page: 1, entries: 1, template_type: [5] },
+      'template_type[0]',
+      'must be one of CUSTOM, PRE_BUILT',
+    ],
     [searchTemplates, { page: '1', entries: 1 }, 'page', 'must be an integer'],
   ]
   it.each(cases)('is one fault: %o', (operation, body, field, problem) => {
     expect(checkBody(operation, body).faults).toEqual([{ field, problem }])
-  })
-
-  it('is not confused with the wrong value, of which the right ones are named', () => {
-    const { faults } = checkBody(searchTemplates, { page: 1, entries: 1, template_type: ['custom'] })
-    expect(faults).toEqual([{ field: 'template_type[0]', problem: 'must be one of CUSTOM, PRE_BUILT' }])
   })
 })
 

@@ -71,11 +71,12 @@ function newAjv(coerceTypes: boolean): Ajv {
 const bodyAjv = newAjv(false)
 const queryAjv = newAjv(true)
 
-/** Of a value of the wrong type only that is said, not that it is not one of the right values either. */
+/** Where only a few values are right these are named, and not also their type. */
 function withoutConsequences(errors: readonly ErrorObject[]): ErrorObject[] {
-  const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath))
+  const listed = errors.filter(({ keyword }) => keyword === 'const' || keyword === 'enum')
+  const places = new Set(listed.map(({ instancePath }) => instancePath))
   return errors.filter(({ keyword, instancePath }) => {
-    return keyword === 'type' || (keyword !== 'if' && !mistyped.has(instancePath))
+    return keyword !== 'if' && !(keyword === 'type' && places.has(instancePath))
   })
 }
 
