@@ -9,7 +9,7 @@ const OFFSET_SECONDS_MAX = 54_000
 const ZERO = 0x30
 
 const NUMERIC = /^\d+(?:\.\d+)?$/
-const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/
+const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/
 
 /** `instant`: milliseconds since the epoch. `local`: a clock's reading without zone, written as if it were UTC. */
 export type TimeValue = { readonly kind: 'instant' | 'local'; readonly ms: number }
@@ -115,7 +115,7 @@ function instantOf(ms: number): TimeValue | undefined {
 function zoneSuffixMs(zone: string): number | undefined {
   if (zone === 'Z') return 0
   const hours = Number(zone.slice(1, 3))
-  const minutes = Number(zone.slice(3).replace(':', ''))
+  const minutes = Number(zone.slice(-2))
   if (minutes > 59 || hours * 3600 + minutes * 60 > OFFSET_SECONDS_MAX) return undefined
   return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000
 }
