@@ -11,6 +11,7 @@ import { RateLimits } from './http/rate-limits.ts'
 import { SharedRateLimits } from './http/shared-rate-limits.ts'
 import { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { LogCommit, LogReader } from './log/event-log.ts'
+import { hasTheKey } from './operations/email-protection.ts'
 import { Freshness } from './operations/freshness.ts'
 import { KeptAnswers } from './operations/kept-answers.ts'
 import type { Parts } from './operations/operation.ts'
@@ -19,7 +20,6 @@ import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.t
 import { giveUpLeftUploads } from './store/clean-coupon-uploads.ts'
 import { listPipelineCursors } from './store/cursors.ts'
 import { describeError } from './store/describe-error.ts'
-import { hasTheKey } from './operations/email-protection.ts'
 import { EmailVault } from './store/email-vault.ts'
 import { idempotencyKeysIn } from './store/idempotency-keys.ts'
 import { LimitWindows } from './store/limit-windows.ts'
@@ -190,8 +190,8 @@ async function checkDatabase(database: Database, config: Config): Promise<void> 
 }
 
 /**
- * Without the key that a workspace needs nobody there would be found by an address, and with another one the addresses of
- * both could never be read together again ("Encrypted emails").
+ * Without the key that a workspace needs nobody there would be found by an address ("Encrypted emails"). Neither would they
+ * be with another key, and what is sealed from then on could never be read together with what was before.
  */
 async function refuseWrongKey(database: Database, { piiKey }: Config): Promise<void> {
   const vault = piiKey && new EmailVault(piiKey)

@@ -33,6 +33,17 @@ describe('a sealed address', () => {
     expect(() => new EmailVault(randomBytes(PII_KEY_BYTES)).open('main', sealed)).toThrow(BROKEN)
   })
 
+  it('tells which key opens it, and does not take another version for another key', () => {
+    const { sealed } = vault.seal('main', 'anna@example.com')
+    const other = new EmailVault(randomBytes(PII_KEY_BYTES))
+    expect([vault.opens('main', sealed), vault.opens('other', sealed), other.opens('main', sealed)]).toEqual([
+      true,
+      false,
+      false,
+    ])
+    expect(() => vault.opens('main', `v2${sealed.slice(2)}`)).toThrow('another version')
+  })
+
   it('does not open for another workspace', () => {
     const { sealed } = vault.seal('main', 'anna@example.com')
     expect(() => vault.open('other', sealed)).toThrow(BROKEN)

@@ -1,5 +1,5 @@
-// What a workspace's email protection means for requests: which part of an address is written, and how users are found by
-// one ("Tokenized emails", "Encrypted emails").
+// What a workspace's email protection means: which part of an address is written, how users are found by one, and which key
+// goes with them ("Tokenized emails", "Encrypted emails").
 import { AppError } from '../core/app-error.ts'
 import { normalizeEmail } from '../core/email-address.ts'
 import { EMAIL } from '../core/user-attributes.ts'
@@ -53,7 +53,9 @@ export function shownAttributes(
   return { ...shown, [EMAIL]: present(vault).open(id, email) }
 }
 
-/** Whether `vault` has the key by which the workspace's addresses were sealed; any has while there are none. */
+/**
+ * Whether `vault` opens an address of the workspace that the tables hold, one for all of them; any does while there are none.
+ */
 export async function hasTheKey(store: Store, { id }: Workspace, vault: EmailVault): Promise<boolean> {
   const [sealed] = (await findUserWithEmail(store, id))?.attributes[EMAIL] ?? []
   return typeof sealed !== 'string' || vault.opens(id, sealed)

@@ -36,22 +36,31 @@ export class EmailVault {
 
   /** The address as it was sent. Throws when it was sealed with another key, for another workspace or in another way. */
   open(workspaceId: string, sealed: string): string {
+    const address = this.#decrypt(workspaceId, sealed)
+    if (address === undefined)
+      throw new Error('the address does not authenticate: another key sealed it, or for another workspace')
+    return address
+  }
+
+  /** Whether it was sealed with this key, for this workspace. Throws when it was sealed in another way. */
+  opens(workspaceId: string, sealed: string): boolean {
+    return this.#decrypt(workspaceId, sealed) !== undefined
+  }
+
+  /** Undefined when it does not authenticate. */
+  #decrypt(workspaceId: string, sealed: string): string | undefined {
     if (!sealed.startsWith(`${VERSION}.`)) throw new Error('the address was sealed by another version of this program')
     const bytes = Buffer.from(sealed.slice(VERSION.length + 1), 'base64url')
     const nonce = bytes.subarray(0, NONCE_BYTES)
     const decipher = createDecipheriv('aes-256-gcm', this.#cipherKey, nonce, { authTagLength: TAG_BYTES })
     decipher.setAAD(Buffer.from(workspaceId))
     decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
-    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
-  }
-
-  /** Whether `open` would give the address. */
-  opens(workspaceId: string, sealed: string): boolean {
+    const text = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES))
     try {
-      this.open(workspaceId, sealed)
-      return true
+      return Buffer.concat([text, decipher.final()]).toString('utf8')
     } catch {
-      return false
+      // There is nothing else that the end of a decryption refuses.
+      return undefined
     }
   }
 
