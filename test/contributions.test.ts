@@ -128,22 +128,29 @@ describe('the table of statistics', () => {
 describe('a change of message events', () => {
   it('changes as much as counting all before and all after does', () => {
     const few = fc.array(fc.nat(), { minLength: 1, maxLength: 2 })
-    check(MESSAGE_CHANGES, fc.tuple(someZone.chain(workspaces), few, fc.boolean()), ([workspace, few, areNew]) => {
-      expectSameChange(workspace, few, areNew)
+    const how = fc.record({ areNew: fc.boolean(), hasNewAudience: fc.constantFrom(false, false, true) })
+    check(MESSAGE_CHANGES, fc.tuple(someZone.chain(workspaces), few, how), ([workspace, few, how]) => {
+      expectSameChange(workspace, few, how)
     })
   })
 
-  const all = workspace({ audiences: [member({})], messages: MESSAGE_KINDS.map((kind) => message({ kind })) })
+  const audiences = [member({})]
+  const isNew = { areNew: true, hasNewAudience: false }
   it.each(MESSAGE_KINDS)('does so where only one of kind %s is new to a message', (kind) => {
-    expectSameChange(all, [MESSAGE_KINDS.indexOf(kind)], true)
-    // Without what wins over a failure.
-    const messages = all.messages.filter((message) => message.kind !== 'sent')
-    const place = messages.findIndex((message) => message.kind === kind)
-    expectSameChange({ ...all, messages }, place < 0 ? [] : [place], true)
+    const messages = MESSAGE_KINDS.map((kind) => message({ kind }))
+    expectSameChange(workspace({ audiences, messages }), [MESSAGE_KINDS.indexOf(kind)], isNew)
+  })
+  it.each(['attempted', 'failed', 'click'] as const)('does so where one of kind %s is new to one not sent', (kind) => {
+    const others = ['delivered', 'impression'].map((kind) => message({ kind: kind as MessageEvent['kind'] }))
+    expectSameChange(workspace({ audiences, messages: [message({ kind }), ...others] }), [0], isNew)
   })
 
   /** `changed` are places among the message events of a user: these are new, or another report of them was known. */
-  function expectSameChange(workspace: ModelWorkspace, changed: readonly number[], areNew: boolean): void {
+  function expectSameChange(
+    workspace: ModelWorkspace,
+    changed: readonly number[],
+    { areNew, hasNewAudience }: typeof isNew,
+  ): void {
     const { histories, rules } = StatisticsTable.of(workspace)
     for (const after of histories) {
       const places = new Set(changed.map((place) => place % after.messages.length))
@@ -151,7 +158,7 @@ describe('a change of message events', () => {
         if (!places.has(place)) return [message]
         return areNew ? [] : [reportedBefore(message)]
       })
-      const before = { ...after, messages }
+      const before = { ...after, messages, ...(hasNewAudience && { memberships: after.memberships.slice(1) }) }
       const [found, expected] = [new CellSum(), new CellSum()]
       addChange(found, { before, after }, { rules, scope: { campaigns: 'all', parts: 'all' } })
       expected.addAll(contributions(after, rules))

@@ -38,7 +38,7 @@ describe('A list with more items than it may have', () => {
   })
 })
 
-describe('A value of the wrong type', () => {
+describe('A value of the wrong type, or none of those that are right', () => {
   const action = { action: 'Order Placed' }
   const cases: [operation: Operation, body: object, field: string, problem: string][] = [
     [trackEvents, { type: 5, customer_id: 'c1', actions: [action] }, 'type', 'must be "event"'],
@@ -46,6 +46,12 @@ describe('A value of the wrong type', () => {
     [
       searchTemplates,
       { page: 1, entries: 1, template_type: [5] },
+      'template_type[0]',
+      'must be one of CUSTOM, PRE_BUILT',
+    ],
+    [
+      searchTemplates,
+      { page: 1, entries: 1, template_type: ['x'] },
       'template_type[0]',
       'must be one of CUSTOM, PRE_BUILT',
     ],

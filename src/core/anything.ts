@@ -1,6 +1,6 @@
 // Tells where anything is counted at all, without reading everything that is: one more series at each platform, locale and
 // variation, the sum of all others ("Presence and freshness").
-import { ANY_GROUP, cellKey, CellSum, NO_DAY, seriesKey, type Cell, type Metric } from './cells.ts'
+import { ANY_GROUP, cellKey, CellSum, fromCellKey, NO_DAY, seriesKey, type Cell, type Metric } from './cells.ts'
 
 /** Counts the occurrences of all other metrics of a day, and nobody. Users contribute no cells of it; they follow. */
 export const ANYTHING: Metric = 'anything'
@@ -19,6 +19,16 @@ export function sumAnything(cells: readonly Cell[]): CellSum {
 export function withAnything(sum: CellSum): Cell[] {
   const cells = sum.toCells()
   return [...cells.filter((cell) => !isAnything(cell)), ...sumAnything(cells).toCells()]
+}
+
+/** How many cells `withAnything` gives, without making them. Of a sum that holds none of `ANYTHING` itself. */
+export function countWithAnything(sum: CellSum): number {
+  const followers = new Set<string>()
+  for (const [key] of sum.entries()) {
+    const { day, ...cell } = fromCellKey(key)
+    followers.add(cellKey(seriesKey({ ...cell, group: ANY_GROUP, metric: ANYTHING }), day, NO_DAY))
+  }
+  return sum.size + followers.size
 }
 
 export function isAnything({ metric }: Pick<Cell, 'metric'>): boolean {

@@ -52,8 +52,6 @@ export function contributions(history: History, rules: Rules, scope = EVERYTHING
 export interface Counting {
   readonly rules: Rules
   readonly scope: Scope
-  /** Of performance and units only what these message events can change, be they in the history or not. */
-  readonly changed?: readonly MessageEvent[] | undefined
 }
 
 /** Adds the contributions of a history, or takes them away. */
@@ -86,7 +84,11 @@ function differingMessages(before: History, after: History): readonly MessageEve
   return [...added, ...rest]
 }
 
-function toTallies(history: History, { rules, scope, changed }: Counting): Tally[] {
+/** With `changed` of performance and units only what these message events can change, be they in the history or not. */
+function toTallies(
+  history: History,
+  { rules, scope, changed }: Counting & { readonly changed?: readonly MessageEvent[] | undefined },
+): Tally[] {
   const pasts = toPasts(history, rules, changed)
   const wanted = scope.campaigns === 'all' ? pasts : pasts.filter(({ campaign }) => isWanted(scope, campaign.number))
   const tallies: Tally[] = []

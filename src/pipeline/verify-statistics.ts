@@ -1,6 +1,6 @@
 // Counts the statistics of a workspace anew from the stored facts and compares: what the table should hold, whatever way it
 // came about.
-import { withAnything } from '../core/anything.ts'
+import { countWithAnything, withAnything } from '../core/anything.ts'
 import { cellKey, CellSum, fromCellKey, seriesKey, type Cell } from '../core/cells.ts'
 import { findLargeHistories, findLargeUserIds, type KeptCells, type LargeHistory } from '../store/large-histories.ts'
 import { streamCells } from '../store/statistics.ts'
@@ -76,7 +76,7 @@ export async function verifyIn(
   const nothing = { users: 0, facts: 0, cells: 0, missing: new CellSum(), differingCells: 0, differences: [] }
   if (!book) return { ...nothing, waitingUsers: 0, misremembered: [] }
   const { counted, ...progress } = await countAll(store, book, onProgress)
-  const cells = withAnything(counted).length
+  const cells = countWithAnything(counted)
   return { ...progress, cells, ...(await compare(store, book, counted)) }
 }
 
