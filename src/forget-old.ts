@@ -3,6 +3,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from './log/event-log.ts'
 import type { Parts } from './operations/operation.ts'
+import { startRepeating } from './repeat.ts'
 import { cleanAbandonedUploads } from './store/clean-coupon-uploads.ts'
 import { listPipelineCursors } from './store/cursors.ts'
 import { describeError } from './store/describe-error.ts'
@@ -13,23 +14,12 @@ const FORGET_EVERY_MS = 60_000
 
 /** Starts; the returned function stops, and resolves when the step in hand is done. */
 export function startForgetting(parts: Parts, diagnostics: FastifyBaseLogger): () => Promise<void> {
-  let isStopping = false
-  let forgetting = Promise.resolve()
-  const forget = async () => {
-    try {
-      await forgetOld(parts, () => isStopping)
-    } catch (error) {
+  return startRepeating((isStopping) => forgetOld(parts, isStopping), {
+    everyMs: FORGET_EVERY_MS,
+    onFailed: (error) => {
       diagnostics.error({ err: describeError(error) }, 'old entries cannot be forgotten; trying again later')
-    }
-  }
-  const timer = setInterval(() => {
-    forgetting = forgetting.then(forget)
-  }, FORGET_EVERY_MS).unref()
-  return async () => {
-    isStopping = true
-    clearInterval(timer)
-    await forgetting
-  }
+    },
+  })
 }
 
 async function forgetOld({ database, log, logReader, clock }: Parts, isStopping: () => boolean): Promise<void> {

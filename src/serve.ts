@@ -7,7 +7,6 @@ import { prepareDataDir } from './data-dir.ts'
 import { startForgetting } from './forget-old.ts'
 import type { Limiter } from './http/limiter.ts'
 import { Metrics } from './http/metrics.ts'
-import { RateLimits } from './http/rate-limits.ts'
 import { SharedRateLimits } from './http/shared-rate-limits.ts'
 import { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { LogCommit, LogReader } from './log/event-log.ts'
@@ -17,6 +16,7 @@ import { KeptAnswers } from './operations/kept-answers.ts'
 import type { Parts } from './operations/operation.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
+import { keepRateLimits } from './save-limits.ts'
 import { giveUpLeftUploads } from './store/clean-coupon-uploads.ts'
 import { listPipelineCursors } from './store/cursors.ts'
 import { describeError } from './store/describe-error.ts'
@@ -116,7 +116,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const registry = new WorkspaceRegistry(database)
   opened.push(() => registry.stop())
   await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'the workspaces cannot be read'))
-  const rateLimits = openRateLimits(options, opened)
+  const rateLimits = await openRateLimits(options, database, opened)
   const { createApp } = await loading
   const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics })
   opened.push(() => app.close())
@@ -136,8 +136,16 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
 }
 
 /** Processes that share a store share their limits. */
-function openRateLimits({ config, clock }: ServeOptions, opened: Closers): Limiter {
-  if (config.databaseUrl === undefined) return new RateLimits()
+async function openRateLimits(
+  { config, clock, diagnostics }: ServeOptions,
+  database: Database,
+  opened: Closers,
+): Promise<Limiter> {
+  if (config.databaseUrl === undefined) {
+    const { rateLimits, stop } = await keepRateLimits(database, diagnostics)
+    opened.push(stop)
+    return rateLimits
+  }
   const windows = new LimitWindows(config.databaseUrl)
   opened.push(() => windows.close())
   return new SharedRateLimits(windows, { clock })

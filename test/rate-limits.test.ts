@@ -2,18 +2,32 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AppError } from '../src/core/app-error.ts'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits } from '../src/core/workspace.ts'
+import type { LimitedOperation } from '../src/http/limiter.ts'
 import { RateLimits } from '../src/http/rate-limits.ts'
 import { trackEvents } from '../src/operations/track-events.ts'
+import { updatePreferences } from '../src/operations/update-preferences.ts'
+import { listLimitWindows } from '../src/store/limit-windows.ts'
 import { PREFERENCES_PATH } from './preference-calls.ts'
-import { expectRefusal, startServer, type Answer, type CallOptions, type TestServer } from './server.ts'
+import { expectRefusal, startServer, until, type Answer, type CallOptions, type TestServer } from './server.ts'
 import type { TestWorkspace } from './server.ts'
-import { describeEachStore } from './stores.ts'
+import { describeEachStore, makePlace } from './stores.ts'
 import { trackingOf } from './tracking.ts'
 
 const NOON = Date.UTC(2030, 5, 15, 12)
 const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
 const SECOND_MS = 1_000
 const visits = (count: number) => Array.from({ length: count }, () => ({ action: 'Visit' }))
+
+/** The statuses of changes of one preference, one after the other; 404 because nobody has that id. */
+async function updateOften(server: TestServer, workspace: TestWorkspace, times: number): Promise<number[]> {
+  const body = { user_preferences: { customer_id: 'nobody', opt_in_status: 'OPTED_IN' } }
+  const statuses: number[] = []
+  while (statuses.length < times) {
+    statuses.push((await server.call('PUT', PREFERENCES_PATH, { as: workspace, body })).status)
+  }
+  return statuses
+}
 
 /** What the headers tell, in numbers. */
 function limitsTold({ headers }: Answer<unknown>): { limit: number; remaining: number; reset: number } {
@@ -229,6 +243,61 @@ describe('the defaults', () => {
       campaign_stats_per_minute: 100,
       management_per_minute: 1_000,
     })
+  })
+})
+
+describeEachStore('A limit of a day', (kind) => {
+  it('goes on where it was when the server is started again, and begins anew at midnight', async () => {
+    const place = await makePlace(kind)
+    const limits = { ...LIMIT_DEFAULTS, update_preferences_per_day: 3 }
+    let workspace: TestWorkspace | undefined
+    const update = async (now: number, times: number) => {
+      const server = await startServer(kind, {}, { at: { ...place, ...(workspace && { workspace }) } })
+      server.setClock(now)
+      workspace ??= await server.makeWorkspace({ limits })
+      const answers = await updateOften(server, workspace, times)
+      await server.stop()
+      return answers
+    }
+    try {
+      expect(await update(NOON, 2)).toEqual([404, 404])
+      expect(await update(NOON + MINUTE_MS, 2)).toEqual([404, 429])
+      expect(await update(NOON + DAY_MS, 1)).toEqual([404])
+    } finally {
+      await place.remove()
+    }
+  })
+})
+
+describe('A limit of a day of a server whose store is its own', () => {
+  it('is saved while the server runs, for when it is killed', async () => {
+    const server = await startServer('sqlite')
+    try {
+      expect(await updateOften(server, server.workspace, 3)).toEqual([404, 404, 404])
+      const saved = await until('the windows are saved', async () => {
+        const windows = await listLimitWindows(server.database)
+        return windows.some(({ day }) => day.used === 3) && windows
+      })
+      expect(saved).toMatchObject([{ workspaceId: server.workspace.id, operation: updatePreferences.name }])
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('is handed over to be saved once for each change, and again when that has failed', async () => {
+    const rateLimits = new RateLimits()
+    const workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 0, limits: LIMIT_DEFAULTS }
+    const saved: number[] = []
+    const save = () => rateLimits.save(async (windows) => void saved.push(...windows.map(({ day }) => day.used)))
+    const take = (operation: LimitedOperation) => rateLimits.take({ workspace, operation, units: 1, now: NOON })
+    take(updatePreferences)
+    take(trackEvents)
+    await expect(rateLimits.save(() => Promise.reject(new Error('the disk is full')))).rejects.toThrow('disk')
+    await save()
+    await save()
+    take(updatePreferences)
+    await save()
+    expect(saved).toEqual([1, 2])
   })
 })
 

@@ -1,7 +1,9 @@
 // Limits of a server whose store is its own: fixed windows aligned to the UTC minute and day, per workspace and operation,
-// exact at the edge ("Rate limits"). Kept in memory: a restart begins new windows.
-import type { LimitName, Workspace } from '../core/workspace.ts'
+// exact at the edge ("Rate limits"). Counted in memory; `save-limits.ts` keeps windows of a day over restarts.
+import type { LimitName } from '../core/workspace.ts'
+import type { LimitKey, UsedWindows } from '../store/limit-windows.ts'
 import {
+  isPerDay,
   lengthMsOf,
   MINUTE_MS,
   refusalOf,
@@ -17,38 +19,84 @@ import {
 /** Longer than a client may take to send a body whose units are counted when it has been read. */
 const LATE_MS_MAX = 10 * MINUTE_MS
 
+interface KeyWindows extends LimitKey {
+  readonly minute: Window
+  readonly day: Window
+}
+
 export class RateLimits implements Limiter {
-  /** One per workspace, operation and limit that was ever used: bounded by what operators make. */
-  readonly #windows = new Map<string, Window>()
+  /** One per workspace and operation that was ever used: bounded by what operators make. */
+  readonly #windows = new Map<string, KeyWindows>()
+  /** Those of operations with a limit a day that were used since they were last saved. */
+  readonly #unsaved = new Set<KeyWindows>()
+
+  /** Goes on with windows as they were saved; those that have ended begin anew when they are used. */
+  constructor(saved: readonly UsedWindows[] = []) {
+    for (const windows of saved) this.#windows.set(toText(windows), copyOf(windows))
+  }
 
   take({ workspace, operation, units, now }: LimitUse): LimitOutcome {
-    const windows = operation.limits.map((name) => this.#window(workspace, operation.name, name, now))
+    const windows = this.#open({ workspace, operation, now })
     const refusal = refusalOf(windows, units, now)
     if (!refusal) for (const { window } of windows) window.used += units
     return { state: smallestShare(windows), refusal }
   }
 
-  count({ workspace, operation, now }: Omit<LimitUse, 'units'>): LimitState {
-    const windows = operation.limits.map((name) => this.#window(workspace, operation.name, name, now))
+  count(use: Omit<LimitUse, 'units'>): LimitState {
+    const windows = this.#open(use)
     for (const { window, limit } of windows) if (window.used < limit) window.used++
     return smallestShare(windows)
   }
 
-  #window(workspace: Workspace, operation: string, name: LimitName, now: number): OpenWindow {
-    const lengthMs = lengthMsOf(name)
-    const startsAt = Math.floor(now / lengthMs) * lengthMs
-    const key = `${workspace.id} ${operation} ${name}`
-    let window = this.#windows.get(key)
-    if (!window) {
-      window = { startsAt, used: 0 }
-      this.#windows.set(key, window)
+  /** Hands over what is used of windows of a day and has not been saved yet; what is rejected is handed over again. */
+  async save(save: (windows: readonly UsedWindows[]) => Promise<void>): Promise<void> {
+    const unsaved = [...this.#unsaved]
+    if (unsaved.length === 0) return
+    this.#unsaved.clear()
+    try {
+      await save(unsaved.map(copyOf))
+    } catch (error) {
+      for (const windows of unsaved) this.#unsaved.add(windows)
+      throw error
     }
-    // Who was received before the window began and is counted only now counts in it. A clock set back begins anew.
-    const isLate = startsAt < window.startsAt && now > window.startsAt - LATE_MS_MAX
-    if (startsAt !== window.startsAt && !isLate) {
-      window.startsAt = startsAt
-      window.used = 0
-    }
-    return { name, window, limit: workspace.limits[name], endsAt: window.startsAt + lengthMs }
   }
+
+  #open({ workspace, operation, now }: Omit<LimitUse, 'units'>): OpenWindow[] {
+    const windows = this.#windowsOf({ workspaceId: workspace.id, operation: operation.name })
+    if (operation.limits.some(isPerDay)) this.#unsaved.add(windows)
+    return operation.limits.map((name) => {
+      const window = isPerDay(name) ? windows.day : windows.minute
+      beginAnew(window, name, now)
+      return { name, window, limit: workspace.limits[name], endsAt: window.startsAt + lengthMsOf(name) }
+    })
+  }
+
+  #windowsOf(key: LimitKey): KeyWindows {
+    const text = toText(key)
+    let windows = this.#windows.get(text)
+    if (!windows) {
+      windows = { ...key, minute: { startsAt: 0, used: 0 }, day: { startsAt: 0, used: 0 } }
+      this.#windows.set(text, windows)
+    }
+    return windows
+  }
+}
+
+/** Where the window that `now` is in has not begun yet. */
+function beginAnew(window: Window, name: LimitName, now: number): void {
+  const lengthMs = lengthMsOf(name)
+  const startsAt = Math.floor(now / lengthMs) * lengthMs
+  // Who was received before the window began and is counted only now counts in it. A clock set back begins anew.
+  const isLate = startsAt < window.startsAt && now > window.startsAt - LATE_MS_MAX
+  if (startsAt === window.startsAt || isLate) return
+  window.startsAt = startsAt
+  window.used = 0
+}
+
+function toText({ workspaceId, operation }: LimitKey): string {
+  return `${workspaceId} ${operation}`
+}
+
+function copyOf({ workspaceId, operation, minute, day }: UsedWindows): KeyWindows {
+  return { workspaceId, operation, minute: { ...minute }, day: { ...day } }
 }

@@ -1,9 +1,10 @@
-// The table of limit windows: what all processes of a cluster have used of each limit ("Rate limits"). One row a workspace
-// and operation, which begins anew with its minute and its day, so that nothing has to be forgotten. Only processes with one
-// PostgreSQL share limits, so that what takes from them is written for it alone, and has a connection of its own.
+// The table of limit windows: what has been used of each limit ("Rate limits"). One row a workspace and operation, which
+// begins anew with its minute and its day, so that nothing has to be forgotten. Processes with one PostgreSQL share limits,
+// so that what takes from them is written for it alone, and has a connection of its own. A server whose store is its own
+// counts in memory, and lists and saves here what is to outlive it.
 import type { Pool } from 'pg'
 import { fromDriver, openPostgresPool } from './postgres-pool.ts'
-import type { SqlTypes, Store } from './store.ts'
+import type { BulkColumns, SqlTypes, Store } from './store.ts'
 
 /** One statement runs at a time; while one hangs that nobody waits for any more, there is another. */
 const CONNECTIONS_MAX = 2
@@ -26,6 +27,16 @@ interface LimitWindowRow {
   day_starts_at: number
   day_used: number
 }
+
+const ROW_TYPES = {
+  workspace_id: 'text',
+  operation: 'text',
+  minute_starts_at: 'integer',
+  minute_used: 'integer',
+  day_starts_at: 'integer',
+  day_used: 'integer',
+} as const satisfies BulkColumns<LimitWindowRow>
+const ROW_COLUMNS = Object.keys(ROW_TYPES) as (keyof LimitWindowRow)[]
 
 declare module './tables.ts' {
   interface Tables {
@@ -54,10 +65,13 @@ export interface LimitUsed {
   readonly used: number
 }
 
-/** The windows after the refused requests were counted, and before the units were taken. */
-export interface LimitAnswer extends LimitKey {
+export interface UsedWindows extends LimitKey {
   readonly minute: LimitUsed
   readonly day: LimitUsed
+}
+
+/** The windows after the refused requests were counted, and before the units were taken. */
+export interface LimitAnswer extends UsedWindows {
   readonly isTaken: boolean
   /** What time it was: milliseconds since the epoch. */
   readonly now: number
@@ -74,6 +88,35 @@ export async function createLimitWindows({ query }: Store, { text, integer, clus
     .addColumn('day_used', integer, (column) => column.notNull())
     .addPrimaryKeyConstraint('limit_windows_key', ['workspace_id', 'operation'])
     .modifyEnd(clustered)
+    .execute()
+}
+
+/** All that were saved, also those that have ended: one a workspace and operation at the most. */
+export async function listLimitWindows({ query }: Store): Promise<UsedWindows[]> {
+  const rows = await query.selectFrom('limit_windows').selectAll().execute()
+  return rows.map(toUsedWindows)
+}
+
+/** Replaces what was saved of these keys, each of which is there once. */
+export async function saveLimitWindows(store: Store, windows: readonly UsedWindows[]): Promise<void> {
+  await store.query
+    .insertInto('limit_windows')
+    .columns(ROW_COLUMNS)
+    .expression((insert) =>
+      insert
+        .selectFrom(store.rowsOf('used', ROW_TYPES, windows.map(toRow)))
+        .select(ROW_COLUMNS)
+        // Tells SQLite's parser that `on conflict` is not a join's.
+        .where(insert.lit(true)),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['workspace_id', 'operation']).doUpdateSet((row) => ({
+        minute_starts_at: row.ref('excluded.minute_starts_at'),
+        minute_used: row.ref('excluded.minute_used'),
+        day_starts_at: row.ref('excluded.day_starts_at'),
+        day_used: row.ref('excluded.day_used'),
+      })),
+    )
     .execute()
 }
 
@@ -213,12 +256,25 @@ function toAsked(question: LimitQuestion) {
 }
 
 function toAnswer(row: AnswerRow): LimitAnswer {
+  return { ...toUsedWindows(row), isTaken: row.is_taken, now: row.now }
+}
+
+function toUsedWindows(row: LimitWindowRow): UsedWindows {
   return {
     workspaceId: row.workspace_id,
     operation: row.operation,
     minute: { startsAt: row.minute_starts_at, used: row.minute_used },
     day: { startsAt: row.day_starts_at, used: row.day_used },
-    isTaken: row.is_taken,
-    now: row.now,
+  }
+}
+
+function toRow({ workspaceId, operation, minute, day }: UsedWindows): LimitWindowRow {
+  return {
+    workspace_id: workspaceId,
+    operation,
+    minute_starts_at: minute.startsAt,
+    minute_used: minute.used,
+    day_starts_at: day.startsAt,
+    day_used: day.used,
   }
 }

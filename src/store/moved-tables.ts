@@ -24,6 +24,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   coupons: 'data',
   coupon_ids: 'counter',
   coupon_uploads: 'data',
+  limit_windows: 'data',
   campaigns: 'data',
   goal_recounts: 'data',
   memberships: 'data',
@@ -38,7 +39,6 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   moves: { left: 'says how the move itself is' },
   move_progress: { left: 'says how the move itself is' },
   published_keys: { left: 'keys of the log in NATS, to which the embedded log has its own' },
-  limit_windows: { left: 'windows of minutes and a day, which the embedded server has in memory' },
   pipeline_members: { left: 'processes that follow a shared log' },
   partition_leases: { left: 'processes that follow a shared log' },
 }
