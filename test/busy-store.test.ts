@@ -6,6 +6,8 @@ import { openPostgresDatabase } from '../src/store/postgres-database.ts'
 import { WRITE_WAIT_MS, type Database } from '../src/store/store.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
+/** So many that each waiting for the one before would take longer than the test may. */
+const CHANGES = 4
 const LONGER_THAN_ANY_WAIT_MS = WRITE_WAIT_MS * 3
 const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
 
@@ -45,13 +47,17 @@ describeEachStore('A busy store', (kind) => {
     }
   }
 
-  it('answers unavailable to a change that waited in vain', { timeout: LONGER_THAN_ANY_WAIT_MS }, async () => {
-    await whileLocked(other, async () => {
-      const change = database.write(async (store) => {
+  it('answers unavailable to changes that waited in vain together', { timeout: LONGER_THAN_ANY_WAIT_MS }, async () => {
+    const change = () => {
+      return database.write(async (store) => {
         if (kind === 'postgres') await sql`set local lock_timeout = '100ms'`.execute(store.query)
         await store.lock('busy')
       })
-      await expect(change).rejects.toMatchObject(UNAVAILABLE)
+    }
+    await whileLocked(other, async () => {
+      const answers = await Promise.allSettled(Array.from({ length: CHANGES }, change))
+      const refused = { status: 'rejected', reason: expect.objectContaining(UNAVAILABLE) as unknown }
+      expect(answers).toEqual(Array.from({ length: CHANGES }, () => refused))
     })
     await expect(database.write((store) => store.lock('busy'))).resolves.toBeUndefined()
   })

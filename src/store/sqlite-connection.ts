@@ -19,6 +19,8 @@ export interface SqlResult {
   readonly changes: number
 }
 
+const NOTHING: SqlResult = { rows: [], changes: 0 }
+
 /** `durable`: each commit is on disk before it returns; without it, only after the next checkpoint or durable commit. */
 export interface SqliteOptions {
   readonly readOnly?: boolean
@@ -43,9 +45,13 @@ export class SqliteConnection {
     this.#file.pragma('temp_store = MEMORY')
   }
 
-  /** Runs one statement. Throws StoreError; `busy` when another connection is writing. */
+  /**
+   * Runs one statement. Throws StoreError; `busy` when another connection is writing. A `rollback` has nothing to do where
+   * SQLite has ended the transaction itself, as it does when the disk is full or fails.
+   */
   execute(sql: string, parameters: readonly unknown[]): SqlResult {
     try {
+      if (sql === 'rollback' && !this.#file.inTransaction) return NOTHING
       const statement = this.#prepare(sql)
       if (statement.reader) return { rows: statement.all(...parameters), changes: 0 }
       return { rows: [], changes: statement.run(...parameters).changes }

@@ -24,6 +24,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   const turnstile = options.turnstile ?? new Turnstile()
   const executor = options.ownThread ? new ThreadExecutor(options.path) : localExecutor(options)
   const kysely = new Kysely<Tables>({ dialect: sqliteDialect(executor, turnstile) })
+  let closed: Promise<void> | undefined
   return {
     ...sqliteStore(kysely),
     kind: 'sqlite',
@@ -37,8 +38,14 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
     },
     readSnapshot: (read) => readSnapshot(options.path, turnstile, read),
     letOthersPass: () => turnstile.letOthersPass(),
-    close: () => kysely.destroy(),
+    close: () => (closed ??= closeBoth(kysely, executor)),
   }
+}
+
+/** Kysely waits for what it has in hand, and does nothing where it was never asked anything. */
+async function closeBoth(kysely: Kysely<Tables>, executor: SqliteExecutor): Promise<void> {
+  await kysely.destroy()
+  await executor.close()
 }
 
 /** A connection of its own, whose one transaction never ends before all is read. */
@@ -57,7 +64,7 @@ async function readSnapshot<Result>(
     connection.execute('begin', [])
     return await read(sqliteStore(kysely))
   } finally {
-    await kysely.destroy()
+    await closeBoth(kysely, executor)
   }
 }
 

@@ -58,43 +58,51 @@ class SqliteDriver implements Driver {
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
     const own = connection as ExecutorConnection
+    const deadline = performance.now() + WRITE_WAIT_MS
     const before = this.#lastTurn
     const turn = Promise.withResolvers<void>()
     this.#lastTurn = turn.promise
-    await before
     try {
-      await this.#begin(own)
-      own.endTurn = turn.resolve
+      await untilDeadline(before, deadline)
+      await this.#begin(deadline)
+      own.beginTurn(turn.resolve)
     } catch (error) {
-      turn.resolve()
+      // Who has waited too long passes on a turn that is still to come.
+      void before.then(turn.resolve)
       throw error
     }
   }
 
+  /** Kysely rolls back what cannot be committed: only then is it somebody else's turn. */
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    await this.#end(connection as ExecutorConnection, 'commit')
+    const own = connection as ExecutorConnection
+    await this.#executor.execute('writer', 'commit', [])
+    own.endTurn()
   }
 
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    await this.#end(connection as ExecutorConnection, 'rollback')
+    const own = connection as ExecutorConnection
+    try {
+      await this.#executor.execute('writer', 'rollback', [])
+    } finally {
+      own.endTurn()
+    }
   }
 
   async releaseConnection(): Promise<void> {}
 
+  /** Waits for transactions that run; whoever made the executor closes it. */
   async destroy(): Promise<void> {
     await this.#lastTurn
-    await this.#executor.close()
   }
 
   /** Asks again and again for the one place to write, without blocking the thread as SQLite's own waiting would. */
-  async #begin(connection: ExecutorConnection): Promise<void> {
-    const deadline = performance.now() + WRITE_WAIT_MS
+  async #begin(deadline: number): Promise<void> {
     const leave = this.#turnstile.enter()
     try {
       for (;;) {
         try {
           await this.#executor.execute('writer', 'begin immediate', [])
-          connection.writes = true
           return
         } catch (error) {
           const isBusy = error instanceof StoreError && error.reason === 'busy'
@@ -106,32 +114,42 @@ class SqliteDriver implements Driver {
       leave()
     }
   }
+}
 
-  async #end(connection: ExecutorConnection, statement: 'commit' | 'rollback'): Promise<void> {
-    try {
-      await this.#executor.execute('writer', statement, [])
-    } catch (error) {
-      // A commit that fails (a full disk) leaves the transaction open; the caller only rolls back before a commit.
-      if (statement === 'commit') await this.#executor.execute('writer', 'rollback', [])
-      throw error
-    } finally {
-      connection.writes = false
-      connection.endTurn()
-    }
+/** Waits for something that always comes; throws StoreError `busy` when it has not by then. */
+async function untilDeadline(coming: Promise<void>, deadline: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const tooLate = new Promise<never>((_, reject) => {
+    const refuse = () => reject(new StoreError('busy', '', 'other changes of this process have taken too long'))
+    timer = setTimeout(refuse, deadline - performance.now())
+  })
+  try {
+    await Promise.race([coming, tooLate])
+  } finally {
+    clearTimeout(timer)
   }
 }
 
 class ExecutorConnection implements DatabaseConnection {
   readonly #executor: SqliteExecutor
-  writes = false
-  endTurn: () => void = () => {}
+  /** Lets the next transaction begin; undefined outside of one. */
+  #passOn: (() => void) | undefined
 
   constructor(executor: SqliteExecutor) {
     this.#executor = executor
   }
 
+  beginTurn(passOn: () => void): void {
+    this.#passOn = passOn
+  }
+
+  endTurn(): void {
+    this.#passOn?.()
+    this.#passOn = undefined
+  }
+
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    const connection = this.writes ? 'writer' : 'reader'
+    const connection = this.#passOn ? 'writer' : 'reader'
     const { rows, changes } = await this.#executor.execute(connection, query.sql, query.parameters)
     return { rows: rows as Row[], numAffectedRows: BigInt(changes) }
   }
