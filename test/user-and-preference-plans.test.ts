@@ -53,7 +53,7 @@ describeEachStore('Users and preferences', (kind) => {
     ['a user by identifier', ['value', 'id'], (store) => findUser(store, 'main', { name: 'svc_mobile', value: '1' })],
     ['users by email', ['email_key'], (store) => listUsersByEmail(store, 'main', '5@example.com', page)],
     ['a user with an email', ['workspace_id', 'email_key'], (store) => findUserWithEmail(store, 'main')],
-    ['the ids merged into a user', ['merged_into'], (store) => listUserIds(store, 1)],
+    ['the ids merged into a user', ['merged_into', 'id'], (store) => listUserIds(store, 1)],
     ['the identities of a user', ['user_id'], (store) => listIdentities(store, 1)],
     [
       'many identities',
@@ -74,6 +74,18 @@ describeEachStore('Users and preferences', (kind) => {
     for (const query of await recordQueries(database, work)) {
       expectIndexed(await explain(database, query), ...narrowedBy)
     }
+  })
+
+  it('finds a user by an id in one statement, so that no merge comes in between', async () => {
+    const find = (store: Store) => findUser(store, 'main', { name: CUSTOMER_ID, value: 'c1' })
+    expect(await recordQueries(database, find)).toHaveLength(1)
+  })
+
+  it('finds all ids of a user that was merged meanwhile', async () => {
+    const all = await listUserIds(database, USERS_PER_MERGE - 1)
+    expect(all.length).toBeGreaterThan(1)
+    for (const id of all) expect(await listUserIds(database, id)).toEqual(all)
+    expect(await listUserIds(database, USERS * 2)).toEqual([USERS * 2])
   })
 
   it('reads users by email and proofs of consent in the order of their index, without sorting', async () => {

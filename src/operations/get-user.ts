@@ -40,9 +40,11 @@ export const getUser = defineOperation({
     const user = await findNamedUser(query, workspace, parts)
     if (!user) throw new AppError('not_found', 'There is no such user.')
     const { database, emailVault } = parts
-    const identities = await listIdentities(database, user.id)
+    // The first is the user's own, or that of the one it was merged into since.
+    const userIds = await listUserIds(database, user.id)
+    const identities = await listIdentities(database, userIds[0] as number)
     const identifiers = identities.filter(({ name }) => name !== CUSTOMER_ID)
-    const lastEventTime = await findLastEventTime(database, await listUserIds(database, user.id))
+    const lastEventTime = await findLastEventTime(database, userIds)
     return {
       customer_id: user.customerId,
       attributes: shownAttributes(workspace, user, emailVault),

@@ -43,6 +43,16 @@ export async function createUserIdentities({ query }: Store, { text, integer }: 
   await query.schema.createIndex('user_identities_by_user').on('user_identities').column('user_id').execute()
 }
 
+/** The number of the user with an identity, as a part of a statement. */
+export function userIdWith({ query }: Store, workspaceId: string, { name, value }: Identity) {
+  return query
+    .selectFrom('user_identities')
+    .select('user_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('name', '=', name)
+    .where('value', '=', value)
+}
+
 /** All identities of a user, the customer ids included; of a name the newest value comes last. */
 export async function listIdentities({ query }: Store, userId: number): Promise<KnownIdentity[]> {
   const rows = await query

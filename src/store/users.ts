@@ -3,7 +3,7 @@
 import type { Selectable } from 'kysely'
 import type { Attributes, Identity } from '../core/user.ts'
 import type { SqlTypes, Store } from './store.ts'
-import { findIdentities, listCustomers, moveIdentities } from './user-identities.ts'
+import { listCustomers, moveIdentities, userIdWith } from './user-identities.ts'
 
 interface UserRow {
   /** The number of the event or request that made the user (`EVENTS_PER_ENTRY_MAX`), so that no counter is needed. */
@@ -60,12 +60,18 @@ export async function createUsers({ query }: Store, { text, integer }: SqlTypes)
   await query.schema.createIndex('users_by_workspace').on('users').columns(['workspace_id', 'id']).execute()
 }
 
-/** The user with a customer id or another identity, never one that was merged into another; undefined when unknown. */
+/**
+ * The user with a customer id or another identity, never one that was merged into another; undefined when unknown. One
+ * statement, so that no merge comes between the identity and its user.
+ */
 export async function findUser(store: Store, workspaceId: string, identity: Identity): Promise<User | undefined> {
-  const [known] = await findIdentities(store, [{ workspaceId, ...identity }])
-  if (!known) return undefined
-  const [user] = await findUsers(store, [known.userId])
-  return user
+  const row = await store.query
+    .selectFrom('users')
+    .selectAll()
+    .where('id', '=', userIdWith(store, workspaceId, identity))
+    .where('merged_into', 'is', null)
+    .executeTakeFirst()
+  return row && toUser(row)
 }
 
 /** Users with an address, oldest first, beginning after the user `after`; `max` of them at the most. */
@@ -100,10 +106,22 @@ export async function findUserWithEmail({ query }: Store, workspaceId: string): 
   return row && toUser(row)
 }
 
-/** The ids under which a user's events may stand: its own, and those of the users that were merged into it. */
+/**
+ * The ids under which a user's events may stand: its own first, then those of the users that were merged into it. Of a user
+ * that was itself merged since it was found, all ids of the one it became.
+ */
 export async function listUserIds({ query }: Store, userId: number): Promise<number[]> {
-  const rows = await query.selectFrom('users').select('id').where('merged_into', '=', userId).orderBy('id').execute()
-  return [userId, ...rows.map(({ id }) => id)]
+  const survivor = query
+    .selectFrom('users')
+    .select(({ fn }) => fn.coalesce('merged_into', 'id').as('id'))
+    .where('id', '=', userId)
+  const rows = await query
+    .selectFrom('users')
+    .select(['id', 'merged_into'])
+    .where('merged_into', '=', survivor)
+    .orderBy('id')
+    .execute()
+  return [rows[0]?.merged_into ?? userId, ...rows.map(({ id }) => id)]
 }
 
 /** Everything under which facts of one user stand. */
