@@ -2,8 +2,15 @@
 // the way of others for long.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { CODES_GATHERED_MAX } from '../src/operations/coupon-upload.ts'
-import { cleanAbandonedUploads } from '../src/store/clean-coupon-uploads.ts'
-import { keepUploadAlive, listOpenUploads, openUpload, UPLOAD_ABANDONED_MS } from '../src/store/coupon-uploads.ts'
+import { cleanAbandonedUploads, cleanUpload } from '../src/store/clean-coupon-uploads.ts'
+import {
+  giveUpUpload,
+  keepUploadAlive,
+  listOpenUploads,
+  openUpload,
+  UPLOAD_ABANDONED_MS,
+  type OpenUpload,
+} from '../src/store/coupon-uploads.ts'
 import { addCodes, COUPONS_PER_UPLOAD_MAX, takeCouponIds } from '../src/store/coupons.ts'
 import { codesOf, couponCallsOf, countRows, LISTS_PATH, toCsv, type CouponCalls } from './coupon-calls.ts'
 import { expectRefusal, startServer, until, type TestServer } from './server.ts'
@@ -11,6 +18,7 @@ import { describeEachStore } from './stores.ts'
 
 /** A part of them is written before all have come. */
 const MANY = CODES_GATHERED_MAX + 10_000
+const CLEANING_WAIT_MS = 10_000
 
 describeEachStore('Uploads of coupons', (kind) => {
   let server: TestServer
@@ -82,6 +90,18 @@ describeEachStore('Uploads of coupons', (kind) => {
     expect((await upload.end()).body).toEqual({ added: MANY + 1, duplicates: 1 })
     await calls.expectCodes(id, ['BEFORE', 'LAST', ...codes])
     expect(await noneIsOpen()).toBe(true)
+  })
+
+  it('takes nothing back of an upload that is complete, though its process never heard so', async () => {
+    const id = await calls.make()
+    const codes = codesOf('HEARD', MANY)
+    const upload = await begin(id, codes)
+    const [open] = await listOpenUploads(server.database)
+    expect((await upload.end()).status).toBe(200)
+    const { firstCouponId } = open as OpenUpload
+    await server.database.write((store) => giveUpUpload(store, firstCouponId))
+    await cleanUpload(server.database, firstCouponId, CLEANING_WAIT_MS)
+    await calls.expectCodes(id, codes)
   })
 
   it('refuses another upload to the list while one runs, but not to another list', async () => {

@@ -1,6 +1,13 @@
 // Takes back what uploads left that will not be completed, in small steps between which others have their turn to write.
 import { AppError } from '../core/app-error.ts'
-import { closeUpload, giveUpAllUploads, giveUpIfAbandoned, isRunning, listOpenUploads } from './coupon-uploads.ts'
+import {
+  closeUpload,
+  giveUpAllUploads,
+  giveUpIfAbandoned,
+  isGivenUp,
+  isRunning,
+  listOpenUploads,
+} from './coupon-uploads.ts'
 import { hasUploadedCoupons, removeUploadedCoupons } from './coupons.ts'
 import type { Database } from './store.ts'
 
@@ -36,10 +43,14 @@ export async function giveUpLeftUploads(database: Database): Promise<void> {
   await database.write(giveUpAllUploads)
 }
 
-/** True when there may be more to take back. */
+/**
+ * True when there may be more to take back. Looks each time whether the upload is given up at all: who uploaded does not know
+ * whether it was completed when the answer to its last commit is lost.
+ */
 async function cleanStep(database: Database, firstCouponId: number): Promise<boolean> {
   await database.letOthersPass()
   return database.write(async (store) => {
+    if (!(await isGivenUp(store, firstCouponId))) return false
     await removeUploadedCoupons(store, firstCouponId, CODES_PER_STEP_MAX)
     if (await hasUploadedCoupons(store, firstCouponId)) return true
     await closeUpload(store, firstCouponId)

@@ -81,7 +81,13 @@ export async function closeUpload({ query }: Store, firstCouponId: number): Prom
   await query.deleteFrom('coupon_uploads').where('first_coupon_id', '=', firstCouponId).execute()
 }
 
-/** Nothing will be added to the upload from now on; what is there waits to be taken back. */
+/** Whether codes of an upload may be taken back: nothing will be added to it, and it was not completed. */
+export async function isGivenUp({ query }: Store, firstCouponId: number): Promise<boolean> {
+  const uploads = query.selectFrom('coupon_uploads').select('heartbeat_at').where('first_coupon_id', '=', firstCouponId)
+  return (await uploads.executeTakeFirst())?.heartbeat_at === null
+}
+
+/** Nothing will be added to the upload from now on, unless it is complete; what is there waits to be taken back. */
 export async function giveUpUpload({ query }: Store, firstCouponId: number): Promise<void> {
   await query
     .updateTable('coupon_uploads')
