@@ -88,6 +88,11 @@ async function closeAll(opened: Closers): Promise<void> {
   for (let close = opened.pop(); close; close = opened.pop()) await close()
 }
 
+/** For what needs nothing of each other: all begin to close at once, so that none takes the time of another. */
+async function closeTogether(running: Closers): Promise<void> {
+  await Promise.all(running.map(async (close) => close()))
+}
+
 /** Store and log, before a pipeline follows them: its thread has connections of its own, so these are closed again. */
 async function checkPlace(config: Config): Promise<void> {
   const opened: Closers = []
@@ -119,19 +124,21 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const rateLimits = await openRateLimits(options, database, opened)
   const { createApp } = await loading
   const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics })
-  opened.push(() => app.close())
+  // A batch may take long, and whoever sends requests here must hear at once that the process is stopping.
+  const running: Closers = [() => app.close()]
+  opened.push(() => closeTogether(running))
   await listen(app, config)
   if (isEmbedded(config)) {
     const checkpoints = startCheckpoints([statePathOf(config), logPathOf(config)])
-    opened.push(() => checkpoints.stop())
+    running.push(() => checkpoints.stop())
   }
   if (options.withPipeline !== false) {
     const onApplied = ({ events, parked, durationMs }: AppliedBatch) =>
       metrics.countBatch(events, parked, durationMs / 1000)
     const pipeline = startPipeline({ ...pipelineOptions(options, turnstile), onApplied })
-    opened.push(() => pipeline.stop())
+    running.push(() => pipeline.stop())
   }
-  opened.push(startForgetting(parts, diagnostics))
+  running.push(startForgetting(parts, diagnostics))
   return { url: urlOf(app), database, app, registry, stop: () => closeAll(opened) }
 }
 
@@ -241,6 +248,7 @@ function pipelineOptions({ config, diagnostics }: ServeOptions, turnstile: Turns
     turnstile: turnstile.shared,
     onApplied: () => {},
     onFailed: (what, error) => diagnostics.error({ err: error }, what),
+    onGivenUp: () => diagnostics.warn('the pipeline did not end in time; what it had in hand will be done anew'),
   }
 }
 

@@ -304,6 +304,16 @@ it('says so when one of its threads cannot even start', async () => {
   expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', message })
 })
 
+it('says which file of the log is damaged', async () => {
+  const place = await makePlace('sqlite')
+  const path = join(place.dataDir, 'log.db')
+  writeFileSync(path, 'not a database\n'.repeat(1_000))
+  const ended = await runJson(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+  await place.remove()
+  const message = `The log in ${path} cannot be opened: file is not a database.`
+  expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', message })
+})
+
 it('ends with exit status 1 when what is in flight does not finish in time', async () => {
   const script = `import { Shutdown } from './src/commands/shutdown.ts'
     new Shutdown(() => {}, 50).running = { stop: () => new Promise(() => {}) }

@@ -2,17 +2,27 @@
 // balancer has the time to send requests elsewhere.
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import SqliteFile from 'better-sqlite3'
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { DRAIN_MS } from '../src/http/readiness.ts'
+import { lockTables } from '../src/pipeline/apply-batch.ts'
+import { STATE_FILE } from '../src/store/open-database.ts'
+import type { Database } from '../src/store/store.ts'
 import { basic, environmentOf, startServing, type FirstWorkspace } from './program.ts'
 import { startServer, until } from './server.ts'
-import { describeOnPostgres, makePlace } from './stores.ts'
+import { describeOnPostgres, makePlace, openTestDatabase } from './stores.ts'
+import { newTemplate, TEMPLATES } from './template-calls.ts'
 import { trackingOf } from './tracking.ts'
 
 /** Far below the time for which an idle connection is kept. */
 const STOP_MS_MAX = 15_000
 /** What `deploy/haproxy.cfg` needs to take a process out: `fall` times `inter`. */
 const BALANCER_MS = 2_000
+
+/** What the diagnostics say of a batch that is not waited for any longer. */
+const GIVEN_UP = expect.stringContaining('the pipeline did not end in time') as string
 
 const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Visit' }] }
 
@@ -30,6 +40,35 @@ it(
     const outcomes = await Promise.allSettled(requests)
     const statuses = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value.status] : []))
     expect(new Set(statuses)).toEqual(new Set([200]))
+  },
+)
+
+it(
+  'gives up a batch that does not finish, and answers the request that waited for it',
+  { timeout: 60_000 },
+  async () => {
+    const place = await makePlace('sqlite')
+    const statePath = join(place.dataDir, STATE_FILE)
+    // A batch that is told to stop, and goes on for ever with the one place to write.
+    const script = `import { createRequire } from 'node:module'
+    import { parentPort, threadName } from 'node:worker_threads'
+    if (threadName === 'pipeline') parentPort.once('message', () => {
+      const SqliteFile = createRequire(${JSON.stringify(import.meta.url)})('better-sqlite3')
+      new SqliteFile(${JSON.stringify(statePath)}).exec('begin immediate')
+      for (;;);
+    })`
+    const preload = `--import=data:text/javascript,${encodeURIComponent(script)}`
+    const server = await startServing({ ...environmentOf(place), NODE_OPTIONS: preload })
+    const { workspace_id: id, data_key: key } = server.started.first_workspace as FirstWorkspace
+    const headers = { authorization: basic(id, key), 'svc-appkey': id }
+    const creating = await beginSending(server.started.url + TEMPLATES, headers, newTemplate())
+    const stopping = server.stop()
+    const state = new SqliteFile(statePath, { timeout: 0 })
+    await until('the batch holds the store', () => !canWrite(state))
+    state.close()
+    expect(await creating.finish()).toBe(200)
+    expect(await stopping).toMatchObject({ status: 0, stderr: GIVEN_UP })
+    await place.remove()
   },
 )
 
@@ -60,6 +99,34 @@ describeOnPostgres('A process behind a balancer', () => {
     },
   )
 
+  it('says so at once also while a batch takes long, and loses nothing of it', { timeout: 60_000 }, async () => {
+    const place = await makePlace('postgres')
+    const database = await openTestDatabase(place)
+    const server = await startServing(environmentOf(place))
+    const { workspace_id: id, data_key: key } = server.started.first_workspace as FirstWorkspace
+    const ready = () => ask(server.started.url, 'GET', '/readyz')
+    const tracked = `/v1/event/${id}`
+    expect((await ready()).status).toBe(200)
+    const free = await holdTables(database)
+    expect((await ask(server.started.url, 'POST', tracked, basic(id, key))).status).toBe(200)
+    await until('the batch waits', () => isBatchWaiting(database))
+    const tracking = await beginSending(server.started.url + tracked, { authorization: basic(id, key) }, event)
+    const stopping = server.stop()
+    await until('it is not ready', async () => (await ready()).status === 503)
+    // Not only after the batch has failed, or been given up.
+    expect(server.output().stderr).not.toMatch(/applying the log failed|did not end in time/)
+    expect(await tracking.finish()).toBe(200)
+    expect(await stopping).toMatchObject({ status: 0, stderr: GIVEN_UP })
+    await free()
+    await database.close()
+
+    const next = await startServing(environmentOf(place))
+    const seen = () => ask(next.started.url, 'GET', `${tracked}?customer_id=c1`, basic(id, key))
+    await until('both events are applied', async () => (await seen()).text.split('"Visit"').length === 3)
+    expect(await next.stop()).toMatchObject({ status: 0, stderr: '' })
+    await place.remove()
+  })
+
   it('does not wait for a balancer where nobody asks whether it is ready', { timeout: 60_000 }, async () => {
     const server = await startServer('postgres')
     expect((await trackingOf(server).events(event)).status).toBe(200)
@@ -81,4 +148,62 @@ async function ask(
   sending.end(method === 'POST' ? JSON.stringify(event) : undefined)
   const [answer] = (await once(sending, 'response')) as [IncomingMessage]
   return { status: answer.statusCode, text: (await answer.toArray()).join('') }
+}
+
+/** Sends a request but for its last byte; `finish` sends that too, and gives the status of the answer. */
+async function beginSending(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: unknown,
+): Promise<{ finish(): Promise<number | undefined> }> {
+  const text = JSON.stringify(body)
+  const length = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
+  // The server says that it has taken the request on.
+  const sending = request(url, {
+    method: 'POST',
+    headers: { ...headers, ...length, expect: '100-continue' },
+    agent: false,
+  })
+  sending.flushHeaders()
+  await once(sending, 'continue')
+  sending.write(text.slice(0, -1))
+  return {
+    async finish() {
+      sending.end(text.slice(-1))
+      const [answer] = (await once(sending, 'response')) as [IncomingMessage]
+      return answer.resume().statusCode
+    },
+  }
+}
+
+/** Lets no batch be applied until the returned function is called. */
+async function holdTables(database: Database): Promise<() => Promise<void>> {
+  const held = Promise.withResolvers<void>()
+  const freed = Promise.withResolvers<void>()
+  const holding = database.write(async (store) => {
+    // Longer than the server otherwise lets a transaction stand still.
+    await sql`set local idle_in_transaction_session_timeout = 0`.execute(store.query)
+    await lockTables(store)
+    held.resolve()
+    await freed.promise
+  })
+  await held.promise
+  return async () => {
+    freed.resolve()
+    await holding
+  }
+}
+
+async function isBatchWaiting(database: Database): Promise<boolean> {
+  const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`
+  return (await waiting.execute(database.query)).rows.length > 0
+}
+
+function canWrite(file: SqliteFile.Database): boolean {
+  try {
+    file.exec('begin immediate; rollback')
+    return true
+  } catch {
+    return false
+  }
 }

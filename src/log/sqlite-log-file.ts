@@ -1,5 +1,6 @@
 // The SQLite file of the embedded log: its tables, and how it is opened. One thread writes it, any number may read.
 import SqliteFile from 'better-sqlite3'
+import { AppError } from '../core/app-error.ts'
 
 /**
  * Past 16 MiB of pages in the file beside the log the writer brings them into the log itself, and acknowledges nothing meanwhile.
@@ -30,16 +31,28 @@ export const LOG_TABLES = `
   create index if not exists idempotency_keys_by_age on idempotency_keys (received_at);
 `
 
-/** Opens the log for its one writer, and makes it if it is not there. Each commit is on disk before it returns. */
+/**
+ * Opens the log for its one writer, and makes it if it is not there. Each commit is on disk before it returns. Throws AppError
+ * `unavailable`, which names the file, when SQLite cannot use it.
+ */
 export function openLogForWriting(path: string): SqliteFile.Database {
+  try {
+    return prepareForWriting(path)
+  } catch (error) {
+    if (!(error instanceof SqliteFile.SqliteError)) throw error
+    throw new AppError('unavailable', `The log in ${path} cannot be opened: ${error.message}.`)
+  }
+}
+
+export function openLogForReading(path: string): SqliteFile.Database {
+  return new SqliteFile(path, { readonly: true, timeout: BUSY_WAIT_MS })
+}
+
+function prepareForWriting(path: string): SqliteFile.Database {
   const file = new SqliteFile(path, { timeout: BUSY_WAIT_MS })
   file.pragma('journal_mode = WAL')
   file.pragma('synchronous = FULL')
   file.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   file.exec(LOG_TABLES)
   return file
-}
-
-export function openLogForReading(path: string): SqliteFile.Database {
-  return new SqliteFile(path, { readonly: true, timeout: BUSY_WAIT_MS })
 }

@@ -4,13 +4,24 @@ import type { ErrorDescription } from '../store/describe-error.ts'
 import type { AppliedBatch } from './follow-log.ts'
 import type { PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
 
+/**
+ * How long the batch in hand may take to finish. Less than a process has to stop (`commands/shutdown.ts`), so that requests
+ * which wait for the batch to let them write are answered after it.
+ */
+const BATCH_WAIT_MS = 6_000
+
 export interface PipelineOptions extends PipelineThreadData {
   readonly onApplied: (applied: AppliedBatch) => void
   readonly onFailed: (what: string, error: ErrorDescription) => void
+  /** Hears that the batch in hand did not finish in time after `stop`. */
+  readonly onGivenUp: () => void
 }
 
 export interface RunningPipeline {
-  /** Finishes the batch in hand and ends the thread. */
+  /**
+   * Finishes the batch in hand and ends the thread. A batch that takes too long is given up: nothing of it stays, and whoever
+   * follows the log next applies it.
+   */
   stop(): Promise<void>
 }
 
@@ -29,7 +40,12 @@ export function startPipeline(options: PipelineOptions): RunningPipeline {
     async stop() {
       const ended = new Promise((resolve) => thread.once('exit', resolve))
       thread.postMessage('stop')
+      const late = setTimeout(() => {
+        options.onGivenUp()
+        void thread.terminate()
+      }, BATCH_WAIT_MS)
       await ended
+      clearTimeout(late)
     },
   }
 }
