@@ -60,10 +60,12 @@ function toTableRow({ what, acknowledged, applied, p50Ms, p99Ms, failed, load }:
 /** Everything of one measurement, started anew and ended after it. */
 async function measureMode(mode: Mode, processes: number): Promise<Row> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidings-bench-'))
-  const nats = mode === 'JetStream' ? await startNats(dataDir) : undefined
-  const environment = await prepare(mode, dataDir)
   const started: StartedProcess[] = []
+  let nats: ChildProcess | undefined
+  let environment: Environment | undefined
   try {
+    if (mode === 'JetStream') nats = await startNats(dataDir)
+    environment = await prepare(mode, dataDir)
     const { workspace, variables } = environment
     const urls: string[] = []
     for (let index = 0; index < processes; index++) {
@@ -80,7 +82,7 @@ async function measureMode(mode: Mode, processes: number): Promise<Row> {
   } finally {
     await Promise.all(started.map(stopProcess))
     nats?.kill('SIGTERM')
-    await environment.remove()
+    await environment?.remove()
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
@@ -118,11 +120,7 @@ interface Environment {
 
 async function prepare(mode: Mode, dataDir: string): Promise<Environment> {
   const databaseUrl = mode === 'embedded' ? undefined : await makeDatabase()
-  const database = openDatabase({ dataDir, databaseUrl })
-  await migrate(database, Date.now())
-  const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 1_000_000_000 }
-  const workspace = await createWorkspace(database, 'bench', { limits }, Date.now())
-  await database.close()
+  const workspace = await makeWorkspace({ dataDir, databaseUrl })
   const variables = {
     DATA_DIR: dataDir,
     // One server without replicas is what is measured; no need to be warned of it by every process.
@@ -132,6 +130,17 @@ async function prepare(mode: Mode, dataDir: string): Promise<Environment> {
     ...(mode === 'JetStream' && { NATS_URL: `nats://127.0.0.1:${NATS_PORT}` }),
   }
   return { workspace, variables, remove: async () => void (databaseUrl && (await dropDatabase())) }
+}
+
+async function makeWorkspace(place: Parameters<typeof openDatabase>[0]): Promise<Environment['workspace']> {
+  const database = openDatabase(place)
+  try {
+    await migrate(database, Date.now())
+    const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 1_000_000_000 }
+    return await createWorkspace(database, 'bench', { limits }, Date.now())
+  } finally {
+    await database.close()
+  }
 }
 
 async function makeDatabase(): Promise<string> {

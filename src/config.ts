@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { Fault } from './core/app-error.ts'
 import { PII_KEY_BYTES } from './store/email-vault.ts'
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 export interface Config {
   readonly host: string
@@ -63,7 +63,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       toKey,
       `${PII_KEY_BYTES} bytes in base64, such as \`openssl rand -base64 32\` prints`,
     ),
-    trustedProxies: read('TRUSTED_PROXIES', [], toAddresses, 'IP addresses or networks (10.0.0.0/8), with commas'),
+    trustedProxies: read(
+      'TRUSTED_PROXIES',
+      [],
+      toAddresses,
+      'IP addresses or networks from /1 on (10.0.0.0/8), with commas',
+    ),
     logLevel: read(
       'LOG_LEVEL',
       'info',
@@ -107,9 +112,11 @@ function toAddresses(text: string): string[] | undefined {
   return addresses.every(isAddressOrNetwork) ? addresses : undefined
 }
 
+const NETWORK = /^(?<address>[^/%]+(?:%[0-9a-z]+)?)(?:\/(?<prefix>\d{1,3}))?$/i
+
+/** No more than Fastify takes, which throws where a network is everything, or a zone has more than letters and digits. */
 function isAddressOrNetwork(text: string): boolean {
-  const [address = '', prefix] = text.split('/')
-  const version = isIP(address)
-  if (version === 0) return false
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128))
+  const { address = '', prefix = '1' } = NETWORK.exec(text)?.groups ?? {}
+  const bitsMax = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0
+  return Number(prefix) >= 1 && Number(prefix) <= bitsMax
 }

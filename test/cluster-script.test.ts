@@ -28,7 +28,7 @@ function describeCluster(log: string, natsServers: number): void {
     place = await makePlace('postgres')
     script = startScript({
       CLUSTER_LOG: log,
-      DATABASE_URL: place.databaseUrl as string,
+      DATABASE_URL: `${place.databaseUrl}?password=hidden`,
       DATA_DIR: join(place.dataDir, 'cluster'),
       PORT: '0',
     })
@@ -53,6 +53,7 @@ function describeCluster(log: string, natsServers: number): void {
     script.child.kill('SIGTERM')
     await until('all have ended', () => ![...pids.values()].some(isRunning), WAIT_MS)
     expect((await script.ended).stdout).toContain('Ctrl-C')
+    expect(script.output().stdout).not.toContain('hidden')
   })
 }
 

@@ -193,6 +193,21 @@ describeEachStore('commands', (kind) => {
     await server.stop()
   })
 
+  it('fixes the protection of emails while entries are parked, until they are replayed or dropped', async () => {
+    await command('workspace', 'create', 'parked')
+    const database = await openTestDatabase(place)
+    await database.write((store) => parkEntries(store, [{ ...toParked(7, '{}'), workspaceId: 'parked' }]))
+    await database.close()
+    const tokenize = (id: string) => run(['workspace', 'set', id, 'email_protection=tokenized'], environment)
+    const { status, stderr } = await tokenize('parked')
+    const problem = 'email_protection cannot be changed while entries are parked: replay or drop them first'
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining(problem) as string })
+    await command('workspace', 'create', 'unparked')
+    expect((await tokenize('unparked')).status).toBe(0)
+    expect((await command('parked', 'drop', '7')).status).toBe(0)
+    expect((await tokenize('parked')).status).toBe(0)
+  })
+
   it('fixes the time zone once there are statistics', async () => {
     const database = await openTestDatabase(place)
     await database.write(async (store) => {

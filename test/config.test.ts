@@ -1,4 +1,5 @@
 // The environment as settings: defaults, what each variable takes, and all that is wrong at once.
+import { fastify } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { ConfigError, readConfig, type Config } from '../src/config.ts'
 
@@ -50,6 +51,7 @@ describe('the environment', () => {
     ['PII_KEY', KEY.toString('base64'), 'piiKey', KEY],
     ['PII_KEY', KEY.toString('base64url'), 'piiKey', KEY],
     ['TRUSTED_PROXIES', '10.0.0.0/8, ::1', 'trustedProxies', ['10.0.0.0/8', '::1']],
+    ['TRUSTED_PROXIES', '128.0.0.0/1,fe80::1%eth0/64', 'trustedProxies', ['128.0.0.0/1', 'fe80::1%eth0/64']],
     ['LOG_LEVEL', 'silent', 'logLevel', 'silent'],
   ]
   it.each(accepted)('takes %s=%s', (name, text, setting, value) => {
@@ -69,10 +71,33 @@ describe('the environment', () => {
     ['PII_KEY', '!'.repeat(44)],
     ['TRUSTED_PROXIES', 'proxy.internal'],
     ['TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['TRUSTED_PROXIES', '0.0.0.0/0'],
+    ['TRUSTED_PROXIES', '::/0'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8/9'],
+    ['TRUSTED_PROXIES', '10.0.0.0/'],
+    ['TRUSTED_PROXIES', 'fe80::1%eth0.100'],
     ['LOG_LEVEL', 'loud'],
   ]
   it.each(refused)('refuses %s=%s', (name, text) => {
     expect(wrongIn({ [name]: text })).toEqual([name])
+  })
+
+  const networks = [
+    '10.0.0.1',
+    '0.0.0.0',
+    '::',
+    '::1',
+    'fe80::1%eth0',
+    'fe80::1%eth0.100',
+    '::1.2.3.4',
+    '::ffff:1.2.3.4',
+  ]
+  const prefixes = ['', '/', '/0', '/00', '/1', '/08', '/32', '/33', '/128', '/129', '/8/9', '/-1', '/1.5', '/a']
+  it.each(networks)('takes no network of %s that the server cannot be started with', (address) => {
+    const taken = prefixes
+      .map((prefix) => address + prefix)
+      .filter((text) => !wrongIn({ TRUSTED_PROXIES: text }).length)
+    for (const text of taken) expect(() => fastify({ trustProxy: [text] })).not.toThrow()
   })
 
   it('names all wrong settings at once, each with what to set', () => {

@@ -10,7 +10,7 @@ import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from 
 
 /** More than two pages. */
 const ROWS = 12_001
-const SILENT = { show: () => {}, done: () => {} }
+const SILENT = { show: () => {}, done: () => {}, clear: () => {} }
 
 describeOnPostgres('A copied table', () => {
   let place: TestPlace
@@ -74,6 +74,7 @@ describeOnPostgres('A copied table', () => {
         throw new Error('cut off')
       },
       done: () => {},
+      clear: () => {},
     }
     await expect(copyTable(table, target, cutOff)).rejects.toThrow('cut off')
     const { rows = 0 } = (await findMoveProgress(target, 'things')) ?? {}

@@ -8,6 +8,7 @@ import { BIN, run } from './program.ts'
 const ROOT = dirname(dirname(BIN))
 
 let folder: string
+let made = 0
 
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'tidings-bin-'))))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -56,6 +57,25 @@ it('takes the Node on PATH where the checkout has none', async () => {
   const bin = makeCheckout('own-node', { withModules: true })
   const path = makePath('good-node', `#!/bin/sh\nexec "${process.execPath}" "$@"\n`)
   expect(await run(['--version'], { PATH: path }, bin)).toMatchObject({ status: 0, stderr: '' })
+})
+
+const heaps: [line: string, options: string, isOwn: boolean][] = [
+  ['serve', '', true],
+  ['serve --role http', '--no-warnings', true],
+  ['--json serve', '', true],
+  ['serve', '--max-old-space-size=4096', false],
+  ['serve', '--max_old_space_size=4096', false],
+  ['--json serve', '--no-warnings --max-old_space-size=4096', false],
+  ['workspace show serve', '', false],
+  ['', '', false],
+]
+it.each(heaps)('bounds the heap of a server that NODE_OPTIONS does not bound: %s, %s', async (line, options, isOwn) => {
+  const name = `heap-${++made}`
+  const bin = makeCheckout(name, { withModules: true })
+  const path = makePath(`${name}-path`, '#!/bin/sh\necho "$@"\n')
+  const args = line.split(' ').filter((word) => word !== '')
+  const { status, stdout } = await run(args, { PATH: path, NODE_OPTIONS: options }, bin)
+  expect({ status, isOwn: stdout.includes('--max-old-space-size=1024') }).toEqual({ status: 0, isOwn })
 })
 
 it('refuses an older Node in one sentence, with exit status 1', async () => {

@@ -153,6 +153,13 @@ describeEachStore('statistics', (kind) => {
     expect(failureOf(refused)).toMatchObject({ status: 1, code: 'not_found' })
   })
 
+  it.each(['verify', 'rebuild'])('%s takes the line away that shows how far it is', async (what) => {
+    const onTerminal = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' }
+    const args = ['statistics', what, '--workspace', shop.workspaceId]
+    const { status, stderr } = await run(args, { ...environment, ...onTerminal })
+    expect({ status, isTakenAway: stderr.endsWith('\r\u001B[K') }).toEqual({ status: 0, isTakenAway: true })
+  })
+
   it('verify says of a workspace without campaigns that there is nothing', async () => {
     await runJson(['workspace', 'create', `empty-${kind}`], environment)
     const { status, stdout } = await run(['statistics', 'verify', '--workspace', `empty-${kind}`], environment)

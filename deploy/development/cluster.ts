@@ -1,6 +1,7 @@
 // `npm run cluster`: starts Tidings as many processes on this machine, for development, and ends them in order.
 import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError } from '../../src/config.ts'
+import { withoutPassword } from '../../src/store/without-password.ts'
 import { startBalancer, type Balancer } from './balancer.ts'
 import { HELP, readSettings, type ClusterLog, type ClusterSettings } from './cluster-settings.ts'
 import { findNatsServer, planNatsCluster, type NatsPlan } from './nats-cluster.ts'
@@ -108,12 +109,6 @@ function describe(log: ClusterLog, rows: readonly Row[], url: string, keys: Work
     'Kill any of these processes to see the others go on. Ctrl-C ends them all in order.',
     '',
   ].join('\n')
-}
-
-function withoutPassword(databaseUrl: string): string {
-  const url = new URL(databaseUrl)
-  url.password = ''
-  return url.href
 }
 
 function toText(error: unknown): string {

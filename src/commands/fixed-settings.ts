@@ -2,6 +2,7 @@
 import type { Fault } from '../core/app-error.ts'
 import type { Workspace, WorkspaceSettings } from '../core/workspace.ts'
 import { PIPELINE_CURSOR } from '../store/cursors.ts'
+import { hasParkedEntries } from '../store/parked-entries.ts'
 import { hasStatistics } from '../store/series-counts.ts'
 import type { Store } from '../store/store.ts'
 import { hasUsers } from '../store/users.ts'
@@ -10,13 +11,13 @@ import type { UnappliedEntries } from './unapplied-entries.ts'
 interface FixedSetting {
   readonly key: string
   readonly setting: keyof WorkspaceSettings
-  readonly isFixed: (store: Store, workspaceId: string, unapplied: UnappliedEntries) => Promise<boolean>
-  readonly since: string
+  /** What keeps it as it is, in words that go on after "cannot be changed"; undefined where nothing does. */
+  readonly findObstacle: (store: Store, workspaceId: string, unapplied: UnappliedEntries) => Promise<string | undefined>
 }
 
 const FIXED_SETTINGS: readonly FixedSetting[] = [
-  { key: 'timezone', setting: 'timezone', isFixed: hasStatistics, since: 'once there are statistics' },
-  { key: 'email_protection', setting: 'emailProtection', isFixed: hasUsersOrEntries, since: 'once there are users' },
+  { key: 'timezone', setting: 'timezone', findObstacle: findZoneObstacle },
+  { key: 'email_protection', setting: 'emailProtection', findObstacle: findProtectionObstacle },
 ]
 
 export interface SettingsChange {
@@ -41,17 +42,27 @@ export async function findFixedFaults(
   { before, after }: SettingsChange,
 ): Promise<Fault[]> {
   const faults: Fault[] = []
-  for (const { key, setting, isFixed, since } of FIXED_SETTINGS) {
+  for (const { key, setting, findObstacle } of FIXED_SETTINGS) {
     if (before[setting] === after[setting]) continue
     // A batch that is being applied with the settings of before is waited for.
     await store.lock(PIPELINE_CURSOR)
-    if (!(await isFixed(store, before.id, unapplied))) continue
-    faults.push({ field: key, problem: `cannot be changed ${since}` })
+    const obstacle = await findObstacle(store, before.id, unapplied)
+    if (obstacle !== undefined) faults.push({ field: key, problem: `cannot be changed ${obstacle}` })
   }
   return faults
 }
 
-/** Users whose first request is still in the log count too: it holds their addresses as they were protected then. */
-async function hasUsersOrEntries(store: Store, workspaceId: string, unapplied: UnappliedEntries): Promise<boolean> {
-  return (await hasUsers(store, workspaceId)) || (await unapplied.areThere(store))
+async function findZoneObstacle(store: Store, workspaceId: string): Promise<string | undefined> {
+  return (await hasStatistics(store, workspaceId)) ? 'once there are statistics' : undefined
+}
+
+/** Requests that are not applied hold addresses too, as they were protected then: in the log, or parked. */
+async function findProtectionObstacle(
+  store: Store,
+  workspaceId: string,
+  unapplied: UnappliedEntries,
+): Promise<string | undefined> {
+  if ((await hasUsers(store, workspaceId)) || (await unapplied.areThere(store))) return 'once there are users'
+  const isParked = await hasParkedEntries(store, workspaceId)
+  return isParked ? 'while entries are parked: replay or drop them first' : undefined
 }

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { ConfigError, readConfig, type Config } from '../config.ts'
 import { AppError, type Fault } from '../core/app-error.ts'
 import { toIso } from '../core/time-value.ts'
+import { withoutPassword } from '../store/without-password.ts'
 import type { Command, CommandCall, CommandOutput } from './command.ts'
 import { moveStore, type FinishedMove, type MoveOutcome } from './move-store.ts'
 import { terminalProgress } from './terminal-progress.ts'
@@ -144,12 +145,4 @@ function shortened(checksum: string): string {
 
 function rowsPerSecond({ copiedRows, copiedMs }: FinishedMove): number {
   return copiedMs === 0 ? 0 : Math.round((copiedRows * 1000) / copiedMs)
-}
-
-/** For what is printed, and kept in somebody's terminal. */
-function withoutPassword(databaseUrl: string): string {
-  const url = new URL(databaseUrl)
-  url.password = ''
-  url.search = ''
-  return url.href
 }

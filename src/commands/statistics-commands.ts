@@ -77,17 +77,23 @@ function forWorkspaces({ config, option }: CommandCall, count: Count): Promise<V
       const campaigns = await listAllCampaigns(database, workspace.id)
       if (campaigns.length === 0) continue
       const campaignIds = new Map(campaigns.map(({ number, id }) => [number, id]))
-      const verification = await count(database, workspace.id, progressOf(workspace.id))
+      const verification = await countShown(count, database, workspace.id)
       found.push({ ...verification, workspaceId: workspace.id, campaignIds })
     }
     return found
   })
 }
 
-/** Shows on a terminal how far the count is. */
-function progressOf(workspaceId: string): (progress: CountProgress) => void {
+/** Shows on a terminal how far the count is, until it ends or fails: either has something to say. */
+async function countShown(count: Count, database: Database, workspaceId: string): Promise<Verification> {
   const progress = terminalProgress()
-  return ({ users, facts }) => progress.show(`${workspaceId}: ${users} users, ${facts} facts counted `)
+  try {
+    return await count(database, workspaceId, ({ users, facts }) => {
+      progress.show(`${workspaceId}: ${users} users, ${facts} facts counted`)
+    })
+  } finally {
+    progress.clear()
+  }
 }
 
 function toBody(verified: Verified): object {

@@ -9,10 +9,12 @@ export interface Progress {
   show(text: string): void
   /** Replaces the line for good. */
   done(text: string): void
+  /** Takes the line away, for what is printed next. */
+  clear(): void
 }
 
 export function terminalProgress(): Progress {
-  if (!process.stderr.isTTY) return { show: () => {}, done: () => {} }
+  if (!process.stderr.isTTY) return { show: () => {}, done: () => {}, clear: () => {} }
   let shownAt = 0
   return {
     show(text) {
@@ -22,5 +24,6 @@ export function terminalProgress(): Progress {
       process.stderr.write(`${CLEAR_LINE}${text}`)
     },
     done: (text) => void process.stderr.write(`${CLEAR_LINE}${text}\n`),
+    clear: () => void process.stderr.write(CLEAR_LINE),
   }
 }

@@ -161,7 +161,7 @@ function toSettingsBody(workspace: Workspace) {
   }
 }
 
-/** One setting a line, as `workspace set` takes them; lists with commas. */
+/** One setting a line, as `workspace set` takes it, lists with commas; among them what it does not change, such as the id. */
 function toSettingsText(workspace: Workspace): string {
   const { limits, ...settings } = toSettingsBody(workspace)
   const rows = [

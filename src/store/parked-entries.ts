@@ -89,6 +89,11 @@ export async function countParkedEntries({ query }: Store): Promise<number> {
   return row.count
 }
 
+export async function hasParkedEntries({ query }: Store, workspaceId: string): Promise<boolean> {
+  const own = query.selectFrom('parked_entries').select('position').where('workspace_id', '=', workspaceId)
+  return (await own.limit(1).execute()).length > 0
+}
+
 /** Takes an entry away; false when it was not there, because another took it first. */
 export async function removeParkedEntry({ query }: Store, position: number): Promise<boolean> {
   const deleted = await query.deleteFrom('parked_entries').where('position', '=', position).executeTakeFirst()
