@@ -1,14 +1,15 @@
-// A disk that is full at the end of a transaction: SQLite ends the transaction itself, and neither the error may be lost nor
-// the next transaction suffer. A real one, in a process that may not let a file grow beyond a limit.
+// A disk that is full: SQLite ends the transaction itself whose commit finds it so, and neither the error may be lost nor the
+// next transaction suffer; and the log says that it cannot be written. A real one, in a process that may not let a file grow
+// beyond a limit.
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { LogOutcomes } from './full-disk-log.ts'
 import type { WriteOutcome } from './full-disk-writes.ts'
 
-const WRITES = new URL('./full-disk-writes.ts', import.meta.url).pathname
 /** Of any file of the process, in KiB. */
 const FILE_KIB_MAX = 2_048
 
@@ -19,10 +20,8 @@ describe.each(['own', 'same'])('A transaction whose commit finds the disk full, 
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'tidings-full-disk-'))
-    const command = `ulimit -f ${FILE_KIB_MAX}; exec "$0" "$@"`
-    const args = ['-c', command, process.execPath, WRITES, join(folder, 'state.db'), thread]
-    const { stdout } = await promisify(execFile)('bash', args)
-    ;({ outcomes, kept } = JSON.parse(stdout) as { outcomes: WriteOutcome[]; kept: string[] })
+    const printed = await runLimited('full-disk-writes.ts', join(folder, 'state.db'), thread)
+    ;({ outcomes, kept } = printed as { outcomes: WriteOutcome[]; kept: string[] })
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -35,3 +34,24 @@ describe.each(['own', 'same'])('A transaction whose commit finds the disk full, 
     expect(kept).toEqual(['third'])
   })
 })
+
+it('The embedded log that refuses entries for a full disk says that it cannot be written, and that it can with room again', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidings-full-disk-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const { before, full, after } = (await runLimited('full-disk-log.ts', join(folder, 'log.db'))) as LogOutcomes
+  const refusal = expect.stringMatching(/^The log cannot be written: /) as string
+  const written = { append: 'done', check: 'done' }
+  expect({ before, full, after }).toEqual({
+    before: written,
+    full: { append: refusal, check: refusal },
+    after: written,
+  })
+})
+
+/** What a program of this folder prints, as JSON, when none of its files may grow beyond the limit. */
+async function runLimited(program: string, ...words: readonly string[]): Promise<unknown> {
+  const command = `ulimit -f ${FILE_KIB_MAX}; exec "$0" "$@"`
+  const path = new URL(program, import.meta.url).pathname
+  const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, path, ...words])
+  return JSON.parse(stdout)
+}

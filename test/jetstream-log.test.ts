@@ -1,5 +1,6 @@
 // The log in NATS JetStream keeps what every log promises, and what its servers' comings and goings must not change.
 import { randomBytes } from 'node:crypto'
+import { connect } from 'node:net'
 import { AckPolicy, DeliverPolicy, jetstream, type ClusterInfo, type Consumer } from '@nats-io/jetstream'
 import { v7 as uuid } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
@@ -156,6 +157,16 @@ describeWithNats('NATS', () => {
         ['r2', 'main'],
       ])
     })
+
+    it.each(['NATS/1.0\r\nNo Header: x', 'NATS/1.0 404 No Messages', 'NATS/1.0 503'])(
+      'goes on behind what others published with headers that say something else to the client: %j',
+      async (lines) => {
+        await publishRaw(log.place.servers.url, subjectOf(partitionOf('one')), `${lines}\r\n\r\n`)
+        await log.writer.append(newEntry('r1', { partitionKey: 'one' }))
+        expect(idsOf(await log.reader.read(0, NO_BOUNDS, partitionOf('one')))).toEqual(['', 'r1'])
+        expect(idsOf(await log.reader.read(1, NO_BOUNDS, partitionOf('one')))).toEqual(['r1'])
+      },
+    )
 
     it('goes on where a read has stopped, and back to where it is told', async () => {
       await Promise.all(numbered(0, 900).map((id) => log.writer.append(newEntry(id, { partitionKey: 'one' }))))
@@ -348,6 +359,15 @@ describeWithNats('NATS', () => {
     }, 120_000)
   })
 })
+
+/** Publishes a message without a body, with a block of headers as no client would write it; resolves when the server has it. */
+async function publishRaw(url: string, subject: string, block: string): Promise<void> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const options = JSON.stringify({ verbose: false, headers: true })
+  socket.write(`CONNECT ${options}\r\nHPUB ${subject} ${block.length} ${block.length}\r\n${block}\r\nPING\r\n`)
+  for await (const answer of socket) if (String(answer).includes('PONG')) break
+}
 
 /** Appends beside each other, one entry after another, until it is stopped. */
 class Client {

@@ -75,7 +75,7 @@ export function describeLog(name: string, makePlace: () => Promise<LogPlace>): v
     describe('appending', () => {
       it('keeps an entry whole before it is acknowledged', async () => {
         const body = Buffer.from('{"text":"ä\\u0000😀"}')
-        const context = { ip: '203.0.113.7', projectCode: 'p1', sealedEmail: { sealed: 's', key: 'k' } }
+        const context = { ip: '203.0.113.7', projectCode: 'p1', campaign: 7, sealedEmail: { sealed: 's', key: 'k' } }
         await writer.append(newEntry('r1', { kind: 'track_user', workspaceId: 'other', context, body }))
         const [entry] = await readAll(reader)
         expect(entry).toMatchObject({

@@ -1,4 +1,5 @@
 // What the log in NATS holds twice is applied once, and what others put into it is set aside, all of it.
+import { randomBytes } from 'node:crypto'
 import { headers } from '@nats-io/transport-node'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { LogReader } from '../src/log/event-log.ts'
@@ -76,6 +77,27 @@ describeWithNats('A log that may hold an entry twice', () => {
       const parked = await listParkedEntries(database, 0, 10)
       expect(parked.map(({ position, body }) => [position, body])).toEqual([1, 2, 3, 4].map((at) => [at, 'hello']))
       expect(await listKnownRequests(database, [''])).toEqual(new Set())
+    })
+
+    it('parks messages of others with names and ids that no database keeps, and applies what comes beside them', async () => {
+      const unkept = [
+        ['Tidings-Workspace', 'a\0b'],
+        ['Tidings-Kind', 'a\0b'],
+        ['Tidings-Request', 'a\0b'],
+        // Not so short once it is compressed.
+        ['Tidings-Request', randomBytes(8_192).toString('hex')],
+      ] as const
+      for (const [header, text] of unkept) {
+        const fields = headers()
+        fields.set(header, text)
+        await publish({ subject: subjectOf(3), headers: fields, body: Buffer.from(header) })
+      }
+      const body = Buffer.from('{"customer_id":"ada"}')
+      await publish({ ...toMessage(newEntry('r1', { kind: 'track_user', body }), 'r1'), subject: subjectOf(4) })
+      expect(await applyAll()).toEqual([])
+      const parked = await listParkedEntries(database, 0, 10)
+      expect(parked.map((entry) => entry.body)).toEqual(unkept.map(([header]) => header))
+      expect(await listKnownRequests(database, ['r1'])).toEqual(new Set(['r1']))
     })
 
     it('applies every message of others without an id that reads as an entry', async () => {

@@ -14,12 +14,7 @@ async function makePlace(): Promise<LogPlace & { readonly path: string }> {
   const path = join(folder, 'log.db')
   return {
     path,
-    openWriter: async (bounds) => {
-      return openSqliteLog({
-        path,
-        ...(bounds && { waitingEntriesMax: bounds.entries, waitingBytesMax: bounds.bytes }),
-      })
-    },
+    openWriter: async (bounds) => openSqliteLog({ path, bounds }),
     openReader: async () => openSqliteLogReader(path),
     remove: async () => rmSync(folder, { recursive: true, force: true }),
   }
@@ -47,6 +42,26 @@ describe('the SQLite log file', () => {
     await writer.close()
     expect(commits.reduce((sum, entries) => sum + entries, 0)).toBe(100)
     expect(commits.length).toBeLessThan(10)
+    await place.remove()
+  })
+
+  it('is asked whether it can be written, and neither grows nor uses up positions by the answers', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    const reader = await place.openReader()
+    const file = new SqliteFile(place.path, { readonly: true })
+    const pagesAfter = async (checks: number) => {
+      for (let count = 0; count < checks; count++) await writer.check()
+      return file.pragma('page_count', { simple: true })
+    }
+    await writer.append(newEntry('r1'))
+    // The second is written beside the first, and those behind it in the place of one that is gone.
+    const pages = await pagesAfter(2)
+    expect(await pagesAfter(20)).toBe(pages)
+    expect(await reader.lastPosition()).toBe(1)
+    file.close()
+    await reader.close()
+    await writer.close()
     await place.remove()
   })
 

@@ -57,9 +57,13 @@ export type AppendOutcome =
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000
 /** Entries stay this long after they have been applied, for an operator to look at. */
 export const APPLIED_ENTRIES_KEPT_MS = 60 * 60 * 1000
-/** Entries that wait for their commit at the most; past either bound requests are answered 503. */
-export const WAITING_ENTRIES_MAX = 20_000
-export const WAITING_BYTES_MAX = 64 * 1024 * 1024
+/** What may wait for its commit at the most; past either bound requests are answered 503. */
+export interface WaitingBounds {
+  readonly entries: number
+  readonly bytes: number
+}
+
+export const WAITING_MAX: WaitingBounds = { entries: 20_000, bytes: 64 * 1024 * 1024 }
 
 /** One durable step of the log, for the metrics. */
 export interface LogCommit {

@@ -1,11 +1,10 @@
 // Makes one call of many: what is asked while a call runs goes together into the next, so that a statement costs the same
 // for one request and for hundreds. Who has waited too long is answered without a call, so that nobody waits for the calls of
 // all who came before when each of them runs into its limit of time.
-import { AppError } from '../core/app-error.ts'
+import { unavailable } from './unavailable.ts'
 
 /** Longer than all calls before it need while the other side answers. */
 const WAIT_MS_MAX = 5_000
-const RETRY_AFTER_SECONDS = 1
 
 export interface GroupedCallsOptions<Item, Result> {
   /** Answers all items of a group in their order; when it fails, each of them does. */
@@ -90,7 +89,7 @@ export class GroupedCalls<Item, Result> {
     const since = performance.now() - (this.#options.waitMsMax ?? WAIT_MS_MAX)
     const inTime = this.#waiting.findIndex(({ cameAt }) => cameAt >= since)
     const late = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)
-    for (const { answer } of late) answer.reject(waitedTooLong())
+    for (const { answer } of late) answer.reject(unavailable('Too much waits before this request; please repeat it.'))
     this.#forget(late)
   }
 
@@ -120,9 +119,4 @@ export class GroupedCalls<Item, Result> {
     })
     return end < 0 ? this.#waiting.length : end
   }
-}
-
-function waitedTooLong(): AppError {
-  const message = 'Too much waits before this request; please repeat it.'
-  return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
 }

@@ -1,15 +1,13 @@
 // The log in NATS JetStream as requests see it, for many machines. An entry is acknowledged when the stream has said that
 // it keeps it, on a majority of its replicas; entries wait for that beside each other, within bounds.
-import type { AppError } from '../core/app-error.ts'
-import type { WaitingBounds } from './append-queue.ts'
 import {
-  WAITING_BYTES_MAX,
-  WAITING_ENTRIES_MAX,
+  WAITING_MAX,
   type AppendOutcome,
   type LogCommit,
   type LogWriter,
   type NewEntry,
   type TrimLimits,
+  type WaitingBounds,
 } from './event-log.ts'
 import { publishMark } from './jetstream-marks.ts'
 import { toMessage } from './jetstream-message.ts'
@@ -17,7 +15,7 @@ import { JetStreamPublisher } from './jetstream-publisher.ts'
 import { JetStreamPuller } from './jetstream-puller.ts'
 import { openLogStream, STREAM, type LogStream } from './jetstream-stream.ts'
 import { KeyClaims, type KeyStore } from './key-claims.ts'
-import { unavailable } from './unavailable.ts'
+import { findRefusal } from './unavailable.ts'
 
 export interface JetStreamLogOptions {
   /** The servers, as `nats://user:password@host:port`, separated by commas. */
@@ -59,11 +57,12 @@ class JetStreamLog implements LogWriter {
     this.#keys = options.keys
     this.#claims = new KeyClaims(options.keys)
     this.#commits = new GatheredCommits(options.onCommit ?? (() => {}))
-    this.#bounds = options.bounds ?? { entries: WAITING_ENTRIES_MAX, bytes: WAITING_BYTES_MAX }
+    this.#bounds = options.bounds ?? WAITING_MAX
   }
 
   async append(entry: NewEntry): Promise<AppendOutcome> {
-    const refusal = this.#findRefusal(entry)
+    const waiting = { isClosed: this.#isClosed, entries: this.#waiting.size, bytes: this.#waitingBytes }
+    const refusal = findRefusal(entry, waiting, this.#bounds)
     if (refusal) throw refusal
     this.#waiting.add(entry)
     this.#waitingBytes += entry.body.byteLength
@@ -94,15 +93,6 @@ class JetStreamLog implements LogWriter {
     this.#isClosed = true
     if (this.#waiting.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
     await this.#stream.close()
-  }
-
-  #findRefusal(entry: NewEntry): AppError | undefined {
-    if (this.#isClosed) return unavailable('The server is stopping; please repeat the request.')
-    const bytes = this.#waitingBytes + entry.body.byteLength
-    if (this.#waiting.size >= this.#bounds.entries || bytes > this.#bounds.bytes) {
-      return unavailable('Too many requests wait for the log; please repeat the request.')
-    }
-    return undefined
   }
 
   async #publish(entry: NewEntry, requestId: string): Promise<void> {

@@ -2,8 +2,9 @@
 // envelope around both: the same 75,000 messages a second, and these can be read with the tools of NATS.
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
-import { contextText } from './context-text.ts'
-import type { EntryContext, EntryKind, LogEntry, NewEntry } from './event-log.ts'
+import { textProblem, toStorable } from '../core/bounded-text.ts'
+import { contextText, toContext } from './context-text.ts'
+import type { EntryKind, LogEntry, NewEntry } from './event-log.ts'
 import { partitionOf } from './partition.ts'
 import { partitionOfSubject, subjectOf } from './jetstream-stream.ts'
 
@@ -42,6 +43,10 @@ const PACKING = 'zstd'
 const PACKED_FROM_BYTES = 512 * 1024
 /** More than any body has, so that a message of others cannot fill the memory. */
 const UNPACKED_BYTES_MAX = 4 * 1024 * 1024
+/** More than any kind or workspace has, so that none of them is what is left of a longer text. */
+const NAME_LENGTH_MAX = 100
+/** Ids of ours are UUIDs. A database indexes them, and takes none of any length. */
+const ID_LENGTH_MAX = 100
 
 export function toMessage(entry: NewEntry, requestId: string): OutgoingMessage {
   const isPacked = entry.body.byteLength >= PACKED_FROM_BYTES
@@ -64,17 +69,18 @@ export function toMessage(entry: NewEntry, requestId: string): OutgoingMessage {
 
 /**
  * The entry that a message holds. Never throws: what others published under the log's subjects comes out as an entry that
- * cannot be applied, so that the pipeline sets it aside instead of stopping before it.
+ * every database can keep, so that the pipeline sets aside what it cannot apply instead of stopping before it. An id that
+ * cannot be kept counts as none.
  */
 export function toEntry({ position, subject, stampedAt, headers: fields, body }: StoredMessage): LogEntry {
   return {
     position,
     partition: partitionOfSubject(subject),
-    kind: (fields?.get(KIND_HEADER) ?? '') as EntryKind,
-    workspaceId: fields?.get(WORKSPACE_HEADER) ?? '',
-    requestId: idOf(fields) ?? '',
+    kind: toName(fields?.get(KIND_HEADER)) as EntryKind,
+    workspaceId: toName(fields?.get(WORKSPACE_HEADER)),
+    requestId: toRequestId(fields),
     receivedAt: stampedAt,
-    context: toContext(fields?.get(CONTEXT_HEADER)),
+    context: toContext(fields?.get(CONTEXT_HEADER) || '{}'),
     body: isPackedBy(fields) ? unpack(body) : body,
   }
 }
@@ -90,6 +96,15 @@ export function idOf(fields: MsgHdrs | undefined): string | undefined {
   return fields?.get(ID_HEADER) || undefined
 }
 
+function toName(text = ''): string {
+  return toStorable(text.slice(0, NAME_LENGTH_MAX))
+}
+
+function toRequestId(fields: MsgHdrs | undefined): string {
+  const id = idOf(fields) ?? ''
+  return textProblem(id, ID_LENGTH_MAX) === undefined ? id : ''
+}
+
 function isPackedBy(fields: MsgHdrs | undefined): boolean {
   return fields?.get(PACKING_HEADER) === PACKING
 }
@@ -103,14 +118,5 @@ function unpack(body: Uint8Array): Uint8Array {
     return zstdDecompressSync(body, { maxOutputLength: UNPACKED_BYTES_MAX })
   } catch {
     return body
-  }
-}
-
-function toContext(text: string | undefined): EntryContext {
-  if (!text) return {}
-  try {
-    return JSON.parse(text) as EntryContext
-  } catch {
-    return {}
   }
 }

@@ -37,7 +37,7 @@ export class PartitionReader {
   #last: Promise<unknown> = Promise.resolve()
 
   /** `onServerLost` hears of a server whose consumer did not answer, by its name. */
-  constructor(stream: LogStream, partition: number, onServerLost: (server: string) => void = () => {}) {
+  constructor(stream: LogStream, partition: number, onServerLost: (server: string) => void) {
     this.#stream = stream
     this.#subject = subjectOf(partition)
     this.#onServerLost = onServerLost

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AckPolicy, DeliverPolicy, ReplayPolicy, type ConsumerConfig, type ConsumerInfo } from '@nats-io/jetstream'
-import { createInbox, nanos, type Msg } from '@nats-io/transport-node'
+import { createInbox, nanos, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { StoredMessage } from './jetstream-message.ts'
 import { ALL_SUBJECTS, STREAM, type LogStream } from './jetstream-stream.ts'
 import { unavailable } from './unavailable.ts'
@@ -111,13 +111,16 @@ export class JetStreamPuller {
     }
   }
 
-  #receive({ subject, headers, data, reply }: Msg): void {
-    if (headers?.code) {
-      if (NO_MORE.has(headers.code)) this.#end()
-      else this.#lose(headers.status)
+  #receive(message: Msg): void {
+    const { subject, data, reply } = message
+    const headers = headersOf(message)
+    // What the stream holds comes with its place; in the headers of that a code is its publisher's, and says nothing here.
+    if (!reply) {
+      if (headers && NO_MORE.has(headers.code)) this.#end()
+      else this.#lose(headers?.status ?? 'it sends what nobody has asked for')
       return
     }
-    const { position, delivery, stampedAt } = toDelivery(reply ?? '')
+    const { position, delivery, stampedAt } = toDelivery(reply)
     if (delivery !== this.#lastDelivery + 1) {
       this.#lose('messages were lost on their way')
       return
@@ -145,6 +148,15 @@ export class JetStreamPuller {
     clearTimeout(this.#pull?.timer)
     this.#pull?.ended.reject(unavailable(`The log in NATS cannot be read now: ${reason}.`))
     this.#pull = undefined
+  }
+}
+
+/** None where the client takes them for broken: servers pass on whatever somebody calls headers. */
+function headersOf(message: Msg): MsgHdrs | undefined {
+  try {
+    return message.headers
+  } catch {
+    return undefined
   }
 }
 

@@ -1,8 +1,8 @@
 // The log in PostgreSQL as requests see it, for many processes on many machines. All that wait are appended together by one
 // call, and acknowledged after PostgreSQL's commit.
 import { AppError } from '../core/app-error.ts'
-import { AppendQueue, type WaitingBounds } from './append-queue.ts'
-import type { AppendOutcome, LogCommit, LogWriter, NewEntry, TrimLimits } from './event-log.ts'
+import { AppendQueue } from './append-queue.ts'
+import type { AppendOutcome, LogCommit, LogWriter, NewEntry, TrimLimits, WaitingBounds } from './event-log.ts'
 import { EntryGroup } from './postgres-entry-group.ts'
 import { LogConnections, sqlStateOf } from './postgres-log-connections.ts'
 import {
@@ -46,7 +46,7 @@ class PostgresLog implements LogWriter {
     this.#connections = connections
     this.#onCommit = onCommit ?? (() => {})
     this.#sliceMs = sliceMs ?? SLICE_MS
-    this.#queue = new AppendQueue({ commit: (entries) => this.#commit(entries), unavailable, bounds })
+    this.#queue = new AppendQueue({ commit: (entries) => this.#commit(entries), bounds })
   }
 
   append(entry: NewEntry): Promise<AppendOutcome> {

@@ -38,9 +38,18 @@ export type LogAnswer =
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly reason: string }
   | { readonly type: 'done'; readonly id: number; readonly hasMore: boolean }
 
-/** Groups written in one transaction at the most, so that the first of them does not wait for ever. */
-const GROUPS_PER_COMMIT_MAX = 64
 const TRIMMED_PER_STEP_MAX = 2_000
+/**
+ * Something to write that is no entry, in place of what was written before it; other bytes each time, for SQLite need not write
+ * a page that stays as it is. More than most requests need, so that it finds no room on a full disk where they find none:
+ * the file beside the log keeps its size when it begins anew, and the change of a page would fit into it for ever. Its table
+ * goes into no backup.
+ */
+const CHECKED_BYTES = 32 * 1024
+const CHECK = `
+  create table if not exists checks (only integer primary key, filling blob not null);
+  insert or replace into checks values (1, randomblob(${CHECKED_BYTES}));
+`
 
 type AppendMessage = Extract<LogMessage, { type: 'append' }>
 
@@ -90,10 +99,9 @@ class LogFile {
     return Math.max(entries, keys) >= TRIMMED_PER_STEP_MAX
   }
 
-  /** Takes and gives back the right to write; throws when the file or its disk refuses. */
+  /** Commits a real change, as beginning a transaction alone would succeed on a full disk; throws when the disk refuses it. */
   check(): void {
-    this.#file.exec('begin immediate')
-    this.#file.exec('rollback')
+    this.#file.exec(CHECK)
   }
 
   close(): void {
@@ -157,8 +165,7 @@ class LogThread {
     let next: LogMessage | undefined = first
     while (next?.type === 'append') {
       appends.push(next)
-      const isFull = appends.length >= GROUPS_PER_COMMIT_MAX
-      next = isFull ? undefined : (receiveMessageOnPort(this.#port)?.message as LogMessage | undefined)
+      next = receiveMessageOnPort(this.#port)?.message as LogMessage | undefined
     }
     if (appends.length > 0) this.#append(appends)
     if (next) this.#other(next)

@@ -3,24 +3,23 @@
 import { Worker } from 'node:worker_threads'
 import { contextText } from './context-text.ts'
 import {
-  WAITING_BYTES_MAX,
-  WAITING_ENTRIES_MAX,
+  WAITING_MAX,
   type AppendOutcome,
   type LogCommit,
   type LogWriter,
   type NewEntry,
   type TrimLimits,
+  type WaitingBounds,
 } from './event-log.ts'
 import { openLogForWriting } from './sqlite-log-file.ts'
 import type { EntryGroup, LogAnswer, LogMessage } from './sqlite-log-thread.ts'
-import { unavailable } from './unavailable.ts'
+import { findRefusal, unavailable } from './unavailable.ts'
 
 export interface SqliteLogOptions {
   readonly path: string
   readonly onCommit?: (commit: LogCommit) => void
-  /** Smaller bounds, for tests of what happens past them. */
-  readonly waitingEntriesMax?: number
-  readonly waitingBytesMax?: number
+  /** Smaller bounds of what may wait, for tests of what happens past them. */
+  readonly bounds?: WaitingBounds | undefined
 }
 
 const APPENDED: AppendOutcome = { outcome: 'appended' }
@@ -54,8 +53,7 @@ export function openSqliteLog(options: SqliteLogOptions): LogWriter {
 class SqliteLog implements LogWriter {
   readonly #thread: Worker
   readonly #onCommit: (commit: LogCommit) => void
-  readonly #entriesMax: number
-  readonly #bytesMax: number
+  readonly #bounds: WaitingBounds
   /** What this turn of the event loop has gathered, not yet handed over. */
   #gathered: NewEntry[] = []
   #gatheredAnswers: PromiseWithResolvers<AppendOutcome>[] = []
@@ -72,8 +70,7 @@ class SqliteLog implements LogWriter {
 
   constructor(options: SqliteLogOptions) {
     this.#onCommit = options.onCommit ?? (() => {})
-    this.#entriesMax = options.waitingEntriesMax ?? WAITING_ENTRIES_MAX
-    this.#bytesMax = options.waitingBytesMax ?? WAITING_BYTES_MAX
+    this.#bounds = options.bounds ?? WAITING_MAX
     this.#thread = new Worker(new URL('./sqlite-log-thread.ts', import.meta.url), {
       name: 'log',
       workerData: { path: options.path },
@@ -82,13 +79,11 @@ class SqliteLog implements LogWriter {
   }
 
   append(entry: NewEntry): Promise<AppendOutcome> {
-    if (this.#isClosed) return Promise.reject(unavailable('The server is stopping; please repeat the request.'))
-    const bytes = this.#waitingBytes + entry.body.byteLength
-    if (this.#waitingEntries >= this.#entriesMax || bytes > this.#bytesMax) {
-      return Promise.reject(unavailable('Too many requests wait for the disk; please repeat the request.'))
-    }
+    const waiting = { isClosed: this.#isClosed, entries: this.#waitingEntries, bytes: this.#waitingBytes }
+    const refusal = findRefusal(entry, waiting, this.#bounds)
+    if (refusal) return Promise.reject(refusal)
     this.#waitingEntries++
-    this.#waitingBytes = bytes
+    this.#waitingBytes += entry.body.byteLength
     const answer = Promise.withResolvers<AppendOutcome>()
     this.#gathered.push(entry)
     this.#gatheredAnswers.push(answer)
