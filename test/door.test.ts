@@ -228,6 +228,11 @@ describe('A method that a path does not take', () => {
     }
   })
 
+  it.each(paths)('at %s is 405 also where parts of the path are empty, with Allow: %s', async (path, allowed) => {
+    const { status, allow } = await call('DELETE', path.replaceAll(/:\w+/g, ''))
+    expect([status, allow]).toEqual([405, allowed.join(', ')])
+  })
+
   it('is told apart from the methods it takes at every path', async () => {
     for (const [path, allowed] of paths) {
       for (const method of allowed) {

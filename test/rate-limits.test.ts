@@ -8,6 +8,7 @@ import { trackEvents } from '../src/operations/track-events.ts'
 import { updatePreferences } from '../src/operations/update-preferences.ts'
 import { listLimitWindows } from '../src/store/limit-windows.ts'
 import { PREFERENCES_PATH } from './preference-calls.ts'
+import { RawConnection } from './raw-http.ts'
 import { expectRefusal, startServer, until, type Answer, type CallOptions, type TestServer } from './server.ts'
 import type { TestWorkspace } from './server.ts'
 import { describeEachStore, makePlace } from './stores.ts'
@@ -27,6 +28,19 @@ async function updateOften(server: TestServer, workspace: TestWorkspace, times: 
     statuses.push((await server.call('PUT', PREFERENCES_PATH, { as: workspace, body })).status)
   }
   return statuses
+}
+
+/** The head of a Track Events request, the body of which is asked for as soon as the request is received. */
+function headOf({ id, dataKey }: TestWorkspace, length: number): string {
+  const lines = [
+    `POST /v1/event/${id} HTTP/1.1`,
+    'host: tidings.test',
+    `authorization: Basic ${Buffer.from(`${id}:${dataKey}`).toString('base64')}`,
+    'content-type: application/json',
+    `content-length: ${length}`,
+    'expect: 100-continue',
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n`
 }
 
 /** What the headers tell, in numbers. */
@@ -194,6 +208,21 @@ describeEachStore('A limit', (kind) => {
     expectRefusal(await track(workspace, { ...event, actions: visits(1) }), 429, 'rate_limited')
   })
 
+  it('is taken when the body has come, whenever it began to', async () => {
+    const workspace = await makeWorkspace({ track_events_per_minute: 1 })
+    const body = JSON.stringify(event)
+    const connection = await RawConnection.open(server.url)
+    await connection.write(headOf(workspace, body.length))
+    expect((await connection.nextAnswer()).status).toBe(100)
+    server.setClock(NOON + 12 * MINUTE_MS + 20 * SECOND_MS)
+    expect((await track(workspace, event)).status).toBe(200)
+    await connection.write(body)
+    const { status, headers } = await connection.nextAnswer()
+    expect([status, headers.get('retry-after')]).toEqual([429, '40'])
+    expectRefusal(await track(workspace, event), 429, 'rate_limited')
+    connection.close()
+  })
+
   it('belongs to one workspace and one operation', async () => {
     const workspace = await makeWorkspace({ management_per_minute: 1 })
     const other = await makeWorkspace({ management_per_minute: 1 })
@@ -301,7 +330,7 @@ describe('A limit of a day of a server whose store is its own', () => {
   })
 })
 
-describe('a request that is counted late, because its body came slowly', () => {
+describe('a clock that goes back', () => {
   const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 2 }
   const workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 0, limits }
   const taking = () => {
@@ -312,7 +341,7 @@ describe('a request that is counted late, because its body came slowly', () => {
     }
   }
 
-  it('counts in the window that has begun meanwhile, instead of beginning an old one anew', () => {
+  it('a little goes on with the window that has begun, instead of beginning an old one anew', () => {
     const take = taking()
     const reset = (NOON + MINUTE_MS) / SECOND_MS
     expect(take(NOON)).toEqual({ limit: 2, remaining: 1, reset })
@@ -321,7 +350,7 @@ describe('a request that is counted late, because its body came slowly', () => {
     expect(take(NOON + 1)).toBe('rate_limited')
   })
 
-  it('is not mistaken for a clock that was set back', () => {
+  it('far begins the window anew that it is in then', () => {
     const take = taking()
     const hourBefore = NOON - 60 * MINUTE_MS
     for (const now of [NOON, NOON + 1]) expect(take(now)).toMatchObject({ limit: 2 })

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ErrorBody } from '../src/http/error-answer.ts'
 import { RawConnection, type RawAnswer } from './raw-http.ts'
-import { expectRefusal, startServer, type Answer, type TestServer } from './server.ts'
+import { expectRefusal, startServer, until, type Answer, type TestServer } from './server.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -244,6 +244,51 @@ describe('A connection', () => {
     const statuses: number[] = []
     for (let index = 0; index < 5; index++) statuses.push((await connection.nextAnswer()).status)
     expect(statuses).toEqual([200, 400, 200, 404, 200])
+    connection.close()
+  })
+
+  /** The statuses of what is answered before the server closes the connection, and whether that is all. */
+  async function statusesUntilEnd(connection: RawConnection, count: number) {
+    const statuses: number[] = []
+    while (statuses.length < count) statuses.push((await connection.nextAnswer()).status)
+    await until('the connection is closed', () => connection.isEnded)
+    return { statuses, isAll: !connection.hasAnswer }
+  }
+
+  const stray: [what: string, behind: () => string][] = [
+    ['a stray byte', () => 'x'],
+    ['more garbage than is read at once', () => 'x'.repeat(MIB)],
+    ['a request whose body breaks', () => `${head('chunked')}zz\r\n`],
+    ['a request without an end', () => 'GET /healthz HTTP/1.1\r\nhost\r\n'],
+  ]
+  it.each(stray)('answers what came whole, and then ends, where %s follows', async (_what, behind) => {
+    const connection = await open()
+    await connection.write(good() + good() + behind())
+    expect(await statusesUntilEnd(connection, 2)).toEqual({ statuses: [200, 200], isAll: true })
+    connection.close()
+  })
+
+  it('ends after 400 where a stray byte comes after the answer', async () => {
+    const connection = await open()
+    await connection.write(good())
+    expect((await connection.nextAnswer()).status).toBe(200)
+    await connection.write('x\r\n\r\n')
+    expect(await statusesUntilEnd(connection, 1)).toEqual({ statuses: [400], isAll: true })
+    connection.close()
+  })
+
+  it('sends large answers whole where garbage comes before they have ended', async () => {
+    const path = '/docs/swagger-ui-bundle.js'
+    const { body } = await server.call<string>('GET', path)
+    const connection = await open()
+    const request = `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`
+    await connection.write(request.repeat(4))
+    const answers = [await connection.nextAnswer()]
+    await connection.write('x\r\n\r\n')
+    while (answers.length < 4) answers.push(await connection.nextAnswer())
+    await until('the connection is closed', () => connection.isEnded)
+    expect(answers.map((answer) => answer.body === body)).toEqual([true, true, true, true])
+    expect(connection.hasAnswer).toBe(false)
     connection.close()
   })
 })

@@ -3,9 +3,14 @@
 import { describe, expect, it } from 'vitest'
 import { OperationValidator } from '../src/http/validation.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
+import { CONDITIONS_MAX } from '../src/core/goal-faults.ts'
+import { ATTACHMENTS_MAX } from '../src/core/template.ts'
+import { createCampaign } from '../src/operations/create-campaign.ts'
+import { createTemplate } from '../src/operations/create-template.ts'
 import { reportAudience } from '../src/operations/report-audience.ts'
 import { searchTemplates } from '../src/operations/search-templates.ts'
 import { trackEvents } from '../src/operations/track-events.ts'
+import { updatePreferences } from '../src/operations/update-preferences.ts'
 import type { Operation } from '../src/operations/operation.ts'
 
 describe('A list with more items than it may have', () => {
@@ -35,6 +40,65 @@ describe('A list with more items than it may have', () => {
     const { faults, value } = check(body)
     expect(faults).toEqual([])
     expect(value).toBe(body)
+  })
+})
+
+describe('A list inside of others that has more items than it may have', () => {
+  const attachment = { name: 'terms.pdf', url: 'https://files.example.com/terms.pdf' }
+  const condition = { attribute: 'amount', operator: 'exists' }
+  const inTemplate = (attachments: unknown) => ({
+    basic_details: { email_content: 'Welcome', attachments },
+    meta_info: { template_id: 't', template_name: 't', template_version: '1', created_by: 'ada' },
+  })
+  const inCampaign = (where: unknown) => ({
+    name: 'c',
+    platforms: ['WEB'],
+    conversion_goals: [
+      { name: 'first', event: 'Visit' },
+      { name: 'second', event: 'Visit', where },
+    ],
+    created_by: 'ada',
+  })
+  const places: [field: string, operation: Operation, item: object, max: number, body: (list: unknown) => object][] = [
+    ['basic_details.attachments', createTemplate, attachment, ATTACHMENTS_MAX, inTemplate],
+    ['conversion_goals[1].where', createCampaign, condition, CONDITIONS_MAX, inCampaign],
+  ]
+
+  it.each(places)('is looked at one item past its end: %s', (field, operation, item, max, toBody) => {
+    const list = [0, ...Array.from({ length: max }, () => item), 0, 0]
+    const body = toBody(list)
+    const { faults, value } = checkBody(operation, body)
+    expect(faults).toEqual([
+      { field, problem: `must have at most ${max} items` },
+      { field: `${field}[0]`, problem: 'must be an object' },
+    ])
+    expect(value).toEqual(toBody(undefined))
+    expect(body).toEqual(toBody(list))
+    expect(list).toHaveLength(max + 3)
+  })
+
+  it.each(places)('is not one with exactly as many: %s', (_field, operation, item, max, toBody) => {
+    const body = toBody(Array.from({ length: max }, () => item))
+    const { faults, value } = checkBody(operation, body)
+    expect(faults).toEqual([])
+    expect(value).toBe(body)
+  })
+})
+
+describe('A member that is called like the index of an item', () => {
+  const inCategories = (categories: object) => ({ user_preferences: { customer_id: 'c1', categories } })
+
+  it.each(['007', '0', '12', '-1', '1e3'])('is named as it was sent: %s', (name) => {
+    const { faults, value } = checkBody(updatePreferences, inCategories({ Offers: true, [name]: 5 }))
+    expect(faults).toEqual([{ field: `user_preferences.categories.${name}`, problem: 'must be a boolean' }])
+    expect(value).toStrictEqual(inCategories({ Offers: true, [name]: undefined }))
+  })
+
+  it('is no item of a list', () => {
+    const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }, { action: 5 }] }
+    const { faults, value } = checkBody(trackEvents, body)
+    expect(faults).toEqual([{ field: 'actions[1].action', problem: 'must be a string' }])
+    expect(value).toStrictEqual({ ...body, actions: [{ action: 'A' }, { action: undefined }] })
   })
 })
 

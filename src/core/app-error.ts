@@ -23,6 +23,9 @@ export interface Fault {
   readonly problem: string
 }
 
+/** Faults named in one answer at the most. Where there are more, not all of them are looked for. */
+export const DETAILS_MAX = 1_000
+
 /** Refuses a request. `details` names every field to blame at once, and is empty where none is. */
 export class AppError extends Error {
   readonly code: ErrorCode
@@ -45,7 +48,8 @@ export function invalidRequest(details: readonly Fault[]): AppError {
   if (details.length === 1 && first) {
     return new AppError('invalid_request', `The request is invalid: ${first.field} ${first.problem}.`, details)
   }
-  return new AppError('invalid_request', `The request is invalid in ${details.length} places; see details.`, details)
+  const places = details.length < DETAILS_MAX ? details.length : `at least ${details.length}`
+  return new AppError('invalid_request', `The request is invalid in ${places} places; see details.`, details)
 }
 
 /** Makes the compiler prove that a `switch` over a union is complete. */

@@ -45,11 +45,10 @@ declare module 'fastify' {
   }
 }
 
-/** What the content type parsers hand to the handler instead of a parsed body. */
-export interface RawBody {
-  readonly read: (bytesMax: number) => Promise<Uint8Array>
-  readonly upload: AsyncIterable<Uint8Array> | undefined
-}
+/** What the content type parsers hand to the handler instead of a parsed body: what reads it, or the stream of an upload. */
+type RawBody =
+  | { readonly read: (bytesMax: number) => Promise<Uint8Array>; readonly upload: undefined }
+  | { readonly upload: AsyncIterable<Uint8Array> }
 
 /** The routes of one operation, one an address. */
 export function routesOf(operation: Operation, door: DoorParts): RouteOptions[] {
@@ -90,7 +89,7 @@ function admitCaller(
   request.caller = caller
   const refusal = refusalOf(request, caller, operation)
   if (refusal) {
-    const counted = door.rateLimits.count({ workspace: caller.workspace, operation, now: request.receivedAt })
+    const counted = door.rateLimits.count({ workspace: caller.workspace, operation, now: door.parts.clock() })
     return afterwards(counted, (state) => {
       setLimitHeaders(reply, state)
       throw refusal
@@ -132,10 +131,10 @@ function takeLimit(
   reply: FastifyReply,
   operation: Operation,
   units: number,
-  { rateLimits }: DoorParts,
+  { rateLimits, parts }: DoorParts,
 ): void | Promise<void> {
   const { workspace } = request.caller as Caller
-  const taken = rateLimits.take({ workspace, operation, units, now: request.receivedAt })
+  const taken = rateLimits.take({ workspace, operation, units, now: parts.clock() })
   return afterwards(taken, (outcome) => passLimit(reply, operation, units, outcome))
 }
 
@@ -307,8 +306,5 @@ async function refuseMediaType(operation: Operation | undefined): Promise<never>
 
 /** The content type parser of an operation's upload. */
 export function deferUpload(bytesMax: number): (request: FastifyRequest) => Promise<RawBody> {
-  return async (request) => ({
-    read: () => readBody(request.raw, bytesMax),
-    upload: streamBody(request.raw, bytesMax),
-  })
+  return async (request) => ({ upload: streamBody(request.raw, bytesMax) })
 }

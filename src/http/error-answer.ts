@@ -1,6 +1,6 @@
 // The one shape of every refusal, and the one table of statuses ("Error body", "Codes and statuses").
 import type { FastifyReply } from 'fastify'
-import { AppError, type ErrorCode, type Fault } from '../core/app-error.ts'
+import { AppError, DETAILS_MAX, type ErrorCode, type Fault } from '../core/app-error.ts'
 import { StoreError } from '../store/store.ts'
 
 export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
@@ -17,14 +17,8 @@ export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   unavailable: 503,
 }
 
-/** Faults named in one answer at the most; the message says how many there are. */
-export const DETAILS_MAX = 1_000
-
 /** What a stranger may know of an unexpected error: nothing but the request id. */
-export const INTERNAL = new AppError(
-  'internal',
-  'Something went wrong here; the request id helps the operator find it.',
-)
+const INTERNAL = new AppError('internal', 'Something went wrong here; the request id helps the operator find it.')
 
 export const NOTHING_HERE = new AppError('not_found', 'There is nothing at this path.')
 

@@ -11,7 +11,7 @@ export interface LimitUse {
   readonly workspace: Workspace
   readonly operation: LimitedOperation
   readonly units: number
-  /** When the request was received. */
+  /** When the units are taken, which may be long after the request was received. */
   readonly now: number
 }
 

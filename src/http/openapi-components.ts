@@ -1,7 +1,6 @@
 // The parts of the OpenAPI document that operations share: keys, headers, and the one shape of every refusal.
-import { ERROR_CODES, type ErrorCode } from '../core/app-error.ts'
+import { DETAILS_MAX, ERROR_CODES, type ErrorCode } from '../core/app-error.ts'
 import type { KeyTile } from '../core/workspace.ts'
-import { DETAILS_MAX } from './error-answer.ts'
 
 export type JsonObject = { readonly [name: string]: unknown }
 

@@ -4,6 +4,7 @@ import { ERROR_CODES, type ErrorCode } from '../core/app-error.ts'
 import { LIMIT_DEFAULTS, type LimitName } from '../core/workspace.ts'
 import { BODY_BYTES_MAX, type Operation } from '../operations/operation.ts'
 import { ERROR_STATUS } from './error-answer.ts'
+import { isPerDay } from './limiter.ts'
 import {
   COMPONENTS,
   KEY_SCHEMES,
@@ -113,7 +114,7 @@ function boundsOf(operation: Operation): string {
 }
 
 function toLimit(name: LimitName, unit: string): string {
-  const window = name.endsWith('_per_day') ? 'day' : 'minute'
+  const window = isPerDay(name) ? 'day' : 'minute'
   return `${toNumber(LIMIT_DEFAULTS[name])} ${unit} a ${window} (setting \`limits.${name}\`)`
 }
 

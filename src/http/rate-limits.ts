@@ -1,11 +1,11 @@
 // Limits of a server whose store is its own: fixed windows aligned to the UTC minute and day, per workspace and operation,
-// exact at the edge ("Rate limits"). Counted in memory; `save-limits.ts` keeps windows of a day over restarts.
+// exact at the edge ("Rate limits"). Counted in memory; `save-limits.ts` keeps those of operations with a limit a day over
+// restarts.
 import type { LimitName } from '../core/workspace.ts'
-import type { LimitKey, UsedWindows } from '../store/limit-windows.ts'
+import { CLOCK_BEHIND_MS_MAX, type LimitKey, type UsedWindows } from '../store/limit-windows.ts'
 import {
   isPerDay,
   lengthMsOf,
-  MINUTE_MS,
   refusalOf,
   smallestShare,
   type Limiter,
@@ -15,9 +15,6 @@ import {
   type OpenWindow,
   type Window,
 } from './limiter.ts'
-
-/** Longer than a client may take to send a body whose units are counted when it has been read. */
-const LATE_MS_MAX = 10 * MINUTE_MS
 
 interface KeyWindows extends LimitKey {
   readonly minute: Window
@@ -48,7 +45,7 @@ export class RateLimits implements Limiter {
     return smallestShare(windows)
   }
 
-  /** Hands over what is used of windows of a day and has not been saved yet; what is rejected is handed over again. */
+  /** Hands over what operations with a limit a day have used since it was last saved; what is rejected, again. */
   async save(save: (windows: readonly UsedWindows[]) => Promise<void>): Promise<void> {
     const unsaved = [...this.#unsaved]
     if (unsaved.length === 0) return
@@ -82,14 +79,13 @@ export class RateLimits implements Limiter {
   }
 }
 
-/** Where the window that `now` is in has not begun yet. */
+/** Where the window has ended, or was begun by a clock that has been set back since. */
 function beginAnew(window: Window, name: LimitName, now: number): void {
   const lengthMs = lengthMsOf(name)
-  const startsAt = Math.floor(now / lengthMs) * lengthMs
-  // Who was received before the window began and is counted only now counts in it. A clock set back begins anew.
-  const isLate = startsAt < window.startsAt && now > window.startsAt - LATE_MS_MAX
-  if (startsAt === window.startsAt || isLate) return
-  window.startsAt = startsAt
+  // A clock that goes back a little, as when it is set right, must not give back what is used.
+  const isRunning = window.startsAt > now - lengthMs && window.startsAt <= now + CLOCK_BEHIND_MS_MAX
+  if (isRunning) return
+  window.startsAt = now - (now % lengthMs)
   window.used = 0
 }
 

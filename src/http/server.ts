@@ -10,7 +10,7 @@ import Fastify, {
 import { AppError } from '../core/app-error.ts'
 import type { Operation } from '../operations/operation.ts'
 import { pause } from '../store/turnstile.ts'
-import { answerBrokenRequest } from './broken-request.ts'
+import { BrokenRequests } from './broken-requests.ts'
 import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf, type DoorParts } from './door.ts'
 import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError } from './error-answer.ts'
 import type { Readiness } from './readiness.ts'
@@ -41,6 +41,7 @@ export interface HttpOptions extends DoorParts {
 
 /** All routes of the operations; `addTo` may add what needs no authentication before the server listens. */
 export function createHttpServer(options: HttpOptions): FastifyInstance {
+  const brokenRequests = new BrokenRequests()
   const app = Fastify({
     loggerInstance: options.diagnostics,
     logController: new LogController({ disableRequestLogging: true }),
@@ -59,7 +60,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     frameworkErrors: (_error, request, reply) => {
       void sendError(reply.header('x-request-id', request.id), NOTHING_HERE)
     },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: (error, socket) => brokenRequests.answer(error, socket),
     // Node's own refusal would have no body and no request id.
     http: { requireHostHeader: false },
   }) as unknown as FastifyInstance
@@ -84,6 +85,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   reportRequests(app, options.diagnostics)
   for (const operation of options.operations) addOperation(app, operation, options)
   app.addHook('preClose', () => prepareToClose(app.server, options))
+  brokenRequests.follow(app.server)
   // An expectation that is not known is no reason to refuse; Node's own 417 would have no body and no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
@@ -104,7 +106,7 @@ function unknownRoutes({
   operatorPaths,
 }: HttpOptions): (request: FastifyRequest, reply: FastifyReply) => AppError {
   const paths = [...pathsOf(operations), ...operatorPaths].map(([path, allowed]) => ({
-    pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]+')}$`),
+    pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]*')}$`),
     allowed: allowed.join(', '),
   }))
   return (request, reply) => {

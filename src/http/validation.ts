@@ -1,12 +1,12 @@
 // Checks path, query and body of a request against the operation's schemas, and says everything that is wrong at once.
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
-import type { Fault } from '../core/app-error.ts'
+import { DETAILS_MAX, type Fault } from '../core/app-error.ts'
 import { unstorableProblem } from '../core/bounded-text.ts'
 import { fromCalendarDate } from '../core/time-zone.ts'
 import type { Operation } from '../operations/operation.ts'
-import { DETAILS_MAX } from './error-answer.ts'
 import { toFieldPath } from './json-body.ts'
+import { listCutterOf, type ListCutter } from './list-cutter.ts'
 
 /** A part of a request after validation: faults, and the value with the members that are at fault undefined. */
 export interface Validated {
@@ -22,9 +22,11 @@ const NO_FAULTS: readonly Fault[] = []
 export class OperationValidator {
   readonly #operation: Operation
   readonly #compiled = new Map<Part, ValidateFunction>()
+  readonly #cutLists: ListCutter | undefined
 
   constructor(operation: Operation) {
     this.#operation = operation
+    this.#cutLists = operation.body ? listCutterOf(operation.body) : undefined
   }
 
   path(value: unknown): Validated {
@@ -37,14 +39,14 @@ export class OperationValidator {
   }
 
   body(schema: TSchema, value: unknown): Validated {
-    return this.#check('body', schema, withoutOverlong(schema, value))
+    return this.#check('body', schema, this.#cutLists ? this.#cutLists(value) : value)
   }
 
   #check(part: Part, schema: TSchema, value: unknown): Validated {
     const validate = this.#compiled.get(part) ?? this.#compile(part, schema)
     if (validate(value)) return { value, faults: NO_FAULTS }
     const errors = withoutConsequences(validate.errors ?? [])
-    const faults = distinct(errors.slice(0, DETAILS_MAX).map((error) => toFault(part, error)))
+    const faults = toFaults(part, errors, value)
     // A list can be wrong in half a million places: nothing of such a body is looked at any further.
     const isHopeless = part === 'body' && errors.length > DETAILS_MAX
     return { value: isHopeless ? undefined : withoutFaulty(value, errors), faults }
@@ -80,17 +82,36 @@ function withoutConsequences(errors: readonly ErrorObject[]): ErrorObject[] {
   })
 }
 
-function toFault(part: Part, error: ErrorObject): Fault {
-  const path = pathOf(error)
+/** Each fault once, and no more than an answer names. */
+function toFaults(part: Part, errors: readonly ErrorObject[], value: unknown): Fault[] {
+  const faults = new Map<string, Fault>()
+  for (const error of errors) {
+    const fault = toFault(part, error, value)
+    faults.set(`${fault.field}\n${fault.problem}`, fault)
+    if (faults.size >= DETAILS_MAX) break
+  }
+  return [...faults.values()]
+}
+
+function toFault(part: Part, error: ErrorObject, value: unknown): Fault {
+  const path = pathOf(error, value)
   const field = toFieldPath(path)
   if (part !== 'body') return { field: field === '' ? part : `${part}.${field}`, problem: toProblem(error) }
   return { field: field === '' ? 'body' : field, problem: toProblem(error) }
 }
 
-/** Where the fault is: for a missing or unknown member that member, else the value itself. */
-function pathOf(error: ErrorObject): (string | number)[] {
-  const parts = error.instancePath.split('/').slice(1)
-  const path = parts.map((part) => (/^\d+$/.test(part) ? Number(part) : unescapePointer(part)))
+/** Where the fault is in `value`: for a missing or unknown member that member, else the value itself. */
+function pathOf(error: ErrorObject, value: unknown): (string | number)[] {
+  let at = value
+  const path = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => {
+      // A member of an object may be called like the index of an item.
+      const step = Array.isArray(at) ? Number(part) : unescapePointer(part)
+      at = (at as Readonly<Record<string | number, unknown>>)[step]
+      return step
+    })
   const params = error.params as Record<string, unknown>
   const member = params['missingProperty'] ?? params['additionalProperty'] ?? error.propertyName
   return typeof member === 'string' ? [...path, member] : path
@@ -144,25 +165,6 @@ function withArticle(type: string): string {
   return `${/^[aeio]/.test(type) ? 'an' : 'a'} ${type}`
 }
 
-function distinct(faults: readonly Fault[]): Fault[] {
-  return [...new Map(faults.map((fault) => [`${fault.field}\n${fault.problem}`, fault])).values()]
-}
-
-/**
- * The body with its lists cut one item past what they may hold: that is refused as all of it would be, and nobody can make
- * the server look for faults in half a million items.
- */
-function withoutOverlong(schema: TSchema, value: unknown): unknown {
-  const { properties } = schema as { readonly properties?: Readonly<Record<string, { readonly maxItems?: number }>> }
-  if (!properties || typeof value !== 'object' || value === null) return value
-  let cut = value as Readonly<Record<string, unknown>>
-  for (const [name, { maxItems = Infinity }] of Object.entries(properties)) {
-    const list = Object.hasOwn(cut, name) ? cut[name] : undefined
-    if (Array.isArray(list) && list.length > maxItems + 1) cut = { ...cut, [name]: list.slice(0, maxItems + 1) }
-  }
-  return cut
-}
-
 /**
  * A copy for the checks beyond the schema. What is at fault is there but undefined, so that it differs from what was not
  * sent; members that are not known are gone.
@@ -170,7 +172,7 @@ function withoutOverlong(schema: TSchema, value: unknown): unknown {
 function withoutFaulty(value: unknown, errors: readonly ErrorObject[]): unknown {
   const copy: unknown = structuredClone(value)
   for (const error of errors) {
-    const path = pathOf(error)
+    const path = pathOf(error, value)
     const last = path.pop()
     if (last === undefined) return undefined
     const parent = path.reduce<unknown>(

@@ -16,7 +16,7 @@ const LOCK_WAIT_MS = 2_500
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 /** A clock behind the one that began a window counts in that window; one that is farther behind was set back, and begins anew. */
-const CLOCK_BEHIND_MS_MAX = 10 * MINUTE_MS
+export const CLOCK_BEHIND_MS_MAX = 10 * MINUTE_MS
 
 /** Of both windows: when they began, and what has been used since. */
 interface LimitWindowRow {

@@ -1,0 +1,66 @@
+// What is not even HTTP, or came too slowly, gets the one error body too, written on the bare connection. Where requests that
+// came whole before it are still to be answered, their answers come whole too, and the connection ends without another one.
+import type { Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { AppError } from '../core/app-error.ts'
+import { toErrorBody } from './error-answer.ts'
+import { newRequestId } from './request-id.ts'
+
+/** How long what a client still sends is read past, so that it can read the answer instead of a reset. */
+const LINGER_MS = 2_000
+
+const MESSAGES: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: 'The address and the headers are too large.',
+  ERR_HTTP_REQUEST_TIMEOUT: 'The request took too long to arrive.',
+}
+
+export class BrokenRequests {
+  /** The answers that a connection has not got whole yet; more than one where requests are sent all at once. */
+  readonly #unfinished = new WeakMap<Socket, Set<ServerResponse>>()
+  /** Connections that are ending: what still comes is read past, and is reported as broken again and again. */
+  readonly #broken = new WeakSet<Socket>()
+
+  /** To be called before the server takes requests. */
+  follow(server: Server): void {
+    server.on('request', ({ socket }, response) => {
+      const answers = this.#unfinished.get(socket) ?? new Set()
+      this.#unfinished.set(socket, answers.add(response))
+      response.once('close', () => answers.delete(response))
+    })
+  }
+
+  /** Refuses what broke where it is the next to be answered, and ends the connection. */
+  answer(error: Error & { readonly code?: string }, socket: Socket): void {
+    if (this.#broken.has(socket)) return
+    this.#broken.add(socket)
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    // A refusal before one of these would be taken for its answer, and the client would repeat what has its effect.
+    const answers = [...(this.#unfinished.get(socket) ?? [])]
+    const last = answers.findLast(({ req, headersSent }) => req.complete || headersSent)
+    if (last) last.once('close', () => hangUp(socket, ''))
+    else hangUp(socket, toRefusal(error.code ?? ''))
+  }
+}
+
+function hangUp(socket: Socket, lastWords: string): void {
+  if (socket.writable) socket.end(lastWords)
+  socket.resume()
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+}
+
+function toRefusal(errorCode: string): string {
+  const refusal = new AppError('invalid_request', MESSAGES[errorCode] ?? 'This is not valid HTTP.')
+  const requestId = newRequestId()
+  const body = JSON.stringify(toErrorBody(refusal, requestId))
+  const head = [
+    'HTTP/1.1 400 Bad Request',
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    'connection: close',
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${body}`
+}
