@@ -1,7 +1,7 @@
 // Coupon lists through real HTTP, on every store: making, reading, changing, activating and archiving them.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { CouponListBody } from '../src/operations/coupon-list-body.ts'
-import { COUPON_LISTS_MAX } from '../src/store/coupon-lists.ts'
+import { COUPON_LISTS_MAX, measureCouponLists, SUBSCRIBERS_BYTES_MAX } from '../src/store/coupon-lists.ts'
 import { couponCallsOf, LISTS_PATH, type CouponCalls } from './coupon-calls.ts'
 import { expectRefusal, startServer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'
@@ -348,5 +348,26 @@ describeEachStore('Coupon lists', (kind) => {
     expectRefusal(await calls.create({}, workspace), 409, 'conflict')
     const all = await calls.call<{ data: CouponListBody[] }>('GET', LISTS_PATH, { as: workspace })
     expect(all.body.data).toHaveLength(COUPON_LISTS_MAX)
+  })
+
+  it('the subscribers of all lists of a workspace take at most 16 MiB', async () => {
+    const workspace = await server.makeWorkspace()
+    const [few, many] = [['a@example.com'], Array.from({ length: 100 }, (_, index) => `${index}@example.com`)]
+    const id = await calls.make({ email_alert_subscribers: few }, workspace)
+    const other = await calls.make({}, workspace)
+    const { subscribersBytes } = await measureCouponLists(server.database, workspace.id)
+    // Leaves room for not quite a thousand bytes more; an emoji is one character of four bytes.
+    const filled = JSON.stringify(['😀'.repeat(Math.floor((SUBSCRIBERS_BYTES_MAX - subscribersBytes - 900) / 4))])
+    await server.database.write(async ({ query }) => {
+      await query.updateTable('coupon_lists').set({ email_alert_subscribers: filled }).where('id', '=', other).execute()
+    })
+    const refused = await calls.create({ email_alert_subscribers: many }, workspace)
+    expectRefusal(refused, 409, 'conflict', ['email_alert_subscribers'])
+    expect(JSON.stringify(refused.body)).toContain('16 MiB')
+    const refusedChange = await patch(id, { email_alert_subscribers: many }, workspace)
+    expectRefusal(refusedChange, 409, 'conflict', ['email_alert_subscribers'])
+    expect((await calls.fetch(id, workspace)).email_alert_subscribers).toEqual(few)
+    expect((await patch(id, { email_alert_subscribers: [] }, workspace)).status).toBe(200)
+    expect((await calls.create({ email_alert_subscribers: few }, workspace)).status).toBe(201)
   })
 })

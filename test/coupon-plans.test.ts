@@ -5,10 +5,10 @@ import { NO_ALERTS } from '../src/core/coupon-list.ts'
 import {
   addCouponList,
   countAddedCoupons,
-  countCouponLists,
   findCouponList,
   findTakenNames,
   listCouponListsOf,
+  measureCouponLists,
   saveCouponList,
   type StoredCouponList,
 } from '../src/store/coupon-lists.ts'
@@ -59,7 +59,7 @@ describeEachStore('Coupons', (kind) => {
   const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
     ['a list by id', ['id'], (store) => findCouponList(store, 'w1', 'list-1')],
     ['the lists of a workspace', ['workspace_id'], (store) => listCouponListsOf(store, 'w1')],
-    ['the number of lists', ['workspace_id'], (store) => countCouponLists(store, 'w1')],
+    ['the number and the size of lists', ['workspace_id'], (store) => measureCouponLists(store, 'w1')],
     ['taken names', ['name', 'label'], (store) => findTakenNames(store, 'w1', { name: 'x', label: 'x' })],
     ['a list to change', ['number', 'id'], (store) => saveCouponList(store, list)],
     ['a list to count codes', ['number', 'id'], (store) => countAddedCoupons(store, 1, added)],

@@ -129,6 +129,26 @@ describeEachStore('Email protection', (kind) => {
     expectRefusal(await tracking.getUser({ email: 'first@example.com' }), 404, 'not_found')
   })
 
+  const retries: [EmailProtection, what: string, attributes: object, status: number][] = [
+    ['tokenized', 'the same body', { plan: 'free', email: ADDRESS }, 200],
+    ['tokenized', 'another address, of which nothing is kept', { plan: 'free', email: 'b@example.com' }, 200],
+    ['tokenized', 'another attribute', { plan: 'paid', email: ADDRESS }, 409],
+    ['encrypted', 'the same body, sealed anew', { plan: 'free', email: ADDRESS }, 200],
+    ['encrypted', 'the same address by its keyed hash', { plan: 'free', email: ADDRESS.toUpperCase() }, 200],
+    ['encrypted', 'another address', { plan: 'free', email: 'b@example.com' }, 409],
+    ['encrypted', 'no address', { plan: 'free' }, 409],
+    ['encrypted', 'another attribute', { plan: 'paid', email: ADDRESS }, 409],
+  ]
+  it.each(retries)(
+    'where emails are %s, a retry is known without a hash of the address: with %s',
+    async (protection, what, attributes, status) => {
+      const headers = { 'idempotency-key': what }
+      const first = await tracked(protection).user(user({ plan: 'free', email: ADDRESS }), headers)
+      const retry = await tracked(protection).user(user(attributes), headers)
+      expect([retry.status, retry.body.request_id === first.body.request_id]).toEqual([status, status === 200])
+    },
+  )
+
   it('the same address is sealed differently each time, and hashed differently in each workspace', async () => {
     const other = await server.makeWorkspace({ emailProtection: 'encrypted' })
     await tracked('encrypted').apply(

@@ -16,3 +16,17 @@ it.each(values)('holds %s', (_what, members, last) => {
   expect(text).toBe(JSON.stringify({ ...members, data: last }))
   expect(json.byteLength).toBe(Buffer.byteLength(text))
 })
+
+const lists: [what: string, list: unknown[], members: Record<string, unknown>][] = [
+  ['nothing', [], {}],
+  ['members behind it', [], { next: null }],
+  ['one value in it', [{ a: 1 }], {}],
+  ['several values in it, and members behind it', [1, 'zwei "2"', { three: [null] }], { 'n"': 'ü', more: 2 }],
+]
+it.each(lists)('begins with a list that holds %s', (_what, list, members) => {
+  const written = list.map((value) => JSON.stringify(value))
+  const json = JsonText.objectBeginningWith('data', written, members)
+  const text = Buffer.concat(json.pieces).toString('utf8')
+  expect(text).toBe(JSON.stringify({ data: list, ...members }))
+  expect(json.byteLength).toBe(Buffer.byteLength(text))
+})

@@ -130,6 +130,16 @@ describeEachStore("List a user's events", (kind) => {
     expect([await lengthOf(), await lengthOf(500), await lengthOf(1)]).toEqual([50, 500, 1])
   })
 
+  it('a page ends before its events take more than 4 MiB, and the next goes on there', async () => {
+    const text = 'x'.repeat(120_000)
+    const names = Array.from({ length: 40 }, (_, index) => `e${index}`)
+    await tracking.apply(...names.map((action) => events('large', { action, attributes: { text } })))
+    const pages = await listAll(tracking, { customer_id: 'large', limit: 500 })
+    expect(pages.map(({ length }) => length)).toEqual([34, 6])
+    expect(pages.flat().map(({ action }) => action)).toEqual(names.toReversed())
+    expect(pages.flat().every(({ attributes }) => attributes['text'] === text)).toBe(true)
+  })
+
   const times: [before: string, actions: string[]][] = [
     ['2026-01-02T00:00:00Z', ['one']],
     ['2026-01-02T00:00:00.001Z', ['two', 'one']],

@@ -115,6 +115,7 @@ describe('statuses', () => {
     ['Double_Opted_In', 'DOUBLE_OPTED_IN'],
     ['opt_in_pending', 'OPT_IN_PENDING'],
     ['OPTED IN', undefined],
+    ['opted_ın', undefined],
     [' OPTED_IN', undefined],
     ['', undefined],
   ]

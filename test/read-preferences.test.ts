@@ -166,6 +166,20 @@ describeEachStore('Preference history', (kind) => {
     expect(pages.flat()).toEqual(all)
   })
 
+  it('comes in shorter pages where what holds for many categories would take more than 4 MiB', async () => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `${index}`.padEnd(256, 'x'))
+    const as = await server.makeWorkspace({ categories: names, limits: NO_LIMITS })
+    const theirs = preferenceCalls(server, as)
+    await theirs.makeUsers(['many'])
+    for (const isIn of [true, false, true, false, true, false, true, false, true, false]) {
+      const categories = Object.fromEntries(names.map((name) => [name, isIn]))
+      await theirs.set({ customer_id: 'many', categories })
+    }
+    const first = (await theirs.history({ customer_id: 'many' })).body
+    const second = (await theirs.history({ customer_id: 'many', before: first.next_before ?? '' })).body
+    expect([first.data.length, second.data.length, second.next_before]).toEqual([7, 3, undefined])
+  })
+
   it('keeps its order when a clock goes back', async () => {
     await calls.makeUsers(['clock'])
     server.setClock(Date.UTC(2031, 0, 5))

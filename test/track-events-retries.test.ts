@@ -65,6 +65,25 @@ describeEachStore('Retries of Track Events', (kind) => {
     expectRefusal(other, 409, 'conflict', ['header.Idempotency-Key'])
   })
 
+  it('with the same key to an address that differs in what is ignored are repeats', async () => {
+    const headers = { 'idempotency-key': 'address' }
+    const first = await tracking.events(event('address', A), headers, '?_ts=1')
+    for (const path of ['?_ts=2', '', '/ignored', '?project_code=ignored']) {
+      const repeat = await tracking.events(event('address', A), headers, path)
+      expect([repeat.status, repeat.body]).toEqual([200, first.body])
+    }
+  })
+
+  it('with the same key are repeats wherever the project stands, and refused with 409 for another', async () => {
+    const grouped = trackingOf(server, await server.makeWorkspace({ projectCodes: ['shop', 'app'] }))
+    const headers = { 'idempotency-key': 'project' }
+    const first = await grouped.events(event('project', A), headers, '/shop')
+    const repeat = await grouped.events(event('project', A), headers, '?project_code=shop')
+    expect([repeat.status, repeat.body]).toEqual([200, first.body])
+    const other = await grouped.events(event('project', A), headers, '/app')
+    expectRefusal(other, 409, 'conflict', ['header.Idempotency-Key'])
+  })
+
   it('with different keys, or without one, are requests of their own', async () => {
     const answers = [await send('k1', event('own', A)), await send('k2', event('own', A))]
     answers.push(await tracking.events(event('own', A)), await tracking.events(event('own', A)))

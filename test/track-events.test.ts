@@ -113,6 +113,7 @@ describeEachStore('Track Events', (kind) => {
     ['an event_id of 128 characters', { event_id: 'x'.repeat(128) }, { event_id: 'x'.repeat(128) }],
     ['android in any case', { platform: 'Android' }, { platform: 'ANDROID' }],
     ['ios in any case', { platform: 'iOS' }, { platform: 'IOS' }],
+    ['a platform whose capitals only look like ios', { platform: 'ıoſ' }, { platform: 'ıoſ' }],
     ['web in any case', { platform: 'web' }, { platform: 'WEB' }],
     ['tv in any case', { platform: 'tV' }, { platform: 'TV' }],
     ['any other platform, as sent', { platform: 'Smart Fridge' }, { platform: 'Smart Fridge' }],
@@ -191,6 +192,8 @@ describeEachStore('Track Events', (kind) => {
     [',,', null],
     ['unknown', null],
     ['<script>', null],
+    ['fe80::1%eth0, 198.51.100.1', '198.51.100.1'],
+    ['fe80::1%eth0', null],
   ]
   it.each(addresses)('of X-Forwarded-For %j keeps the first valid address', async (header, ip) => {
     const [kept] = await readBack({ actions: [action] }, { 'x-forwarded-for': header })

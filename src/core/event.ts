@@ -38,7 +38,7 @@ export interface TrackedEvent {
   /** The client's own id, by which repeats are dropped. */
   readonly givenId: string | null
   readonly action: string
-  /** JSON as it was sent. */
+  /** JSON of what was sent, written anew: its numbers are those of 64-bit floating point, its spaces are gone. */
   readonly attributes: string
   readonly platform: string | null
   readonly appVersion: string | null

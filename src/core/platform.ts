@@ -1,4 +1,5 @@
 // Platforms: a short list, compared without case; anything else counts as UNKNOWN.
+import { toAsciiCapitals } from './ascii-capitals.ts'
 
 export const EVENT_PLATFORMS = ['ANDROID', 'IOS', 'WEB', 'TV'] as const
 /** Platforms under which messages are counted. */
@@ -6,6 +7,6 @@ export type Platform = (typeof EVENT_PLATFORMS)[number] | 'EMAIL' | 'UNKNOWN'
 
 /** The platform as it is kept: the listed ones in capitals, anything else as sent. */
 export function toPlatform(sent: string): string {
-  const capitals = sent.toUpperCase()
+  const capitals = toAsciiCapitals(sent)
   return EVENT_PLATFORMS.find((platform) => platform === capitals) ?? sent
 }

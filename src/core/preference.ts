@@ -1,5 +1,6 @@
 // A user's email preferences: how a request changes them, and what those of two users found to be one are together
 // ("Email opt-in"). Every decision keeps its time, because of two that contradict each other the newer one holds.
+import { toAsciiCapitals } from './ascii-capitals.ts'
 import type { KeyTile } from './workspace.ts'
 
 export const OPT_IN_STATUSES = ['OPTED_IN', 'DOUBLE_OPTED_IN', 'OPTED_OUT', 'OPT_IN_PENDING'] as const
@@ -65,7 +66,7 @@ export function nothingSetFor(userId: number): UserPreference {
 
 /** The status that is written like this, without case; undefined when there is none. */
 export function toOptInStatus(text: string): OptInStatus | undefined {
-  const capitals = text.toUpperCase()
+  const capitals = toAsciiCapitals(text)
   return OPT_IN_STATUSES.find((status) => status === capitals)
 }
 

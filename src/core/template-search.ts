@@ -40,12 +40,6 @@ export interface TemplateSearch {
   readonly sort: Sort
 }
 
-/** One item of `external_template_ids`; without a version the latest is meant. */
-export interface NamedVersion {
-  readonly externalTemplateId: string
-  readonly version: number | undefined
-}
-
 /** The order of a search ("sort_params"): first by the place in the list, then in the object. */
 export function toSort(params: readonly { readonly [key in SortKey]?: SortOrder | undefined }[]): Sort {
   const orders = new Map<SortKey, SortOrder>()

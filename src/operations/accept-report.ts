@@ -4,15 +4,16 @@ import { Type, type Static, type TSchema } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
 import { NAME_LENGTH_MAX } from '../core/attributes.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../core/event.ts'
+import { USER_ID_LENGTH_MAX } from '../core/user.ts'
 import type { Workspace } from '../core/workspace.ts'
 import type { EntryKind } from '../log/event-log.ts'
 import { accept, type Accepted } from './accept.ts'
 import { CampaignPath } from './campaign-body.ts'
-import { AcceptedOutput, CUSTOMER_ID_LENGTH_MAX, NoFields, Strict, Text } from './fields.ts'
+import { AcceptedOutput, NoFields, Strict, Text } from './fields.ts'
 import { defineOperation, type Operation, type OperationRequest, type Partially, type Parts } from './operation.ts'
 import { requireCampaign } from './require-campaign.ts'
 
-export const ReportCustomerId = Text(1, CUSTOMER_ID_LENGTH_MAX, 'Identifies the user, who is created when unknown.')
+export const ReportCustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user, who is created when unknown.')
 
 export const ReportPlatform = Text(
   1,

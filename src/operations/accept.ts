@@ -30,7 +30,7 @@ export interface Acceptance {
 export function accept(
   request: OperationRequest<object, object, unknown>,
   parts: Parts,
-  { kind, context, events, body, partitionKey }: Acceptance,
+  { kind, context, events, body = request.bodyBytes, partitionKey }: Acceptance,
 ): Promise<Accepted> {
   const key = request.header('idempotency-key')
   const appended = parts.log.append({
@@ -42,8 +42,8 @@ export function accept(
     context,
     events,
     partitionKey,
-    body: body ?? request.bodyBytes,
-    ...(key !== undefined && { idempotency: { key, hash: hashRequest(request, kind) } }),
+    body,
+    ...(key !== undefined && { idempotency: { key, hash: hashRequest(kind, context, body) } }),
   })
   return answer(appended, request.requestId, request.answerAs)
 }
@@ -72,8 +72,12 @@ function accepted(requestId: string): Accepted {
   return { status: 'success', message: ACCEPTED_MESSAGE, request_id: requestId }
 }
 
-/** The same key with another operation, address or body is another request. */
-function hashRequest(request: OperationRequest<object, object, unknown>, kind: EntryKind): string {
-  const what = JSON.stringify([kind, request.path, request.query])
-  return createHash('sha256').update(what).update('\n').update(request.bodyBytes).digest('base64')
+/**
+ * The same key with another operation, campaign, project or body is another request. The hash is kept for a day, so it is of
+ * what may be written: on that of a body with its address, whoever sees it could try addresses. A sealed address has its
+ * keyed hash in its place.
+ */
+function hashRequest(kind: EntryKind, { campaign, projectCode, sealedEmail }: EntryContext, kept: Uint8Array): string {
+  const what = JSON.stringify([kind, campaign, projectCode, sealedEmail?.key])
+  return createHash('sha256').update(what).update('\n').update(kept).digest('base64')
 }

@@ -3,8 +3,13 @@ import { Type } from 'typebox'
 import { v7 as newCouponListId } from 'uuid'
 import { AppError } from '../core/app-error.ts'
 import { calendarDate, expiryFaults, LABEL_LENGTH_MAX, labelProblem } from '../core/coupon-list.ts'
-import type { Workspace } from '../core/workspace.ts'
-import { addCouponList, COUPON_LISTS_MAX, countCouponLists, lockCouponLists } from '../store/coupon-lists.ts'
+import {
+  addCouponList,
+  COUPON_LISTS_MAX,
+  lockCouponLists,
+  measureCouponLists,
+  type NewCouponList,
+} from '../store/coupon-lists.ts'
 import type { Store } from '../store/store.ts'
 import {
   AlertConditionsInput,
@@ -20,6 +25,7 @@ import {
 import { NoFields, Strict, Text } from './fields.ts'
 import { defineOperation } from './operation.ts'
 import { refuseTakenNames } from './refuse-taken-names.ts'
+import { refuseTooManySubscribers, SUBSCRIBERS_ROOM, toSubscribersBytes } from './refuse-too-many-subscribers.ts'
 
 export const createCouponList = defineOperation({
   name: 'create_coupon_list',
@@ -27,7 +33,8 @@ export const createCouponList = defineOperation({
   description:
     'Makes an ACTIVE coupon list without codes. Its `name` and its `label` must each be unique in the workspace, ' +
     'archived lists included. Messages refer to the list by its label, which therefore never changes. Alert conditions ' +
-    `that are not given are false and 0. A workspace has at most ${COUPON_LISTS_MAX.toLocaleString('en')} lists.`,
+    `that are not given are false and 0. A workspace has at most ${COUPON_LISTS_MAX.toLocaleString('en')} lists, whose ` +
+    `subscribers together take at most ${SUBSCRIBERS_ROOM}.`,
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list',
@@ -79,14 +86,16 @@ export const createCouponList = defineOperation({
     const list = await database.write(async (store) => {
       await lockCouponLists(store)
       await refuseTakenNames(store, workspace, { name, label })
-      await refuseTooMany(store, workspace)
+      await refuseTooMany(store, made)
       return addCouponList(store, made)
     })
     return toCouponListBody(list, calendarDate(workspace.timezone, now))
   },
 })
 
-async function refuseTooMany(store: Store, workspace: Workspace): Promise<void> {
-  if ((await countCouponLists(store, workspace.id)) < COUPON_LISTS_MAX) return
+async function refuseTooMany(store: Store, { workspaceId, emailAlertSubscribers }: NewCouponList): Promise<void> {
+  const { lists, subscribersBytes } = await measureCouponLists(store, workspaceId)
+  refuseTooManySubscribers(subscribersBytes + toSubscribersBytes(emailAlertSubscribers))
+  if (lists < COUPON_LISTS_MAX) return
   throw new AppError('conflict', `The workspace has ${COUPON_LISTS_MAX} coupon lists, which is as many as it can have.`)
 }

@@ -1,5 +1,6 @@
 // Field schemas that operations share. Every text of a request is one that can be stored.
 import { Type, type TObject, type TProperties, type TSchema } from 'typebox'
+import { USER_ID_LENGTH_MAX } from '../core/user.ts'
 
 /** A text of `min` to `max` code points, without NUL and unpaired surrogates (format `text`). */
 export function Text(min: number, max: number, description?: string) {
@@ -27,8 +28,10 @@ export const WorkspacePath = Strict({
   Workspace_ID: Text(1, 64, 'The workspace id, equal to the user name of the Authorization header.'),
 })
 
-export const CUSTOMER_ID_LENGTH_MAX = 256
-export const CustomerId = Text(1, CUSTOMER_ID_LENGTH_MAX, 'Identifies the user.')
+export const CustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user.')
+
+/** What descriptions of attributes say of their numbers. */
+export const ATTRIBUTE_NUMBERS = 'Numbers are kept as 64-bit floating point: send longer ones as texts.'
 
 /** A time in answers: ISO 8601 in UTC with milliseconds. */
 export const IsoTime = Type.String({ format: 'date-time' })

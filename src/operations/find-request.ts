@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { AppError } from '../core/app-error.ts'
 import { countEvents } from '../log/count-events.ts'
 import { findReceipt } from '../store/request-receipts.ts'
-import { OneOf, Strict, Text } from './fields.ts'
+import { OneOf, Strict, Text, WorkspacePath } from './fields.ts'
 import { defineOperation, type Parts } from './operation.ts'
 
 const REQUEST_ID_LENGTH_MAX = 64
@@ -31,7 +31,7 @@ export const findRequest = defineOperation({
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: Strict({
-    Workspace_ID: Text(1, 64, 'The workspace id, equal to the user name of the Authorization header.'),
+    ...WorkspacePath.properties,
     request_id: Text(1, REQUEST_ID_LENGTH_MAX, 'The `request_id` of the answer.'),
   }),
   query: Strict({}),
@@ -43,7 +43,7 @@ export const findRequest = defineOperation({
     status: OneOf(['accepted', 'processed', 'parked']),
     events: Type.Integer(),
     duplicates: Type.Integer(),
-    error: Type.Optional(Type.String({ description: 'Why it is parked.' })),
+    error: Type.Optional(Type.String({ description: 'Why it is parked, or what of it was not kept.' })),
   }),
   async handle({ path, workspace }, parts): Promise<Fate> {
     const fate =

@@ -7,5 +7,10 @@ export function firstForwardedAddress(header: string | undefined): string | unde
   return header
     .split(',')
     .map((address) => address.trim())
-    .find((address) => isIP(address) !== 0)
+    .find(isAddress)
+}
+
+/** A zone (`%eth0`) names a network card of some machine, and may be of any length. */
+function isAddress(text: string): boolean {
+  return isIP(text) !== 0 && !text.includes('%')
 }

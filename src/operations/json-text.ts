@@ -12,6 +12,17 @@ export class JsonText {
     return this.pieces.reduce((bytes, piece) => bytes + piece.byteLength, 0)
   }
 
+  /** An object whose first member, `name`, is a list of values that are written out already; for many small ones. */
+  static objectBeginningWith(
+    name: string,
+    written: readonly string[],
+    members: Readonly<Record<string, unknown>>,
+  ): JsonText {
+    const after = JSON.stringify(members).slice(1)
+    const comma = after.length > 1 ? ',' : ''
+    return new JsonText([Buffer.from(`{${JSON.stringify(name)}:[${written.join(',')}]${comma}${after}`)])
+  }
+
   /** An object whose last member, `name`, is an object of members that are written out already. */
   static objectEndingWith(
     members: Readonly<Record<string, unknown>>,

@@ -2,19 +2,20 @@
 import { Type } from 'typebox'
 import type { PreferenceChange } from '../core/preference.ts'
 import { toIso } from '../core/time-value.ts'
-import { listUserPreferenceChanges, type ChangesBefore } from '../store/preferences.ts'
+import { listUserPreferenceChanges } from '../store/preferences.ts'
 import { listUserIds } from '../store/users.ts'
 import { CustomerId, IsoTime, NoFields, Nullable, Strict, Text } from './fields.ts'
+import { JsonText } from './json-text.ts'
 import { defineOperation } from './operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
+import { PageCursor } from './page-cursor.ts'
 import { userWithCustomerId } from './preference-users.ts'
+import { PAGE_ROOM, readPage } from './read-page.ts'
 
 const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 50
 const BEFORE_LENGTH_MAX = 64
-/** What `next_before` holds: time, number and user of the last proof of a page. No date looks like it. */
-const CURSOR = /^p([0-9a-z]{1,11})-([0-9a-z]{1,11})-([0-9a-z]{1,11})$/
-const CURSOR_RADIX = 36
+const CURSOR = new PageCursor('p', ['at', 'number', 'userId'])
 
 const ChangeOutput = Type.Object({
   at: IsoTime,
@@ -34,7 +35,7 @@ export const listPreferenceChanges = defineOperation({
   description:
     'The proofs of consent of a user, newest first: when, by which key or link and from which address each change was ' +
     'made, and what held before and after. Where there are more, `next_before` stands beside `data`; sent as `before` ' +
-    'it gives the next page.',
+    `it gives the next page. A page ends early where its proofs would take more than ${PAGE_ROOM} as JSON.`,
   group: 'Preferences',
   method: 'GET',
   url: '/v1.0/opt-in-management/user-preferences/history',
@@ -50,7 +51,7 @@ export const listPreferenceChanges = defineOperation({
   }),
   body: null,
   faults({ query: { before } }) {
-    if (before === undefined || parseBefore(before)) return []
+    if (before === undefined || CURSOR.parse(before)) return []
     return [{ field: 'query.before', problem: 'must be the next_before of another page' }]
   },
   successStatus: 200,
@@ -58,26 +59,17 @@ export const listPreferenceChanges = defineOperation({
   async handle({ workspace, query }, { database }) {
     const { limit = LIMIT_DEFAULT, before } = query
     const user = await userWithCustomerId(database, workspace, query.customer_id)
-    const page = { before: before === undefined ? undefined : parseBefore(before), max: limit + 1 }
-    const changes = await listUserPreferenceChanges(database, await listUserIds(database, user.id), page)
-    const shown = changes.slice(0, limit)
-    const last = changes.length > limit ? shown.at(-1) : undefined
-    return { data: shown.map(toBody), ...(last && { next_before: toCursor(last) }) }
+    const userIds = await listUserIds(database, user.id)
+    const { items, last } = await readPage({
+      before: before === undefined ? undefined : CURSOR.parse(before),
+      limit,
+      read: (portion) => listUserPreferenceChanges(database, userIds, portion),
+      write: writeItem,
+    })
+    return JsonText.objectBeginningWith('data', items, last ? { next_before: CURSOR.write(last) } : {})
   },
 })
 
-function parseBefore(text: string): ChangesBefore | undefined {
-  const parts = CURSOR.exec(text)?.slice(1) ?? []
-  const [at = Number.NaN, number = Number.NaN, userId = Number.NaN] = parts.map((part) =>
-    Number.parseInt(part, CURSOR_RADIX),
-  )
-  return [at, number, userId].every(Number.isSafeInteger) ? { at, number, userId } : undefined
-}
-
-function toCursor({ at, number, userId }: ChangesBefore): string {
-  return `p${[at, number, userId].map((part) => part.toString(CURSOR_RADIX)).join('-')}`
-}
-
-function toBody({ at, by, ip, before, after }: PreferenceChange) {
-  return { at: toIso(at), by, ip, before: toOptInBody(before), after: toOptInBody(after) }
+function writeItem({ at, by, ip, before, after }: PreferenceChange): string {
+  return JSON.stringify({ at: toIso(at), by, ip, before: toOptInBody(before), after: toOptInBody(after) })
 }

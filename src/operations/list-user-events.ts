@@ -6,21 +6,23 @@ import { parseTimeValue, toIso } from '../core/time-value.ts'
 import { localToInstant } from '../core/time-zone.ts'
 import { listUserEvents as listEventsUnder, type EventsBefore, type StoredEvent } from '../store/events.ts'
 import { listUserIds } from '../store/users.ts'
-import { IsoTime, Nullable, Strict, Text, WorkspacePath } from './fields.ts'
+import { ATTRIBUTE_NUMBERS, IsoTime, Nullable, Strict, Text, WorkspacePath } from './fields.ts'
+import { JsonText } from './json-text.ts'
 import { defineOperation } from './operation.ts'
+import { PageCursor } from './page-cursor.ts'
+import { PAGE_ROOM, readPage } from './read-page.ts'
 import { findNamedUser, LOOKUP_FIELDS, lookupFaults } from './user-lookup.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 500
 const BEFORE_LENGTH_MAX = 64
-/** Times begin with a digit, so that no cursor is one. */
-const CURSOR = /^e([0-9a-z]{1,11})-([0-9a-z]{1,11})$/
-const CURSOR_RADIX = 36
+/** The place behind an event: its instant and, among many of one instant, its number. */
+const CURSOR = new PageCursor('e', ['time', 'id'])
 
 const EventItem = Type.Object({
   event_id: Type.String({ description: 'The id that was sent with the event, else one made here.' }),
   action: Type.String(),
-  attributes: Type.Record(Type.String(), Type.Unknown()),
+  attributes: Type.Record(Type.String(), Type.Unknown(), { description: ATTRIBUTE_NUMBERS }),
   platform: Nullable(Type.String()),
   app_version: Nullable(Type.String()),
   device_id: Nullable(Type.String()),
@@ -34,8 +36,9 @@ export const listUserEvents = defineOperation({
   summary: "List a user's events",
   description:
     'The events of one user, newest first, found by `customer_id`, or by `identifier_name` with `identifier_value`. ' +
-    'Give `next_before` of one page as `before` of the next; it is null on the last page. A user of whom nothing is ' +
-    'known has no events.',
+    'Give `next_before` of one page as `before` of the next; it is null on the last page. A page ends early, with ' +
+    `\`next_before\`, where its events would take more than ${PAGE_ROOM} as JSON. A user of whom nothing is known has no ` +
+    'events.',
   group: 'Events and users',
   method: 'GET',
   url: '/v1/event/:Workspace_ID',
@@ -62,13 +65,14 @@ export const listUserEvents = defineOperation({
   async handle({ query, workspace }, parts) {
     const { limit = LIMIT_DEFAULT, before } = query
     const user = await findNamedUser(query, workspace, parts)
-    if (!user) return { data: [], next_before: null }
-    const userIds = await listUserIds(parts.database, user.id)
-    // One more than asked for tells whether another page follows.
-    const page = { before: before === undefined ? undefined : parseBefore(before, workspace.timezone), max: limit + 1 }
-    const events = await listEventsUnder(parts.database, userIds, page)
-    const last = events.length > limit ? events[limit - 1] : undefined
-    return { data: events.slice(0, limit).map(toItem), next_before: last ? toCursor(last) : null }
+    const userIds = user ? await listUserIds(parts.database, user.id) : []
+    const { items, last } = await readPage({
+      before: before === undefined ? undefined : parseBefore(before, workspace.timezone),
+      limit,
+      read: (portion) => listEventsUnder(parts.database, userIds, portion),
+      write: writeItem,
+    })
+    return JsonText.objectBeginningWith('data', items, { next_before: last ? CURSOR.write(last) : null })
   },
 })
 
@@ -79,31 +83,23 @@ function beforeFaults(before: string | undefined, timezone: string): Fault[] {
 
 /** Where a page begins; undefined for what is neither a cursor nor a time. A time without zone is the workspace's. */
 function parseBefore(before: string, timezone: string): EventsBefore | undefined {
-  const [, time, id] = CURSOR.exec(before) ?? []
-  if (time !== undefined && id !== undefined) {
-    const place = { time: Number.parseInt(time, CURSOR_RADIX), id: Number.parseInt(id, CURSOR_RADIX) }
-    return Number.isSafeInteger(place.time) && Number.isSafeInteger(place.id) ? place : undefined
-  }
+  const place = CURSOR.parse(before)
+  if (place) return place
   const value = parseTimeValue(before)
   if (!value) return undefined
   return { time: value.kind === 'instant' ? value.ms : localToInstant(timezone, value.ms), id: 0 }
 }
 
-/** The place behind an event: its instant and, among many of one instant, its number. */
-function toCursor({ time, id }: EventsBefore): string {
-  return `e${time.toString(CURSOR_RADIX)}-${id.toString(CURSOR_RADIX)}`
-}
-
-function toItem(event: StoredEvent) {
-  return {
-    event_id: toEventId(event.id, event.givenId),
-    action: event.action,
-    attributes: JSON.parse(event.attributes) as Record<string, unknown>,
+/** The item as JSON; its attributes are JSON already, and may be most of it. */
+function writeItem(event: StoredEvent): string {
+  const before = JSON.stringify({ event_id: toEventId(event.id, event.givenId), action: event.action })
+  const after = JSON.stringify({
     platform: event.platform,
     app_version: event.appVersion,
     device_id: event.deviceId,
     ip: event.ip,
     time: toIso(event.time),
     received_at: toIso(event.receivedAt),
-  }
+  })
+  return `${before.slice(0, -1)},"attributes":${event.attributes},${after.slice(1)}`
 }

@@ -6,7 +6,7 @@ import { actionFaults, EVENTS_PER_ENTRY_MAX } from '../core/event.ts'
 import { userKey, userReferenceFaults } from '../core/user.ts'
 import type { EntryContext } from '../log/event-log.ts'
 import { accept } from './accept.ts'
-import { AcceptedOutput, CustomerId, Strict, Text } from './fields.ts'
+import { AcceptedOutput, ATTRIBUTE_NUMBERS, CustomerId, Strict, Text } from './fields.ts'
 import { firstForwardedAddress } from './forwarded-address.ts'
 import { defineOperation } from './operation.ts'
 
@@ -25,7 +25,9 @@ const ActionBody = Type.Object({
   attributes: Type.Optional(
     Type.Unsafe<Record<string, unknown>>({
       type: 'object',
-      description: 'Free-form name/value pairs, up to 500, nested up to 10 levels. Names must not start with `svc_`.',
+      description:
+        'Free-form name/value pairs, up to 500, nested up to 10 levels. Names must not start with `svc_`. ' +
+        ATTRIBUTE_NUMBERS,
     }),
   ),
   platform: Type.Optional(Text(0, NAME_LENGTH_MAX, 'ANDROID, IOS, WEB or TV, without case; anything else is kept.')),

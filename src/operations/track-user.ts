@@ -2,11 +2,11 @@
 import { Type } from 'typebox'
 import { NAME_LENGTH_MAX } from '../core/attributes.ts'
 import { userAttributeFaults } from '../core/user-attributes.ts'
-import { userKey, userReferenceFaults } from '../core/user.ts'
+import { USER_ATTRIBUTES_LENGTH_MAX, userKey, userReferenceFaults } from '../core/user.ts'
 import type { Workspace } from '../core/workspace.ts'
 import { accept } from './accept.ts'
 import { protectEmail } from './email-protection.ts'
-import { AcceptedOutput, CustomerId, WorkspacePath } from './fields.ts'
+import { AcceptedOutput, ATTRIBUTE_NUMBERS, CustomerId, WorkspacePath } from './fields.ts'
 import { defineOperation } from './operation.ts'
 
 function TextOrNull(description: string) {
@@ -30,7 +30,9 @@ const UserAttributes = Type.Object(
   {
     description:
       'What is known of the user. Besides the attributes named here any name/value pairs, up to 500, nested up to ' +
-      '10 levels. Names must not start with `svc_`. Attributes that are not sent stay as they are.',
+      '10 levels. Names must not start with `svc_`. Attributes that are not sent stay as they are. All of one ' +
+      `user take ${USER_ATTRIBUTES_LENGTH_MAX / 1024 ** 2} MiB of JSON at most: what does not fit is not kept, and what became of the request says so. ` +
+      ATTRIBUTE_NUMBERS,
   },
 )
 

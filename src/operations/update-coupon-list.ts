@@ -2,7 +2,8 @@
 import { Type, type Static } from 'typebox'
 import { AppError } from '../core/app-error.ts'
 import { calendarDate, expiryFaults, type CouponList } from '../core/coupon-list.ts'
-import { lockCouponLists, saveCouponList } from '../store/coupon-lists.ts'
+import { lockCouponLists, measureCouponLists, saveCouponList } from '../store/coupon-lists.ts'
+import type { Store } from '../store/store.ts'
 import {
   AlertConditionsInput,
   CouponListName,
@@ -17,6 +18,7 @@ import {
 import { NoFields } from './fields.ts'
 import { defineOperation } from './operation.ts'
 import { refuseTakenNames } from './refuse-taken-names.ts'
+import { refuseTooManySubscribers, toSubscribersBytes } from './refuse-too-many-subscribers.ts'
 import { requireCouponList } from './require-coupon-list.ts'
 
 const Changes = Type.Object(
@@ -62,6 +64,7 @@ export const updateCouponList = defineOperation({
       if (list.archivedAt !== null && body.expires_at !== undefined) throw archived()
       if (body.name !== list.name) await refuseTakenNames(store, workspace, { name: body.name })
       const changed = toChanged(list, body, now)
+      await refuseMoreSubscribers(store, list, changed)
       await saveCouponList(store, changed)
       return changed
     })
@@ -78,6 +81,14 @@ function toChanged<List extends CouponList>(list: List, changes: Static<typeof C
     alertConditions: toAlertConditions(changes.alert_conditions, list.alertConditions),
     updatedAt: now,
   }
+}
+
+/** Subscribers that take no more room than before are always welcome. */
+async function refuseMoreSubscribers(store: Store, before: CouponList, after: CouponList): Promise<void> {
+  const addedBytes = toSubscribersBytes(after.emailAlertSubscribers) - toSubscribersBytes(before.emailAlertSubscribers)
+  if (addedBytes <= 0) return
+  const { subscribersBytes } = await measureCouponLists(store, after.workspaceId)
+  refuseTooManySubscribers(subscribersBytes + addedBytes)
 }
 
 function archived(): AppError {

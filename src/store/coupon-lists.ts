@@ -7,6 +7,13 @@ import type { SqlTypes, Store } from './store.ts'
 /** Lists of one workspace at the most, archived ones too, since the listing gives all of them. */
 export const COUPON_LISTS_MAX = 10_000
 
+/**
+ * Bytes that the subscribers of all these lists take as JSON at the most, for the same reason: a hundred of the longest
+ * addresses in every list made a listing of 343 MB, and 2 GB of memory for it; with this the largest is one of 36 MB, and 200.
+ * A dozen addresses in each of as many lists as there can be take a fifth of it.
+ */
+export const SUBSCRIBERS_BYTES_MAX = 16 * 1024 * 1024
+
 interface CouponListRow {
   /** Short, because every code carries it; grows in the order in which lists are made. */
   number: number
@@ -82,19 +89,27 @@ export async function findCouponList(
   return row && toCouponList(row)
 }
 
-/** All lists of a workspace, newest first; `COUPON_LISTS_MAX` bounds them. */
+/** All lists of a workspace, newest first; `COUPON_LISTS_MAX` and `SUBSCRIBERS_BYTES_MAX` bound them. */
 export async function listCouponListsOf({ query }: Store, workspaceId: string): Promise<StoredCouponList[]> {
   const lists = query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)
   return (await lists.orderBy('number', 'desc').execute()).map(toCouponList)
 }
 
-export async function countCouponLists({ query }: Store, workspaceId: string): Promise<number> {
+/** How many lists a workspace has, and the bytes of their subscribers as JSON. */
+export async function measureCouponLists(
+  { query }: Store,
+  workspaceId: string,
+): Promise<{ readonly lists: number; readonly subscribersBytes: number }> {
   const row = await query
     .selectFrom('coupon_lists')
-    .select((select) => select.fn.countAll<number>().as('count'))
+    .select((select) => [
+      select.fn.countAll<number>().as('lists'),
+      // Known to the databases without reading the texts.
+      sql<number>`coalesce(sum(octet_length(email_alert_subscribers)), 0)`.as('bytes'),
+    ])
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirstOrThrow()
-  return row.count
+  return { lists: row.lists, subscribersBytes: row.bytes }
 }
 
 /** What of a name and a label other lists of the workspace have already. */

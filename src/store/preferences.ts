@@ -123,7 +123,7 @@ export async function removePreferences(store: Store, userIds: readonly number[]
 }
 
 /** Where a page of proofs begins: strictly before this one. */
-export type ChangesBefore = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
+type ChangesBefore = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
 
 /** Newest first, `max` proofs at the most, of all the ids under which a user's proofs may stand. */
 export async function listUserPreferenceChanges(

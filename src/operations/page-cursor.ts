@@ -1,0 +1,33 @@
+// What `next_before` holds: a letter that says whose cursor it is, and the numbers of the place behind the last item of a page.
+// Times begin with a digit, so that no cursor is one.
+
+const RADIX = 36
+const NUMBER = '([0-9a-z]{1,11})'
+
+export class PageCursor<Name extends string> {
+  readonly #letter: string
+  readonly #names: readonly Name[]
+  readonly #pattern: RegExp
+
+  /** `names`: the numbers of a place, in the order in which they are written. */
+  constructor(letter: string, names: readonly Name[]) {
+    this.#letter = letter
+    this.#names = names
+    this.#pattern = new RegExp(`^${letter}${names.map(() => NUMBER).join('-')}$`)
+  }
+
+  /** Undefined for what is no such cursor, or has a number that is not exact. */
+  parse(text: string): Readonly<Record<Name, number>> | undefined {
+    const numbers = this.#pattern.exec(text)?.slice(1).map(toNumber)
+    if (!numbers?.every(Number.isSafeInteger)) return undefined
+    return Object.fromEntries(this.#names.map((name, index) => [name, numbers[index]])) as Record<Name, number>
+  }
+
+  write(place: Readonly<Record<Name, number>>): string {
+    return this.#letter + this.#names.map((name) => place[name].toString(RADIX)).join('-')
+  }
+}
+
+function toNumber(digits: string): number {
+  return Number.parseInt(digits, RADIX)
+}

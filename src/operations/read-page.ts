@@ -1,0 +1,49 @@
+// A page of a list whose items may be large: read in portions, and written out portion by portion, so that a request never holds
+// more than a page of a bounded size and one portion of rows.
+
+/** A page ends before the item with which its items would take more; an item larger than that is a page of its own. */
+export const PAGE_BYTES_MAX = 4 * 1024 * 1024
+
+/** The same in words, for descriptions. */
+export const PAGE_ROOM = `${PAGE_BYTES_MAX / (1024 * 1024)} MiB`
+
+/** A page of the usual 50, and the one that tells whether another follows, are read at once. */
+const PORTION_MAX = 51
+
+export interface PageSource<Place, Row extends Place> {
+  /** Where the page begins: behind this place, or at the beginning of the list. */
+  readonly before: Place | undefined
+  /** Items of the page at the most. */
+  readonly limit: number
+  /** The rows behind a place, in order, `max` at the most; fewer only where the list ends. */
+  readonly read: (portion: { readonly before: Place | undefined; readonly max: number }) => Promise<readonly Row[]>
+  /** A row as the JSON of its item. */
+  readonly write: (row: Row) => string
+}
+
+/** What a page holds, as JSON, and its last row where another page follows. */
+export interface Page<Row> {
+  readonly items: readonly string[]
+  readonly last: Row | undefined
+}
+
+export async function readPage<Place, Row extends Place>(source: PageSource<Place, Row>): Promise<Page<Row>> {
+  const { before, limit, read, write } = source
+  const items: string[] = []
+  let last: Row | undefined
+  let bytes = 0
+  for (;;) {
+    // One more than asked for tells whether another page follows.
+    const max = Math.min(PORTION_MAX, limit + 1 - items.length)
+    const rows = await read({ before: last ?? before, max })
+    for (const row of rows) {
+      if (items.length === limit) return { items, last }
+      const item = write(row)
+      bytes += Buffer.byteLength(item)
+      if (bytes > PAGE_BYTES_MAX && items.length > 0) return { items, last }
+      items.push(item)
+      last = row
+    }
+    if (rows.length < max) return { items, last: undefined }
+  }
+}
