@@ -12,7 +12,7 @@
 import { CellSum } from '../src/core/cells.ts'
 import { contributions } from '../src/core/contributions.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
-import type { GoalEvent } from '../src/core/facts.ts'
+import { goalsMet, type Goal } from '../src/core/goal.ts'
 import type { Rules } from '../src/core/rules.ts'
 import { CUSTOMER_ID } from '../src/core/user.ts'
 import { raiseVersion } from '../src/operations/change-goals.ts'
@@ -25,7 +25,7 @@ import { addCells } from '../src/store/statistics.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { addIdentities } from '../src/store/user-identities.ts'
 import { saveUsers } from '../src/store/users.ts'
-import { CAMPAIGNS, GOALS, makePerson, type MadePerson } from './population.ts'
+import { CAMPAIGNS, GOALS, makePerson, type MadeEvent, type MadePerson } from './population.ts'
 
 /** People of one transaction, with some ten message events each; with more, the garbage of each grows old in memory. */
 const PEOPLE_PER_WRITE = 1_000
@@ -63,7 +63,7 @@ export async function bulkLoad(database: Database, { workspaceId, messageEvents 
       await saveFacts(store, made, isEarly)
       await addEvents(
         store,
-        made.flatMap((person) => person.goalEvents.map((event) => toStored(event, person, workspaceId))),
+        made.flatMap((person) => person.orders.map((event) => toStored(event, person, workspaceId))),
       )
     })
   }
@@ -100,10 +100,12 @@ async function addCampaigns(store: Store, workspaceId: string): Promise<string[]
 }
 
 /** A person with the number of its user, which is that of its customer id too. */
-interface NumberedPerson extends Omit<MadePerson, 'goalEvents'> {
+interface NumberedPerson extends MadePerson {
   readonly number: number
-  readonly goalEvents: readonly GoalEvent[]
+  readonly orders: readonly NumberedEvent[]
 }
+
+type NumberedEvent = MadeEvent & { readonly id: number }
 
 class Loader {
   readonly sum = new CellSum()
@@ -111,10 +113,12 @@ class Loader {
   messageEvents = 0
   facts = 0
   readonly #rules: Rules
-  #goalEvents = 0
+  readonly #goals: readonly Goal[]
+  #orders = 0
 
   constructor(rules: Rules) {
     this.#rules = rules
+    this.#goals = [...rules.campaigns.values()].flatMap(({ goals }) => goals)
   }
 
   /** The people of one transaction, fewer when that makes enough message events; they are in the sum already. */
@@ -122,13 +126,14 @@ class Loader {
     const made: NumberedPerson[] = []
     while (made.length < PEOPLE_PER_WRITE && this.messageEvents < messageEvents) {
       const number = numberOf(this.people)
-      const { customerId, memberships, messages, goalEvents: orders } = makePerson(this.people, number)
-      const goalEvents = orders.map((order) => ({ id: numberOf(this.#goalEvents++), ...order }))
+      const { customerId, memberships, messages, orders: unnumbered } = makePerson(this.people, number)
+      const orders = unnumbered.map((order) => ({ id: numberOf(this.#orders++), ...order }))
+      const goalEvents = orders.map((order) => ({ ...order, met: goalsMet(this.#goals, order) }))
       this.sum.addAll(contributions({ memberships, messages, goalEvents }, this.#rules))
       this.people++
       this.messageEvents += messages.length
-      this.facts += memberships.length + messages.length + goalEvents.length
-      made.push({ number, customerId, memberships, messages, goalEvents })
+      this.facts += memberships.length + messages.length + orders.length
+      made.push({ number, customerId, memberships, messages, orders })
     }
     return made
   }
@@ -167,7 +172,7 @@ function numberOf(index: number): number {
   return position * EVENTS_PER_ENTRY_MAX + (index % ITEMS_PER_ENTRY)
 }
 
-function toStored(event: GoalEvent, { number, customerId }: NumberedPerson, workspaceId: string): StoredEvent {
+function toStored(event: NumberedEvent, { number, customerId }: NumberedPerson, workspaceId: string): StoredEvent {
   return {
     id: event.id,
     workspaceId,

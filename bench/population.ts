@@ -2,7 +2,6 @@
 // number alone, so that every run has the same ones, and a larger store only more of them.
 import type { Group, Membership, MessageEvent, MessageKind } from '../src/core/facts.ts'
 import type { Goal } from '../src/core/goal.ts'
-import type { GoalEvent } from '../src/core/facts.ts'
 
 export const TIMEZONE = 'Europe/Berlin'
 /** 31 days, which is as many as one answer covers. */
@@ -52,7 +51,14 @@ export interface MadePerson {
   readonly customerId: string
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
-  readonly goalEvents: readonly Omit<GoalEvent, 'id'>[]
+  readonly orders: readonly MadeEvent[]
+}
+
+/** A tracked event. */
+export interface MadeEvent {
+  readonly action: string
+  readonly time: number
+  readonly attributes: Readonly<Record<string, unknown>>
 }
 
 /** The audience days of a campaign: campaigns begin two and a half days after each other, each has two or three. */
@@ -78,7 +84,7 @@ class PersonMaker implements MadePerson {
   readonly customerId: string
   readonly memberships: Membership[] = []
   readonly messages: MessageEvent[] = []
-  readonly goalEvents: Omit<GoalEvent, 'id'>[] = []
+  readonly orders: MadeEvent[] = []
   readonly #customer: number
   readonly #random: () => number
   readonly #locale: string
@@ -151,7 +157,7 @@ class PersonMaker implements MadePerson {
   #addOrder(time: number): void {
     if (time > MONTH_END) return
     const attributes = { amount: 10 + this.#upTo(240), currency: 'EUR', product: `product-${this.#upTo(1_000)}` }
-    this.goalEvents.push({ action: 'Order Placed', time, attributes })
+    this.orders.push({ action: 'Order Placed', time, attributes })
   }
 
   /** Each day half as likely as the one before it. */

@@ -22,7 +22,11 @@ export function startForgetting(parts: Parts, diagnostics: FastifyBaseLogger): (
   })
 }
 
-async function forgetOld({ database, log, logReader, clock }: Parts, isStopping: () => boolean): Promise<void> {
+/** All that may be forgotten now; stops between two steps when it is told to. */
+export async function forgetOld(
+  { database, log, logReader, clock }: Pick<Parts, 'database' | 'log' | 'logReader' | 'clock'>,
+  isStopping: () => boolean,
+): Promise<void> {
   const last = await logReader.lastPosition()
   const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const throughPosition = unapplied ? unapplied.position - 1 : last
@@ -33,6 +37,9 @@ async function forgetOld({ database, log, logReader, clock }: Parts, isStopping:
     keysReceivedBefore: now - IDEMPOTENCY_KEPT_MS,
   }
   while (!isStopping() && (await log.trim(limits)));
-  while (!isStopping() && (await database.write((store) => forgetReceipts(store, now - RECEIPTS_KEPT_MS))));
+  // Of a request that is not applied yet there may be a second copy, which is known by the receipt of the first.
+  const secondCopiesSince = (unapplied?.receivedAt ?? now) - IDEMPOTENCY_KEPT_MS
+  const receiptsBefore = Math.min(now - RECEIPTS_KEPT_MS, secondCopiesSince)
+  while (!isStopping() && (await database.write((store) => forgetReceipts(store, receiptsBefore))));
   await cleanAbandonedUploads(database, now, isStopping)
 }

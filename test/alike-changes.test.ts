@@ -25,7 +25,7 @@ const BOOK: GoalBook = {
   },
   pending: undefined,
   generation: 0,
-  attributesOfEvent: new Map(),
+  goalsOfEvent: new Map(),
   eventsOfCampaign: new Map(),
 }
 
@@ -219,7 +219,7 @@ function changeOf({
   goalEvents,
 }: Parts): StoredChange {
   const person = { userId: customer, userIds: [customer], customers: [1, 2, customer] }
-  const event = { id: 1, userId: customer, action: 'bought', time: MIDNIGHT, attributes: {} }
+  const event = { id: 1, userId: customer, action: 'bought', time: MIDNIGHT, met: new Set([GOAL]) }
   return {
     person,
     before: [person],

@@ -112,5 +112,6 @@ function toMembership(fields: Partial<Membership>): Membership {
 }
 
 function toGoalEvent(time: number): GoalEvent {
-  return { id: 1, action: 'A', time, attributes: {} }
+  const goals = [...RULES.campaigns.values()].flatMap((campaign) => campaign.goals)
+  return { id: 1, action: 'A', time, met: new Set(goals) }
 }

@@ -2,7 +2,15 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/facts.ts'
-import { addEvents, listGoalEvents, listTrackedActions, pageGoalEvents, type StoredEvent } from '../src/store/events.ts'
+import {
+  addEvents,
+  listAttributes,
+  listNamedEvents,
+  listTrackedActions,
+  measureAttributes,
+  pageNamedEvents,
+  type StoredEvent,
+} from '../src/store/events.ts'
 import { addMemberships, listCampaignsOfPeriods, listMemberships, listMembershipsOf } from '../src/store/memberships.ts'
 import {
   addMessageEvents,
@@ -57,12 +65,14 @@ describeEachStore('Facts of campaigns', (kind) => {
     ['message events of customers', ['customer'], (store) => listMessageEventsOf(store, [1, 2, 3])],
     ['touches of periods', [TIME], (store) => listTouchesOfPeriods(store, periods)],
     ['a page of message events', ['customer'], (store) => pageMessageEvents(store, 1, { after: undefined, max: 9 })],
-    ['goal events of periods', [TIME], (store) => listGoalEvents(store, actions)],
+    ['events of periods', [TIME], (store) => listNamedEvents(store, actions)],
+    ['how large attributes are', ['id'], (store) => measureAttributes(store, [1, 2, 3])],
+    ['attributes', ['id'], (store) => listAttributes(store, [1, 2, 3])],
     ['which events were tracked', ['action'], (store) => listTrackedActions(store, actions)],
     [
-      'a page of goal events',
+      'a page of events of one name',
       [TIME],
-      (store) => pageGoalEvents(store, { user_id: 1, action: 'A' }, { after: { time: 5, id: 6 }, max: 9 }),
+      (store) => pageNamedEvents(store, { user_id: 1, action: 'A' }, { after: { time: 5, id: 6 }, max: 9 }),
     ],
   ]
   it.each(lookups)('finds %s by an index', async (_what, narrowedBy, work) => {

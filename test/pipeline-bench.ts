@@ -1,7 +1,7 @@
 // The pipeline on a real store and a real log, on this thread, so that tests decide when it runs and what stands in the log.
 import { join } from 'node:path'
 import type { WorkspaceSettings } from '../src/core/workspace.ts'
-import type { EntryContext, EntryKind, LogEntry, LogReader } from '../src/log/event-log.ts'
+import type { EntryContext, EntryKind, LogEntry, LogReader, LogWriter } from '../src/log/event-log.ts'
 import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite-log.ts'
 import { LogFollower, type AppliedBatch } from '../src/pipeline/follow-log.ts'
@@ -26,6 +26,7 @@ export interface TestEntry {
 
 export interface PipelineBench {
   readonly database: Database
+  readonly log: LogWriter
   readonly logReader: LogReader
   /** The workspace of entries that name none; the last one made. */
   readonly workspaceId: string
@@ -63,6 +64,7 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
   let workspaces = 0
   return {
     database,
+    log,
     logReader,
     get workspaceId() {
       return `workspace-${workspaces}`

@@ -3,12 +3,14 @@
 import { sql, type RawBuilder } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
-import { CUSTOMER_ID } from '../src/core/user.ts'
-import { applyBatch, CursorMoved, readBatch } from '../src/pipeline/apply-batch.ts'
+import { CUSTOMER_ID, USER_ATTRIBUTES_LENGTH_MAX } from '../src/core/user.ts'
+import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
+import { applyBatch, CursorMoved, readBatch, SettingsChanged } from '../src/pipeline/apply-batch.ts'
 import { addEvents, listUserEvents, type StoredEvent } from '../src/store/events.ts'
 import { listParkedEntries } from '../src/store/parked-entries.ts'
 import { StoreError, type Database } from '../src/store/store.ts'
 import { findUser, hasUsers, listUserIds } from '../src/store/users.ts'
+import { saveSettings } from '../src/store/workspaces.ts'
 import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
 import { until } from './server.ts'
 import { describeEachStore } from './stores.ts'
@@ -88,6 +90,18 @@ describeEachStore('The pipeline', (kind) => {
     await expect(applyBatch(bench.database, batch, [start])).rejects.toThrow(CursorMoved)
     expect(await actionsOf('c1')).toEqual(['A'])
     expect(await bench.cursor()).toBe(batch.lastPositions.get(0))
+  })
+
+  it('settings that change between reading and applying are not those of before', async () => {
+    await bench.append({ kind: 'track_user', body: { customer_id: 'c1', attributes: { email: 'ada@example.com' } } })
+    const batch = await readBatch(bench.database, await bench.readNew(), { now: NOW })
+    const settings = { ...DEFAULT_SETTINGS, name: 'tokens', emailProtection: 'tokenized' as const }
+    await bench.database.write((store) => saveSettings(store, bench.workspaceId, settings))
+    await expect(applyBatch(bench.database, batch, [start])).rejects.toThrow(SettingsChanged)
+    expect(await bench.cursor()).toBe(start)
+    expect((await bench.follow()).failures).toEqual([])
+    const user = await findUser(bench.database, bench.workspaceId, { name: CUSTOMER_ID, value: 'c1' })
+    expect(user).toMatchObject({ attributes: {}, emailKey: null })
   })
 
   it('several followers of one log apply each entry once', async () => {
@@ -209,6 +223,36 @@ describeEachStore('The pipeline', (kind) => {
     await bench.follow()
     expect(await bench.receipt(first, workspaceId)).toMatchObject({ events: 1, duplicates: 0 })
     expect(await bench.receipt(second)).toMatchObject({ events: 1, duplicates: 0 })
+  })
+
+  it('what does not fit into the attributes of a user is not kept, and the receipt says so', async () => {
+    const report = (...names: string[]) => {
+      const filling = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX / 3)
+      const attributes = Object.fromEntries(names.map((name) => [name, filling]))
+      return { kind: 'track_user' as const, body: { customer_id: 'c1', attributes } }
+    }
+    const ids = await bench.append(report('a'), report('b'), report('c'), report('d', 'a'))
+    expect((await bench.follow()).failures).toEqual([])
+    const user = await findUser(bench.database, bench.workspaceId, { name: CUSTOMER_ID, value: 'c1' })
+    expect(Object.keys(user?.attributes ?? {})).toEqual(['a', 'b'])
+    expect(await bench.receipt(ids[1])).toMatchObject({ status: 'processed', error: null })
+    const error = expect.stringContaining('one attribute was not kept') as unknown
+    expect(await bench.receipt(ids[2])).toMatchObject({ status: 'processed', error })
+    expect(await bench.receipt(ids[3])).toMatchObject({ status: 'processed', error })
+  })
+
+  it('reads no more large users at once than fit into memory', async () => {
+    const filling = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX - 100)
+    const names = Array.from({ length: 12 }, (_, index) => `large-${index}`)
+    const report = (customer_id: string, attributes: object) => {
+      return { kind: 'track_user' as const, body: { customer_id, attributes } }
+    }
+    await bench.append(...names.map((name) => report(name, { filling })))
+    await bench.follow()
+    await bench.append(...names.map((name) => report(name, { a: 1 })))
+    const { batches, failures } = await bench.follow()
+    expect(failures).toEqual([])
+    expect(batches.map(({ entries }) => entries)).toEqual([6, 6])
   })
 })
 

@@ -9,10 +9,10 @@ import {
   membershipIdentity,
   messageIdentity,
   toMessagePlatform,
-  type GoalEvent,
   type Membership,
   type MessageEvent,
 } from '../src/core/facts.ts'
+import { goalsMet } from '../src/core/goal.ts'
 import type { CountedCampaign, Rules } from '../src/core/rules.ts'
 import { toCampaignBody, type CampaignStatsBody } from '../src/operations/campaign-stats-body.ts'
 import type { ModelCampaign, ModelWorkspace } from './statistics-model-facts.ts'
@@ -27,6 +27,15 @@ export type CountedCell = [key: string, counted: readonly [users: number, occurr
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
+/** A tracked event, which may meet goals. */
+interface TrackedFact {
+  readonly id: number
+  readonly customer: number
+  readonly action: string
+  readonly time: number
+  readonly attributes: Readonly<Record<string, unknown>>
+}
+
 export class StatisticsTable {
   readonly #timezone: string
   readonly #campaigns: Map<string, CountedCampaign>
@@ -36,7 +45,7 @@ export class StatisticsTable {
   /** Identity → the report that is kept. */
   readonly #memberships = new Map<string, Membership>()
   readonly #messages = new Map<string, MessageEvent>()
-  readonly #events = new Map<string, GoalEvent & { readonly customer: number }>()
+  readonly #events = new Map<string, TrackedFact>()
   readonly #sum = new CellSum()
   /** Campaign and range → what was counted, until the sum is changed. */
   readonly #counts = new Map<string, readonly SeriesCount[]>()
@@ -156,11 +165,12 @@ export class StatisticsTable {
   #historyOf(customerId: string): History {
     const numbers = userOf(this.#users, customerId).map((customer) => this.#customers.get(customer))
     const isOfUser = ({ customer }: { customer: number }): boolean => numbers.includes(customer)
-    const names = new Set([...this.#campaigns.values()].flatMap(({ goals }) => goals.map(({ event }) => event)))
+    const goals = [...this.#campaigns.values()].flatMap((campaign) => campaign.goals)
+    const events = [...this.#events.values()].filter(isOfUser)
     return {
       memberships: [...this.#memberships.values()].filter(isOfUser),
       messages: [...this.#messages.values()].filter(isOfUser),
-      goalEvents: [...this.#events.values()].filter((event) => isOfUser(event) && names.has(event.action)),
+      goalEvents: events.map((event) => ({ ...event, met: goalsMet(goals, event) })),
     }
   }
 }

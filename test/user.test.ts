@@ -1,7 +1,14 @@
 // How requests refer to a user, and how attributes of several reports become one value each ("Identity resolution").
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { identitiesOf, mergeAttributes, userReferenceFaults, type Attributes } from '../src/core/user.ts'
+import {
+  addAttributes,
+  identitiesOf,
+  mergeAttributes,
+  USER_ATTRIBUTES_LENGTH_MAX,
+  userReferenceFaults,
+  type Attributes,
+} from '../src/core/user.ts'
 import { changeSettings, DEFAULT_SETTINGS } from '../src/core/workspace.ts'
 
 const NAMES = ['svc_mobile', 'crm']
@@ -118,6 +125,41 @@ describe('attributes of two reports', () => {
         expect(mergeAttributes(third, mergeAttributes(second, first))).toEqual(whole)
         expect(mergeAttributes(whole, first)).toEqual(whole)
       }),
+    )
+  })
+})
+
+describe('the attributes of one user', () => {
+  const half = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX / 2 - 30)
+
+  it('are all kept while they fit', () => {
+    const left: Attributes = { a: [half, 1], b: [1, 1] }
+    const right: Attributes = { b: [2, 2], c: [half.slice(60), 2] }
+    expect(addAttributes(left, right)).toEqual({ attributes: mergeAttributes(left, right), leftOut: [] })
+  })
+
+  it('are kept as they were where the new ones do not fit, one by one', () => {
+    const left: Attributes = { a: [half, 1], b: [half, 1], c: ['long', 1] }
+    const right: Attributes = { d: [half, 2], c: ['short', 2], e: [half, 2], a: ['', 2] }
+    const { attributes, leftOut } = addAttributes(left, right)
+    expect(leftOut).toEqual(['d', 'e'])
+    expect(attributes).toEqual({ a: ['', 2], b: [half, 1], c: ['short', 2] })
+    // What has become free is there for the next.
+    expect(addAttributes(attributes, { d: [half, 3] }).leftOut).toEqual([])
+  })
+
+  it('are never longer than they may be, whatever is added in whatever order', () => {
+    const text = fc
+      .integer({ min: 0, max: Math.floor(USER_ATTRIBUTES_LENGTH_MAX / 3) })
+      .map((length) => '"'.repeat(length / 2))
+    const some = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.tuple(text, fc.integer({ min: 1, max: 3 })))
+    fc.assert(
+      fc.property(fc.array(some, { maxLength: 5 }), (reports) => {
+        let known: Attributes = {}
+        for (const report of reports) known = addAttributes(known, report).attributes
+        expect(JSON.stringify(known).length).toBeLessThanOrEqual(USER_ATTRIBUTES_LENGTH_MAX)
+      }),
+      { numRuns: 100 },
     )
   })
 })

@@ -1,4 +1,6 @@
 // The facts from which campaign statistics are counted ("Facts"): what they hold, and which of several reports is kept.
+import { toAsciiCapitals } from './ascii-capitals.ts'
+import type { Goal } from './goal.ts'
 import { toPlatform, type Platform } from './platform.ts'
 
 /** Groups of an audience, in the order in which one report of a fact wins over another. */
@@ -50,7 +52,8 @@ export interface GoalEvent {
   readonly id: number
   readonly action: string
   readonly time: number
-  readonly attributes: Readonly<Record<string, unknown>>
+  /** The goals that it meets, of all that are counted by. Nothing else that it says of itself is counted. */
+  readonly met: ReadonlySet<Goal>
 }
 
 /** The reason of a failure for which none was given. */
@@ -60,7 +63,7 @@ const MESSAGE_PLATFORMS: readonly Platform[] = ['EMAIL', 'ANDROID', 'IOS', 'WEB'
 
 /** The platform of a fact as it is kept: the listed ones in capitals, anything else as sent. */
 export function toMessagePlatform(sent: string): string {
-  return sent.toUpperCase() === 'EMAIL' ? 'EMAIL' : toPlatform(sent)
+  return toAsciiCapitals(sent) === 'EMAIL' ? 'EMAIL' : toPlatform(sent)
 }
 
 /** The platform under which a fact is counted. */

@@ -30,9 +30,16 @@ export function windowMs(goal: Goal): number {
   return goal.windowHours * HOUR_MS
 }
 
-/** Whether an event of the goal's own name, with these attributes, meets the goal. */
-export function meetsConditions(goal: Goal, attributes: Readonly<Record<string, unknown>>): boolean {
-  return goal.where.every((condition) => holds(condition, attributes))
+/** Those of the goals that an event meets. */
+export function goalsMet(
+  goals: Iterable<Goal>,
+  { action, attributes }: { readonly action: string; readonly attributes: Readonly<Record<string, unknown>> },
+): Set<Goal> {
+  const met = new Set<Goal>()
+  for (const goal of goals) {
+    if (goal.event === action && goal.where.every((condition) => holds(condition, attributes))) met.add(goal)
+  }
+  return met
 }
 
 function holds({ attribute, operator, value }: Condition, attributes: Readonly<Record<string, unknown>>): boolean {

@@ -14,6 +14,12 @@ export interface Identity {
   readonly value: string
 }
 
+/**
+ * What is known of one user, as the length of its JSON: more than any request can bring, and little enough to be read and
+ * written with each of them. Names that a client makes up as it goes would else grow without end.
+ */
+export const USER_ATTRIBUTES_LENGTH_MAX = 2 * 1024 * 1024
+
 /** Attribute → its value and when it was received. The newest value wins, whatever the order of arrival. */
 export type Attributes = { readonly [name: string]: readonly [value: unknown, receivedAt: number] }
 
@@ -70,6 +76,32 @@ export function mergeAttributes(left: Attributes, right: Attributes): Attributes
     if (!known || isNewer(candidate, known)) merged[name] = candidate
   }
   return merged
+}
+
+/** The same as far as it fits into `USER_ATTRIBUTES_LENGTH_MAX`, with the names of those of `right` that do not. */
+export function addAttributes(
+  left: Attributes,
+  right: Attributes,
+): { readonly attributes: Attributes; readonly leftOut: readonly string[] } {
+  const merged = mergeAttributes(left, right)
+  if (JSON.stringify(merged).length <= USER_ATTRIBUTES_LENGTH_MAX) return { attributes: merged, leftOut: [] }
+  const attributes: Record<string, Attributes[string]> = { ...left }
+  const leftOut: string[] = []
+  let length = JSON.stringify(left).length
+  for (const name of Object.keys(right)) {
+    const added = lengthOf(merged, name) - lengthOf(left, name)
+    if (added <= 0 || length + added <= USER_ATTRIBUTES_LENGTH_MAX) {
+      attributes[name] = merged[name] as Attributes[string]
+      length += added
+    } else leftOut.push(name)
+  }
+  return { attributes, leftOut }
+}
+
+/** Of one attribute within the JSON of all, with its comma. */
+function lengthOf(attributes: Attributes, name: string): number {
+  if (!Object.hasOwn(attributes, name)) return 0
+  return JSON.stringify(name).length + JSON.stringify(attributes[name]).length + ':,'.length
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

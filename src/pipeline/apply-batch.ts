@@ -2,7 +2,7 @@
 import type { LogEntry } from '../log/event-log.ts'
 import { moveCursor, PIPELINE_CURSOR, pipelineCursor } from '../store/cursors.ts'
 import type { Database, Store } from '../store/store.ts'
-import { findWorkspace } from '../store/workspaces.ts'
+import { findRevisions, findWorkspace } from '../store/workspaces.ts'
 import type { Workspace } from '../core/workspace.ts'
 import { toBatch, type Batch, type BatchOptions } from './batch.ts'
 import { STEPS } from './pipeline.ts'
@@ -10,19 +10,25 @@ import { STEPS } from './pipeline.ts'
 /** Another process has applied these entries; whoever meets this reads the cursor again. */
 export class CursorMoved extends Error {}
 
+/** Settings by which entries were taken apart have changed since; whoever meets this reads them again. */
+export class SettingsChanged extends Error {}
+
 /** Takes entries apart with the settings that their workspaces have now. */
 export async function readBatch(store: Store, entries: readonly LogEntry[], options: BatchOptions): Promise<Batch> {
   const workspaces = new Map<string, Workspace>()
+  const revisions = new Map<string, number>()
   for (const id of new Set(entries.map(({ workspaceId }) => workspaceId))) {
     const stored = await findWorkspace(store, id)
-    if (stored) workspaces.set(id, stored.workspace)
+    if (!stored) continue
+    workspaces.set(id, stored.workspace)
+    revisions.set(id, stored.revision)
   }
-  return toBatch(entries, workspaces, options)
+  return { ...toBatch(entries, workspaces, options), revisions }
 }
 
 /**
  * Applies a batch and moves the cursors of its partitions from where they stand in `from` behind it. Throws CursorMoved
- * when one of them does not stand there any more.
+ * when one of them does not stand there any more, and SettingsChanged.
  */
 export async function applyBatch(database: Database, batch: Batch, from: readonly number[]): Promise<void> {
   await database.write(async (store) => {
@@ -32,8 +38,15 @@ export async function applyBatch(database: Database, batch: Batch, from: readonl
       const isMoved = await moveCursor(store, pipelineCursor(partition), from[partition] ?? 0, to)
       if (!isMoved) throw new CursorMoved()
     }
+    await requireSettings(store, batch)
     await runSteps(store, batch)
   })
+}
+
+/** Whoever changes what entries depend on waits from here on (`lockTables`), or has done so before. */
+async function requireSettings(store: Store, { revisions }: Batch): Promise<void> {
+  const now = await findRevisions(store, [...revisions.keys()])
+  for (const [id, revision] of revisions) if (now.get(id) !== revision) throw new SettingsChanged()
 }
 
 /** Makes all wait who apply entries, and waits for them, for a change that concerns what they count by. */
@@ -47,6 +60,7 @@ export async function runSteps(store: Store, batch: Batch): Promise<void> {
   batch.customerOf.clear()
   batch.merges.length = 0
   batch.before.clear()
+  batch.leftOut.clear()
   batch.keptEvents.clear()
   batch.keptFacts.clear()
   for (const step of STEPS) await step(store, batch)

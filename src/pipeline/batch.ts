@@ -17,9 +17,6 @@ import type { Merge, Person } from '../store/users.ts'
 import { GoalBooks } from './goal-books.ts'
 import { FACTS_PER_USER_MAX } from './large-changes.ts'
 
-/** Why an entry cannot be applied, however often it is tried. */
-export class UnreadableEntry extends Error {}
-
 /** One user that an entry names: by what it can be found, or made. */
 export interface Subject {
   readonly workspaceId: string
@@ -72,6 +69,8 @@ export interface Batch {
   readonly lastPositions: ReadonlyMap<number, number>
   /** When the batch is applied, for what is dated by that. */
   readonly now: number
+  /** Workspace → its revision when its settings were read, by which its entries were taken apart. */
+  readonly revisions: ReadonlyMap<string, number>
   /** Goals of campaigns, by which events may have to be counted. */
   readonly goalBooks: GoalBooks
   /** Facts of one user that are counted within the batch at the most. */
@@ -84,6 +83,8 @@ export interface Batch {
   readonly merges: Merge[]
   /** Filled by `resolveUsers`: the users of `merges` as they were before the batch. */
   readonly before: Map<number, Person>
+  /** Filled by `applyUserAttributes`: what could not be kept of an entry, for its receipt. */
+  readonly leftOut: Map<ReadEntry, string>
   /** Filled by `storeEvents`: the events that were new. */
   readonly keptEvents: Set<number>
   /** Filled by `countStatistics`: how many facts of a report were new. */
@@ -108,7 +109,7 @@ export function toBatch(
     try {
       read.push(readEntry(entry, workspaces.get(entry.workspaceId)))
     } catch (error) {
-      // Any error here comes from the entry's bytes alone, so that trying again would end the same.
+      // Any error here comes from the entry and the settings of today, so that trying again would end the same.
       unreadable.push({ entry, reason: error instanceof Error ? error.message : String(error) })
     }
   }
@@ -116,6 +117,7 @@ export function toBatch(
     entries: read,
     unreadable,
     lastPositions: toLastPositions(entries),
+    revisions: new Map(),
     now,
     goalBooks,
     factsPerUserMax,
@@ -123,6 +125,7 @@ export function toBatch(
     customerOf: new Map(),
     merges: [],
     before: new Map(),
+    leftOut: new Map(),
     keptEvents: new Set(),
     keptFacts: new Map(),
   }
@@ -136,9 +139,9 @@ export function toLastPositions(entries: readonly LogEntry[]): Map<number, numbe
 }
 
 function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): ReadEntry {
-  if (!settings) throw new UnreadableEntry(`there is no workspace ${entry.workspaceId}`)
+  if (!settings) throw new Error(`there is no workspace ${entry.workspaceId}`)
   const body = parseBody(entry.body)
-  if (!isObject(body)) throw new UnreadableEntry('the body is not an object')
+  if (!isObject(body)) throw new Error('the body is not an object')
   switch (entry.kind) {
     case 'track_events':
       return readEvents(entry, body as unknown as EventsBody, readSubject(entry, body, settings), settings)
@@ -158,7 +161,7 @@ function readSubject(
   { identityResolution }: WorkspaceSettings,
 ): Subject {
   const identities = identitiesOf(body, identityResolution)
-  if (identities.length === 0) throw new UnreadableEntry('the request names no user by an id that is configured')
+  if (identities.length === 0) throw new Error('the request names no user by an id that is configured')
   return { workspaceId, receivedAt, identities, number: position * EVENTS_PER_ENTRY_MAX }
 }
 
@@ -167,7 +170,7 @@ function parseBody(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes).toString('utf8'))
   } catch {
-    throw new UnreadableEntry('the body is not JSON')
+    throw new Error('the body is not JSON')
   }
 }
 
@@ -189,6 +192,7 @@ interface UserBody {
 
 function readEvents(entry: LogEntry, body: EventsBody, subject: Subject, { timezone }: WorkspaceSettings): EventsEntry {
   const deviceId = body.device_id ?? body.customer_id ?? null
+  requireNumbers(body.actions)
   const events = eventsOf(body.actions, entry, timezone)
   return { kind: 'track_events', entry, subjects: [subject], deviceId, events }
 }
@@ -196,12 +200,18 @@ function readEvents(entry: LogEntry, body: EventsBody, subject: Subject, { timez
 /** Which of the two lists it has goes with the kind of the entry. */
 function readReport(entry: LogEntry, body: ReportBody, { timezone }: WorkspaceSettings): ReportEntry {
   const { campaign } = entry.context
-  if (campaign === undefined) throw new UnreadableEntry('the entry names no campaign')
+  if (campaign === undefined) throw new Error('the entry names no campaign')
   const kind = entry.kind === 'svc_audience' ? 'svc_audience' : 'svc_message_events'
+  requireNumbers(kind === 'svc_audience' ? body.members : body.events)
   const memberships = kind === 'svc_audience' ? membershipsOf(body.members, { campaign, timezone }) : []
   const messages = kind === 'svc_message_events' ? messageEventsOf(body.events, { campaign, timezone }) : []
   const subjectOf = readSubjects(entry, [...memberships, ...messages])
   return { kind, entry, subjects: [...subjectOf.values()], memberships, messages, subjectOf }
+}
+
+/** Operations take fewer; more, which only others can have put into the log, would have the numbers of the next entry. */
+function requireNumbers(items: readonly unknown[]): void {
+  if (items.length > EVENTS_PER_ENTRY_MAX) throw new Error(`the entry has more than ${EVENTS_PER_ENTRY_MAX} items`)
 }
 
 /** Each customer of a report once, numbered by where it is named first. */
@@ -228,11 +238,12 @@ function readUser(
   const { sealedEmail } = entry.context
   const subjects = [subject]
   // The address itself was taken out of the body before it was written; what stays can only be opened with the key.
-  if (sealedEmail) {
+  if (sealedEmail && emailProtection === 'encrypted') {
     const attributes = { ...others, email: sealedEmail.sealed }
     return { kind: 'track_user', entry, subjects, attributes, emailKey: sealedEmail.key }
   }
-  // Accepted just before the protection was switched on: the address must not be kept, so it is as if not sent.
+  // Accepted just before the protection was changed: nobody could read the address, or it must not be kept, so it is as if
+  // not sent.
   const isTooLate = emailProtection !== 'none' && typeof email === 'string'
   const attributes = email === undefined || isTooLate ? others : { ...others, email }
   return { kind: 'track_user', entry, subjects, attributes, emailKey: isTooLate ? undefined : emailKeyOf(email) }

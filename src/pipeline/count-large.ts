@@ -2,19 +2,14 @@
 // and joined where no number tells them apart.
 import { CellSum } from '../core/cells.ts'
 import { Condenser } from '../core/condense.ts'
-import {
-  listTrackedActions,
-  pageGoalEvents,
-  type GoalEventPlace,
-  type UserAction,
-  type UserGoalEvent,
-} from '../store/events.ts'
+import { listTrackedActions, type NamedEventPlace, type UserAction } from '../store/events.ts'
 import { listMembershipsOf } from '../store/memberships.ts'
 import { pageMessageEvents, type MessageEventPlace } from '../store/message-events.ts'
 import type { Store } from '../store/store.ts'
 import type { Person } from '../store/users.ts'
 import { addHistory } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
+import { pageGoalEvents, type UserGoalEvent } from './goal-events.ts'
 
 /** Facts of one portion: reading them holds up the batches for a few milliseconds. */
 const FACTS_PER_PORTION = 2_000
@@ -45,7 +40,7 @@ export async function countLarge(
   const memberships = (await listMembershipsOf(store, person.customers)).filter(isKnown)
   const goalEvents: UserGoalEvent[] = []
   for await (const page of goalEventsOf(store, book, person, portions)) {
-    for (const event of page) goalEvents.push(onlyWhatGoalsLookAt(book, event))
+    goalEvents.push(...page)
   }
   const condenser = new Condenser({ memberships, goalEvents }, book.counted.timezone)
   let facts = memberships.length + goalEvents.length
@@ -63,10 +58,10 @@ export async function countLarge(
 
 /** All tracked events of a user that some goal names; fewer when it was given up. */
 async function* goalEventsOf(store: Store, book: GoalBook, { userIds }: Person, portions: Portions) {
-  const names = [...book.attributesOfEvent.keys()]
+  const names = [...book.goalsOfEvent.keys()]
   const wanted = userIds.flatMap((user_id) => names.map((action): UserAction => ({ user_id, action })))
   for (const tracked of await listTrackedActions(store, wanted)) {
-    yield* pagesOf<UserGoalEvent, GoalEventPlace>(portions, (page) => pageGoalEvents(store, tracked, page))
+    yield* pagesOf<UserGoalEvent, NamedEventPlace>(portions, (page) => pageGoalEvents(store, book, tracked, page))
   }
 }
 
@@ -94,11 +89,4 @@ async function* pagesOf<Fact, Place>(
     after = next
     await new Promise(setImmediate)
   } while (after !== undefined)
-}
-
-/** The event without attributes that would fill the memory and count for nothing. */
-function onlyWhatGoalsLookAt({ attributesOfEvent }: GoalBook, event: UserGoalEvent): UserGoalEvent {
-  const wanted = attributesOfEvent.get(event.action)
-  const attributes = Object.entries(event.attributes).filter(([name]) => wanted?.has(name))
-  return { ...event, attributes: Object.fromEntries(attributes) }
 }

@@ -5,12 +5,13 @@ import type { LogEntry, LogReader } from '../log/event-log.ts'
 import { listPipelineCursors } from '../store/cursors.ts'
 import { StoreError, type Database } from '../store/store.ts'
 import { pause, type Turnstile } from '../store/turnstile.ts'
-import { applyBatch, CursorMoved, readBatch, toParked } from './apply-batch.ts'
+import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from './apply-batch.ts'
 import { toLastPositions, type Batch } from './batch.ts'
 import { GoalBooks } from './goal-books.ts'
 import { Pace } from './pace.ts'
 import { withoutRepeats } from './repeated-entries.ts'
 import { UsersOvertaken } from './resolve-users.ts'
+import { TooMuchAtOnce } from './users-at-once.ts'
 
 /** Bounds of one batch, so that others do not wait long for their turn to write. */
 const BATCH_ENTRIES_MAX = 1_000
@@ -102,7 +103,7 @@ export class LogFollower {
       try {
         return await work()
       } catch (error) {
-        if (error instanceof CursorMoved || error instanceof UsersOvertaken) return 'more than a batch'
+        if (isOvertaken(error)) return 'more than a batch'
         this.#options.onFailure(error, 'applying the log failed; trying again')
         await pause(waitMs)
       }
@@ -158,8 +159,8 @@ export class LogFollower {
         await this.#applyOnce(batch, cursors)
         return undefined
       } catch (error) {
-        if (error instanceof CursorMoved || error instanceof UsersOvertaken || isPassing(error)) throw error
-        if (tries >= TRIES_MAX) return error
+        if (isOvertaken(error) || isPassing(error)) throw error
+        if (tries >= TRIES_MAX || error instanceof TooMuchAtOnce) return error
         await pause(RETRY_MS * tries)
       }
     }
@@ -187,6 +188,11 @@ function amountOf(entries: readonly LogEntry[]): Amount {
   // The reader stops before the entry that would be too much, so a full batch is somewhat smaller than its bound.
   const isFull = entries.length >= BATCH_ENTRIES_MAX || bytes > BATCH_BYTES_MAX / 2
   return isFull ? 'more than a batch' : 'less than a batch'
+}
+
+/** Whether others have changed meanwhile what the batch was read by: it is to be read again. */
+function isOvertaken(error: unknown): boolean {
+  return error instanceof CursorMoved || error instanceof UsersOvertaken || error instanceof SettingsChanged
 }
 
 /** Whether an error is about the database and not about the entries. */

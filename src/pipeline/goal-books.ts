@@ -16,8 +16,8 @@ export interface GoalBook {
   readonly pending: PendingGoals | undefined
   /** The last generation that was handed out to changed goals. */
   readonly generation: number
-  /** Event name → the attributes that goals on it look at, by either. */
-  readonly attributesOfEvent: ReadonlyMap<string, ReadonlySet<string>>
+  /** Event name → the goals on it, by either. */
+  readonly goalsOfEvent: ReadonlyMap<string, ReadonlySet<Goal>>
   /** Campaign → the names of the events of its goals, by either, and the longest window of one. */
   readonly eventsOfCampaign: ReadonlyMap<number, GoalEvents>
 }
@@ -66,13 +66,13 @@ export class GoalBooks {
       const { timezone } = stored.workspace
       const known = this.#books.get(workspaceId)
       if (known?.version === recount.version && known.timezone === timezone) return withCursor(known.book, recount)
-      const { goalsBytes } = await measureCampaigns(store, workspaceId)
+      const { goalsBytes, countedBytes } = await measureCampaigns(store, workspaceId)
       const campaigns = await listAllCampaigns(store, workspaceId)
       // Where each statement sees what was committed before it, campaigns may be newer than their recount.
       if ((await findGoalRecount(store, workspaceId))?.version !== recount.version) continue
       const book = toBook(campaigns, recount, timezone)
       // Where goals were changed, those of before are in it too.
-      const bytes = book.pending ? 2 * goalsBytes : goalsBytes
+      const bytes = book.pending ? goalsBytes + countedBytes : goalsBytes
       this.#keep({ version: recount.version, timezone, bytes, book })
       return book
     }
@@ -139,7 +139,7 @@ function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, time
     generation: recount.generation,
     counted: toRules(counted, timezone),
     pending: pending || undefined,
-    attributesOfEvent: toAttributesOfEvent(either),
+    goalsOfEvent: toGoalsOfEvent(either),
     eventsOfCampaign: toEventsOfCampaign(either),
   }
 }
@@ -152,12 +152,12 @@ function toRules(campaigns: readonly CountedCampaign[], timezone: string): Rules
   return { timezone, campaigns: new Map(campaigns.map((campaign) => [campaign.number, campaign])) }
 }
 
-function toAttributesOfEvent(campaigns: readonly CountedCampaign[]): Map<string, Set<string>> {
-  const found = new Map<string, Set<string>>()
-  for (const { event, where } of campaigns.flatMap(({ goals }) => goals)) {
-    const attributes = found.get(event) ?? new Set()
-    for (const { attribute } of where) attributes.add(attribute)
-    found.set(event, attributes)
+function toGoalsOfEvent(campaigns: readonly CountedCampaign[]): Map<string, Set<Goal>> {
+  const found = new Map<string, Set<Goal>>()
+  for (const goal of campaigns.flatMap(({ goals }) => goals)) {
+    const known = found.get(goal.event)
+    if (known) known.add(goal)
+    else found.set(goal.event, new Set([goal]))
   }
   return found
 }

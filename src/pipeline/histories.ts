@@ -3,12 +3,13 @@ import { isTouch } from '../core/campaign-past.ts'
 import type { History } from '../core/contributions.ts'
 import { distinctPairs, type CustomerPeriod, type Membership, type MessageEvent } from '../core/facts.ts'
 import { WINDOW_HOURS_MAX } from '../core/goal.ts'
-import { listGoalEvents, type ActionPeriod, type UserGoalEvent } from '../store/events.ts'
+import type { ActionPeriod } from '../store/events.ts'
 import { listCampaignsOfPeriods, listMemberships, listMembershipsOf } from '../store/memberships.ts'
 import { listMessageEvents, listMessageEventsOf, listTouchesOfPeriods } from '../store/message-events.ts'
 import type { Store } from '../store/store.ts'
 import type { Person } from '../store/users.ts'
 import type { GoalBook } from './goal-books.ts'
+import { listGoalEvents, type UserGoalEvent } from './goal-events.ts'
 
 const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
 
@@ -54,6 +55,7 @@ export async function loadHistories(
   drafts.addGoalEvents(
     await listGoalEvents(
       store,
+      book,
       drafts.all.flatMap((draft) => goalPeriods(draft, book)),
     ),
   )
@@ -77,6 +79,7 @@ export async function loadConcernedHistories(
   await loadCampaigns(store, drafts, drafts.all)
   const events = await listGoalEvents(
     store,
+    book,
     drafts.all.filter((draft) => draft.mayConvert).flatMap((draft) => goalPeriods(draft, book)),
   )
   drafts.addGoalEvents(events)
@@ -108,6 +111,7 @@ async function loadCompetitors(
   drafts.addGoalEvents(
     await listGoalEvents(
       store,
+      book,
       converting.flatMap((draft) => goalPeriods(draft, book)),
     ),
   )

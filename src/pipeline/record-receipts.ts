@@ -13,7 +13,8 @@ export async function recordReceipts(store: Store, batch: Batch): Promise<void> 
 function toReceipt(read: ReadEntry, batch: Batch): RequestReceipt {
   const { requestId, workspaceId, receivedAt } = read.entry
   const { sent, kept } = countKept(read, batch)
-  return { requestId, workspaceId, status: 'processed', events: sent, duplicates: sent - kept, error: null, receivedAt }
+  const error = batch.leftOut.get(read) ?? null
+  return { requestId, workspaceId, status: 'processed', events: sent, duplicates: sent - kept, error, receivedAt }
 }
 
 /** How many events or facts an entry sent, and how many of them were new. */

@@ -6,8 +6,9 @@ import type { Store } from '../store/store.ts'
 
 /**
  * The entries without those whose request has a receipt, or stands before them here. Both are in one partition, so
- * that who reads the second from behind its cursor finds the receipt of the first. Receipts are kept for a week, and nobody
- * repeats a request after that. What others put into the log without an id is each time something else.
+ * that who reads the second from behind its cursor finds the receipt of the first. Receipts are kept for a week, longer while
+ * entries of then wait to be applied, and nobody repeats a request after that. What others put into the log without an id is
+ * each time something else.
  */
 export async function withoutRepeats(store: Store, entries: readonly LogEntry[]): Promise<readonly LogEntry[]> {
   const known = await listKnownRequests(

@@ -1,11 +1,12 @@
 // Finds or makes the users that entries name: by customer id or any configured identifier; several users found are one person
 // ("Identity resolution"). A batch has the same outcome as its entries one by one.
 import { EMAIL } from '../core/user-attributes.ts'
-import { CUSTOMER_ID, mergeAttributes, type Identity } from '../core/user.ts'
+import { addAttributes, CUSTOMER_ID, type Identity } from '../core/user.ts'
 import type { Store } from '../store/store.ts'
 import { addIdentities, findIdentities, saveIdentities, type KnownIdentity } from '../store/user-identities.ts'
-import { findPersons, findUsers, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users.ts'
+import { findPersons, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users.ts'
 import type { Batch, Subject } from './batch.ts'
+import { findUsersAtOnce } from './users-at-once.ts'
 
 /** Fills `batch.userOf`, `customerOf`, `merges` and `before`. */
 export async function resolveUsers(store: Store, batch: Batch): Promise<void> {
@@ -14,7 +15,7 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<void> {
   for (const subject of subjects) people.add(subject)
   const merged = people.merges.flatMap(({ from, into }) => [from, into])
   for (const [id, person] of await findPersons(store, [...new Set(merged)])) batch.before.set(id, person)
-  await saveUsers(store, await people.changedUsers(store))
+  await saveUsers(store, await people.changedUsers(store, batch))
   if (!(await addIdentities(store, people.newIdentities()))) throw new UsersOvertaken()
   await saveIdentities(store, people.seenIdentities())
   await mergeUsers(store, people.merges)
@@ -118,9 +119,9 @@ class People {
   }
 
   /** The users that the batch makes, and what those become who were there before; merged ones as they were at last. */
-  async changedUsers(store: Store): Promise<User[]> {
+  async changedUsers(store: Store, batch: Batch): Promise<User[]> {
     const concerned = this.#changes.flatMap(usersOf).filter((id) => !this.#created.has(id))
-    const before = await findNamedUsers(store, [...new Set(concerned)])
+    const before = await findNamedUsers(store, batch, [...new Set(concerned)])
     const users = new Map([...before, ...this.#created.values()].map((user) => [user.id, user]))
     const find = (id: number): NamedUser => {
       const user = users.get(id)
@@ -185,8 +186,8 @@ function usersOf(change: Change): number[] {
   return change.type === 'merge' ? [change.from, change.into] : [change.userId]
 }
 
-async function findNamedUsers(store: Store, ids: readonly number[]): Promise<NamedUser[]> {
-  const users = await findUsers(store, ids)
+async function findNamedUsers(store: Store, batch: Batch, ids: readonly number[]): Promise<NamedUser[]> {
+  const users = await findUsersAtOnce(store, batch, ids)
   const shown = users.flatMap(({ workspaceId, customerId }) => {
     return customerId === null ? [] : [{ workspaceId, name: CUSTOMER_ID, value: customerId }]
   })
@@ -207,9 +208,9 @@ function addCustomerId(user: NamedUser, { customerId, number }: CustomerName): N
   return { ...user, customerId, customerNumber: number }
 }
 
-/** What two users are together: the older one, with the newest value of each attribute. */
+/** What two users are together: the older one, with the newest value of each attribute, as far as they fit. */
 function mergeTwo(older: NamedUser, younger: NamedUser): NamedUser {
-  const attributes = mergeAttributes(older.attributes, younger.attributes)
+  const { attributes } = addAttributes(older.attributes, younger.attributes)
   const isOlderEmail = attributes[EMAIL] === older.attributes[EMAIL]
   const { customerId, customerNumber: number } = younger
   const named = customerId === null || number === null ? older : addCustomerId(older, { customerId, number })

@@ -167,21 +167,22 @@ export async function listRecountedGenerations({ query }: Store, workspaceId: st
     .execute()
 }
 
-/** How many campaigns a workspace has, and the bytes of their goals as JSON. */
+/** How many campaigns a workspace has, and the bytes of their goals as JSON, and of those by which they count. */
 export async function measureCampaigns(
   { query }: Store,
   workspaceId: string,
-): Promise<{ readonly campaigns: number; readonly goalsBytes: number }> {
+): Promise<{ readonly campaigns: number; readonly goalsBytes: number; readonly countedBytes: number }> {
   const row = await query
     .selectFrom('campaigns')
     .select((select) => [
       select.fn.countAll<number>().as('campaigns'),
       // Known to the databases without reading the texts.
-      sql<number>`coalesce(sum(octet_length(goals)), 0)`.as('bytes'),
+      sql<number>`coalesce(sum(octet_length(goals)), 0)`.as('goals'),
+      sql<number>`coalesce(sum(octet_length(counted_goals)), 0)`.as('counted'),
     ])
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirstOrThrow()
-  return { campaigns: row.campaigns, goalsBytes: row.bytes }
+  return { campaigns: row.campaigns, goalsBytes: row.goals, countedBytes: row.counted }
 }
 
 export type NewCampaign = Pick<

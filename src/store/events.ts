@@ -1,7 +1,6 @@
 // The table of tracked events, each stored once, as facts.
 import type { Selectable } from 'kysely'
 import type { TrackedEvent } from '../core/event.ts'
-import type { GoalEvent } from '../core/facts.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 interface EventRow {
@@ -104,15 +103,8 @@ interface Page {
 export async function listUserEvents(store: Store, userIds: readonly number[], page: Page): Promise<StoredEvent[]> {
   const newest = await listNewest(store, userIds, page)
   if (newest.length === 0) return []
-  const wanted = store.rowsOf(
-    'wanted',
-    { id: 'integer' },
-    newest.map(({ id }) => ({ id })),
-  )
-  const events = store.query
-    .selectFrom('events')
-    .selectAll()
-    .where('id', 'in', (sub) => sub.selectFrom(wanted).select('wanted.id'))
+  const ids = newest.map(({ id }) => id)
+  const events = store.query.selectFrom('events').selectAll().where('id', 'in', wantedIds(store, ids))
   return (await events.execute()).toSorted(newerFirst).map(toStoredEvent)
 }
 
@@ -160,13 +152,16 @@ export interface ActionPeriod {
   readonly until: number
 }
 
-/** What campaigns may count of an event. */
-export interface UserGoalEvent extends GoalEvent {
+/** An event without what it says of itself, which may be a thousand times as large. */
+export interface NamedEvent {
+  readonly id: number
   readonly userId: number
+  readonly action: string
+  readonly time: number
 }
 
 /** The events of the given names, users and periods. */
-export async function listGoalEvents(store: Store, periods: readonly ActionPeriod[]): Promise<UserGoalEvent[]> {
+export async function listNamedEvents(store: Store, periods: readonly ActionPeriod[]): Promise<NamedEvent[]> {
   if (periods.length === 0) return []
   const columns = { user_id: 'integer', action: 'text', from: 'integer', until: 'integer' } as const
   const rows = await store.query
@@ -178,9 +173,42 @@ export async function listGoalEvents(store: Store, periods: readonly ActionPerio
         .onRef('event.time', '>=', 'period.from')
         .onRef('event.time', '<=', 'period.until'),
     )
-    .select(['event.id', 'event.user_id', 'event.action', 'event.time', 'event.attributes'])
+    .select(['event.id', 'event.user_id', 'event.action', 'event.time'])
     .execute()
-  return rows.map(toGoalEvent)
+  return rows.map(toNamedEvent)
+}
+
+/** How large the attributes of events are, in bytes of JSON. */
+export async function measureAttributes(
+  store: Store,
+  ids: readonly number[],
+): Promise<{ readonly id: number; readonly bytes: number }[]> {
+  return store.query
+    .selectFrom('events')
+    .select(({ fn }) => ['id', fn<number>('octet_length', ['attributes']).as('bytes')])
+    .where('id', 'in', wantedIds(store, ids))
+    .execute()
+}
+
+/** The attributes of events, as JSON. */
+export async function listAttributes(
+  store: Store,
+  ids: readonly number[],
+): Promise<{ readonly id: number; readonly attributes: string }[]> {
+  return store.query
+    .selectFrom('events')
+    .select(['id', 'attributes'])
+    .where('id', 'in', wantedIds(store, ids))
+    .execute()
+}
+
+function wantedIds(store: Store, ids: readonly number[]) {
+  const wanted = store.rowsOf(
+    'wanted',
+    { id: 'integer' },
+    ids.map((id) => ({ id })),
+  )
+  return store.query.selectFrom(wanted).select('wanted.id')
 }
 
 /** Pairs of user ids and event names that one statement looks up. */
@@ -212,24 +240,24 @@ export async function listTrackedActions(store: Store, wanted: readonly UserActi
   return found
 }
 
-/** Where a page of goal events ends: behind the one at this time with this id. */
-export type GoalEventPlace = EventsBefore
+/** Where a page of events of one name ends: behind the one at this time with this id. */
+export type NamedEventPlace = EventsBefore
 
 /** A page of the events of one name, by time, and where the next begins; undefined after the last. */
-export async function pageGoalEvents(
+export async function pageNamedEvents(
   { query }: Store,
   { user_id, action }: UserAction,
-  { after, max }: { readonly after: GoalEventPlace | undefined; readonly max: number },
-): Promise<{ readonly events: UserGoalEvent[]; readonly next: GoalEventPlace | undefined }> {
+  { after, max }: { readonly after: NamedEventPlace | undefined; readonly max: number },
+): Promise<{ readonly events: NamedEvent[]; readonly next: NamedEventPlace | undefined }> {
   const all = query
     .selectFrom('events')
-    .select(['id', 'user_id', 'action', 'time', 'attributes'])
+    .select(['id', 'user_id', 'action', 'time'])
     .where('user_id', '=', user_id)
     .where('action', '=', action)
   const rest = after ? all.where((row) => row(row.refTuple('time', 'id'), '>', row.tuple(after.time, after.id))) : all
   const rows = await rest.orderBy('time').orderBy('id').limit(max).execute()
   const last = rows.length === max ? rows.at(-1) : undefined
-  return { events: rows.map(toGoalEvent), next: last && { time: last.time, id: last.id } }
+  return { events: rows.map(toNamedEvent), next: last && { time: last.time, id: last.id } }
 }
 
 /** Gives the ids of the rows that were kept when `mayRepeat`; otherwise none, for they all were. */
@@ -251,10 +279,10 @@ async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: b
   return kept.map(({ id }) => id)
 }
 
-type GoalEventRow = Pick<EventRow, 'id' | 'user_id' | 'action' | 'time' | 'attributes'>
+type NamedEventRow = Pick<EventRow, 'id' | 'user_id' | 'action' | 'time'>
 
-function toGoalEvent({ id, user_id: userId, action, time, attributes }: GoalEventRow): UserGoalEvent {
-  return { id, userId, action, time, attributes: JSON.parse(attributes) as GoalEvent['attributes'] }
+function toNamedEvent({ id, user_id: userId, action, time }: NamedEventRow): NamedEvent {
+  return { id, userId, action, time }
 }
 
 function toEventRow(event: StoredEvent): EventRow {

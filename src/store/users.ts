@@ -1,6 +1,6 @@
 // The table of users. A user found to be the same as an older one stays as a
 // row that points to it, so that events keep the user they were stored with and merging costs the same for any history.
-import type { Selectable } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import type { Attributes, Identity } from '../core/user.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { listCustomers, moveIdentities, userIdWith } from './user-identities.ts'
@@ -136,11 +136,7 @@ export interface Person {
 /** Users who are not merged into others, with all that belongs to them; an id that nobody has makes an empty one. */
 export async function findPersons(store: Store, userIds: readonly number[]): Promise<Map<number, Person>> {
   if (userIds.length === 0) return new Map()
-  const wanted = store.rowsOf(
-    'wanted',
-    { id: 'integer' },
-    userIds.map((id) => ({ id })),
-  )
+  const wanted = wantedUsers(store, userIds)
   const customers = await listCustomers(store, userIds)
   const merged = await store.query
     .selectFrom(wanted)
@@ -187,14 +183,20 @@ export async function countUsers({ query }: Store, workspaceId: string): Promise
   return row.count
 }
 
+/** How large the attributes of users are together, in bytes of JSON. */
+export async function measureUsers(store: Store, ids: readonly number[]): Promise<number> {
+  const row = await store.query
+    .selectFrom('users')
+    .select(({ fn }) => fn.coalesce(fn.sum<number>(fn('octet_length', ['attributes'])), sql<number>`0`).as('bytes'))
+    .where('id', 'in', (sub) => sub.selectFrom(wantedUsers(store, ids)).select('wanted.id'))
+    .executeTakeFirstOrThrow()
+  return row.bytes
+}
+
 /** Users by their numbers, merged ones left out. */
 export async function findUsers(store: Store, ids: readonly number[]): Promise<User[]> {
   if (ids.length === 0) return []
-  const wanted = store.rowsOf(
-    'wanted',
-    { id: 'integer' },
-    ids.map((id) => ({ id })),
-  )
+  const wanted = wantedUsers(store, ids)
   const rows = await store.query
     .selectFrom('users')
     .selectAll()
@@ -241,11 +243,7 @@ export async function saveUsers(store: Store, users: readonly User[]): Promise<v
 /** Makes other changes of these users wait until this transaction ends. In one order, so that none waits in a circle. */
 export async function lockUsers(store: Store, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
-  const wanted = store.rowsOf(
-    'wanted',
-    { id: 'integer' },
-    userIds.map((id) => ({ id })),
-  )
+  const wanted = wantedUsers(store, userIds)
   const rows = store.query
     .selectFrom('users')
     .select('id')
@@ -289,6 +287,15 @@ function toSurvivors(merges: readonly Merge[]): { from_id: number; into_id: numb
   // A user is merged once, and later merges may only concern the one it became: from last to first all is known.
   for (const { from, into } of merges.toReversed()) survivors.set(from, survivors.get(into) ?? into)
   return [...survivors].map(([from, into]) => ({ from_id: from, into_id: into }))
+}
+
+/** The numbers as a table, to look up many at once. */
+function wantedUsers(store: Store, ids: readonly number[]) {
+  return store.rowsOf(
+    'wanted',
+    { id: 'integer' },
+    ids.map((id) => ({ id })),
+  )
 }
 
 function toUser(row: Selectable<UserRow>): User {

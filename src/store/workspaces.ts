@@ -102,6 +102,13 @@ export async function findWorkspace({ query }: Store, id: string): Promise<Store
   return row && toStored(row)
 }
 
+/** Workspace → its revision; those that are not there have none. */
+export async function findRevisions({ query }: Store, ids: readonly string[]): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map()
+  const rows = await query.selectFrom('workspaces').select(['id', 'revision']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, revision }) => [id, revision]))
+}
+
 /** All workspaces, oldest first. An operator makes them one by one, so their number needs no pages. */
 export async function listWorkspaces({ query }: Store): Promise<StoredWorkspace[]> {
   const rows = await query.selectFrom('workspaces').selectAll().orderBy('created_at').orderBy('id').execute()

@@ -1,0 +1,21 @@
+// Reads users to change them, of a batch as many as fit into memory: each of them may have megabytes of attributes.
+import type { Store } from '../store/store.ts'
+import { findUsers, measureUsers, type User } from '../store/users.ts'
+import type { Batch } from './batch.ts'
+
+/** Attributes of users that one batch reads, as JSON. Eight of the largest users, or a thousand with 16 KiB each. */
+const USERS_BYTES_MAX = 16 * 1024 * 1024
+
+/** A batch of several entries needs more memory than it may have; its halves need less. */
+export class TooMuchAtOnce extends Error {}
+
+/** Users by their numbers, merged ones left out. Throws TooMuchAtOnce, but not for a single entry. */
+export async function findUsersAtOnce(
+  store: Store,
+  { entries }: Pick<Batch, 'entries'>,
+  ids: readonly number[],
+): Promise<User[]> {
+  if (ids.length === 0) return []
+  if (entries.length > 1 && (await measureUsers(store, ids)) > USERS_BYTES_MAX) throw new TooMuchAtOnce()
+  return findUsers(store, ids)
+}

@@ -1,0 +1,41 @@
+// What is forgotten while a server runs, and what waits for entries that are not applied yet.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { forgetOld } from '../src/forget-old.ts'
+import { saveReceipts } from '../src/store/request-receipts.ts'
+import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
+import { describeEachStore } from './stores.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+describeEachStore('Receipts', (kind) => {
+  let bench: PipelineBench
+
+  beforeAll(async () => {
+    bench = await openPipelineBench(kind)
+    await bench.makeWorkspace()
+  })
+  afterAll(() => bench.close())
+
+  const forget = () => forgetOld({ ...bench, clock: () => NOW }, () => false)
+  const save = (requestId: string, receivedAt: number) => {
+    const rest = { status: 'processed' as const, events: 1, duplicates: 0, error: null }
+    const receipt = { requestId, workspaceId: bench.workspaceId, receivedAt, ...rest }
+    return bench.database.write((store) => saveReceipts(store, [receipt]))
+  }
+  const areKept = (...requestIds: string[]) => {
+    return Promise.all(requestIds.map(async (requestId) => (await bench.receipt(requestId)) !== undefined))
+  }
+
+  it('are forgotten after a week, but not while an entry of then may be their second copy', async () => {
+    await save('a-month', NOW - 30 * DAY_MS)
+    await save('before', NOW - 8.5 * DAY_MS)
+    await save('recent', NOW - 6 * DAY_MS)
+    const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] }
+    await bench.append({ body, receivedAt: NOW - 8 * DAY_MS })
+    await forget()
+    expect(await areKept('a-month', 'before', 'recent')).toEqual([false, true, true])
+    await bench.follow()
+    await forget()
+    expect(await areKept('before', 'recent')).toEqual([false, true])
+  })
+})
