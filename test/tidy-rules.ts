@@ -265,12 +265,15 @@ const TABLE_METHODS =
   /^(selectFrom|insertInto|updateTable|deleteFrom|replaceInto|mergeInto|from|using|into|table|on|(inner|left|right|full|cross)Join|(create|alter|drop|truncate)Table)$/
 const TABLE_IN_SQL = /\b(?:from|into|update|join|table)\s+"?([a-z_]+)/gi
 
-/** Tables that a call of Kysely or a piece of SQL names. */
+/** Tables that a call of Kysely, a call of `insertRows` or a piece of SQL names. */
 function namedTables(node: Node): string[] {
   if (node.type === 'TaggedTemplateExpression' && nameOf(node['tag']) === 'sql') {
     const quasis = (node['quasi'] as Node)['quasis'] as { value: { raw: string } }[]
     const matches = quasis.flatMap(({ value }) => [...value.raw.matchAll(TABLE_IN_SQL)])
     return matches.flatMap(([, name]) => name ?? [])
+  }
+  if (node.type === 'CallExpression' && nameOf(node['callee']) === 'insertRows') {
+    return textOf((node['arguments'] as Node[])[1])
   }
   const method = node.type === 'CallExpression' ? nameOf((node['callee'] as Node)['property']) : undefined
   if (method === undefined || !TABLE_METHODS.test(method)) return []

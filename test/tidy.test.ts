@@ -103,6 +103,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
         'another joins it',
         tableFiles({ 'src/store/b.ts': `query.selectFrom('others').innerJoin('things', 'a', 'b')` }),
       ],
+      ['another fills it', tableFiles({ 'src/store/b.ts': `insertRows(store, 'things', { columns, rows })` })],
       ['SQL names it', tableFiles({ 'src/store/b.ts': 'sql`select 1 from things`' })],
       ['a command changes it', tableFiles({ 'src/commands/b.ts': `query.deleteFrom('things')` })],
       [

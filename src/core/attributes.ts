@@ -4,7 +4,7 @@ import { codePointLength } from './bounded-text.ts'
 import { SYSTEM_PREFIX } from './user.ts'
 
 export const NAME_LENGTH_MAX = 256
-export const ATTRIBUTES_MAX = 500
+const ATTRIBUTES_MAX = 500
 /** Levels of nesting; the attributes themselves are the first. */
 export const NESTING_MAX = 10
 

@@ -47,7 +47,7 @@ export interface CouponList extends CouponListDetails {
 }
 
 export const LABEL_LENGTH_MAX = 256
-export const COUPON_CODE_LENGTH_MAX = 128
+const COUPON_CODE_LENGTH_MAX = 128
 
 /** What was not given is false and 0 ("alert_conditions"). */
 export const NO_ALERTS: AlertConditions = {

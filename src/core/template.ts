@@ -5,8 +5,7 @@ export const TEMPLATE_TYPES = ['CUSTOM', 'PRE_BUILT'] as const
 export type TemplateType = (typeof TEMPLATE_TYPES)[number]
 
 /** Where a template was written. */
-export const TEMPLATE_SOURCES = ['API', 'DASHBOARD'] as const
-export type TemplateSource = (typeof TEMPLATE_SOURCES)[number]
+export type TemplateSource = 'API' | 'DASHBOARD'
 
 /** Characters of HTML. The body of a request (1 MiB) has room for them and for everything beside them. */
 export const EMAIL_CONTENT_LENGTH_MAX = 1_000_000

@@ -8,7 +8,7 @@ import { CUSTOMER_ID } from './user.ts'
 export const KEY_TILES = ['data', 'reports'] as const
 export type KeyTile = (typeof KEY_TILES)[number]
 
-export const EMAIL_PROTECTIONS = ['none', 'tokenized', 'encrypted'] as const
+const EMAIL_PROTECTIONS = ['none', 'tokenized', 'encrypted'] as const
 export type EmailProtection = (typeof EMAIL_PROTECTIONS)[number]
 
 /** The document's numbers ("Limits"), and one for everything around the five operations. */
@@ -47,9 +47,9 @@ export interface Workspace extends WorkspaceSettings {
 }
 
 export const WORKSPACE_ID = /^[A-Za-z0-9_-]{1,64}$/
-export const IDENTIFIER_NAMES_MAX = 5
-export const PROJECT_CODES_MAX = 1_000
-export const CATEGORIES_MAX = 1_000
+const IDENTIFIER_NAMES_MAX = 5
+const PROJECT_CODES_MAX = 1_000
+const CATEGORIES_MAX = 1_000
 const NAME_LENGTH_MAX = 256
 const LIMIT_MAX = 1_000_000_000
 const CLOCK_SKEW_SECONDS_MAX = 24 * 60 * 60

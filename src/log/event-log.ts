@@ -5,8 +5,7 @@
  * What an entry holds; each is one accepted request, taken apart only in the pipeline. Clients cannot send events under the
  * reserved `svc_` names.
  */
-export const ENTRY_KINDS = ['track_events', 'track_user', 'svc_audience', 'svc_message_events'] as const
-export type EntryKind = (typeof ENTRY_KINDS)[number]
+export type EntryKind = 'track_events' | 'track_user' | 'svc_audience' | 'svc_message_events'
 
 /** What came with a request beside its body. JSON of this is kept with the entry. */
 export interface EntryContext {

@@ -64,7 +64,7 @@ export interface LogStream {
  * Whether a connection is up. While it is not, the client keeps what it is given to send in memory, without bounds, only to
  * drop it before it connects again: so nothing must be sent then.
  */
-export class LogLink {
+class LogLink {
   readonly #connection: NatsConnection
   readonly #onReturn: (() => void)[] = []
   #isUp = true

@@ -4,7 +4,7 @@ import { AppError } from '../core/app-error.ts'
 import type { AppendOutcome, EntryContext, EntryKind } from '../log/event-log.ts'
 import type { OperationRequest, Parts } from './operation.ts'
 
-export const ACCEPTED_MESSAGE = 'Your request has been accepted and will be processed soon.'
+const ACCEPTED_MESSAGE = 'Your request has been accepted and will be processed soon.'
 
 export interface Accepted {
   readonly status: 'success'

@@ -7,7 +7,7 @@ import type { Database } from '../store/store.ts'
 import { pause } from '../store/turnstile.ts'
 
 /** How long a process that says nothing keeps its partitions, and how often it speaks. */
-export const LEASE_KEPT_MS = 5_000
+const LEASE_KEPT_MS = 5_000
 const RENEW_EVERY_MS = 1_000
 
 export interface LeaseOptions {

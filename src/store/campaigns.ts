@@ -4,6 +4,7 @@ import { sql, type Selectable } from 'kysely'
 import type { Goal } from '../core/goal.ts'
 import type { CampaignGeneration } from './campaign-generations.ts'
 import type { SqlTypes, Store } from './store.ts'
+import { wantedValues } from './wanted-values.ts'
 
 /** Campaigns of one workspace at the most, since its pipeline holds all of their goals in memory. */
 export const CAMPAIGNS_MAX = 10_000
@@ -105,11 +106,7 @@ export async function findCampaignsById(
   ids: readonly string[],
 ): Promise<StoredCampaign[]> {
   if (ids.length === 0) return []
-  const wanted = store.rowsOf(
-    'wanted',
-    { id: 'text' },
-    ids.map((id) => ({ id })),
-  )
+  const wanted = wantedValues(store, 'id', 'text', ids)
   const rows = await store.query
     .selectFrom('campaigns')
     .selectAll()
@@ -126,11 +123,7 @@ export async function findCountedGenerations(
   numbers: readonly number[],
 ): Promise<Map<number, number>> {
   if (numbers.length === 0) return new Map()
-  const wanted = store.rowsOf(
-    'wanted',
-    { number: 'integer' },
-    numbers.map((number) => ({ number })),
-  )
+  const wanted = wantedValues(store, 'number', 'integer', numbers)
   const rows = await store.query
     .selectFrom('campaigns')
     .select(['number', 'counted_generation'])
@@ -248,11 +241,7 @@ export async function savePendingGeneration(
   numbers: readonly number[],
   generation: number,
 ): Promise<void> {
-  const wanted = store.rowsOf(
-    'wanted',
-    { number: 'integer' },
-    numbers.map((number) => ({ number })),
-  )
+  const wanted = wantedValues(store, 'number', 'integer', numbers)
   await store.query
     .updateTable('campaigns')
     .set({ pending_generation: generation })

@@ -63,6 +63,7 @@ export async function addCodes(
       insert
         .selectFrom(store.rowsOf('fresh', columns, rows))
         .select((select) => ['fresh.id', select.val(listNumber).as('list_number'), 'fresh.code'])
+        // As in `insertRows`, which takes no value that all rows have in common.
         .where(insert.lit(true)),
     )
     .onConflict((conflict) => conflict.columns(['list_number', 'code']).doNothing())

@@ -1,7 +1,9 @@
 // The table of tracked events, each stored once, as facts.
 import type { Selectable } from 'kysely'
 import type { TrackedEvent } from '../core/event.ts'
+import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
+import { wantedValues } from './wanted-values.ts'
 
 interface EventRow {
   id: number
@@ -203,12 +205,7 @@ export async function listAttributes(
 }
 
 function wantedIds(store: Store, ids: readonly number[]) {
-  const wanted = store.rowsOf(
-    'wanted',
-    { id: 'integer' },
-    ids.map((id) => ({ id })),
-  )
-  return store.query.selectFrom(wanted).select('wanted.id')
+  return store.query.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id')
 }
 
 /** Pairs of user ids and event names that one statement looks up. */
@@ -263,16 +260,13 @@ export async function pageNamedEvents(
 /** Gives the ids of the rows that were kept when `mayRepeat`; otherwise none, for they all were. */
 async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: boolean): Promise<number[]> {
   if (events.length === 0) return []
-  const columns = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
-  const source = store.rowsOf('fresh', COLUMNS, events.map(toEventRow))
-  const insertInto = store.query.insertInto('events').columns(columns)
+  const rows = events.map(toEventRow)
   if (!mayRepeat) {
-    await insertInto.expression((expression) => expression.selectFrom(source).select(columns)).execute()
+    await insertRows(store, 'events', { columns: COLUMNS, rows }).execute()
     return []
   }
   // Of repeats among them the first is kept.
-  const kept = await insertInto
-    .expression((expression) => expression.selectFrom(source).select(columns).where(expression.lit(true)).orderBy('id'))
+  const kept = await insertRows(store, 'events', { columns: COLUMNS, rows, orderBy: ['id'] })
     .onConflict((conflict) => conflict.doNothing())
     .returning('id')
     .execute()

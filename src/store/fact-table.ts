@@ -1,9 +1,11 @@
 // What the tables of facts have in common: facts of customers in campaigns, each kept once, whoever reports it again. Each
 // table's own file names it, and says what its rows are.
-import type { Kysely } from 'kysely'
+import type { InsertQueryBuilder, InsertResult, Kysely } from 'kysely'
 import { keepBest, type CustomerCampaign } from '../core/facts.ts'
+import { insertRows } from './insert-rows.ts'
 import type { BulkColumns, Store } from './store.ts'
 import type { Tables } from './tables.ts'
+import { wantedValues } from './wanted-values.ts'
 
 export interface FactTableSpec<Row extends object, Fact> {
   /** Its rows have the columns `customer` and `campaign`. */
@@ -33,6 +35,7 @@ export interface FactTable<Fact> {
 
 /** Any table of facts, as Kysely sees it. */
 type FactTables = Record<string, Record<string, unknown>>
+type FactInsert = InsertQueryBuilder<FactTables, string, InsertResult>
 
 export function factTable<Row extends object, Fact>(spec: FactTableSpec<Row, Fact>): FactTable<Fact> {
   return {
@@ -68,9 +71,8 @@ async function listOf<Row extends object, Fact>(
   customers: readonly number[],
 ): Promise<Fact[]> {
   if (customers.length === 0) return []
-  const wanted = customers.map((customer) => ({ customer }))
   const rows = await tablesOf(store)
-    .selectFrom(store.rowsOf('wanted', { customer: 'integer' }, wanted))
+    .selectFrom(wantedValues(store, 'customer', 'integer', customers))
     .innerJoin(`${table} as fact`, 'fact.customer', 'wanted.customer')
     .selectAll('fact')
     .execute()
@@ -96,19 +98,11 @@ async function insertNew<Row extends object, Fact>(
   facts: ReadonlyMap<string, Fact>,
 ): Promise<Set<string>> {
   if (facts.size === 0) return new Set()
-  const names = Object.keys(columns)
   const rows = new Map([...facts].map(([identity, fact]) => [identity, toRow(fact)]))
-  const added = await tablesOf(store)
-    .insertInto(table)
-    .columns(names)
-    .expression((insert) =>
-      insert
-        .selectFrom(store.rowsOf('fresh', columns, [...rows.values()]))
-        .select(names)
-        .where(insert.lit(true))
-        .orderBy('customer')
-        .orderBy('campaign'),
-    )
+  const fresh = { columns, rows: [...rows.values()], orderBy: ['customer', 'campaign'] }
+  // Cast as in `tablesOf`: which of the tables of facts it is, only its own file knows.
+  const insert = insertRows(store, table, fresh as never) as unknown as FactInsert
+  const added = await insert
     .onConflict((conflict) => conflict.doNothing())
     .returning([...key])
     .execute()

@@ -1,6 +1,7 @@
 // The table of idempotency keys whose requests stand in a log that cannot keep them itself. The logs in SQLite and
 // PostgreSQL have such tables of their own, written in one transaction with their entries; a backup may hold both.
 import { sql } from 'kysely'
+import { insertRows } from './insert-rows.ts'
 import type { Database, SqlTypes, Store } from './store.ts'
 
 const FORGOTTEN_PER_STEP_MAX = 2_000
@@ -82,14 +83,9 @@ async function claimKeys(
   claims: readonly IdempotencyKey[],
   keptMs: number,
 ): Promise<HeldIdempotencyKey[]> {
-  const columns = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
   // In one order everywhere, so that two processes do not wait for each other.
   const rows = claims.map(toRow).toSorted((left, right) => (nameOf(left) < nameOf(right) ? -1 : 1))
-  const source = store.rowsOf('fresh', COLUMNS, rows)
-  await store.query
-    .insertInto('published_keys')
-    .columns(columns)
-    .expression((expression) => expression.selectFrom(source).select(columns).where(expression.lit(true)))
+  await insertRows(store, 'published_keys', { columns: COLUMNS, rows })
     .onConflict((conflict) =>
       conflict
         .columns([...KEY])

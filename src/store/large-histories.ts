@@ -2,8 +2,9 @@
 // so that it can be counted anew apart from the batches, and taken away as it was added. Who has to be counted stands in
 // `uncounted-users.ts`.
 import type { Selectable } from 'kysely'
+import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
-import { wantedUsers } from './wanted-users.ts'
+import { wantedValues } from './wanted-values.ts'
 
 /** Rows of one statement at the most: each may hold a hundred kilobytes. */
 const ROWS_PER_STATEMENT_MAX = 20
@@ -55,7 +56,7 @@ export async function createLargeHistories({ query }: Store, { text, integer }: 
 export async function findLargeUserIds(store: Store, userIds: readonly number[]): Promise<Set<number>> {
   if (userIds.length === 0) return new Set()
   const rows = await store.query
-    .selectFrom(wantedUsers(store, userIds))
+    .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
     .innerJoin('large_histories as large', 'large.user_id', 'wanted.user_id')
     .select('large.user_id')
     .execute()
@@ -66,7 +67,7 @@ export async function findLargeUserIds(store: Store, userIds: readonly number[])
 export async function findLargeHistories(store: Store, userIds: readonly number[]): Promise<Map<number, LargeHistory>> {
   if (userIds.length === 0) return new Map()
   const rows = await store.query
-    .selectFrom(wantedUsers(store, userIds))
+    .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
     .innerJoin('large_histories as large', 'large.user_id', 'wanted.user_id')
     .selectAll('large')
     .execute()
@@ -97,19 +98,9 @@ const COLUMNS = {
 
 /** Adds or replaces what is kept of users. */
 export async function saveLargeHistories(store: Store, histories: readonly LargeHistory[]): Promise<void> {
-  const names = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
   for (let first = 0; first < histories.length; first += ROWS_PER_STATEMENT_MAX) {
     const rows = histories.slice(first, first + ROWS_PER_STATEMENT_MAX).map(toRow)
-    await store.query
-      .insertInto('large_histories')
-      .columns(names)
-      // `where true` tells SQLite's parser that `on conflict` is not a join's.
-      .expression((insert) =>
-        insert
-          .selectFrom(store.rowsOf('fresh', COLUMNS, rows))
-          .select(names)
-          .where(insert.lit(true)),
-      )
+    await insertRows(store, 'large_histories', { columns: COLUMNS, rows })
       .onConflict((conflict) =>
         conflict.column('user_id').doUpdateSet((row) => ({
           pending_generation: row.ref('excluded.pending_generation'),
@@ -125,7 +116,9 @@ export async function removeLargeHistories(store: Store, userIds: readonly numbe
   if (userIds.length === 0) return
   await store.query
     .deleteFrom('large_histories')
-    .where('user_id', 'in', (sub) => sub.selectFrom(wantedUsers(store, userIds)).select('wanted.user_id'))
+    .where('user_id', 'in', (sub) =>
+      sub.selectFrom(wantedValues(store, 'user_id', 'integer', userIds)).select('wanted.user_id'),
+    )
     .execute()
 }
 

@@ -3,6 +3,7 @@
 // so that what takes from them is written for it alone, and has a connection of its own. A server whose store is its own
 // counts in memory, and lists and saves here what is to outlive it.
 import type { Pool } from 'pg'
+import { insertRows } from './insert-rows.ts'
 import { fromDriver, openPostgresPool } from './postgres-pool.ts'
 import type { BulkColumns, SqlTypes, Store } from './store.ts'
 
@@ -36,7 +37,6 @@ const ROW_TYPES = {
   day_starts_at: 'integer',
   day_used: 'integer',
 } as const satisfies BulkColumns<LimitWindowRow>
-const ROW_COLUMNS = Object.keys(ROW_TYPES) as (keyof LimitWindowRow)[]
 
 declare module './tables.ts' {
   interface Tables {
@@ -99,16 +99,7 @@ export async function listLimitWindows({ query }: Store): Promise<UsedWindows[]>
 
 /** Replaces what was saved of these keys, each of which is there once. */
 export async function saveLimitWindows(store: Store, windows: readonly UsedWindows[]): Promise<void> {
-  await store.query
-    .insertInto('limit_windows')
-    .columns(ROW_COLUMNS)
-    .expression((insert) =>
-      insert
-        .selectFrom(store.rowsOf('used', ROW_TYPES, windows.map(toRow)))
-        .select(ROW_COLUMNS)
-        // Tells SQLite's parser that `on conflict` is not a join's.
-        .where(insert.lit(true)),
-    )
+  await insertRows(store, 'limit_windows', { columns: ROW_TYPES, rows: windows.map(toRow) })
     .onConflict((conflict) =>
       conflict.columns(['workspace_id', 'operation']).doUpdateSet((row) => ({
         minute_starts_at: row.ref('excluded.minute_starts_at'),
@@ -141,7 +132,6 @@ export class LimitWindows {
       query_timeout: answerWaitMs,
       lock_timeout: LOCK_WAIT_MS,
       idleTimeoutMillis: 0,
-      keepAlive: true,
     })
   }
 

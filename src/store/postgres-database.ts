@@ -26,7 +26,7 @@ const IDLE_IN_TRANSACTION_MS_MAX = 5_000
 const IDLE_IN_SNAPSHOT = sql`set local idle_in_transaction_session_timeout = '10min'`
 /** How often a transaction is tried again after a deadlock or a serialization failure. */
 const WRITE_TRIES_MAX = 5
-const BULK_TYPES = { integer: sql`bigint`, text: sql`text`, double: sql`double precision` }
+const BULK_TYPES = { integer: sql`bigint`, text: sql`text` }
 
 /** Opens the pool; the first query connects. The caller runs the migrations. */
 export function openPostgresDatabase(options: PostgresOptions): Database {

@@ -2,7 +2,9 @@
 // a user turns out to be another, the proofs stay under the id they had (`listUserIds`).
 import type { Selectable } from 'kysely'
 import type { ChangedBy, OptIn, OptInStatus, Preference, PreferenceChange, UserPreference } from '../core/preference.ts'
+import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
+import { wantedValues } from './wanted-values.ts'
 
 interface PreferenceRow {
   user_id: number
@@ -70,7 +72,7 @@ export async function lockPreferences(store: Store, workspaceIds: Iterable<strin
 export async function findPreferences(store: Store, userIds: readonly number[]): Promise<Map<number, UserPreference>> {
   if (userIds.length === 0) return new Map()
   const rows = await store.query
-    .selectFrom(idsOf(store, userIds))
+    .selectFrom(wantedValues(store, 'id', 'integer', userIds))
     .innerJoin('preferences as preference', 'preference.user_id', 'wanted.id')
     .selectAll('preference')
     .execute()
@@ -104,13 +106,7 @@ export async function savePreferences(
 ): Promise<void> {
   if (preferences.length > 0) await upsertPreferences(store, preferences)
   if (changes.length === 0) return
-  const columns = Object.keys(CHANGE_COLUMNS) as (keyof typeof CHANGE_COLUMNS)[]
-  const fresh = store.rowsOf('fresh', CHANGE_COLUMNS, changes.map(toChangeRow))
-  await store.query
-    .insertInto('preference_changes')
-    .columns(columns)
-    .expression((insert) => insert.selectFrom(fresh).select(columns))
-    .execute()
+  await insertRows(store, 'preference_changes', { columns: CHANGE_COLUMNS, rows: changes.map(toChangeRow) }).execute()
 }
 
 /** Forgets what held for users who are others now; their proofs stay. */
@@ -118,7 +114,7 @@ export async function removePreferences(store: Store, userIds: readonly number[]
   if (userIds.length === 0) return
   await store.query
     .deleteFrom('preferences')
-    .where('user_id', 'in', (sub) => sub.selectFrom(idsOf(store, userIds)).select('wanted.id'))
+    .where('user_id', 'in', (sub) => sub.selectFrom(wantedValues(store, 'id', 'integer', userIds)).select('wanted.id'))
     .execute()
 }
 
@@ -152,7 +148,7 @@ export async function listUserPreferenceChanges(
 /** Those of the ids that have proofs: of a user made of many few may have any. */
 async function withChanges(store: Store, userIds: readonly number[]): Promise<number[]> {
   const rows = await store.query
-    .selectFrom(idsOf(store, userIds))
+    .selectFrom(wantedValues(store, 'id', 'integer', userIds))
     .select('wanted.id')
     .where((row) =>
       row.exists(
@@ -166,26 +162,8 @@ async function withChanges(store: Store, userIds: readonly number[]): Promise<nu
   return rows.map(({ id }) => id)
 }
 
-function idsOf(store: Store, userIds: readonly number[]) {
-  return store.rowsOf(
-    'wanted',
-    { id: 'integer' },
-    userIds.map((id) => ({ id })),
-  )
-}
-
 async function upsertPreferences(store: Store, preferences: readonly UserPreference[]): Promise<void> {
-  const columns = Object.keys(PREFERENCE_COLUMNS) as (keyof typeof PREFERENCE_COLUMNS)[]
-  await store.query
-    .insertInto('preferences')
-    .columns(columns)
-    // `where true` tells SQLite's parser that `on conflict` is not a join's.
-    .expression((insert) =>
-      insert
-        .selectFrom(store.rowsOf('fresh', PREFERENCE_COLUMNS, preferences.map(toPreferenceRow)))
-        .select(columns)
-        .where(insert.lit(true)),
-    )
+  await insertRows(store, 'preferences', { columns: PREFERENCE_COLUMNS, rows: preferences.map(toPreferenceRow) })
     .onConflict((conflict) =>
       conflict.column('user_id').doUpdateSet((set) => ({
         opt_in_status: set.ref('excluded.opt_in_status'),

@@ -1,5 +1,7 @@
 // The table of what became of accepted requests, for as long as a client may reasonably ask.
+import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
+import { wantedValues } from './wanted-values.ts'
 
 /** Receipts are kept this long after the request was received. */
 export const RECEIPTS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
@@ -64,12 +66,7 @@ const COLUMNS = {
 export async function saveReceipts(store: Store, receipts: readonly RequestReceipt[]): Promise<void> {
   const rows = receipts.filter(({ requestId }) => requestId !== '').map(toRow)
   if (rows.length === 0) return
-  const columns = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
-  const source = store.rowsOf('fresh', COLUMNS, rows)
-  await store.query
-    .insertInto('request_receipts')
-    .columns(columns)
-    .expression((expression) => expression.selectFrom(source).select(columns).where(expression.lit(true)))
+  await insertRows(store, 'request_receipts', { columns: COLUMNS, rows })
     .onConflict((conflict) =>
       conflict.column('request_id').doUpdateSet((set) => ({
         status: set.ref('excluded.status'),
@@ -107,11 +104,7 @@ export async function findReceipt(
 /** Which of the given requests have a receipt: they were processed or set aside. */
 export async function listKnownRequests(store: Store, requestIds: readonly string[]): Promise<Set<string>> {
   if (requestIds.length === 0) return new Set()
-  const wanted = store.rowsOf(
-    'wanted',
-    { request_id: 'text' },
-    requestIds.map((request_id) => ({ request_id })),
-  )
+  const wanted = wantedValues(store, 'request_id', 'text', requestIds)
   const rows = await store.query
     .selectFrom(wanted)
     .innerJoin('request_receipts as receipt', 'receipt.request_id', 'wanted.request_id')

@@ -3,6 +3,7 @@
 import { sql, type Expression } from 'kysely'
 import { ATTRIBUTION_TYPES, convertedMetric, seriesKey, type AttributionType, type Series } from '../core/cells.ts'
 import { GAP_COLUMNS, type GenerationGap } from './campaign-generations.ts'
+import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 /** Series of one statement at the most, so that none holds more than a megabyte or so. */
@@ -101,7 +102,7 @@ export async function removeSeries(store: Store, series: readonly SeriesPlace[])
     .execute()
 }
 
-export function toSeries(
+function toSeries(
   { campaign, generation }: Pick<Series, 'campaign' | 'generation'>,
   [group, metric, platform, locale, variation]: SeriesName,
 ): Series {
@@ -149,23 +150,15 @@ async function addSeries(store: Store, fresh: readonly Series[]): Promise<void> 
     .where('only', '=', 1)
     .returning('last_number')
     .executeTakeFirstOrThrow()
-  const columns = [...KEY, 'attribution', 'number'] as const
+  const columns = { ...KEY_COLUMNS, attribution: 'text', number: 'integer' } as const
   const rows = fresh.map((series, index) => ({
     ...toKey(series),
     attribution: attributionOf(series),
     number: last - index,
   }))
   for (let first = 0; first < rows.length; first += SERIES_PER_STATEMENT_MAX) {
-    const chunk = store.rowsOf(
-      'fresh',
-      { ...KEY_COLUMNS, attribution: 'text', number: 'integer' },
-      rows.slice(first, first + SERIES_PER_STATEMENT_MAX),
-    )
-    await store.query
-      .insertInto('series')
-      .columns(columns)
-      // `where true` tells SQLite's parser that `on conflict` is not a join's.
-      .expression((insert) => insert.selectFrom(chunk).select(columns).where(insert.lit(true)))
+    const chunk = rows.slice(first, first + SERIES_PER_STATEMENT_MAX)
+    await insertRows(store, 'series', { columns, rows: chunk })
       .onConflict((conflict) => conflict.columns(KEY).doNothing())
       .execute()
   }

@@ -1,5 +1,6 @@
 // The table of revisions: how often the numbers of each campaign have changed. Whoever keeps what follows from them sees in
 // one look whether it still holds (`docs/decisions/0018`).
+import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 interface StatisticsRevisionRow {
@@ -30,17 +31,7 @@ export async function createStatisticsRevisions({ query }: Store, { integer }: S
 export async function raiseRevisions(store: Store, campaigns: ReadonlySet<number>): Promise<void> {
   if (campaigns.size === 0) return
   const rows = [...campaigns].toSorted((left, right) => left - right).map((campaign) => ({ campaign, revision: 1 }))
-  const columns = ['campaign', 'revision'] as const
-  await store.query
-    .insertInto('statistics_revisions')
-    .columns(columns)
-    .expression((insert) =>
-      insert
-        .selectFrom(store.rowsOf('changed', { campaign: 'integer', revision: 'integer' }, rows))
-        .select(columns)
-        // Tells SQLite's parser that `on conflict` is not a join's.
-        .where(insert.lit(true)),
-    )
+  await insertRows(store, 'statistics_revisions', { columns: { campaign: 'integer', revision: 'integer' }, rows })
     .onConflict((conflict) =>
       conflict.column('campaign').doUpdateSet((row) => ({ revision: row('statistics_revisions.revision', '+', 1) })),
     )

@@ -5,6 +5,7 @@ import { isAnything, sumAnything, withAnything } from '../core/anything.ts'
 import type { DayRange } from '../core/campaign-counts.ts'
 import { CellSum, seriesKey, type Cell, type Series } from '../core/cells.ts'
 import { gapsBetween, type CampaignGeneration } from './campaign-generations.ts'
+import { insertRows } from './insert-rows.ts'
 import { createSeries, listSeries, listSeriesIn, numberSeries, removeSeries, type SeriesPlace } from './series.ts'
 import { raiseRevisions } from './statistics-revisions.ts'
 import type { SqlTypes, Store } from './store.ts'
@@ -38,7 +39,6 @@ declare module './tables.ts' {
 
 /** The days of a series stand together, because every number is a sum over days of one series. */
 const KEY = ['campaign', 'series', 'day', 'previous_day'] as const
-const COLUMN_NAMES = [...KEY, 'users', 'occurrences'] as const
 const COLUMNS = {
   campaign: 'integer',
   series: 'integer',
@@ -138,12 +138,7 @@ async function* pagesOf(store: Store, campaign: number): AsyncGenerator<Cell[], 
 }
 
 async function upsertRows(store: Store, rows: readonly StatisticRow[]): Promise<void> {
-  const fresh = store.rowsOf('fresh', COLUMNS, rows)
-  await store.query
-    .insertInto('statistics')
-    .columns(COLUMN_NAMES)
-    // `where true` tells SQLite's parser that `on conflict` is not a join's.
-    .expression((insert) => insert.selectFrom(fresh).select(COLUMN_NAMES).where(insert.lit(true)))
+  await insertRows(store, 'statistics', { columns: COLUMNS, rows })
     .onConflict((conflict) =>
       conflict.columns(KEY).doUpdateSet((row) => ({
         users: row('statistics.users', '+', row.ref('excluded.users')),

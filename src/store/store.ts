@@ -5,7 +5,7 @@ import { AppError } from '../core/app-error.ts'
 import type { Tables } from './tables.ts'
 
 /** `integer`: up to 2^53. `text`: compared by code point. */
-export type ColumnType = 'integer' | 'text' | 'double'
+export type ColumnType = 'integer' | 'text'
 
 /** Rows to hand over in one parameter: column → type, in the order of the SQL. */
 export type BulkColumns<Row> = { readonly [column in keyof Row & string]: ColumnType }

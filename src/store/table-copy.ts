@@ -45,7 +45,7 @@ interface ColumnInfo {
   readonly pk: number
 }
 
-const COLUMN_TYPES: readonly string[] = ['integer', 'text', 'double'] satisfies ColumnType[]
+const COLUMN_TYPES: readonly string[] = ['integer', 'text'] satisfies ColumnType[]
 
 /** Finds out what columns a table has. */
 export function describeTable(places: TablePlaces): CopiedTable {

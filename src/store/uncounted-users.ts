@@ -1,8 +1,9 @@
 // The table of large users (`large-histories.ts`) with facts that are stored but not yet counted: a row only while there are
 // any. Apart from what is kept of these users, because it is looked at several times a second and written by every batch.
 import type { Selectable } from 'kysely'
+import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
-import { wantedUsers } from './wanted-users.ts'
+import { wantedValues } from './wanted-values.ts'
 
 /** One of the instants at least is there. */
 interface UncountedUserRow {
@@ -65,7 +66,7 @@ export async function findUncountedUsers(
 ): Promise<Map<number, UncountedUser>> {
   if (userIds.length === 0) return new Map()
   const rows = await store.query
-    .selectFrom(wantedUsers(store, userIds))
+    .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
     .innerJoin('uncounted_users as uncounted', 'uncounted.user_id', 'wanted.user_id')
     .selectAll('uncounted')
     .execute()
@@ -86,14 +87,8 @@ export interface NewlyUncounted {
 export async function markWaiting(store: Store, users: readonly NewlyUncounted[]): Promise<void> {
   if (users.length === 0) return
   const rows = users.map(({ userId, since }) => ({ user_id: userId, waiting_since: since }))
-  const fresh = store.rowsOf('fresh', { user_id: 'integer', waiting_since: 'integer' }, rows)
-  await store.query
-    .insertInto('uncounted_users')
-    .columns(['user_id', 'waiting_since'])
-    // `where true` tells SQLite's parser that `on conflict` is not a join's.
-    .expression((insert) =>
-      insert.selectFrom(fresh).select(['user_id', 'waiting_since']).where(insert.lit(true)).orderBy('user_id'),
-    )
+  const columns = { user_id: 'integer', waiting_since: 'integer' } as const
+  await insertRows(store, 'uncounted_users', { columns, rows, orderBy: ['user_id'] })
     .onConflict((conflict) =>
       conflict.column('user_id').doUpdateSet((row) => ({
         waiting_since: row
@@ -136,7 +131,9 @@ export async function removeUncountedUsers(store: Store, userIds: readonly numbe
   if (userIds.length === 0) return
   await store.query
     .deleteFrom('uncounted_users')
-    .where('user_id', 'in', (sub) => sub.selectFrom(wantedUsers(store, userIds)).select('wanted.user_id'))
+    .where('user_id', 'in', (sub) =>
+      sub.selectFrom(wantedValues(store, 'user_id', 'integer', userIds)).select('wanted.user_id'),
+    )
     .execute()
 }
 

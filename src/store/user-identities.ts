@@ -1,7 +1,9 @@
 // The table of identities by which users are found, customer ids among them.
 import type { Selectable } from 'kysely'
 import type { Identity } from '../core/user.ts'
+import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
+import { wantedValues } from './wanted-values.ts'
 
 interface UserIdentityRow {
   workspace_id: string
@@ -95,11 +97,7 @@ export async function listCustomers(
   store: Store,
   userIds: readonly number[],
 ): Promise<{ readonly userId: number; readonly number: number }[]> {
-  const wanted = store.rowsOf(
-    'wanted',
-    { id: 'integer' },
-    userIds.map((id) => ({ id })),
-  )
+  const wanted = wantedValues(store, 'id', 'integer', userIds)
   const rows = await store.query
     .selectFrom(wanted)
     .innerJoin('user_identities as identity', 'identity.user_id', 'wanted.id')
@@ -141,19 +139,10 @@ export async function saveIdentities(store: Store, identities: readonly KnownIde
 }
 
 function insertIdentities(store: Store, identities: readonly KnownIdentity[]) {
-  const columns = Object.keys(IDENTITY_COLUMNS) as (keyof typeof IDENTITY_COLUMNS)[]
   const rows = identities.map(({ workspaceId, name, value, userId, seenAt, number }) => {
     return { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number }
   })
-  return store.query
-    .insertInto('user_identities')
-    .columns(columns)
-    .expression((insert) =>
-      insert
-        .selectFrom(store.rowsOf('fresh', IDENTITY_COLUMNS, rows))
-        .select(columns)
-        .where(insert.lit(true)),
-    )
+  return insertRows(store, 'user_identities', { columns: IDENTITY_COLUMNS, rows })
 }
 
 /** Gives the identities of users to others. */

@@ -2,8 +2,10 @@
 // row that points to it, so that events keep the user they were stored with and merging costs the same for any history.
 import { sql, type Selectable } from 'kysely'
 import type { Attributes, Identity } from '../core/user.ts'
+import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { listCustomers, moveIdentities, userIdWith } from './user-identities.ts'
+import { wantedValues } from './wanted-values.ts'
 
 interface UserRow {
   /** The number of the event or request that made the user (`EVENTS_PER_ENTRY_MAX`), so that no counter is needed. */
@@ -136,7 +138,7 @@ export interface Person {
 /** Users who are not merged into others, with all that belongs to them; an id that nobody has makes an empty one. */
 export async function findPersons(store: Store, userIds: readonly number[]): Promise<Map<number, Person>> {
   if (userIds.length === 0) return new Map()
-  const wanted = wantedUsers(store, userIds)
+  const wanted = wantedValues(store, 'id', 'integer', userIds)
   const customers = await listCustomers(store, userIds)
   const merged = await store.query
     .selectFrom(wanted)
@@ -188,7 +190,7 @@ export async function measureUsers(store: Store, ids: readonly number[]): Promis
   const row = await store.query
     .selectFrom('users')
     .select(({ fn }) => fn.coalesce(fn.sum<number>(fn('octet_length', ['attributes'])), sql<number>`0`).as('bytes'))
-    .where('id', 'in', (sub) => sub.selectFrom(wantedUsers(store, ids)).select('wanted.id'))
+    .where('id', 'in', (sub) => sub.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id'))
     .executeTakeFirstOrThrow()
   return row.bytes
 }
@@ -196,7 +198,7 @@ export async function measureUsers(store: Store, ids: readonly number[]): Promis
 /** Users by their numbers, merged ones left out. */
 export async function findUsers(store: Store, ids: readonly number[]): Promise<User[]> {
   if (ids.length === 0) return []
-  const wanted = wantedUsers(store, ids)
+  const wanted = wantedValues(store, 'id', 'integer', ids)
   const rows = await store.query
     .selectFrom('users')
     .selectAll()
@@ -218,17 +220,7 @@ const USER_COLUMNS = {
 /** Adds users, or replaces what is known of them, in one statement. */
 export async function saveUsers(store: Store, users: readonly User[]): Promise<void> {
   if (users.length === 0) return
-  const columns = Object.keys(USER_COLUMNS) as (keyof typeof USER_COLUMNS)[]
-  await store.query
-    .insertInto('users')
-    .columns(columns)
-    // `where true` tells SQLite's parser that `on conflict` is not a join's.
-    .expression((insert) =>
-      insert
-        .selectFrom(store.rowsOf('fresh', USER_COLUMNS, users.map(toUserRow)))
-        .select(columns)
-        .where(insert.lit(true)),
-    )
+  await insertRows(store, 'users', { columns: USER_COLUMNS, rows: users.map(toUserRow) })
     .onConflict((conflict) =>
       conflict.column('id').doUpdateSet((set) => ({
         customer_id: set.ref('excluded.customer_id'),
@@ -243,7 +235,7 @@ export async function saveUsers(store: Store, users: readonly User[]): Promise<v
 /** Makes other changes of these users wait until this transaction ends. In one order, so that none waits in a circle. */
 export async function lockUsers(store: Store, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
-  const wanted = wantedUsers(store, userIds)
+  const wanted = wantedValues(store, 'id', 'integer', userIds)
   const rows = store.query
     .selectFrom('users')
     .select('id')
@@ -287,15 +279,6 @@ function toSurvivors(merges: readonly Merge[]): { from_id: number; into_id: numb
   // A user is merged once, and later merges may only concern the one it became: from last to first all is known.
   for (const { from, into } of merges.toReversed()) survivors.set(from, survivors.get(into) ?? into)
   return [...survivors].map(([from, into]) => ({ from_id: from, into_id: into }))
-}
-
-/** The numbers as a table, to look up many at once. */
-function wantedUsers(store: Store, ids: readonly number[]) {
-  return store.rowsOf(
-    'wanted',
-    { id: 'integer' },
-    ids.map((id) => ({ id })),
-  )
 }
 
 function toUser(row: Selectable<UserRow>): User {
