@@ -12,7 +12,7 @@
 import { CellSum } from '../src/core/cells.ts'
 import { contributions } from '../src/core/contributions.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
-import { goalsMet, type Goal } from '../src/core/goal.ts'
+import { hasConditions, meetsConditions, type Goal } from '../src/core/goal.ts'
 import type { Rules } from '../src/core/rules.ts'
 import { CUSTOMER_ID } from '../src/core/user.ts'
 import { raiseVersion } from '../src/operations/change-goals.ts'
@@ -128,7 +128,10 @@ class Loader {
       const number = numberOf(this.people)
       const { customerId, memberships, messages, orders: unnumbered } = makePerson(this.people, number)
       const orders = unnumbered.map((order) => ({ id: numberOf(this.#orders++), ...order }))
-      const goalEvents = orders.map((order) => ({ ...order, met: goalsMet(this.#goals, order) }))
+      const goalEvents = orders.map((order) => ({
+        ...order,
+        met: new Set(this.#goals.filter((goal) => isMet(goal, order))),
+      }))
       this.sum.addAll(contributions({ memberships, messages, goalEvents }, this.#rules))
       this.people++
       this.messageEvents += messages.length
@@ -137,6 +140,10 @@ class Loader {
     }
     return made
   }
+}
+
+function isMet(goal: Goal, { action, attributes }: MadeEvent): boolean {
+  return hasConditions(goal) && goal.event === action && meetsConditions(goal, attributes)
 }
 
 function isEarly({ campaign }: { readonly campaign: number }): boolean {

@@ -25,7 +25,7 @@ const BOOK: GoalBook = {
   },
   pending: undefined,
   generation: 0,
-  goalsOfEvent: new Map(),
+  eventNames: new Set(),
   eventsOfCampaign: new Map(),
 }
 

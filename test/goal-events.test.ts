@@ -1,9 +1,10 @@
 // Events that goals name, as they are read to be counted: which goals they meet, and nothing of what else they say.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Goal } from '../src/core/goal.ts'
+import type { CountedCampaign } from '../src/core/rules.ts'
 import type { GoalBook } from '../src/pipeline/goal-books.ts'
-import { goalsMetBy, listGoalEvents, pageGoalEvents } from '../src/pipeline/goal-events.ts'
-import { addEvents, type StoredEvent } from '../src/store/events.ts'
+import { judgeEvents } from '../src/pipeline/goal-events.ts'
+import { addEvents, listNamedEvents, type StoredEvent } from '../src/store/events.ts'
 import type { Database } from '../src/store/store.ts'
 import { watchRows } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -15,8 +16,10 @@ const READ_AT_ONCE_MAX = 41
 
 const ANY = toGoal('any', 'Order Placed', [])
 const LARGE = toGoal('large', 'Order Placed', [{ attribute: 'amount', operator: 'greater_than', value: 49 }])
+const LARGER = toGoal('larger', 'Order Placed', [{ attribute: 'amount', operator: 'greater_than', value: 57 }])
 const RARE = toGoal('rare', 'Order Returned', [{ attribute: 'amount', operator: 'greater_than', value: 57 }])
-const BOOK = toBook([ANY, LARGE, RARE])
+/** Campaign 1 to 3 have these goals; a recount is giving campaign 3 another. */
+const BOOK = toBook([[ANY, LARGE], [RARE], [ANY]], { campaign: 3, goals: [LARGER] })
 
 describeEachStore('Goal events', (kind) => {
   let place: TestPlace
@@ -36,44 +39,59 @@ describeEachStore('Goal events', (kind) => {
     await place.remove()
   })
 
-  const periodsOf = (...actions: string[]) => actions.map((action) => ({ user_id: 1, action, from: 0, until: EVENTS }))
+  const named = (actions: readonly string[]) => {
+    const periods = actions.map((action) => ({ user_id: 1, action, from: 0, until: EVENTS }))
+    return listNamedEvents(database, periods)
+  }
 
-  it('come with the goals that they meet, those that meet none are left out', async () => {
-    const found = await listGoalEvents(database, BOOK, periodsOf('Order Placed', 'Order Returned', 'Visited'))
-    const metBy = (goal: Goal) => found.filter(({ met }) => met.has(goal)).length
-    expect([ANY, LARGE, RARE].map(metBy)).toEqual([60, 10, 2])
-    expect(found).toHaveLength(62)
+  it('come with the goals with conditions that they meet, of the campaigns that their user has to do with', async () => {
+    const events = await named(['Order Placed', 'Order Returned', 'Visited'])
+    const [judged = []] = await judgeEvents(database, BOOK, [{ events, campaigns: [1, 2, 3] }])
+    const metBy = (goal: Goal) => judged.filter(({ met }) => met.has(goal)).length
+    expect([LARGE, LARGER, RARE, ANY].map(metBy)).toEqual([10, 2, 2, 0])
+    expect(judged.map(({ id }) => id)).toEqual(events.map(({ id }) => id))
+    const [fewer = []] = await judgeEvents(database, BOOK, [{ events, campaigns: [2] }])
+    expect(new Set(fewer.flatMap(({ met }) => [...met]))).toEqual(new Set([RARE]))
   })
 
   it('are looked into a few megabytes at a time, and nothing of that is kept', async () => {
+    const events = await named(['Order Placed'])
     const watched = watchRows(database)
-    const found = await listGoalEvents(watched.database, BOOK, periodsOf('Order Placed'))
-    const [named, measured, ...looked] = watched.rowsOfQueries
-    expect([named, measured]).toEqual([EVENTS, EVENTS])
+    const [judged = []] = await judgeEvents(watched.database, BOOK, [{ events, campaigns: [1] }])
+    const [measured, ...looked] = watched.rowsOfQueries
+    expect(measured).toBe(EVENTS)
     expect(looked.reduce((sum, rows) => sum + rows, 0)).toBe(EVENTS)
     expect(Math.max(...looked)).toBeLessThanOrEqual(READ_AT_ONCE_MAX)
-    expect(Object.keys(found[0] ?? {}).toSorted()).toEqual(['action', 'id', 'met', 'time', 'userId'])
+    expect(Object.keys(judged[0] ?? {}).toSorted()).toEqual(['action', 'id', 'met', 'time', 'userId'])
   })
 
-  it('are not looked into where no goal on their name has a condition', async () => {
+  it('share what they have met, however many goals there are', async () => {
+    const goals = Array.from({ length: 500 }, (_, index) => ({ ...LARGE, name: `large ${index}` }))
+    const book = toBook(goals.map((goal) => [goal]))
+    const events = await named(['Order Placed'])
+    const campaigns = [...book.counted.campaigns.keys()]
+    const [judged = []] = await judgeEvents(database, book, [{ events, campaigns }])
+    expect(new Set(judged.map(({ met }) => met.size))).toEqual(new Set([0, 500]))
+    expect(new Set(judged.map(({ met }) => met)).size).toBe(2)
+  })
+
+  it('are not looked into where no goal of the campaigns has conditions on their name', async () => {
+    const events = await named(['Order Placed', 'Visited'])
     const watched = watchRows(database)
-    const found = await listGoalEvents(watched.database, toBook([ANY]), periodsOf('Order Placed'))
-    expect(found.map(({ met }) => [...met])).toEqual(Array.from({ length: EVENTS }, () => [ANY]))
-    expect(watched.rowsOfQueries).toEqual([EVENTS])
+    const unjudged = [
+      { events, campaigns: [2] },
+      { events, campaigns: [] },
+    ]
+    const judged = await judgeEvents(watched.database, BOOK, unjudged)
+    expect(judged.flat().map(({ met }) => met.size)).toEqual(Array.from({ length: events.length * 2 }, () => 0))
+    expect(watched.rowsOfQueries).toEqual([])
   })
 
-  it('of one name come in pages, however few of a page meet a goal', async () => {
-    const tracked = { user_id: 1, action: 'Order Returned' }
-    const first = await pageGoalEvents(database, BOOK, tracked, { after: undefined, max: 59 })
-    expect(first.events.map(({ time }) => time)).toEqual([58])
-    const rest = await pageGoalEvents(database, BOOK, tracked, { after: first.next, max: 59 })
-    expect(rest).toMatchObject({ events: [{ time: 59, met: new Set([RARE]) }], next: undefined })
-  })
-
-  it('that a batch brings are judged alike', () => {
-    const judge = (action: string, amount: number) => [...goalsMetBy(BOOK, toEvent(1, action, amount))]
-    expect([judge('Order Placed', 50), judge('Order Placed', 49)]).toEqual([[ANY, LARGE], [ANY]])
-    expect([judge('Order Returned', 58), judge('Order Returned', 57), judge('Visited', 58)]).toEqual([[RARE], [], []])
+  it('are looked into no further when the count is given up', async () => {
+    const events = await named(['Order Placed'])
+    const watched = watchRows(database)
+    await judgeEvents(watched.database, BOOK, [{ events, campaigns: [1] }], { goesOn: async () => false })
+    expect(watched.rowsOfQueries).toHaveLength(2)
   })
 })
 
@@ -81,17 +99,33 @@ function toGoal(name: string, event: string, where: Goal['where']): Goal {
   return { name, event, where, windowHours: 36 }
 }
 
-function toBook(goals: readonly Goal[]): GoalBook {
-  const named = Map.groupBy(goals, ({ event }) => event)
+/** Campaigns with these goals, from number 1 on. */
+function toBook(
+  goals: readonly (readonly Goal[])[],
+  changed?: { readonly campaign: number; readonly goals: readonly Goal[] },
+): GoalBook {
+  const campaigns = new Map(goals.map((own, index) => [index + 1, toCampaign(index + 1, own)]))
+  const rules = (changed: Iterable<[number, CountedCampaign]> = []) => {
+    return { timezone: 'UTC', campaigns: new Map([...campaigns, ...changed]) }
+  }
   return {
     workspaceId: 'main',
     version: 1,
-    counted: { timezone: 'UTC', campaigns: new Map([[1, { id: 'c1', number: 1, goals, generation: 0 }]]) },
-    pending: undefined,
+    counted: rules(),
+    pending: changed && {
+      generation: 1,
+      campaigns: new Set([changed.campaign]),
+      userCursor: 0,
+      rules: rules([[changed.campaign, toCampaign(changed.campaign, changed.goals)]]),
+    },
     generation: 0,
-    goalsOfEvent: new Map([...named].map(([event, ofName]) => [event, new Set(ofName)])),
+    eventNames: new Set(goals.flat().map(({ event }) => event)),
     eventsOfCampaign: new Map(),
   }
+}
+
+function toCampaign(number: number, goals: readonly Goal[]): CountedCampaign {
+  return { id: `c${number}`, number, goals, generation: 0 }
 }
 
 function toEvent(id: number, action: string, number: number): StoredEvent {

@@ -12,7 +12,7 @@ import {
   type Membership,
   type MessageEvent,
 } from '../src/core/facts.ts'
-import { goalsMet } from '../src/core/goal.ts'
+import { hasConditions, meetsConditions, type Goal } from '../src/core/goal.ts'
 import type { CountedCampaign, Rules } from '../src/core/rules.ts'
 import { toCampaignBody, type CampaignStatsBody } from '../src/operations/campaign-stats-body.ts'
 import type { ModelCampaign, ModelWorkspace } from './statistics-model-facts.ts'
@@ -170,7 +170,7 @@ export class StatisticsTable {
     return {
       memberships: [...this.#memberships.values()].filter(isOfUser),
       messages: [...this.#messages.values()].filter(isOfUser),
-      goalEvents: events.map((event) => ({ ...event, met: goalsMet(goals, event) })),
+      goalEvents: events.map((event) => ({ ...event, met: metOf(goals, event) })),
     }
   }
 }
@@ -178,6 +178,11 @@ export class StatisticsTable {
 /** Every cell in one order, so that sums can be compared. */
 export function cellsOf(sum: CellSum): CountedCell[] {
   return [...sum.entries()].toSorted(([left], [right]) => (left < right ? -1 : 1))
+}
+
+function metOf(goals: readonly Goal[], { action, attributes }: TrackedFact): Set<Goal> {
+  const conditional = goals.filter((goal) => hasConditions(goal) && goal.event === action)
+  return new Set(conditional.filter((goal) => meetsConditions(goal, attributes)))
 }
 
 function userOf(users: Users, customer: string): readonly string[] {

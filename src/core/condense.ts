@@ -1,8 +1,14 @@
 // Makes short what is known of a user with very many message events, without a change to any number: of those that nothing
 // tells apart the latest stays, with how many they were.
 import type { History } from './contributions.ts'
-import type { MessageEvent } from './facts.ts'
+import type { GoalEvent, MessageEvent } from './facts.ts'
 import { localDay } from './time-zone.ts'
+
+/** What message events are not joined across. */
+interface Instants {
+  readonly memberships: History['memberships']
+  readonly goalEvents: readonly Pick<GoalEvent, 'time'>[]
+}
 
 /**
  * Takes message events one by one. Two are joined when they agree in campaign, kind, platform, device, reason and day, and
@@ -15,7 +21,7 @@ export class Condenser {
   readonly #goalInstants: readonly number[]
   readonly #messages = new Map<string, MessageEvent>()
 
-  constructor({ memberships, goalEvents }: Omit<History, 'messages'>, timezone: string) {
+  constructor({ memberships, goalEvents }: Instants, timezone: string) {
     this.#timezone = timezone
     this.#audienceInstants = memberships.map(({ evaluatedAt }) => evaluatedAt).toSorted(byNumber)
     this.#goalInstants = goalEvents.map(({ time }) => time).toSorted(byNumber)

@@ -11,7 +11,7 @@ import {
   type Place,
 } from './cells.ts'
 import { compareTexts, type GoalEvent, type Membership, type MessageEvent } from './facts.ts'
-import { windowMs, type Goal } from './goal.ts'
+import { hasConditions, windowMs, type Goal } from './goal.ts'
 import { Tally } from './tally.ts'
 
 const SESSION_MS = 30 * 60 * 1000
@@ -36,7 +36,7 @@ export function countConversions(
 ): Tally[] {
   const counters = new Map(wanted.map((past) => [past, new ConversionCounter(past, timezone)]))
   for (const event of events) {
-    const met = pasts.map((past) => ({ past, goals: goalsOf(past, event) })).filter(({ goals }) => goals.length > 0)
+    const met = pasts.map((past) => ({ past, goals: goalsMet(past, event) })).filter(({ goals }) => goals.length > 0)
     for (const { past, goals } of met) counters.get(past)?.add(event, goals)
     const last = lastInteraction(met, event.time)
     if (last) counters.get(last.past)?.addLastInteraction(event, last)
@@ -44,8 +44,8 @@ export function countConversions(
   return [...counters.values()].flatMap((counter) => counter.tallies())
 }
 
-function goalsOf({ campaign }: CampaignPast, { met }: GoalEvent): Goal[] {
-  return campaign.goals.filter((goal) => met.has(goal))
+function goalsMet({ campaign }: CampaignPast, { action, met }: GoalEvent): Goal[] {
+  return campaign.goals.filter((goal) => goal.event === action && (met.has(goal) || !hasConditions(goal)))
 }
 
 /** A campaign that has the last interaction before an event, with the goals that the event meets. */

@@ -52,7 +52,7 @@ export interface GoalEvent {
   readonly id: number
   readonly action: string
   readonly time: number
-  /** The goals that it meets, of all that are counted by. Nothing else that it says of itself is counted. */
+  /** The goals with conditions that it meets; those without are met by every event of their name. Nothing else counts. */
   readonly met: ReadonlySet<Goal>
 }
 

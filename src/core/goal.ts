@@ -30,16 +30,13 @@ export function windowMs(goal: Goal): number {
   return goal.windowHours * HOUR_MS
 }
 
-/** Those of the goals that an event meets. */
-export function goalsMet(
-  goals: Iterable<Goal>,
-  { action, attributes }: { readonly action: string; readonly attributes: Readonly<Record<string, unknown>> },
-): Set<Goal> {
-  const met = new Set<Goal>()
-  for (const goal of goals) {
-    if (goal.event === action && goal.where.every((condition) => holds(condition, attributes))) met.add(goal)
-  }
-  return met
+export function hasConditions({ where }: Goal): boolean {
+  return where.length > 0
+}
+
+/** Whether the attributes of an event of the goal's own name meet its conditions. */
+export function meetsConditions({ where }: Goal, attributes: Readonly<Record<string, unknown>>): boolean {
+  return where.every((condition) => holds(condition, attributes))
 }
 
 function holds({ attribute, operator, value }: Condition, attributes: Readonly<Record<string, unknown>>): boolean {

@@ -2,14 +2,20 @@
 // and joined where no number tells them apart.
 import { CellSum } from '../core/cells.ts'
 import { Condenser } from '../core/condense.ts'
-import { listTrackedActions, type NamedEventPlace, type UserAction } from '../store/events.ts'
+import {
+  listTrackedActions,
+  pageNamedEvents,
+  type NamedEvent,
+  type NamedEventPlace,
+  type UserAction,
+} from '../store/events.ts'
 import { listMembershipsOf } from '../store/memberships.ts'
 import { pageMessageEvents, type MessageEventPlace } from '../store/message-events.ts'
 import type { Store } from '../store/store.ts'
 import type { Person } from '../store/users.ts'
 import { addHistory } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
-import { pageGoalEvents, type UserGoalEvent } from './goal-events.ts'
+import { judgeEvents } from './goal-events.ts'
 
 /** Facts of one portion: reading them holds up the batches for a few milliseconds. */
 const FACTS_PER_PORTION = 2_000
@@ -38,17 +44,23 @@ export async function countLarge(
 ): Promise<LargeCount | undefined> {
   const isKnown = ({ campaign }: { readonly campaign: number }) => book.counted.campaigns.has(campaign)
   const memberships = (await listMembershipsOf(store, person.customers)).filter(isKnown)
-  const goalEvents: UserGoalEvent[] = []
-  for await (const page of goalEventsOf(store, book, person, portions)) {
-    goalEvents.push(...page)
-  }
-  const condenser = new Condenser({ memberships, goalEvents }, book.counted.timezone)
-  let facts = memberships.length + goalEvents.length
+  const named: NamedEvent[] = []
+  for await (const page of namedEventsOf(store, book, person, portions)) named.push(...page)
+  const condenser = new Condenser({ memberships, goalEvents: named }, book.counted.timezone)
+  const campaigns = new Set(memberships.map(({ campaign }) => campaign))
+  let facts = memberships.length + named.length
   for await (const page of messagesOf(store, person, portions)) {
     const known = page.filter(isKnown)
-    for (const message of known) condenser.add(message)
+    for (const message of known) {
+      condenser.add(message)
+      campaigns.add(message.campaign)
+    }
     facts += known.length
   }
+  const [goalEvents = []] = await judgeEvents(store, book, [{ events: named, campaigns }], {
+    eventsAtOnce: portions.factsPerPortion ?? FACTS_PER_PORTION,
+    goesOn: () => goesOn(portions),
+  })
   if (portions.signal?.aborted) return undefined
   const counted = new CellSum()
   const history = { person, memberships, messages: condenser.messages(), goalEvents, campaigns: 'all' } as const
@@ -57,11 +69,11 @@ export async function countLarge(
 }
 
 /** All tracked events of a user that some goal names; fewer when it was given up. */
-async function* goalEventsOf(store: Store, book: GoalBook, { userIds }: Person, portions: Portions) {
-  const names = [...book.goalsOfEvent.keys()]
+async function* namedEventsOf(store: Store, book: GoalBook, { userIds }: Person, portions: Portions) {
+  const names = [...book.eventNames]
   const wanted = userIds.flatMap((user_id) => names.map((action): UserAction => ({ user_id, action })))
   for (const tracked of await listTrackedActions(store, wanted)) {
-    yield* pagesOf<UserGoalEvent, NamedEventPlace>(portions, (page) => pageGoalEvents(store, book, tracked, page))
+    yield* pagesOf<NamedEvent, NamedEventPlace>(portions, (page) => pageNamedEvents(store, tracked, page))
   }
 }
 
@@ -83,10 +95,14 @@ async function* pagesOf<Fact, Place>(
 ): AsyncGenerator<readonly Fact[], void, undefined> {
   let after: Place | undefined
   do {
-    if (signal?.aborted) return
     const { events, next } = await read({ after, max: factsPerPortion })
     yield events
     after = next
-    await new Promise(setImmediate)
-  } while (after !== undefined)
+  } while ((await goesOn({ signal })) && after !== undefined)
+}
+
+/** A turn of the event loop for others; false when the count is to be given up. */
+async function goesOn({ signal }: Portions): Promise<boolean> {
+  await new Promise(setImmediate)
+  return !signal?.aborted
 }

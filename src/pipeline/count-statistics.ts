@@ -2,6 +2,7 @@
 // contributions after the batch minus contributions before, of the users concerned.
 import { CellSum } from '../core/cells.ts'
 import { membershipIdentity, messageIdentity, type Membership, type MessageEvent } from '../core/facts.ts'
+import type { NamedEvent } from '../store/events.ts'
 import { addMemberships } from '../store/memberships.ts'
 import { addMessageEvents } from '../store/message-events.ts'
 import { addCells } from '../store/statistics.ts'
@@ -11,7 +12,6 @@ import { AlikeChanges } from './alike-changes.ts'
 import type { Batch, EventsEntry, ReportEntry, Subject } from './batch.ts'
 import { addDifference } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
-import { goalsMetBy, type UserGoalEvent } from './goal-events.ts'
 import { loadConcernedHistories, loadHistories, type Change } from './histories.ts'
 import { isLarge, leaveForLater, separateLarge } from './large-changes.ts'
 import { inPortions } from './portions.ts'
@@ -98,7 +98,7 @@ async function findChanges(store: Store, batch: Batch, { workspaceId, book, repo
 interface FactsDraft {
   readonly memberships: Membership[]
   readonly messages: MessageEvent[]
-  readonly goalEvents: UserGoalEvent[]
+  readonly goalEvents: NamedEvent[]
   since: number
 }
 
@@ -117,17 +117,11 @@ class FactsByUser {
   }
 }
 
-/** The new events of an entry that meet a goal. */
-function goalEventsOf(read: EventsEntry, { userOf, keptEvents }: Batch, book: GoalBook): UserGoalEvent[] {
+/** The new events of an entry that some goal names. */
+function goalEventsOf(read: EventsEntry, { userOf, keptEvents }: Batch, { eventNames }: GoalBook): NamedEvent[] {
   const userId = userOf.get(read.subjects[0] as Subject) as number
-  const found: UserGoalEvent[] = []
-  for (const event of read.events) {
-    const { id, action, time } = event
-    if (!keptEvents.has(id)) continue
-    const met = goalsMetBy(book, event)
-    if (met.size > 0) found.push({ id, userId, action, time, met })
-  }
-  return found
+  const named = read.events.filter(({ id, action }) => eventNames.has(action) && keptEvents.has(id))
+  return named.map(({ id, action, time }) => ({ id, userId, action, time }))
 }
 
 /** Survivors of the batch's merges, with all the users that they were before. */

@@ -1,7 +1,7 @@
 // By what campaigns are counted, as the pipeline holds it in memory: read anew when a campaign changes.
 import { NO_GENERATION, type Series } from '../core/cells.ts'
 import type { CountedCampaign, Rules } from '../core/rules.ts'
-import { windowMs, type Goal } from '../core/goal.ts'
+import { hasConditions, windowMs, type Goal } from '../core/goal.ts'
 import { listAllCampaigns, measureCampaigns, type StoredCampaign } from '../store/campaigns.ts'
 import { findGoalRecount, type GoalRecount } from '../store/goal-recounts.ts'
 import type { Store } from '../store/store.ts'
@@ -16,8 +16,8 @@ export interface GoalBook {
   readonly pending: PendingGoals | undefined
   /** The last generation that was handed out to changed goals. */
   readonly generation: number
-  /** Event name → the goals on it, by either. */
-  readonly goalsOfEvent: ReadonlyMap<string, ReadonlySet<Goal>>
+  /** The names of the events of all goals, by either. */
+  readonly eventNames: ReadonlySet<string>
   /** Campaign → the names of the events of its goals, by either, and the longest window of one. */
   readonly eventsOfCampaign: ReadonlyMap<number, GoalEvents>
 }
@@ -93,6 +93,23 @@ export class GoalBooks {
   }
 }
 
+/** The goals with conditions on an event name of some campaigns, by either. */
+export function conditionalGoals({ counted, pending }: GoalBook, campaigns: Iterable<number>): Map<string, Goal[]> {
+  const found = new Map<string, Goal[]>()
+  const goals = new Set<Goal>()
+  for (const campaign of campaigns) {
+    for (const rules of [counted, pending?.rules]) {
+      for (const goal of rules?.campaigns.get(campaign)?.goals ?? []) if (hasConditions(goal)) goals.add(goal)
+    }
+  }
+  for (const goal of goals) {
+    const known = found.get(goal.event)
+    if (known) known.push(goal)
+    else found.set(goal.event, [goal])
+  }
+  return found
+}
+
 /** Whether a series is of a number that is shown or will be; those of goals of the past are waiting to be deleted. */
 export function isStanding(
   { counted, pending }: GoalBook,
@@ -139,7 +156,7 @@ function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, time
     generation: recount.generation,
     counted: toRules(counted, timezone),
     pending: pending || undefined,
-    goalsOfEvent: toGoalsOfEvent(either),
+    eventNames: new Set(either.flatMap(({ goals }) => goals.map(({ event }) => event))),
     eventsOfCampaign: toEventsOfCampaign(either),
   }
 }
@@ -150,16 +167,6 @@ function toCounted({ id, number }: StoredCampaign, goals: readonly Goal[], gener
 
 function toRules(campaigns: readonly CountedCampaign[], timezone: string): Rules {
   return { timezone, campaigns: new Map(campaigns.map((campaign) => [campaign.number, campaign])) }
-}
-
-function toGoalsOfEvent(campaigns: readonly CountedCampaign[]): Map<string, Set<Goal>> {
-  const found = new Map<string, Set<Goal>>()
-  for (const goal of campaigns.flatMap(({ goals }) => goals)) {
-    const known = found.get(goal.event)
-    if (known) known.add(goal)
-    else found.set(goal.event, new Set([goal]))
-  }
-  return found
 }
 
 function toEventsOfCampaign(campaigns: readonly CountedCampaign[]): Map<number, GoalEvents> {

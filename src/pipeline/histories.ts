@@ -3,13 +3,13 @@ import { isTouch } from '../core/campaign-past.ts'
 import type { History } from '../core/contributions.ts'
 import { distinctPairs, type CustomerPeriod, type Membership, type MessageEvent } from '../core/facts.ts'
 import { WINDOW_HOURS_MAX } from '../core/goal.ts'
-import type { ActionPeriod } from '../store/events.ts'
+import { listNamedEvents, type ActionPeriod, type NamedEvent } from '../store/events.ts'
 import { listCampaignsOfPeriods, listMemberships, listMembershipsOf } from '../store/memberships.ts'
 import { listMessageEvents, listMessageEventsOf, listTouchesOfPeriods } from '../store/message-events.ts'
 import type { Store } from '../store/store.ts'
 import type { Person } from '../store/users.ts'
 import type { GoalBook } from './goal-books.ts'
-import { listGoalEvents, type UserGoalEvent } from './goal-events.ts'
+import { judgeEvents, type UserGoalEvent } from './goal-events.ts'
 
 const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
 
@@ -18,7 +18,7 @@ export interface NewFacts {
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
   /** Stored already, but not yet counted. */
-  readonly goalEvents: readonly UserGoalEvent[]
+  readonly goalEvents: readonly NamedEvent[]
 }
 
 /** What a batch brings of one user. */
@@ -53,13 +53,12 @@ export async function loadHistories(
   drafts.addMemberships(await listMembershipsOf(store, customers))
   drafts.addMessages(await listMessageEventsOf(store, customers))
   drafts.addGoalEvents(
-    await listGoalEvents(
+    await listNamedEvents(
       store,
-      book,
       drafts.all.flatMap((draft) => goalPeriods(draft, book)),
     ),
   )
-  return drafts.all.map((draft) => ({ ...draft.toHistory(), campaigns: 'all' }))
+  return (await drafts.toHistories(store, book)).map((history) => ({ ...history, campaigns: 'all' }))
 }
 
 /**
@@ -77,15 +76,14 @@ export async function loadConcernedHistories(
   const drafts = new Drafts(changes.map(({ person }) => person))
   for (const [index, { facts }] of changes.entries()) drafts.all[index]?.expect(facts)
   await loadCampaigns(store, drafts, drafts.all)
-  const events = await listGoalEvents(
+  const events = await listNamedEvents(
     store,
-    book,
     drafts.all.filter((draft) => draft.mayConvert).flatMap((draft) => goalPeriods(draft, book)),
   )
   drafts.addGoalEvents(events)
   const converting = drafts.all.filter((draft) => draft.goalEvents.size > 0)
   if (converting.length > 0) await loadCompetitors(store, book, drafts, converting)
-  return drafts.all.map((draft) => draft.toHistory())
+  return drafts.toHistories(store, book)
 }
 
 /** All facts of each draft's campaigns that are not there yet. */
@@ -109,9 +107,8 @@ async function loadCompetitors(
   }
   await loadCampaigns(store, drafts, converting)
   drafts.addGoalEvents(
-    await listGoalEvents(
+    await listNamedEvents(
       store,
-      book,
       converting.flatMap((draft) => goalPeriods(draft, book)),
     ),
   )
@@ -152,7 +149,7 @@ class Draft {
   readonly person: Person
   readonly memberships: Membership[] = []
   readonly messages: MessageEvent[] = []
-  readonly goalEvents = new Map<number, UserGoalEvent>()
+  readonly goalEvents = new Map<number, NamedEvent>()
   /** Campaigns of which all is to be known, and of which it is. */
   readonly #campaigns = new Set<number>()
   readonly #read = new Set<number>()
@@ -208,9 +205,9 @@ class Draft {
     return this.#read.has(campaign)
   }
 
-  toHistory(): StoredHistory {
+  toHistory(goalEvents: readonly UserGoalEvent[]): StoredHistory {
     const { person, memberships, messages } = this
-    return { person, memberships, messages, goalEvents: [...this.goalEvents.values()], campaigns: this.#campaigns }
+    return { person, memberships, messages, goalEvents, campaigns: this.#campaigns }
   }
 }
 
@@ -244,7 +241,17 @@ class Drafts {
     this.addMessages(touches.filter(({ customer, campaign }) => !this.ofCustomer(customer)?.hasRead(campaign)))
   }
 
-  addGoalEvents(events: readonly UserGoalEvent[]): void {
+  addGoalEvents(events: readonly NamedEvent[]): void {
     for (const event of events) this.#byUserId.get(event.userId)?.goalEvents.set(event.id, event)
+  }
+
+  /** What has been read, when nothing more is: only now are all campaigns known whose goals the events may meet. */
+  async toHistories(store: Store, book: GoalBook): Promise<StoredHistory[]> {
+    const unjudged = this.all.map((draft) => {
+      const campaigns = draft.goalEvents.size > 0 ? draft.spans().keys() : []
+      return { events: [...draft.goalEvents.values()], campaigns }
+    })
+    const judged = await judgeEvents(store, book, unjudged)
+    return this.all.map((draft, index) => draft.toHistory(judged[index] ?? []))
   }
 }
