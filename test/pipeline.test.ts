@@ -241,6 +241,25 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(ids[3])).toMatchObject({ status: 'processed', error })
   })
 
+  it('nothing is left out of two users who turn out to be one, up to a bound past which their request is set aside', async () => {
+    await bench.makeWorkspace({ identityResolution: ['crm'] })
+    const filling = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX - 100)
+    const report = (names: object, attributes: object = {}) => ({
+      kind: 'track_user' as const,
+      body: { ...names, attributes },
+    })
+    const crm = (index: number) => ({ user_identifiers: { crm: `${index}` } })
+    await bench.append(...Array.from({ length: 9 }, (_, index) => report(crm(index), { [`a${index}`]: filling })))
+    const joins = Array.from({ length: 9 }, (_, index) => report({ customer_id: 'c1', ...crm(index) }))
+    const ids = await bench.append(...joins)
+    await bench.follow()
+    const user = await findUser(bench.database, bench.workspaceId, { name: CUSTOMER_ID, value: 'c1' })
+    expect(Object.keys(user?.attributes ?? {})).toHaveLength(8)
+    expect(await bench.receipt(ids[7])).toMatchObject({ status: 'processed', error: null })
+    const error = expect.stringContaining('the users that are one have attributes of more than') as unknown
+    expect(await bench.receipt(ids[8])).toMatchObject({ status: 'parked', error })
+  })
+
   it('reads no more large users at once than fit into memory', async () => {
     const filling = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX - 100)
     const names = Array.from({ length: 12 }, (_, index) => `large-${index}`)

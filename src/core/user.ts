@@ -15,8 +15,8 @@ export interface Identity {
 }
 
 /**
- * What is known of one user, as the length of its JSON: more than any request can bring, and little enough to be read and
- * written with each of them. Names that a client makes up as it goes would else grow without end.
+ * What is known of one user, as the length of its JSON, where reports add to it: twice what a request may have, and little
+ * enough to be read and written with each batch. Names that a client makes up as it goes would else grow without end.
  */
 export const USER_ATTRIBUTES_LENGTH_MAX = 2 * 1024 * 1024
 
@@ -78,30 +78,39 @@ export function mergeAttributes(left: Attributes, right: Attributes): Attributes
   return merged
 }
 
-/** The same as far as it fits into `USER_ATTRIBUTES_LENGTH_MAX`, with the names of those of `right` that do not. */
-export function addAttributes(
-  left: Attributes,
-  right: Attributes,
-): { readonly attributes: Attributes; readonly leftOut: readonly string[] } {
-  const merged = mergeAttributes(left, right)
-  if (JSON.stringify(merged).length <= USER_ATTRIBUTES_LENGTH_MAX) return { attributes: merged, leftOut: [] }
-  const attributes: Record<string, Attributes[string]> = { ...left }
-  const leftOut: string[] = []
-  let length = JSON.stringify(left).length
-  for (const name of Object.keys(right)) {
-    const added = lengthOf(merged, name) - lengthOf(left, name)
-    if (added <= 0 || length + added <= USER_ATTRIBUTES_LENGTH_MAX) {
-      attributes[name] = merged[name] as Attributes[string]
-      length += added
-    } else leftOut.push(name)
+/** The attributes of one user while reports are added, as far as they fit into `USER_ATTRIBUTES_LENGTH_MAX`. */
+export class GrowingAttributes {
+  readonly #kept: Record<string, Attributes[string]>
+  #length: number
+
+  constructor(known: Attributes) {
+    this.#kept = { ...known }
+    this.#length = JSON.stringify(known).length
   }
-  return { attributes, leftOut }
+
+  get attributes(): Attributes {
+    return this.#kept
+  }
+
+  /** Per name the value received last; gives the names of those that do not fit. */
+  add(reported: Attributes): string[] {
+    return Object.entries(reported).flatMap(([name, candidate]) => (this.#addOne(name, candidate) ? [] : [name]))
+  }
+
+  #addOne(name: string, candidate: Attributes[string]): boolean {
+    const known = Object.hasOwn(this.#kept, name) ? this.#kept[name] : undefined
+    if (known && !isNewer(candidate, known)) return true
+    const added = lengthOf(name, candidate) - (known ? lengthOf(name, known) : 0)
+    if (added > 0 && this.#length + added > USER_ATTRIBUTES_LENGTH_MAX) return false
+    this.#kept[name] = candidate
+    this.#length += added
+    return true
+  }
 }
 
 /** Of one attribute within the JSON of all, with its comma. */
-function lengthOf(attributes: Attributes, name: string): number {
-  if (!Object.hasOwn(attributes, name)) return 0
-  return JSON.stringify(name).length + JSON.stringify(attributes[name]).length + ':,'.length
+function lengthOf(name: string, attribute: Attributes[string]): number {
+  return JSON.stringify(name).length + JSON.stringify(attribute).length + ':,'.length
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

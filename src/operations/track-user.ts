@@ -31,7 +31,7 @@ const UserAttributes = Type.Object(
     description:
       'What is known of the user. Besides the attributes named here any name/value pairs, up to 500, nested up to ' +
       '10 levels. Names must not start with `svc_`. Attributes that are not sent stay as they are. All of one ' +
-      `user take ${USER_ATTRIBUTES_LENGTH_MAX / 1024 ** 2} MiB of JSON at most: what does not fit is not kept, and what became of the request says so. ` +
+      `user take ${USER_ATTRIBUTES_LENGTH_MAX / 1024 ** 2} Mi characters of JSON: what does not fit is not kept, and what became of the request says so. ` +
       ATTRIBUTE_NUMBERS,
   },
 )

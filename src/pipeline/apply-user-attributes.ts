@@ -1,6 +1,6 @@
 // Gives users the attributes that Track User reported.
 import { EMAIL } from '../core/user-attributes.ts'
-import { addAttributes, USER_ATTRIBUTES_LENGTH_MAX, type Attributes } from '../core/user.ts'
+import { GrowingAttributes, USER_ATTRIBUTES_LENGTH_MAX, type Attributes } from '../core/user.ts'
 import type { Store } from '../store/store.ts'
 import { saveUsers, type User } from '../store/users.ts'
 import type { Batch, Subject, UserEntry } from './batch.ts'
@@ -9,29 +9,34 @@ import { findUsersAtOnce } from './users-at-once.ts'
 /** Fills `batch.leftOut`. */
 export async function applyUserAttributes(store: Store, batch: Batch): Promise<void> {
   const reports = batch.entries.filter((entry) => entry.kind === 'track_user')
-  const ids = new Set(reports.map((report) => userOf(batch, report)))
-  const users = new Map((await findUsersAtOnce(store, batch, [...ids])).map((user) => [user.id, user]))
-  for (const report of reports) {
-    const user = users.get(userOf(batch, report))
-    if (!user) throw new Error('an entry has no user after resolving users')
-    users.set(user.id, changeUser(user, report, batch))
-  }
-  await saveUsers(store, [...users.values()])
+  const reportsOf = Map.groupBy(reports, (report) => userOf(batch, report))
+  const users = await findUsersAtOnce(store, batch, [...reportsOf.keys()])
+  if (users.length < reportsOf.size) throw new Error('an entry has no user after resolving users')
+  await saveUsers(
+    store,
+    users.map((user) => changeUser(user, reportsOf.get(user.id) ?? [], batch)),
+  )
 }
 
 function userOf({ userOf }: Batch, { subjects }: UserEntry): number {
   return userOf.get(subjects[0] as Subject) as number
 }
 
-function changeUser(user: User, report: UserEntry, batch: Batch): User {
-  const { receivedAt } = report.entry
-  const reported: Attributes = Object.fromEntries(
-    Object.entries(report.attributes).map(([name, value]) => [name, [value, receivedAt] as const]),
-  )
-  const { attributes, leftOut } = addAttributes(user.attributes, reported)
-  if (leftOut.length > 0) batch.leftOut.set(report, whyLeftOut(leftOut))
-  const isEmailNew = report.emailKey !== undefined && attributes[EMAIL] === reported[EMAIL]
-  return { ...user, attributes, emailKey: isEmailNew ? (report.emailKey ?? null) : user.emailKey }
+/** What all reports of a batch make of a user: its attributes are copied and measured once, however many those are. */
+function changeUser(user: User, reports: readonly UserEntry[], batch: Batch): User {
+  const growing = new GrowingAttributes(user.attributes)
+  let { emailKey } = user
+  for (const report of reports) {
+    const { receivedAt } = report.entry
+    const reported: Attributes = Object.fromEntries(
+      Object.entries(report.attributes).map(([name, value]) => [name, [value, receivedAt] as const]),
+    )
+    const leftOut = growing.add(reported)
+    if (leftOut.length > 0) batch.leftOut.set(report, whyLeftOut(leftOut))
+    const isEmailNew = report.emailKey !== undefined && growing.attributes[EMAIL] === reported[EMAIL]
+    if (isEmailNew) emailKey = report.emailKey ?? null
+  }
+  return { ...user, attributes: growing.attributes, emailKey }
 }
 
 function whyLeftOut(names: readonly string[]): string {

@@ -1,7 +1,7 @@
 // Finds or makes the users that entries name: by customer id or any configured identifier; several users found are one person
 // ("Identity resolution"). A batch has the same outcome as its entries one by one.
 import { EMAIL } from '../core/user-attributes.ts'
-import { addAttributes, CUSTOMER_ID, type Identity } from '../core/user.ts'
+import { CUSTOMER_ID, mergeAttributes, type Attributes, type Identity } from '../core/user.ts'
 import type { Store } from '../store/store.ts'
 import { addIdentities, findIdentities, saveIdentities, type KnownIdentity } from '../store/user-identities.ts'
 import { findPersons, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users.ts'
@@ -208,11 +208,23 @@ function addCustomerId(user: NamedUser, { customerId, number }: CustomerName): N
   return { ...user, customerId, customerNumber: number }
 }
 
-/** What two users are together: the older one, with the newest value of each attribute, as far as they fit. */
+/**
+ * What users may have together who turn out to be one, as the length of the JSON of their attributes. Far more than a user
+ * may be given: nothing of either is left out. Who joins more than that is set aside for an operator.
+ */
+const MERGED_LENGTH_MAX = 16 * 1024 * 1024
+
+/** What two users are together: the older one, with the newest value of each attribute. */
 function mergeTwo(older: NamedUser, younger: NamedUser): NamedUser {
-  const { attributes } = addAttributes(older.attributes, younger.attributes)
+  const attributes = mergeAttributes(older.attributes, younger.attributes)
+  requireRoom(attributes)
   const isOlderEmail = attributes[EMAIL] === older.attributes[EMAIL]
   const { customerId, customerNumber: number } = younger
   const named = customerId === null || number === null ? older : addCustomerId(older, { customerId, number })
   return { ...named, attributes, emailKey: isOlderEmail ? older.emailKey : younger.emailKey }
+}
+
+function requireRoom(attributes: Attributes): void {
+  if (JSON.stringify(attributes).length <= MERGED_LENGTH_MAX) return
+  throw new Error(`the users that are one have attributes of more than ${MERGED_LENGTH_MAX} characters of JSON`)
 }

@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts'
 import { findUsers, measureUsers, type User } from '../store/users.ts'
 import type { Batch } from './batch.ts'
 
-/** Attributes of users that one batch reads, as JSON. Eight of the largest users, or a thousand with 16 KiB each. */
+/** Attributes of users that one batch reads, as JSON: a few of the largest users, or a thousand with 16 KiB each. */
 const USERS_BYTES_MAX = 16 * 1024 * 1024
 
 /** A batch of several entries needs more memory than it may have; its halves need less. */
