@@ -53,7 +53,7 @@ export interface GoalEvent {
   readonly action: string
   readonly time: number
   /** The goals with conditions that it meets; those without are met by every event of their name. Nothing else counts. */
-  readonly met: ReadonlySet<Goal>
+  readonly met: { has(goal: Goal): boolean }
 }
 
 /** The reason of a failure for which none was given. */

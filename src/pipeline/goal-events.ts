@@ -26,7 +26,7 @@ interface Portions {
   readonly goesOn?: () => Promise<boolean>
 }
 
-const NO_GOALS: ReadonlySet<Goal> = new Set()
+const NO_GOALS: GoalEvent['met'] = new Set<Goal>()
 
 /**
  * The events of several users with the goals that they meet, in the order of the users. Looks only into events on whose name a
@@ -48,7 +48,7 @@ export async function judgeEvents(
       if (judge) judges.set(id, judge)
     }
   }
-  const met = new Map<number, ReadonlySet<Goal>>()
+  const met = new Map<number, GoalEvent['met']>()
   for await (const portion of attributesOf(store, [...judges.keys()], eventsAtOnce)) {
     for (const { id, attributes } of portion) met.set(id, (judges.get(id) as Judge).judge(attributes))
     if (!(await goesOn())) break
@@ -56,25 +56,50 @@ export async function judgeEvents(
   return users.map(({ events }) => events.map((event) => ({ ...event, met: met.get(event.id) ?? NO_GOALS })))
 }
 
-/** Judges events of one name; those that meet the same goals share what says so. */
+/** Judges events of one name; those that meet the same goals share their verdict. */
 class Judge {
   readonly #goals: readonly Goal[]
-  readonly #verdicts = new Map<string, ReadonlySet<Goal>>()
+  readonly #places: ReadonlyMap<Goal, number>
+  readonly #verdicts = new Map<string, Verdict>()
 
   constructor(goals: readonly Goal[]) {
     this.#goals = goals
+    this.#places = new Map(goals.map((goal, place) => [goal, place]))
   }
 
   /** `attributes` as JSON. */
-  judge(attributes: string): ReadonlySet<Goal> {
+  judge(attributes: string): Verdict {
     const values = JSON.parse(attributes) as Readonly<Record<string, unknown>>
-    const isMet = this.#goals.map((goal) => meetsConditions(goal, values))
-    const key = isMet.map(Number).join('')
-    const known = this.#verdicts.get(key)
-    if (known) return known
-    const verdict = new Set(this.#goals.filter((_, index) => isMet[index]))
-    this.#verdicts.set(key, verdict)
-    return verdict
+    const bits = new Uint8Array(Math.ceil(this.#goals.length / BITS))
+    for (const [place, goal] of this.#goals.entries()) {
+      if (!meetsConditions(goal, values)) continue
+      const byte = place >> BITS_SHIFT
+      bits[byte] = (bits[byte] as number) | (1 << (place % BITS))
+    }
+    const text = Buffer.from(bits).toString('latin1')
+    const known = this.#verdicts.get(text) ?? new Verdict(this.#places, text)
+    this.#verdicts.set(text, known)
+    return known
+  }
+}
+
+const BITS = 8
+const BITS_SHIFT = 3
+
+/** The goals that an event meets, one bit each: there may be thousands of goals, and of events that differ in what they meet. */
+class Verdict {
+  readonly #places: ReadonlyMap<Goal, number>
+  readonly #bits: string
+
+  /** `bits`: eight to a character. */
+  constructor(places: ReadonlyMap<Goal, number>, bits: string) {
+    this.#places = places
+    this.#bits = bits
+  }
+
+  has(goal: Goal): boolean {
+    const place = this.#places.get(goal)
+    return place !== undefined && ((this.#bits.charCodeAt(place >> BITS_SHIFT) >> (place % BITS)) & 1) === 1
   }
 }
 
