@@ -44,6 +44,26 @@ export function watchRows(database: Database): { readonly database: Database; re
   return { database: { ...watched(database), write }, rowsOfQueries }
 }
 
+/** How many values of each column a piece of work reads, in a transaction. */
+export async function countValues(
+  database: Database,
+  work: (store: Store) => Promise<unknown>,
+): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>()
+  const counter: KyselyPlugin = {
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      for (const column of result.rows.flatMap(Object.keys)) counts.set(column, (counts.get(column) ?? 0) + 1)
+      return result
+    },
+  }
+  await database.write((store) => {
+    counts.clear()
+    return work({ ...store, query: store.query.withPlugin(counter) })
+  })
+  return counts
+}
+
 /** The same database, which counts the rows that its transactions read. */
 export function countRows(database: Database): { readonly database: Database; readonly rows: () => number } {
   let rows = 0

@@ -277,6 +277,27 @@ describe('A connection', () => {
     connection.close()
   })
 
+  it('gives one request one answer, also where its body breaks after it', async () => {
+    const connection = await open()
+    await connection.write(withWrongKey(head('chunked')))
+    expectRaw(await connection.nextAnswer(), 401, 'unauthorized')
+    await connection.write('zz\r\n')
+    expect(await statusesUntilEnd(connection, 0)).toEqual({ statuses: [], isAll: true })
+    connection.close()
+  })
+
+  it('goes on where a body ends well after its answer, and answers 400 to a stray byte behind it', async () => {
+    const connection = await open()
+    for (const behind of [good(), 'x\r\n\r\n']) {
+      await connection.write(withWrongKey(head('chunked')))
+      expectRaw(await connection.nextAnswer(), 401, 'unauthorized')
+      await connection.write(`1\r\n{\r\n0\r\n\r\n${behind}`)
+      expect((await connection.nextAnswer()).status).toBe(behind === good() ? 200 : 400)
+    }
+    expect(await statusesUntilEnd(connection, 0)).toEqual({ statuses: [], isAll: true })
+    connection.close()
+  })
+
   it('sends large answers whole where garbage comes before they have ended', async () => {
     const path = '/docs/swagger-ui-bundle.js'
     const { body } = await server.call<string>('GET', path)
@@ -314,6 +335,10 @@ function headOf({ workspace }: TestServer, length: number | 'chunked', extra: re
     ...extra,
   ]
   return `POST /v1/event/main HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
+}
+
+function withWrongKey(head: string): string {
+  return head.replace(/authorization: .*\r\n/, `authorization: Basic ${btoa('main:wrong')}\r\n`)
 }
 
 function expectRaw(answer: RawAnswer, status: number, code: string): void {

@@ -15,17 +15,23 @@ const MESSAGES: Readonly<Record<string, string>> = {
 }
 
 export class BrokenRequests {
-  /** The answers that a connection has not got whole yet; more than one where requests are sent all at once. */
-  readonly #unfinished = new WeakMap<Socket, Set<ServerResponse>>()
+  /**
+   * The answers that a connection has not got whole yet; more than one where requests are sent all at once. Besides, one
+   * that it got before its request came whole, until the next request tells that it did.
+   */
+  readonly #answers = new WeakMap<Socket, Set<ServerResponse>>()
   /** Connections that are ending: what still comes is read past, and is reported as broken again and again. */
   readonly #broken = new WeakSet<Socket>()
 
   /** To be called before the server takes requests. */
   follow(server: Server): void {
     server.on('request', ({ socket }, response) => {
-      const answers = this.#unfinished.get(socket) ?? new Set()
-      this.#unfinished.set(socket, answers.add(response))
-      response.once('close', () => answers.delete(response))
+      const answers = this.#answers.get(socket) ?? new Set()
+      for (const answer of answers) if (answer.closed) answers.delete(answer)
+      this.#answers.set(socket, answers.add(response))
+      response.once('close', () => {
+        if (response.req.complete) answers.delete(response)
+      })
     })
   }
 
@@ -38,10 +44,12 @@ export class BrokenRequests {
       return
     }
     // A refusal before one of these would be taken for its answer, and the client would repeat what has its effect.
-    const answers = [...(this.#unfinished.get(socket) ?? [])]
+    const answers = [...(this.#answers.get(socket) ?? [])].filter(({ req, closed }) => !(req.complete && closed))
     const last = answers.findLast(({ req, headersSent }) => req.complete || headersSent)
-    if (last) last.once('close', () => hangUp(socket, ''))
-    else hangUp(socket, toRefusal(error.code ?? ''))
+    if (!last) hangUp(socket, toRefusal(error.code ?? ''))
+    // Answered already, and what broke is the rest of its request: one request gets one answer.
+    else if (last.closed) hangUp(socket, '')
+    else last.once('close', () => hangUp(socket, ''))
   }
 }
 

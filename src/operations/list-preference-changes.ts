@@ -2,14 +2,15 @@
 import { Type } from 'typebox'
 import type { PreferenceChange } from '../core/preference.ts'
 import { toIso } from '../core/time-value.ts'
+import { CUSTOMER_ID } from '../core/user.ts'
 import { listUserPreferenceChanges } from '../store/preferences.ts'
-import { listUserIds } from '../store/users.ts'
+import { findUserId, listUserIds } from '../store/users.ts'
 import { CustomerId, IsoTime, NoFields, Nullable, Strict, Text } from './fields.ts'
 import { JsonText } from './json-text.ts'
 import { defineOperation } from './operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
 import { PageCursor } from './page-cursor.ts'
-import { userWithCustomerId } from './preference-users.ts'
+import { noSuchCustomer } from './preference-users.ts'
 import { PAGE_ROOM, readPage } from './read-page.ts'
 
 const LIMIT_MAX = 500
@@ -58,8 +59,9 @@ export const listPreferenceChanges = defineOperation({
   output: Type.Object({ data: Type.Array(ChangeOutput), next_before: Type.Optional(Type.String()) }),
   async handle({ workspace, query }, { database }) {
     const { limit = LIMIT_DEFAULT, before } = query
-    const user = await userWithCustomerId(database, workspace, query.customer_id)
-    const userIds = await listUserIds(database, user.id)
+    const userId = await findUserId(database, workspace.id, { name: CUSTOMER_ID, value: query.customer_id })
+    if (userId === undefined) throw noSuchCustomer()
+    const userIds = await listUserIds(database, userId)
     const { items, last } = await readPage({
       before: before === undefined ? undefined : CURSOR.parse(before),
       limit,

@@ -3,8 +3,8 @@ import { AppError, type Fault } from '../core/app-error.ts'
 import { isEmail } from '../core/email-address.ts'
 import { CUSTOMER_ID } from '../core/user.ts'
 import type { Workspace } from '../core/workspace.ts'
+import { findPreferenceOf, listPreferencesByEmail, type NamedPreference } from '../store/preferences.ts'
 import type { Store } from '../store/store.ts'
-import { findUser, listUsersByEmail, type User } from '../store/users.ts'
 import { toEmailKey } from './email-protection.ts'
 import { CustomerId, Text } from './fields.ts'
 import type { Parts } from './operation.ts'
@@ -47,36 +47,39 @@ export function eitherRequired(at: string, one: string, other: string): Fault[] 
   ]
 }
 
-/** Everybody meant by valid ids, in pages. Throws `not_found` when there is nobody, `conflict` when there are too many. */
-export async function* usersMeant(
+/**
+ * The preferences of everybody meant by valid ids, in pages, newest user first. Throws `not_found` when there is nobody,
+ * `conflict` when there are too many.
+ */
+export async function* preferencesMeant(
   store: Store,
   ids: SentUserIds,
   { workspace, emailVault }: Pick<Parts, 'emailVault'> & { readonly workspace: Workspace },
-): AsyncGenerator<readonly User[]> {
+): AsyncGenerator<readonly NamedPreference[]> {
   const { customer_id: customerId, email_id: email } = ids
   if (email === undefined || workspace.emailProtection === 'tokenized') {
-    yield [await userWithCustomerId(store, workspace, customerId as string)]
+    const found = await findPreferenceOf(store, workspace.id, { name: CUSTOMER_ID, value: customerId as string })
+    if (!found) throw noSuchCustomer()
+    yield [found]
     return
   }
   const emailKey = toEmailKey(workspace, email, emailVault)
   let count = 0
-  let page: readonly User[]
-  let after = -1
+  let page: readonly NamedPreference[]
+  let before: number | undefined
   do {
-    page = await listUsersByEmail(store, workspace.id, emailKey, { after, max: USERS_PER_PAGE })
+    page = await listPreferencesByEmail(store, workspace.id, emailKey, { before, max: USERS_PER_PAGE })
     count += page.length
     if (count === 0) throw new AppError('not_found', 'No user has this email_id.')
     if (count > USERS_PER_EMAIL_MAX) throw tooManyUsers()
     yield page
-    after = page.at(-1)?.id ?? after
+    before = page.at(-1)?.userId
   } while (page.length === USERS_PER_PAGE)
 }
 
-/** The user with a customer id. Throws `not_found`. */
-export async function userWithCustomerId(store: Store, { id }: Workspace, customerId: string): Promise<User> {
-  const user = await findUser(store, id, { name: CUSTOMER_ID, value: customerId })
-  if (!user) throw new AppError('not_found', 'There is no user with this customer_id.')
-  return user
+/** The refusal where a customer id finds nobody. */
+export function noSuchCustomer(): AppError {
+  return new AppError('not_found', 'There is no user with this customer_id.')
 }
 
 function tooManyUsers(): AppError {

@@ -1,13 +1,12 @@
 // Read preferences: what holds now for one user, or for every user with an email address.
 import { Type } from 'typebox'
-import { nothingSetFor, toOptIn, type Preference } from '../core/preference.ts'
+import { toOptIn } from '../core/preference.ts'
 import { toIso } from '../core/time-value.ts'
-import { findPreferences } from '../store/preferences.ts'
-import type { User } from '../store/users.ts'
+import type { NamedPreference } from '../store/preferences.ts'
 import { IsoTime, NoFields, Nullable, Strict } from './fields.ts'
 import { defineOperation } from './operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
-import { userIdFaults, UserIds, usersMeant } from './preference-users.ts'
+import { preferencesMeant, userIdFaults, UserIds } from './preference-users.ts'
 
 const UserPreferencesOutput = Type.Object({
   customer_id: Nullable(Type.String({ description: 'Null for a user known by other identifiers alone.' })),
@@ -38,16 +37,14 @@ export const readPreferences = defineOperation({
   async handle({ workspace, query }, { database, emailVault }) {
     const active = new Set(workspace.categories)
     const data = []
-    for await (const users of usersMeant(database, query, { workspace, emailVault })) {
-      const ids = users.map(({ id }) => id)
-      const known = await findPreferences(database, ids)
-      data.push(...users.map((user) => toBody(user, (known.get(user.id) ?? nothingSetFor(user.id)).preference, active)))
+    for await (const page of preferencesMeant(database, query, { workspace, emailVault })) {
+      data.push(...page.map((known) => toBody(known, active)))
     }
-    return { data }
+    return { data: data.toReversed() }
   },
 })
 
-function toBody({ customerId }: User, preference: Preference, active: ReadonlySet<string>) {
+function toBody({ customerId, preference }: NamedPreference, active: ReadonlySet<string>) {
   const { updatedAt } = preference
   return {
     customer_id: customerId,

@@ -3,19 +3,17 @@ import { Type, type Static } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
 import {
   changePreference,
-  nothingSetFor,
   OPT_IN_STATUSES,
   recordChange,
   toOptInStatus,
   type PreferenceChange,
   type PreferenceRequest,
 } from '../core/preference.ts'
-import { findPreferences, lockPreferences, savePreferences } from '../store/preferences.ts'
+import { lockPreferences, savePreferences, type NamedPreference } from '../store/preferences.ts'
 import type { Store } from '../store/store.ts'
-import type { User } from '../store/users.ts'
 import { NoFields, Strict, Text } from './fields.ts'
 import { defineOperation, type OperationRequest, type Partially } from './operation.ts'
-import { eitherRequired, userIdFaults, UserIds, usersMeant } from './preference-users.ts'
+import { eitherRequired, preferencesMeant, userIdFaults, UserIds } from './preference-users.ts'
 
 const EMAIL_CHANNEL = 'email'
 const WORD_LENGTH_MAX = 64
@@ -78,8 +76,8 @@ export const updatePreferences = defineOperation({
     const sent = request.body.user_preferences
     await parts.database.write(async (store) => {
       await lockPreferences(store, [request.workspace.id])
-      const meant = usersMeant(store, sent, { workspace: request.workspace, emailVault: parts.emailVault })
-      for await (const users of meant) await change(store, users, request)
+      const meant = preferencesMeant(store, sent, { workspace: request.workspace, emailVault: parts.emailVault })
+      for await (const page of meant) await change(store, page, request)
     })
     return { message: 'The request was processed successfully.' }
   },
@@ -87,19 +85,14 @@ export const updatePreferences = defineOperation({
 
 async function change(
   store: Store,
-  users: readonly User[],
+  known: readonly NamedPreference[],
   request: OperationRequest<object, object, { readonly user_preferences: UserPreferences }>,
 ): Promise<void> {
   const { workspace, now, tile, callerAddress } = request
   const wanted = toPreferenceRequest(request.body.user_preferences)
   const activeCategories = new Set(workspace.categories)
   const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${tile}`, ip: callerAddress }
-  const known = await findPreferences(
-    store,
-    users.map(({ id }) => id),
-  )
-  const recorded = users.map(({ id }) => {
-    const before = known.get(id) ?? nothingSetFor(id)
+  const recorded = known.map((before) => {
     return recordChange(before, changePreference(before.preference, wanted, { activeCategories, now }), origin)
   })
   const preferences = recorded.map(({ current }) => current)

@@ -1,9 +1,19 @@
 // Tables of email preferences: what holds for each user now, and the proofs of consent, which are only ever added to. When
 // a user turns out to be another, the proofs stay under the id they had (`listUserIds`).
 import type { Selectable } from 'kysely'
-import type { ChangedBy, OptIn, OptInStatus, Preference, PreferenceChange, UserPreference } from '../core/preference.ts'
+import {
+  nothingSetFor,
+  type ChangedBy,
+  type OptIn,
+  type OptInStatus,
+  type Preference,
+  type PreferenceChange,
+  type UserPreference,
+} from '../core/preference.ts'
+import type { Identity } from '../core/user.ts'
 import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
+import { usersWithEmail, userWith } from './users.ts'
 import { wantedValues } from './wanted-values.ts'
 
 interface PreferenceRow {
@@ -79,6 +89,48 @@ export async function findPreferences(store: Store, userIds: readonly number[]):
   return new Map(rows.map((row) => [row.user_id, toUserPreference(row)]))
 }
 
+/** What holds for a user, also where that is nothing, with the customer id that is shown. */
+export interface NamedPreference extends UserPreference {
+  readonly customerId: string | null
+}
+
+/**
+ * The preferences of the user with an identity; undefined when there is no such user. One statement, so that no merge,
+ * which gives the preferences to another user, comes between the user and them.
+ */
+export async function findPreferenceOf(
+  store: Store,
+  workspaceId: string,
+  identity: Identity,
+): Promise<NamedPreference | undefined> {
+  const [found] = await withPreferences(userWith(store, workspaceId, identity))
+  return found
+}
+
+/**
+ * The preferences of users with an address, newest user first, as `usersWithEmail` pages them; one statement too. Who is
+ * merged goes into an older user: a merge between two pages shows both, never neither.
+ */
+export function listPreferencesByEmail(
+  store: Store,
+  workspaceId: string,
+  emailKey: string,
+  page: { readonly before: number | undefined; readonly max: number },
+): Promise<NamedPreference[]> {
+  return withPreferences(usersWithEmail(store, workspaceId, emailKey, page))
+}
+
+async function withPreferences(users: ReturnType<typeof userWith>): Promise<NamedPreference[]> {
+  const rows = await users
+    .leftJoin('preferences as preference', 'preference.user_id', 'user.id')
+    .selectAll('preference')
+    .execute()
+  return rows.map(({ id, customer_id: customerId, ...row }) => {
+    const known = row.user_id === null ? nothingSetFor(id) : toUserPreference(row as Selectable<PreferenceRow>)
+    return { customerId, ...known }
+  })
+}
+
 const PREFERENCE_COLUMNS = {
   user_id: 'integer',
   opt_in_status: 'text',
@@ -127,22 +179,57 @@ export async function listUserPreferenceChanges(
   userIds: readonly number[],
   page: { readonly before: ChangesBefore | undefined; readonly max: number },
 ): Promise<PreferenceChange[]> {
-  const { before, max } = page
-  const changes: PreferenceChange[] = []
-  // One walk along the index each: a query over all ids at once would sort every proof of the user.
-  for (const userId of await withChanges(store, userIds)) {
-    let rows = store.query.selectFrom('preference_changes').selectAll().where('user_id', '=', userId)
+  const newest = await listNewest(store, await withChanges(store, userIds), page)
+  if (newest.length === 0) return []
+  const columns = { user_id: 'integer', at: 'integer', number: 'integer' } as const
+  const rows = await store.query
+    .selectFrom(store.rowsOf('wanted', columns, newest))
+    .innerJoin('preference_changes as change', (join) =>
+      join
+        .onRef('change.user_id', '=', 'wanted.user_id')
+        .onRef('change.at', '=', 'wanted.at')
+        .onRef('change.number', '=', 'wanted.number'),
+    )
+    .selectAll('change')
+    .execute()
+  return rows.toSorted(newerFirst).map(toPreferenceChange)
+}
+
+/** Users whose proofs one statement walks through; SQLite takes up to 500 parts in one. */
+const USERS_PER_STATEMENT = 100
+
+type ChangeKey = Pick<PreferenceChangeRow, 'user_id' | 'at' | 'number'>
+
+/**
+ * Where the newest proofs stand: a user made of many may have a page under each id, and only one page of all is read as
+ * a whole. One walk along the index for each id, many walks a statement: a plain query over all ids would sort every
+ * proof of the user.
+ */
+async function listNewest(
+  { query }: Store,
+  userIds: readonly number[],
+  { before, max }: { readonly before: ChangesBefore | undefined; readonly max: number },
+): Promise<ChangeKey[]> {
+  const walk = (userId: number) => {
+    let rows = query.selectFrom('preference_changes').select(['user_id', 'at', 'number']).where('user_id', '=', userId)
     if (before) {
       const comparison = userId < before.userId ? '<=' : '<'
       rows = rows.where((row) => row(row.refTuple('at', 'number'), comparison, row.tuple(before.at, before.number)))
     }
-    const newest = await rows.orderBy('at', 'desc').orderBy('number', 'desc').limit(max).execute()
-    changes.push(...newest.map(toPreferenceChange))
+    const newest = rows.orderBy('at', 'desc').orderBy('number', 'desc').limit(max)
+    return query.selectFrom(newest.as('newest')).selectAll()
   }
-  const newestFirst = changes.toSorted(
-    (left, right) => right.at - left.at || right.number - left.number || right.userId - left.userId,
-  )
-  return newestFirst.slice(0, max)
+  let found: ChangeKey[] = []
+  for (let start = 0; start < userIds.length; start += USERS_PER_STATEMENT) {
+    const walks = userIds.slice(start, start + USERS_PER_STATEMENT).map(walk)
+    const rows = await walks.reduce((all, next) => all.unionAll(next)).execute()
+    found = [...found, ...rows].toSorted(newerFirst).slice(0, max)
+  }
+  return found
+}
+
+function newerFirst(left: ChangeKey, right: ChangeKey): number {
+  return right.at - left.at || right.number - left.number || right.user_id - left.user_id
 }
 
 /** Those of the ids that have proofs: of a user made of many few may have any. */

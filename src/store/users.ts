@@ -76,6 +76,35 @@ export async function findUser(store: Store, workspaceId: string, identity: Iden
   return row && toUser(row)
 }
 
+/** The number of the user whom `findUser` finds, without all that is known of it. */
+export async function findUserId(store: Store, workspaceId: string, identity: Identity): Promise<number | undefined> {
+  return (await userWith(store, workspaceId, identity).executeTakeFirst())?.id
+}
+
+/**
+ * The user with an identity, never one that was merged into another, as a part of a statement that joins what else is
+ * asked. Number and customer id alone: the attributes of a user may take megabytes.
+ */
+export function userWith(store: Store, workspaceId: string, identity: Identity) {
+  return shownUsers(store).where('user.id', '=', userIdWith(store, workspaceId, identity))
+}
+
+/** The same of the users with an address, newest first, beginning behind the user `before`; `max` at the most. */
+export function usersWithEmail(
+  store: Store,
+  workspaceId: string,
+  emailKey: string,
+  { before, max }: { readonly before: number | undefined; readonly max: number },
+) {
+  const users = shownUsers(store).where('user.workspace_id', '=', workspaceId).where('user.email_key', '=', emailKey)
+  const rest = before === undefined ? users : users.where('user.id', '<', before)
+  return rest.orderBy('user.id', 'desc').limit(max)
+}
+
+function shownUsers({ query }: Store) {
+  return query.selectFrom('users as user').select(['user.id', 'user.customer_id']).where('user.merged_into', 'is', null)
+}
+
 /** Users with an address, oldest first, beginning after the user `after`; `max` of them at the most. */
 export async function listUsersByEmail(
   { query }: Store,

@@ -1,0 +1,102 @@
+// Whose preferences a request is about, as the store tells it: what is read of users, and users who are merged meanwhile.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { nothingSetFor, recordChange } from '../src/core/preference.ts'
+import { CUSTOMER_ID } from '../src/core/user.ts'
+import { DEFAULT_SETTINGS, type Workspace } from '../src/core/workspace.ts'
+import type { Parts } from '../src/operations/operation.ts'
+import { preferencesMeant, type SentUserIds } from '../src/operations/preference-users.ts'
+import { readPreferences } from '../src/operations/read-preferences.ts'
+import { removePreferences, savePreferences } from '../src/store/preferences.ts'
+import type { Database, Store } from '../src/store/store.ts'
+import { saveIdentities } from '../src/store/user-identities.ts'
+import { mergeUsers, saveUsers } from '../src/store/users.ts'
+import { meddled } from './meddled-store.ts'
+import type { PreferencesBody } from './preference-calls.ts'
+import { countValues } from './record-queries.ts'
+import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+
+const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1 }
+const OPTED_OUT = { status: ['OPTED_OUT', 5], categories: {}, updatedAt: 5 } as const
+const MORE_THAN_A_PAGE = 600
+
+describeEachStore('The users whose preferences are meant', (kind) => {
+  let place: TestPlace
+  let database: Database
+  let made = 0
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    database = await openTestDatabase(place)
+  })
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  /** Users with one address, the oldest first, of whom the youngest has opted out; and what makes that one the oldest. */
+  async function makeUsers(count: number) {
+    const email = `${++made}@example.com`
+    const ids = Array.from({ length: count }, (_, index) => made * 1_000 + index)
+    const [oldest, youngest] = [ids[0] as number, ids.at(-1) as number]
+    await database.write(async (store) => {
+      await addUsers(store, ids, email)
+      await optOut(store, youngest)
+    })
+    const unite = () => {
+      return database.write(async (store) => {
+        await mergeUsers(store, [{ from: youngest, into: oldest }])
+        await optOut(store, oldest)
+        await removePreferences(store, [youngest])
+      })
+    }
+    return { email, customerIds: ids.map((id) => `c${id}`), youngest: `c${youngest}`, unite }
+  }
+
+  /** Read preferences, where a merge comes after the first look at users. */
+  async function readDuring(merge: () => Promise<void>, query: SentUserIds): Promise<PreferencesBody[]> {
+    const request = { workspace: WORKSPACE, query } as never
+    const parts = { database: meddled(database, 'users', merge) } as Parts
+    return ((await readPreferences.handle(request, parts)) as { data: PreferencesBody[] }).data
+  }
+
+  it('are read without their attributes, which may take megabytes each', async () => {
+    const { email, youngest } = await makeUsers(3)
+    for (const ids of [{ email_id: email }, { customer_id: youngest }]) {
+      const values = await countValues(database, async (store) => {
+        const pages = preferencesMeant(store, ids, { workspace: WORKSPACE, emailVault: undefined })
+        for await (const page of pages) expect(page.length).toBeGreaterThan(0)
+      })
+      expect(values.get('categories')).toBeGreaterThan(0)
+      expect(values.get('attributes')).toBeUndefined()
+    }
+  })
+
+  it('are shown opted out where the one with a customer id is merged while it is read', async () => {
+    const { youngest, unite } = await makeUsers(2)
+    expect(await readDuring(unite, { customer_id: youngest })).toMatchObject([{ opt_in_status: 'OPTED_OUT' }])
+  })
+
+  it.each([2, MORE_THAN_A_PAGE])('are shown opted out where one of %i with an email is merged', async (count) => {
+    const { email, customerIds, unite } = await makeUsers(count)
+    const shown = await readDuring(unite, { email_id: email })
+    expect(shown.map(({ customer_id }) => customer_id)).toEqual(customerIds)
+    expect(shown.at(-1)?.opt_in_status).toBe('OPTED_OUT')
+  })
+})
+
+async function addUsers(store: Store, ids: readonly number[], emailKey: string): Promise<void> {
+  const workspaceId = WORKSPACE.id
+  await saveUsers(
+    store,
+    ids.map((id) => ({ id, workspaceId, customerId: `c${id}`, attributes: {}, emailKey, createdAt: 1 })),
+  )
+  await saveIdentities(
+    store,
+    ids.map((id) => ({ workspaceId, name: CUSTOMER_ID, value: `c${id}`, userId: id, seenAt: 1, number: null })),
+  )
+}
+
+async function optOut(store: Store, userId: number): Promise<void> {
+  const { current, change } = recordChange(nothingSetFor(userId), OPTED_OUT, { by: 'key:data', ip: null })
+  await savePreferences(store, [current], [change])
+}
