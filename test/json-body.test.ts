@@ -1,7 +1,7 @@
 // Strict JSON: what is read, what is refused, and which place is blamed.
 import { assert, jsonValue, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { AppError } from '../src/core/app-error.ts'
+import { AppError, DETAILS_MAX } from '../src/core/app-error.ts'
 import { JSON_DEPTH_MAX, parseJson, toFieldPath } from '../src/http/json-body.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
@@ -64,6 +64,12 @@ describe('A JSON body', () => {
       ['a[1].x: must not be given twice', 'b.c.d: must not be given twice'],
     ],
     ['a key twice whose members have the same keys', '{"a":{"x":1},"a":{"x":2}}', ['a: must not be given twice']],
+    ['a key three times', '{"a":1,"a":2,"a":3}', ['a: must not be given twice']],
+    [
+      'a key twice in each of two objects at one path',
+      '{"a":{"x":1,"x":2},"a":{"x":1,"x":2}}',
+      ['a.x: must not be given twice', 'a: must not be given twice'],
+    ],
     ['__proto__ as a key', '{"a":{"__proto__":{"b":1}}}', ['a.__proto__: is not allowed as a name']],
     ['__proto__ in escapes', String.raw`{"__\u0070roto__":1}`, ['__proto__: is not allowed as a name']],
     [
@@ -99,6 +105,30 @@ describe('A JSON body', () => {
   })
 })
 
+describe('The faults of keys', () => {
+  const twice = (names: readonly string[]) => names.map((name) => `"${name}":1,"${name}":2`).join()
+  const names = Array.from({ length: DETAILS_MAX + 100 }, (_, index) => `n${index}`)
+
+  it('are no more than an answer names', () => {
+    expect(faultsOf(`{${twice(names)}}`)).toHaveLength(DETAILS_MAX)
+  })
+
+  const around: [what: string, before: string, after: string][] = [
+    ['a long name', `{"${'p'.repeat(100_000)}":`, '}'],
+    [
+      'as many names as there may be',
+      `{"${'p'.repeat(500)}":`.repeat(JSON_DEPTH_MAX - 1),
+      '}'.repeat(JSON_DEPTH_MAX - 1),
+    ],
+  ]
+  it.each(around)('tell the field, but never all of %s', (_what, before, after) => {
+    const faults = faultsOf(`${before}{${twice(names)}}${after}`)
+    expect(faults).toHaveLength(DETAILS_MAX)
+    expect(Math.max(...faults.map(({ length }) => length))).toBeLessThan(600)
+    expect(faults[7]).toMatch(/^p{256}…p+\.n7: must not be given twice$/)
+  })
+})
+
 function expectBroken(): string {
   return expect.stringMatching(/^body: must be valid JSON/) as string
 }
@@ -112,5 +142,20 @@ describe('The path of a field', () => {
   ]
   it.each(paths)('%j is written %s', (path, text) => {
     expect(toFieldPath(path)).toBe(text)
+  })
+
+  const longPaths: [what: string, path: (string | number)[], text: string][] = [
+    ['a long name', [`${'x'.repeat(300)}${'y'.repeat(300)}`], `${'x'.repeat(256)}…${'y'.repeat(256)}`],
+    ['long names', ['x'.repeat(10_000), 3, 'y'.repeat(10_000)], `${'x'.repeat(256)}…${'y'.repeat(256)}`],
+    ['many names', Array.from({ length: 300 }, () => 'abc'), `${'abc.'.repeat(64)}…${'.abc'.repeat(64)}`],
+    ['a character in two', [`x${'😀'.repeat(400)}x`], `x${'😀'.repeat(127)}\ufffd…\ufffd${'😀'.repeat(127)}x`],
+  ]
+  it.each(longPaths)('is shortened in its middle: %s', (_what, path, text) => {
+    expect(toFieldPath(path)).toBe(text)
+  })
+
+  it('is told whole up to 512 characters', () => {
+    const name = `a${'x'.repeat(510)}b`
+    expect(toFieldPath([name])).toBe(name)
   })
 })

@@ -126,6 +126,16 @@ describe('A value of the wrong type, or none of those that are right', () => {
   })
 })
 
+describe('A member that is not known, under a very long name', () => {
+  it('is told by both ends of its name, and is gone', () => {
+    const name = `first${'x'.repeat(100_000)}last`
+    const { faults, value } = checkBody(searchTemplates, { page: 1, entries: 1, [name]: 1 })
+    expect(faults).toEqual([{ field: expect.stringMatching(/^firstx+…x+last$/), problem: 'is not known here' }])
+    expect(faults[0]?.field.length).toBeLessThan(600)
+    expect(value).toEqual({ page: 1, entries: 1 })
+  })
+})
+
 function checkBody(operation: Operation, body: unknown) {
   if (!operation.body) throw new Error('the operation takes a body')
   return new OperationValidator(operation).body(operation.body, body)

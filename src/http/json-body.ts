@@ -2,10 +2,13 @@
 // one pass over the bytes finds what it would let through in silence.
 import { isUtf8 } from 'node:buffer'
 import { visit } from 'jsonc-parser'
-import { invalidRequest, type Fault } from '../core/app-error.ts'
+import { DETAILS_MAX, invalidRequest, type Fault } from '../core/app-error.ts'
 
 /** Nesting of a whole body; operations may allow less. */
 export const JSON_DEPTH_MAX = 64
+
+/** Characters at each end that a path is told with, and each name in it, when it has more than both. */
+const PATH_END_LENGTH = 256
 
 const BYTE_ORDER_MARK = '\ufeff'
 const QUOTE = 0x22
@@ -90,31 +93,46 @@ function isPoison(key: string, member: unknown): boolean {
   return key === 'constructor' && typeof member === 'object' && member !== null && Object.hasOwn(member, 'prototype')
 }
 
-/** The slow look, for requests that are refused anyway: which keys are at fault, with their paths. */
+/** The slow look, for requests that are refused anyway: which keys are at fault, with their paths. Each is named once. */
 function keyFaults(text: string): Fault[] {
-  const faults: Fault[] = []
-  const open: Set<string>[] = []
+  const faults = new Map<string, Fault>()
+  /** How often each key was met, in every object that is open. */
+  const open: Map<string, number>[] = []
   visit(text, {
-    onObjectBegin: () => void open.push(new Set()),
+    onObjectBegin: () => void open.push(new Map()),
     onObjectEnd: () => void open.pop(),
     onObjectProperty(key, _offset, _length, _line, _character, pathSupplier) {
-      const parent = pathSupplier()
-      const field = toFieldPath([...parent, key])
-      const keys = open.at(-1)
-      if (keys?.has(key)) faults.push({ field, problem: 'must not be given twice' })
-      if (key === '__proto__' || (key === 'prototype' && parent.at(-1) === 'constructor')) {
-        faults.push({ field, problem: 'is not allowed as a name' })
+      if (faults.size >= DETAILS_MAX) return
+      const times = (open.at(-1)?.get(key) ?? 0) + 1
+      open.at(-1)?.set(key, times)
+      const blame = (problem: string) => {
+        const field = toFieldPath([...pathSupplier(), key])
+        faults.set(`${field}\n${problem}`, { field, problem })
       }
-      keys?.add(key)
+      if (times === 2) blame('must not be given twice')
+      if (times > 1) return
+      if (key === '__proto__' || (key === 'prototype' && pathSupplier().at(-1) === 'constructor')) {
+        blame('is not allowed as a name')
+      }
     },
   })
-  return faults
+  return [...faults.values()]
 }
 
-/** `['actions', 2, 'action']` as `actions[2].action`. */
+/**
+ * `['actions', 2, 'action']` as `actions[2].action`. What is long is shortened: a thousand faults may share one path, and an
+ * answer that repeats it would be a thousand times as long as the request.
+ */
 export function toFieldPath(path: readonly (string | number)[]): string {
-  return path.reduce<string>((text, part) => {
+  const whole = path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`
-    return text === '' ? part : `${text}.${part}`
+    return text === '' ? shorten(part) : `${text}.${shorten(part)}`
   }, '')
+  return shorten(whole)
+}
+
+/** Leaves out the middle, because a path ends with the field's own name. A character that is cut in two is replaced. */
+function shorten(text: string): string {
+  if (text.length <= 2 * PATH_END_LENGTH) return text
+  return `${text.slice(0, PATH_END_LENGTH)}…${text.slice(-PATH_END_LENGTH)}`.toWellFormed()
 }
