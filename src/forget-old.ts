@@ -5,12 +5,15 @@ import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from './log/event-log.ts
 import type { Parts } from './operations/operation.ts'
 import { startRepeating } from './repeat.ts'
 import { cleanAbandonedUploads } from './store/clean-coupon-uploads.ts'
-import { listPipelineCursors } from './store/cursors.ts'
+import { findCursor, listPipelineCursors, moveCursor } from './store/cursors.ts'
 import { describeError } from './store/describe-error.ts'
 import { forgetReceipts, RECEIPTS_KEPT_MS } from './store/request-receipts.ts'
+import type { Database } from './store/store.ts'
 
 /** How often it looks for what may be forgotten. */
 const FORGET_EVERY_MS = 60_000
+/** Up to where entries may be trimmed. */
+const TRIM_CURSOR = 'trim'
 
 /** Starts; the returned function stops, and resolves when the step in hand is done. */
 export function startForgetting(parts: Parts, diagnostics: FastifyBaseLogger): () => Promise<void> {
@@ -30,6 +33,7 @@ export async function forgetOld(
   const last = await logReader.lastPosition()
   const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const throughPosition = unapplied ? unapplied.position - 1 : last
+  await bringToDisk(database, throughPosition)
   const now = clock()
   const limits = {
     throughPosition,
@@ -42,4 +46,16 @@ export async function forgetOld(
   const receiptsBefore = Math.min(now - RECEIPTS_KEPT_MS, secondCopiesSince)
   while (!isStopping() && (await database.write((store) => forgetReceipts(store, receiptsBefore))));
   await cleanAbandonedUploads(database, now, isStopping)
+}
+
+/**
+ * The embedded pipeline does not wait for the disk, and what a loss of power takes from it is applied again from the log, as
+ * long as that holds it. This commit is on disk when it returns, and so is every one before it: up to `position` all stays
+ * applied. A checkpoint could not be relied on, for it leaves alone what came after the beginning of a backup that runs.
+ */
+async function bringToDisk(database: Database, position: number): Promise<void> {
+  await database.write(async (store) => {
+    const known = await findCursor(store, TRIM_CURSOR)
+    if (known !== position) await moveCursor(store, TRIM_CURSOR, known, position)
+  })
 }

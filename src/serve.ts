@@ -17,7 +17,7 @@ import type { Parts } from './operations/operation.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
 import { keepRateLimits } from './save-limits.ts'
-import { giveUpLeftUploads } from './store/clean-coupon-uploads.ts'
+import { giveUpLeftUploads, listLeftUploads } from './store/clean-coupon-uploads.ts'
 import { listPipelineCursors } from './store/cursors.ts'
 import { describeError } from './store/describe-error.ts'
 import { EmailVault } from './store/email-vault.ts'
@@ -127,7 +127,10 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   // A batch may take long, and whoever sends requests here must hear at once that the process is stopping.
   const running: Closers = [() => app.close()]
   opened.push(() => closeTogether(running))
+  // A start that fails because a server is there already takes nothing from that; what comes after it is our own.
+  const left = await listLeftUploads(database)
   await listen(app, config)
+  await giveUpLeftUploads(database, left)
   if (isEmbedded(config)) {
     const checkpoints = startCheckpoints([statePathOf(config), logPathOf(config)])
     running.push(() => checkpoints.stop())
@@ -170,7 +173,6 @@ async function openParts(
   const log = await openLog(config, { onCommit, keys: idempotencyKeysIn(database) })
   opened.push(() => log.close())
   if (isEmbedded(config)) await checkDatabase(database, config)
-  await giveUpLeftUploads(database)
   const logReader = await openLogReader(config)
   opened.push(() => logReader.close())
   await refuseForeignLog(database, logReader, config)

@@ -1,11 +1,14 @@
 // Backups of the embedded store, from a serving process under load, restored and served again.
 import {
   copyFileSync,
+  lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -21,6 +24,8 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 const SENDERS = 4
 const PAGE_EVENTS = 500
+/** A link to it is not seen by who looks whether a file is there, but is in the way of who makes one. */
+const NOWHERE = 'nowhere'
 
 let folder: string
 
@@ -165,6 +170,14 @@ describe('a backup under load', () => {
     expect(readFileSync(file()).equals(bytes)).toBe(true)
   })
 
+  it('overwrites none that appears after it has looked', async () => {
+    const raced = join(folder, 'raced.db')
+    symlinkSync(NOWHERE, raced)
+    expect(failureOf(await runJson(['backup', raced], place()))).toMatchObject({ status: 1, code: 'conflict' })
+    expect(lstatSync(raced).isSymbolicLink()).toBe(true)
+    expect(readdirSync(folder).filter((name) => name.startsWith('raced.db'))).toEqual(['raced.db'])
+  })
+
   it('needs a folder that is there', async () => {
     const ended = await runJson(['backup', join(folder, 'nowhere', 'backup.db')], place())
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request' })
@@ -230,6 +243,29 @@ describe('restore', () => {
   it('refuses a file that is not there', async () => {
     const ended = await runJson(['restore', join(folder, 'none.db')], environment())
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'not_found' })
+  })
+
+  it.each(['state.db-wal', 'log.db-shm', 'state.db-journal'])(
+    'takes no folder for empty that holds %s',
+    async (name) => {
+      const left = { DATA_DIR: join(folder, `left-${name}`) }
+      mkdirSync(left.DATA_DIR)
+      writeFileSync(join(left.DATA_DIR, name), 'of a killed server')
+      const refused = failureOf(await runJson(['restore', join(folder, 'good.db')], left))
+      expect(refused).toMatchObject({ status: 1, code: 'conflict', message: expect.stringContaining(name) as string })
+      expect(readdirSync(left.DATA_DIR)).toEqual([name])
+    },
+  )
+
+  it('leaves alone what appears after it has looked', async () => {
+    const raced = { DATA_DIR: join(folder, 'raced') }
+    mkdirSync(raced.DATA_DIR)
+    const state = join(raced.DATA_DIR, 'state.db')
+    symlinkSync(NOWHERE, state)
+    const refused = failureOf(await runJson(['restore', join(folder, 'good.db')], raced))
+    expect(refused).toMatchObject({ status: 1, code: 'conflict', message: expect.stringContaining(state) as string })
+    expect(readdirSync(raced.DATA_DIR)).toEqual(['state.db'])
+    expect(lstatSync(state).isSymbolicLink()).toBe(true)
   })
 
   it('lets no command use what an interrupted restore left behind', async () => {

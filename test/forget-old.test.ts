@@ -2,12 +2,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { forgetOld } from '../src/forget-old.ts'
 import { saveReceipts } from '../src/store/request-receipts.ts'
+import type { Database } from '../src/store/store.ts'
 import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
 import { describeEachStore } from './stores.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-describeEachStore('Receipts', (kind) => {
+describeEachStore('Of old things', (kind) => {
   let bench: PipelineBench
 
   beforeAll(async () => {
@@ -16,7 +17,7 @@ describeEachStore('Receipts', (kind) => {
   })
   afterAll(() => bench.close())
 
-  const forget = () => forgetOld({ ...bench, clock: () => NOW }, () => false)
+  const forget = (database = bench.database) => forgetOld({ ...bench, database, clock: () => NOW }, () => false)
   const save = (requestId: string, receivedAt: number) => {
     const rest = { status: 'processed' as const, events: 1, duplicates: 0, error: null }
     const receipt = { requestId, workspaceId: bench.workspaceId, receivedAt, ...rest }
@@ -26,7 +27,7 @@ describeEachStore('Receipts', (kind) => {
     return Promise.all(requestIds.map(async (requestId) => (await bench.receipt(requestId)) !== undefined))
   }
 
-  it('are forgotten after a week, but not while an entry of then may be their second copy', async () => {
+  it('receipts are forgotten after a week, but not while an entry of then may be their second copy', async () => {
     await save('a-month', NOW - 30 * DAY_MS)
     await save('before', NOW - 8.5 * DAY_MS)
     await save('recent', NOW - 6 * DAY_MS)
@@ -37,5 +38,18 @@ describeEachStore('Receipts', (kind) => {
     await bench.follow()
     await forget()
     expect(await areKept('before', 'recent')).toEqual([false, true])
+  })
+
+  it('applied entries of the log are forgotten once the state has it on disk that they are applied', async () => {
+    const kept = async () => (await bench.logReader.read(0, { entries: 10, bytes: 1_000_000 })).length
+    const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] }
+    await forget()
+    await bench.append({ body, receivedAt: NOW - DAY_MS }, { body })
+    await bench.follow()
+    const refusing: Database = { ...bench.database, write: () => Promise.reject(new Error('the disk is full')) }
+    await expect(forget(refusing)).rejects.toThrow('the disk is full')
+    expect(await kept()).toBe(2)
+    await forget()
+    expect(await kept()).toBe(1)
   })
 })

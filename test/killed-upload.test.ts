@@ -1,4 +1,5 @@
 // Kills a serving process in the middle of an upload of coupons: nothing of it counts, and the same upload succeeds afterwards.
+// Another process that could not start harms none.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pino } from 'pino'
 import { readConfig } from '../src/config.ts'
@@ -8,14 +9,14 @@ import { addCouponList } from '../src/store/coupon-lists.ts'
 import { UPLOAD_ABANDONED_MS } from '../src/store/coupon-uploads.ts'
 import { createWorkspace, type NewWorkspace } from '../src/store/create-workspace.ts'
 import type { Database } from '../src/store/store.ts'
-import { environmentOf, startServing } from './program.ts'
+import { environmentOf, run, startServing } from './program.ts'
 import { codesOf, countRows, openUpload, toCsv } from './coupon-calls.ts'
 import { until } from './server.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 const CODES = codesOf('KILLED', 60_000)
 
-describeEachStore('An upload whose server is killed', (kind) => {
+describeEachStore('An upload', (kind) => {
   let place: TestPlace
   let database: Database
   let workspace: NewWorkspace
@@ -30,13 +31,13 @@ describeEachStore('An upload whose server is killed', (kind) => {
     await place.remove()
   })
 
-  it('adds nothing, and can be repeated as soon as it is known to be dead', async () => {
-    const list = await database.write((store) =>
+  const makeList = (id: string) =>
+    database.write((store) =>
       addCouponList(store, {
-        id: 'list',
+        id,
         workspaceId: 'main',
-        name: 'List',
-        label: 'list',
+        name: id,
+        label: id,
         expiresAt: '2199-12-31',
         createdBy: 'anna',
         emailAlertSubscribers: [],
@@ -44,6 +45,9 @@ describeEachStore('An upload whose server is killed', (kind) => {
         createdAt: Date.now(),
       }),
     )
+
+  it('whose server is killed adds nothing, and can be repeated as soon as it is known to be dead', async () => {
+    const list = await makeList('killed')
     const child = await startServing(environmentOf(place))
     const killed = openUpload({ url: child.started.url, workspace }, list.id)
     await killed.send(toCsv(CODES))
@@ -66,5 +70,20 @@ describeEachStore('An upload whose server is killed', (kind) => {
     }
     const coupons = database.query.selectFrom('coupons').select('code').where('list_number', '=', list.number)
     expect((await coupons.execute()).length).toBe(CODES.length)
+  })
+
+  it('goes on when a second start on the same port has failed', async () => {
+    const list = await makeList('going-on')
+    const child = await startServing(environmentOf(place))
+    try {
+      const upload = openUpload({ url: child.started.url, workspace }, list.id)
+      await upload.send(toCsv(CODES))
+      await until('codes of the upload are stored', async () => (await countRows(database, list.number)) > 0)
+      const second = await run(['serve'], { ...environmentOf(place), PORT: new URL(child.started.url).port })
+      expect(second).toMatchObject({ status: 1, stderr: expect.stringContaining('is in use') as string })
+      expect((await upload.end()).body).toEqual({ added: CODES.length, duplicates: 0 })
+    } finally {
+      await child.stop()
+    }
   })
 })

@@ -94,6 +94,15 @@ export class Bystander {
     await this.ask(`do $$ begin execute ${change}; end $$`)
   }
 
+  /** Sets the clock that the database shows to connections which are made from then on, or after an earlier setting. */
+  async setClock(instant: number): Promise<void> {
+    await this.ask(`
+      create or replace function public.clock_timestamp() returns timestamptz language sql
+      as 'select to_timestamp(${instant} / 1000.0)'`)
+    const change = `format('alter database %I set search_path = public, pg_catalog', current_database())`
+    await this.ask(`do $$ begin execute ${change}; end $$`)
+  }
+
   close(): Promise<void> {
     return this.#client.end()
   }

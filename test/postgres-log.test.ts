@@ -244,6 +244,38 @@ describeOnPostgres('A log', () => {
       expect(seen.toSorted((left, right) => left - right)).toEqual(all.map(({ position }) => position))
     })
 
+    it.each([
+      ['after another', ['first']],
+      ['as the first', []],
+    ])('opened %s by who appends nothing take what comes when the clock was set back', async (_when, before) => {
+      const startsAt = 1_000_000
+      await other.setClock(startsAt)
+      const late = await openPostgresLog({ url: place.url, sliceMs: SLICE_MS })
+      const cursors = new Map<number, number>()
+      const seen: string[] = []
+      const readOn = async () => {
+        for (let partition = 0; partition < reader.partitions; partition++) {
+          const entries = await reader.read(cursors.get(partition) ?? 0, NO_BOUNDS, partition)
+          seen.push(...idsOf(entries))
+          cursors.set(partition, entries.at(-1)?.position ?? cursors.get(partition) ?? 0)
+        }
+      }
+      for (const id of before) await late.append(newEntry(id, { partitionKey: 'one' }))
+      await readOn()
+      await other.setClock(startsAt + SLICE_MS + 1)
+      await late.check()
+      await other.setClock(startsAt + 1)
+      await late.append(newEntry('set back', { partitionKey: 'one' }))
+      await other.setClock(startsAt + 3 * SLICE_MS)
+      await late.append(newEntry('later', { partitionKey: 'one' }))
+      await readOn()
+      expect(seen).toEqual([...before, 'set back', 'later'])
+      // Nothing of what is not applied is dropped with it.
+      while (await trim(before.length, FAR_FUTURE));
+      expect(idsOf(await readAll(reader))).toEqual(['set back', 'later'])
+      await late.close()
+    })
+
     it('wait for who still reads them, and keep nobody waiting for that', async () => {
       await fillSlices(1)
       const last = await reader.lastPosition()

@@ -5,8 +5,7 @@ import { AppError } from '../core/app-error.ts'
 import type { LogReader } from '../log/event-log.ts'
 import { openLogReader } from '../log/open-log.ts'
 import { LogFollower } from '../pipeline/follow-log.ts'
-import { cleanAbandonedUploads, giveUpLeftUploads } from '../store/clean-coupon-uploads.ts'
-import { listOpenUploads } from '../store/coupon-uploads.ts'
+import { cleanAbandonedUploads, giveUpLeftUploads, listLeftUploads } from '../store/clean-coupon-uploads.ts'
 import { findCursor, PIPELINE_CURSOR } from '../store/cursors.ts'
 import { countParkedEntries } from '../store/parked-entries.ts'
 import type { Database } from '../store/store.ts'
@@ -54,10 +53,10 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
 
 /** Uploads of coupons that were cut off count nowhere, and their clients were not told otherwise. */
 async function takeBackUploads(database: Database): Promise<number> {
-  const { length } = await listOpenUploads(database)
-  await giveUpLeftUploads(database)
+  const left = await listLeftUploads(database)
+  await giveUpLeftUploads(database, left)
   await cleanAbandonedUploads(database, Date.now(), () => false)
-  return length
+  return left.length
 }
 
 async function applyRestOfLog(

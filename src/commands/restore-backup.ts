@@ -8,11 +8,12 @@ import { migrate } from '../store/migrations.ts'
 import { LOG_FILE } from '../log/open-log.ts'
 import { openDatabase, STATE_FILE } from '../store/open-database.ts'
 import { backupProblem, restoreState } from '../store/sqlite-backup.ts'
-import { removeSqliteFile, syncToDisk } from './write-backup.ts'
+import { namesOfSqliteFile, removeSqliteFile, syncToDisk } from './write-backup.ts'
 
 /**
- * Throws AppError `conflict` when the directory holds data, `invalid_request` when `file` is no whole backup. Until the
- * last byte is on disk a file in the directory says that it is not whole, so that no command uses what a crash left.
+ * Throws AppError `conflict` when the directory holds data, or only what a killed server left beside it and SQLite would take
+ * for newer pages of what is restored; `invalid_request` when `file` is no whole backup. Until the last byte is on disk a file
+ * in the directory says that it is not whole, so that no command uses what a crash left.
  */
 export async function restoreBackup(file: string, dataDir: string): Promise<void> {
   if (!existsSync(file)) throw new AppError('not_found', `There is no file ${file}.`)
@@ -21,10 +22,8 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
   prepareDataDir(dataDir)
   const state = join(dataDir, STATE_FILE)
   const log = join(dataDir, LOG_FILE)
-  const present = [state, log].filter((path) => existsSync(path))
-  if (present.length > 0) {
-    throw new AppError('conflict', `There is data already: ${present.join(', ')}. A restore overwrites nothing.`)
-  }
+  const present = [state, log].flatMap(namesOfSqliteFile).filter((path) => existsSync(path))
+  if (present.length > 0) throw isThere(present)
   const mark = join(dataDir, UNFINISHED_RESTORE_FILE)
   closeSync(openSync(mark, 'wx'))
   try {
@@ -35,13 +34,18 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
     await bringUpToDate(dataDir)
     for (const path of [state, log, dataDir]) syncToDisk(path)
   } catch (error) {
-    removeSqliteFile(state)
-    removeSqliteFile(log)
+    // A server that was starting in this moment has made a store of its own.
+    const isOfOther = (error as { code?: unknown }).code === 'EEXIST'
+    if (!isOfOther) for (const path of [state, log]) removeSqliteFile(path)
     rmSync(mark)
-    throw error
+    throw isOfOther ? isThere([state]) : error
   }
   rmSync(mark)
   syncToDisk(dataDir)
+}
+
+function isThere(paths: readonly string[]): AppError {
+  return new AppError('conflict', `There is data already: ${paths.join(', ')}. A restore overwrites nothing.`)
 }
 
 /** Shows now, and not at the next start, whether this program can use what was restored. */

@@ -5,6 +5,7 @@ import {
   constants,
   existsSync,
   fsyncSync,
+  linkSync,
   openSync,
   renameSync,
   rmSync,
@@ -25,7 +26,7 @@ import { openSqliteDatabase } from '../store/sqlite-database.ts'
  * the copied state has come that far, else in the log. Returns its bytes. Throws AppError `conflict` when there is a file.
  */
 export async function writeBackup(dataDir: string, file: string): Promise<number> {
-  if (existsSync(file)) throw new AppError('conflict', `${file} is there already; a backup overwrites nothing.`)
+  if (existsSync(file)) throw isThere(file)
   refuseUnwritable(dirname(file))
   const unfinished = `${file}.unfinished-${process.pid}`
   const log = new SqliteLogSnapshot(join(dataDir, LOG_FILE))
@@ -34,13 +35,28 @@ export async function writeBackup(dataDir: string, file: string): Promise<number
     log.copyInto(unfinished, await readCursor(unfinished))
     sealBackup(unfinished)
     syncToDisk(unfinished)
-    renameSync(unfinished, file)
+    giveName(unfinished, file)
     syncToDisk(dirname(file))
     return statSync(file).size
   } finally {
     log.close()
     removeSqliteFile(unfinished)
   }
+}
+
+/** A link refuses what another backup has written meanwhile; only a file system without links needs a name that replaces. */
+function giveName(unfinished: string, file: string): void {
+  try {
+    linkSync(unfinished, file)
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'EEXIST') throw isThere(file)
+    renameSync(unfinished, file)
+  }
+  rmSync(unfinished, { force: true })
+}
+
+function isThere(file: string): AppError {
+  return new AppError('conflict', `${file} is there already; a backup overwrites nothing.`)
 }
 
 function refuseUnwritable(folder: string): void {
@@ -64,7 +80,12 @@ export function syncToDisk(path: string): void {
 
 /** Removes a file of SQLite with what stands beside it, if it is there. */
 export function removeSqliteFile(path: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true })
+  for (const name of namesOfSqliteFile(path)) rmSync(name, { force: true })
+}
+
+/** A file of SQLite, and what may stand beside it. */
+export function namesOfSqliteFile(path: string): string[] {
+  return ['', '-wal', '-shm', '-journal'].map((suffix) => path + suffix)
 }
 
 /** How far the copied state has applied the log. */

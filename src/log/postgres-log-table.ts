@@ -88,8 +88,10 @@ const OPEN_SLICE = `
 /**
  * Appends a group of entries, all in this one call: the lock is never held while the network is waited for. Gives, by
  * their places in the group, those that were left out because their keys are known, with what is known. A key must be in a
- * group once. Where the operator chose not to wait for the disk, this waits nevertheless. On two cores one process with 64
- * requests waiting appended 40,000 entries of 500 bytes a second, two of them 16,000 each, so that COPY is not needed.
+ * group once. Slices grow with positions whatever the clock does: no entry gets a time before the newest slice, which a group
+ * of which nothing was kept may have opened. Where the operator chose not to wait for the disk, this waits nevertheless. On two
+ * cores one process with 64 requests waiting appended 40,000 entries of 500 bytes a second, two of them 16,000 each, so that
+ * COPY is not needed.
  */
 const APPEND = `
   create or replace function log_append(
@@ -107,7 +109,7 @@ const APPEND = `
     if current_setting('synchronous_commit') = 'off' then perform set_config('synchronous_commit', 'on', true); end if;
     perform pg_advisory_xact_lock(${LOCK});
     select * into strict last from (${LAST}) as last_entry;
-    stamp := greatest(last.received_at, ${DATABASE_NOW});
+    stamp := greatest(last.received_at, ${DATABASE_NOW}, (select max(starts_at) from log_slices));
     perform log_open_slice(stamp, slice_ms, last.position + 1);
 
     select array_agg(entry.place), array_agg(known.hash), array_agg(known.request_id)

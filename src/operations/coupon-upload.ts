@@ -239,8 +239,8 @@ function isBusy(): AppError {
 }
 
 function abandoned(): AppError {
-  const message = 'The upload stood still for so long that it was given up; nothing of it was added.'
-  return new AppError('conflict', message)
+  const reason = 'it stood still for long, or another server was started over the same data'
+  return new AppError('conflict', `The upload was given up: ${reason}. Nothing of it was added.`)
 }
 
 function tooManyRun(): AppError {

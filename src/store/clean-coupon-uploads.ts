@@ -2,11 +2,12 @@
 import { AppError } from '../core/app-error.ts'
 import {
   closeUpload,
-  giveUpAllUploads,
   giveUpIfAbandoned,
+  giveUpUpload,
   isGivenUp,
   isRunning,
   listOpenUploads,
+  type OpenUpload,
 } from './coupon-uploads.ts'
 import { hasUploadedCoupons, removeUploadedCoupons } from './coupons.ts'
 import type { Database } from './store.ts'
@@ -37,10 +38,14 @@ export async function cleanAbandonedUploads(database: Database, now: number, isS
   }
 }
 
-/** Where one process has the store to itself, what is open when it starts was left by one that is gone. */
-export async function giveUpLeftUploads(database: Database): Promise<void> {
-  if (database.kind !== 'sqlite' || (await listOpenUploads(database)).length === 0) return
-  await database.write(giveUpAllUploads)
+/** Where one process has the store to itself, what is open before it takes requests was left by one that is gone. */
+export async function listLeftUploads(database: Database): Promise<OpenUpload[]> {
+  return database.kind === 'sqlite' ? listOpenUploads(database) : []
+}
+
+/** To be called by a process that is sure to have the store to itself, else it takes from another what that has in hand. */
+export async function giveUpLeftUploads(database: Database, left: readonly OpenUpload[]): Promise<void> {
+  for (const { firstCouponId } of left) await database.write((store) => giveUpUpload(store, firstCouponId))
 }
 
 /**

@@ -107,11 +107,6 @@ export async function giveUpIfAbandoned({ query }: Store, firstCouponId: number,
   return Number(abandoned.numUpdatedRows) > 0
 }
 
-/** The same for all uploads, at the start of the only process that can have made them. */
-export async function giveUpAllUploads({ query }: Store): Promise<void> {
-  await query.updateTable('coupon_uploads').set({ heartbeat_at: null }).execute()
-}
-
 function toOpenUpload(row: Selectable<CouponUploadRow>): OpenUpload {
   return { listNumber: row.list_number, firstCouponId: row.first_coupon_id, heartbeatAt: row.heartbeat_at }
 }

@@ -1,5 +1,5 @@
 // Carries the state of the embedded store into a backup, which is an SQLite file of its own, and out of it again.
-import { copyFileSync } from 'node:fs'
+import { constants, copyFileSync } from 'node:fs'
 import SqliteFile from 'better-sqlite3'
 
 /** `tdng`: how a backup is told from other SQLite files. */
@@ -50,9 +50,12 @@ export function backupProblem(path: string): string | undefined {
   }
 }
 
-/** Copies a backup to where the state belongs, as an ordinary file of the store. The log's tables are still in it. */
+/**
+ * Copies a backup to where the state belongs, as an ordinary file of the store. The log's tables are still in it. Throws the
+ * system's `EEXIST`, and changes nothing, when there is a file already.
+ */
 export function restoreState(backupPath: string, statePath: string): void {
-  copyFileSync(backupPath, statePath)
+  copyFileSync(backupPath, statePath, constants.COPYFILE_EXCL)
   const state = new SqliteFile(statePath, { fileMustExist: true })
   try {
     state.pragma('application_id = 0')
