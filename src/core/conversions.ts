@@ -83,8 +83,8 @@ class ConversionCounter {
   readonly #touched: Tally
   /** Of the user's group: conversions of a control group, and audiences whose window held a goal event. */
   readonly #grouped: Tally | undefined
-  /** Goal → the audiences in whose window it was met. */
-  readonly #met = new Map<Goal, Set<Membership>>()
+  /** Goal → when it was met. */
+  readonly #met = new Map<Goal, number[]>()
 
   constructor(past: CampaignPast, timezone: string) {
     const { generation } = past.campaign
@@ -114,8 +114,8 @@ class ConversionCounter {
   }
 
   tallies(): Tally[] {
-    for (const [goal, audiences] of this.#met) {
-      for (const audience of audiences) {
+    for (const [goal, instants] of this.#met) {
+      for (const audience of audiencesMet(this.#past.audiences, goal, instants)) {
         this.#grouped?.add(metMetric(goal.name), this.#groupPlace(audience), audience.evaluatedAt)
       }
     }
@@ -128,15 +128,12 @@ class ConversionCounter {
 
   /** By intention to treat: whatever was sent, the audiences before the event had met the goal. */
   #addToGroup(event: GoalEvent, goal: Goal): void {
-    const within = this.#past.audiences.filter(({ evaluatedAt }) => {
-      return evaluatedAt <= event.time && event.time - evaluatedAt <= windowMs(goal)
-    })
-    const latest = within.reduce<Membership | undefined>(laterAudience, undefined)
-    if (!latest) return
-    const met = this.#met.get(goal) ?? new Set()
-    for (const audience of within) met.add(audience)
-    this.#met.set(goal, met)
+    const instants = this.#met.get(goal)
+    if (instants) instants.push(event.time)
+    else this.#met.set(goal, [event.time])
     if (this.#past.group === 'target') return
+    const latest = latestAudience(this.#past.audiences, event.time)
+    if (!latest || event.time - latest.evaluatedAt > windowMs(goal)) return
     this.#grouped?.add(controlConvertedMetric(goal.name), this.#groupPlace(latest), event.time)
   }
 
@@ -145,6 +142,35 @@ class ConversionCounter {
     const place = audiencePlace(audience)
     return this.#past.group === 'target' ? place : { ...place, variation: ALL }
   }
+}
+
+/** Of audiences in order those in whose window the goal was met at one of the instants. */
+function audiencesMet(audiences: readonly Membership[], goal: Goal, instants: readonly number[]): Membership[] {
+  const sorted = instants.toSorted((left, right) => left - right)
+  let next = 0
+  return audiences.filter(({ evaluatedAt }) => {
+    while ((sorted[next] ?? Infinity) < evaluatedAt) next++
+    return (sorted[next] ?? Infinity) - evaluatedAt <= windowMs(goal)
+  })
+}
+
+/** The latest of audiences in order at or before an instant. */
+function latestAudience(audiences: readonly Membership[], instant: number): Membership | undefined {
+  const end = countUntil(audiences, instant)
+  const last = audiences[end - 1]
+  const first = last ? countUntil(audiences, last.evaluatedAt - 1) : end
+  return audiences.slice(first, end).reduce<Membership | undefined>(laterAudience, undefined)
+}
+
+/** How many of audiences in order are at or before an instant. */
+function countUntil(audiences: readonly Membership[], instant: number): number {
+  let [low, high] = [0, audiences.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((audiences[middle] as Membership).evaluatedAt <= instant) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /** Of several at one instant the first platform by text; audiences come in order, the one that wins as a report last. */

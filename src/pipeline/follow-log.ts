@@ -3,7 +3,7 @@
 import { AppError } from '../core/app-error.ts'
 import type { LogEntry, LogReader } from '../log/event-log.ts'
 import { listPipelineCursors } from '../store/cursors.ts'
-import { StoreError, type Database } from '../store/store.ts'
+import { StoodStill, StoreError, type Database } from '../store/store.ts'
 import { pause, type Turnstile } from '../store/turnstile.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from './apply-batch.ts'
 import { toLastPositions, type Batch } from './batch.ts'
@@ -195,8 +195,12 @@ function isOvertaken(error: unknown): boolean {
   return error instanceof CursorMoved || error instanceof UsersOvertaken || error instanceof SettingsChanged
 }
 
-/** Whether an error is about the database and not about the entries. */
+/**
+ * Whether an error is about the database and not about the entries. One that stands still may be about them, and would never
+ * pass: fewer are computed sooner.
+ */
 function isPassing(error: unknown): boolean {
+  if (error instanceof StoodStill) return false
   if (error instanceof AppError) return error.code === 'unavailable'
   return error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')
 }

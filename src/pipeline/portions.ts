@@ -4,11 +4,18 @@ import type { StoredHistory } from './histories.ts'
 
 /** Facts that are in memory at one time: some 10 MiB. */
 const FACTS_PER_PORTION = 40_000
-const FIRST_PORTION_USERS = 100
+/**
+ * How long is computed between two statements: PostgreSQL ends a transaction that stands still for five seconds, and a
+ * machine may be much slower than usual for a moment.
+ */
+const COMPUTED_MS_MAX = 500
+/** So few that they fit with the most facts that are counted within a batch (`FACTS_PER_USER_MAX`). */
+const FIRST_PORTION_USERS = 20
 
 /**
  * What `load` gives for each item, portion by portion, with its item: as many items as the portion before would have needed
- * for `FACTS_PER_PORTION`, and twice as many as it had at the most.
+ * for `FACTS_PER_PORTION`, and twice as many as were computed of it at the most. A portion that takes the caller longer than
+ * `COMPUTED_MS_MAX` ends there, and the rest of it is loaded anew.
  */
 export async function* inPortions<Item>(
   items: readonly Item[],
@@ -18,10 +25,15 @@ export async function* inPortions<Item>(
   for (let start = 0; start < items.length;) {
     const portion = items.slice(start, start + length)
     const histories = await load(portion)
-    for (const [index, history] of histories.entries()) yield [portion[index] as Item, history]
-    start += portion.length
+    const endsAt = performance.now() + COMPUTED_MS_MAX
+    let computed = 0
+    do {
+      yield [portion[computed] as Item, histories[computed] as StoredHistory]
+      computed++
+    } while (computed < portion.length && performance.now() < endsAt)
+    start += computed
     const fitting = Math.floor((portion.length * FACTS_PER_PORTION) / Math.max(1, countFacts(histories)))
-    length = Math.max(1, Math.min(fitting, portion.length * 2))
+    length = Math.max(1, Math.min(fitting, computed * 2))
   }
 }
 

@@ -2,7 +2,7 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, types, type CustomTypesConfig, type PoolClient, type PoolConfig } from 'pg'
 import { AppError } from '../core/app-error.ts'
-import { StoreError } from './store.ts'
+import { StoodStill, StoreError } from './store.ts'
 
 const POSTGRES_INT8 = types.builtins.INT8
 const UNIQUE_VIOLATION = '23505'
@@ -15,11 +15,13 @@ const REPEATABLE = new Set(['40001', '40P01'])
  * corruption; and a server that may only be read.
  */
 const BROKEN = /^(?:28|3D|55000|53|57P|58|XX00[12]|25006)/
+/** The session was ended because its transaction stood still. */
+const STOOD_STILL = '25P03'
 /**
- * Connection exceptions, shutdowns, sessions that were ended for standing still, no connection left, and what the socket
- * says, such as ECONNREFUSED.
+ * Connection exceptions, shutdowns, sessions that were ended for a transaction that took too long, no connection left, and
+ * what the socket says, such as ECONNREFUSED.
  */
-const UNREACHABLE = /^(?:08...|57P0[1235]|25P0[34]|53300|E(?!RR_)[A-Z_]+)$/
+const UNREACHABLE = /^(?:08...|57P0[1235]|25P04|53300|E(?!RR_)[A-Z_]+)$/
 /** How soon it is asked whether the other side of a quiet connection is still there. */
 const KEEP_ALIVE_MS = 10_000
 /**
@@ -59,20 +61,22 @@ export function toKyselyPool(pool: Pool): PostgresPool {
 }
 
 function toKyselyClient(client: PoolClient): PostgresPoolClient {
-  let isLost = false
+  /** Why the connection is gone: the rollback that follows says so too. */
+  let lost: AppError | undefined
   const query = async (text: string, parameters: unknown[]) => {
-    if (isLost) throw unreachable()
+    if (lost) throw lost
     try {
       return await client.query(text, parameters)
     } catch (error) {
-      isLost = isConnectionLost(error)
-      throw fromPostgresError(error)
+      const known = fromPostgresError(error)
+      if (known instanceof AppError) lost = known
+      throw known
     }
   }
   return {
     // Kysely also asks by cursors, for streams, which nobody here does.
     query: query as never,
-    release: (isDiscarded) => client.release(isLost || isDiscarded),
+    release: (isDiscarded) => client.release(lost !== undefined || isDiscarded),
   }
 }
 
@@ -96,6 +100,7 @@ function fromPostgresError(error: unknown): unknown {
   if (isConnectionLost(error)) return unreachable()
   if (code === undefined) return error
   const message = error instanceof Error ? error.message : code
+  if (code === STOOD_STILL) return new StoodStill()
   if (code === UNIQUE_VIOLATION) return new StoreError('unique', code, message)
   if (UNREACHABLE.test(code)) return unreachable()
   if (REPEATABLE.has(code) || TAKES_TOO_LONG.has(code)) return new StoreError('busy', code, message)

@@ -98,6 +98,16 @@ export function tooBusy(): AppError {
   return new AppError('unavailable', 'The store is busy with other changes; please repeat the request.', [], 1)
 }
 
+/**
+ * What a change meets that computed for so long between two of its statements that the database ended it. It may have been a
+ * moment's trouble of this machine; where it comes again, it is too much for one transaction.
+ */
+export class StoodStill extends AppError {
+  constructor() {
+    super('unavailable', 'The change stood still for too long and was ended; please repeat the request.', [], 1)
+  }
+}
+
 /** Whether a change failed because something unique was taken by another. */
 export function isTaken(error: unknown): boolean {
   return error instanceof StoreError && error.reason === 'unique'
