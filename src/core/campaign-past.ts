@@ -10,6 +10,7 @@ import {
   type MessageEvent,
   type MessageKind,
 } from './facts.ts'
+import type { Platform } from './platform.ts'
 import type { CountedCampaign } from './rules.ts'
 
 /** Kinds of message events that can be credited with a conversion; one before it in this list wins over those after it. */
@@ -39,6 +40,8 @@ export class CampaignPast {
   readonly isOnePlace: boolean
   /** By time; of one instant the one last that would win as a report. */
   readonly #memberships: readonly Membership[]
+  /** The same by the platform under which they are counted. */
+  readonly #byPlatform = new Map<Platform, readonly Membership[]>()
   readonly #touches = new Map<TouchKind, readonly MessageEvent[]>()
   readonly #levels = new Map<string, readonly Level[]>()
   /** The place that `levelsAt` was asked for last, which is mostly the next one too, and the answer. */
@@ -55,14 +58,9 @@ export class CampaignPast {
 
   /** The audience that a message event belongs to: the latest of its platform not after it, else the earliest one. */
   audienceOf({ platform, time }: Pick<MessageEvent, 'platform' | 'time'>): Membership | undefined {
-    const counted = countedPlatform(platform)
-    let latest: Membership | undefined
-    for (const membership of this.#memberships) {
-      if (countedPlatform(membership.platform) !== counted) continue
-      if (membership.evaluatedAt > time) return latest ?? this.#earliestOf(counted)
-      latest = membership
-    }
-    return latest
+    const own = this.#membershipsOf(countedPlatform(platform))
+    const end = countUntil(own, time)
+    return end > 0 ? own[end - 1] : this.#earliest(own)
   }
 
   /** Where a message event is counted: by its own platform, and the locale and variation of its audience. */
@@ -102,8 +100,12 @@ export class CampaignPast {
     return touches
   }
 
-  #earliestOf(platform: string): Membership | undefined {
-    return this.#earliest(this.#memberships.filter((membership) => countedPlatform(membership.platform) === platform))
+  #membershipsOf(platform: Platform): readonly Membership[] {
+    const known = this.#byPlatform.get(platform)
+    if (known) return known
+    const memberships = this.#memberships.filter((membership) => countedPlatform(membership.platform) === platform)
+    this.#byPlatform.set(platform, memberships)
+    return memberships
   }
 
   /** Of those at the first instant the one that would win as a report. */
@@ -111,6 +113,17 @@ export class CampaignPast {
     const first = memberships[0]?.evaluatedAt
     return memberships.findLast(({ evaluatedAt }) => evaluatedAt === first)
   }
+}
+
+/** How many of memberships, by time, are at or before an instant. */
+export function countUntil(memberships: readonly Membership[], instant: number): number {
+  let [low, high] = [0, memberships.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((memberships[middle] as Membership).evaluatedAt <= instant) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /** Where an audience is counted. */

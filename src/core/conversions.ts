@@ -1,6 +1,6 @@
 // Conversions: which campaigns a goal event counts for, and what it is credited to ("Conversions, dated by the goal event's
 // day").
-import { audiencePlace, TOUCH_KINDS, type CampaignPast, type TouchKind } from './campaign-past.ts'
+import { audiencePlace, countUntil, TOUCH_KINDS, type CampaignPast, type TouchKind } from './campaign-past.ts'
 import {
   ALL,
   ANY_GROUP,
@@ -160,17 +160,6 @@ function latestAudience(audiences: readonly Membership[], instant: number): Memb
   const last = audiences[end - 1]
   const first = last ? countUntil(audiences, last.evaluatedAt - 1) : end
   return audiences.slice(first, end).reduce<Membership | undefined>(laterAudience, undefined)
-}
-
-/** How many of audiences in order are at or before an instant. */
-function countUntil(audiences: readonly Membership[], instant: number): number {
-  let [low, high] = [0, audiences.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((audiences[middle] as Membership).evaluatedAt <= instant) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /** Of several at one instant the first platform by text; audiences come in order, the one that wins as a report last. */
