@@ -2,7 +2,10 @@
 // of users, and each may have thousands of facts.
 import type { StoredHistory } from './histories.ts'
 
-/** Facts that are in memory at one time: some 10 MiB. */
+/**
+ * Facts that are in memory at one time: some 10 MiB. Until users with very many come up, for whom a portion is only then made
+ * smaller.
+ */
 const FACTS_PER_PORTION = 40_000
 /**
  * How long is computed between two statements: PostgreSQL ends a transaction that stands still for five seconds, and a
