@@ -15,11 +15,11 @@ import type { Database, Store } from '../src/store/store.ts'
 import { findIdentities, listIdentities, saveIdentities } from '../src/store/user-identities.ts'
 import {
   findUser,
+  findUserByEmail,
   findUserId,
   findUserWithEmail,
   findUsers,
   listUserIds,
-  listUsersByEmail,
   mergeUsers,
   saveUsers,
 } from '../src/store/users.ts'
@@ -50,14 +50,13 @@ describeEachStore('Users and preferences', (kind) => {
   })
 
   const before = { at: 5, number: 1, userId: 2 }
-  const page = { after: 0, max: 2 }
   const behind = { before: USERS, max: 2 }
   const named = { name: CUSTOMER_ID, value: 'c1' }
   const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
     ['a user by customer id', ['value', 'id'], (store) => findUser(store, 'main', { name: CUSTOMER_ID, value: 'c1' })],
     ['a user by identifier', ['value', 'id'], (store) => findUser(store, 'main', { name: 'svc_mobile', value: '1' })],
     ['the number of a user by customer id', ['value', 'id'], (store) => findUserId(store, 'main', named)],
-    ['users by email', ['email_key'], (store) => listUsersByEmail(store, 'main', '5@example.com', page)],
+    ['the oldest user by email', ['email_key'], (store) => findUserByEmail(store, 'main', '5@example.com')],
     ['a user with an email', ['workspace_id', 'email_key'], (store) => findUserWithEmail(store, 'main')],
     ['the ids merged into a user', ['merged_into', 'id'], (store) => listUserIds(store, 1)],
     ['the identities of a user', ['user_id'], (store) => listIdentities(store, 1)],
@@ -117,7 +116,7 @@ describeEachStore('Users and preferences', (kind) => {
 
   it('reads users by email and proofs of consent in the order of their index, without sorting', async () => {
     const queries = [
-      ...(await recordQueries(database, (store) => listUsersByEmail(store, 'main', '5@example.com', page))),
+      ...(await recordQueries(database, (store) => findUserByEmail(store, 'main', '5@example.com'))),
       ...(await recordQueries(database, (store) => listPreferencesByEmail(store, 'main', '5@example.com', behind))),
       ...(await recordQueries(database, (store) => listUserPreferenceChanges(store, WANTED, { before, max: 2 }))),
     ]

@@ -4,7 +4,7 @@ import type { Fault } from '../core/app-error.ts'
 import { EMAIL_LENGTH_MAX, isEmail } from '../core/email-address.ts'
 import { CUSTOMER_ID, USER_ID_LENGTH_MAX } from '../core/user.ts'
 import type { Workspace } from '../core/workspace.ts'
-import { findUser, listUsersByEmail, type User } from '../store/users.ts'
+import { findUser, findUserByEmail, type User } from '../store/users.ts'
 import { toEmailKey } from './email-protection.ts'
 import { CustomerId, Text } from './fields.ts'
 import type { Parts, Partially } from './operation.ts'
@@ -64,9 +64,7 @@ export async function findNamedUser(
   if (identifier_name !== undefined && identifier_value !== undefined) {
     return findUser(database, workspace.id, { name: identifier_name, value: identifier_value })
   }
-  const key = toEmailKey(workspace, email ?? '', emailVault)
-  const [oldest] = await listUsersByEmail(database, workspace.id, key, { after: 0, max: 1 })
-  return oldest
+  return findUserByEmail(database, workspace.id, toEmailKey(workspace, email ?? '', emailVault))
 }
 
 function identifierFaults(query: Partially<LookupQuery>, { identityResolution }: Workspace): Fault[] {

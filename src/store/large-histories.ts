@@ -6,7 +6,7 @@ import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { wantedValues } from './wanted-values.ts'
 
-/** Rows of one statement at the most: each may hold a hundred kilobytes. */
+/** Rows of one statement at the most: each holds all that a user contributes, and has no bound of its own. */
 const ROWS_PER_STATEMENT_MAX = 20
 
 interface LargeHistoryRow {

@@ -105,24 +105,22 @@ function shownUsers({ query }: Store) {
   return query.selectFrom('users as user').select(['user.id', 'user.customer_id']).where('user.merged_into', 'is', null)
 }
 
-/** Users with an address, oldest first, beginning after the user `after`; `max` of them at the most. */
-export async function listUsersByEmail(
+/** The oldest user with an address; undefined when nobody has it. */
+export async function findUserByEmail(
   { query }: Store,
   workspaceId: string,
   emailKey: string,
-  page: { readonly after: number; readonly max: number },
-): Promise<User[]> {
-  const rows = await query
+): Promise<User | undefined> {
+  const row = await query
     .selectFrom('users')
     .selectAll()
     .where('workspace_id', '=', workspaceId)
     .where('email_key', '=', emailKey)
-    .where('id', '>', page.after)
     .where('merged_into', 'is', null)
     .orderBy('id')
-    .limit(page.max)
-    .execute()
-  return rows.map(toUser)
+    .limit(1)
+    .executeTakeFirst()
+  return row && toUser(row)
 }
 
 /** Some user with an address; undefined when nobody in the workspace has one. */
