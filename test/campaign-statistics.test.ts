@@ -37,6 +37,7 @@ const TABLES = [
   'users',
   'user_identities',
   'large_histories',
+  'kept_series',
   'uncounted_users',
   'request_receipts',
   'cursors',

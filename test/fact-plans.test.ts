@@ -11,9 +11,17 @@ import {
   pageNamedEvents,
   type StoredEvent,
 } from '../src/store/events.ts'
-import { addMemberships, listCampaignsOfPeriods, listMemberships, listMembershipsOf } from '../src/store/memberships.ts'
+import {
+  addMemberships,
+  countMemberships,
+  listCampaignsOfPeriods,
+  listMemberships,
+  listMembershipsOf,
+  pageMemberships,
+} from '../src/store/memberships.ts'
 import {
   addMessageEvents,
+  countMessageEvents,
   listMessageEvents,
   listMessageEventsOf,
   listTouchesOfPeriods,
@@ -56,6 +64,7 @@ describeEachStore('Facts of campaigns', (kind) => {
   const pairs = [1, 2, 3].map((customer) => ({ customer, campaign: 2 }))
   const periods = [1, 2].map((customer) => ({ customer, from: 0, until: 1_000 }))
   const actions = [1, 2].map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
+  const campaigns = { after: 1, until: 3 }
   const after = { campaign: 2, kind: 1, time: 5, messageKey: '=m' }
   const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
     ['memberships in campaigns', ['campaign'], (store) => listMemberships(store, pairs)],
@@ -65,6 +74,18 @@ describeEachStore('Facts of campaigns', (kind) => {
     ['message events of customers', ['customer'], (store) => listMessageEventsOf(store, [1, 2, 3])],
     ['touches of periods', [TIME], (store) => listTouchesOfPeriods(store, periods)],
     ['a page of message events', ['customer'], (store) => pageMessageEvents(store, 1, { after: undefined, max: 9 })],
+    [
+      'a page of memberships',
+      ['campaign'],
+      (store) => pageMemberships(store, 1, { after: undefined, max: 9, campaigns }),
+    ],
+    [
+      'a page of message events of campaigns',
+      ['campaign'],
+      (store) => pageMessageEvents(store, 1, { after: undefined, max: 9, campaigns }),
+    ],
+    ['how many memberships there are', ['campaign'], (store) => countMemberships(store, 1, { after: 1, max: 9 })],
+    ['how many message events there are', ['campaign'], (store) => countMessageEvents(store, 1, { after: 1, max: 9 })],
     ['events of periods', [TIME], (store) => listNamedEvents(store, actions)],
     ['how large attributes are', ['id'], (store) => measureAttributes(store, [1, 2, 3])],
     ['attributes', ['id'], (store) => listAttributes(store, [1, 2, 3])],

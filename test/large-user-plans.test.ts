@@ -2,6 +2,13 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
+  findKeptUserIds,
+  removeKeptSeries,
+  saveKeptSeries,
+  streamKeptSeries,
+  type KeptSeries,
+} from '../src/store/kept-series.ts'
+import {
   findLargeHistories,
   findLargeUserIds,
   hasLargeToRecount,
@@ -36,6 +43,7 @@ describeEachStore('Large users', (kind) => {
     await database.write(async (store) => {
       const userIds = Array.from({ length: USERS }, (_, index) => index + 1)
       await saveLargeHistories(store, userIds.map(toHistory))
+      await saveKeptSeries(store, userIds.map(toKept))
       await markWaiting(
         store,
         userIds.map((userId) => ({ userId, since: userId })),
@@ -55,6 +63,9 @@ describeEachStore('Large users', (kind) => {
     ['what is kept of users', byUser, (store) => findLargeHistories(store, [1, 2])],
     ['whether there is one to recount', ['pending_generation'], (store) => hasLargeToRecount(store, 'w1', 3)],
     ['what is to be forgotten', byUser, (store) => removeLargeHistories(store, [1, 2])],
+    ['of whom anything is kept', byUser, (store) => findKeptUserIds(store, [1, 2])],
+    ['what is kept of campaigns', ['campaign'], (store) => firstOf(streamKeptSeries(store, 1, { after: 2, until: 5 }))],
+    ['series to be forgotten', ['user_id', 'campaign'], (store) => removeKeptSeries(store, [toKept(1)])],
     ['who of users waits', byUser, (store) => findUncountedUsers(store, [1, 2])],
     ['a user to be counted', byUser, (store) => markCounting(store, 3)],
     ['a user that is counted', byUser, (store) => endCounting(store, 3)],
@@ -79,6 +90,15 @@ describeEachStore('Large users', (kind) => {
   })
 })
 
+async function firstOf<Page>(pages: AsyncGenerator<Page>): Promise<void> {
+  await pages.next()
+}
+
+function toKept(userId: number): KeptSeries {
+  const place = { platform: '', locale: '', variation: '' }
+  return { userId, series: { campaign: 3, generation: 0, group: '', metric: 'sent', ...place }, cells: '[1,0,1,1]' }
+}
+
 function toHistory(userId: number) {
-  return { userId, workspaceId: `w${userId % WORKSPACES}`, pendingGeneration: 3, version: 1, cells: [] }
+  return { userId, workspaceId: `w${userId % WORKSPACES}`, pendingGeneration: 3, version: 1 }
 }

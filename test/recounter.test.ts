@@ -1,11 +1,24 @@
-// How the recounter ends: whoever stops a process does not wait for a pause.
+// How the recounter goes on when something fails, and ends: what cannot be counted keeps nothing else waiting, and whoever stops
+// a process does not wait for a pause.
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { Recounter } from '../src/pipeline/recounter.ts'
-import { makePlace, openTestDatabase } from './stores.ts'
+import { SetAside } from '../src/pipeline/set-aside.ts'
+import { findGoalRecount } from '../src/store/goal-recounts.ts'
+import { removeLargeHistories, saveLargeHistories } from '../src/store/large-histories.ts'
+import { findUncountedUsers } from '../src/store/uncounted-users.ts'
+import type { HistoryEntry } from './history-entries.ts'
+import { addManyFacts, personsOf } from './many-facts.ts'
+import { until } from './server.ts'
+import { goal, message, workspace } from './statistics-examples.ts'
+import { expectVerified, NOW, openStatisticsBench, StatisticsRun, type StatisticsBench } from './statistics-run.ts'
+import { describeEachStore, makePlace, openTestDatabase } from './stores.ts'
 
 /** Each failure doubles the pause after it, the first of which is 400 ms. */
 const FAILURES = 2
 const SECOND_PAUSE_MS = 800
+/** A campaign that is not there. */
+const NOWHERE = 999_999
 
 it('The recounter stops at once in the middle of a pause', async () => {
   const place = await makePlace('sqlite')
@@ -25,3 +38,100 @@ it('The recounter stops at once in the middle of a pause', async () => {
   expect(performance.now() - stoppedAt).toBeLessThan(SECOND_PAUSE_MS / 2)
   await place.remove()
 })
+
+it('Work that has failed pauses twice as long each time, up to a minute, until it succeeds', () => {
+  let now = 0
+  const setAside = new SetAside<string>(() => now)
+  const pauses: number[] = []
+  for (let failure = 0; failure < 10; failure++) {
+    const failedAt = now
+    setAside.add('one')
+    while (setAside.pausing.has('one')) now += 100
+    pauses.push(now - failedAt)
+  }
+  expect(pauses.slice(0, 4)).toEqual([400, 800, 1_600, 3_200])
+  expect(pauses.at(-1)).toBe(60_000)
+  setAside.remove('one')
+  setAside.add('one')
+  now += 400
+  expect(setAside.pausing.size).toBe(0)
+})
+
+it('Of very much work that has failed no more than a thousand pieces pause', () => {
+  const setAside = new SetAside<number>(() => 0)
+  for (let key = 0; key < 1_500; key++) setAside.add(key)
+  expect(setAside.pausing.size).toBe(1_000)
+  expect(setAside.pausing.has(0)).toBe(false)
+})
+
+describeEachStore('A recounter that meets what cannot be counted', (kind) => {
+  /** Two runs, the first of which has its turn first. */
+  async function makeRuns(bench: StatisticsBench, factsPerUserMax?: number): Promise<[StatisticsRun, StatisticsRun]> {
+    const campaigns = [{ id: 'c1', goals: [goal({})] }]
+    const runs = [
+      await StatisticsRun.make(bench, workspace({ campaigns }), factsPerUserMax),
+      await StatisticsRun.make(bench, workspace({ campaigns }), factsPerUserMax),
+    ]
+    for (const run of runs) await run.apply([CLICK])
+    return runs.toSorted((one, next) => (one.workspaceId < next.workspaceId ? -1 : 1)) as [StatisticsRun, StatisticsRun]
+  }
+
+  /** Counts anew until `isDone`; gives what failed meanwhile. */
+  async function countUntil({ database }: StatisticsBench, isDone: () => Promise<boolean>): Promise<Set<string>> {
+    const failures = new Set<string>()
+    const recounter = new Recounter({ database, clock: () => NOW, onFailure: (_error, what) => failures.add(what) })
+    recounter.start()
+    try {
+      await until('it is counted', isDone)
+    } finally {
+      await recounter.stop()
+    }
+    return failures
+  }
+
+  it('counts the goals of other workspaces, and that one too when it can be counted', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const [broken, other] = await makeRuns(bench)
+    const [person] = await personsOf(broken)
+    if (!person) throw new Error('nobody is there')
+    await addManyFacts(database, person, { campaigns: [NOWHERE], days: 1 })
+    for (const run of [broken, other]) await run.setGoals('c1', [goal({ windowHours: 2 })])
+    const isDone = async ({ workspaceId }: StatisticsRun) => !(await findGoalRecount(database, workspaceId))?.isRunning
+    const failures = await countUntil(bench, () => isDone(other))
+    expect([...failures]).toEqual([`counting the goals of workspace ${broken.workspaceId} anew failed; trying again`])
+    expect(await isDone(broken)).toBe(false)
+    await database.write(async ({ query }) => {
+      await sql`delete from message_events where campaign = ${NOWHERE}`.execute(query)
+    })
+    await countUntil(bench, () => isDone(broken))
+    for (const run of [broken, other]) await expectVerified(run)
+    await bench.close()
+  })
+
+  it('counts other large users, and that one too when it can be counted', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const [broken, other] = await makeRuns(bench, -1)
+    const [[first], [second]] = [await personsOf(broken), await personsOf(other)]
+    if (!first || !second) throw new Error('nobody is there')
+    await database.write((store) => removeLargeHistories(store, [first.userId]))
+    const isCounted = async (userId: number) => (await findUncountedUsers(database, [userId])).size === 0
+    const failures = await countUntil(bench, () => isCounted(second.userId))
+    expect([...failures]).toEqual([`counting user ${first.userId} failed; trying again`])
+    expect(await isCounted(first.userId)).toBe(false)
+    const { workspaceId } = broken
+    const history = { userId: first.userId, workspaceId, pendingGeneration: 0, version: 1 }
+    await database.write((store) => saveLargeHistories(store, [history]))
+    await countUntil(bench, () => isCounted(first.userId))
+    for (const run of [broken, other]) expect(await expectVerified(run)).toMatchObject({ waitingUsers: 0 })
+    await bench.close()
+  })
+})
+
+const CLICK: HistoryEntry = {
+  kind: 'svc_message_events',
+  audiences: [],
+  messages: [message({ kind: 'click' })],
+  events: [],
+}

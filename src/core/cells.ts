@@ -79,6 +79,11 @@ export class CellSum {
     return this.#cells.size
   }
 
+  /** No fewer than there are cells, told without spreading those that stand for others. */
+  get sizeMax(): number {
+    return this.#cells.size + this.#spread.size * LEVELS_PER_PLACE_MAX
+  }
+
   /** Adds to the cell with this key (`cellKey`). */
   add(key: string, users: number, occurrences: number): void {
     addTo(this.#cells, key, users, occurrences)
@@ -94,6 +99,11 @@ export class CellSum {
     for (const [key, [users, occurrences]] of other.#cells) this.add(key, users * times, occurrences * times)
     for (const [key, [users, occurrences]] of other.#spread)
       addTo(this.#spread, key, users * times, occurrences * times)
+  }
+
+  clear(): void {
+    this.#cells.clear()
+    this.#spread.clear()
   }
 
   /** Key → what is counted there. */
@@ -118,6 +128,31 @@ export class CellSum {
 
 type Counted = readonly [users: number, occurrences: number]
 
+/** The cells of one series, four numbers each: day, previous day, users, occurrences. */
+export type SeriesCells = readonly number[]
+
+export function countCells(cells: SeriesCells): number {
+  return cells.length / CELL_NUMBERS
+}
+
+/** One series of a user and what the user adds to it; its cells are made when they are asked for. */
+export interface ContributedSeries {
+  readonly series: Series
+  readonly cells: () => SeriesCells
+}
+
+/** Adds the cells of one series to a sum, or takes them away. */
+export function addSeriesCells(sum: CellSum, series: Series, cells: SeriesCells, times: 1 | -1): void {
+  const key = seriesKey(series)
+  for (let place = 0; place < cells.length; place += CELL_NUMBERS) {
+    const [day, previousDay, users, occurrences] = cells.slice(place, place + CELL_NUMBERS) as CellNumbers
+    sum.add(cellKey(key, day, previousDay), users * times, occurrences * times)
+  }
+}
+
+type CellNumbers = [day: number, previousDay: number, users: number, occurrences: number]
+const CELL_NUMBERS = 4
+
 function addTo(cells: Map<string, Counted>, key: string, users: number, occurrences: number): void {
   const known = cells.get(key)
   const sum: Counted = known ? [known[0] + users, known[1] + occurrences] : [users, occurrences]
@@ -132,6 +167,9 @@ export type Place = Pick<Series, 'platform' | 'locale' | 'variation'>
 export interface Level extends Place {
   readonly key: string
 }
+
+/** How many `levelsOf` gives at the most: with and without each of platform, locale and variation. */
+const LEVELS_PER_PLACE_MAX = 8
 
 /** The place itself and its aggregates, each once: up to eight. */
 export function levelsOf({ platform, locale, variation }: Place): Level[] {

@@ -1,7 +1,7 @@
 // What one user adds to the table of statistics. The definition of every number that Fetch Campaign Stats gives: the table
 // is the sum of this function over all users, however it came about.
 import { CampaignPast } from './campaign-past.ts'
-import { ANY_GROUP, CellSum, NO_GENERATION } from './cells.ts'
+import { ANY_GROUP, CellSum, NO_GENERATION, type ContributedSeries } from './cells.ts'
 import { countConversions } from './conversions.ts'
 import { countUnits } from './delivery-units.ts'
 import type { GoalEvent, Membership, MessageEvent } from './facts.ts'
@@ -61,6 +61,14 @@ export function addContributions(
   { times, ...counting }: Counting & { readonly times: 1 | -1 },
 ): void {
   for (const tally of toTallies(history, counting)) tally.addTo(sum, times)
+}
+
+/** The contributions of a history series by series, each once. */
+export function* contributedSeries(
+  history: History,
+  counting: Counting,
+): Generator<ContributedSeries, void, undefined> {
+  for (const tally of toTallies(history, counting)) yield* tally.series()
 }
 
 /** The same as adding those of one history and taking away those of another; what both have in common costs nothing. */

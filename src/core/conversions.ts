@@ -48,6 +48,37 @@ function goalsMet({ campaign }: CampaignPast, { action, met }: GoalEvent): Goal[
   return campaign.goals.filter((goal) => goal.event === action && (met.has(goal) || !hasConditions(goal)))
 }
 
+/**
+ * Finds the last interaction before each event, of campaigns that need not be in memory at one time. Touches that are none
+ * change nothing for the other campaigns: who counts one of these needs no others to compete with it.
+ */
+export class LastInteractions {
+  readonly #events: readonly GoalEvent[]
+  readonly #last = new Map<GoalEvent, Interaction>()
+
+  constructor(events: readonly GoalEvent[]) {
+    this.#events = events
+  }
+
+  /** Each campaign once, with all touches of the user. */
+  add(past: CampaignPast): void {
+    for (const event of this.#events) {
+      const goals = goalsMet(past, event)
+      const own = goals.length > 0 ? lastInteraction([{ past, goals }], event.time) : undefined
+      if (!own) continue
+      // Not the whole past: it holds all facts of its campaign.
+      const interaction = { past: { campaign: past.campaign }, touch: own.touch }
+      const known = this.#last.get(event)
+      if (!known || isStronger(interaction, known)) this.#last.set(event, interaction)
+    }
+  }
+
+  /** The touches of the last interactions, each once. */
+  touches(): Set<MessageEvent> {
+    return new Set([...this.#last.values()].map(({ touch }) => touch))
+  }
+}
+
 /** A campaign that has the last interaction before an event, with the goals that the event meets. */
 interface LastInteraction {
   readonly past: CampaignPast
@@ -69,8 +100,18 @@ function lastInteraction(met: readonly Omit<LastInteraction, 'touch'>[], instant
   return undefined
 }
 
-type Interaction = Omit<LastInteraction, 'goals'>
+interface Interaction {
+  readonly past: Pick<CampaignPast, 'campaign'>
+  readonly touch: MessageEvent
+}
 
+/** Of interactions of any kinds. */
+function isStronger(one: Interaction, other: Interaction): boolean {
+  const [rank, otherRank] = [one, other].map(({ touch }) => TOUCH_KINDS.findIndex((kind) => kind === touch.kind))
+  return rank === otherRank ? wins(one, other) : (rank as number) < (otherRank as number)
+}
+
+/** Of interactions of one kind. */
 function wins(one: Interaction, other: Interaction): boolean {
   if (one.touch.time !== other.touch.time) return one.touch.time > other.touch.time
   return compareTexts(one.past.campaign.id, other.past.campaign.id) < 0

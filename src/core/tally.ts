@@ -2,13 +2,17 @@
 import type { CampaignPast } from './campaign-past.ts'
 import {
   cellKey,
+  levelsOf,
   NO_DAY,
   seriesKeyAt,
+  toLevel,
   type CellSum,
+  type ContributedSeries,
   type Level,
   type Metric,
   type Place,
   type Series,
+  type SeriesCells,
 } from './cells.ts'
 import { localDay } from './time-zone.ts'
 
@@ -66,6 +70,22 @@ export class Tally {
     }
   }
 
+  /** What `addTo` adds, series by series: as cells it would take twenty times the memory. */
+  *series(): Generator<ContributedSeries, void, undefined> {
+    const { generation, group } = this.#options
+    const common = { campaign: this.#past.campaign.number, generation, group }
+    for (const [key, metrics] of this.#days) {
+      const [platform = '', locale = '', variation = ''] = key.split('\0')
+      const own = toLevel({ platform, locale, variation })
+      for (const level of this.#past.isOnePlace ? levelsOf(own) : [own]) {
+        const place = { platform: level.platform, locale: level.locale, variation: level.variation }
+        for (const [metric, days] of metrics) {
+          yield { series: { ...common, metric, ...place }, cells: () => days.toCells() }
+        }
+      }
+    }
+  }
+
   #addDays(sum: CellSum, times: 1 | -1, { series, days }: { readonly series: string; readonly days: DayCounts }): void {
     let previous = NO_DAY
     days.each((day, occurrences) => {
@@ -100,6 +120,17 @@ class DayCounts {
     if (!other || other.#counts.length !== this.#counts.length) return false
     for (const [place, number] of this.#counts.entries()) if (number !== other.#counts[place]) return false
     return true
+  }
+
+  /** Each active day with the one before it. */
+  toCells(): SeriesCells {
+    const cells: number[] = []
+    let previous = NO_DAY
+    this.each((day, occurrences) => {
+      cells.push(day, previous, 1, occurrences)
+      previous = day
+    })
+    return cells
   }
 
   /** Calls back with each day and how often, in their order. */

@@ -15,6 +15,10 @@ import type { GoalBook } from './goal-books.ts'
 import { loadConcernedHistories, loadHistories, type Change } from './histories.ts'
 import { isLarge, leaveForLater, separateLarge } from './large-changes.ts'
 import { inPortions } from './portions.ts'
+import { TooMuchAtOnce } from './users-at-once.ts'
+
+/** Cells that are in memory at one time, some 200 MiB while they are written; a batch changes a few thousand mostly. */
+const CELLS_AT_ONCE_MAX = 300_000
 
 /** Fills `batch.keptFacts`. */
 export async function countStatistics(store: Store, batch: Batch): Promise<void> {
@@ -145,13 +149,15 @@ interface Count {
   readonly book: GoalBook
   readonly sum: CellSum
   readonly factsPerUserMax: number
+  readonly entries: Batch['entries']
 }
 
 async function countWorkspace(
   store: Store,
-  { book, sum, factsPerUserMax }: Count,
+  { book, sum, factsPerUserMax, entries }: Count,
   changes: readonly Change[],
 ): Promise<void> {
+  const keepInBounds = () => keepSmall(store, sum, entries.length)
   const { large, others } = await separateLarge(store, changes)
   const merged = others.filter(({ before }) => before.length > 1)
   const single = others.filter(({ before }) => before.length <= 1)
@@ -162,16 +168,32 @@ async function countWorkspace(
       changes.map(({ person }) => person),
       changes.map(({ facts }) => facts),
     )
-  for await (const [change, stored] of inPortions(merged, loadMerged)) addDifference(sum, book, { ...change, stored })
   const grown: Change[] = []
+  for await (const [change, stored] of inPortions(merged, loadMerged)) {
+    if (stored) addDifference(sum, book, { ...change, stored })
+    else grown.push(change)
+    await keepInBounds()
+  }
   const alike = new AlikeChanges(sum, book)
   const loadSingle = (changes: readonly Change[]) => loadConcernedHistories(store, book, changes)
   for await (const [change, stored] of inPortions(single, loadSingle)) {
-    if (isLarge(stored, factsPerUserMax)) grown.push(change)
+    if (!stored || isLarge(stored, factsPerUserMax)) grown.push(change)
     else alike.add({ ...change, stored })
+    await keepInBounds()
   }
   alike.settle()
   await leaveForLater(store, book, [...large, ...grown])
+}
+
+/**
+ * A batch that changes more cells than may be in memory is halved. Those of a single entry are written before the others: two
+ * transactions may wait for each other then, of which the database ends one that is tried again.
+ */
+async function keepSmall(store: Store, sum: CellSum, entries: number): Promise<void> {
+  if (sum.sizeMax <= CELLS_AT_ONCE_MAX) return
+  if (entries > 1) throw new TooMuchAtOnce()
+  await addCells(store, sum)
+  sum.clear()
 }
 
 async function storeFacts(store: Store, { keptFacts }: Batch, reports: readonly Report[]): Promise<void> {

@@ -38,15 +38,18 @@ export function addHistory(sum: CellSum, book: GoalBook, history: StoredHistory,
   for (const counting of countingsOf(book, history)) addContributions(sum, history, { ...counting, times })
 }
 
+/** Whose history it is, and which campaigns are in it. */
+export type CountedHistory = Pick<StoredHistory, 'person' | 'campaigns'>
+
 /** A user counts by the goals that stand and, where a recount has come that far, by the new ones. */
-function countingsOf({ counted, pending }: GoalBook, history: StoredHistory): Counting[] {
+export function countingsOf({ counted, pending }: GoalBook, history: CountedHistory): Counting[] {
   const standing: Counting = { rules: counted, scope: { campaigns: history.campaigns, parts: 'all' } }
   if (!pending || history.person.userId > pending.userCursor) return [standing]
   return [standing, { rules: pending.rules, scope: pendingScope(pending.campaigns, history) }]
 }
 
 /** The goals that a recount counts anew, as far as they are in the history. */
-export function pendingScope(campaigns: ReadonlySet<number>, { campaigns: own }: StoredHistory): Scope {
+export function pendingScope(campaigns: ReadonlySet<number>, { campaigns: own }: CountedHistory): Scope {
   return {
     campaigns: own === 'all' ? campaigns : new Set([...own].filter((one) => campaigns.has(one))),
     parts: 'goals',

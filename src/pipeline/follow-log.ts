@@ -199,7 +199,7 @@ function isOvertaken(error: unknown): boolean {
  * Whether an error is about the database and not about the entries. One that stands still may be about them, and would never
  * pass: fewer are computed sooner.
  */
-function isPassing(error: unknown): boolean {
+export function isPassing(error: unknown): boolean {
   if (error instanceof StoodStill) return false
   if (error instanceof AppError) return error.code === 'unavailable'
   return error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')

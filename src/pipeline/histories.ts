@@ -11,6 +11,9 @@ import type { Person } from '../store/users.ts'
 import type { GoalBook } from './goal-books.ts'
 import { judgeEvents, type UserGoalEvent } from './goal-events.ts'
 
+/** Facts of one kind that are read at once at the most: twice what a portion shall have, so that few are read in vain. */
+const FACTS_AT_ONCE_MAX = 80_000
+const ONE_TOO_MANY = FACTS_AT_ONCE_MAX + 1
 const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
 
 /** Facts of one user that a batch brings. */
@@ -39,25 +42,27 @@ export interface StoredHistory extends History {
   readonly campaigns: ReadonlySet<number> | 'all'
 }
 
-/** Everything that the tables hold of users; goal events also as far as the facts count that a batch brings of each. */
+/**
+ * Everything that the tables hold of users; goal events also as far as the facts count that a batch brings of each. Undefined
+ * where there are too many facts of one kind to be read at once.
+ */
 export async function loadHistories(
   store: Store,
   book: GoalBook,
   persons: readonly Person[],
   brought: readonly NewFacts[] = [],
-): Promise<StoredHistory[]> {
+): Promise<StoredHistory[] | undefined> {
   if (persons.length === 0) return []
   const drafts = new Drafts(persons)
   for (const [index, facts] of brought.entries()) drafts.all[index]?.expect(facts)
   const customers = persons.flatMap((person) => person.customers)
-  drafts.addMemberships(await listMembershipsOf(store, customers))
-  drafts.addMessages(await listMessageEventsOf(store, customers))
-  drafts.addGoalEvents(
-    await listNamedEvents(
-      store,
-      drafts.all.flatMap((draft) => goalPeriods(draft, book)),
-    ),
-  )
+  drafts.addMemberships(await listMembershipsOf(store, customers, ONE_TOO_MANY))
+  if (drafts.areTooMany) return undefined
+  drafts.addMessages(await listMessageEventsOf(store, customers, ONE_TOO_MANY))
+  if (drafts.areTooMany) return undefined
+  const periods = drafts.all.flatMap((draft) => goalPeriods(draft, book))
+  drafts.addGoalEvents(await listNamedEvents(store, periods, ONE_TOO_MANY))
+  if (drafts.areTooMany) return undefined
   return (await drafts.toHistories(store, book)).map((history) => ({ ...history, campaigns: 'all' }))
 }
 
@@ -66,31 +71,30 @@ export async function loadHistories(
  * goal event those of all campaigns that had to do with the user in the longest window before it; and a touch with goal
  * events after it those of all campaigns that compete for them. All facts of these campaigns are read, and of others the
  * touches in the windows of the goal events, so that years of other campaigns cost nothing. Where nothing can change a
- * conversion there are no goal events in what is read.
+ * conversion there are no goal events in what is read. Undefined where there are too many facts of one kind to be read at once.
  */
 export async function loadConcernedHistories(
   store: Store,
   book: GoalBook,
   changes: readonly Change[],
-): Promise<StoredHistory[]> {
+): Promise<StoredHistory[] | undefined> {
   const drafts = new Drafts(changes.map(({ person }) => person))
   for (const [index, { facts }] of changes.entries()) drafts.all[index]?.expect(facts)
   await loadCampaigns(store, drafts, drafts.all)
-  const events = await listNamedEvents(
-    store,
-    drafts.all.filter((draft) => draft.mayConvert).flatMap((draft) => goalPeriods(draft, book)),
-  )
-  drafts.addGoalEvents(events)
+  if (drafts.areTooMany) return undefined
+  const periods = drafts.all.filter((draft) => draft.mayConvert).flatMap((draft) => goalPeriods(draft, book))
+  drafts.addGoalEvents(await listNamedEvents(store, periods, ONE_TOO_MANY))
   const converting = drafts.all.filter((draft) => draft.goalEvents.size > 0)
-  if (converting.length > 0) await loadCompetitors(store, book, drafts, converting)
-  return drafts.toHistories(store, book)
+  if (converting.length > 0 && !drafts.areTooMany) await loadCompetitors(store, book, drafts, converting)
+  return drafts.areTooMany ? undefined : drafts.toHistories(store, book)
 }
 
-/** All facts of each draft's campaigns that are not there yet. */
+/** All facts of each draft's campaigns that are not there yet; not all of them where there are too many. */
 async function loadCampaigns(store: Store, drafts: Drafts, wanted: readonly Draft[]): Promise<void> {
   const pairs = wanted.flatMap((draft) => draft.takeUnread())
-  drafts.addMemberships(await listMemberships(store, pairs))
-  drafts.addMessages(await listMessageEvents(store, pairs))
+  drafts.addMemberships(await listMemberships(store, pairs, ONE_TOO_MANY))
+  if (drafts.areTooMany) return
+  drafts.addMessages(await listMessageEvents(store, pairs, ONE_TOO_MANY))
 }
 
 /** Widens drafts with goal events to the campaigns that may count them, and to what competes for these. */
@@ -101,19 +105,18 @@ async function loadCompetitors(
   converting: readonly Draft[],
 ): Promise<void> {
   const periods = converting.flatMap(windowsBefore)
-  const touches = await listTouchesOfPeriods(store, periods)
+  const touches = await listTouchesOfPeriods(store, periods, ONE_TOO_MANY)
+  if (drafts.noteWhetherTooMany(touches)) return
   for (const pair of distinctPairs([...touches, ...(await listCampaignsOfPeriods(store, periods))])) {
     drafts.ofCustomer(pair.customer)?.widen(pair.campaign, book)
   }
   await loadCampaigns(store, drafts, converting)
-  drafts.addGoalEvents(
-    await listNamedEvents(
-      store,
-      converting.flatMap((draft) => goalPeriods(draft, book)),
-    ),
-  )
+  if (drafts.areTooMany) return
+  const goals = converting.flatMap((draft) => goalPeriods(draft, book))
+  drafts.addGoalEvents(await listNamedEvents(store, goals, ONE_TOO_MANY))
+  if (drafts.areTooMany) return
   // What was read with its campaign is there already.
-  drafts.addCompetitors(await listTouchesOfPeriods(store, converting.flatMap(windowsBefore)))
+  drafts.addCompetitors(await listTouchesOfPeriods(store, converting.flatMap(windowsBefore), ONE_TOO_MANY))
 }
 
 /** Where touches may lie that a draft's goal events are credited to. */
@@ -216,6 +219,7 @@ class Drafts {
   readonly all: readonly Draft[]
   readonly #byCustomer = new Map<number, Draft>()
   readonly #byUserId = new Map<number, Draft>()
+  #areTooMany = false
 
   constructor(persons: readonly Person[]) {
     this.all = persons.map((person) => new Draft(person))
@@ -225,23 +229,37 @@ class Drafts {
     }
   }
 
+  /** Whether more was found at once than may be, so that something is missing. */
+  get areTooMany(): boolean {
+    return this.#areTooMany
+  }
+
+  noteWhetherTooMany(found: readonly unknown[]): boolean {
+    if (found.length > FACTS_AT_ONCE_MAX) this.#areTooMany = true
+    return this.#areTooMany
+  }
+
   ofCustomer(customer: number): Draft | undefined {
     return this.#byCustomer.get(customer)
   }
 
   addMemberships(memberships: readonly Membership[]): void {
+    if (this.noteWhetherTooMany(memberships)) return
     for (const membership of memberships) this.ofCustomer(membership.customer)?.memberships.push(membership)
   }
 
   addMessages(messages: readonly MessageEvent[]): void {
+    if (this.noteWhetherTooMany(messages)) return
     for (const message of messages) this.ofCustomer(message.customer)?.messages.push(message)
   }
 
   addCompetitors(touches: readonly MessageEvent[]): void {
+    if (this.noteWhetherTooMany(touches)) return
     this.addMessages(touches.filter(({ customer, campaign }) => !this.ofCustomer(customer)?.hasRead(campaign)))
   }
 
   addGoalEvents(events: readonly NamedEvent[]): void {
+    if (this.noteWhetherTooMany(events)) return
     for (const event of events) this.#byUserId.get(event.userId)?.goalEvents.set(event.id, event)
   }
 

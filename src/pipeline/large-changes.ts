@@ -1,12 +1,11 @@
 // Users with so many facts that counting them within a batch would hold up the others. A batch stores their facts and leaves
 // the counting to `recount-large.ts`, which is never more than seconds behind; until then nothing claims to hold them.
-import { CellSum } from '../core/cells.ts'
+import { contributedSeries } from '../core/contributions.ts'
 import {
   findLargeHistories,
   findLargeUserIds,
   removeLargeHistories,
   saveLargeHistories,
-  type KeptCells,
   type LargeHistory,
 } from '../store/large-histories.ts'
 import type { Store } from '../store/store.ts'
@@ -17,10 +16,13 @@ import {
   type NewlyUncounted,
   type UncountedUser,
 } from '../store/uncounted-users.ts'
-import { addHistory, withoutFresh } from './difference.ts'
+import type { Person } from '../store/users.ts'
+import { countLarge } from './count-large.ts'
+import { countingsOf, withoutFresh } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
-import { loadHistories, type Change, type StoredHistory } from './histories.ts'
-import { countFacts } from './portions.ts'
+import { loadHistories, type Change, type NewFacts, type StoredHistory } from './histories.ts'
+import { KeptWriter } from './kept-contributions.ts'
+import { countFacts, inPortions } from './portions.ts'
 
 /** Facts of one user, as far as new ones concern them, that are counted within a batch at the most. */
 export const FACTS_PER_USER_MAX = 2_000
@@ -60,53 +62,68 @@ export async function leaveForLater(store: Store, book: GoalBook, changes: reado
   await markWaiting(store, uncounted)
 }
 
-/** Keeps of each change, as one, what the users that it was before contribute. */
+/**
+ * Makes of each change a large user, of whom is kept what the users that it was before contribute: of those that were large as
+ * it is, of the others what their facts make.
+ */
 async function join(store: Store, book: GoalBook, changes: readonly Change[]): Promise<NewlyUncounted[]> {
   const involved = changes.flatMap(involvedIds)
   const kept = await findLargeHistories(store, involved)
   const uncounted = await findUncountedUsers(store, involved)
-  const others = changes.flatMap(({ before }) => before).filter(({ userId }) => !kept.has(userId))
-  const stored = new Map<number, StoredHistory>()
-  for (const history of await loadHistories(store, book, others)) stored.set(history.person.userId, history)
+  await keepOthers(store, book, { changes, isKept: (userId) => kept.has(userId) })
   await removeLargeHistories(store, [...kept.keys()])
   await removeUncountedUsers(store, [...uncounted.keys()])
   await saveLargeHistories(
     store,
-    changes.map((change) => joinKept(book, change, { kept, stored })),
+    changes.map((change) => joinKept(book, change, kept)),
   )
   return changes.map((change) => ({ userId: change.person.userId, since: firstSince(change, uncounted) }))
 }
 
-interface Parts {
-  readonly kept: ReadonlyMap<number, LargeHistory>
-  /** Of those that were not large. */
-  readonly stored: ReadonlyMap<number, StoredHistory>
+interface Joined {
+  readonly changes: readonly Change[]
+  readonly isKept: (userId: number) => boolean
 }
 
-/** What the users that one was before contribute together, as it was counted last. */
-function joinKept(book: GoalBook, change: Change, { kept, stored }: Parts): LargeHistory {
-  const { person, before, facts } = change
-  const sum = new CellSum()
-  for (const { userId } of before) {
-    const large = kept.get(userId)
-    const history = stored.get(userId)
-    if (large) addKept(sum, large.cells, 1)
-    else if (history) addHistory(sum, book, withoutFresh(history, facts), 1)
+/** Keeps what users contribute who were not large, without what the batch has stored of their goal events already. */
+async function keepOthers(store: Store, book: GoalBook, { changes, isKept }: Joined): Promise<void> {
+  const others = changes.flatMap(({ before, facts }) => before.map((person) => ({ person, facts })))
+  const load = (portion: readonly BeforeChange[]) => {
+    return loadHistories(
+      store,
+      book,
+      portion.map(({ person }) => person),
+    )
   }
+  const writer = new KeptWriter(store)
+  const wanted = others.filter(({ person }) => !isKept(person.userId))
+  for await (const [{ person, facts }, history] of inPortions(wanted, load)) {
+    const { userId } = person
+    if (history) {
+      const before = withoutFresh(history, facts)
+      for (const counting of countingsOf(book, before)) await writer.add(userId, contributedSeries(before, counting))
+      continue
+    }
+    const fresh = new Set(facts.goalEvents.map(({ id }) => id))
+    for await (const { series } of countLarge(store, { book, person, uncounted: fresh }))
+      await writer.add(userId, series)
+  }
+  await writer.flush()
+}
+
+/** One of the users that a changed one was before. */
+interface BeforeChange {
+  readonly person: Person
+  readonly facts: NewFacts
+}
+
+function joinKept({ workspaceId }: GoalBook, change: Change, kept: ReadonlyMap<number, LargeHistory>): LargeHistory {
   const version = Math.max(0, ...involvedIds(change).map((userId) => kept.get(userId)?.version ?? 0)) + 1
-  return { userId: person.userId, workspaceId: book.workspaceId, pendingGeneration: 0, version, cells: toKept(sum) }
+  return { userId: change.person.userId, workspaceId, pendingGeneration: 0, version }
 }
 
 /** When the first fact was received that is not in what is kept of any of the users that one was before. */
 function firstSince({ since, before }: Change, uncounted: ReadonlyMap<number, UncountedUser>): number {
   const waits = before.map(({ userId }) => uncounted.get(userId))
   return Math.min(since, ...waits.flatMap((wait) => [wait?.waitingSince ?? since, wait?.countingSince ?? since]))
-}
-
-export function toKept(sum: CellSum): KeptCells {
-  return [...sum.entries()].map(([key, [users, occurrences]]) => [key, users, occurrences])
-}
-
-export function addKept(sum: CellSum, cells: KeptCells, times: 1 | -1): void {
-  for (const [key, users, occurrences] of cells) sum.add(key, users * times, occurrences * times)
 }

@@ -15,27 +15,37 @@ const COMPUTED_MS_MAX = 500
 /** So few that they fit with the most facts that are counted within a batch (`FACTS_PER_USER_MAX`). */
 const FIRST_PORTION_USERS = 20
 
+/** What there is of users; undefined where there are too many facts of one kind to be read at once. */
+type Load<Item> = (portion: readonly Item[]) => Promise<readonly StoredHistory[] | undefined>
+
 /**
  * What `load` gives for each item, portion by portion, with its item: as many items as the portion before would have needed
- * for `FACTS_PER_PORTION`, and twice as many as were computed of it at the most. A portion that takes the caller longer than
- * `COMPUTED_MS_MAX` ends there, and the rest of it is loaded anew.
+ * for `FACTS_PER_PORTION`, and twice as many as were computed of it at the most. A portion that is too much is halved, and an
+ * item with more than `FACTS_PER_PORTION` comes without a history. A portion that takes the caller longer than `COMPUTED_MS_MAX` ends
+ * there, and the rest of it is loaded anew.
  */
 export async function* inPortions<Item>(
   items: readonly Item[],
-  load: (portion: readonly Item[]) => Promise<readonly StoredHistory[]>,
-): AsyncGenerator<readonly [item: Item, history: StoredHistory]> {
+  load: Load<Item>,
+): AsyncGenerator<readonly [item: Item, history: StoredHistory | undefined]> {
   let length = FIRST_PORTION_USERS
   for (let start = 0; start < items.length;) {
     const portion = items.slice(start, start + length)
     const histories = await load(portion)
+    if (!histories && portion.length > 1) {
+      length = Math.floor(portion.length / 2)
+      continue
+    }
     const endsAt = performance.now() + COMPUTED_MS_MAX
     let computed = 0
     do {
-      yield [portion[computed] as Item, histories[computed] as StoredHistory]
+      const history = histories?.[computed]
+      yield [portion[computed] as Item, history && countFacts([history]) <= FACTS_PER_PORTION ? history : undefined]
       computed++
     } while (computed < portion.length && performance.now() < endsAt)
     start += computed
-    const fitting = Math.floor((portion.length * FACTS_PER_PORTION) / Math.max(1, countFacts(histories)))
+    const facts = histories ? countFacts(histories) : FACTS_PER_PORTION
+    const fitting = Math.floor((portion.length * FACTS_PER_PORTION) / Math.max(1, facts))
     length = Math.max(1, Math.min(fitting, computed * 2))
   }
 }

@@ -2,13 +2,13 @@
 import { AppError } from '../core/app-error.ts'
 import { CellSum } from '../core/cells.ts'
 import { findCursor, moveCursor } from '../store/cursors.ts'
-import { findLargeHistories, saveLargeHistories } from '../store/large-histories.ts'
+import { findLargeHistories, saveLargeHistories, type LargeHistory } from '../store/large-histories.ts'
 import { addCells } from '../store/statistics.ts'
 import type { Database, Store } from '../store/store.ts'
 import { lockTables } from './apply-batch.ts'
 import { areSameGoals, GoalBooks } from './goal-books.ts'
-import { toKept } from './large-changes.ts'
-import { verifyIn, type CountProgress, type Misremembered, type Verification } from './verify-statistics.ts'
+import { applyKept, type KeptChange } from './kept-contributions.ts'
+import { verifyIn, type CountProgress, type Verification } from './verify-statistics.ts'
 
 /** Cells that one transaction writes, so that batches wait little for it. */
 const CELLS_PER_WRITE = 5_000
@@ -52,14 +52,19 @@ function overtaken(): AppError {
 
 /** What is remembered of large users comes first, so that whoever counts them meanwhile adds what is missing to the right. */
 function* writesOf({ missing, misremembered }: Verification): Generator<(store: Store) => Promise<void>, void, void> {
-  for (const one of misremembered) yield (store) => remember(store, one)
+  for (const { kept, changes } of misremembered) {
+    for (const [index, change] of changes.entries()) {
+      yield (store) => remember(store, { ...kept, version: kept.version + index }, change)
+    }
+  }
   for (const part of inParts(missing)) yield (store) => addCells(store, part)
 }
 
-async function remember(store: Store, { kept, counted }: Misremembered): Promise<void> {
+async function remember(store: Store, kept: LargeHistory, change: KeptChange): Promise<void> {
   const now = (await findLargeHistories(store, [kept.userId])).get(kept.userId)
   if (now?.version !== kept.version) throw overtaken()
-  await saveLargeHistories(store, [{ ...now, cells: toKept(counted), version: now.version + 1 }])
+  await applyKept(store, change)
+  await saveLargeHistories(store, [{ ...now, version: now.version + 1 }])
 }
 
 function* inParts(sum: CellSum): Generator<CellSum, void, void> {

@@ -1,7 +1,7 @@
 // Counts conversions anew after goals were changed, a few users at a time beside the batches: under a generation of their
 // own, so that the old numbers stand, and are kept up to date, until the new ones are complete.
-import { CellSum } from '../core/cells.ts'
-import { contributions } from '../core/contributions.ts'
+import { addSeriesCells, CellSum } from '../core/cells.ts'
+import { addContributions, type Counting } from '../core/contributions.ts'
 import { listRecountedGenerations, lockCampaigns, standByNewGoals } from '../store/campaigns.ts'
 import { findGoalRecount, listRunningRecounts, saveGoalRecount, type GoalRecount } from '../store/goal-recounts.ts'
 import { findLargeUserIds, hasLargeToRecount } from '../store/large-histories.ts'
@@ -10,18 +10,25 @@ import type { Database, Store } from '../store/store.ts'
 import { markWaiting } from '../store/uncounted-users.ts'
 import { findPersons, listUserIdsAfter, type Person } from '../store/users.ts'
 import { lockTables } from './apply-batch.ts'
-import { pendingScope } from './difference.ts'
-import type { GoalBooks } from './goal-books.ts'
+import { countLarge } from './count-large.ts'
+import { pendingScope, type CountedHistory } from './difference.ts'
+import type { GoalBook, GoalBooks, PendingGoals } from './goal-books.ts'
 import { loadHistories } from './histories.ts'
 import { inPortions } from './portions.ts'
 
 /** Users of one step, which holds up the batches for some milliseconds. */
 const USERS_PER_STEP = 200
+/** Cells that are in memory at one time. */
+const CELLS_AT_ONCE_MAX = 100_000
 
 interface Turn {
   /** The workspace that had the last step; the one after it has the next, so that none keeps the others waiting. */
   readonly lastWorkspace: string
   readonly usersPerStep?: number | undefined
+  /** Workspaces that are not to be tried yet. */
+  readonly pausing?: ReadonlySet<string>
+  /** Hears of a workspace whose step has failed, before the next one has its turn. Throws where that is of no use. */
+  readonly onFailure?: (error: unknown, workspaceId: string) => void
 }
 
 /** Takes one step of a recount that runs, and gives its workspace; undefined when there is nothing to do. */
@@ -29,14 +36,23 @@ export async function recountGoals(
   database: Database,
   books: GoalBooks,
   now: number,
-  { lastWorkspace, usersPerStep = USERS_PER_STEP }: Turn,
+  { lastWorkspace, usersPerStep = USERS_PER_STEP, pausing, onFailure = rethrow }: Turn,
 ): Promise<string | undefined> {
-  const workspaceIds = (await listRunningRecounts(database)).map(({ workspaceId }) => workspaceId)
+  const running = (await listRunningRecounts(database)).map(({ workspaceId }) => workspaceId)
+  const workspaceIds = running.filter((workspaceId) => !pausing?.has(workspaceId))
   const next = workspaceIds.findIndex((workspaceId) => workspaceId > lastWorkspace)
   for (const workspaceId of [...workspaceIds.splice(Math.max(next, 0)), ...workspaceIds]) {
-    if (await takeStep(database, books, { workspaceId, now, usersPerStep })) return workspaceId
+    try {
+      if (await takeStep(database, books, { workspaceId, now, usersPerStep })) return workspaceId
+    } catch (error) {
+      onFailure(error, workspaceId)
+    }
   }
   return undefined
+}
+
+function rethrow(error: unknown): never {
+  throw error
 }
 
 interface Step {
@@ -65,19 +81,46 @@ function takeStep(database: Database, books: GoalBooks, { workspaceId, now, user
     // They are counted apart; from now on by the new goals too.
     const waiting = [...large].map((userId) => ({ userId, since: now }))
     await markWaiting(store, waiting)
-    const sum = new CellSum()
     const persons = await findPersons(
       store,
       userIds.filter((id) => !large.has(id)),
     )
-    const load = (portion: readonly Person[]) => loadHistories(store, book, portion)
-    for await (const [, history] of inPortions([...persons.values()], load)) {
-      sum.addAll(contributions(history, book.pending.rules, pendingScope(book.pending.campaigns, history)))
-    }
-    await addCells(store, sum)
+    await addPending(store, { ...book, pending: book.pending }, [...persons.values()])
     await saveGoalRecount(store, { ...recount, userCursor: last, countedUsers: recount.countedUsers + userIds.length })
     return true
   })
+}
+
+/** Adds what users contribute by the new goals. */
+async function addPending(
+  store: Store,
+  book: GoalBook & { readonly pending: PendingGoals },
+  persons: readonly Person[],
+): Promise<void> {
+  const { rules, campaigns } = book.pending
+  const countingOf = (history: CountedHistory): Counting => ({ rules, scope: pendingScope(campaigns, history) })
+  const sum = new CellSum()
+  const keepSmall = async (cellsMax: number) => {
+    if (sum.sizeMax <= cellsMax) return
+    await addCells(store, sum)
+    sum.clear()
+  }
+  const addLarge = async (person: Person) => {
+    const countings = (history: CountedHistory) => [countingOf(history)]
+    for await (const { series } of countLarge(store, { book, person, countings })) {
+      for (const one of series) {
+        addSeriesCells(sum, one.series, one.cells(), 1)
+        await keepSmall(CELLS_AT_ONCE_MAX)
+      }
+    }
+  }
+  const load = (portion: readonly Person[]) => loadHistories(store, book, portion)
+  for await (const [person, history] of inPortions(persons, load)) {
+    if (history) addContributions(sum, history, { ...countingOf(history), times: 1 })
+    else await addLarge(person)
+    await keepSmall(CELLS_AT_ONCE_MAX)
+  }
+  await keepSmall(0)
 }
 
 /** Makes the numbers of the new goals those that stand. False while large users are still to be counted by them. */

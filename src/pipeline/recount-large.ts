@@ -1,79 +1,149 @@
-// Counts users with very many facts apart from the batches: their facts are read in small portions, between which batches
-// are applied, and what has changed in their contributions is added at the end.
-import { CellSum, fromCellKey } from '../core/cells.ts'
+// Counts users with very many facts apart from the batches: their facts are read in small pages, between which batches are
+// applied, and what has changed in their contributions is added campaign by campaign.
 import { findLargeHistories, saveLargeHistories, type LargeHistory } from '../store/large-histories.ts'
 import { addCells } from '../store/statistics.ts'
-import type { Database } from '../store/store.ts'
+import type { Database, Store } from '../store/store.ts'
 import { endCounting, findLongestWaiting, markCounting } from '../store/uncounted-users.ts'
-import { findPersons } from '../store/users.ts'
+import { findPersons, type Person } from '../store/users.ts'
 import { lockTables } from './apply-batch.ts'
 import { countLarge, type Portions } from './count-large.ts'
-import { areSameGoals, isStanding, type GoalBook, type GoalBooks } from './goal-books.ts'
-import { addKept, toKept } from './large-changes.ts'
+import { areSameGoals, type GoalBook, type GoalBooks } from './goal-books.ts'
+import { applyKept, compareKept } from './kept-contributions.ts'
 
-/**
- * Counts the large user who waits longest. False when none waits. What is read may be newer than when it began, and even
- * hold a part of a batch: that user waits again then, and what was added is kept to the cell, so the next count mends it.
- * A user whose count is given up goes on waiting.
- */
-export async function recountLarge(database: Database, books: GoalBooks, portions: Portions = {}): Promise<boolean> {
-  const taken = await takeWaiting(database)
-  if (!taken) return false
-  const book = await books.open(database, taken.workspaceId)
-  const person = (await findPersons(database, [taken.userId])).get(taken.userId)
-  if (!book || !person) throw new Error(`user ${taken.userId} has facts of campaigns that are not there`)
-  const count = await countLarge(database, book, person, portions)
-  if (count) await replaceKept(database, books, { book, taken, counted: count.counted })
-  return true
+/** A user who could not be counted. */
+export class NotCounted extends Error {
+  readonly userId: number
+
+  constructor(userId: number, cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.name = 'NotCounted'
+    this.userId = userId
+  }
 }
 
-async function takeWaiting(database: Database): Promise<LargeHistory | undefined> {
-  const waiting = await findLongestWaiting(database)
-  if (!waiting) return undefined
+export interface LargeTurn extends Portions {
+  /** Users who are not to be counted yet. */
+  readonly pausing?: ReadonlySet<number>
+}
+
+/**
+ * Counts the large user who waits longest. False when none waits. Throws NotCounted. What is read may be newer than when it began, and even
+ * hold a part of a batch: that user waits again then, and what was added is kept to the cell, so the next count mends it.
+ * A user whose count is given up, or whose process dies, goes on waiting, and with each part that was written so far the
+ * statistics hold of the user exactly what is kept.
+ */
+export async function recountLarge(
+  database: Database,
+  books: GoalBooks,
+  { pausing = new Set(), ...portions }: LargeTurn = {},
+): Promise<boolean> {
+  const waiting = await findLongestWaiting(database, [...pausing])
+  if (!waiting) return false
   const { userId } = waiting
+  try {
+    const taken = await take(database, userId)
+    if (taken) await count(database, books, { taken, portions })
+    return taken !== undefined
+  } catch (error) {
+    throw new NotCounted(userId, error)
+  }
+}
+
+interface Wanted {
+  readonly taken: Taken
+  readonly portions: Portions
+}
+
+async function count(database: Database, books: GoalBooks, { taken, portions }: Wanted): Promise<void> {
+  const book = await books.open(database, taken.kept.workspaceId)
+  if (!book) throw new Error(`user ${taken.kept.userId} has facts of campaigns that are not there`)
+  const { person } = taken
+  const writer = new Writer({ database, books, book, version: taken.kept.version, person })
+  for await (const portion of countLarge(database, { ...portions, book, person })) {
+    for await (const change of compareKept(database, book, { person, portion })) {
+      const isWritten = await writer.write(async (store) => {
+        await addCells(store, change.difference)
+        await applyKept(store, change)
+      })
+      if (!isWritten) return
+    }
+  }
+  if (!portions.signal?.aborted) await writer.end()
+}
+
+interface Taken {
+  readonly kept: LargeHistory
+  readonly person: Person
+}
+
+/** The user as committed batches have left it: of one that is not, it could be another person after all. */
+function take(database: Database, userId: number): Promise<Taken | undefined> {
   return database.write(async (store) => {
     if (!(await markCounting(store, userId))) return undefined
     const kept = (await findLargeHistories(store, [userId])).get(userId)
-    if (!kept) throw new Error(`user ${userId} waits to be counted and is not large`)
-    return kept
+    const person = (await findPersons(store, [userId])).get(userId)
+    if (!kept || !person) throw new Error(`user ${userId} waits to be counted and is not large`)
+    return { kept, person }
   })
 }
 
 interface Count {
+  readonly database: Database
+  readonly books: GoalBooks
   readonly book: GoalBook
-  /** What was kept when the count began. */
-  readonly taken: LargeHistory
-  readonly counted: CellSum
+  readonly person: Person
+  /** That of what was kept when the count began. */
+  readonly version: number
 }
 
-/**
- * Adds what has changed. A user who was merged with another meanwhile, whose goals were changed, or whom another process has
- * counted, is counted again instead, where it still waits.
- */
-async function replaceKept(database: Database, books: GoalBooks, { book, taken, counted }: Count): Promise<void> {
-  const { userId } = taken
-  await database.write(async (store) => {
-    await lockTables(store)
-    const kept = (await findLargeHistories(store, [userId])).get(userId)
-    const current = await books.open(store, book.workspaceId)
-    if (kept?.version !== taken.version || !current || !countsAlike(book, current, userId)) return
-    const difference = new CellSum()
-    difference.addAll(counted)
-    addKept(
-      difference,
-      kept.cells.filter(([key]) => isStanding(current, fromCellKey(key))),
-      -1,
-    )
-    await addCells(store, difference)
-    const { pending } = current
-    const pendingGeneration = pending && userId <= pending.userCursor ? pending.generation : 0
-    await saveLargeHistories(store, [{ ...kept, cells: toKept(counted), pendingGeneration, version: kept.version + 1 }])
-    await endCounting(store, userId)
-  })
+/** Writes what has changed of one user, in short transactions, as long as nobody else does. */
+class Writer {
+  readonly #count: Count
+  #version: number
+
+  constructor(count: Count) {
+    this.#count = count
+    this.#version = count.version
+  }
+
+  /**
+   * Does one part. False, and nothing is done, for a user who was merged with another meanwhile, whose goals were changed, or
+   * whom another process counts too: it is counted again, where it still waits.
+   */
+  async write(change: (store: Store) => Promise<void>, pendingGeneration?: number): Promise<boolean> {
+    const { database, books, book, person } = this.#count
+    const version = this.#version + 1
+    const isWritten = await database.write(async (store) => {
+      await lockTables(store)
+      const kept = (await findLargeHistories(store, [person.userId])).get(person.userId)
+      const current = await books.open(store, book.workspaceId)
+      if (kept?.version !== this.#version || !current || !countsAlike(book, current, person.userId)) return false
+      await change(store)
+      const counted = { pendingGeneration: pendingGeneration ?? kept.pendingGeneration, version }
+      await saveLargeHistories(store, [{ ...kept, ...counted }])
+      return true
+    })
+    if (!isWritten) return false
+    this.#version = version
+    await database.letOthersPass()
+    return true
+  }
+
+  /** Notes that everything is written. */
+  async end(): Promise<void> {
+    const { book, person } = this.#count
+    const { userId } = person
+    const generation = hasCome(book, userId) ? (book.pending?.generation ?? 0) : 0
+    await this.write((store) => endCounting(store, userId), generation)
+  }
 }
 
 /** Whether the user counts by the same goals still, the new ones of a recount included. */
 function countsAlike(book: GoalBook, current: GoalBook, userId: number): boolean {
-  const isPending = ({ pending }: GoalBook) => pending !== undefined && userId <= pending.userCursor
-  return areSameGoals(book, current) && isPending(book) === isPending(current)
+  return areSameGoals(book, current) && hasCome(book, userId) === hasCome(current, userId)
+}
+
+/** Whether a recount of goals that runs has come to a user. */
+function hasCome({ pending }: GoalBook, userId: number): boolean {
+  return pending !== undefined && userId <= pending.userCursor
 }

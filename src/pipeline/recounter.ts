@@ -2,9 +2,11 @@
 // many facts.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../store/store.ts'
+import { isPassing } from './follow-log.ts'
 import { GoalBooks } from './goal-books.ts'
 import { recountGoals } from './recount-goals.ts'
-import { recountLarge } from './recount-large.ts'
+import { NotCounted, recountLarge } from './recount-large.ts'
+import { SetAside } from './set-aside.ts'
 
 /** The pause before the next look when there was nothing to do. */
 const IDLE_MS = 200
@@ -29,10 +31,18 @@ export interface RecounterOptions {
   readonly onFailure: (error: unknown, what: string) => void
 }
 
+interface Failure {
+  readonly error: unknown
+  readonly what: string
+}
+
 export class Recounter {
   readonly #options: RecounterOptions
   readonly #books = new GoalBooks()
   readonly #stopping = new AbortController()
+  /** What has failed and is tried again later. */
+  readonly #workspaces = new SetAside<string>()
+  readonly #users = new SetAside<number>()
   /** The workspace whose goals had the last step. */
   #lastWorkspace = ''
   #ended: Promise<void> = Promise.resolve()
@@ -45,21 +55,61 @@ export class Recounter {
     this.#ended = this.#run()
   }
 
+  /** Takes one step of each kind. False when there was nothing to do. Throws the first failure, when all have had their turn. */
+  async step(): Promise<boolean> {
+    const failures: Failure[] = []
+    const isBusy = await this.#takeStep(failures)
+    if (failures[0]) throw failures[0].error
+    return isBusy
+  }
+
   /** Finishes the step in hand; the count of a large user is given up, and begins anew in the next process. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#ended
   }
 
-  /** Takes one step of each kind. False when there was nothing to do. */
-  async step(): Promise<boolean> {
-    const { database, clock, usersPerStep, factsPerPortion, isInCharge = () => true } = this.#options
+  /**
+   * One step of each kind. What fails is set aside and noted in `failures`, and the others go on. Throws where it is nothing
+   * of a workspace or a user that failed, so that all would.
+   */
+  async #takeStep(failures: Failure[]): Promise<boolean> {
+    const { isInCharge = () => true } = this.#options
     if (!isInCharge()) return false
-    const turn = { lastWorkspace: this.#lastWorkspace, usersPerStep }
-    const recounted = await recountGoals(database, this.#books, clock(), turn)
-    if (recounted !== undefined) this.#lastWorkspace = recounted
-    const { signal } = this.#stopping
-    return (await recountLarge(database, this.#books, { factsPerPortion, signal })) || recounted !== undefined
+    const hasRecounted = await this.#recountGoals(failures)
+    return (await this.#recountLarge(failures)) || hasRecounted
+  }
+
+  async #recountGoals(failures: Failure[]): Promise<boolean> {
+    const { database, clock, usersPerStep } = this.#options
+    const recounted = await recountGoals(database, this.#books, clock(), {
+      lastWorkspace: this.#lastWorkspace,
+      usersPerStep,
+      pausing: this.#workspaces.pausing,
+      onFailure: (error, workspaceId) => {
+        if (isPassing(error)) throw error
+        this.#workspaces.add(workspaceId)
+        failures.push({ error, what: `counting the goals of workspace ${workspaceId} anew failed; trying again` })
+      },
+    })
+    if (recounted === undefined) return false
+    this.#lastWorkspace = recounted
+    this.#workspaces.remove(recounted)
+    return true
+  }
+
+  async #recountLarge(failures: Failure[]): Promise<boolean> {
+    const { database, factsPerPortion } = this.#options
+    const turn = { factsPerPortion, signal: this.#stopping.signal, pausing: this.#users.pausing }
+    try {
+      return await recountLarge(database, this.#books, turn)
+    } catch (error) {
+      if (!(error instanceof NotCounted)) throw error
+      if (isPassing(error.cause)) throw error.cause
+      this.#users.add(error.userId)
+      failures.push({ error: error.cause, what: `counting user ${error.userId} failed; trying again` })
+      return false
+    }
   }
 
   async #run(): Promise<void> {
@@ -67,7 +117,9 @@ export class Recounter {
     while (!this.#stopping.signal.aborted) {
       const startedAt = performance.now()
       try {
-        const isBusy = await this.step()
+        const failures: Failure[] = []
+        const isBusy = await this.#takeStep(failures)
+        for (const { error, what } of failures) this.#options.onFailure(error, what)
         failedMs = IDLE_MS
         await this.#pause(isBusy ? (performance.now() - startedAt) * PAUSE_PER_STEP : IDLE_MS)
       } catch (error) {

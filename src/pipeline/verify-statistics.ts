@@ -1,17 +1,18 @@
 // Counts the statistics of a workspace anew from the stored facts and compares: what the table should hold, whatever way it
 // came about.
-import { countWithAnything, withAnything } from '../core/anything.ts'
-import { cellKey, CellSum, fromCellKey, seriesKey, type Cell } from '../core/cells.ts'
-import { findLargeHistories, findLargeUserIds, type KeptCells, type LargeHistory } from '../store/large-histories.ts'
+import { countWithAnything, isAnything, sumAnything, withAnything } from '../core/anything.ts'
+import { addSeriesCells, cellKey, CellSum, seriesKey, type Cell } from '../core/cells.ts'
+import { findKeptUserIds, streamKeptSeries, toSeriesCells } from '../store/kept-series.ts'
+import { findLargeHistories, findLargeUserIds, type LargeHistory } from '../store/large-histories.ts'
 import { streamCells } from '../store/statistics.ts'
 import type { Database, Store } from '../store/store.ts'
 import { findUncountedUsers } from '../store/uncounted-users.ts'
 import { findPersons, listUserIdsAfter, type Person } from '../store/users.ts'
-import { countLarge } from './count-large.ts'
+import { countLarge, type CountedPortion } from './count-large.ts'
 import { addHistory } from './difference.ts'
 import { GoalBooks, isStanding, type GoalBook } from './goal-books.ts'
 import { loadHistories } from './histories.ts'
-import { addKept } from './large-changes.ts'
+import { compareKept, type KeptChange } from './kept-contributions.ts'
 import { countFacts, inPortions } from './portions.ts'
 
 /** Users of one step; large ones among them are counted one by one. */
@@ -46,7 +47,7 @@ export interface Verification extends CountProgress {
 /** A large user who is remembered otherwise than the facts say; the next count would carry the error into the table. */
 export interface Misremembered {
   readonly kept: LargeHistory
-  readonly counted: CellSum
+  readonly changes: readonly KeptChange[]
 }
 
 interface Counted {
@@ -105,70 +106,113 @@ async function countAll(
     const large = await findLargeUserIds(store, userIds)
     const persons = await findPersons(store, userIds)
     const others = [...persons.values()].filter(({ userId }) => !large.has(userId))
-    const load = (portion: readonly Person[]) => loadHistories(store, book, portion)
-    for await (const [, history] of inPortions(others, load)) {
-      addHistory(count.counted, book, history, 1)
-      count.facts += countFacts([history])
-    }
-    for (const userId of large) await addLarge(store, book, persons.get(userId) as Person, count)
+    await addOthers(store, book, { persons: others, count })
+    for (const userId of large) await addLarge(store, book, { person: persons.get(userId) as Person, count })
     count.users += userIds.length
     onProgress(count)
   }
 }
 
+/** Of users who are not large; one with more facts than fit into memory is counted as these are. */
+async function addOthers(
+  store: Store,
+  book: GoalBook,
+  { persons, count }: { readonly persons: readonly Person[]; readonly count: FactCount },
+): Promise<void> {
+  const load = (portion: readonly Person[]) => loadHistories(store, book, portion)
+  for await (const [person, history] of inPortions(persons, load)) {
+    if (history) {
+      addHistory(count.counted, book, history, 1)
+      count.facts += countFacts([history])
+      continue
+    }
+    for await (const portion of countLarge(store, { book, person })) addPortion(count, portion)
+  }
+}
+
+function addPortion(count: FactCount, { facts, series }: CountedPortion): void {
+  count.facts += facts
+  for (const one of series) addSeriesCells(count.counted, one.series, one.cells(), 1)
+}
+
 /** One that waits is taken as it was counted last, which is what the table holds of it. */
-async function addLarge(store: Store, book: GoalBook, person: Person, count: FactCount): Promise<void> {
+async function addLarge(
+  store: Store,
+  book: GoalBook,
+  { person, count }: { readonly person: Person; readonly count: FactCount },
+): Promise<void> {
   const { userId } = person
   const kept = (await findLargeHistories(store, [userId])).get(userId)
   if (!kept) throw new Error(`user ${userId} is not large any more`)
   if ((await findUncountedUsers(store, [userId])).has(userId)) {
-    addKept(count.counted, standingCells(book, kept.cells), 1)
+    await addKept(store, book, { person, count })
     count.waitingUsers++
     return
   }
-  const own = await countLarge(store, book, person)
-  if (!own) throw new Error(`the count of user ${userId} was given up`)
-  count.counted.addAll(own.counted)
-  count.facts += own.facts
-  if (!isRemembered(book, kept, own.counted)) count.misremembered.push({ kept, counted: own.counted })
+  const changes: KeptChange[] = []
+  for await (const portion of countLarge(store, { book, person })) {
+    addPortion(count, portion)
+    for await (const change of compareKept(store, book, { person, portion })) changes.push(change)
+  }
+  if (changes.some(({ difference }) => difference.size > 0)) count.misremembered.push({ kept, changes })
 }
 
-function isRemembered(book: GoalBook, { cells }: LargeHistory, counted: CellSum): boolean {
-  const difference = new CellSum()
-  difference.addAll(counted)
-  addKept(difference, standingCells(book, cells), -1)
-  return difference.size === 0
+/** All that is kept of a user, as far as it is in the numbers that stand. */
+async function addKept(
+  store: Store,
+  book: GoalBook,
+  { person, count }: { readonly person: Person; readonly count: FactCount },
+): Promise<void> {
+  for (const owner of await findKeptUserIds(store, person.userIds)) {
+    for await (const page of streamKeptSeries(store, owner)) {
+      for (const kept of page) {
+        if (isStanding(book, kept.series)) addSeriesCells(count.counted, kept.series, toSeriesCells(kept), 1)
+      }
+    }
+  }
 }
 
-function standingCells(book: GoalBook, cells: KeptCells): KeptCells {
-  return cells.filter(([key]) => isStanding(book, fromCellKey(key)))
-}
-
-/** What must be added to the table to make it `counted`. Cells by goals of the past are of no number, and not looked at. */
+/**
+ * What must be added to the table to make it `counted`, of which that is left. Cells by goals of the past are of no number, and
+ * not looked at.
+ */
 async function compare(
   store: Store,
   book: GoalBook,
   counted: CellSum,
 ): Promise<Pick<Verification, 'missing' | 'differingCells' | 'differences'>> {
-  const missing = new CellSum()
-  missing.addAll(counted)
-  for await (const cells of streamCells(store, [...book.counted.campaigns.keys()])) {
-    for (const cell of cells) {
-      if (!isStanding(book, cell)) continue
-      missing.add(keyOf(cell), -cell.users, -cell.occurrences)
-    }
+  for await (const cells of streamStanding(store, book)) {
+    for (const cell of cells) counted.add(keyOf(cell), -cell.users, -cell.occurrences)
   }
-  const differing = withAnything(missing)
-  return { missing, differingCells: differing.length, differences: toDifferences(differing, counted) }
+  const differing = withAnything(counted)
+  const differences = await toDifferences(store, book, differing.slice(0, DIFFERENCES_MAX))
+  return { missing: counted, differingCells: differing.length, differences }
 }
 
-function toDifferences(differing: readonly Cell[], counted: CellSum): CellDifference[] {
-  if (differing.length === 0) return []
-  const should = new Map(withAnything(counted).map((cell) => [keyOf(cell), cell]))
-  return differing.slice(0, DIFFERENCES_MAX).map(({ users, occurrences, ...cell }) => {
-    const all = should.get(keyOf(cell)) ?? { users: 0, occurrences: 0 }
-    const stored = { users: all.users - users, occurrences: all.occurrences - occurrences }
-    return { cell, stored, counted: { users: all.users, occurrences: all.occurrences } }
+async function* streamStanding(store: Store, book: GoalBook): AsyncGenerator<readonly Cell[], void, undefined> {
+  for await (const cells of streamCells(store, book.counted.campaigns.keys())) {
+    yield cells.filter((cell) => isStanding(book, cell))
+  }
+}
+
+/** The cells with what the table holds of them, for which it is read once more. */
+async function toDifferences(store: Store, book: GoalBook, missing: readonly Cell[]): Promise<CellDifference[]> {
+  if (missing.length === 0) return []
+  const wanted = new Set(missing.map(keyOf))
+  const stored = new CellSum()
+  for await (const cells of streamStanding(store, book)) {
+    for (const cell of [...cells.filter((cell) => !isAnything(cell)), ...sumAnything(cells).toCells()]) {
+      if (wanted.has(keyOf(cell))) stored.add(keyOf(cell), cell.users, cell.occurrences)
+    }
+  }
+  const found = new Map(stored.entries())
+  return missing.map(({ users, occurrences, ...cell }) => {
+    const [storedUsers, storedOccurrences] = found.get(keyOf(cell)) ?? [0, 0]
+    return {
+      cell,
+      stored: { users: storedUsers, occurrences: storedOccurrences },
+      counted: { users: storedUsers + users, occurrences: storedOccurrences + occurrences },
+    }
   })
 }
 

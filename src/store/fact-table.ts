@@ -22,15 +22,28 @@ export interface FactTableSpec<Row extends object, Fact> {
 }
 
 export interface FactTable<Fact> {
-  /** All facts of customers in campaigns. */
-  readonly listIn: (store: Store, wanted: readonly CustomerCampaign[]) => Promise<Fact[]>
-  /** All facts of customers, in whatever campaign. */
-  readonly listOf: (store: Store, customers: readonly number[]) => Promise<Fact[]>
+  /** All facts of customers in campaigns, or as many as `max`. */
+  readonly listIn: (store: Store, wanted: readonly CustomerCampaign[], max?: number) => Promise<Fact[]>
+  /** All facts of customers, in whatever campaign, or as many as `max`. */
+  readonly listOf: (store: Store, customers: readonly number[], max?: number) => Promise<Fact[]>
+  /** How many of a customer's facts are of which campaign, as `countByCampaign` says. */
+  readonly count: (store: Store, customer: number, range: CountedRange) => Promise<CampaignFacts[]>
   /**
    * Stores facts, each once: of different reports the one that wins. The identities of those that were not known before
    * come back.
    */
   readonly add: (store: Store, reports: readonly Fact[]) => Promise<Set<string>>
+}
+
+/** Campaigns whose facts are counted: those with higher numbers than `after`, up to `max` facts in all. */
+export interface CountedRange {
+  readonly after: number
+  readonly max: number
+}
+
+export interface CampaignFacts {
+  readonly campaign: number
+  readonly facts: number
 }
 
 /** Any table of facts, as Kysely sees it. */
@@ -39,11 +52,15 @@ type FactInsert = InsertQueryBuilder<FactTables, string, InsertResult>
 
 export function factTable<Row extends object, Fact>(spec: FactTableSpec<Row, Fact>): FactTable<Fact> {
   return {
-    listIn: (store, wanted) => listIn(spec, store, wanted),
-    listOf: (store, customers) => listOf(spec, store, customers),
+    listIn: (store, wanted, max = NO_LIMIT) => listIn(spec, store, { wanted, max }),
+    listOf: (store, customers, max = NO_LIMIT) => listOf(spec, store, { customers, max }),
+    count: (store, customer, range) => countByCampaign(spec, store, { customer, ...range }),
     add: (store, reports) => add(spec, store, reports),
   }
 }
+
+/** More than any table has rows. */
+const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
 function tablesOf({ query }: Store): Kysely<FactTables> {
   return query as unknown as Kysely<FactTables>
@@ -52,7 +69,7 @@ function tablesOf({ query }: Store): Kysely<FactTables> {
 async function listIn<Row extends object, Fact>(
   { table, fromRow }: FactTableSpec<Row, Fact>,
   store: Store,
-  wanted: readonly CustomerCampaign[],
+  { wanted, max }: { readonly wanted: readonly CustomerCampaign[]; readonly max: number },
 ): Promise<Fact[]> {
   if (wanted.length === 0) return []
   const rows = await tablesOf(store)
@@ -61,6 +78,7 @@ async function listIn<Row extends object, Fact>(
       join.onRef('fact.customer', '=', 'wanted.customer').onRef('fact.campaign', '=', 'wanted.campaign'),
     )
     .selectAll('fact')
+    .limit(max)
     .execute()
   return (rows as Row[]).map(fromRow)
 }
@@ -68,15 +86,41 @@ async function listIn<Row extends object, Fact>(
 async function listOf<Row extends object, Fact>(
   { table, fromRow }: FactTableSpec<Row, Fact>,
   store: Store,
-  customers: readonly number[],
+  { customers, max }: { readonly customers: readonly number[]; readonly max: number },
 ): Promise<Fact[]> {
   if (customers.length === 0) return []
   const rows = await tablesOf(store)
     .selectFrom(wantedValues(store, 'customer', 'integer', customers))
     .innerJoin(`${table} as fact`, 'fact.customer', 'wanted.customer')
     .selectAll('fact')
+    .limit(max)
     .execute()
   return (rows as Row[]).map(fromRow)
+}
+
+/**
+ * The campaigns of a customer in the order of their numbers, with how many facts there are of each. Where these add up to
+ * `max`, more may follow, and of the last there may be more: nothing walks through all that there is of a customer.
+ */
+async function countByCampaign<Row extends object, Fact>(
+  { table }: FactTableSpec<Row, Fact>,
+  store: Store,
+  { customer, after, max }: CountedRange & { readonly customer: number },
+): Promise<CampaignFacts[]> {
+  const facts = tablesOf(store)
+    .selectFrom(table)
+    .select('campaign')
+    .where('customer', '=', customer)
+    .where('campaign', '>', after)
+    .orderBy('campaign')
+    .limit(max)
+  const rows = await tablesOf(store)
+    .selectFrom(facts.as('fact'))
+    .select((select) => ['campaign', select.fn.countAll<number>().as('facts')])
+    .groupBy('campaign')
+    .orderBy('campaign')
+    .execute()
+  return rows as unknown as CampaignFacts[]
 }
 
 async function add<Row extends object, Fact>(

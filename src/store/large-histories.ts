@@ -1,22 +1,21 @@
-// The table of users with more facts than are counted within a batch. What each contributes is kept as it was last counted,
-// so that it can be counted anew apart from the batches, and taken away as it was added. Who has to be counted stands in
-// `uncounted-users.ts`.
-import type { Selectable } from 'kysely'
+// The table of users with more facts than are counted within a batch. What each contributes is kept as it was last counted
+// (`kept-series.ts`), so that it can be counted anew apart from the batches, and taken away as it was added. Who has to be
+// counted stands in `uncounted-users.ts`.
+import { sql, type Selectable } from 'kysely'
 import { insertRows } from './insert-rows.ts'
+import { createKeptSeries, keptSeriesOf, saveKeptSeries } from './kept-series.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { wantedValues } from './wanted-values.ts'
 
-/** Rows of one statement at the most: each holds all that a user contributes, and has no bound of its own. */
-const ROWS_PER_STATEMENT_MAX = 20
+/** Series of one statement of the migration: each may hold a cell for every day since 1970. */
+const SERIES_PER_STATEMENT_MAX = 20
 
 interface LargeHistoryRow {
   user_id: number
   workspace_id: string
-  /** The generation of a running recount of goals that is in the cells; 0 for none. */
+  /** The generation of a running recount of goals that is in what is kept, complete; 0 for none. */
   pending_generation: number
   version: number
-  /** JSON of what the user adds to the statistics now: the key of each cell, users, occurrences. The last column: long. */
-  cells: string
 }
 
 declare module './tables.ts' {
@@ -25,15 +24,12 @@ declare module './tables.ts' {
   }
 }
 
-export type KeptCells = readonly (readonly [key: string, users: number, occurrences: number])[]
-
 export interface LargeHistory {
   readonly userId: number
   readonly workspaceId: string
   readonly pendingGeneration: number
-  /** Higher with everything that replaces it, so that who has read it knows whether somebody else counted meanwhile. */
+  /** Higher with every change of what is kept, so that who has read it knows whether somebody else counted meanwhile. */
   readonly version: number
-  readonly cells: KeptCells
 }
 
 export async function createLargeHistories({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
@@ -52,6 +48,26 @@ export async function createLargeHistories({ query }: Store, { text, integer }: 
     .execute()
 }
 
+/** Moves what is kept of each user from a column of this table into rows of its own, one user after the other. */
+export async function separateKeptSeries(store: Store, types: SqlTypes): Promise<void> {
+  await createKeptSeries(store, types)
+  const { query } = store
+  const users = await query.selectFrom('large_histories').select('user_id').orderBy('user_id').execute()
+  for (const { user_id: userId } of users) {
+    const found = await sql<{ cells: string }>`select cells from large_histories where user_id = ${userId}`.execute(
+      query,
+    )
+    const kept = keptSeriesOf(userId, JSON.parse(found.rows[0]?.cells ?? '[]') as KeptCells)
+    for (let first = 0; first < kept.length; first += SERIES_PER_STATEMENT_MAX) {
+      await saveKeptSeries(store, kept.slice(first, first + SERIES_PER_STATEMENT_MAX))
+    }
+  }
+  await query.schema.alterTable('large_histories').dropColumn('cells').execute()
+}
+
+/** The key of each cell (`cellKey`) that a user adds to the statistics. */
+type KeptCells = readonly (readonly [key: string, users: number, occurrences: number])[]
+
 /** Which of the given users are large. */
 export async function findLargeUserIds(store: Store, userIds: readonly number[]): Promise<Set<number>> {
   if (userIds.length === 0) return new Set()
@@ -63,7 +79,7 @@ export async function findLargeUserIds(store: Store, userIds: readonly number[])
   return new Set(rows.map((row) => row.user_id))
 }
 
-/** What is kept of those of the given users who are large, by id. */
+/** Those of the given users who are large, by id. */
 export async function findLargeHistories(store: Store, userIds: readonly number[]): Promise<Map<number, LargeHistory>> {
   if (userIds.length === 0) return new Map()
   const rows = await store.query
@@ -93,23 +109,19 @@ const COLUMNS = {
   workspace_id: 'text',
   pending_generation: 'integer',
   version: 'integer',
-  cells: 'text',
 } as const
 
-/** Adds or replaces what is kept of users. */
+/** Adds large users, or replaces what is said of them here. */
 export async function saveLargeHistories(store: Store, histories: readonly LargeHistory[]): Promise<void> {
-  for (let first = 0; first < histories.length; first += ROWS_PER_STATEMENT_MAX) {
-    const rows = histories.slice(first, first + ROWS_PER_STATEMENT_MAX).map(toRow)
-    await insertRows(store, 'large_histories', { columns: COLUMNS, rows })
-      .onConflict((conflict) =>
-        conflict.column('user_id').doUpdateSet((row) => ({
-          pending_generation: row.ref('excluded.pending_generation'),
-          version: row.ref('excluded.version'),
-          cells: row.ref('excluded.cells'),
-        })),
-      )
-      .execute()
-  }
+  if (histories.length === 0) return
+  await insertRows(store, 'large_histories', { columns: COLUMNS, rows: histories.map(toRow) })
+    .onConflict((conflict) =>
+      conflict.column('user_id').doUpdateSet((row) => ({
+        pending_generation: row.ref('excluded.pending_generation'),
+        version: row.ref('excluded.version'),
+      })),
+    )
+    .execute()
 }
 
 export async function removeLargeHistories(store: Store, userIds: readonly number[]): Promise<void> {
@@ -128,7 +140,6 @@ function toLargeHistory(row: Selectable<LargeHistoryRow>): LargeHistory {
     workspaceId: row.workspace_id,
     pendingGeneration: row.pending_generation,
     version: row.version,
-    cells: JSON.parse(row.cells) as KeptCells,
   }
 }
 
@@ -138,6 +149,5 @@ function toRow(history: LargeHistory): LargeHistoryRow {
     workspace_id: history.workspaceId,
     pending_generation: history.pendingGeneration,
     version: history.version,
-    cells: JSON.stringify(history.cells),
   }
 }

@@ -72,6 +72,43 @@ export async function listCampaignsOfPeriods(
     .execute()
 }
 
+/** Where a page of memberships ends: behind the one with these values. */
+export interface MembershipPlace {
+  readonly campaign: number
+  readonly evaluatedAt: number
+  readonly platform: string
+}
+
+export interface MembershipPage {
+  readonly after: MembershipPlace | undefined
+  readonly max: number
+  /** Only campaigns with higher numbers than `after`, up to `until`. */
+  readonly campaigns: { readonly after: number; readonly until: number }
+}
+
+/** A page of a customer's memberships in the order of the key, and where the next begins; undefined after the last. */
+export async function pageMemberships(
+  { query }: Store,
+  customer: number,
+  { after, max, campaigns }: MembershipPage,
+): Promise<{ readonly events: Membership[]; readonly next: MembershipPlace | undefined }> {
+  const all = query
+    .selectFrom('memberships')
+    .selectAll()
+    .where('customer', '=', customer)
+    .where('campaign', '>', campaigns.after)
+    .where('campaign', '<=', campaigns.until)
+  const rest = after
+    ? all.where((row) => {
+        const place = row.tuple(after.campaign, after.evaluatedAt, after.platform)
+        return row(row.refTuple('campaign', 'evaluated_at', 'platform'), '>', place)
+      })
+    : all
+  const rows = await rest.orderBy('campaign').orderBy('evaluated_at').orderBy('platform').limit(max).execute()
+  const events = rows.map(toMembership)
+  return { events, next: rows.length === max ? events.at(-1) : undefined }
+}
+
 const FACTS = factTable<MembershipRow, Membership>({
   table: 'memberships',
   key: KEY,
@@ -95,6 +132,8 @@ const FACTS = factTable<MembershipRow, Membership>({
 export const listMemberships = FACTS.listIn
 /** All memberships of customers, in whatever campaign. */
 export const listMembershipsOf = FACTS.listOf
+/** How many memberships of a customer are of which campaign. */
+export const countMemberships = FACTS.count
 /** Stores memberships, each once; gives the identities (`membershipIdentity`) of those that were not known before. */
 export const addMemberships = FACTS.add
 

@@ -71,13 +71,23 @@ export interface MessageEventPlace {
   readonly messageKey: string
 }
 
+export interface MessageEventPage {
+  readonly after: MessageEventPlace | undefined
+  readonly max: number
+  /** Only campaigns with higher numbers than `after`, up to `until`. */
+  readonly campaigns?: { readonly after: number; readonly until: number }
+}
+
 /** A page of a customer's message events in the order of the key, and where the next begins; undefined after the last. */
 export async function pageMessageEvents(
   { query }: Store,
   customer: number,
-  { after, max }: { readonly after: MessageEventPlace | undefined; readonly max: number },
+  { after, max, campaigns }: MessageEventPage,
 ): Promise<{ readonly events: MessageEvent[]; readonly next: MessageEventPlace | undefined }> {
-  const all = query.selectFrom('message_events').selectAll().where('customer', '=', customer)
+  const everywhere = query.selectFrom('message_events').selectAll().where('customer', '=', customer)
+  const all = campaigns
+    ? everywhere.where('campaign', '>', campaigns.after).where('campaign', '<=', campaigns.until)
+    : everywhere
   const rest = after
     ? all.where((row) => {
         const place = row.tuple(after.campaign, after.kind, after.time, after.messageKey)
@@ -96,8 +106,12 @@ export async function pageMessageEvents(
   return { events: rows.map(toMessageEvent), next }
 }
 
-/** The touches of customers in periods, by whatever campaign. */
-export async function listTouchesOfPeriods(store: Store, periods: readonly CustomerPeriod[]): Promise<MessageEvent[]> {
+/** The touches of customers in periods, by whatever campaign, or as many as `max`. */
+export async function listTouchesOfPeriods(
+  store: Store,
+  periods: readonly CustomerPeriod[],
+  max = Number.MAX_SAFE_INTEGER,
+): Promise<MessageEvent[]> {
   if (periods.length === 0) return []
   const rows = await store.query
     .selectFrom(store.rowsOf('period', { customer: 'integer', from: 'integer', until: 'integer' }, periods))
@@ -109,6 +123,7 @@ export async function listTouchesOfPeriods(store: Store, periods: readonly Custo
     )
     .where(sql<boolean>`fact.kind in (${TOUCHES})`)
     .selectAll('fact')
+    .limit(max)
     .execute()
   return rows.map(toMessageEvent)
 }
@@ -136,6 +151,8 @@ const FACTS = factTable<MessageEventRow, MessageEvent>({
 export const listMessageEvents = FACTS.listIn
 /** All message events of customers, in whatever campaign. */
 export const listMessageEventsOf = FACTS.listOf
+/** How many message events of a customer are of which campaign. */
+export const countMessageEvents = FACTS.count
 /** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
 export const addMessageEvents = FACTS.add
 

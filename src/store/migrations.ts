@@ -10,7 +10,7 @@ import { createCursors } from './cursors.ts'
 import { createEvents } from './events.ts'
 import { createGoalRecounts } from './goal-recounts.ts'
 import { createIdempotencyKeys } from './idempotency-keys.ts'
-import { createLargeHistories } from './large-histories.ts'
+import { createLargeHistories, separateKeptSeries } from './large-histories.ts'
 import { createLimitWindows } from './limit-windows.ts'
 import { createMemberships } from './memberships.ts'
 import { createMessageEvents } from './message-events.ts'
@@ -57,6 +57,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0021-partition-leases': createPartitionLeases,
   '0022-moves': createMoves,
   '0023-statistics-revisions': createStatisticsRevisions,
+  '0024-kept-series': separateKeptSeries,
 }
 
 /** Applies what is missing. Throws when the database is newer than this program. */

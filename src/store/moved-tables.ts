@@ -30,6 +30,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   memberships: 'data',
   message_events: 'data',
   large_histories: 'data',
+  kept_series: 'data',
   uncounted_users: 'data',
   series: 'data',
   series_numbers: 'counter',

@@ -35,11 +35,14 @@ export async function createUncountedUsers({ query }: Store, { integer }: SqlTyp
     .execute()
 }
 
-/** The large user who waits longest; undefined when none waits. */
-export async function findLongestWaiting({ query }: Store): Promise<UncountedUser | undefined> {
-  const row = await query
-    .selectFrom('uncounted_users')
-    .selectAll()
+/** The large user who waits longest, of others than the given ones; undefined when none waits. */
+export async function findLongestWaiting(
+  store: Store,
+  others: readonly number[] = [],
+): Promise<UncountedUser | undefined> {
+  const all = store.query.selectFrom('uncounted_users').selectAll()
+  const given = () => store.query.selectFrom(wantedValues(store, 'user_id', 'integer', others)).select('wanted.user_id')
+  const row = await (others.length > 0 ? all.where('user_id', 'not in', given()) : all)
     .orderBy((order) => order.fn.coalesce('counting_since', 'waiting_since'))
     .limit(1)
     .executeTakeFirst()

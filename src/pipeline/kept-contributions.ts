@@ -1,0 +1,126 @@
+// What is kept of large users against what has been counted of them: what must be added to the statistics, and what is to be
+// kept from then on, in parts that one short transaction writes.
+import { addSeriesCells, CellSum, countCells, seriesKey, type ContributedSeries } from '../core/cells.ts'
+import {
+  findKeptUserIds,
+  removeKeptSeries,
+  saveKeptSeries,
+  streamKeptSeries,
+  toSeriesCells,
+  type KeptSeries,
+} from '../store/kept-series.ts'
+import type { Store } from '../store/store.ts'
+import type { Person } from '../store/users.ts'
+import type { CountedPortion } from './count-large.ts'
+import { isStanding, type GoalBook } from './goal-books.ts'
+
+/** Cells of the series that one transaction writes, and these; of its last series there may be more, one for each day. */
+const CELLS_PER_WRITE = 5_000
+const SERIES_PER_WRITE = 2_000
+
+/** A part of what has changed. All parts belong to what was kept when they were made. */
+export interface KeptChange {
+  /** What must be added to the statistics. */
+  readonly difference: CellSum
+  readonly saved: readonly KeptSeries[]
+  readonly removed: readonly KeptSeries[]
+}
+
+/**
+ * What a count of some campaigns of a user changes. What is kept of users that were merged into it is its own from then on;
+ * what is kept of goals of the past is forgotten, since nothing of it is in the numbers that stand.
+ */
+export async function* compareKept(
+  store: Store,
+  book: GoalBook,
+  { person, portion }: { readonly person: Person; readonly portion: CountedPortion },
+): AsyncGenerator<KeptChange, void, undefined> {
+  const { userId } = person
+  const missing = new Map(portion.series.map((one) => [seriesKey(one.series), one]))
+  let draft = new KeptDraft()
+  for (const owner of await findKeptUserIds(store, person.userIds)) {
+    for await (const page of streamKeptSeries(store, owner, portion)) {
+      for (const kept of page) {
+        const key = seriesKey(kept.series)
+        const counted = owner === userId ? missing.get(key) : undefined
+        if (counted) missing.delete(key)
+        draft.replace(kept, counted, isStanding(book, kept.series))
+        if (!draft.isFull) continue
+        yield draft
+        draft = new KeptDraft()
+      }
+    }
+  }
+  for (const counted of missing.values()) {
+    draft.add(userId, counted)
+    if (!draft.isFull) continue
+    yield draft
+    draft = new KeptDraft()
+  }
+  if (!draft.isEmpty) yield draft
+}
+
+/** Keeps what a change says. */
+export async function applyKept(store: Store, { saved, removed }: KeptChange): Promise<void> {
+  await removeKeptSeries(store, removed)
+  await saveKeptSeries(store, saved)
+}
+
+/** Keeps what users contribute of whom nothing is kept, many series with one statement. All of it after `flush`. */
+export class KeptWriter {
+  readonly #store: Store
+  #draft = new KeptDraft()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  async add(userId: number, series: Iterable<ContributedSeries>): Promise<void> {
+    for (const one of series) {
+      this.#draft.add(userId, one)
+      if (this.#draft.isFull) await this.flush()
+    }
+  }
+
+  async flush(): Promise<void> {
+    await applyKept(this.#store, this.#draft)
+    this.#draft = new KeptDraft()
+  }
+}
+
+/** A change in the making. */
+class KeptDraft implements KeptChange {
+  readonly difference = new CellSum()
+  readonly saved: KeptSeries[] = []
+  readonly removed: KeptSeries[] = []
+  #cells = 0
+
+  get isEmpty(): boolean {
+    return this.saved.length + this.removed.length === 0
+  }
+
+  get isFull(): boolean {
+    return this.#cells >= CELLS_PER_WRITE || this.saved.length + this.removed.length >= SERIES_PER_WRITE
+  }
+
+  /** Keeps what was counted of a series instead of what is kept of it; nothing where nothing was counted. */
+  replace(kept: KeptSeries, counted: ContributedSeries | undefined, isStanding: boolean): void {
+    const cells = counted?.cells()
+    const text = cells && JSON.stringify(cells)
+    if (text === kept.cells) return
+    const before = toSeriesCells(kept)
+    if (isStanding) addSeriesCells(this.difference, kept.series, before, -1)
+    if (cells) addSeriesCells(this.difference, kept.series, cells, 1)
+    if (text === undefined) this.removed.push(kept)
+    else this.saved.push({ ...kept, cells: text })
+    this.#cells += countCells(before) + (cells ? countCells(cells) : 0)
+  }
+
+  /** Keeps what was counted of a series of which nothing is kept. */
+  add(userId: number, { series, cells: toCells }: ContributedSeries): void {
+    const cells = toCells()
+    addSeriesCells(this.difference, series, cells, 1)
+    this.saved.push({ userId, series, cells: JSON.stringify(cells) })
+    this.#cells += countCells(cells)
+  }
+}

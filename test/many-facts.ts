@@ -1,0 +1,54 @@
+// Facts of one user by the ten thousand, put into the tables without a request for each.
+import { MESSAGE_KINDS, type MessageEvent, type MessageKind } from '../src/core/facts.ts'
+import { addMessageEvents } from '../src/store/message-events.ts'
+import type { Database } from '../src/store/store.ts'
+import { markWaiting } from '../src/store/uncounted-users.ts'
+import { findPersons, listUserIdsAfter, type Person } from '../src/store/users.ts'
+import type { StatisticsRun } from './statistics-run.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const FACTS_PER_WRITE = 10_000
+
+/** The users of a run, in the order in which they were made. */
+export async function personsOf({ database, workspaceId }: StatisticsRun): Promise<Person[]> {
+  const userIds = await listUserIdsAfter(database, workspaceId, { after: 0, max: 100 })
+  const persons = await findPersons(database, userIds)
+  return userIds.map((userId) => persons.get(userId) as Person)
+}
+
+export interface ManyFacts {
+  readonly campaigns: readonly number[]
+  readonly days: number
+  readonly kinds?: readonly MessageKind[]
+  /** Of each kind on each day; one without it. */
+  readonly perDay?: number
+}
+
+/** Message events of each kind on each of the first days after 1970-01-01, in each campaign. Gives how many. */
+export async function addManyFacts(database: Database, person: Person, wanted: ManyFacts): Promise<number> {
+  const { campaigns, days, kinds = MESSAGE_KINDS, perDay = 1 } = wanted
+  const facts: MessageEvent[] = []
+  for (const campaign of campaigns) {
+    for (const kind of kinds) {
+      for (let nth = 0; nth < days * perDay; nth++) {
+        const time = (1 + Math.floor(nth / perDay)) * DAY_MS + (nth % perDay)
+        facts.push(toMessage(person, { campaign, kind, time }))
+      }
+    }
+  }
+  for (let first = 0; first < facts.length; first += FACTS_PER_WRITE) {
+    const portion = facts.slice(first, first + FACTS_PER_WRITE)
+    await database.write(async (store) => void (await addMessageEvents(store, portion)))
+  }
+  return facts.length
+}
+
+/** Says of a large user that facts are to be counted. */
+export async function leaveWaiting(database: Database, { userId }: Person, since: number): Promise<void> {
+  await database.write((store) => markWaiting(store, [{ userId, since }]))
+}
+
+function toMessage({ customers }: Person, fields: Pick<MessageEvent, 'campaign' | 'kind' | 'time'>): MessageEvent {
+  const customer = customers[0] ?? 0
+  return { customer, platform: 'EMAIL', device: 'ann', messageId: null, reason: null, ...fields }
+}
