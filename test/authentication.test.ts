@@ -93,6 +93,13 @@ describeEachStore('Authentication', (kind) => {
     expect(outside(answer)).toEqual(failure)
   })
 
+  it('says which scheme and what in it is needed', async () => {
+    const { body } = await read(`Bearer ${server.workspace.dataKey}`)
+    expect(body.error.message).toBe(
+      'The Authorization header must be "Basic", a space and base64 of id:key: a workspace id, a colon and one of its API keys.',
+    )
+  })
+
   it('asks the database once for every failure, whatever is wrong, so that all take as long', async () => {
     const headers = failures.map(([, header]) => header(server.workspace.dataKey, 'x'))
     for (const header of headers) {

@@ -27,6 +27,8 @@ it.each([
   ['is kept and found by', 'none', { email: ' A@b.c ' }, {}, { email: ' A@b.c ' }, 'a@b.c'],
   ['is cleared by null', 'none', { email: null }, {}, { email: null }, null],
   ['stays as it is when not sent', 'none', { plan: 'x' }, {}, { plan: 'x' }, undefined],
+  ['stays as it is when empty', 'none', { email: '', plan: 'x' }, {}, { plan: 'x' }, undefined],
+  ['stays as it is when empty where encrypted', 'encrypted', { email: '' }, {}, {}, undefined],
   ['is kept sealed', 'encrypted', { plan: 'x' }, { sealedEmail }, { plan: 'x', email: 'v1.sealed' }, 'hash'],
   ['is cleared by null where encrypted', 'encrypted', { email: null }, {}, { email: null }, null],
   [

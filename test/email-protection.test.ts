@@ -117,6 +117,21 @@ describeEachStore('Email protection', (kind) => {
     expect((await tracking.getUser({ customer_id: 'moves' })).body.attributes).toEqual({ email: null })
   })
 
+  it.each(['none', 'tokenized', 'encrypted'] as const)(
+    'where emails are %s, an empty address changes nothing, and a number as mobile is kept as its text',
+    async (protection) => {
+      const tracking = tracked(protection)
+      await tracking.apply(
+        user({ email: 'kept@example.com', plan: 'x' }, 'empty'),
+        user({ email: '', timezone: '', mobile: 49_170 }, 'empty'),
+        { type: 'customer', customer_id: 'empty', attributes: null },
+      )
+      const shown = protection === 'tokenized' ? {} : { email: 'kept@example.com' }
+      const { body } = await tracking.getUser({ customer_id: 'empty' })
+      expect(body.attributes).toEqual({ ...shown, plan: 'x', mobile: '49170' })
+    },
+  )
+
   it('where emails are encrypted, the newest address stays when two users become one', async () => {
     const tracking = tracked('encrypted')
     await tracking.apply(

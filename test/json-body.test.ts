@@ -1,5 +1,6 @@
 // Strict JSON: what is read, what is refused, and which place is blamed.
-import { assert, jsonValue, property } from 'fast-check'
+import { gzipSync } from 'node:zlib'
+import { assert, constantFrom, jsonValue, nat, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AppError, DETAILS_MAX } from '../src/core/app-error.ts'
 import { JSON_DEPTH_MAX, parseJson, toFieldPath } from '../src/http/json-body.ts'
@@ -43,14 +44,40 @@ describe('A JSON body', () => {
 
   const refused: [what: string, bytes: string | Uint8Array, faults: string[]][] = [
     ['nothing', '', ['body: must not be empty']],
-    ['white space only', '  ', ['body: must be valid JSON']],
-    ['an open end', '{"a":', ['body: must be valid JSON']],
-    ['a comma at the end', '{"a":1,}', ['body: must be valid JSON; it breaks at character 7']],
-    ['a comment', '{"a":1} // x', ['body: must be valid JSON; it breaks at character 8']],
-    ['two values', '{} {}', ['body: must be valid JSON; it breaks at character 3']],
-    ['single quotes', "{'a':1}", ['body: must be valid JSON; it breaks at character 1']],
-    ['a line break in a string', '{"a":"\n"}', ['body: must be valid JSON; it breaks at character 6']],
-    ['NaN', '{"a":NaN}', ['body: must be valid JSON']],
+    ['white space only', '  ', [breaks(2, 'the body ends')]],
+    ['an open end', '{"a":', [breaks(5, 'the body ends')]],
+    ['an open string', '{"a":"b', [breaks(7, 'the body ends')]],
+    ['a comma at the end', '{"a":1,}', [breaks(7, '} stands')]],
+    ['a comment', '{"a":1} // x', [breaks(8, '/ stands')]],
+    ['two values', '{} {}', [breaks(3, '{ stands')]],
+    ['single quotes', "{'a':1}", [breaks(1, "' stands")]],
+    ['a line break in a string', '{"a":"\n"}', [breaks(6, 'a string has a control character that is not escaped')]],
+    ['an unknown escape', String.raw`["\x"]`, [breaks(3, 'a string has an escape that JSON does not know')]],
+    ['NaN', '{"a":NaN}', [breaks(5, 'NaN stands')]],
+    ['None', '{"a": None}', [breaks(6, 'None stands')]],
+    ['True', '[1,True]', [breaks(3, 'True stands')]],
+    ['undefined', '{"a":[undefined]}', [breaks(6, 'undefined stands')]],
+    ['undefined alone', 'undefined', [breaks(0, 'undefined stands')]],
+    ['Infinity', '{"a":Infinity}', [breaks(5, 'Infinity stands')]],
+    ['Infinity below zero', '{"a":-Infinity}', [breaks(6, 'Infinity stands')]],
+    ['XML', '<xml/>', [breaks(0, '< stands')]],
+    ['a form', 'secret=1&b=2', [breaks(0, 'a word without quotes stands')]],
+    ['what JavaScript makes of an object', '[object Object]', [breaks(1, 'a word without quotes stands')]],
+    ['a comment before a value', '{"a":/*x*/1}', [breaks(5, '/ stands')]],
+    ['a leading zero', '[01]', [breaks(2, 'a number stands')]],
+    ['a string behind a string', '["a" "b"]', [breaks(5, 'a string stands')]],
+    ['a space that JSON does not know', '[\u00a01]', [breaks(1, 'a character stands that does not belong there')]],
+    ['a word of the body far behind', `[${'1,'.repeat(50_000)}NaN]`, [breaks(100_001, 'NaN stands')]],
+    [
+      'a word before a hundred thousand levels',
+      `[x,"\n${'['.repeat(100_000)}`,
+      [breaks(1, 'a word without quotes stands')],
+    ],
+    [
+      'gzip',
+      gzipSync('{}'),
+      ['body: must be valid UTF-8; it begins as gzip does, which needs the header Content-Encoding: gzip'],
+    ],
     ['a byte order mark', '\ufeff{}', ['body: must not begin with a byte order mark']],
     ['invalid UTF-8', Uint8Array.of(0x22, 0xff, 0x22), ['body: must be valid UTF-8']],
     ['an overlong form of UTF-8', Uint8Array.of(0x22, 0xc0, 0xaf, 0x22), ['body: must be valid UTF-8']],
@@ -100,8 +127,24 @@ describe('A JSON body', () => {
     )
   })
 
-  it('never repeats what it holds in a refusal', () => {
-    expect(faultsOf('{"password":"secret-text" "x"}').join()).not.toContain('secret')
+  it.each(['{"password":"secret-text" "x"}', '{"a":secret-text}', 'secret=text', '["\\secret"]'])(
+    'never repeats what it holds in a refusal: %s',
+    (text) => {
+      expect(faultsOf(text)).toEqual([expectBroken()])
+      expect(faultsOf(text).join()).not.toContain('secret')
+    },
+  )
+
+  it('names the place and what stands there, wherever it breaks', () => {
+    const signs = '{}[],:"\\0.-+e /<\u0000aN'.split('')
+    const text = JSON.stringify({ a: [1, -2.5e3, true, false, null, 'x\n"'], b: { c: {} }, d: '' })
+    assert(
+      property(nat(text.length), constantFrom('', ...signs), nat(1), (at, sign, removed) => {
+        const changed = text.slice(0, at) + sign + text.slice(at + removed)
+        const isBroken = faultsOf(changed).some((fault) => fault.startsWith('body: must be valid JSON'))
+        expect(isBroken ? faultsOf(changed) : [expectBroken()]).toEqual([expectBroken()])
+      }),
+    )
   })
 })
 
@@ -130,7 +173,11 @@ describe('The faults of keys', () => {
 })
 
 function expectBroken(): string {
-  return expect.stringMatching(/^body: must be valid JSON/) as string
+  return expect.stringMatching(/^body: must be valid JSON; it breaks at character \d+, where ./) as string
+}
+
+function breaks(character: number, what: string): string {
+  return `body: must be valid JSON; it breaks at character ${character}, where ${what}`
 }
 
 describe('The path of a field', () => {
@@ -139,6 +186,8 @@ describe('The path of a field', () => {
     [['actions'], 'actions'],
     [['actions', 2, 'attributes', 'svc_x'], 'actions[2].attributes.svc_x'],
     [[0, 'a'], '[0].a'],
+    [['actions', 2, 'attributes', ''], 'actions[2].attributes[""]'],
+    [['', 'a'], '[""].a'],
   ]
   it.each(paths)('%j is written %s', (path, text) => {
     expect(toFieldPath(path)).toBe(text)

@@ -71,10 +71,11 @@ describe('the time of a report', () => {
   })
 
   it('says whether it lies in the future or is none', () => {
-    const faults = memberFaults([member({ evaluated_at: NOW * 2 }), member({ evaluated_at: 'x' })], SETTINGS, NOW)
+    const late = '2026-05-04T17:30:00+02:00'
+    const faults = memberFaults([member({ evaluated_at: late }), member({ evaluated_at: 'x' })], SETTINGS, NOW)
     expect(faults.map(({ problem }) => problem)).toEqual([
-      'must not lie in the future',
-      expect.stringContaining('must be a time since 1970') as string,
+      'must not lie in the future: 2026-05-04T15:30:00.000Z is later than now, 2026-05-04T10:00:00.000Z',
+      expect.stringContaining('must be a time since 1970, such as 2026-05-04T10:00:00Z') as string,
     ])
   })
 

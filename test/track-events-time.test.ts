@@ -1,6 +1,7 @@
 // When an event happened, as Track Events decides it, through real HTTP on every store ("Time values", "The event's
 // instant", "Future events").
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { ErrorBody } from '../src/http/error-answer.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { trackingOf, type Tracking } from './tracking.ts'
@@ -107,6 +108,8 @@ describeEachStore('The time of an event', (kind) => {
     ['a user_time before 1970 by the zone of the workspace', { user_time: '1970-01-01' }, ['user_time']],
     ['a user_time of another type', { user_time: true }, ['user_time']],
     ['a user_time that is null', { user_time: null }, ['user_time']],
+    ['a current_time that is null', { current_time: null }, ['current_time']],
+    ['an offset that is null', { user_timezone_offset: null }, ['user_timezone_offset']],
     ['an offset of more than 15 hours', { user_timezone_offset: 54_001 }, ['user_timezone_offset']],
     ['an offset of less than -15 hours', { user_timezone_offset: '-54001' }, ['user_timezone_offset']],
     ['a fractional offset', { user_timezone_offset: 0.5 }, ['user_timezone_offset']],
@@ -147,6 +150,23 @@ describeEachStore('The time of an event', (kind) => {
     const faults = (answer.body as unknown as { error?: { details: { field: string }[] } }).error?.details ?? []
     expect(faults.map(({ field }) => field)).toEqual(name === undefined ? [] : [`actions[1].${name}`])
     expect(answer.status).toBe(name === undefined ? 200 : 400)
+  })
+
+  const told: [rule: string, fields: Times, problem: string][] = [
+    [
+      'how a time in the future was read, and the time of the server',
+      { user_time: '2026-07-01T16:00:00' },
+      'must not lie in the future: 2026-07-01T14:00:00.000Z is later than now, 2026-07-01T12:00:00.000Z',
+    ],
+    [
+      'an example of a time',
+      { user_time: 'soon' },
+      'must be a time since 1970, such as 2026-05-04T10:00:00Z: ISO 8601, or seconds or milliseconds since the epoch, as a number or a string',
+    ],
+  ]
+  it.each(told)('a refusal tells %s', async (_rule, fields, problem) => {
+    const { body } = await send('told', [fields])
+    expect((body as unknown as ErrorBody).error.details).toEqual([{ field: 'actions[0].user_time', problem }])
   })
 
   it('how far is the future is a setting of the workspace', async () => {

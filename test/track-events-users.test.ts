@@ -35,7 +35,10 @@ describeEachStore('Identity resolution in Track Events', (kind) => {
     ['neither customer_id nor user_identifiers', {}, ['user_identifiers']],
     ['user_identifiers without any', { user_identifiers: {} }, ['user_identifiers']],
     ['user_identifiers that are no object', { customer_id: 'a', user_identifiers: '1' }, ['user_identifiers']],
-    ['user_identifiers that are null', { customer_id: 'a', user_identifiers: null }, ['user_identifiers']],
+    ['a customer_id that is null', { customer_id: null }, ['user_identifiers']],
+    ['both that are null', { customer_id: null, user_identifiers: null }, ['user_identifiers']],
+    ['identifiers that are all null', { user_identifiers: { crm: null, svc_mobile: null } }, ['user_identifiers']],
+    ['user_identifiers that are a list', { customer_id: 'a', user_identifiers: [] }, ['user_identifiers']],
     ['an identifier that is not configured', { user_identifiers: { x: '1' } }, ['user_identifiers.x']],
     [
       'one that is not configured beside one that is',
@@ -64,6 +67,19 @@ describeEachStore('Identity resolution in Track Events', (kind) => {
     expect((await on.listEvents({ customer_id: 'alone' })).body.data).toHaveLength(1)
     const query = { identifier_name: 'svc_mobile', identifier_value: '100' }
     expect((await on.listEvents(query)).body.data).toHaveLength(2)
+  })
+
+  it('on: what is null of customer_id and user_identifiers is as if it was not sent', async () => {
+    await on.apply(
+      { ...event, customer_id: null, user_identifiers: { svc_mobile: '150', crm: null } },
+      { ...event, customer_id: 'nobody-else', user_identifiers: { svc_mobile: null, crm: null } },
+      { type: 'customer', customer_id: null, attributes: null, user_identifiers: { svc_mobile: '150', crm: null } },
+      { type: 'customer', customer_id: 'nobody-else', user_identifiers: null },
+    )
+    const query = { identifier_name: 'svc_mobile', identifier_value: '150' }
+    expect((await on.listEvents(query)).body.data).toMatchObject([{ device_id: null }])
+    expect((await on.getUser(query)).body).toMatchObject({ customer_id: null, user_identifiers: { svc_mobile: '150' } })
+    expect((await on.getUser({ customer_id: 'nobody-else' })).body.user_identifiers).toEqual({})
   })
 
   it('on: a user is found by any of its ids', async () => {

@@ -52,10 +52,14 @@ describeEachStore('Track Events', (kind) => {
     ['a missing type', { customer_id: 'c1', actions: [action] }, ['type']],
     ['a missing customer_id', { type: 'event', actions: [action] }, ['customer_id']],
     ['an empty customer_id', { ...event, customer_id: '' }, ['customer_id']],
+    ['a customer_id that is null', { ...event, customer_id: null }, ['customer_id']],
     ['a customer_id that is a number', { ...event, customer_id: 5 }, ['customer_id']],
     ['a customer_id of 257 characters', { ...event, customer_id: 'x'.repeat(257) }, ['customer_id']],
     ['missing actions', { type: 'event', customer_id: 'c1' }, ['actions']],
     ['no actions', { ...event, actions: [] }, ['actions']],
+    ['actions that are null', { ...event, actions: null }, ['actions']],
+    ['an action name that is null', withAction({ action: null }), ['actions[1].action']],
+    ['an action that is null', { ...event, actions: [action, null] }, ['actions[1]']],
     ['actions that are one object', { ...event, actions: action }, ['actions']],
     ['an action that is a text', { ...event, actions: [action, 'Order Placed'] }, ['actions[1]']],
     ['an action without name', { ...event, actions: [{ attributes: {} }] }, ['actions[0].action']],
@@ -67,7 +71,7 @@ describeEachStore('Track Events', (kind) => {
     ['an attribute with the reserved prefix', withAttributes({ a: 1, svc_x: 1 }), ['actions[1].attributes.svc_x']],
     ['attributes that are a list', withAttributes([1]), ['actions[1].attributes']],
     ['attributes that are a text', withAttributes('a'), ['actions[1].attributes']],
-    ['an empty attribute name', withAttributes({ '': 1 }), ['actions[1].attributes.']],
+    ['an empty attribute name', withAttributes({ '': 1 }), ['actions[1].attributes[""]']],
     [
       'an attribute name of 257 characters',
       withAttributes({ ['n'.repeat(257)]: 1 }),
@@ -109,6 +113,12 @@ describeEachStore('Track Events', (kind) => {
     ['attributes nested 10 levels', { attributes: { deep: nested(9) } }, { attributes: { deep: nested(9) } }],
     ['the reserved prefix further inside', { attributes: { a: { svc_b: 1 } } }, { attributes: { a: { svc_b: 1 } } }],
     ['absent attributes, as none', { attributes: undefined }, { attributes: {} }],
+    ['attributes that are null, as none', { attributes: null }, { attributes: {} }],
+    [
+      'a platform and an app_version that are null',
+      { platform: null, app_version: null },
+      { platform: null, app_version: null },
+    ],
     ['an empty platform and app_version', { platform: '', app_version: '' }, { platform: '', app_version: '' }],
     ['an event_id of 128 characters', { event_id: 'x'.repeat(128) }, { event_id: 'x'.repeat(128) }],
     ['android in any case', { platform: 'Android' }, { platform: 'ANDROID' }],
@@ -155,6 +165,21 @@ describeEachStore('Track Events', (kind) => {
     expect(kept?.device_id).toBe('device-default')
   })
 
+  it('takes a device_id, user_identifiers and event_id that are null as if they were not sent', async () => {
+    const [first, second] = await readBack({
+      customer_id: 'nulls',
+      device_id: null,
+      user_identifiers: null,
+      event_id: null,
+      actions: [
+        { ...action, event_id: null },
+        { ...action, event_id: null },
+      ],
+    })
+    expect([first?.device_id, second?.device_id]).toEqual(['nulls', 'nulls'])
+    expect(first?.event_id).toMatch(/^\d+-0$/)
+  })
+
   it('ignores unknown fields, whatever they hold', async () => {
     const extras = { sdk: { version: 1 }, customer: null, svc_key: 'x', user_identifiers: { no: 1 }, event_id: 5 }
     const body = { actions: [{ ...action, vendor: true, svc_x: {}, id: null }], ...extras }
@@ -185,10 +210,24 @@ describeEachStore('Track Events', (kind) => {
     ['203.0.113.9, 198.51.100.1', '203.0.113.9'],
     ['  203.0.113.9  ,198.51.100.1', '203.0.113.9'],
     ['unknown, 198.51.100.1', '198.51.100.1'],
-    ['203.0.113.9:8080, 198.51.100.1', '198.51.100.1'],
+    ['203.0.113.9:8080, 198.51.100.1', '203.0.113.9'],
+    ['"203.0.113.9:8080"', '203.0.113.9'],
+    ['"203.0.113.9"', '203.0.113.9'],
+    ['203.0.113.9:port, 198.51.100.1', '198.51.100.1'],
+    ['203.0.113.9:, 198.51.100.1', '198.51.100.1'],
+    ['203.0.113.9:123456, 198.51.100.1', '198.51.100.1'],
     ['256.1.1.1, 1.2.3, 198.51.100.1', '198.51.100.1'],
     ['2001:db8::1', '2001:db8::1'],
-    ['[2001:db8::1], 2001:db8::2', '2001:db8::2'],
+    ['[2001:db8::1], 2001:db8::2', '2001:db8::1'],
+    ['[2001:db8::1]:443', '2001:db8::1'],
+    ['"[2001:db8::1]:443"', '2001:db8::1'],
+    ['"2001:db8::1"', '2001:db8::1'],
+    ['[2001:db8::1]x, 198.51.100.1', '198.51.100.1'],
+    ['[203.0.113.9]:443, 198.51.100.1', '198.51.100.1'],
+    ['2001:db8:0:0:0:0:0:1:443, 198.51.100.1', '198.51.100.1'],
+    ['[fe80::1%eth0]:443, 198.51.100.1', '198.51.100.1'],
+    ['"203.0.113.9, 198.51.100.1', '198.51.100.1'],
+    ['"", [], 198.51.100.1', '198.51.100.1'],
     [',,', null],
     ['unknown', null],
     ['<script>', null],

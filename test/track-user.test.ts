@@ -37,26 +37,29 @@ describeEachStore('Track User', (kind) => {
     ['a customer_id of 257 characters', user({}, 'x'.repeat(257)), ['customer_id']],
     ['a customer_id that is a number', { type: 'customer', customer_id: 5 }, ['customer_id']],
     ['attributes that are a list', { type: 'customer', customer_id: 'c1', attributes: [] }, ['attributes']],
-    ['attributes that are null', { type: 'customer', customer_id: 'c1', attributes: null }, ['attributes']],
+    ['a customer_id that is null', { type: 'customer', customer_id: null, attributes: {} }, ['customer_id']],
     ['an email that is a number', user({ email: 5 }), ['attributes.email']],
     ['an email without @', user({ email: 'anna' }), ['attributes.email']],
-    ['an empty email', user({ email: '' }), ['attributes.email']],
+    ['an email of spaces', user({ email: ' ' }), ['attributes.email']],
     ['an email with a space in it', user({ email: 'an na@example.com' }), ['attributes.email']],
-    ['a mobile that is a number', user({ mobile: 49170 }), ['attributes.mobile']],
+    ['a mobile that is a fraction', user({ mobile: 49.17 }), ['attributes.mobile']],
+    ['a mobile that is negative', user({ mobile: -49170 }), ['attributes.mobile']],
+    ['a mobile that is rounded', user({ mobile: 2 ** 53 }), ['attributes.mobile']],
+    ['a mobile that is true', user({ mobile: true }), ['attributes.mobile']],
     ['a mobile of 257 characters', user({ mobile: '1'.repeat(257) }), ['attributes.mobile']],
     ['a locale that is a list', user({ locale: ['de'] }), ['attributes.locale']],
     ['a timezone that is a number', user({ timezone: 2 }), ['attributes.timezone']],
     ['an unknown timezone', user({ timezone: 'Europe/Atlantis' }), ['attributes.timezone']],
     ['an offset as timezone', user({ timezone: '+02:00' }), ['attributes.timezone']],
-    ['an empty timezone', user({ timezone: '' }), ['attributes.timezone']],
+    ['a timezone of spaces', user({ timezone: ' ' }), ['attributes.timezone']],
     ['a name with the reserved prefix', user({ svc_plan: 1 }), ['attributes.svc_plan']],
-    ['an empty name', user({ '': 1 }), ['attributes.']],
+    ['an empty name', user({ '': 1 }), ['attributes[""]']],
     ['a name of 257 characters', user({ ['n'.repeat(257)]: 1 }), [`attributes.${'n'.repeat(257)}`]],
     ['501 attributes', user(names(501)), ['attributes']],
     ['attributes nested 11 levels', user({ deep: nested(10) }), ['attributes.deep']],
     [
       'every fault at once',
-      { type: 'user', customer_id: '', attributes: { email: 'x', mobile: 1, timezone: 'x', svc_a: 1 } },
+      { type: 'user', customer_id: '', attributes: { email: 'x', mobile: 1.5, timezone: 'x', svc_a: 1 } },
       ['attributes.email', 'attributes.mobile', 'attributes.svc_a', 'attributes.timezone', 'customer_id', 'type'],
     ],
   ]
@@ -91,6 +94,33 @@ describeEachStore('Track User', (kind) => {
     const { body } = await tracking.getUser({ customer_id: 'bare' })
     expect(body).toMatchObject({ customer_id: 'bare', attributes: {}, user_identifiers: {}, last_event_at: null })
   })
+
+  it('creates a user with attributes and user_identifiers that are null', async () => {
+    await tracking.apply({ type: 'customer', customer_id: 'nulls', attributes: null, user_identifiers: null })
+    expect((await tracking.getUser({ customer_id: 'nulls' })).body).toMatchObject({
+      attributes: {},
+      user_identifiers: {},
+    })
+  })
+
+  it('takes an empty email and timezone as if they were not sent, and null clears them', async () => {
+    const known = { email: 'stays@example.com', timezone: 'Europe/Berlin', locale: 'de', mobile: '+49 1' }
+    await tracking.apply(user(known, 'empty'), user({ email: '', timezone: '', locale: '', mobile: '' }, 'empty'))
+    const { body } = await tracking.getUser({ email: 'stays@example.com' })
+    expect(body).toMatchObject({ customer_id: 'empty', attributes: { ...known, locale: '', mobile: '' } })
+    await tracking.apply(user({ email: null, timezone: null }, 'empty'))
+    const cleared = await tracking.getUser({ customer_id: 'empty' })
+    expect(cleared.body.attributes).toMatchObject({ email: null, timezone: null })
+  })
+
+  it.each([0, 4_917_012_345_678, Number.MAX_SAFE_INTEGER])(
+    'keeps a whole number as mobile as its text: %d',
+    async (mobile) => {
+      await tracking.apply(user({ mobile, score: mobile }, `mobile-${mobile}`))
+      const { body } = await tracking.getUser({ customer_id: `mobile-${mobile}` })
+      expect(body.attributes).toEqual({ mobile: String(mobile), score: mobile })
+    },
+  )
 
   it('ignores unknown top-level fields', async () => {
     const answer = await tracking.user({ ...user({ plan: 'free' }, 'extras'), sdk: 'x', svc_key: 1, actions: [] })

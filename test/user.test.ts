@@ -20,6 +20,7 @@ describe('a request where identity resolution is off', () => {
     ['with customer_id', { customer_id: 'a' }, []],
     ['without customer_id', {}, ['customer_id']],
     ['with identifiers instead', { user_identifiers: { crm: '1' } }, ['customer_id']],
+    ['with a customer_id that is null', { customer_id: null, user_identifiers: { crm: '1' } }, ['customer_id']],
     ['whose identifiers nobody reads', { customer_id: 'a', user_identifiers: { crm: 5, x: {} } }, []],
     ['whose identifiers are no object', { customer_id: 'a', user_identifiers: 'x' }, []],
     ['whose customer_id the schema refused', { customer_id: undefined }, []],
@@ -57,11 +58,24 @@ describe('a request where identity resolution is on', () => {
     ['with the name of a method', { user_identifiers: { toString: 'a' } }, ['user_identifiers.toString']],
     ['with an empty identifier', { user_identifiers: { crm: '' } }, ['user_identifiers.crm']],
     ['with an identifier of 257 characters', { user_identifiers: { crm: LONG } }, ['user_identifiers.crm']],
-    ['with an identifier that is null', { user_identifiers: { crm: null } }, ['user_identifiers.crm']],
+    ['with an identifier that is null', { user_identifiers: { crm: null } }, ['user_identifiers']],
+    ['with one that is null beside another', { user_identifiers: { crm: null, svc_mobile: '1' } }, []],
+    [
+      'with one that is null and not configured',
+      { customer_id: 'a', user_identifiers: { x: null } },
+      ['user_identifiers.x'],
+    ],
+    [
+      'with an identifier without a name',
+      { customer_id: 'a', user_identifiers: { '': '1' } },
+      ['user_identifiers[""]'],
+    ],
+    ['whose customer_id is null', { customer_id: null }, ['user_identifiers']],
+    ['whose customer_id is null beside an identifier', { customer_id: null, user_identifiers: { crm: '1' } }, []],
     ['with an identifier that is a list', { user_identifiers: { crm: ['1'] } }, ['user_identifiers.crm']],
     ['with a NUL character', { user_identifiers: { crm: 'a\u0000' } }, ['user_identifiers.crm']],
     ['with half a surrogate pair', { user_identifiers: { crm: '\ud83d' } }, ['user_identifiers.crm']],
-    ['whose identifiers are null', { customer_id: 'a', user_identifiers: null }, ['user_identifiers']],
+    ['whose identifiers are null', { customer_id: 'a', user_identifiers: null }, []],
     ['whose identifiers are a list', { customer_id: 'a', user_identifiers: [] }, ['user_identifiers']],
     ['whose identifiers are a text', { customer_id: 'a', user_identifiers: 'crm' }, ['user_identifiers']],
   ]
@@ -75,6 +89,14 @@ describe('a request where identity resolution is on', () => {
       { name: 'customer_id', value: 'a' },
       { name: 'svc_mobile', value: '491701' },
       { name: 'crm', value: 'c' },
+    ])
+  })
+
+  it('names nobody by what is null', () => {
+    const body = { customer_id: null, user_identifiers: { crm: 'c', svc_mobile: null } }
+    expect(identitiesOf(body, NAMES)).toEqual([{ name: 'crm', value: 'c' }])
+    expect(identitiesOf({ customer_id: 'a', user_identifiers: null }, NAMES)).toEqual([
+      { name: 'customer_id', value: 'a' },
     ])
   })
 

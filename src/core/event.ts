@@ -5,7 +5,7 @@ import { toPlatform } from './platform.ts'
 import {
   decidingField,
   eventInstant,
-  FUTURE_PROBLEM,
+  futureProblem,
   parseOffsetSeconds,
   parseTimeValue,
   TIME_PROBLEM,
@@ -19,16 +19,16 @@ import type { WorkspaceSettings } from './workspace.ts'
  */
 export const EVENTS_PER_ENTRY_MAX = 16_384
 
-/** One element of `actions`, as it was sent. */
+/** One element of `actions`, as it was sent. A null is as if it was not sent, but for the three that say when ("Bounds"). */
 export interface Action {
   readonly action: string
-  readonly attributes?: Readonly<Record<string, unknown>>
-  readonly platform?: string
-  readonly app_version?: string
+  readonly attributes?: Readonly<Record<string, unknown>> | null
+  readonly platform?: string | null
+  readonly app_version?: string | null
   readonly user_time?: unknown
   readonly current_time?: unknown
   readonly user_timezone_offset?: unknown
-  readonly event_id?: string
+  readonly event_id?: string | null
 }
 
 /** What happened, with its instant decided. */
@@ -78,7 +78,7 @@ export function eventsOf(
     givenId: action.event_id ?? null,
     action: action.action,
     attributes: JSON.stringify(action.attributes ?? {}),
-    platform: action.platform === undefined ? null : toPlatform(action.platform),
+    platform: typeof action.platform === 'string' ? toPlatform(action.platform) : null,
     appVersion: action.app_version ?? null,
     time: eventInstant(timesOf(action), timezone, entry.receivedAt),
   }))
@@ -109,7 +109,7 @@ function checkAction(
   const isFuture = instant > receivedAt + settings.clockSkewSeconds * 1000
   if (instant >= 0 && !isFuture) return
   const field = `actions[${index}].${decidingField(times)}`
-  faults.push({ field, problem: isFuture ? FUTURE_PROBLEM : TIME_PROBLEM })
+  faults.push({ field, problem: isFuture ? futureProblem(instant, receivedAt) : TIME_PROBLEM })
 }
 
 function checkTime(action: PartialAction, times: EventTimes, path: string, faults: Fault[]): void {

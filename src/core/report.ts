@@ -3,7 +3,7 @@
 // it is taken apart.
 import type { Fault } from './app-error.ts'
 import { toMessagePlatform, type Group, type Membership, type MessageEvent, type MessageKind } from './facts.ts'
-import { FUTURE_PROBLEM, parseTimeValue, TIME_PROBLEM } from './time-value.ts'
+import { futureProblem, parseTimeValue, TIME_PROBLEM } from './time-value.ts'
 import { localToInstant } from './time-zone.ts'
 import type { WorkspaceSettings } from './workspace.ts'
 
@@ -61,12 +61,11 @@ type Items<Item> = readonly ({ readonly [Key in keyof Item]?: Item[Key] | undefi
 /** Every fault of an audience that the schema cannot see: times, the future, names, reasons. */
 export function memberFaults(members: Items<Member>, settings: TimeSettings, receivedAt: number): Fault[] {
   const found = new ItemFaults('members')
-  const latest = latestInstant(settings, receivedAt)
   for (let index = 0; index < members.length; index++) {
     const member = members[index]
     if (!member) continue
     const { evaluated_at, variation, locale, removed } = member
-    if (evaluated_at !== undefined) found.add(index, 'evaluated_at', timeProblem(evaluated_at, settings, latest))
+    if (evaluated_at !== undefined) found.add(index, 'evaluated_at', timeProblem(evaluated_at, settings, receivedAt))
     if (variation !== undefined) found.add(index, 'variation', levelNameProblem(variation))
     if (locale !== undefined) found.add(index, 'locale', levelNameProblem(locale))
     if (removed !== undefined) found.add(index, 'removed', reasonProblem(removed))
@@ -77,12 +76,11 @@ export function memberFaults(members: Items<Member>, settings: TimeSettings, rec
 /** Every fault of message events that the schema cannot see: times, the future, reasons. */
 export function messageFaults(events: Items<MessageReport>, settings: TimeSettings, receivedAt: number): Fault[] {
   const found = new ItemFaults('events')
-  const latest = latestInstant(settings, receivedAt)
   for (let index = 0; index < events.length; index++) {
     const event = events[index]
     if (!event) continue
     const { time, reason } = event
-    if (time !== undefined) found.add(index, 'time', timeProblem(time, settings, latest))
+    if (time !== undefined) found.add(index, 'time', timeProblem(time, settings, receivedAt))
     if (reason !== undefined) found.add(index, 'reason', reasonProblem(reason))
   }
   return found.faults
@@ -133,14 +131,14 @@ class ItemFaults {
   }
 }
 
-function latestInstant({ clockSkewSeconds }: TimeSettings, receivedAt: number): number {
-  return receivedAt + clockSkewSeconds * 1000
-}
-
-function timeProblem(value: unknown, { timezone }: TimeSettings, latest: number): string | undefined {
+function timeProblem(
+  value: unknown,
+  { timezone, clockSkewSeconds }: TimeSettings,
+  receivedAt: number,
+): string | undefined {
   const instant = toInstant(value, timezone)
   if (instant === undefined) return TIME_PROBLEM
-  return instant > latest ? FUTURE_PROBLEM : undefined
+  return instant > receivedAt + clockSkewSeconds * 1000 ? futureProblem(instant, receivedAt) : undefined
 }
 
 function acceptedInstant(value: unknown, timezone: string): number {

@@ -15,8 +15,13 @@ const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,
 export type TimeValue = { readonly kind: 'instant' | 'local'; readonly ms: number }
 
 export const TIME_PROBLEM =
-  'must be a time since 1970: ISO 8601, or seconds or milliseconds since the epoch, as a number or a string'
-export const FUTURE_PROBLEM = 'must not lie in the future'
+  'must be a time since 1970, such as 2026-05-04T10:00:00Z: ISO 8601, or seconds or milliseconds since the epoch, ' +
+  'as a number or a string'
+
+/** What is wrong with a time past the receipt, which lies `receivedAt`: how it was read, and the server's own time. */
+export function futureProblem(instant: number, receivedAt: number): string {
+  return `must not lie in the future: ${toIso(instant)} is later than now, ${toIso(receivedAt)}`
+}
 
 /** ISO 8601 in UTC with milliseconds. */
 export function toIso(instant: number): string {

@@ -11,11 +11,19 @@ export function userAttributeFaults(attributes: Readonly<Record<string, unknown>
   const faults: Fault[] = []
   checkAttributes(attributes, 'attributes', faults)
   const { email, timezone } = attributes
-  if (typeof email === 'string' && !isEmail(email)) {
+  if (typeof email === 'string' && email !== '' && !isEmail(email)) {
     faults.push({ field: 'attributes.email', problem: 'must be an email address, or null to clear it' })
   }
-  if (typeof timezone === 'string' && !isTimeZone(timezone)) {
+  if (typeof timezone === 'string' && timezone !== '' && !isTimeZone(timezone)) {
     faults.push({ field: 'attributes.timezone', problem: 'must be an IANA time zone, such as Europe/Berlin' })
   }
   return faults
+}
+
+/** Valid attributes as they count: an empty `email` or `timezone` is as if not sent, and a number as `mobile` is its text. */
+export function countedAttributes(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { email, timezone, mobile } = sent
+  if (email !== '' && timezone !== '' && typeof mobile !== 'number') return sent
+  const given = Object.entries(sent).filter(([name, value]) => value !== '' || (name !== EMAIL && name !== 'timezone'))
+  return { ...Object.fromEntries(given), ...(typeof mobile === 'number' && { mobile: String(mobile) }) }
 }

@@ -1,6 +1,7 @@
 // A user: how requests refer to one, and how attributes of several reports become one value each.
-import type { Fault } from './app-error.ts'
+import { DETAILS_MAX, type Fault } from './app-error.ts'
 import { textProblem } from './bounded-text.ts'
+import { memberPath } from './field-path.ts'
 
 /** The reserved prefix of system names. */
 export const SYSTEM_PREFIX = 'svc_'
@@ -23,34 +24,36 @@ export const USER_ATTRIBUTES_LENGTH_MAX = 2 * 1024 * 1024
 /** Attribute → its value and when it was received. The newest value wins, whatever the order of arrival. */
 export type Attributes = { readonly [name: string]: readonly [value: unknown, receivedAt: number] }
 
+/** How a body refers to its user. A null is as if it was not sent. */
+export interface UserReference {
+  readonly customer_id?: string | null | undefined
+  readonly user_identifiers?: unknown
+}
+
 /** What is wrong with the way a request refers to its user ("Identity resolution"). */
-export function userReferenceFaults(
-  body: { readonly customer_id?: string | undefined; readonly user_identifiers?: unknown },
-  identifierNames: readonly string[],
-): Fault[] {
+export function userReferenceFaults(body: UserReference, identifierNames: readonly string[]): Fault[] {
   // What was sent but refused by the schema is a fault already, and not missing besides.
-  const isNamed = Object.hasOwn(body, CUSTOMER_ID)
+  const isNamed = Object.hasOwn(body, CUSTOMER_ID) && body.customer_id !== null
   if (identifierNames.length === 0) return isNamed ? [] : [{ field: CUSTOMER_ID, problem: 'is required' }]
-  const identifiers = body.user_identifiers
+  const identifiers = body.user_identifiers ?? undefined
   if (identifiers === undefined && !isNamed) {
     return [{ field: 'user_identifiers', problem: 'is required where customer_id is not given' }]
   }
   if (identifiers === undefined) return []
   if (!isObject(identifiers)) return [{ field: 'user_identifiers', problem: 'must be an object' }]
-  const faults = Object.entries(identifiers).flatMap(([name, value]) => identifierFaults(name, value, identifierNames))
-  if (!isNamed && Object.keys(identifiers).length === 0) {
+  // Of more than these, as many as are told are not configured.
+  const looked = Object.entries(identifiers).slice(0, DETAILS_MAX + identifierNames.length)
+  const faults = looked.flatMap(([name, value]) => identifierFaults(name, value, identifierNames))
+  if (!isNamed && Object.values(identifiers).every((value) => value === null)) {
     faults.push({ field: 'user_identifiers', problem: 'must hold an identifier where customer_id is not given' })
   }
   return faults
 }
 
 /** The identities in a valid request, the customer id first; identifiers that are not configured are left out. */
-export function identitiesOf(
-  body: { readonly customer_id?: string | undefined; readonly user_identifiers?: unknown },
-  identifierNames: readonly string[],
-): Identity[] {
+export function identitiesOf(body: UserReference, identifierNames: readonly string[]): Identity[] {
   const identities: Identity[] = []
-  if (body.customer_id !== undefined) identities.push({ name: CUSTOMER_ID, value: body.customer_id })
+  if (typeof body.customer_id === 'string') identities.push({ name: CUSTOMER_ID, value: body.customer_id })
   const given = isObject(body.user_identifiers) ? body.user_identifiers : {}
   for (const name of identifierNames) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined
@@ -62,7 +65,7 @@ export function identitiesOf(
 /** The same text for all requests that name a user by the same first identity. */
 export function userKey(
   workspace: { readonly id: string; readonly identityResolution: readonly string[] },
-  body: { readonly customer_id?: string | undefined; readonly user_identifiers?: unknown },
+  body: UserReference,
 ): string {
   const first = body.customer_id ?? identitiesOf(body, workspace.identityResolution)[0]?.value ?? ''
   return `${workspace.id} ${first}`
@@ -130,8 +133,9 @@ function isExact(value: number): boolean {
 const INEXACT = `must be a text, for numbers beyond ${Number.MAX_SAFE_INTEGER} are not told apart`
 
 function identifierFaults(name: string, value: unknown, names: readonly string[]): Fault[] {
-  const field = `user_identifiers.${name}`
+  const field = memberPath('user_identifiers', name)
   if (!names.includes(name)) return [{ field, problem: `is not configured here; there are ${names.join(', ')}` }]
+  if (value === null) return []
   if (typeof value === 'number') return isExact(value) ? [] : [{ field, problem: INEXACT }]
   const problem = textProblem(value, USER_ID_LENGTH_MAX)
   return problem === undefined ? [] : [{ field, problem }]

@@ -15,6 +15,9 @@ const MINUTE_MS = 60_000
 
 /** Compared with when there is no such workspace; no key has this hash. */
 const NO_HASHES: KeyHashes = { data: '0'.repeat(64), reports: '0'.repeat(64) }
+/** The same for whatever is wrong. */
+const WHAT_IS_NEEDED =
+  'The Authorization header must be "Basic", a space and base64 of id:key: a workspace id, a colon and one of its API keys.'
 /** Not a workspace id, so that none is found. */
 const NO_WORKSPACE_ID = ' '
 
@@ -43,7 +46,7 @@ export class Authentication {
     if (caller) return caller
     const retryAfterSeconds = this.#failures.add(address, now)
     if (retryAfterSeconds === undefined) {
-      throw new AppError('unauthorized', 'The Authorization header must hold a workspace id and one of its API keys.')
+      throw new AppError('unauthorized', WHAT_IS_NEEDED)
     }
     throw new AppError('rate_limited', 'Too many failed attempts from this address.', [], retryAfterSeconds)
   }

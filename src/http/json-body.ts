@@ -3,12 +3,12 @@
 import { isUtf8 } from 'node:buffer'
 import { visit } from 'jsonc-parser'
 import { DETAILS_MAX, invalidRequest, type Fault } from '../core/app-error.ts'
+import { shortenMiddle } from '../core/bounded-text.ts'
+import { memberPath } from '../core/field-path.ts'
+import { syntaxProblem } from './json-syntax.ts'
 
 /** Nesting of a whole body; operations may allow less. */
 export const JSON_DEPTH_MAX = 64
-
-/** Characters at each end that a path is told with, and each name in it, when it has more than both. */
-const PATH_END_LENGTH = 256
 
 const BYTE_ORDER_MARK = '\ufeff'
 const QUOTE = 0x22
@@ -19,7 +19,7 @@ const COLON = 0x3a
 export function parseJson(bytes: Uint8Array): unknown {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (buffer.byteLength === 0) throw bodyFault('must not be empty')
-  if (!isUtf8(buffer)) throw bodyFault('must be valid UTF-8')
+  if (!isUtf8(buffer)) throw bodyFault(isLikeGzip(buffer) ? LIKE_GZIP : 'must be valid UTF-8')
   const { keys, depth } = measure(buffer)
   if (depth > JSON_DEPTH_MAX) throw bodyFault(`must not be nested deeper than ${JSON_DEPTH_MAX}`)
   const text = buffer.toString('utf8')
@@ -35,15 +35,14 @@ function parseText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    const reason = error instanceof SyntaxError ? positionOf(error.message) : ''
-    throw bodyFault(`must be valid JSON${reason}`)
+    throw error instanceof SyntaxError ? bodyFault(syntaxProblem(text, error)) : error
   }
 }
 
-/** Only the place of a syntax error is repeated, never the text around it: bodies do not belong in diagnostics. */
-function positionOf(message: string): string {
-  const position = /position (\d+)/.exec(message)?.[1]
-  return position === undefined ? '' : `; it breaks at character ${position}`
+const LIKE_GZIP = 'must be valid UTF-8; it begins as gzip does, which needs the header Content-Encoding: gzip'
+
+function isLikeGzip(buffer: Buffer): boolean {
+  return buffer[0] === 0x1f && buffer[1] === 0x8b
 }
 
 function bodyFault(problem: string) {
@@ -126,13 +125,7 @@ function keyFaults(text: string): Fault[] {
 export function toFieldPath(path: readonly (string | number)[]): string {
   const whole = path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`
-    return text === '' ? shorten(part) : `${text}.${shorten(part)}`
+    return memberPath(text, shortenMiddle(part))
   }, '')
-  return shorten(whole)
-}
-
-/** Leaves out the middle, because a path ends with the field's own name. A character that is cut in two is replaced. */
-function shorten(text: string): string {
-  if (text.length <= 2 * PATH_END_LENGTH) return text
-  return `${text.slice(0, PATH_END_LENGTH)}…${text.slice(-PATH_END_LENGTH)}`.toWellFormed()
+  return shortenMiddle(whole)
 }

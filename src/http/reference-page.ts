@@ -18,7 +18,8 @@ const ASSETS: Readonly<Record<string, readonly [file: string, mediaType: string]
   '/docs/swagger-ui-bundle.js': ['swagger-ui-dist/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 }
 
-/** The page's address as people also write it; its own links would lead astray from there. */
+const ADDRESS = '/docs'
+/** The same as people also write it; the page's own links would lead astray from there. */
 const WITH_SLASH = '/docs/'
 
 /** Beside `/docs` itself. */
@@ -37,8 +38,11 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ')
 
 export function addReferencePage(app: FastifyInstance): void {
-  app.get('/docs', { exposeHeadRoute: true }, serveFile(PAGE, 'text/html; charset=utf-8'))
-  app.get(WITH_SLASH, { exposeHeadRoute: true }, (_request, reply) => reply.redirect('../docs'))
+  const servePage = serveFile(PAGE, 'text/html; charset=utf-8')
+  app.get(ADDRESS, { exposeHeadRoute: true }, (request, reply) => {
+    const hasSlash = request.url.split('?', 1)[0]?.endsWith('/') ?? false
+    return hasSlash ? reply.redirect('../docs') : servePage(request, reply)
+  })
   for (const [path, [file, mediaType]] of Object.entries(ASSETS)) {
     app.get(path, { exposeHeadRoute: true }, serveFile(file, mediaType))
   }

@@ -7,6 +7,17 @@ export function Text(min: number, max: number, description?: string) {
   return Type.String({ minLength: min, maxLength: max, format: 'text', ...(description && { description }) })
 }
 
+/** The same, or null, which is as if it was not sent: many clients write it for what they have not. */
+export function TextIfAny(min: number, max: number, description: string) {
+  return Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    minLength: min,
+    maxLength: max,
+    format: 'text',
+    description,
+  })
+}
+
 /** An object that refuses unknown members, because a mistyped filter or consent key would silently do something else. */
 export function Strict<Properties extends TProperties>(properties: Properties): TObject<Properties> {
   return Type.Object(properties, { additionalProperties: false })
@@ -29,6 +40,13 @@ export const WorkspacePath = Strict({
 })
 
 export const CustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user.')
+
+/** Of operations that find a user by configured identifiers, too: then null is as if it was not sent. */
+export const TrackedCustomerId = TextIfAny(
+  1,
+  USER_ID_LENGTH_MAX,
+  'Identifies the user. Needed, unless `user_identifiers` name the user where identity resolution is on.',
+)
 
 /** What descriptions of attributes say of their numbers. */
 export const ATTRIBUTE_NUMBERS = 'Numbers are kept as 64-bit floating point: send longer ones as texts.'

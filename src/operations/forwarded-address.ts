@@ -1,16 +1,31 @@
 // X-Forwarded-For as the address of the user whose events a server sends on; never a reason to let anyone in.
-import { isIP } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 
-/** The first valid address of a comma-separated list; malformed entries are skipped, undefined when none is left. */
+const QUOTED = /^"(.*)"$/
+/** Only brackets tell the port behind an IPv6 address from its last part. */
+const BRACKETED = /^\[([^\]]*)\](?::\d{1,5})?$/
+const WITH_PORT = /^([^:]*):\d{1,5}$/
+
+/**
+ * The first valid address of a comma-separated list, without the port, brackets and quotes that proxies write around it;
+ * malformed entries are skipped, undefined when none is left.
+ */
 export function firstForwardedAddress(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
-  return header
-    .split(',')
-    .map((address) => address.trim())
-    .find(isAddress)
+  for (const entry of header.split(',')) {
+    const address = toAddress(entry.trim())
+    if (address !== undefined) return address
+  }
+  return undefined
 }
 
-/** A zone (`%eth0`) names a network card of some machine, and may be of any length. */
-function isAddress(text: string): boolean {
-  return isIP(text) !== 0 && !text.includes('%')
+function toAddress(entry: string): string | undefined {
+  // A zone (`%eth0`) names a network card of some machine, and may be of any length.
+  if (entry.includes('%')) return undefined
+  if (isIP(entry) !== 0) return entry
+  const text = QUOTED.exec(entry)?.[1] ?? entry
+  const bracketed = BRACKETED.exec(text)?.[1]
+  if (bracketed !== undefined) return isIPv6(bracketed) ? bracketed : undefined
+  const address = WITH_PORT.exec(text)?.[1] ?? text
+  return isIP(address) !== 0 ? address : undefined
 }

@@ -6,7 +6,7 @@ import { actionFaults, EVENTS_PER_ENTRY_MAX } from '../core/event.ts'
 import { userKey, userReferenceFaults } from '../core/user.ts'
 import type { EntryContext } from '../log/event-log.ts'
 import { accept } from './accept.ts'
-import { AcceptedOutput, ATTRIBUTE_NUMBERS, CustomerId, Strict, Text } from './fields.ts'
+import { AcceptedOutput, ATTRIBUTE_NUMBERS, Strict, Text, TextIfAny, TrackedCustomerId } from './fields.ts'
 import { firstForwardedAddress } from './forwarded-address.ts'
 import { defineOperation } from './operation.ts'
 
@@ -23,21 +23,23 @@ const Time = Type.Unsafe<string | number>({
 const ActionBody = Type.Object({
   action: Text(1, NAME_LENGTH_MAX, 'Event name. Must not start with the reserved prefix `svc_`.'),
   attributes: Type.Optional(
-    Type.Unsafe<Record<string, unknown>>({
-      type: 'object',
+    Type.Unsafe<Record<string, unknown> | null>({
+      type: ['object', 'null'],
       description:
         'Free-form name/value pairs, up to 500, nested up to 10 levels. Names must not start with `svc_`. ' +
         ATTRIBUTE_NUMBERS,
     }),
   ),
-  platform: Type.Optional(Text(0, NAME_LENGTH_MAX, 'ANDROID, IOS, WEB or TV, without case; anything else is kept.')),
-  app_version: Type.Optional(Text(0, NAME_LENGTH_MAX, 'App version.')),
+  platform: Type.Optional(
+    TextIfAny(0, NAME_LENGTH_MAX, 'ANDROID, IOS, WEB or TV, without case; anything else is kept.'),
+  ),
+  app_version: Type.Optional(TextIfAny(0, NAME_LENGTH_MAX, 'App version.')),
   user_time: Type.Optional(Time),
   current_time: Type.Optional(Time),
   user_timezone_offset: Type.Optional(
     Type.Unsafe<string | number>({ type: ['string', 'number'], description: 'Seconds east of UTC of `user_time`.' }),
   ),
-  event_id: Type.Optional(Text(1, EVENT_ID_LENGTH_MAX, 'Your id of the event; a repeat is dropped silently.')),
+  event_id: Type.Optional(TextIfAny(1, EVENT_ID_LENGTH_MAX, 'Your id of the event; a repeat is dropped silently.')),
 })
 
 export const trackEvents = defineOperation({
@@ -45,7 +47,8 @@ export const trackEvents = defineOperation({
   summary: 'Track Events',
   description:
     'Accepts one or more events for one user. Answered once they are durable; processed within a second. One invalid ' +
-    'action refuses the whole request. Events dated in the future are not accepted.',
+    'action refuses the whole request. Events dated in the future are not accepted. Null in an optional member is as ' +
+    'if it was not sent, where the schema takes it.',
   group: 'Events and users',
   method: 'POST',
   url: '/v1/event/:Workspace_ID',
@@ -69,9 +72,9 @@ export const trackEvents = defineOperation({
   }),
   body: Type.Object({
     type: Type.Literal('event'),
-    customer_id: Type.Optional(CustomerId),
+    customer_id: Type.Optional(TrackedCustomerId),
     actions: Type.Array(ActionBody, { minItems: 1, maxItems: EVENTS_PER_ENTRY_MAX }),
-    device_id: Type.Optional(Text(1, NAME_LENGTH_MAX, 'Maps the events to a device. Default: `customer_id`.')),
+    device_id: Type.Optional(TextIfAny(1, NAME_LENGTH_MAX, 'Maps the events to a device. Default: `customer_id`.')),
     user_identifiers: Type.Optional(
       Type.Unknown({ description: 'Configured identifiers as name/value pairs, where identity resolution is on.' }),
     ),

@@ -1,12 +1,12 @@
 // Track User: accepts what is known of one user, durably, and leaves everything else to the pipeline.
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { NAME_LENGTH_MAX } from '../core/attributes.ts'
-import { userAttributeFaults } from '../core/user-attributes.ts'
+import { countedAttributes, userAttributeFaults } from '../core/user-attributes.ts'
 import { USER_ATTRIBUTES_LENGTH_MAX, userKey, userReferenceFaults } from '../core/user.ts'
 import type { Workspace } from '../core/workspace.ts'
 import { accept } from './accept.ts'
 import { protectEmail } from './email-protection.ts'
-import { AcceptedOutput, ATTRIBUTE_NUMBERS, CustomerId, WorkspacePath } from './fields.ts'
+import { AcceptedOutput, ATTRIBUTE_NUMBERS, TrackedCustomerId, WorkspacePath } from './fields.ts'
 import { defineOperation } from './operation.ts'
 
 function TextOrNull(description: string) {
@@ -21,11 +21,23 @@ function TextOrNull(description: string) {
 const UserAttributes = Type.Object(
   {
     email: Type.Optional(
-      Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'An email address; null clears it.' }),
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'An email address; null clears it, an empty text changes nothing.',
+      }),
     ),
-    mobile: Type.Optional(TextOrNull('A telephone number.')),
+    mobile: Type.Optional(
+      Type.Unsafe<string | number | null>({
+        type: ['string', 'integer', 'null'],
+        maxLength: NAME_LENGTH_MAX,
+        format: 'text',
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'A telephone number; a whole number is kept as its text.',
+      }),
+    ),
     locale: Type.Optional(TextOrNull('A language or locale, such as `de` or `pt-BR`.')),
-    timezone: Type.Optional(TextOrNull('An IANA time zone, such as `Europe/Berlin`.')),
+    timezone: Type.Optional(TextOrNull('An IANA time zone, such as `Europe/Berlin`; an empty text changes nothing.')),
   },
   {
     description:
@@ -56,8 +68,10 @@ export const trackUser = defineOperation({
   // Unknown members are let pass here, as in Track Events.
   body: Type.Object({
     type: Type.Literal('customer'),
-    customer_id: Type.Optional(CustomerId),
-    attributes: Type.Optional(UserAttributes),
+    customer_id: Type.Optional(TrackedCustomerId),
+    attributes: Type.Optional(
+      Type.Unsafe<Static<typeof UserAttributes> | null>({ ...UserAttributes, type: ['object', 'null'] }),
+    ),
     user_identifiers: Type.Optional(
       Type.Unknown({ description: 'Configured identifiers as name/value pairs, where identity resolution is on.' }),
     ),
@@ -69,7 +83,7 @@ export const trackUser = defineOperation({
   },
   faults({ workspace, body }) {
     if (!body) return []
-    const attributes = body.attributes as Readonly<Record<string, unknown>> | undefined
+    const attributes = body.attributes as Readonly<Record<string, unknown>> | null | undefined
     return [
       ...userReferenceFaults(body, workspace.identityResolution),
       ...(attributes ? userAttributeFaults(attributes) : []),
@@ -79,7 +93,11 @@ export const trackUser = defineOperation({
   output: AcceptedOutput,
   async handle(request, parts) {
     const { workspace, body } = request
-    const { attributes, sealedEmail } = protectEmail(workspace, body.attributes ?? {}, parts.emailVault)
+    const { attributes, sealedEmail } = protectEmail(
+      workspace,
+      countedAttributes(body.attributes ?? {}),
+      parts.emailVault,
+    )
     const isProtected = workspace.emailProtection !== 'none'
     return accept(request, parts, {
       kind: 'track_user',

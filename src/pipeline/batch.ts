@@ -9,6 +9,7 @@ import {
   type ReportedMembership,
   type ReportedMessage,
 } from '../core/report.ts'
+import { countedAttributes } from '../core/user-attributes.ts'
 import { CUSTOMER_ID, identitiesOf, isObject, type Identity } from '../core/user.ts'
 import type { WorkspaceSettings } from '../core/workspace.ts'
 import { assertNever } from '../core/app-error.ts'
@@ -176,8 +177,8 @@ function parseBody(bytes: Uint8Array): unknown {
 
 /** Bodies were validated before they were accepted. */
 interface EventsBody {
-  readonly customer_id?: string
-  readonly device_id?: string
+  readonly customer_id?: string | null
+  readonly device_id?: string | null
   readonly actions: readonly Action[]
 }
 
@@ -187,7 +188,7 @@ interface ReportBody {
 }
 
 interface UserBody {
-  readonly attributes?: Readonly<Record<string, unknown>>
+  readonly attributes?: Readonly<Record<string, unknown>> | null
 }
 
 function readEvents(entry: LogEntry, body: EventsBody, subject: Subject, { timezone }: WorkspaceSettings): EventsEntry {
@@ -234,7 +235,7 @@ function readUser(
   subject: Subject,
   { emailProtection }: WorkspaceSettings,
 ): UserEntry {
-  const { email, ...others } = { ...body.attributes }
+  const { email, ...others } = countedAttributes(body.attributes ?? {})
   const { sealedEmail } = entry.context
   const subjects = [subject]
   // The address itself was taken out of the body before it was written; what stays can only be opened with the key.

@@ -1,0 +1,54 @@
+// Says where a text stops being JSON, and what stands there. Bodies do not belong in answers or diagnostics: of what was sent
+// nothing is repeated but a sign of punctuation or one of the words below.
+import { visit } from 'jsonc-parser'
+
+/** What other languages and notations write where JSON has a value of its own, or none. */
+const FOREIGN_WORDS: ReadonlySet<string> = new Set(
+  'NaN nan Infinity inf undefined None nil Null NULL True TRUE False FALSE'.split(' '),
+)
+const FOREIGN_WORD_LENGTH_MAX = 16
+
+/** The end of a sentence that begins with what holds `text`. `error` is what JSON.parse threw for it. */
+export function syntaxProblem(text: string, error: SyntaxError): string {
+  const offset = offsetOf(text, error.message)
+  return `must be valid JSON; it breaks at character ${offset}, where ${standsAt(text, offset, error.message)}`
+}
+
+/** V8 does not say where a token stands that it did not expect. */
+function offsetOf(text: string, message: string): number {
+  const position = /position (\d+)/.exec(message)?.[1]
+  if (position !== undefined) return Number(position)
+  try {
+    // What follows the first error is not looked at: it may be nested as deep as the text is long.
+    visit(text, { onError: (_error, offset) => stopAt(offset) }, { disallowComments: true })
+  } catch (stop) {
+    if (stop instanceof FirstError) return stop.offset
+    throw stop
+  }
+  return text.length
+}
+
+class FirstError extends Error {
+  readonly offset: number
+
+  constructor(offset: number) {
+    super(`the first error stands at ${offset}`)
+    this.offset = offset
+  }
+}
+
+function stopAt(offset: number): never {
+  throw new FirstError(offset)
+}
+
+function standsAt(text: string, offset: number, message: string): string {
+  if (offset >= text.length) return 'the body ends'
+  if (/escape/i.test(message)) return 'a string has an escape that JSON does not know'
+  const sign = text.charAt(offset)
+  if (/control character/i.test(message)) return 'a string has a control character that is not escaped'
+  const word = /^-?(\p{L}+)/u.exec(text.slice(offset, offset + FOREIGN_WORD_LENGTH_MAX))
+  if (word) return FOREIGN_WORDS.has(word[1] ?? '') ? `${word[0]} stands` : 'a word without quotes stands'
+  if (sign === '"') return 'a string stands'
+  if (/[-0-9]/.test(sign)) return 'a number stands'
+  return /[!-~]/.test(sign) ? `${sign} stands` : 'a character stands that does not belong there'
+}
