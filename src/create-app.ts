@@ -3,6 +3,7 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { Authentication } from './http/authentication.ts'
+import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.ts'
 import type { Limiter } from './http/limiter.ts'
 import type { LogLag, Metrics } from './http/metrics.ts'
 import { DRAIN_MS, Readiness } from './http/readiness.ts'
@@ -21,10 +22,13 @@ export interface AppParts {
   readonly registry: WorkspaceRegistry
   readonly rateLimits: Limiter
   readonly metrics: Metrics
+  /** Other limits than the usual ones, for tests. */
+  readonly httpLimits?: Partial<HttpLimits> | undefined
 }
 
 /** The server, not listening yet. */
-export function createApp({ config, diagnostics, parts, registry, rateLimits, metrics }: AppParts): FastifyInstance {
+export function createApp(appParts: AppParts): FastifyInstance {
+  const { config, diagnostics, parts, registry, rateLimits, metrics, httpLimits } = appParts
   const readiness = new Readiness(parts.database, parts.log)
   const app = createHttpServer({
     parts,
@@ -36,6 +40,7 @@ export function createApp({ config, diagnostics, parts, registry, rateLimits, me
     trustedProxies: config.trustedProxies,
     readiness,
     drainMs: config.databaseUrl === undefined ? 0 : DRAIN_MS,
+    limits: { ...HTTP_LIMITS, ...httpLimits },
   })
   addOperatorRoutes(app, {
     version: readVersion(),

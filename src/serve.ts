@@ -5,15 +5,19 @@ import { ConfigError, type Config } from './config.ts'
 import { AppError } from './core/app-error.ts'
 import { prepareDataDir } from './data-dir.ts'
 import { startForgetting } from './forget-old.ts'
+import type { HttpLimits } from './http/http-limits.ts'
 import type { Limiter } from './http/limiter.ts'
 import { Metrics } from './http/metrics.ts'
 import { SharedRateLimits } from './http/shared-rate-limits.ts'
 import { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { LogCommit, LogReader } from './log/event-log.ts'
 import { hasTheKey } from './operations/email-protection.ts'
+import { AnswerRoom } from './operations/answer-room.ts'
 import { Freshness } from './operations/freshness.ts'
 import { KeptAnswers } from './operations/kept-answers.ts'
+import { KnownNames } from './operations/known-names.ts'
 import type { Parts } from './operations/operation.ts'
+import { UploadPlaces } from './operations/upload-places.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
 import { keepRateLimits } from './save-limits.ts'
@@ -41,6 +45,8 @@ export interface ServeOptions {
   readonly clock?: () => number
   /** False leaves the log to another process with the role `pipeline`. */
   readonly withPipeline?: boolean
+  /** Only tests give others than `HTTP_LIMITS`. */
+  readonly httpLimits?: Partial<HttpLimits>
 }
 
 export interface RunningServer {
@@ -109,7 +115,7 @@ async function checkPlace(config: Config): Promise<void> {
 }
 
 async function openServer(options: ServeOptions, opened: Closers): Promise<RunningServer> {
-  const { config, diagnostics } = options
+  const { config, diagnostics, httpLimits } = options
   const turnstile = new Turnstile()
   const metrics = new Metrics()
   // Takes longest to load, so it begins first; meanwhile the threads of store and log load on another core.
@@ -123,7 +129,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'the workspaces cannot be read'))
   const rateLimits = await openRateLimits(options, database, opened)
   const { createApp } = await loading
-  const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics })
+  const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics, httpLimits })
   // A batch may take long, and whoever sends requests here must hear at once that the process is stopping.
   const running: Closers = [() => app.close()]
   opened.push(() => closeTogether(running))
@@ -178,7 +184,10 @@ async function openParts(
   await refuseForeignLog(database, logReader, config)
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
   const freshness = new Freshness({ database, log, logReader, clock })
-  return { database, log, logReader, emailVault, freshness, keptStats: new KeptAnswers(), clock }
+  const [keptStats, answerRoom, uploadPlaces] = [new KeptAnswers(), new AnswerRoom(), new UploadPlaces()]
+  const knownNames = new KnownNames()
+  const kept = { keptStats, knownNames, answerRoom, uploadPlaces }
+  return { database, log, logReader, emailVault, freshness, ...kept, clock }
 }
 
 /** Nothing is kept on this machine when store and log are elsewhere. */

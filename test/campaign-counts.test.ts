@@ -2,9 +2,9 @@
 // failure breakdown", "Conversions", "Presence and freshness").
 import { describe, expect, it } from 'vitest'
 import { ANYTHING } from '../src/core/anything.ts'
-import { countCampaign, type SeriesCount, type StatsQuestion } from '../src/core/campaign-counts.ts'
+import { CampaignSeries, type SeriesCount, type StatsQuestion } from '../src/core/campaign-counts.ts'
 import { ALL, ANY_GROUP, ATTRIBUTION_TYPES, type AttributionType } from '../src/core/cells.ts'
-import { toCampaignBody, type CampaignStatsBody } from '../src/operations/campaign-stats-body.ts'
+import { writeCampaignStats, type CampaignStatsBody } from '../src/operations/campaign-stats-body.ts'
 
 /** A count of everything together, of nobody's group, where nothing else is said. */
 function count(metric: string, occurrences: number, given: Partial<SeriesCount> = {}): SeriesCount {
@@ -20,7 +20,8 @@ const TOTAL: StatsQuestion = { attributionType: 'CLICK_THROUGH', metricType: 'TO
 const UNIQUE: StatsQuestion = { ...TOTAL, metricType: 'UNIQUE' }
 
 function bodyOf(counts: SeriesCount[], question = TOTAL, goals: string[] = []): CampaignStatsBody {
-  return toCampaignBody(countCampaign(counts, goals, question))
+  const json = [...writeCampaignStats(new CampaignSeries().add(counts).count(goals, question))].join('')
+  return (JSON.parse(json) as [CampaignStatsBody])[0]
 }
 
 /** The aggregate of everything. */

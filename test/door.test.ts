@@ -193,8 +193,8 @@ describe('An unknown path', () => {
     '/v1/EVENT/main',
     '/V1/event/main',
     '/v1/event/main/code/more',
-    '//v1/event/main',
-    '/v1.0/custom-templates/email/search/',
+    '/v1/event/main/code//more/',
+    '/v1//event',
     '/core-services/v1/campaign-stats/x',
     '/metrics/x',
   ]
@@ -211,6 +211,58 @@ describe('An unknown path', () => {
 
   it('is 404 where a part of it is longer than any name', async () => {
     expectRefusal(await server.call('POST', `/v1/event/${'x'.repeat(2_000)}`, { body: event }), 404, 'not_found')
+  })
+})
+
+describe('A slash too many', () => {
+  const spoilt: [what: string, spoil: (path: string) => string][] = [
+    ['at the end', (path) => `${path}/`],
+    ['at the beginning', (path) => `/${path}`],
+    ['everywhere', (path) => `${path.replaceAll('/', '//')}//`],
+  ]
+  const slashes = spoilt.flatMap(([what, spoil]) => OPERATIONS.map((operation) => ({ ...operation, what, spoil })))
+
+  it.each(slashes)('$what reaches $name as without it', async ({ method, url, tile, spoil }) => {
+    const path = url.replaceAll(':Workspace_ID', 'main').replaceAll(/:\w+/g, 'x')
+    const send = (address: string) =>
+      server.call<ErrorBody>(method, `${address}?x=1`, {
+        tile: tile === 'reports' ? tile : 'data',
+        ...(method !== 'GET' && { body: {} }),
+      })
+    const [plain, more] = [await send(path), await send(spoil(path))]
+    expect([more.status, more.body.error.code, more.body.error.details]).toEqual([
+      plain.status,
+      plain.body.error.code,
+      plain.body.error.details,
+    ])
+    expect(more.headers.get('x-ratelimit-limit')).toBe(plain.headers.get('x-ratelimit-limit'))
+    expect(more.headers.has('x-ratelimit-limit')).toBe(true)
+  })
+
+  it('leaves the query as it was sent', async () => {
+    const id = 'a//b/'
+    await server.call('POST', '/v1/customer/main', { body: { type: 'customer', customer_id: id } })
+    const answer = await server.call<ErrorBody>('GET', `//v1/customer/main/?customer_id=${id}x`)
+    expectRefusal(answer, 404, 'not_found')
+    expect(answer.body.error.message).toContain('user')
+  })
+
+  const empty: [method: string, path: string, status: number, allow: string | null][] = [
+    ['POST', '/v1/customer/', 404, null],
+    ['GET', '/v1/customer/', 404, null],
+    ['PUT', '/v1/customer/', 405, 'POST, GET'],
+    ['POST', '/v1/event/', 404, null],
+    ['PATCH', '/v1/coupon-list/', 405, 'POST, GET'],
+    ['PUT', '/v1/coupon-list//archive', 405, 'GET, PATCH'],
+    ['POST', '/v1/coupon-list//coupons', 405, 'GET, PATCH'],
+    ['GET', '/v1/event/main/requests/', 405, 'POST'],
+    ['GET', '/v1/event//requests/x', 405, 'POST'],
+    ['POST', '/core-services/v1/campaigns//audience', 405, 'GET, PATCH'],
+    ['DELETE', '/v1/event/main//', 405, 'POST, GET'],
+  ]
+  it.each(empty)('makes no name of an empty part of the path: %s %s is %i', async (method, path, status, allow) => {
+    const answer = await server.call(method, path, { tile: 'data', ...(method !== 'GET' && { body: event }) })
+    expect([answer.status, answer.headers.get('allow')]).toEqual([status, allow])
   })
 })
 

@@ -10,7 +10,7 @@ const values: [what: string, members: Record<string, unknown>, last: Record<stri
   ['names and texts that need care', { 'a"b': 'c\\d' }, { 'quote "': '\u2028 ü 😀', ['__proto__']: 1, '': '' }],
 ]
 it.each(values)('holds %s', (_what, members, last) => {
-  const written = Object.entries(last).map(([key, value]) => [key, Buffer.from(JSON.stringify(value))] as const)
+  const written = Object.entries(last).map(([key, value]) => [key, [Buffer.from(JSON.stringify(value))]] as const)
   const json = JsonText.objectEndingWith(members, 'data', written)
   const text = Buffer.concat(json.pieces).toString('utf8')
   expect(text).toBe(JSON.stringify({ ...members, data: last }))

@@ -121,10 +121,40 @@ describe('The OpenAPI document', () => {
     expect(() => [validator.path({}), validator.query({})]).not.toThrow()
   })
 
+  const nullable: [path: string, members: readonly (readonly string[])[]][] = [
+    ['/v1/event/{Workspace_ID}', [['customer_id'], ['device_id']]],
+    [
+      '/v1/event/{Workspace_ID}',
+      ['attributes', 'platform', 'app_version', 'event_id'].map((name) => ['actions', name]),
+    ],
+    ['/v1/customer/{Workspace_ID}', [['customer_id'], ['attributes'], ['attributes', 'email']]],
+  ]
+  it.each(nullable)('says where %s takes null: %j', (path, members) => {
+    for (const member of members) {
+      const found = member.reduce(
+        memberOf,
+        find(path, 'POST').requestBody?.content['application/json']?.schema as Schema,
+      )
+      expect([member, found.type]).toEqual([member, expect.arrayContaining(['null'])])
+    }
+  })
+
   it('says nothing of formats that are our own', () => {
     expect(JSON.stringify(document)).not.toContain('"format":"text"')
   })
 })
+
+interface Schema {
+  readonly type?: unknown
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+}
+
+function memberOf({ properties, items }: Schema, name: string): Schema {
+  const member = (properties ?? items?.properties)?.[name]
+  if (!member) throw new Error(`there is no member ${name}`)
+  return member
+}
 
 function mediaTypesOf({ body, upload }: Operation): string[] {
   return [...(body ? ['application/json'] : []), ...(upload ? [upload.mediaType] : [])]

@@ -50,6 +50,15 @@ export class RawConnection {
     return this.#isEnded
   }
 
+  /** Of what the server sends from now on only the first piece is taken, until `read`. */
+  readFirstOnly(): void {
+    this.#socket.once('data', () => this.#socket.pause())
+  }
+
+  read(): void {
+    this.#socket.resume()
+  }
+
   close(): void {
     this.#socket.destroy()
   }

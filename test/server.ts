@@ -54,7 +54,7 @@ export interface TestServer {
   stop(): Promise<void>
 }
 
-export interface StartOptions extends Partial<Pick<ServeOptions, 'withPipeline' | 'diagnostics'>> {
+export interface StartOptions extends Partial<Pick<ServeOptions, 'withPipeline' | 'diagnostics' | 'httpLimits'>> {
   /** A server with whose PostgreSQL this one works too, as another machine would; it stops before that one. */
   readonly beside?: TestServer
   /** A place that is there already, with its workspace if it has one, and stays when the server stops. */

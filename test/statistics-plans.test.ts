@@ -1,13 +1,17 @@
 // How the table of statistics is read and changed: by key on every store, whether it holds a thousand cells or a hundred million.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { CampaignNames } from '../src/core/campaign-names.ts'
 import { ALL, ANY_GROUP, cellKey, CellSum, NO_DAY, seriesKey } from '../src/core/cells.ts'
+import { addCampaignNames, listCampaignNames } from '../src/store/campaign-names.ts'
 import { addCampaign } from '../src/store/campaigns.ts'
 import {
   countCampaignsWithCounts,
+  countSeries,
   hasStatistics,
   listCampaignsWithCounts,
-  listSeriesCounts,
+  pageSeriesCounts,
+  seriesStarts,
 } from '../src/store/series-counts.ts'
 import { findRevisions } from '../src/store/statistics-revisions.ts'
 import { addCells, removeGenerations, streamCells } from '../src/store/statistics.ts'
@@ -22,6 +26,7 @@ const DAYS = 40
 const WORKSPACES = 20
 
 const RANGE = { firstDay: 5, lastDay: 35 }
+const QUESTION = { range: RANGE, attributionType: 'IN_SESSION' } as const
 
 describeEachStore('Statistics', (kind) => {
   let place: TestPlace
@@ -33,6 +38,7 @@ describeEachStore('Statistics', (kind) => {
     await database.write(async (store) => {
       for (let number = 1; number <= CAMPAIGNS; number++) await add(store, number)
       await addCells(store, manyCells())
+      for (let number = 1; number <= CAMPAIGNS; number++) await addCampaignNames(store, number, namesOf(number))
       await sql`analyze`.execute(store.query)
     })
   }, 120_000)
@@ -53,7 +59,17 @@ describeEachStore('Statistics', (kind) => {
     [
       'the numbers of campaigns',
       ['campaign'],
-      (store) => listSeriesCounts(store, [one, { number: 9, generation: 1 }], RANGE, 'IN_SESSION'),
+      (store) => pageSeriesCounts(store, seriesStarts([one, { number: 9, generation: 1 }]), QUESTION, 5_000),
+    ],
+    [
+      'the numbers of a campaign behind a page',
+      ['campaign'],
+      (store) => pageSeriesCounts(store, [{ ...one, after: '["","sent"' }], QUESTION, 1_000),
+    ],
+    [
+      'how many numbers a campaign has',
+      ['campaign'],
+      (store) => countSeries(store, seriesStarts([one]), 'IN_SESSION', 100),
     ],
     [
       'how many campaigns have counts',
@@ -70,6 +86,8 @@ describeEachStore('Statistics', (kind) => {
     ['cells to add, of new series', ['campaign', '"only"', 'id'], (store) => addCells(store, cellsOf(CAMPAIGNS + 1))],
     ['cells to take away', ['campaign'], (store) => addCells(store, fewer(cellsOf(7)))],
     ['how often numbers have changed', ['campaign', 'id'], (store) => findRevisions(store, [7, 8])],
+    ['the names of a campaign', ['campaign'], (store) => listCampaignNames(store, 7)],
+    ['names to add', ['campaign'], (store) => addCampaignNames(store, 7, namesOf(7))],
     ['what goals of before have left', ['campaign'], (store) => removeGenerations(store, [one])],
     ['all cells of a campaign', ['campaign'], (store) => readAll(store, [7, 8])],
   ]
@@ -94,6 +112,10 @@ function manyCells(): CellSum {
   const all = new CellSum()
   for (let campaign = 1; campaign <= CAMPAIGNS; campaign++) all.addAll(cellsOf(campaign))
   return all
+}
+
+function namesOf(campaign: number): CampaignNames {
+  return { place: new Set([`["EMAIL",null,"${campaign}"]`]), reason: new Set([`reason_${campaign}`]) }
 }
 
 function cellsOf(campaign: number): CellSum {

@@ -8,6 +8,7 @@ import type { Goal } from '../src/core/goal.ts'
 import { raiseVersion } from '../src/operations/change-goals.ts'
 import { fetchCampaignStats } from '../src/operations/fetch-campaign-stats.ts'
 import type { JsonText } from '../src/operations/json-text.ts'
+import { AnswerRoom } from '../src/operations/answer-room.ts'
 import { KeptAnswers } from '../src/operations/kept-answers.ts'
 import type { Operation, Parts } from '../src/operations/operation.ts'
 import { updateCampaign } from '../src/operations/update-campaign.ts'
@@ -266,7 +267,8 @@ export class StatisticsRun {
 
   async #call(operation: Operation, request: object, database = this.database): Promise<unknown> {
     const workspace = (await findWorkspace(this.database, this.workspaceId))?.workspace
-    const parts: Partial<Parts> = { database, freshness: this.#freshness, keptStats: this.#keptStats }
+    const own = { freshness: this.#freshness, keptStats: this.#keptStats, answerRoom: new AnswerRoom() }
+    const parts: Partial<Parts> = { database, ...own }
     return operation.handle({ workspace, ...request } as never, parts as Parts)
   }
 }

@@ -1,7 +1,7 @@
 // The table of statistics without a store: kept up to date by difference while reports arrive ("One pure function, and sums"),
 // and asked for the numbers of a campaign. All counting is done by the code under test; here facts are only carried to it.
 import { CellSum, seriesKey, type Cell } from '../src/core/cells.ts'
-import { countCampaign, type SeriesCount } from '../src/core/campaign-counts.ts'
+import { CampaignSeries, type SeriesCount } from '../src/core/campaign-counts.ts'
 import { contributions, type History, type Scope } from '../src/core/contributions.ts'
 import {
   compareMemberships,
@@ -14,7 +14,7 @@ import {
 } from '../src/core/facts.ts'
 import { hasConditions, meetsConditions, type Goal } from '../src/core/goal.ts'
 import type { CountedCampaign, Rules } from '../src/core/rules.ts'
-import { toCampaignBody, type CampaignStatsBody } from '../src/operations/campaign-stats-body.ts'
+import { writeCampaignStats, type CampaignStatsBody } from '../src/operations/campaign-stats-body.ts'
 import type { ModelCampaign, ModelWorkspace } from './statistics-model-facts.ts'
 import type { Question } from './statistics-model.ts'
 
@@ -111,7 +111,9 @@ export class StatisticsTable {
     const { number, goals } = this.#campaign(campaignId)
     const counts = this.#countsOf(number, question)
     const names = goals.map(({ name }) => name)
-    return counts.length === 0 ? undefined : toCampaignBody(countCampaign(counts, names, question))
+    if (counts.length === 0) return undefined
+    const json = [...writeCampaignStats(new CampaignSeries().add(counts).count(names, question))].join('')
+    return (JSON.parse(json) as [CampaignStatsBody])[0]
   }
 
   #countsOf(number: number, question: Question): readonly SeriesCount[] {

@@ -16,7 +16,7 @@ import {
   type Cell,
   type Series,
 } from '../src/core/cells.ts'
-import { listSeriesCounts } from '../src/store/series-counts.ts'
+import { countSeries, pageSeriesCounts, seriesStarts, type SeriesStart } from '../src/store/series-counts.ts'
 import { findRevisions } from '../src/store/statistics-revisions.ts'
 import { addCells, removeGenerations, streamCells } from '../src/store/statistics.ts'
 import type { Database } from '../src/store/store.ts'
@@ -51,6 +51,9 @@ function sumOf(campaign: number, cells: readonly Given[]): CellSum {
 function listed(sum: CellSum) {
   return [...sum.entries()].toSorted(([left], [right]) => (left < right ? -1 : 1))
 }
+
+/** Conversions by a click, on one day. */
+const ON_DAY_10 = { range: { firstDay: 10, lastDay: 10 }, attributionType: 'CLICK_THROUGH' } as const
 
 describeEachStore('The table of statistics', (kind) => {
   let place: TestPlace
@@ -88,7 +91,9 @@ describeEachStore('The table of statistics', (kind) => {
 
   async function count(campaign: number, firstDay: number, lastDay: number, generation = GENERATION) {
     const campaigns = [{ number: campaign, generation }]
-    const counts = await listSeriesCounts(database, campaigns, { firstDay, lastDay }, 'CLICK_THROUGH')
+    const question = { range: { firstDay, lastDay }, attributionType: 'CLICK_THROUGH' } as const
+    const { counts, rest } = await pageSeriesCounts(database, seriesStarts(campaigns), question, 1_000)
+    expect(rest).toEqual([])
     return counts.filter(({ metric }) => metric !== ANYTHING)
   }
 
@@ -207,7 +212,7 @@ describeEachStore('The table of statistics', (kind) => {
     })
   })
 
-  describe('listSeriesCounts', () => {
+  describe('pageSeriesCounts', () => {
     /** One user on the days 10, 12 and 20; two users on 12 alone; one on 12 who was there on 5. */
     const days: Given[] = [
       { day: 10, occurrences: 3 },
@@ -281,9 +286,8 @@ describeEachStore('The table of statistics', (kind) => {
       const asked = { generation: GENERATION, metric: convertedMetric('CLICK_THROUGH', 'g') }
       const other = { generation: GENERATION, metric: convertedMetric('VIEW_THROUGH', 'g'), locale: 'de' }
       await add(sumOf(campaign, [asked, other]))
-      const range = { firstDay: 10, lastDay: 10 }
-      const campaigns = [{ number: campaign, generation: GENERATION }]
-      const counts = await listSeriesCounts(database, campaigns, range, 'CLICK_THROUGH')
+      const starts = seriesStarts([{ number: campaign, generation: GENERATION }])
+      const { counts } = await pageSeriesCounts(database, starts, ON_DAY_10, 1_000)
       const found = counts.map(({ metric, locale, occurrences }) => `${metric} ${locale} ${occurrences}`)
       expect(found.toSorted()).toEqual([`${ANYTHING}  1`, `${ANYTHING} de 1`, `${asked.metric}  1`].toSorted())
     })
@@ -301,7 +305,34 @@ describeEachStore('The table of statistics', (kind) => {
       const [campaign, other] = [newCampaign(), newCampaign()]
       await add(sumOf(other, [{}]))
       expect(await count(campaign, 10, 10)).toEqual([])
-      expect(await listSeriesCounts(database, [], { firstDay: 10, lastDay: 10 }, 'IN_SESSION')).toEqual([])
+      expect(await pageSeriesCounts(database, [], ON_DAY_10, 1_000)).toEqual({ counts: [], rest: [] })
+    })
+
+    it('goes on behind each page, also where none of its series has a cell in the range', async () => {
+      const campaign = newCampaign()
+      const of = (metric: string, day: number, generation: number) => ({ metric, day, generation })
+      const given = [of('b', 11, 0), of('c', 10, 0), of('d', 10, 0), of('f', 10, 1), of('g', 11, 1), of('h', 10, 1)]
+      await add(sumOf(campaign, [...given, of('i', 10, 2)]))
+      const starts = seriesStarts([{ number: campaign, generation: GENERATION }])
+      for (const max of [1, 2, 3, 4, 5]) {
+        const found: string[] = []
+        for (let rest: readonly SeriesStart[] = starts; rest.length > 0;) {
+          const page = await pageSeriesCounts(database, rest, ON_DAY_10, max)
+          found.push(...page.counts.map(({ metric, generation }) => `${metric}${generation}`))
+          rest = page.rest
+        }
+        expect(found.filter((name) => !name.startsWith(ANYTHING)).toSorted()).toEqual(['c0', 'd0', 'f1', 'h1'])
+      }
+    })
+
+    it('says how many series there are, up to a bound', async () => {
+      const campaign = newCampaign()
+      const other = { generation: GENERATION, metric: convertedMetric('VIEW_THROUGH', 'g') }
+      await add(sumOf(campaign, [{}, { metric: 'click' }, { generation: GENERATION, metric: metMetric('g') }, other]))
+      const starts = seriesStarts([{ number: campaign, generation: GENERATION }])
+      const counted = (max: number) => countSeries(database, starts, 'CLICK_THROUGH', max)
+      // One tells where there is anything at all, in each generation.
+      expect([await counted(100), await counted(5), await counted(4), await counted(1)]).toEqual([5, 5, 5, 2])
     })
   })
 

@@ -44,12 +44,16 @@ export interface StatsQuestion {
   readonly metricType: MetricType
 }
 
-/** Platform → locale → its numbers. The aggregates have the keys `all_platforms` and `all_locales`. */
-export type CampaignCounts = ReadonlyMap<string, ReadonlyMap<string, LocaleCounts>>
+/**
+ * Platform → its locales, each with its numbers. The aggregates have the keys `all_platforms` and `all_locales`. Worked out as it is
+ * gone through: all of it at once may be more than memory should hold.
+ */
+export type CampaignCounts = Iterable<readonly [platform: string, locales: LocalesCounts]>
+export type LocalesCounts = Iterable<readonly [locale: string, counts: LocaleCounts]>
 
 export interface LocaleCounts {
-  /** The aggregate has the key `all_variations`. */
-  readonly variations: ReadonlyMap<string, VariationCounts>
+  /** The aggregate has the key `all_variations`. Worked out as it is gone through. */
+  readonly variations: Iterable<readonly [variation: string, counts: VariationCounts]>
   readonly campaignControl: ControlCounts
   readonly globalControl: ControlCounts
 }
@@ -92,19 +96,36 @@ export interface FunnelCounts {
   readonly activeDevices: number
 }
 
-/**
- * Everything that is shown of a campaign with any count. A platform, locale or variation is there when anything is counted
- * for it, whatever was asked; goals always are.
- */
-export function countCampaign(
-  counts: readonly SeriesCount[],
-  goalNames: readonly string[],
-  question: StatsQuestion,
-): CampaignCounts {
-  const goals = goalNames.map((name) => toGoalMetrics(name, question.attributionType))
-  return mapLevel(toTree(counts), 'all_platforms', (locales) =>
-    mapLevel(locales, 'all_locales', (variations) => countLocale(variations, goals, question)),
-  )
+/** The series of a campaign with any count, by place. */
+export class CampaignSeries {
+  readonly #tree: Tree = new Map()
+  /** Each metric once: series that were read one by one bring one text each. */
+  readonly #metrics = new Map<string, string>()
+
+  add(counts: Iterable<SeriesCount>): this {
+    for (const { group, metric, platform, locale, variation, occurrences, users } of counts) {
+      if (occurrences <= 0) continue
+      const known = childOf(this.#metrics, metric, () => metric)
+      placeIn(this.#tree, platform, locale, variation).add(group, known, { occurrences, users })
+    }
+    return this
+  }
+
+  /** Whether none of the series has a count. */
+  get isEmpty(): boolean {
+    return this.#tree.size === 0
+  }
+
+  /**
+   * Everything that is shown of the campaign. A platform, locale or variation is there when anything is counted for it,
+   * whatever was asked; goals always are.
+   */
+  *count(goalNames: readonly string[], question: StatsQuestion): Generator<readonly [string, LocalesCounts]> {
+    const goals = goalNames.map((name) => toGoalMetrics(name, question.attributionType))
+    const countLocales = (locales: ReadonlyMap<string, Variations>) =>
+      mapLevel(locales, 'all_locales', (variations) => countLocale(variations, goals, question))
+    yield* mapLevel(this.#tree, 'all_platforms', countLocales)
+  }
 }
 
 /** The metrics of a goal, put together once and not for each of hundreds of places. */
@@ -126,8 +147,8 @@ type Numbers = Pick<SeriesCount, 'occurrences' | 'users'>
 class PlaceCounts {
   readonly #groups = new Map<Series['group'], Map<string, Numbers>>()
 
-  add(count: SeriesCount): void {
-    childOf(this.#groups, count.group, () => new Map()).set(count.metric, count)
+  add(group: Series['group'], metric: string, numbers: Numbers): void {
+    childOf(this.#groups, group, () => new Map()).set(metric, numbers)
   }
 
   /** Every metric of a group that has a count. */
@@ -150,17 +171,10 @@ class PlaceCounts {
 }
 
 type Variations = Map<string, PlaceCounts>
+/** Platform → locale → variation. */
 type Tree = Map<string, Map<string, Variations>>
 
-/** Platform → locale → variation, with the aggregates of everything that has a count. */
-function toTree(counts: readonly SeriesCount[]): Tree {
-  const tree: Tree = new Map()
-  for (const count of counts) {
-    if (count.occurrences > 0) placeIn(tree, count.platform, count.locale, count.variation).add(count)
-  }
-  return tree
-}
-
+/** With the aggregates of everything that has a count. */
 function placeIn(tree: Tree, platform: string, locale: string, variation: string): PlaceCounts {
   const known = tree.get(platform)?.get(locale)?.get(variation)
   if (known) return known
@@ -182,12 +196,12 @@ function childOf<Key, Value>(parent: Map<Key, Value>, key: Key, make: () => Valu
 }
 
 /** The members of one level of the tree, by their keys in the answer. */
-function mapLevel<Value, Result>(
+function* mapLevel<Value, Result>(
   level: ReadonlyMap<string, Value>,
   aggregate: string,
   toResult: (value: Value) => Result,
-): ReadonlyMap<string, Result> {
-  return new Map([...level].map(([key, value]) => [key === ALL ? aggregate : key, toResult(value)]))
+): Generator<readonly [key: string, result: Result]> {
+  for (const [key, value] of level) yield [key === ALL ? aggregate : key, toResult(value)]
 }
 
 function countLocale(variations: Variations, goals: readonly GoalMetrics[], question: StatsQuestion): LocaleCounts {

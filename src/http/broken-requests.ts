@@ -27,7 +27,11 @@ export class BrokenRequests {
   follow(server: Server): void {
     server.on('request', ({ socket }, response) => {
       const answers = this.#answers.get(socket) ?? new Set()
-      for (const answer of answers) if (answer.closed) answers.delete(answer)
+      // They close in their order, so that many which are sent at once are not looked at again for each of them.
+      for (const answer of answers) {
+        if (!answer.closed) break
+        answers.delete(answer)
+      }
       this.#answers.set(socket, answers.add(response))
       response.once('close', () => {
         if (response.req.complete) answers.delete(response)
@@ -60,11 +64,12 @@ function hangUp(socket: Socket, lastWords: string): void {
 }
 
 function toRefusal(errorCode: string): string {
-  const refusal = new AppError('invalid_request', MESSAGES[errorCode] ?? 'This is not valid HTTP.')
+  const code = errorCode === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request_timeout' : 'invalid_request'
+  const refusal = new AppError(code, MESSAGES[errorCode] ?? 'This is not valid HTTP.')
   const requestId = newRequestId()
   const body = JSON.stringify(toErrorBody(refusal, requestId))
   const head = [
-    'HTTP/1.1 400 Bad Request',
+    code === 'request_timeout' ? 'HTTP/1.1 408 Request Timeout' : 'HTTP/1.1 400 Bad Request',
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,

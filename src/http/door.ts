@@ -11,10 +11,13 @@ import {
   type Parts,
   type RequestFields,
 } from '../operations/operation.ts'
+import { PIECE_BYTES_MAX, piecesToSend } from './answer-pieces.ts'
 import type { Authentication, Caller } from './authentication.ts'
 import { parseJson } from './json-body.ts'
 import { NeverPasses, type Limiter, type LimitOutcome, type LimitState } from './limiter.ts'
-import { readBody, streamBody } from './request-body.ts'
+import type { ReceivedBodies } from './received-bodies.ts'
+import { readBody, streamBody, type BodyToRead } from './request-body.ts'
+import { tooMuchUnsent, type UnsentAnswers } from './unsent-answers.ts'
 import { OperationValidator } from './validation.ts'
 
 export interface DoorParts {
@@ -23,9 +26,15 @@ export interface DoorParts {
   readonly rateLimits: Limiter
 }
 
+/** The same with what one server counts of all that passes. */
+export interface Door extends DoorParts {
+  readonly bodies: ReceivedBodies
+  readonly unsent: UnsentAnswers
+}
+
 interface Passage {
   readonly operation: Operation
-  readonly door: DoorParts
+  readonly door: Door
 }
 
 /** The name of the request header that carries the workspace id where the document asks for it. */
@@ -51,7 +60,7 @@ type RawBody =
   | { readonly upload: AsyncIterable<Uint8Array> }
 
 /** The routes of one operation, one an address. */
-export function routesOf(operation: Operation, door: DoorParts): RouteOptions[] {
+export function routesOf(operation: Operation, door: Door): RouteOptions[] {
   const validator = new OperationValidator(operation)
   return [operation.url, ...(operation.otherUrls ?? [])].map((url) => ({
     method: operation.method,
@@ -178,13 +187,13 @@ async function carryOut(
   reply: FastifyReply,
   operation: Operation,
   validator: OperationValidator,
-  door: DoorParts,
+  door: Door,
 ): Promise<FastifyReply> {
   const raw = request.body as RawBody | undefined
   const sent = await readInput(request, reply, raw, operation, door)
   const input = checkInput(request, reply, { operation, validator, upload: raw?.upload, ...sent })
   // Not awaited here: what was made of the body need not stay in memory until the operation is done.
-  return sendOutput(reply, operation, operation.handle(input, door.parts))
+  return sendOutput(reply, operation, operation.handle(input, door.parts), door.unsent)
 }
 
 interface SentInput {
@@ -277,21 +286,37 @@ function headerFaults(request: FastifyRequest, operation: Operation): Fault[] {
   return faults
 }
 
-async function sendOutput(reply: FastifyReply, operation: Operation, output: Promise<unknown>): Promise<FastifyReply> {
+/** Throws `unavailable` where too much else is unsent for an answer that changed nothing. */
+async function sendOutput(
+  reply: FastifyReply,
+  operation: Operation,
+  output: Promise<unknown>,
+  unsent: UnsentAnswers,
+): Promise<FastifyReply> {
   const value = await output
   reply.code(operation.successStatus)
   if (operation.successStatus === 204) return reply.send()
   reply.header('content-type', 'application/json; charset=utf-8')
-  if (!(value instanceof JsonText)) return reply.send(JSON.stringify(value))
-  // Written piece by piece: large answers that are copied into one piece each make garbage that is slow to go.
-  return reply.header('content-length', value.byteLength).send(Readable.from(value.pieces, { objectMode: false }))
+  const text = value instanceof JsonText ? value : JSON.stringify(value)
+  const bytes = text instanceof JsonText ? text.byteLength : text.length
+  if (operation.method !== 'GET' && !operation.onlyReads) unsent.add(reply.raw, bytes)
+  else if (!unsent.addIfFits(reply.raw, bytes)) throw tooMuchUnsent()
+  if (text instanceof JsonText) return sendPieces(reply, text.pieces)
+  return bytes <= PIECE_BYTES_MAX ? reply.send(text) : sendPieces(reply, [Buffer.from(text)])
+}
+
+function sendPieces(reply: FastifyReply, pieces: readonly Uint8Array[]): FastifyReply {
+  const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0)
+  return reply.header('content-length', bytes).send(Readable.from(piecesToSend(pieces), { objectMode: false }))
 }
 
 type BodyDone = (error: Error | null, body: RawBody) => void
 
 /** The content type parser of JSON: nothing is read before the handler says how much may be. */
-export function deferJson(request: FastifyRequest, _payload: unknown, done: BodyDone): void {
-  done(null, { read: (bytesMax) => readBody(request.raw, bytesMax), upload: undefined })
+export function deferJson(bodies: ReceivedBodies) {
+  return (request: FastifyRequest, _payload: unknown, done: BodyDone): void => {
+    done(null, { read: (bytesMax) => readBody(request.raw, { bytesMax, bodies }), upload: undefined })
+  }
 }
 
 /** The content type parser of everything else; refused by the handler, so that the request counts in the limit. */
@@ -305,6 +330,6 @@ async function refuseMediaType(operation: Operation | undefined): Promise<never>
 }
 
 /** The content type parser of an operation's upload. */
-export function deferUpload(bytesMax: number): (request: FastifyRequest) => Promise<RawBody> {
-  return async (request) => ({ upload: streamBody(request.raw, bytesMax) })
+export function deferUpload(toRead: BodyToRead): (request: FastifyRequest) => Promise<RawBody> {
+  return async (request) => ({ upload: streamBody(request.raw, toRead) })
 }

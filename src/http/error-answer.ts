@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify'
 import { AppError, DETAILS_MAX, type ErrorCode, type Fault } from '../core/app-error.ts'
 import { StoreError } from '../store/store.ts'
+import { tooMuchUnsent, type UnsentAnswers } from './unsent-answers.ts'
 
 export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_request: 400,
@@ -9,6 +10,7 @@ export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   conflict: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
@@ -37,12 +39,16 @@ export function toErrorBody(error: AppError, requestId: string): ErrorBody {
   return { status: 'fail', error: { code, message, request_id: requestId, details: details.slice(0, DETAILS_MAX) } }
 }
 
-/** Sends a refusal with the headers that belong to its code. */
-export function sendError(reply: FastifyReply, error: AppError): FastifyReply {
+/** Sends a refusal with the headers that belong to its code. One that names many faults is counted in `unsent`. */
+export function sendError(reply: FastifyReply, error: AppError, unsent?: UnsentAnswers): FastifyReply {
+  const text = JSON.stringify(toErrorBody(error, reply.request.id))
+  if (unsent?.addIfFits(reply.raw, text.length) === false) return sendError(reply, tooMuchUnsent())
   if (error.code === 'unauthorized') reply.header('www-authenticate', 'Basic realm="tidings", charset="UTF-8"')
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', String(error.retryAfterSeconds))
+  // The rest of such a request must not come any more.
+  if (error.code === 'request_timeout') reply.header('connection', 'close')
   reply.code(ERROR_STATUS[error.code]).header('content-type', 'application/json; charset=utf-8')
-  return reply.send(JSON.stringify(toErrorBody(error, reply.request.id)))
+  return reply.send(text)
 }
 
 /** Whether Fastify refuses a Content-Type that is not even the name of a media type. */

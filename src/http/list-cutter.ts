@@ -1,6 +1,11 @@
-// Cuts the lists of a body one item past what they may hold, wherever they stand: that is refused as all of them would be,
-// and nobody can make the server look for faults in half a million items.
+// Cuts the lists of a body one item past what they may hold, wherever they stand, and those that hold whatever fits behind as
+// many items of a wrong type as are told: that is refused as all of them would be, and nobody can make the server look for
+// faults in half a million items. Objects that take any name are cut like lists.
 import type { TSchema } from 'typebox'
+import { DETAILS_MAX } from '../core/app-error.ts'
+
+/** Items and members of a wrong type that are left: with one more than is told, nothing of the body is looked at any further. */
+const WRONG_MAX = DETAILS_MAX + 1
 
 /** Gives the value itself where nothing is to be cut, else a copy of what holds the lists that were. */
 export type ListCutter = (value: unknown) => unknown
@@ -9,13 +14,47 @@ interface Nesting {
   readonly properties?: Readonly<Record<string, TSchema>>
   readonly items?: TSchema
   readonly maxItems?: number
+  readonly additionalProperties?: unknown
 }
 
 /** Undefined for a schema without lists that end anywhere, whose values need not be looked at. */
 export function listCutterOf(schema: TSchema): ListCutter | undefined {
-  const { properties, items, maxItems } = schema as Nesting
+  const { properties, items, maxItems, additionalProperties } = schema as Nesting
   if (properties) return cutterOfMembers(properties)
+  const plainType = plainTypeOf(items ?? additionalProperties)
+  if (plainType !== undefined && maxItems === undefined)
+    return items ? cutterOfPlainItems(plainType) : cutterOfPlainMembers(plainType)
   return items && cutterOfItems(listCutterOf(items), maxItems)
+}
+
+/** The one type of a value that JavaScript calls as schemas do. */
+function plainTypeOf(schema: unknown): 'string' | 'boolean' | undefined {
+  const { type } = (schema ?? {}) as { readonly type?: unknown }
+  return type === 'string' || type === 'boolean' ? type : undefined
+}
+
+function cutterOfPlainItems(type: string): ListCutter {
+  return (value) => {
+    if (!Array.isArray(value)) return value
+    const end = endOfWrong(value, type)
+    return end < value.length ? value.slice(0, end) : value
+  }
+}
+
+function cutterOfPlainMembers(type: string): ListCutter {
+  return (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+    const values = Object.values(value)
+    const end = endOfWrong(values, type)
+    return end < values.length ? Object.fromEntries(Object.entries(value).slice(0, end)) : value
+  }
+}
+
+/** How many values there are up to the last of `WRONG_MAX` that are of another type, or in all. */
+function endOfWrong(values: readonly unknown[], type: string): number {
+  let wrong = 0
+  const last = values.findIndex((value) => typeof value !== type && ++wrong === WRONG_MAX)
+  return last < 0 ? values.length : last + 1
 }
 
 function cutterOfMembers(properties: Readonly<Record<string, TSchema>>): ListCutter | undefined {

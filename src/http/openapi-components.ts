@@ -20,6 +20,7 @@ const REFUSALS: Readonly<Record<ErrorCode, string>> = {
   forbidden: 'The key is of the other tile, the workspace is suspended, or the request names another workspace.',
   not_found: 'What the request names is not there.',
   method_not_allowed: 'The path does not take this method; `Allow` names those it takes.',
+  request_timeout: 'The request took too long to arrive; nothing was executed, and the connection is closed.',
   conflict: 'The request contradicts what is there already.',
   payload_too_large: 'The body is too large, decompressed.',
   unsupported_media_type: 'The body has a media type or an encoding that the operation does not take.',

@@ -49,7 +49,7 @@ const ALWAYS: readonly ErrorCode[] = [
   'internal',
   'unavailable',
 ]
-const WITH_BODY: readonly ErrorCode[] = ['payload_too_large', 'unsupported_media_type']
+const WITH_BODY: readonly ErrorCode[] = ['request_timeout', 'payload_too_large', 'unsupported_media_type']
 
 /** The document as it is served. Addresses in it are relative to its own, so that it holds behind any proxy. */
 export function openApiDocument(operations: readonly Operation[], version: string): OpenApiDocument {

@@ -39,9 +39,10 @@ export function addOperatorRoutes(app: FastifyInstance, options: OperatorOptions
     const { contentType, text } = await metrics.render({ lag: valueOf(lag), parked: valueOf(parked) })
     return reply.header('content-type', contentType).send(text)
   })
-  let document: string | undefined
+  // As bytes, so that all answers are the same piece of memory.
+  let document: Buffer | undefined
   app.get('/openapi.json', { exposeHeadRoute: true }, async (_request, reply) => {
-    document ??= JSON.stringify(openApiDocument(options.operations, version))
+    document ??= Buffer.from(JSON.stringify(openApiDocument(options.operations, version)))
     return reply.header('content-type', 'application/json; charset=utf-8').send(document)
   })
   addReferencePage(app)

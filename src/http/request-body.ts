@@ -2,48 +2,97 @@
 import type { IncomingMessage } from 'node:http'
 import { createGunzip } from 'node:zlib'
 import { AppError, invalidRequest } from '../core/app-error.ts'
+import type { ReceivedBodies } from './received-bodies.ts'
 
 /** How much of a body that is refused is still read, so that the client can send it and then read the answer. */
 const DRAINED_BYTES_MAX = 8 * 1024 * 1024
 /** What compression may add to a body that cannot be compressed. */
 const GZIP_OVERHEAD_MAX = 64 * 1024
 
-/** All of a body. Throws `payload_too_large` past `bytesMax` decompressed bytes, `invalid_request` for broken gzip. */
-export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
-  if (request.headers['content-encoding'] === undefined) return readPlain(request, bytesMax)
+/** A body that is about to be read: how large it may be, decompressed, and where it is counted. */
+export interface BodyToRead {
+  readonly bytesMax: number
+  readonly bodies: ReceivedBodies
+}
+
+/**
+ * All of a body. Throws `payload_too_large` past `bytesMax` bytes, `invalid_request` for broken gzip, `request_timeout` where it
+ * takes too long to arrive, `unavailable` where too much else arrives at the same time.
+ */
+export async function readBody(request: IncomingMessage, toRead: BodyToRead): Promise<Uint8Array> {
+  if (request.headers['content-encoding'] === undefined) return readPlain(request, toRead)
+  const { bodies } = toRead
   const chunks: Uint8Array[] = []
-  for await (const chunk of streamBody(request, bytesMax)) chunks.push(chunk)
+  const body = bodies.begin(request, false)
+  try {
+    for await (const chunk of readChunks(request, toRead.bytesMax)) {
+      bodies.hold(body, chunk.byteLength)
+      chunks.push(chunk)
+    }
+  } finally {
+    bodies.end(body)
+  }
   return Buffer.concat(chunks)
 }
 
 /** The common case by events, which spares a small body the promises of an iteration. */
-function readPlain(request: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
+function readPlain(request: IncomingMessage, { bytesMax, bodies }: BodyToRead): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = []
+    const body = bodies.begin(request, false)
+    let chunks: Uint8Array[] = []
     let bytes = 0
+    let isRefused = false
+    const refuse = (error: unknown) => {
+      isRefused = true
+      chunks = []
+      bodies.end(body)
+      reject(error)
+    }
     request.on('data', (chunk: Uint8Array) => {
+      if (isRefused) return
       bytes += chunk.byteLength
-      if (bytes <= bytesMax) chunks.push(chunk)
       // What is too large is read on but not kept, so that the client can finish sending and read the answer.
-      else if (bytes > bytesMax + DRAINED_BYTES_MAX) reject(tooLarge(bytesMax))
+      if (bytes > bytesMax) {
+        if (bytes > bytesMax + DRAINED_BYTES_MAX) refuse(tooLarge(bytesMax))
+        return
+      }
+      try {
+        // What came whole is used at once, and not counted.
+        if (!request.complete) bodies.hold(body, chunk.byteLength)
+        chunks.push(chunk)
+      } catch (error) {
+        refuse(error)
+      }
     })
     request.on('end', () => {
+      bodies.end(body)
       if (bytes > bytesMax) reject(tooLarge(bytesMax))
       else resolve(chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks))
     })
-    request.on('error', () => reject(incomplete()))
+    request.on('error', (error) => refuse(error instanceof AppError ? error : incomplete()))
   })
 }
 
-/** A body piece by piece, with the same refusals as `readBody`. */
-export async function* streamBody(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
+/** An upload piece by piece, with the same refusals as `readBody`; it may take long, as long as something comes. */
+export async function* streamBody(request: IncomingMessage, toRead: BodyToRead): AsyncGenerator<Uint8Array> {
+  const body = toRead.bodies.begin(request, true)
+  try {
+    yield* readChunks(request, toRead.bytesMax)
+  } finally {
+    toRead.bodies.end(body)
+  }
+}
+
+async function* readChunks(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
   // What is announced as too large is not even begun: a stream has effects before its end.
   let isTooLarge = announcedBytes(request) > bytesMax
+  // One that nobody happens to listen for would end the process.
+  request.on('error', () => {})
   try {
     if (!isTooLarge) isTooLarge = yield* upTo(bytesMax, decoded(request, bytesMax))
     if (isTooLarge) await drain(request)
   } catch (error) {
-    throw request.errored ? incomplete() : error
+    throw request.errored && !(error instanceof AppError) ? incomplete() : error
   } finally {
     // What nobody reads any more flows past, or neither the client would finish sending nor its next request be read.
     request.resume()

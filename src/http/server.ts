@@ -11,13 +11,21 @@ import { AppError } from '../core/app-error.ts'
 import type { Operation } from '../operations/operation.ts'
 import { pause } from '../store/turnstile.ts'
 import { BrokenRequests } from './broken-requests.ts'
-import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf, type DoorParts } from './door.ts'
+import { Connections } from './connections.ts'
+import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf, type Door, type DoorParts } from './door.ts'
 import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError } from './error-answer.ts'
+import type { HttpLimits } from './http-limits.ts'
+import { PipelinedRequests } from './pipelined-requests.ts'
 import type { Readiness } from './readiness.ts'
+import { ReceivedBodies } from './received-bodies.ts'
 import { reportFailure, reportRequests } from './request-diagnostics.ts'
 import { newRequestId } from './request-id.ts'
+import { UnsentAnswers } from './unsent-answers.ts'
 
-/** How long a client may take to send one request. Codes of an upload are taken in only as fast as a busy disk writes them. */
+/**
+ * How long a client may take to send one request, however steadily it comes. Codes of an upload are taken in only as fast as
+ * a busy disk writes them.
+ */
 const REQUEST_TIMEOUT_MS = 15 * 60_000
 /** How long an idle connection is kept for the next request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
@@ -37,11 +45,17 @@ export interface HttpOptions extends DoorParts {
   readonly readiness: Readiness
   /** How long to go on after the signal to stop, where somebody asks whether the process is ready; 0: no other takes over. */
   readonly drainMs: number
+  readonly limits: HttpLimits
 }
 
 /** All routes of the operations; `addTo` may add what needs no authentication before the server listens. */
 export function createHttpServer(options: HttpOptions): FastifyInstance {
+  const { limits } = options
   const brokenRequests = new BrokenRequests()
+  const bodies = new ReceivedBodies(limits)
+  const connections = new Connections(limits, bodies, options.diagnostics)
+  const pipelined = new PipelinedRequests(limits)
+  const door: Door = { ...options, bodies, unsent: new UnsentAnswers(limits) }
   const app = Fastify({
     loggerInstance: options.diagnostics,
     logController: new LogController({ disableRequestLogging: true }),
@@ -52,7 +66,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    routerOptions: { maxParamLength: URL_PARAM_LENGTH_MAX },
+    // A base address that ends with a slash makes two of one, and some clients end every path with one.
+    routerOptions: { maxParamLength: URL_PARAM_LENGTH_MAX, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     exposeHeadRoutes: false,
     // What still arrives while closing is carried out, and its connection closed afterwards.
     return503OnClosing: false,
@@ -62,30 +77,36 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     },
     clientErrorHandler: (error, socket) => brokenRequests.answer(error, socket),
     // Node's own refusal would have no body and no request id.
-    http: { requireHostHeader: false },
+    http: {
+      requireHostHeader: false,
+      headersTimeout: limits.headWaitMs,
+      connectionsCheckingInterval: limits.sweepEveryMs,
+    },
   }) as unknown as FastifyInstance
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', deferJson)
+  app.addContentTypeParser('application/json', deferJson(bodies))
   app.addContentTypeParser('*', deferUnsupported)
   app.decorateRequest('caller', null)
   app.decorateRequest('receivedAt', 0)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    if (request.raw.headers.host === undefined && request.raw.httpVersion !== '1.0') done(NO_HOST)
-    else done()
+    const refusal = request.raw.headers.host === undefined && request.raw.httpVersion !== '1.0' ? NO_HOST : undefined
+    if (reply.raw.socket) done(refusal)
+    else pipelined.wait(request.raw.socket, reply.raw, () => done(refusal))
   })
   app.setErrorHandler((error, request, reply) => {
     // Fastify looks at the media type first, which is not what is wrong where nothing is.
     if (request.is404) return sendError(reply, refuseUnknown(request, reply))
-    if (!isInvalidMediaType(error)) return answerError(error, request, reply)
-    return countUnread(error, request, reply, options).then((refusal) => answerError(refusal, request, reply))
+    if (!isInvalidMediaType(error)) return answerError(error, request, reply, door)
+    return countUnread(error, request, reply, door).then((refusal) => answerError(refusal, request, reply, door))
   })
   const refuseUnknown = unknownRoutes(options)
   app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
-  for (const operation of options.operations) addOperation(app, operation, options)
+  for (const operation of options.operations) addOperation(app, operation, door)
   app.addHook('preClose', () => prepareToClose(app.server, options))
   brokenRequests.follow(app.server)
+  connections.follow(app.server)
   // An expectation that is not known is no reason to refuse; Node's own 417 would have no body and no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
@@ -100,41 +121,46 @@ export function pathsOf(operations: readonly Operation[]): Map<string, string[]>
   return paths
 }
 
-/** Tells a path that is known, but not with this method, from one that is not. Looked up only when there is no route. */
+/**
+ * Tells a path that is known, but not with this method, from one that is not. Looked up only when there is no route. A path
+ * whose parts are empty is known as it stands; another also without the slashes that the router does not see.
+ */
 function unknownRoutes({
   operations,
   operatorPaths,
 }: HttpOptions): (request: FastifyRequest, reply: FastifyReply) => AppError {
   const paths = [...pathsOf(operations), ...operatorPaths].map(([path, allowed]) => ({
     pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]*')}$`),
-    allowed: allowed.join(', '),
+    allowed,
   }))
   return (request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    const known = paths.find(({ pattern }) => pattern.test(path))
-    if (!known) return NOTHING_HERE
-    reply.header('allow', known.allowed)
-    return new AppError('method_not_allowed', `This path takes ${known.allowed}.`)
+    const routed = path.replaceAll(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '')
+    const known = [path, routed].flatMap((address) => paths.filter(({ pattern }) => pattern.test(address)))
+    const allowed = known.find((route) => !route.allowed.includes(request.method))?.allowed.join(', ')
+    if (allowed === undefined) return NOTHING_HERE
+    reply.header('allow', allowed)
+    return new AppError('method_not_allowed', `This path takes ${allowed}.`)
   }
 }
 
 /** What Fastify refuses itself becomes a refusal in our words. */
-function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, { unsent }: Door): FastifyReply {
   const refusal = toAppError(error)
   if (ERROR_STATUS[refusal.code] >= 500) reportFailure(request, error)
-  return sendError(reply, refusal)
+  return sendError(reply, refusal, unsent)
 }
 
-function addOperation(app: FastifyInstance, operation: Operation, options: HttpOptions): void {
+function addOperation(app: FastifyInstance, operation: Operation, door: Door): void {
   const { upload } = operation
   if (!upload) {
-    for (const route of routesOf(operation, options)) app.route(route)
+    for (const route of routesOf(operation, door)) app.route(route)
     return
   }
   // A media type that one operation takes is known only in a scope of its own; elsewhere it stays 415.
   app.register(async (scope) => {
-    scope.addContentTypeParser(upload.mediaType, deferUpload(upload.bytesMax))
-    for (const route of routesOf(operation, options)) scope.route(route)
+    scope.addContentTypeParser(upload.mediaType, deferUpload({ bytesMax: upload.bytesMax, bodies: door.bodies }))
+    for (const route of routesOf(operation, door)) scope.route(route)
   })
 }
 

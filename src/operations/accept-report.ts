@@ -3,12 +3,14 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
 import { NAME_LENGTH_MAX } from '../core/attributes.ts'
+import type { ReportedNames } from '../core/campaign-names.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../core/event.ts'
 import { USER_ID_LENGTH_MAX } from '../core/user.ts'
 import type { Workspace } from '../core/workspace.ts'
 import type { EntryKind } from '../log/event-log.ts'
 import { accept, type Accepted } from './accept.ts'
 import { CampaignPath } from './campaign-body.ts'
+import { claimNames, type Claim } from './claim-names.ts'
 import { AcceptedOutput, NoFields, Strict, Text } from './fields.ts'
 import { defineOperation, type Operation, type OperationRequest, type Partially, type Parts } from './operation.ts'
 import { requireCampaign } from './require-campaign.ts'
@@ -42,11 +44,15 @@ export interface ReportSpec<Item extends TSchema> extends Pick<
   readonly item: Item
   /** What the schema of the items cannot say. */
   readonly faults: (items: Partially<readonly Static<Item>[]>, workspace: Workspace, receivedAt: number) => Fault[]
+  /** What an item calls its reason. */
+  readonly reasonMember: string
+  /** The places and reasons in the items. */
+  readonly names: (items: readonly Static<Item>[]) => ReportedNames
 }
 
 /** The operation that takes such reports in. */
 export function defineReport<Item extends TSchema>(spec: ReportSpec<Item>): Operation {
-  const { kind, list, item, faults, ...named } = spec
+  const { kind, list, item, reasonMember, faults, names, ...named } = spec
   return defineOperation({
     ...named,
     group: 'Campaigns',
@@ -62,25 +68,33 @@ export function defineReport<Item extends TSchema>(spec: ReportSpec<Item>): Oper
       const items = body?.[list]
       return items ? faults(items, workspace, now) : []
     },
-    refusals: ['not_found'],
+    refusals: ['not_found', 'conflict'],
     successStatus: 200,
     output: AcceptedOutput,
     handle(request, parts) {
-      return acceptReport(request, parts, { kind, items: request.body[list]?.length ?? 0 })
+      const items = request.body[list] ?? []
+      return acceptReport(request, parts, { kind, list, reasonMember, items: items.length, names: names(items) })
     },
   })
 }
 
+/** What is known of a report whose items need not stay in memory. */
+interface AcceptedReport extends Omit<Claim, 'campaign'> {
+  readonly kind: EntryKind
+  readonly items: number
+}
+
 /**
- * Appends a report with so many items and answers once it is durable. Throws AppError `not_found` for a
- * campaign that the workspace does not have, and whatever `accept` does.
+ * Appends a report with so many items and names and answers once it is durable. Throws AppError `not_found` for a
+ * campaign that the workspace does not have, `conflict` where it would have too many names, and whatever `accept` does.
  */
 async function acceptReport(
   request: OperationRequest<Static<typeof CampaignPath>, object, unknown>,
   parts: Parts,
-  { kind, items }: { readonly kind: EntryKind; readonly items: number },
+  { kind, items, ...named }: AcceptedReport,
 ): Promise<Accepted> {
   const { number } = await requireCampaign(parts.database, request.workspace, request.path.campaign_id)
+  await claimNames(parts, { campaign: number, ...named })
   // It names users of all partitions, so that any will do; repeats of one request stand in the same.
   const partitionKey = request.header('idempotency-key') ?? request.requestId
   return accept(request, parts, { kind, context: { campaign: number }, events: items, partitionKey })

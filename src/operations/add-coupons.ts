@@ -1,6 +1,7 @@
 // Add coupons: codes for a list, as a stream of CSV or as JSON, all of them or none.
 import { Type } from 'typebox'
 import { AppError, type Fault } from '../core/app-error.ts'
+import { unstorableProblem } from '../core/bounded-text.ts'
 import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../core/coupon-csv.ts'
 import { couponCodeProblem, toCouponCode } from '../core/coupon-list.ts'
 import { CouponListPath } from './coupon-list-body.ts'
@@ -29,7 +30,8 @@ export const addCoupons = defineOperation({
   path: CouponListPath,
   query: NoFields,
   body: Strict({
-    coupons: Type.Array(Type.String({ format: 'text' }), { minItems: 1, description: 'Codes of 1 to 128 characters.' }),
+    // What they may hold is looked at code by code, and not past a hundred invalid ones.
+    coupons: Type.Array(Type.String(), { minItems: 1, description: 'Codes of 1 to 128 characters.' }),
   }),
   upload: { mediaType: 'text/csv', bytesMax: UPLOAD_BYTES_MAX },
   example: { coupons: ['SUMMER-7Q2X', 'SUMMER-9KDF'] },
@@ -41,15 +43,16 @@ export const addCoupons = defineOperation({
     duplicates: Type.Integer({ description: 'Codes that the list had already, or that came twice.' }),
   }),
   handle({ workspace, path, body, upload }, parts) {
-    const codes = upload ? codesOfCsv(upload) : codesOfJson(body.coupons)
-    return uploadCoupons({ workspace, listId: path.coupon_list_id }, codes, parts)
+    const target = { workspace, listId: path.coupon_list_id }
+    if (!upload) return uploadCoupons(target, codesOfJson(body.coupons), parts)
+    return parts.uploadPlaces.during(() => uploadCoupons(target, codesOfCsv(upload), parts))
   },
 })
 
 function codeFaults(codes: Partially<readonly string[]>): Fault[] {
   const faults: Fault[] = []
   for (const [index, code] of codes.entries()) {
-    const problem = code === undefined ? undefined : couponCodeProblem(code)
+    const problem = code === undefined ? undefined : (couponCodeProblem(code) ?? unstorableProblem(code))
     if (problem === undefined) continue
     faults.push({ field: `coupons[${index}]`, problem })
     if (faults.length >= INVALID_CODES_NAMED_MAX) break

@@ -6,6 +6,7 @@ import type {
   FunnelCounts,
   GoalCounts,
   LocaleCounts,
+  LocalesCounts,
   PerformanceCounts,
   VariationCounts,
 } from '../core/campaign-counts.ts'
@@ -109,24 +110,56 @@ export const CampaignStatsOutput = Type.Object({
 })
 export type CampaignStatsBody = Static<typeof CampaignStatsOutput>
 
-export function toCampaignBody(counts: CampaignCounts): CampaignStatsBody {
-  return {
-    platforms: mapObject(counts, (locales) => ({
-      locales: mapObject(locales, (locale) => ({ variations: toVariations(locale) })),
-    })),
-  }
+/**
+ * The JSON of what is shown of a campaign: one object, in a list. In pieces, none of more than one variation, each worked out when
+ * it is asked for: all of them may be more than memory should hold.
+ */
+export function* writeCampaignStats(counts: CampaignCounts): Generator<string, void, undefined> {
+  yield '[{"platforms":'
+  yield* writeObject(counts, writePlatform)
+  yield '}]'
+}
+
+function* writePlatform(locales: LocalesCounts): Generator<string, void, undefined> {
+  yield '{"locales":'
+  yield* writeObject(locales, writeLocale)
+  yield '}'
 }
 
 /** Readers look for the control groups beside the variations or inside of each: they find them at both places. */
-function toVariations({ variations, campaignControl, globalControl }: LocaleCounts) {
-  const controls = {
-    campaign_control_group: toControl(campaignControl, CAMPAIGN_CONTROL_REASON),
-    global_control_group: toControl(globalControl, GLOBAL_CONTROL_REASON),
+function* writeLocale({
+  variations,
+  campaignControl,
+  globalControl,
+}: LocaleCounts): Generator<string, void, undefined> {
+  const campaignGroup = JSON.stringify(toControl(campaignControl, CAMPAIGN_CONTROL_REASON))
+  const globalGroup = JSON.stringify(toControl(globalControl, GLOBAL_CONTROL_REASON))
+  const controls = `"campaign_control_group":${campaignGroup},"global_control_group":${globalGroup}`
+  yield '{"variations":{'
+  for (const [key, variation] of variations) {
+    const own = JSON.stringify(toVariation(variation)).slice(0, -1)
+    yield `${JSON.stringify(key)}:${own},${controls}},`
   }
-  return { ...mapObject(variations, (variation) => ({ ...toVariation(variation), ...controls })), ...controls }
+  yield `${controls}}}`
 }
 
-function toVariation({ performance, goals, funnel, failures }: VariationCounts) {
+/** An object whose members are written one by one. */
+function* writeObject<Value>(
+  members: Iterable<readonly [key: string, value: Value]>,
+  write: (value: Value) => Iterable<string>,
+): Generator<string, void, undefined> {
+  let before = '{'
+  for (const [key, value] of members) {
+    yield `${before}${JSON.stringify(key)}:`
+    yield* write(value)
+    before = ','
+  }
+  yield before === '{' ? '{}' : '}'
+}
+
+type ControlGroups = 'campaign_control_group' | 'global_control_group'
+
+function toVariation({ performance, goals, funnel, failures }: VariationCounts): Omit<VariationBody, ControlGroups> {
   return {
     performance_stats: toPerformance(performance),
     conversion_goal_stats: mapObject(goals, toGoal),
@@ -157,7 +190,7 @@ function toFunnel(funnel: FunnelCounts) {
   }
 }
 
-function toControl({ goals, reachable: units }: ControlCounts, reason: string) {
+function toControl({ goals, reachable: units }: ControlCounts, reason: string): Static<typeof ControlGroup> {
   return {
     conversion_goal_stats: mapObject(goals, toGoal),
     delivery_funnel: { reachable_users_in_segment: units },

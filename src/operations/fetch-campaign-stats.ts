@@ -5,6 +5,7 @@ import { METRIC_TYPES } from '../core/campaign-counts.ts'
 import { ATTRIBUTION_TYPES } from '../core/cells.ts'
 import { fromCalendarDate } from '../core/time-zone.ts'
 import { toIso } from '../core/time-value.ts'
+import { ANSWER_BYTES_MAX } from './answer-room.ts'
 import { CAMPAIGN_ID_LENGTH_MAX } from './campaign-body.ts'
 import { CampaignStatsOutput, type CampaignStatsBody } from './campaign-stats-body.ts'
 import { IsoTime, NoFields, OneOf, Strict, Text } from './fields.ts'
@@ -76,9 +77,12 @@ export const fetchCampaignStats = defineOperation({
     'Returns the numbers of up to 10 campaigns over a range of at most 30 days, both ends included, in the time zone of ' +
     'the workspace: for each platform, locale and variation with any count, and for all of them together. A campaign without ' +
     'any count in the range is absent from `data`. Distinct users are counted exactly, over any range. Every event received ' +
-    'before `processed_until` is in the numbers; where goals were changed, they are those of before until all is counted anew.',
+    'before `processed_until` is in the numbers; where goals were changed, they are those of before until all is counted anew. ' +
+    `An answer takes at most ${ANSWER_BYTES_MAX / (1024 * 1024)} MiB, and is refused with 409 where it would take more: ask for ` +
+    'fewer campaigns at a time.',
   group: 'Campaigns',
   method: 'POST',
+  onlyReads: true,
   url: '/core-services/v1/campaign-stats',
   tile: 'reports',
   takesAppKey: true,
@@ -96,15 +100,16 @@ export const fetchCampaignStats = defineOperation({
     limit: 10,
   },
   faults: ({ body }) => rangeFaults(body?.start_date, body?.end_date),
+  refusals: ['conflict'],
   successStatus: 200,
   output: StatsOutput,
-  async handle({ workspace, body }, { database, freshness, keptStats }) {
+  async handle({ workspace, body }, parts) {
     const { offset = 0, limit = CAMPAIGNS_PER_PAGE_MAX } = body
     const range = { firstDay: toDay(body.start_date), lastDay: toDay(body.end_date) }
     // Asked first: what it promises holds for the numbers that are read after it.
-    const processedUntil = await freshness.processedUntil()
+    const processedUntil = await parts.freshness.processedUntil()
     const question = { attributionType: body.attribution_type, metricType: body.metric_type, range }
-    const reader = new StatsReader(database, workspace.id, question, keptStats)
+    const reader = new StatsReader(parts, workspace.id, question)
     const { data, total } = await reader.readPage({ ...body, offset, limit })
     const about = {
       response_id: body.request_id,

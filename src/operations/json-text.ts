@@ -27,13 +27,13 @@ export class JsonText {
   static objectEndingWith(
     members: Readonly<Record<string, unknown>>,
     name: string,
-    written: readonly (readonly [key: string, json: Uint8Array])[],
+    written: readonly (readonly [key: string, json: readonly Uint8Array[]])[],
   ): JsonText {
     const before = JSON.stringify(members).slice(0, -1)
     const comma = before.length > 1 ? ',' : ''
     const pieces: Uint8Array[] = [Buffer.from(`${before}${comma}${JSON.stringify(name)}:{`)]
     for (const [index, [key, json]] of written.entries()) {
-      pieces.push(Buffer.from(`${index > 0 ? ',' : ''}${JSON.stringify(key)}:`), json)
+      pieces.push(Buffer.from(`${index > 0 ? ',' : ''}${JSON.stringify(key)}:`), ...json)
     }
     return new JsonText([...pieces, Buffer.from('}}')])
   }

@@ -6,8 +6,11 @@ import type { KeyTile, LimitName, Workspace } from '../core/workspace.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
 import type { Database } from '../store/store.ts'
 import type { EmailVault } from '../store/email-vault.ts'
+import type { AnswerRoom } from './answer-room.ts'
 import type { Freshness } from './freshness.ts'
 import type { KeptAnswers } from './kept-answers.ts'
+import type { KnownNames } from './known-names.ts'
+import type { UploadPlaces } from './upload-places.ts'
 
 /** What operations work on; made once at the start. */
 export interface Parts {
@@ -19,6 +22,12 @@ export interface Parts {
   readonly freshness: Freshness
   /** Of Fetch Campaign Stats: the numbers of campaigns. */
   readonly keptStats: KeptAnswers
+  /** Of Add Coupons: those that come as a stream. */
+  readonly uploadPlaces: UploadPlaces
+  /** Of reports: the places and reasons that campaigns have. */
+  readonly knownNames: KnownNames
+  /** What large answers may take together. */
+  readonly answerRoom: AnswerRoom
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
@@ -60,6 +69,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly description: string
   readonly group: 'Email templates' | 'Coupon lists' | 'Events and users' | 'Preferences' | 'Campaigns'
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
+  /** Whether it changes nothing though it is no GET, so that its answer can be asked for again. */
+  readonly onlyReads?: true
   /** In Fastify's notation: `/v1/event/:Workspace_ID`. */
   readonly url: string
   /** Further addresses of the same operation. */

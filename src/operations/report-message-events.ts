@@ -1,5 +1,6 @@
 // Report message events: what happened to the messages of a campaign.
 import { Type } from 'typebox'
+import { namesOfMessages, REASONS_MAX } from '../core/campaign-names.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../core/event.ts'
 import { MESSAGE_KINDS, UNKNOWN_REASON } from '../core/facts.ts'
 import { DEVICE_ID_LENGTH_MAX, MESSAGE_ID_LENGTH_MAX, messageFaults, REASON_LENGTH_MAX } from '../core/report.ts'
@@ -32,12 +33,15 @@ export const reportMessageEvents = defineReport({
     'Tells what happened to the messages of a campaign, whoever sent them: up to ' +
     `${EVENTS_PER_ENTRY_MAX.toLocaleString('en')} events a request. Answered once they are durable; in the statistics ` +
     'within a second. One invalid event refuses the whole request. Unknown users are created. A repeat of (user, ' +
-    '`message_id`, `kind`, `time`), or without `message_id` of (user, platform, device, `kind`, `time`), is the same event.',
+    '`message_id`, `kind`, `time`), or without `message_id` of (user, platform, device, `kind`, `time`), is the same event. ' +
+    `A campaign has at most ${REASONS_MAX} different reasons, those of audiences too; a report that would bring more is refused with 409.`,
   url: '/core-services/v1/campaigns/:campaign_id/message-events',
   kind: 'svc_message_events',
   list: 'events',
   item: MessageEventBody,
+  reasonMember: 'reason',
   faults: messageFaults,
+  names: namesOfMessages,
   example: {
     events: [
       {

@@ -117,6 +117,7 @@ export const searchTemplates = defineOperation({
     'the latest version of each template.',
   group: 'Email templates',
   method: 'POST',
+  onlyReads: true,
   url: '/v1.0/custom-templates/email/search',
   tile: 'data',
   takesAppKey: false,

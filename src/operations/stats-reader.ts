@@ -1,18 +1,32 @@
 // Reads the numbers of campaigns for Fetch Campaign Stats, and writes them out as JSON. What has not changed since it was asked
 // before is answered from memory (`docs/decisions/0018`).
 import { AppError } from '../core/app-error.ts'
-import { countCampaign, type DayRange, type SeriesCount, type StatsQuestion } from '../core/campaign-counts.ts'
+import { CampaignSeries, type DayRange, type StatsQuestion } from '../core/campaign-counts.ts'
 import { findCampaignsById, findCountedGenerations, type StoredCampaign } from '../store/campaigns.ts'
-import { countCampaignsWithCounts, listCampaignsWithCounts, listSeriesCounts } from '../store/series-counts.ts'
+import {
+  countCampaignsWithCounts,
+  countSeries,
+  listCampaignsWithCounts,
+  pageSeriesCounts,
+  seriesStarts,
+} from '../store/series-counts.ts'
 import { findRevisions } from '../store/statistics-revisions.ts'
-import type { Store } from '../store/store.ts'
-import { toCampaignBody, type CampaignStatsBody } from './campaign-stats-body.ts'
+import type { Database } from '../store/store.ts'
+import type { AnswerRoom, HeldAnswer } from './answer-room.ts'
+import { writeCampaignStats } from './campaign-stats-body.ts'
 import type { KeptAnswers } from './kept-answers.ts'
+import { nextTurn, writePieces } from './write-pieces.ts'
 
 /** Campaigns of one answer that are read at the same time. */
 const READ_AT_ONCE_MAX = 3
 /** How often the goals of a page may change while it is read; a change takes longer than reading one. */
 const READ_TRIES_MAX = 3
+/** Series that are read in one statement, of those that goals change and of the others each: hardly a campaign has more. */
+const SERIES_AT_ONCE_MAX = 5_000
+/** The same where a campaign has more and this thread reads them page by page: some 5 ms. */
+const SERIES_PER_PAGE = 500
+/** Series of a campaign whose numbers can be read: 1,000 places with all their aggregates, 25 metrics and 25 reasons at each. */
+export const SERIES_PER_CAMPAIGN_MAX = 300_000
 
 /** Which campaigns are asked for, and which page of them. */
 export interface Selection {
@@ -28,42 +42,54 @@ export interface RangeQuestion extends StatsQuestion {
 
 export interface Page {
   /** The ids of campaigns with any count in the range, and the JSON of what is shown of each. */
-  readonly data: readonly (readonly [id: string, json: Buffer])[]
+  readonly data: readonly (readonly [id: string, json: readonly Buffer[]])[]
   readonly total: number
+}
+
+/** What pages are read from, and where they find room. */
+export interface StatsSources {
+  readonly database: Database
+  readonly keptStats: KeptAnswers
+  readonly answerRoom: AnswerRoom
 }
 
 /** Reads the pages of one question. */
 export class StatsReader {
-  readonly #store: Store
+  readonly #sources: StatsSources
   readonly #workspaceId: string
   readonly #question: RangeQuestion
-  readonly #kept: KeptAnswers
 
-  constructor(store: Store, workspaceId: string, question: RangeQuestion, kept: KeptAnswers) {
-    this.#store = store
+  constructor(sources: StatsSources, workspaceId: string, question: RangeQuestion) {
+    this.#sources = sources
     this.#workspaceId = workspaceId
     this.#question = question
-    this.#kept = kept
   }
 
   /**
    * The numbers of a page. By which goals its campaigns count, and what they count, are several looks: where a recount of
-   * goals ended between them, what the first led to may be deleted already, and all are repeated.
+   * goals ended between them, what the first led to may be deleted already, and all are repeated. Throws AppError `conflict` for
+   * what is too much for one answer, `unavailable` where there is no room beside other answers.
    */
   async readPage(selection: Selection): Promise<Page> {
-    for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
-      const { campaigns, total } = await this.#findCampaigns(selection)
-      const counted = await this.#countAll(campaigns)
-      if (!(await this.#areStanding(campaigns))) continue
-      for (const { question, revision, json, kept } of counted) if (!kept) this.#kept.keep(question, revision, json)
-      return { data: counted.filter(({ json }) => json.byteLength > 0).map(({ id, json }) => [id, json]), total }
+    const held = this.#sources.answerRoom.open()
+    try {
+      for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
+        held.release()
+        const { campaigns, total } = await this.#findCampaigns(selection)
+        const counted = await this.#countAll(campaigns, held)
+        if (!(await this.#areStanding(campaigns))) continue
+        this.#keep(counted)
+        return { data: counted.filter(({ json }) => json.length > 0).map(({ id, json }) => [id, json]), total }
+      }
+      throw new AppError('unavailable', 'The goals of campaigns are changing; please repeat the request.', [], 1)
+    } finally {
+      held.release()
     }
-    throw new AppError('unavailable', 'The goals of campaigns are changing; please repeat the request.', [], 1)
   }
 
   /** The campaigns of the page: of those that were asked for, or of all that have counts. */
   async #findCampaigns({ campaign_ids: wanted, offset, limit }: Selection) {
-    const [store, workspaceId, { range }] = [this.#store, this.#workspaceId, this.#question]
+    const [store, workspaceId, { range }] = [this.#sources.database, this.#workspaceId, this.#question]
     if (wanted) {
       const ids = wanted.slice(offset, offset + limit)
       return { campaigns: await findCampaignsById(store, workspaceId, ids), total: wanted.length }
@@ -73,18 +99,29 @@ export class StatsReader {
   }
 
   /** The revisions are read first: what is counted after that look is no older than they say. */
-  async #countAll(campaigns: readonly StoredCampaign[]): Promise<CountedCampaign[]> {
+  async #countAll(campaigns: readonly StoredCampaign[], held: HeldAnswer): Promise<CountedCampaign[]> {
     const numbers = campaigns.map(({ number }) => number)
-    const revisions = await findRevisions(this.#store, numbers)
+    const revisions = await findRevisions(this.#sources.database, numbers)
     const asked = campaigns.map((campaign) => {
       const [question, revision] = [this.#questionOf(campaign), revisions.get(campaign.number) ?? 0]
-      return { id: campaign.id, campaign, question, revision, kept: this.#kept.find(question, revision) }
+      return { id: campaign.id, campaign, question, revision, kept: this.#sources.keptStats.find(question, revision) }
     })
+    for (const { kept } of asked) held.add(kept?.byteLength ?? 0)
     const changed = asked.filter(({ kept }) => kept === undefined)
-    const written = new Map<string, Buffer>()
-    for await (const { item, value } of readAhead(changed, ({ campaign }) => this.#read(campaign)))
-      written.set(item.id, this.#toJson(item.campaign, value))
-    return asked.map((one) => ({ ...one, json: one.kept ?? (written.get(one.id) as Buffer) }))
+    const written = new Map<string, readonly Buffer[]>()
+    for await (const { item, value } of readAhead(changed, ({ campaign }) => this.#read(campaign))) {
+      written.set(item.id, await this.#toJson(item.campaign, value, held))
+      await nextTurn()
+    }
+    return asked.map((one) => ({ ...one, json: one.kept ? toPieces(one.kept) : (written.get(one.id) ?? []) }))
+  }
+
+  /** What takes more than one piece is larger than what is kept. */
+  #keep(counted: readonly CountedCampaign[]): void {
+    for (const { question, revision, json, kept } of counted) {
+      const [only = NOTHING_COUNTED, ...others] = json
+      if (!kept && others.length === 0) this.#sources.keptStats.keep(question, revision, only)
+    }
   }
 
   /** All that what is shown of a campaign depends on, but for its revision. Its goals go with their generation. */
@@ -93,22 +130,47 @@ export class StatsReader {
     return [number, countedGeneration, range.firstDay, range.lastDay, attributionType, metricType].join(' ')
   }
 
-  #read({ number, countedGeneration: generation }: StoredCampaign): Promise<SeriesCount[]> {
-    const { range, attributionType } = this.#question
-    return listSeriesCounts(this.#store, [{ number, generation }], range, attributionType)
+  /** Undefined where a campaign has more series than are read at once. */
+  async #read({ number, countedGeneration: generation }: StoredCampaign): Promise<CampaignSeries | undefined> {
+    const starts = seriesStarts([{ number, generation }])
+    const { database } = this.#sources
+    const { counts, rest } = await pageSeriesCounts(database, starts, this.#question, SERIES_AT_ONCE_MAX)
+    return rest.length === 0 ? new CampaignSeries().add(counts) : undefined
   }
 
-  #toJson({ countedGoals }: StoredCampaign, counts: readonly SeriesCount[]): Buffer {
+  /** Large campaigns one at a time, so that memory holds no more than one. */
+  #toJson(campaign: StoredCampaign, read: CampaignSeries | undefined, held: HeldAnswer): Promise<Buffer[]> {
+    if (read) return this.#write(campaign, read, held)
+    return this.#sources.answerRoom.inTurn(async () => this.#write(campaign, await this.#readLarge(campaign), held))
+  }
+
+  /** Page by page of one moment, with turns for other requests between them. */
+  async #readLarge({ id, number, countedGeneration: generation }: StoredCampaign): Promise<CampaignSeries> {
+    const { database } = this.#sources
+    const starts = seriesStarts([{ number, generation }])
+    const wanted = await countSeries(database, starts, this.#question.attributionType, SERIES_PER_CAMPAIGN_MAX)
+    if (wanted > SERIES_PER_CAMPAIGN_MAX) throw tooManySeries(id)
+    return database.readSnapshot(async (store) => {
+      const series = new CampaignSeries()
+      for (let rest = starts; rest.length > 0; await nextTurn()) {
+        const page = await pageSeriesCounts(store, rest, this.#question, SERIES_PER_PAGE)
+        series.add(page.counts)
+        rest = page.rest
+      }
+      return series
+    })
+  }
+
+  async #write({ countedGoals }: StoredCampaign, series: CampaignSeries, held: HeldAnswer): Promise<Buffer[]> {
+    if (series.isEmpty) return []
     const goalNames = countedGoals.map(({ name }) => name)
-    const counted = countCampaign(counts, goalNames, this.#question)
-    const body: [CampaignStatsBody] = [toCampaignBody(counted)]
-    return counted.size > 0 ? Buffer.from(JSON.stringify(body)) : NOTHING_COUNTED
+    return writePieces(writeCampaignStats(series.count(goalNames, this.#question)), held)
   }
 
   /** Whether campaigns still count by the goals with which they were read. No generation ever comes back. */
   async #areStanding(campaigns: readonly StoredCampaign[]): Promise<boolean> {
     const numbers = campaigns.map(({ number }) => number)
-    const generations = await findCountedGenerations(this.#store, this.#workspaceId, numbers)
+    const generations = await findCountedGenerations(this.#sources.database, this.#workspaceId, numbers)
     return campaigns.every(({ number, countedGeneration }) => generations.get(number) === countedGeneration)
   }
 }
@@ -118,12 +180,22 @@ interface CountedCampaign {
   readonly question: string
   readonly revision: number
   /** Empty where nothing is counted in the range. */
-  readonly json: Buffer
+  readonly json: readonly Buffer[]
   /** Undefined where it was counted anew. */
   readonly kept: Buffer | undefined
 }
 
 const NOTHING_COUNTED = Buffer.alloc(0)
+
+function toPieces(kept: Buffer): readonly Buffer[] {
+  return kept.byteLength > 0 ? [kept] : []
+}
+
+function tooManySeries(id: string): AppError {
+  const what = `Campaign ${id} has more than ${SERIES_PER_CAMPAIGN_MAX.toLocaleString('en')} different numbers`
+  const why = 'at its platforms, locales and variations, and by its reasons'
+  return new AppError('conflict', `${what} ${why}: too many for an answer. Ask for other campaigns without it.`)
+}
 
 /** What is read for each item, in their order; the next ones are being read while the caller is busy with one. */
 async function* readAhead<Item, Value>(items: readonly Item[], read: (item: Item) => Promise<Value>) {

@@ -2,6 +2,7 @@
 // everything happens in one transaction that others wait for. (Kysely's own Migrator takes no lock on SQLite.)
 import { sql } from 'kysely'
 import type { Database, SqlTypes, Store } from './store.ts'
+import { createCampaignNames } from './campaign-names.ts'
 import { createCampaigns } from './campaigns.ts'
 import { createCouponLists } from './coupon-lists.ts'
 import { createCouponUploads } from './coupon-uploads.ts'
@@ -58,6 +59,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0022-moves': createMoves,
   '0023-statistics-revisions': createStatisticsRevisions,
   '0024-kept-series': separateKeptSeries,
+  '0026-campaign-names': createCampaignNames,
 }
 
 /** Applies what is missing. Throws when the database is newer than this program. */

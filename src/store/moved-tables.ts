@@ -26,6 +26,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   coupon_uploads: 'data',
   limit_windows: 'data',
   campaigns: 'data',
+  campaign_names: 'data',
   goal_recounts: 'data',
   memberships: 'data',
   message_events: 'data',

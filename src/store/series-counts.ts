@@ -10,40 +10,111 @@ import { seriesOf, toName, type SeriesName } from './series.ts'
 import { cellsOfSeries } from './statistics.ts'
 import type { Store } from './store.ts'
 
+/** In texts that the database puts together, where no name holds one. */
+const LINE_BREAK = sql.lit('\n')
+
+/** What is asked of series: over which days, and which conversions. */
+export interface SeriesQuestion {
+  readonly range: DayRange
+  readonly attributionType: AttributionType
+}
+
+/** From where on the series of a campaign's generation are read: behind one with this name, or from the first. */
+export interface SeriesStart extends CampaignGeneration {
+  readonly after: string
+}
+
+export interface SeriesPage {
+  readonly counts: SeriesCount[]
+  /** Where there may be more; empty behind the last. */
+  readonly rest: SeriesStart[]
+}
+
+/** Where all series of a campaign begin: those by its goals, and those that goals do not change. */
+export function seriesStarts(campaigns: readonly CampaignGeneration[]): SeriesStart[] {
+  const unchanging = campaigns.map(({ number }) => ({ number, generation: NO_GENERATION, after: '' }))
+  return [...unchanging, ...campaigns.map(({ number, generation }) => ({ number, generation, after: '' }))]
+}
+
 /**
- * The series with a count in the range, of the given campaigns by the given goals and of what goals do not change. Each user
- * counts once, at the first active day in the range: the one whose active day before lies outside of it. Conversions are
- * only those by `attribution`; where nothing but others is counted, `ANYTHING` stands for them.
+ * The next `max` series of each start, those of them with a count in the range. Each user counts once, at the first active day
+ * in the range: the one whose active day before lies outside of it. Conversions are only those by the attribution; where
+ * nothing but others is counted, `ANYTHING` stands for them.
  */
-export async function listSeriesCounts(
+export async function pageSeriesCounts(
   store: Store,
-  campaigns: readonly CampaignGeneration[],
-  range: DayRange,
-  attribution: AttributionType,
-): Promise<SeriesCount[]> {
-  const unchanging = campaigns.map(({ number }) => ({ number, generation: NO_GENERATION }))
-  const columns = { number: 'integer', generation: 'integer' } as const
+  starts: readonly SeriesStart[],
+  { range, attributionType }: SeriesQuestion,
+  max: number,
+): Promise<SeriesPage> {
+  const columns = { number: 'integer', generation: 'integer', after: 'text' } as const
   const firstUsers = sql`coalesce(sum(users) filter (where previous_day < ${range.firstDay}), 0)`
   const sums = cellsOfSeries(store, range).select(sql<string>`sum(occurrences) || ',' || ${firstUsers}`.as('sums'))
+  // How many there are, the last of a full page, and a list as JSON: handed from thread to thread as rows, series would take
+  // longer than their sums. Without a cell in the range the sums are null, and so is what is made of them, which no list holds.
+  const list = sql`coalesce(string_agg('[' || series.name || ',' || ${sums} || ']', ','), '')`
   const rows = await store.query
-    .selectFrom(store.rowsOf('wanted', columns, [...unchanging, ...campaigns]))
-    .select(['wanted.number as campaign', 'wanted.generation'])
-    .select((wanted) =>
-      seriesOf(store, wanted.ref('wanted.number'), wanted.ref('wanted.generation'))
-        .where((row) => row.or([row('series.attribution', 'is', null), row('series.attribution', '=', attribution)]))
-        // One list a campaign, as JSON: handed from thread to thread as rows, series would take longer than their sums.
-        // Without a cell in the range the sums are null, and so is what is made of them, which no list holds.
-        .select(sql<string | null>`string_agg('[' || series.name || ',' || ${sums} || ']', ',')`.as('list'))
-        .as('list'),
-    )
-    .execute()
-  return rows.flatMap(({ list, campaign, generation }) => {
-    const counts = JSON.parse(`[${list ?? ''}]`) as [SeriesName, occurrences: number, users: number][]
-    // Written out, because there are thousands in an answer: two objects for each would be garbage for each.
-    return counts.map(([[group, metric, platform, locale, variation], occurrences, users]) => {
-      return { campaign, generation, group, metric, platform, locale, variation, occurrences, users }
+    .selectFrom(store.rowsOf('start', columns, starts))
+    .select(['start.number', 'start.generation'])
+    .select((start) => {
+      const places = { number: start.ref('start.number'), generation: start.ref('start.generation') }
+      const next = wantedSeries(store, places, attributionType)
+        .where('series.name', '>', start.ref('start.after'))
+        .orderBy('series.name')
+        .limit(max)
+      const last = next
+        .clearSelect()
+        .select('series.name')
+        .limit(1)
+        .offset(max - 1)
+      const after = sql`case when count(*) < ${sql.lit(max)} then '' else ${last} end`
+      const text = sql<string>`count(*) || ${LINE_BREAK} || ${after} || ${LINE_BREAK} || ${list}`
+      return store.query.selectFrom(next.as('series')).select(text.as('text')).as('text')
     })
+    .execute()
+  const pages = rows.map(({ text: page, ...of }) => toPage(page as string, of, max))
+  return { counts: pages.flatMap(({ counts }) => counts), rest: pages.flatMap(({ rest }) => rest) }
+}
+
+/** How many series of these starts are read in all; more than `max` are not counted to the end. */
+export async function countSeries(
+  store: Store,
+  starts: readonly SeriesStart[],
+  attribution: AttributionType,
+  max: number,
+): Promise<number> {
+  let series = 0
+  for (const { number, generation } of starts) {
+    const places = { number: sql.val(number), generation: sql.val(generation) }
+    const some = wantedSeries(store, places, attribution).limit(max + 1 - series)
+    const counted = store.query.selectFrom(some.as('series')).select((row) => row.fn.countAll<number>().as('series'))
+    series += (await counted.executeTakeFirstOrThrow()).series
+    if (series > max) break
+  }
+  return series
+}
+
+function wantedSeries(
+  store: Store,
+  { number, generation }: { readonly number: Expression<number>; readonly generation: Expression<number> },
+  attribution: AttributionType,
+) {
+  return seriesOf(store, number, generation)
+    .where((row) => row.or([row('series.attribution', 'is', null), row('series.attribution', '=', attribution)]))
+    .select(['series.campaign', 'series.number', 'series.name'])
+}
+
+/** Of the text that `pageSeriesCounts` asks for. */
+function toPage(text: string, { number, generation }: CampaignGeneration, max: number): SeriesPage {
+  const [firstBreak, secondBreak] = [text.indexOf('\n'), text.indexOf('\n', text.indexOf('\n') + 1)]
+  const after = text.slice(firstBreak + 1, secondBreak)
+  const rest = Number(text.slice(0, firstBreak)) < max ? [] : [{ number, generation, after }]
+  const list = JSON.parse(`[${text.slice(secondBreak + 1)}]`) as [SeriesName, occurrences: number, users: number][]
+  // Written out, because there are thousands in an answer: two objects for each would be garbage for each.
+  const counts = list.map(([[group, metric, platform, locale, variation], occurrences, users]) => {
+    return { campaign: number, generation, group, metric, platform, locale, variation, occurrences, users }
   })
+  return { counts, rest }
 }
 
 /** How many campaigns of the workspace have any count in the range. */

@@ -61,7 +61,7 @@ export interface Database extends Store {
    */
   write<Result>(change: (store: Store) => Promise<Result>): Promise<Result>
   /**
-   * Reads everything as it is at one moment, however long that takes, beside all who write. For commands and the like: on
+   * Reads everything as it is at one moment, however long that takes, beside all who write. For commands and long readings: on
    * SQLite it reads on this thread, and keeps the file from being tidied up meanwhile.
    */
   readSnapshot<Result>(read: (store: Store) => Promise<Result>): Promise<Result>

@@ -1,0 +1,70 @@
+// All connections: how many there may be, and how long one is kept that does not read its answer. One timer looks at all.
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyBaseLogger } from 'fastify'
+import type { HttpLimits } from './http-limits.ts'
+import type { ReceivedBodies } from './received-bodies.ts'
+
+/** How much of what a connection is sent was taken over by the system, and since when no more. */
+interface Unread {
+  readonly sent: number
+  readonly since: number
+}
+
+export class Connections {
+  readonly #limits: HttpLimits
+  readonly #bodies: ReceivedBodies
+  readonly #diagnostics: FastifyBaseLogger
+  readonly #sockets = new Set<Socket>()
+  /** Those that had something unsent when they were looked at. */
+  readonly #unread = new Map<Socket, Unread>()
+  #dropped = 0
+
+  constructor(limits: HttpLimits, bodies: ReceivedBodies, diagnostics: FastifyBaseLogger) {
+    this.#limits = limits
+    this.#bodies = bodies
+    this.#diagnostics = diagnostics
+  }
+
+  /** To be called before the server listens. */
+  follow(server: Server): void {
+    server.maxConnections = this.#limits.connectionsMax
+    server.on('drop', () => this.#dropped++)
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => {
+        this.#sockets.delete(socket)
+        this.#unread.delete(socket)
+      })
+    })
+    server.once('listening', () => {
+      const timer = setInterval(() => this.#sweep(), this.#limits.sweepEveryMs).unref()
+      server.once('close', () => clearInterval(timer))
+    })
+  }
+
+  #sweep(): void {
+    const now = performance.now()
+    this.#bodies.sweep(now)
+    for (const socket of this.#sockets) this.#closeUnread(socket, now)
+    if (this.#dropped === 0) return
+    const { connectionsMax } = this.#limits
+    this.#diagnostics.warn(
+      { closed: this.#dropped },
+      `there are ${connectionsMax} connections: further ones are closed`,
+    )
+    this.#dropped = 0
+  }
+
+  /** What is sent large is sent in pieces (`answer-pieces.ts`), so that whoever reads slowly is seen to read. */
+  #closeUnread(socket: Socket, now: number): void {
+    if (socket.writableLength === 0) {
+      this.#unread.delete(socket)
+      return
+    }
+    const sent = socket.bytesWritten - socket.writableLength
+    const before = this.#unread.get(socket)
+    if (before?.sent !== sent) this.#unread.set(socket, { sent, since: now })
+    else if (now - before.since >= this.#limits.answerUnreadMs) socket.destroy()
+  }
+}

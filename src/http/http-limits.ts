@@ -1,0 +1,39 @@
+// What callers can make this process hold, and for how long, in one place (`docs/decisions/0022`). Each limit is of the whole
+// process, whoever calls.
+
+const MIB = 1024 * 1024
+
+export interface HttpLimits {
+  /** Connections at once; those beyond are closed as they come. */
+  readonly connectionsMax: number
+  /** How long the head of a request may take to arrive, and then any body but an upload. */
+  readonly headWaitMs: number
+  readonly bodyWaitMs: number
+  /** How long an upload may pause. */
+  readonly uploadQuietMs: number
+  /** Bytes of all bodies that have begun to arrive and are not complete. */
+  readonly receivedBytesMax: number
+  /** Requests that wait for the answer before them, on all connections. */
+  readonly pipelinedMax: number
+  /** How long a client may take nothing of an answer that it is sent. */
+  readonly answerUnreadMs: number
+  /** Bytes of all large answers that are not sent whole. */
+  readonly unsentBytesMax: number
+  /** How long an answer is waited for, once that many are unsent, before its connection makes room for another. */
+  readonly unsentPatienceMs: number
+  /** How often the waiting are looked at: every time above is exact to this. */
+  readonly sweepEveryMs: number
+}
+
+export const HTTP_LIMITS: HttpLimits = {
+  connectionsMax: 10_000,
+  headWaitMs: 60_000,
+  bodyWaitMs: 60_000,
+  uploadQuietMs: 60_000,
+  receivedBytesMax: 64 * MIB,
+  pipelinedMax: 10_000,
+  answerUnreadMs: 60_000,
+  unsentBytesMax: 128 * MIB,
+  unsentPatienceMs: 10_000,
+  sweepEveryMs: 5_000,
+}

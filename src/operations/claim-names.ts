@@ -1,0 +1,93 @@
+// Writes down the names in a report that its campaign has not had before, and refuses a report with which it would have too many.
+// Exact, whoever else reports: of the campaign each name is there once, before the report is in the log.
+import { AppError, DETAILS_MAX, type Fault } from '../core/app-error.ts'
+import {
+  NAME_KINDS,
+  PLACES_MAX,
+  REASONS_MAX,
+  type CampaignNames,
+  type NameKind,
+  type ReportedNames,
+} from '../core/campaign-names.ts'
+import { addCampaignNames, listCampaignNames, lockCampaignNames } from '../store/campaign-names.ts'
+import type { Database, Store } from '../store/store.ts'
+import type { KnownNames } from './known-names.ts'
+
+/** What a report says of whom. */
+export interface Claim {
+  /** The number of the campaign. */
+  readonly campaign: number
+  /** What the body calls its items, and the reason in them. */
+  readonly list: string
+  readonly reasonMember: string
+  readonly names: ReportedNames
+}
+
+/** Throws AppError `conflict`, naming the first item of each name that is new, where a campaign would have too many names. */
+export async function claimNames(
+  { database, knownNames }: { readonly database: Database; readonly knownNames: KnownNames },
+  claim: Claim,
+): Promise<void> {
+  const { campaign, names } = claim
+  if (isWithin(names, knownNames.find(campaign))) return
+  // Looked at first, so that reports that are refused or known do not wait for their turn to write: no name ever goes.
+  let stored = await listCampaignNames(database, campaign)
+  refuseTooManyNames(stored, claim)
+  if (!isWithin(names, stored)) stored = await database.write((store) => addNames(store, claim))
+  knownNames.keep(campaign, stored)
+}
+
+/** Gives all names that the campaign has then. */
+async function addNames(store: Store, claim: Claim): Promise<CampaignNames> {
+  const { campaign, names } = claim
+  await lockCampaignNames(store, campaign)
+  const stored = await listCampaignNames(store, campaign)
+  refuseTooManyNames(stored, claim)
+  const fresh = (kind: NameKind) => new Set(freshNames(kind, stored, names))
+  const added = { place: fresh('place'), reason: fresh('reason') }
+  await addCampaignNames(store, campaign, added)
+  const all = (kind: NameKind) => new Set([...stored[kind], ...added[kind]])
+  return { place: all('place'), reason: all('reason') }
+}
+
+function isWithin(names: ReportedNames, known: CampaignNames | undefined): boolean {
+  return NAME_KINDS.every((kind) => freshNames(kind, known, names).length === 0)
+}
+
+/** The names of a kind that are not known. */
+function freshNames(kind: NameKind, known: CampaignNames | undefined, names: ReportedNames): string[] {
+  return [...names[kind].keys()].filter((name) => !known?.[kind].has(name))
+}
+
+/** Of each kind how many there may be, what they are called, and what a new one is. */
+const KINDS = {
+  place: {
+    max: PLACES_MAX,
+    called: 'places (platform, locale and variation)',
+    isNew: 'has a platform, locale and variation that are new to the campaign',
+  },
+  reason: { max: REASONS_MAX, called: 'reasons of removals and failures', isNew: 'is new to the campaign' },
+} as const satisfies Record<NameKind, object>
+
+function refuseTooManyNames(stored: CampaignNames, claim: Claim): void {
+  const excesses: string[] = []
+  const details: Fault[] = []
+  for (const kind of NAME_KINDS) {
+    const { max, called, isNew } = KINDS[kind]
+    const [has, fresh] = [stored[kind].size, freshNames(kind, stored, claim.names)]
+    if (fresh.length === 0 || has + fresh.length <= max) continue
+    excesses.push(
+      `more than ${inWords(max)} ${called}: it has ${inWords(has)}, and the report would add ${inWords(fresh.length)}`,
+    )
+    const member = kind === 'place' ? '' : `.${claim.reasonMember}`
+    const fieldOf = (name: string) => `${claim.list}[${claim.names[kind].get(name)}]${member}`
+    details.push(...fresh.map((name) => ({ field: fieldOf(name), problem: isNew })))
+  }
+  if (excesses.length === 0) return
+  const message = `The campaign would have ${excesses.join('; and ')}.`
+  throw new AppError('conflict', message, details.slice(0, DETAILS_MAX))
+}
+
+function inWords(count: number): string {
+  return count.toLocaleString('en')
+}

@@ -1,0 +1,67 @@
+// What large answers may take together: bytes of one and of all, turns, and turns of the event loop while one is written.
+import { expect, it } from 'vitest'
+import { ANSWER_BYTES_MAX, AnswerRoom } from '../src/operations/answer-room.ts'
+import { writePieces } from '../src/operations/write-pieces.ts'
+
+it('holds an answer of up to 32 MiB, and refuses one more byte', () => {
+  const held = new AnswerRoom().open()
+  held.add(ANSWER_BYTES_MAX - 1)
+  held.add(1)
+  expect(() => held.add(1)).toThrow(expect.objectContaining({ code: 'conflict' }) as Error)
+})
+
+it('holds four answers of that size, and a fifth when one of them is released', () => {
+  const room = new AnswerRoom()
+  const answers = Array.from({ length: 4 }, () => room.open())
+  for (const held of answers) held.add(ANSWER_BYTES_MAX)
+  const next = room.open()
+  expect(() => next.add(1)).toThrow(expect.objectContaining({ code: 'unavailable', retryAfterSeconds: 1 }) as Error)
+  answers[3]?.release()
+  answers[3]?.release()
+  next.add(ANSWER_BYTES_MAX)
+  expect(() => room.open().add(1)).toThrow('being worked out')
+})
+
+it('works out one after the other, also behind one that failed', async () => {
+  const room = new AnswerRoom()
+  const steps: string[] = []
+  const work = (name: string, fails = false) =>
+    room.inTurn(async () => {
+      steps.push(`${name} begins`)
+      await new Promise(setImmediate)
+      steps.push(`${name} ends`)
+      if (fails) throw new Error(name)
+      return name
+    })
+  const all = await Promise.allSettled([work('a'), work('b', true), work('c')])
+  expect(all.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(steps).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
+})
+
+it('lets sixteen wait for their turn, the one at work among them', async () => {
+  const room = new AnswerRoom()
+  const turns = Array.from({ length: 16 }, () => room.inTurn(async () => 1))
+  await expect(room.inTurn(async () => 1)).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  expect(await Promise.all(turns)).toHaveLength(16)
+  expect(await room.inTurn(async () => 2)).toBe(2)
+})
+
+it('writes a long text in pieces, with turns for others between them', async () => {
+  let turns = 0
+  let isWriting = true
+  const takeTurns = () => {
+    turns++
+    if (isWriting) setImmediate(takeTurns)
+  }
+  setImmediate(takeTurns)
+  const part = 'ü'.repeat(64 * 1024)
+  const pieces = await writePieces(Array(40).fill(part) as string[], new AnswerRoom().open())
+  isWriting = false
+  expect(Buffer.concat(pieces).toString()).toBe(part.repeat(40))
+  expect(pieces.map(({ byteLength }) => byteLength / (1024 * 1024))).toEqual([2, 2, 1])
+  expect(turns).toBeGreaterThanOrEqual(10)
+})
+
+it('writes nothing where there is nothing', async () => {
+  expect(await writePieces([], new AnswerRoom().open())).toEqual([])
+})
