@@ -17,6 +17,7 @@ import { Freshness } from './operations/freshness.ts'
 import { KeptAnswers } from './operations/kept-answers.ts'
 import { KnownNames } from './operations/known-names.ts'
 import type { Parts } from './operations/operation.ts'
+import { Turns } from './operations/turns.ts'
 import { UploadPlaces } from './operations/upload-places.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
@@ -185,8 +186,8 @@ async function openParts(
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
   const freshness = new Freshness({ database, log, logReader, clock })
   const [keptStats, answerRoom, uploadPlaces] = [new KeptAnswers(), new AnswerRoom(), new UploadPlaces()]
-  const knownNames = new KnownNames()
-  const kept = { keptStats, knownNames, answerRoom, uploadPlaces }
+  const [knownNames, turns] = [new KnownNames(), new Turns()]
+  const kept = { keptStats, knownNames, answerRoom, uploadPlaces, turns }
   return { database, log, logReader, emailVault, freshness, ...kept, clock }
 }
 

@@ -1,6 +1,7 @@
 // How campaigns and recounts are looked up: by index on every store, whether there are ten campaigns or ten thousand.
-import { sql } from 'kysely'
+import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { addCampaignEvents } from '../src/store/campaign-events.ts'
 import {
   addCampaign,
   findCampaign,
@@ -36,6 +37,7 @@ describeEachStore('Campaigns', (kind) => {
     database = await openTestDatabase(place)
     await database.write(async (store) => {
       for (let number = 1; number <= CAMPAIGNS; number++) campaign = await add(store, number)
+      await addCampaignEvents(store, manyEvents())
       for (let number = 1; number <= CAMPAIGNS; number++) await saveGoalRecount(store, firstRecount(`w${number}`))
       await saveUsers(store, manyUsers())
       await sql`analyze`.execute(store.query)
@@ -60,15 +62,19 @@ describeEachStore('Campaigns', (kind) => {
     ['all campaigns of a workspace', ['workspace_id'], (store) => listAllCampaigns(store, 'w1')],
     ['generations of a workspace', ['workspace_id'], (store) => listRecountedGenerations(store, 'w1')],
     ['how much there is of campaigns', ['workspace_id'], (store) => measureCampaigns(store, 'w1')],
-    ['a campaign to change', ['number', 'id'], (store) => saveCampaign(store, campaign)],
-    ['campaigns to be counted', ['workspace_id', 'id'], (store) => savePendingGeneration(store, 'w1', [1, 2, 3], 2)],
+    ['a campaign to change', ['number', 'campaign', 'id'], (store) => saveCampaign(store, campaign)],
+    [
+      'campaigns to be counted',
+      ['number', 'workspace_id', 'event', 'campaign', 'id'],
+      (store) => savePendingGeneration(store, { number: 1, workspaceId: 'w1', events: ['A', 'B'] }, 2),
+    ],
     ['the recount of a workspace', ['workspace_id'], (store) => findGoalRecount(store, 'w1')],
     ['the number of users', ['workspace_id'], (store) => countUsers(store, 'w1')],
   ]
   it.each(lookups)('finds %s by an index', async (_what, narrowedBy, work) => {
     const queries = await recordQueries(database, work)
     expect(queries.length).toBeGreaterThan(0)
-    for (const query of queries) expectIndexed(await explain(database, query), ...narrowedBy)
+    for (const query of queries.filter(isSearch)) expectIndexed(await explain(database, query), ...narrowedBy)
   })
 
   it('reads campaigns in the order of their index, without sorting', async () => {
@@ -81,6 +87,11 @@ describeEachStore('Campaigns', (kind) => {
   })
 })
 
+/** What is inserted is not searched for. */
+function isSearch(query: Compilable): boolean {
+  return !query.compile().sql.startsWith('insert')
+}
+
 function add(store: Store, number: number): Promise<StoredCampaign> {
   return addCampaign(store, {
     id: `campaign-${number}`,
@@ -90,6 +101,13 @@ function add(store: Store, number: number): Promise<StoredCampaign> {
     goals: [],
     createdBy: 'anna',
     createdAt: number,
+  })
+}
+
+function manyEvents() {
+  return Array.from({ length: CAMPAIGNS }, (_, index) => {
+    const number = index + 1
+    return { number, workspaceId: `w${number % WORKSPACES}`, events: ['Order Placed', `Event ${number}`] }
   })
 }
 

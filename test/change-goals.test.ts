@@ -1,11 +1,20 @@
 // What changes of campaigns set off, on every store: which campaigns are to be counted anew, by what, and how it is shown.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { findCampaign, saveCampaign, type StoredCampaign } from '../src/store/campaigns.ts'
+import { startRecount } from '../src/operations/change-goals.ts'
+import {
+  addCampaign,
+  findCampaign,
+  saveCampaign,
+  savePendingGeneration,
+  type StoredCampaign,
+} from '../src/store/campaigns.ts'
 import { findGoalRecount, saveGoalRecount, type GoalRecount } from '../src/store/goal-recounts.ts'
+import { migrate } from '../src/store/migrations.ts'
 import { mergeUsers, saveUsers } from '../src/store/users.ts'
 import { campaignCallsOf, type CampaignCalls } from './campaign-calls.ts'
+import { countValues } from './record-queries.ts'
 import { startServer, type TestServer, type TestWorkspace } from './server.ts'
-import { describeEachStore } from './stores.ts'
+import { describeEachStore, makePlace, openTestDatabase } from './stores.ts'
 
 const NOON = Date.parse('2026-03-10T12:00:00Z')
 
@@ -181,6 +190,35 @@ describeEachStore('A changed goal', (kind) => {
     await server.database.write((store) => saveCampaign(store, unnoted))
     await setGoals(changed, goalOn('C'))
     expect(await stored(former)).toMatchObject({ pendingGeneration: 3 })
+  })
+
+  it('finds the others by their events alone, without reading the goals of any', async () => {
+    const [id, beside, apart] = [await make(goalOn('A')), await make(goalOn('A')), await make(goalOn('Z'))]
+    const change = { before: await stored(id), goals: [], allUsers: 0, now: NOON }
+    const values = await countValues(server.database, (store) => startRecount(store, change))
+    expect([values.get('goals'), values.get('counted_goals')]).toEqual([undefined, undefined])
+    expect(await stored(beside)).toMatchObject({ pendingGeneration: 2 })
+    expect(await stored(apart)).toMatchObject({ pendingGeneration: null })
+  })
+
+  it('finds campaigns that a store held before it noted their events', async () => {
+    const place = await makePlace(kind)
+    const database = await openTestDatabase(place)
+    const goalsOn = (event: string) => [{ name: 'g', event, where: [], windowHours: 36 }]
+    await database.write(async (store) => {
+      const campaign = { workspaceId: 'w', name: 'c', platforms: [], createdBy: 'anna', createdAt: 1 }
+      for (const event of ['A', 'B'])
+        await addCampaign(store, { ...campaign, id: `on-${event}`, goals: goalsOn(event) })
+      await store.query.schema.dropIndex('campaigns_pending').execute()
+      await store.query.schema.dropTable('campaign_events').execute()
+      await store.query.deleteFrom('migrations').where('name', '=', '0025-campaign-events').execute()
+    })
+    await migrate(database, 2)
+    await database.write((store) => savePendingGeneration(store, { number: 9, workspaceId: 'w', events: ['A'] }, 2))
+    const found = await Promise.all(['on-A', 'on-B'].map((one) => findCampaign(database, 'w', one)))
+    expect(found.map((campaign) => campaign?.pendingGeneration)).toEqual([2, null])
+    await database.close()
+    await place.remove()
   })
 
   it('begins a running recount again, with all campaigns it had, under a new generation', async () => {

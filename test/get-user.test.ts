@@ -62,6 +62,29 @@ describeEachStore('Get user', (kind) => {
     expect(body.user_identifiers).toEqual({ svc_mobile: 'z-old' })
   })
 
+  it('shows the newest values and the last event of a user whom many were found to be', async () => {
+    const apart = Array.from({ length: 150 }, (_, index) => ({ type: 'customer', customer_id: `crowd-${index}` }))
+    const together = apart.map(({ customer_id }) => ({
+      type: 'customer',
+      customer_id,
+      user_identifiers: { crm: 'none' },
+    }))
+    const event = (customer_id: string, user_time: string) => {
+      return { type: 'event', customer_id, actions: [{ action: 'A', user_time }] }
+    }
+    await resolving.apply(...apart, event('crowd-7', '2026-05-04T09:00:00Z'), event('crowd-9', '2026-05-04T08:00:00Z'))
+    await resolving.apply(...together)
+    const newest = { customer_id: 'crowd-149', user_identifiers: { svc_mobile: '9' } }
+    await resolving.apply({ type: 'customer', ...newest, user_identifiers: { svc_mobile: '8' } })
+    await resolving.apply({ type: 'customer', ...newest })
+    const { body } = await resolving.getUser({ identifier_name: 'crm', identifier_value: 'none' })
+    expect(body).toMatchObject({
+      customer_id: 'crowd-0',
+      user_identifiers: { crm: 'none', svc_mobile: '9' },
+      last_event_at: '2026-05-04T09:00:00.000Z',
+    })
+  })
+
   it('finds a user by email without case and outer spaces, and shows it as sent', async () => {
     await tracking.apply({ type: 'customer', customer_id: 'm1', attributes: { email: 'Anna@Example.com' } })
     const { body } = await tracking.getUser({ email: '  aNNA@example.COM ' })

@@ -39,7 +39,7 @@ export interface PreferenceCalls {
   update(userPreferences: unknown): Promise<Answer<{ message: string }>>
   /** The same, which must succeed. */
   set(userPreferences: object): Promise<void>
-  read(query: Readonly<Record<string, string>>): Promise<Answer<{ data: PreferencesBody[] }>>
+  read(query: Readonly<Record<string, string>>): Promise<Answer<{ data: PreferencesBody[]; next_before?: string }>>
   /** The preferences of the one user whom the query finds. */
   readOne(customerId: string): Promise<PreferencesBody>
   history(query: Readonly<Record<string, string>>): Promise<Answer<HistoryBody>>

@@ -4,9 +4,12 @@ import { nothingSetFor, recordChange } from '../src/core/preference.ts'
 import { CUSTOMER_ID } from '../src/core/user.ts'
 import { DEFAULT_SETTINGS, type Workspace } from '../src/core/workspace.ts'
 import type { Parts } from '../src/operations/operation.ts'
-import { preferencesMeant, type SentUserIds } from '../src/operations/preference-users.ts'
+import type { JsonText } from '../src/operations/json-text.ts'
+import { requirePreference, type SentUserIds } from '../src/operations/preference-users.ts'
+import { Turns } from '../src/operations/turns.ts'
+import { updatePreferences } from '../src/operations/update-preferences.ts'
 import { readPreferences } from '../src/operations/read-preferences.ts'
-import { removePreferences, savePreferences } from '../src/store/preferences.ts'
+import { listPreferencesByEmail, removePreferences, savePreferences } from '../src/store/preferences.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { saveIdentities } from '../src/store/user-identities.ts'
 import { mergeUsers, saveUsers } from '../src/store/users.ts'
@@ -56,19 +59,38 @@ describeEachStore('The users whose preferences are meant', (kind) => {
   async function readDuring(merge: () => Promise<void>, query: SentUserIds): Promise<PreferencesBody[]> {
     const request = { workspace: WORKSPACE, query } as never
     const parts = { database: meddled(database, 'users', merge) } as Parts
-    return ((await readPreferences.handle(request, parts)) as { data: PreferencesBody[] }).data
+    const answer = (await readPreferences.handle(request, parts)) as JsonText
+    return (JSON.parse(Buffer.concat(answer.pieces).toString()) as { data: PreferencesBody[] }).data
   }
 
   it('are read without their attributes, which may take megabytes each', async () => {
     const { email, youngest } = await makeUsers(3)
-    for (const ids of [{ email_id: email }, { customer_id: youngest }]) {
-      const values = await countValues(database, async (store) => {
-        const pages = preferencesMeant(store, ids, { workspace: WORKSPACE, emailVault: undefined })
-        for await (const page of pages) expect(page.length).toBeGreaterThan(0)
-      })
+    const reads = [
+      (store: Store) => listPreferencesByEmail(store, WORKSPACE.id, email, { before: undefined, max: 2 }),
+      (store: Store) => requirePreference(store, WORKSPACE, { customer_id: youngest }),
+    ]
+    for (const read of reads) {
+      const values = await countValues(database, read)
       expect(values.get('categories')).toBeGreaterThan(0)
       expect(values.get('attributes')).toBeUndefined()
     }
+  })
+
+  it('are changed in portions where there is one place to write, and in one step where there are many', async () => {
+    const { email, customerIds } = await makeUsers(MORE_THAN_A_PAGE)
+    let transactions = 0
+    const counting: Database['write'] = (change) => {
+      transactions++
+      return database.write(change)
+    }
+    const request = { workspace: WORKSPACE, now: 7, tile: 'data', callerAddress: '127.0.0.1' }
+    const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_IN' } }
+    const parts = { database: { ...database, write: counting }, turns: new Turns() }
+    await updatePreferences.handle({ ...request, body } as never, parts as unknown as Parts)
+    expect(transactions).toBe(kind === 'sqlite' ? 2 : 1)
+    const shown = await readDuring(async () => {}, { email_id: email })
+    expect(shown.map(({ customer_id }) => customer_id)).toEqual(customerIds)
+    expect(new Set(shown.map(({ opt_in_status }) => opt_in_status))).toEqual(new Set(['OPTED_IN']))
   })
 
   it('are shown opted out where the one with a customer id is merged while it is read', async () => {

@@ -49,6 +49,21 @@ describeEachStore('Read preferences', (kind) => {
     expect(body.data.map(({ customer_id }) => customer_id)).toEqual(['c1', 'c2'])
   })
 
+  it('gives pages from the newest user with an email to the oldest, each with the oldest first', async () => {
+    await calls.makeUsers(['p1', 'p2', 'p3', 'p4', 'p5'], 'pages@example.com')
+    const pages: (string | null)[][] = []
+    for (let before: string | undefined, more = true; more; more = before !== undefined) {
+      const query = { email_id: 'pages@example.com', limit: '2', ...(before !== undefined && { before }) }
+      const { body } = await calls.read(query)
+      pages.push(body.data.map(({ customer_id }) => customer_id))
+      before = body.next_before
+    }
+    expect(pages).toEqual([['p4', 'p5'], ['p2', 'p3'], ['p1']])
+    const whole = await calls.read({ email_id: 'pages@example.com', limit: '5' })
+    expect(whole.body.data.map(({ customer_id }) => customer_id)).toEqual(['p1', 'p2', 'p3', 'p4', 'p5'])
+    expect(whole.body).not.toHaveProperty('next_before')
+  })
+
   it('lets email_id decide where both ids are given', async () => {
     const { body } = await calls.read({ customer_id: 'fresh', email_id: 'shared@example.com' })
     expect(body.data.map(({ customer_id }) => customer_id)).toEqual(['c1', 'c2'])

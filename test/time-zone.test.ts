@@ -1,5 +1,5 @@
 // Calendar arithmetic in IANA time zones: offsets, days, and clock times that occur twice or not at all.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   fromCalendarDate,
   isTimeZone,
@@ -57,6 +57,85 @@ describe("a zone's offset", () => {
 
   it('of UTC is always 0', () => {
     expect([0, 1_777_888_800_123].map((instant) => zoneOffsetMs('UTC', instant))).toEqual([0, 0])
+  })
+})
+
+/** Zones with something of their own: half hours, days skipped, summer in winter, winter in Ramadan, seconds. */
+const ODD_ZONES = `
+  Europe/Berlin Europe/London Europe/Dublin Europe/Lisbon Europe/Moscow Europe/Volgograd America/New_York
+  America/St_Johns America/Sao_Paulo America/Boa_Vista America/Caracas America/Nuuk America/Havana
+  America/Argentina/Tucuman America/Santiago Africa/Casablanca Africa/Monrovia Africa/Cairo Asia/Kathmandu
+  Asia/Kolkata Asia/Pyongyang Asia/Gaza Asia/Tehran Australia/Lord_Howe Australia/Adelaide Pacific/Apia
+  Pacific/Chatham Pacific/Kiritimati Antarctica/Troll Antarctica/Casey Antarctica/Macquarie Etc/GMT+12
+`
+  .trim()
+  .split(/\s+/)
+const DAY_MS = 86_400_000
+const YEAR_10_000 = Date.UTC(10_000, 0, 1)
+
+/** A clock of Intl in the zone, read part by part. */
+function readClock(zone: string): (instant: number) => number {
+  const numeric = 'numeric' as const
+  const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const
+  const date = { year: numeric, month: numeric, day: numeric, calendar: 'iso8601' } as const
+  const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, ...date, ...time })
+  return (instant) => {
+    const second = Math.floor(instant / 1000) * 1000
+    const parts = format.formatToParts(second).map(({ type, value }) => [type, Number(value)] as const)
+    const { year = 0, month = 0, day = 0, hour = 0, minute = 0, second: seconds = 0 } = Object.fromEntries(parts)
+    return Date.UTC(year, month - 1, day, hour, minute, seconds) - second
+  }
+}
+
+describe('what is remembered of a zone', () => {
+  it.each(ODD_ZONES)('is what Intl tells of %s, at any time that can be written', (zone) => {
+    const offsetAt = readClock(zone)
+    const instants: number[] = []
+    for (let index = 0; index < 300; index++) {
+      // Steps without a common measure with days, weeks and years.
+      instants.push(Math.floor((index * 0.618_033_988_75 * YEAR_10_000) % YEAR_10_000))
+      instants.push(Math.floor((index * 0.618_033_988_75 * Date.UTC(2128, 0, 1)) % Date.UTC(2128, 0, 1)))
+    }
+    for (let day = -2; day < 366 * 2; day++) instants.push(Date.UTC(2000, 0, 1) + day * DAY_MS)
+    const wrong = instants.filter((instant) => zoneOffsetMs(zone, instant) !== offsetAt(instant))
+    expect(wrong.map((instant) => new Date(instant).toISOString())).toEqual([])
+  })
+
+  it.each(ODD_ZONES)('changes with the clock of %s to the second', (zone) => {
+    const offsetAt = readClock(zone)
+    const wrong: string[] = []
+    for (let day = 0; day < 365 * 60; day++) {
+      let [before, after] = [day * DAY_MS, (day + 1) * DAY_MS]
+      const offset = zoneOffsetMs(zone, before)
+      if (zoneOffsetMs(zone, after) === offset) continue
+      while (after - before > 1) {
+        const middle = Math.floor((before + after) / 2)
+        if (zoneOffsetMs(zone, middle) === offset) before = middle
+        else after = middle
+      }
+      const around = [before - 999, before, after, after + 999]
+      if (around.some((at) => zoneOffsetMs(zone, at) !== offsetAt(at))) wrong.push(new Date(after).toISOString())
+    }
+    expect(wrong).toEqual([])
+  })
+
+  it('needs no question for a time that was never asked for, in a year that was', () => {
+    const asked = vi.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts')
+    const short = Intl.DateTimeFormat.prototype as { readonly format: unknown }
+    const askedShort = vi.spyOn(short, 'format', 'get')
+    const questions = () => asked.mock.calls.length + askedShort.mock.calls.length
+    try {
+      const everyDay = Array.from({ length: 57 * 365 }, (_, day) => day * DAY_MS)
+      for (const day of everyDay) localToInstant('Europe/Vienna', day)
+      const first = questions()
+      // 55 spans of 129 steps, and two changes a year that are found by halves.
+      expect(first).toBeLessThan(10_000)
+      for (const day of everyDay) localToInstant('Europe/Vienna', day + 1_000_000)
+      expect(questions() - first).toBe(0)
+    } finally {
+      asked.mockRestore()
+      askedShort.mockRestore()
+    }
   })
 })
 

@@ -12,7 +12,7 @@ import {
   savePreferences,
 } from '../src/store/preferences.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { findIdentities, listIdentities, saveIdentities } from '../src/store/user-identities.ts'
+import { findIdentities, listNewestIdentifiers, saveIdentities } from '../src/store/user-identities.ts'
 import {
   findUser,
   findUserByEmail,
@@ -20,17 +20,21 @@ import {
   findUserWithEmail,
   findUsers,
   listUserIds,
+  listYoungestUserIds,
   mergeUsers,
   saveUsers,
 } from '../src/store/users.ts'
 import { explain, expectIndexed } from './query-plan.ts'
-import { countValues, recordQueries } from './record-queries.ts'
+import { countValues, recordQueries, watchRows } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that PostgreSQL has reason to prefer an index; every tenth user was merged into the one before. */
 const USERS = 20_000
 const USERS_PER_MERGE = 10
 const WANTED = [1, 5_000, USERS]
+/** A user with an identifier that says nothing, and so with the customer ids of many. */
+const CROWD = USERS + 1
+const CROWD_IDS = 2_000
 
 describeEachStore('Users and preferences', (kind) => {
   let place: TestPlace
@@ -41,6 +45,7 @@ describeEachStore('Users and preferences', (kind) => {
     database = await openTestDatabase(place)
     await database.write(async (store) => {
       await addUsers(store)
+      await addCrowd(store)
       await sql`analyze`.execute(store.query)
     })
   }, 60_000)
@@ -59,7 +64,9 @@ describeEachStore('Users and preferences', (kind) => {
     ['the oldest user by email', ['email_key'], (store) => findUserByEmail(store, 'main', '5@example.com')],
     ['a user with an email', ['workspace_id', 'email_key'], (store) => findUserWithEmail(store, 'main')],
     ['the ids merged into a user', ['merged_into', 'id'], (store) => listUserIds(store, 1)],
-    ['the identities of a user', ['user_id'], (store) => listIdentities(store, 1)],
+    ['the youngest ids merged into a user', ['merged_into', 'id'], (store) => listYoungestUserIds(store, 1, 2)],
+    ['the identifiers of a user', ['user_id'], (store) => listNewestIdentifiers(store, 1)],
+    ['the identifiers of a user with many ids', ['user_id'], (store) => listNewestIdentifiers(store, CROWD)],
     [
       'many identities',
       ['value'],
@@ -94,6 +101,22 @@ describeEachStore('Users and preferences', (kind) => {
   it('finds a user by an id in one statement, so that no merge comes in between', async () => {
     const find = (store: Store) => findUser(store, 'main', { name: CUSTOMER_ID, value: 'c1' })
     expect(await recordQueries(database, find)).toHaveLength(1)
+  })
+
+  it('reads past the customer ids of a user who has those of many', async () => {
+    const { database: watched, rowsOfQueries } = watchRows(database)
+    expect(await listNewestIdentifiers(watched, CROWD)).toEqual([
+      { name: 'crm', value: 'b' },
+      { name: 'mail', value: 'none' },
+    ])
+    expect(rowsOfQueries.reduce((sum, rows) => sum + rows, 0)).toBeLessThan(110)
+  })
+
+  it('finds the youngest of the users that were merged into one', async () => {
+    expect(await listUserIds(database, CROWD)).toEqual([CROWD, CROWD + 1, CROWD + 2, CROWD + 3])
+    expect(await listYoungestUserIds(database, CROWD, 2)).toEqual([CROWD, CROWD + 3, CROWD + 2])
+    expect(await listYoungestUserIds(database, CROWD + 1, 1)).toEqual([CROWD, CROWD + 3])
+    expect(await listYoungestUserIds(database, USERS * 2, 1)).toEqual([USERS * 2])
   })
 
   it('reads no more proofs as a whole than a page has, of however many ids', async () => {
@@ -162,4 +185,24 @@ async function addUsers(store: Store): Promise<void> {
     store,
     merged.map((id) => ({ from: id, into: id - 1 })),
   )
+}
+
+async function addCrowd(store: Store): Promise<void> {
+  const nobody = { workspaceId: 'main', customerId: null, attributes: {}, emailKey: null, createdAt: 1 }
+  const merged = [CROWD + 1, CROWD + 2, CROWD + 3]
+  await saveUsers(
+    store,
+    [CROWD, ...merged].map((id) => ({ id, ...nobody })),
+  )
+  await mergeUsers(
+    store,
+    merged.map((from) => ({ from, into: CROWD })),
+  )
+  const known = { workspaceId: 'main', userId: CROWD, number: null }
+  const ids = Array.from({ length: CROWD_IDS }, (_, index) => {
+    return { ...known, name: CUSTOMER_ID, value: `crowd-${index}`, seenAt: 1, number: CROWD + index }
+  })
+  const values = { a: 3, b: 5, c: 4 }
+  const identifiers = Object.entries(values).map(([value, seenAt]) => ({ ...known, name: 'crm', value, seenAt }))
+  await saveIdentities(store, [...ids, ...identifiers, { ...known, name: 'mail', value: 'none', seenAt: 1 }])
 }

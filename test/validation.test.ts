@@ -1,10 +1,14 @@
 // What schemas make of a body: each fault is named once, and a list that is too long must not cost more than one of the
 // allowed length.
 import { describe, expect, it } from 'vitest'
+import type { TSchema } from 'typebox'
+import { DETAILS_MAX } from '../src/core/app-error.ts'
+import { listCutterOf } from '../src/http/list-cutter.ts'
 import { OperationValidator } from '../src/http/validation.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
 import { CONDITIONS_MAX } from '../src/core/goal-faults.ts'
 import { ATTACHMENTS_MAX } from '../src/core/template.ts'
+import { addCoupons } from '../src/operations/add-coupons.ts'
 import { createCampaign } from '../src/operations/create-campaign.ts'
 import { createTemplate } from '../src/operations/create-template.ts'
 import { reportAudience } from '../src/operations/report-audience.ts'
@@ -106,7 +110,7 @@ describe('A value of the wrong type, or none of those that are right', () => {
   const action = { action: 'Order Placed' }
   const cases: [operation: Operation, body: object, field: string, problem: string][] = [
     [trackEvents, { type: 5, customer_id: 'c1', actions: [action] }, 'type', 'must be "event"'],
-    [trackEvents, { type: 'event', customer_id: 5, actions: [action] }, 'customer_id', 'must be a string'],
+    [trackEvents, { type: 'event', customer_id: 5, actions: [action] }, 'customer_id', 'must be a string or null'],
     [
       searchTemplates,
       { page: 1, entries: 1, template_type: [5] },
@@ -123,6 +127,36 @@ describe('A value of the wrong type, or none of those that are right', () => {
   ]
   it.each(cases)('is one fault: %o', (operation, body, field, problem) => {
     expect(checkBody(operation, body).faults).toEqual([{ field, problem }])
+  })
+})
+
+describe('A list that may hold whatever fits', () => {
+  const codes = (...wrong: unknown[]) => ({ coupons: ['a', ...wrong, 'b'] })
+  const categories = (count: number) => {
+    const entries = Array.from({ length: count }, (_, index) => [`c${index}`, 1])
+    return { user_preferences: { customer_id: 'c', categories: Object.fromEntries(entries) as object } }
+  }
+  const cut = (operation: Operation, body: unknown) => listCutterOf(operation.body as TSchema)?.(body)
+
+  it('is looked at up to as many items of a wrong type as are told, and one', () => {
+    const half = Array.from({ length: 100_000 }, () => 1)
+    expect(cut(addCoupons, codes(...half))).toEqual({ coupons: ['a', ...half.slice(0, DETAILS_MAX + 1)] })
+    expect(checkBody(addCoupons, codes(...half)).faults).toHaveLength(DETAILS_MAX)
+    const few = codes(...half.slice(0, DETAILS_MAX))
+    expect(cut(addCoupons, few)).toBe(few)
+    expect(checkBody(addCoupons, few).faults.at(-1)?.field).toBe(`coupons[${DETAILS_MAX}]`)
+  })
+
+  it('is looked at as a whole where it holds what it should', () => {
+    const body = { coupons: Array.from({ length: 200_000 }, (_, index) => `c${index}`) }
+    expect(checkBody(addCoupons, body)).toEqual({ value: body, faults: [] })
+  })
+
+  it('may have names', () => {
+    expect(cut(updatePreferences, categories(90_000))).toEqual(categories(DETAILS_MAX + 1))
+    expect(checkBody(updatePreferences, categories(90_000)).faults).toHaveLength(DETAILS_MAX)
+    const few = categories(DETAILS_MAX)
+    expect(cut(updatePreferences, few)).toBe(few)
   })
 })
 

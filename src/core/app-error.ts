@@ -1,4 +1,5 @@
 // The caller's mistake, as a value that can be thrown. Knows nothing of HTTP: `http/error-answer.ts` gives each code its status.
+import { shortenMiddle } from './bounded-text.ts'
 
 /** The closed list of error codes, for programs ("Codes and statuses"). */
 export const ERROR_CODES = [
@@ -7,6 +8,7 @@ export const ERROR_CODES = [
   'forbidden',
   'not_found',
   'method_not_allowed',
+  'request_timeout',
   'conflict',
   'payload_too_large',
   'unsupported_media_type',
@@ -26,7 +28,10 @@ export interface Fault {
 /** Faults named in one answer at the most. Where there are more, not all of them are looked for. */
 export const DETAILS_MAX = 1_000
 
-/** Refuses a request. `details` names every field to blame at once, and is empty where none is. */
+/**
+ * Refuses a request. `details` names every field to blame at once, and is empty where none is. What is long of a field's path
+ * is left out ("details.field"), whoever blames it: names that a client makes up may be as long as its request.
+ */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly details: readonly Fault[]
@@ -37,7 +42,7 @@ export class AppError extends Error {
     super(message)
     this.name = 'AppError'
     this.code = code
-    this.details = details
+    this.details = details.map(({ field, problem }) => ({ field: shortenMiddle(field), problem }))
     this.retryAfterSeconds = retryAfterSeconds
   }
 }
@@ -46,7 +51,11 @@ export class AppError extends Error {
 export function invalidRequest(details: readonly Fault[]): AppError {
   const [first] = details
   if (details.length === 1 && first) {
-    return new AppError('invalid_request', `The request is invalid: ${first.field} ${first.problem}.`, details)
+    return new AppError(
+      'invalid_request',
+      `The request is invalid: ${shortenMiddle(first.field)} ${first.problem}.`,
+      details,
+    )
   }
   const places = details.length < DETAILS_MAX ? details.length : `at least ${details.length}`
   return new AppError('invalid_request', `The request is invalid in ${places} places; see details.`, details)

@@ -1,6 +1,7 @@
 // Free-form attributes of events and users: what their names and depth may be ("Reserved prefix", "Bounds").
-import type { Fault } from './app-error.ts'
+import { DETAILS_MAX, type Fault } from './app-error.ts'
 import { codePointLength } from './bounded-text.ts'
+import { memberPath } from './field-path.ts'
 import { SYSTEM_PREFIX } from './user.ts'
 
 export const NAME_LENGTH_MAX = 256
@@ -8,17 +9,18 @@ const ATTRIBUTES_MAX = 500
 /** Levels of nesting; the attributes themselves are the first. */
 export const NESTING_MAX = 10
 
-/** Adds to `faults` what is wrong with `attributes`, which stand at the path `field`. */
+/** Adds to `faults` what is wrong with `attributes`, which stand at the path `field`; not all where that is more than is told. */
 export function checkAttributes(attributes: Readonly<Record<string, unknown>>, field: string, faults: Fault[]): void {
   const names = Object.keys(attributes)
   if (names.length > ATTRIBUTES_MAX) {
     faults.push({ field, problem: `must have at most ${ATTRIBUTES_MAX} attributes, not ${names.length}` })
   }
   for (const name of names) {
+    if (faults.length >= DETAILS_MAX) return
     const problem = nameProblem(name)
-    if (problem !== undefined) faults.push({ field: `${field}.${name}`, problem })
+    if (problem !== undefined) faults.push({ field: memberPath(field, name), problem })
     const wrong = valueProblem(attributes[name], NESTING_MAX - 1)
-    if (wrong !== undefined) faults.push({ field: `${field}.${name}`, problem: wrong })
+    if (wrong !== undefined) faults.push({ field: memberPath(field, name), problem: wrong })
   }
 }
 

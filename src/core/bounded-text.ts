@@ -26,6 +26,18 @@ export function textProblem(value: unknown, maxLength: number): string | undefin
   return unstorableProblem(value)
 }
 
+/** Characters at each end with which a long text is told. */
+const END_LENGTH = 256
+
+/**
+ * A text of more than 512 characters by both of its ends, because the path of a field ends with the field's own name. A
+ * character that is cut in two is replaced.
+ */
+export function shortenMiddle(text: string): string {
+  if (text.length <= 2 * END_LENGTH) return text
+  return `${text.slice(0, END_LENGTH)}…${text.slice(-END_LENGTH)}`.toWellFormed()
+}
+
 /** The text as every database takes it: what none can keep stands as the replacement character. */
 export function toStorable(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd')

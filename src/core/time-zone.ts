@@ -1,18 +1,31 @@
-// Calendar arithmetic in IANA time zones: from instants to local days and back. Offsets are asked of Intl and remembered.
+// Calendar arithmetic in IANA time zones: from instants to local days and back. When offsets change is asked of Intl, once for
+// each zone and stretch of time, and remembered.
 
 const SECOND_MS = 1000
-const QUARTER_HOUR_MS = 15 * 60 * 1000
 const DAY_MS = 24 * 60 * 60 * 1000
-/** How many quarter hours of one zone are remembered before its memory starts anew. */
-const OFFSETS_REMEMBERED_MAX = 50_000
+const WEEK_MS = 7 * DAY_MS
+/** Closer together than any two changes of one zone; the closest since 1970 are 167 hours apart (Boa Vista in October 2000). */
+const STEP_MS = 3 * DAY_MS
+/** What is asked of Intl at a time: 128 steps, which take 0.2 ms. */
+const SPAN_MS = 128 * STEP_MS
+/**
+ * From this year on every zone goes by rules that name weekdays of months, so that years of equal length that begin on the
+ * same weekday are alike. With it, what is remembered of a zone ends: some 150 spans for all the times that clients can write.
+ */
+const ALIKE_FROM_YEAR = 2101
+const ALIKE_FROM = Date.UTC(ALIKE_FROM_YEAR, 0, 1)
+
+/** Until when which offset holds, in order, alternating: `[until, offset, until, offset]`; the last one is without end. */
+type Span = readonly number[]
 
 interface ZoneMemory {
   readonly format: Intl.DateTimeFormat
-  /** Quarter hour since 1970 → the zone's offset throughout it; NaN where it changes within. */
-  readonly offsets: Map<number, number>
+  readonly spans: Map<number, Span>
 }
 
 const zones = new Map<string, ZoneMemory>()
+/** Year → how long after the year that is like it. */
+const movedYears = new Map<number, number>()
 
 /** Whether `zone` is an IANA time zone that this runtime knows. Offsets such as `+02:00` are none, though Intl takes them. */
 export function isTimeZone(zone: string): boolean {
@@ -27,10 +40,13 @@ export function isTimeZone(zone: string): boolean {
 /** What a clock in `zone` shows at `instant`, minus UTC, in milliseconds. */
 export function zoneOffsetMs(zone: string, instant: number): number {
   if (zone === 'UTC') return 0
-  const memory = memoryOf(zone)
-  const quarter = Math.floor(instant / QUARTER_HOUR_MS)
-  const known = memory.offsets.get(quarter) ?? rememberQuarter(memory, quarter)
-  return Number.isNaN(known) ? computeOffset(memory.format, instant) : known
+  const memory = zones.get(zone) ?? rememberZone(zone)
+  const at = instant < ALIKE_FROM ? instant : toAlikeYear(instant)
+  const number = Math.floor(at / SPAN_MS)
+  const span = memory.spans.get(number) ?? rememberSpan(memory, number)
+  let index = 0
+  while (at >= (span[index] as number)) index += 2
+  return span[index + 1] as number
 }
 
 /** The calendar day of `instant` in `zone`, as whole days since 1970-01-01. */
@@ -64,39 +80,64 @@ export function fromCalendarDate(date: string): number | undefined {
   return ms / DAY_MS
 }
 
-/** Nearly all zones change at quarter hours; but St. John's did so a minute past until 2011, and Monrovia in mid-minute. */
-function rememberQuarter({ format, offsets }: ZoneMemory, quarter: number): number {
-  const first = computeOffset(format, quarter * QUARTER_HOUR_MS)
-  const last = computeOffset(format, (quarter + 1) * QUARTER_HOUR_MS - SECOND_MS)
-  if (offsets.size >= OFFSETS_REMEMBERED_MAX) offsets.clear()
-  const offset = first === last ? first : Number.NaN
-  offsets.set(quarter, offset)
-  return offset
+/** The same moment of a year from `ALIKE_FROM_YEAR` on, one of 28, that begins and ends on the same weekdays. */
+function toAlikeYear(instant: number): number {
+  const year = new Date(instant).getUTCFullYear()
+  const known = movedYears.get(year)
+  if (known !== undefined) return instant - known
+  const moved = toMovedMs(year)
+  movedYears.set(year, moved)
+  return instant - moved
 }
 
-function memoryOf(zone: string): ZoneMemory {
-  const known = zones.get(zone)
-  if (known) return known
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone: zone,
-    calendar: 'iso8601',
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  })
-  const memory = { format, offsets: new Map<number, number>() }
+function toMovedMs(year: number): number {
+  const start = Date.UTC(year, 0, 1)
+  const end = Date.UTC(year + 1, 0, 1)
+  for (let like = ALIKE_FROM_YEAR; ; like++) {
+    const moved = start - Date.UTC(like, 0, 1)
+    if (moved % WEEK_MS === 0 && Date.UTC(like + 1, 0, 1) + moved === end) return moved
+  }
+}
+
+function rememberZone(zone: string): ZoneMemory {
+  const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' })
+  const memory = { format, spans: new Map<number, Span>() }
   zones.set(zone, memory)
   return memory
 }
 
-function computeOffset(format: Intl.DateTimeFormat, instant: number): number {
-  const second = Math.floor(instant / SECOND_MS) * SECOND_MS
-  const parts: Record<string, number> = {}
-  for (const { type, value } of format.formatToParts(second)) parts[type] = Number(value)
-  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second: seconds = 0 } = parts
-  return Date.UTC(year, month - 1, day, hour, minute, seconds) - second
+function rememberSpan({ format, spans }: ZoneMemory, number: number): Span {
+  const span: number[] = []
+  const start = number * SPAN_MS
+  let offset = askOffset(format, start)
+  for (let from = start; from < start + SPAN_MS; from += STEP_MS) {
+    const next = askOffset(format, from + STEP_MS)
+    if (next === offset) continue
+    span.push(findChange(format, from, offset), offset)
+    offset = next
+  }
+  span.push(Infinity, offset)
+  spans.set(number, span)
+  return span
+}
+
+/** The instant within the step after `from` from which the offset is another than `offset`; zones change at whole seconds. */
+function findChange(format: Intl.DateTimeFormat, from: number, offset: number): number {
+  let [before, after] = [from / SECOND_MS, (from + STEP_MS) / SECOND_MS]
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2)
+    if (askOffset(format, middle * SECOND_MS) === offset) before = middle
+    else after = middle
+  }
+  return after * SECOND_MS
+}
+
+/** Intl tells it in English as `GMT`, `GMT+05:30` or `GMT-00:44:30`, behind the date. */
+function askOffset(format: Intl.DateTimeFormat, instant: number): number {
+  const told = format.format(instant)
+  const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(told)
+  if (!match) throw new Error(`Intl tells no offset: ${told}`)
+  const [, sign, hours = '0', minutes = '0', seconds = '0'] = match
+  const total = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)
+  return (sign === '-' ? -1 : 1) * total * SECOND_MS
 }

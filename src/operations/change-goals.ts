@@ -1,7 +1,7 @@
 // What follows from a change of campaigns: copies of them are out of date, and changed goals are counted anew for all users
 // ("One pure function, and sums"). Only marks what is to be counted; the pipeline counts.
 import { isSameJson, type Goal } from '../core/goal.ts'
-import { listAllCampaigns, savePendingGeneration, type StoredCampaign } from '../store/campaigns.ts'
+import { savePendingGeneration, type StoredCampaign } from '../store/campaigns.ts'
 import { findGoalRecount, firstRecount, saveGoalRecount, type GoalRecount } from '../store/goal-recounts.ts'
 import type { Store } from '../store/store.ts'
 
@@ -36,25 +36,12 @@ export async function startRecount(store: Store, { before, goals, allUsers, now 
   const { workspaceId } = before
   const last = await raiseVersion(store, workspaceId)
   const generation = last.generation + 1
-  const isTouched = touchedBy([...before.goals, ...goals])
-  const recounted = (await listAllCampaigns(store, workspaceId)).filter((campaign) => {
-    return campaign.number === before.number || isTouched(campaign)
-  })
-  const numbers = recounted.map(({ number }) => number)
-  await savePendingGeneration(store, workspaceId, numbers, generation)
+  // An event counts for the campaign with its last interaction alone, so that a goal which takes or leaves events changes the
+  // numbers of every campaign with a goal on the same events.
+  const events = [...before.goals, ...goals].map(({ event }) => event)
+  await savePendingGeneration(store, { number: before.number, workspaceId, events }, generation)
   const progress = { isRunning: true, userCursor: 0, countedUsers: 0, allUsers, startedAt: now }
   const recount = { ...last, generation, ...progress }
   await saveGoalRecount(store, recount)
   return recount
-}
-
-/**
- * An event counts for the campaign with its last interaction alone, so that a goal which takes or leaves events changes the
- * numbers of every campaign with a goal on the same events.
- */
-function touchedBy(changed: readonly Goal[]): (campaign: StoredCampaign) => boolean {
-  const events = new Set(changed.map(({ event }) => event))
-  return ({ goals, countedGoals, pendingGeneration }) => {
-    return pendingGeneration !== null || [...goals, ...countedGoals].some(({ event }) => events.has(event))
-  }
 }

@@ -2,21 +2,26 @@
 import { Type } from 'typebox'
 import { AppError } from '../core/app-error.ts'
 import { toIso } from '../core/time-value.ts'
-import { CUSTOMER_ID } from '../core/user.ts'
 import { findLastEventTime } from '../store/events.ts'
-import { listIdentities } from '../store/user-identities.ts'
-import { listUserIds } from '../store/users.ts'
+import { IDENTIFIER_VALUES_MAX, listNewestIdentifiers } from '../store/user-identities.ts'
+import { listYoungestUserIds } from '../store/users.ts'
 import { shownAttributes } from './email-protection.ts'
 import { IsoTime, Nullable, Strict, WorkspacePath } from './fields.ts'
 import { defineOperation } from './operation.ts'
 import { EMAIL_FIELD, findNamedUser, LOOKUP_FIELDS, lookupFaults } from './user-lookup.ts'
+
+/** Users that were found to be this one, the youngest, whose events are looked at for the last. */
+const MERGED_USERS_MAX = 10_000
 
 export const getUser = defineOperation({
   name: 'get_user',
   summary: 'Get user',
   description:
     'What is known of one user, found by `customer_id`, by `email`, or by `identifier_name` with `identifier_value`: ' +
-    'exactly one of these. A user is found by every id it ever had. Not by `email` where emails are tokenized.',
+    'exactly one of these. A user is found by every id it ever had. Not by `email` where emails are tokenized. ' +
+    `Of an identifier with more than ${IDENTIFIER_VALUES_MAX.toLocaleString('en')} values the newest of the first so many ` +
+    'by text is shown; `last_event_at` looks at the events under its own id and under those of the ' +
+    `${MERGED_USERS_MAX.toLocaleString('en')} youngest users that were found to be the same.`,
   group: 'Events and users',
   method: 'GET',
   url: '/v1/customer/:Workspace_ID',
@@ -41,14 +46,12 @@ export const getUser = defineOperation({
     if (!user) throw new AppError('not_found', 'There is no such user.')
     const { database, emailVault } = parts
     // The first is the user's own, or that of the one it was merged into since.
-    const userIds = await listUserIds(database, user.id)
-    const identities = await listIdentities(database, userIds[0] as number)
-    const identifiers = identities.filter(({ name }) => name !== CUSTOMER_ID)
+    const userIds = await listYoungestUserIds(database, user.id, MERGED_USERS_MAX)
+    const identifiers = await listNewestIdentifiers(database, userIds[0] as number)
     const lastEventTime = await findLastEventTime(database, userIds)
     return {
       customer_id: user.customerId,
       attributes: shownAttributes(workspace, user, emailVault),
-      // Of several values of one name the newest comes last, and stays.
       user_identifiers: Object.fromEntries(identifiers.map(({ name, value }) => [name, value])),
       created_at: toIso(user.createdAt),
       last_event_at: lastEventTime === null ? null : toIso(lastEventTime),

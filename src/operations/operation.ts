@@ -10,6 +10,7 @@ import type { AnswerRoom } from './answer-room.ts'
 import type { Freshness } from './freshness.ts'
 import type { KeptAnswers } from './kept-answers.ts'
 import type { KnownNames } from './known-names.ts'
+import type { Turns } from './turns.ts'
 import type { UploadPlaces } from './upload-places.ts'
 
 /** What operations work on; made once at the start. */
@@ -26,6 +27,8 @@ export interface Parts {
   readonly uploadPlaces: UploadPlaces
   /** Of reports: the places and reasons that campaigns have. */
   readonly knownNames: KnownNames
+  /** Of changes that take several transactions. */
+  readonly turns: Turns
   /** What large answers may take together. */
   readonly answerRoom: AnswerRoom
   /** Milliseconds since the epoch. */

@@ -3,15 +3,12 @@ import { AppError, type Fault } from '../core/app-error.ts'
 import { isEmail } from '../core/email-address.ts'
 import { CUSTOMER_ID } from '../core/user.ts'
 import type { Workspace } from '../core/workspace.ts'
-import { findPreferenceOf, listPreferencesByEmail, type NamedPreference } from '../store/preferences.ts'
+import { findPreferenceOf, type NamedPreference } from '../store/preferences.ts'
 import type { Store } from '../store/store.ts'
 import { toEmailKey } from './email-protection.ts'
 import { CustomerId, Text } from './fields.ts'
 import type { Parts } from './operation.ts'
 
-/** Users that one address may stand for: all of them change or are shown in one step, which must end. */
-export const USERS_PER_EMAIL_MAX = 10_000
-const USERS_PER_PAGE = 500
 /** Longer than any address, so that spaces around one do no harm. */
 const EMAIL_TEXT_LENGTH_MAX = 1_024
 
@@ -47,42 +44,32 @@ export function eitherRequired(at: string, one: string, other: string): Fault[] 
   ]
 }
 
-/**
- * The preferences of everybody meant by valid ids, in pages, newest user first. Throws `not_found` when there is nobody,
- * `conflict` when there are too many.
- */
-export async function* preferencesMeant(
-  store: Store,
-  ids: SentUserIds,
+/** The key of the address whose users valid ids mean; undefined where they mean the user with the customer id. */
+export function emailKeyMeant(
+  { email_id: email }: SentUserIds,
   { workspace, emailVault }: Pick<Parts, 'emailVault'> & { readonly workspace: Workspace },
-): AsyncGenerator<readonly NamedPreference[]> {
-  const { customer_id: customerId, email_id: email } = ids
-  if (email === undefined || workspace.emailProtection === 'tokenized') {
-    const found = await findPreferenceOf(store, workspace.id, { name: CUSTOMER_ID, value: customerId as string })
-    if (!found) throw noSuchCustomer()
-    yield [found]
-    return
-  }
-  const emailKey = toEmailKey(workspace, email, emailVault)
-  let count = 0
-  let page: readonly NamedPreference[]
-  let before: number | undefined
-  do {
-    page = await listPreferencesByEmail(store, workspace.id, emailKey, { before, max: USERS_PER_PAGE })
-    count += page.length
-    if (count === 0) throw new AppError('not_found', 'No user has this email_id.')
-    if (count > USERS_PER_EMAIL_MAX) throw tooManyUsers()
-    yield page
-    before = page.at(-1)?.userId
-  } while (page.length === USERS_PER_PAGE)
+): string | undefined {
+  if (email === undefined || workspace.emailProtection === 'tokenized') return undefined
+  return toEmailKey(workspace, email, emailVault)
+}
+
+/** The preferences of the user with the customer id among valid ids. Throws `not_found`. */
+export async function requirePreference(
+  store: Store,
+  workspace: Workspace,
+  { customer_id: value }: SentUserIds,
+): Promise<NamedPreference> {
+  const found = await findPreferenceOf(store, workspace.id, { name: CUSTOMER_ID, value: value as string })
+  if (!found) throw noSuchCustomer()
+  return found
+}
+
+/** The refusal where an address finds nobody. */
+export function noSuchEmail(): AppError {
+  return new AppError('not_found', 'No user has this email_id.')
 }
 
 /** The refusal where a customer id finds nobody. */
 export function noSuchCustomer(): AppError {
   return new AppError('not_found', 'There is no user with this customer_id.')
-}
-
-function tooManyUsers(): AppError {
-  const message = `More than ${USERS_PER_EMAIL_MAX} users have this email_id; name each by its customer_id.`
-  return new AppError('conflict', message)
 }

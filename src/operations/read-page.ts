@@ -15,6 +15,8 @@ export interface PageSource<Place, Row extends Place> {
   readonly before: Place | undefined
   /** Items of the page at the most. */
   readonly limit: number
+  /** Rows that are read at once, where they are small; else `PORTION_MAX`. */
+  readonly portionMax?: number
   /** The rows behind a place, in order, `max` at the most; fewer only where the list ends. */
   readonly read: (portion: { readonly before: Place | undefined; readonly max: number }) => Promise<readonly Row[]>
   /** A row as the JSON of its item. */
@@ -28,13 +30,13 @@ export interface Page<Row> {
 }
 
 export async function readPage<Place, Row extends Place>(source: PageSource<Place, Row>): Promise<Page<Row>> {
-  const { before, limit, read, write } = source
+  const { before, limit, portionMax = PORTION_MAX, read, write } = source
   const items: string[] = []
   let last: Row | undefined
   let bytes = 0
   for (;;) {
     // One more than asked for tells whether another page follows.
-    const max = Math.min(PORTION_MAX, limit + 1 - items.length)
+    const max = Math.min(portionMax, limit + 1 - items.length)
     const rows = await read({ before: last ?? before, max })
     for (const row of rows) {
       if (items.length === limit) return { items, last }

@@ -1,12 +1,23 @@
 // Read preferences: what holds now for one user, or for every user with an email address.
 import { Type } from 'typebox'
+import type { Fault } from '../core/app-error.ts'
 import { toOptIn } from '../core/preference.ts'
 import { toIso } from '../core/time-value.ts'
-import type { NamedPreference } from '../store/preferences.ts'
-import { IsoTime, NoFields, Nullable, Strict } from './fields.ts'
+import { listPreferencesByEmail, type NamedPreference } from '../store/preferences.ts'
+import { IsoTime, NoFields, Nullable, Strict, Text } from './fields.ts'
+import { JsonText } from './json-text.ts'
 import { defineOperation } from './operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
-import { preferencesMeant, userIdFaults, UserIds } from './preference-users.ts'
+import { PageCursor } from './page-cursor.ts'
+import { emailKeyMeant, noSuchEmail, requirePreference, userIdFaults, UserIds } from './preference-users.ts'
+import { PAGE_ROOM, readPage } from './read-page.ts'
+
+/** More than nearly all addresses have users: what fits comes in one answer. */
+const LIMIT_MAX = 10_000
+/** Of one statement: they are small, and an answer may need many. */
+const USERS_PER_PORTION = 500
+const BEFORE_LENGTH_MAX = 64
+const CURSOR = new PageCursor('u', ['userId'])
 
 const UserPreferencesOutput = Type.Object({
   customer_id: Nullable(Type.String({ description: 'Null for a user known by other identifiers alone.' })),
@@ -19,7 +30,9 @@ export const readPreferences = defineOperation({
   summary: 'Read preferences',
   description:
     'The current email preferences of the user with a `customer_id`, or of every user with an `email_id`, oldest user ' +
-    'first. Where nothing is set yet: `OPT_IN_PENDING`, no categories, `updated_at` null. Categories that the ' +
+    `first. An answer holds at most ${LIMIT_MAX.toLocaleString('en')} users, or \`limit\`, and at most ${PAGE_ROOM} as ` +
+    'JSON; of more users with an address it holds the newest, and `next_before` stands beside `data`: sent as `before` it ' +
+    'gives those before them. Where nothing is set yet: `OPT_IN_PENDING`, no categories, `updated_at` null. Categories that the ' +
     'workspace no longer has are not shown.',
   group: 'Preferences',
   method: 'GET',
@@ -27,22 +40,45 @@ export const readPreferences = defineOperation({
   tile: 'data',
   takesAppKey: true,
   limits: ['management_per_minute'],
-  refusals: ['not_found', 'conflict'],
+  refusals: ['not_found'],
   path: NoFields,
-  query: Strict({ customer_id: Type.Optional(UserIds.customer_id), email_id: Type.Optional(UserIds.email_id) }),
+  query: Strict({
+    customer_id: Type.Optional(UserIds.customer_id),
+    email_id: Type.Optional(UserIds.email_id),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_MAX })),
+    before: Type.Optional(Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of the answer before.')),
+  }),
   body: null,
-  faults: ({ workspace, query }) => userIdFaults(query, 'query', workspace),
+  faults: ({ workspace, query }) => [...userIdFaults(query, 'query', workspace), ...beforeFaults(query.before)],
   successStatus: 200,
-  output: Type.Object({ data: Type.Array(UserPreferencesOutput) }),
+  output: Type.Object({ data: Type.Array(UserPreferencesOutput), next_before: Type.Optional(Type.String()) }),
   async handle({ workspace, query }, { database, emailVault }) {
+    const { limit = LIMIT_MAX, before } = query
     const active = new Set(workspace.categories)
-    const data = []
-    for await (const page of preferencesMeant(database, query, { workspace, emailVault })) {
-      data.push(...page.map((known) => toBody(known, active)))
+    const write = (known: NamedPreference) => JSON.stringify(toBody(known, active))
+    const emailKey = emailKeyMeant(query, { workspace, emailVault })
+    if (emailKey === undefined) {
+      return JsonText.objectBeginningWith('data', [write(await requirePreference(database, workspace, query))], {})
     }
-    return { data: data.toReversed() }
+    // From the newest user on: a merge between two portions or pages, which goes into an older user, shows both, never neither.
+    const { items, last } = await readPage({
+      before: before === undefined ? undefined : CURSOR.parse(before),
+      limit,
+      portionMax: USERS_PER_PORTION,
+      read: ({ before: behind, max }) => {
+        return listPreferencesByEmail(database, workspace.id, emailKey, { before: behind?.userId, max })
+      },
+      write,
+    })
+    if (items.length === 0 && before === undefined) throw noSuchEmail()
+    return JsonText.objectBeginningWith('data', items.toReversed(), last ? { next_before: CURSOR.write(last) } : {})
   },
 })
+
+function beforeFaults(before: string | undefined): Fault[] {
+  if (before === undefined || CURSOR.parse(before)) return []
+  return [{ field: 'query.before', problem: 'must be the next_before of another answer' }]
+}
 
 function toBody({ customerId, preference }: NamedPreference, active: ReadonlySet<string>) {
   const { updatedAt } = preference

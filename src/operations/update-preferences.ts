@@ -1,6 +1,7 @@
-// Update User Email Opt-in Preferences: sets what users consented to, with a proof of it, in one durable transaction.
+// Update User Email Opt-in Preferences: sets what users consented to, with a proof of it in the same durable transaction.
 import { Type, type Static } from 'typebox'
-import type { Fault } from '../core/app-error.ts'
+import { AppError, DETAILS_MAX, type Fault } from '../core/app-error.ts'
+import { memberPath } from '../core/field-path.ts'
 import {
   changePreference,
   OPT_IN_STATUSES,
@@ -9,12 +10,24 @@ import {
   type PreferenceChange,
   type PreferenceRequest,
 } from '../core/preference.ts'
-import { lockPreferences, savePreferences, type NamedPreference } from '../store/preferences.ts'
-import type { Store } from '../store/store.ts'
+import { listPreferencesByEmail, lockPreferences, savePreferences, type NamedPreference } from '../store/preferences.ts'
+import type { Database, Store } from '../store/store.ts'
+import { countUsersWithEmail } from '../store/users.ts'
 import { NoFields, Strict, Text } from './fields.ts'
 import { defineOperation, type OperationRequest, type Partially } from './operation.ts'
-import { eitherRequired, preferencesMeant, userIdFaults, UserIds } from './preference-users.ts'
+import {
+  eitherRequired,
+  emailKeyMeant,
+  noSuchEmail,
+  requirePreference,
+  userIdFaults,
+  UserIds,
+} from './preference-users.ts'
 
+/** Users that one address may stand for: one request changes all of them, and must end. */
+export const USERS_PER_EMAIL_MAX = 10_000
+/** Users of one transaction: some 10 ms, as long as others who write have to wait. */
+const USERS_PER_PORTION = 500
 const EMAIL_CHANNEL = 'email'
 const WORD_LENGTH_MAX = 64
 const PATH = 'user_preferences'
@@ -41,7 +54,8 @@ export const updatePreferences = defineOperation({
     "Sets a user's email opt-in status and per-category preferences; visible at once. It needs `customer_id` or " +
     '`email_id`, and `opt_in_status` or `categories`. Given an `email_id`, every user with that address is updated, ' +
     'except where the workspace tokenizes emails: there only `customer_id` counts. Categories must be configured in ' +
-    'the workspace. A request that sends `categories` and leaves at least one false and none true makes the status ' +
+    `the workspace. An address of more than ${USERS_PER_EMAIL_MAX.toLocaleString('en')} users is refused with 409; one of ` +
+    'many may be changed in portions, of which some stay where the request fails: it can be repeated. A request that sends `categories` and leaves at least one false and none true makes the status ' +
     '`OPTED_OUT`, whatever else it sent. Every change is kept as a proof of consent.',
   group: 'Preferences',
   method: 'PUT',
@@ -74,20 +88,63 @@ export const updatePreferences = defineOperation({
   output: Type.Object({ message: Type.String() }),
   async handle(request, parts) {
     const sent = request.body.user_preferences
-    await parts.database.write(async (store) => {
-      await lockPreferences(store, [request.workspace.id])
-      const meant = preferencesMeant(store, sent, { workspace: request.workspace, emailVault: parts.emailVault })
-      for await (const page of meant) await change(store, page, request)
-    })
+    const { workspace } = request
+    const emailKey = emailKeyMeant(sent, { workspace, emailVault: parts.emailVault })
+    if (emailKey === undefined) {
+      await parts.database.write(async (store) => {
+        await lockPreferences(store, [workspace.id])
+        await change(store, [await requirePreference(store, workspace, sent)], request)
+      })
+    } else {
+      // Portions of two requests must not mingle: for everybody the same one would be the later.
+      const key = `preferences ${workspace.id} ${emailKey}`
+      await parts.turns.take(key, () => changeEverybody(parts.database, emailKey, request))
+    }
     return { message: 'The request was processed successfully.' }
   },
 })
 
-async function change(
+type Request = OperationRequest<object, object, { readonly user_preferences: UserPreferences }>
+
+/**
+ * Every user with an address. Where there is one place to write, a portion is a transaction, and others write in between;
+ * where there are many, and processes whose requests take no turns with these, all of it is one.
+ */
+async function changeEverybody(database: Database, emailKey: string, request: Request): Promise<void> {
+  const users = await countUsersWithEmail(database, request.workspace.id, emailKey, USERS_PER_EMAIL_MAX + 1)
+  if (users === 0) throw noSuchEmail()
+  if (users > USERS_PER_EMAIL_MAX) throw tooManyUsers()
+  if (database.locksRows) {
+    await database.write(async (store) => {
+      let before: number | undefined
+      do before = await changePortion(store, emailKey, before, request)
+      while (before !== undefined)
+    })
+    return
+  }
+  let before: number | undefined
+  do {
+    await database.letOthersPass()
+    const from = before
+    before = await database.write((store) => changePortion(store, emailKey, from, request))
+  } while (before !== undefined)
+}
+
+/** The users behind the user `before`, newest first; gives where the next portion begins, if there is one. */
+async function changePortion(
   store: Store,
-  known: readonly NamedPreference[],
-  request: OperationRequest<object, object, { readonly user_preferences: UserPreferences }>,
-): Promise<void> {
+  emailKey: string,
+  before: number | undefined,
+  request: Request,
+): Promise<number | undefined> {
+  const { workspace } = request
+  await lockPreferences(store, [workspace.id])
+  const known = await listPreferencesByEmail(store, workspace.id, emailKey, { before, max: USERS_PER_PORTION })
+  await change(store, known, request)
+  return known.length === USERS_PER_PORTION ? known.at(-1)?.userId : undefined
+}
+
+async function change(store: Store, known: readonly NamedPreference[], request: Request): Promise<void> {
   const { workspace, now, tile, callerAddress } = request
   const wanted = toPreferenceRequest(request.body.user_preferences)
   const activeCategories = new Set(workspace.categories)
@@ -121,8 +178,14 @@ function wordFaults(sent: Partially<UserPreferences>): Fault[] {
   return faults
 }
 
+/** Not all of them where there are more than are told. */
 function categoryFaults(sent: object, active: ReadonlySet<string>): Fault[] {
   const unknown = Object.keys(sent).filter((name) => !active.has(name))
   const problem = 'is not an active category of this workspace'
-  return unknown.map((name) => ({ field: `${PATH}.categories.${name}`, problem }))
+  return unknown.slice(0, DETAILS_MAX).map((name) => ({ field: memberPath(`${PATH}.categories`, name), problem }))
+}
+
+function tooManyUsers(): AppError {
+  const message = `More than ${USERS_PER_EMAIL_MAX} users have this email_id; name each by its customer_id.`
+  return new AppError('conflict', message)
 }

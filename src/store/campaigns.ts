@@ -2,6 +2,13 @@
 // they differ while a recount runs (`goal-recounts.ts`).
 import { sql, type Selectable } from 'kysely'
 import type { Goal } from '../core/goal.ts'
+import {
+  addCampaignEvents,
+  campaignsWithEvents,
+  createCampaignEvents,
+  replaceCampaignEvents,
+  type EventsOfCampaign,
+} from './campaign-events.ts'
 import type { CampaignGeneration } from './campaign-generations.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { wantedValues } from './wanted-values.ts'
@@ -76,6 +83,28 @@ export async function createCampaigns({ query }: Store, { text, integer }: SqlTy
     .addColumn('updated_at', integer, (column) => column.notNull())
     .execute()
   await query.schema.createIndex('campaigns_by_workspace').on('campaigns').columns(['workspace_id', 'number']).execute()
+}
+
+/** Campaigns whose events are noted at a time. */
+const NOTED_AT_ONCE = 500
+
+/** Adds what finds the campaigns that a change of goals concerns, for all that are there already. */
+export async function noteGoalEvents(store: Store, types: SqlTypes): Promise<void> {
+  const { query } = store
+  await createCampaignEvents(store, types)
+  await query.schema
+    .createIndex('campaigns_pending')
+    .on('campaigns')
+    .columns(['workspace_id', 'number'])
+    .where(sql.ref('pending_generation'), 'is not', null)
+    .execute()
+  for (let after = 0; ;) {
+    const rows = query.selectFrom('campaigns').selectAll().where('number', '>', after).orderBy('number')
+    const campaigns = (await rows.limit(NOTED_AT_ONCE).execute()).map(toCampaign)
+    await addCampaignEvents(store, campaigns.map(toEvents))
+    if (campaigns.length < NOTED_AT_ONCE) return
+    after = (campaigns.at(-1) as StoredCampaign).number
+  }
 }
 
 /** The rows of a workspace's campaigns, for queries that join other tables to them. */
@@ -208,16 +237,19 @@ export async function addCampaign(store: Store, campaign: NewCampaign): Promise<
     }),
   }
   await query.insertInto('campaigns').values(row).execute()
-  return toCampaign(row)
+  const added = toCampaign(row)
+  await addCampaignEvents(store, [toEvents(added)])
+  return added
 }
 
 /** Replaces what may change of a campaign. The caller has read it behind `lockCampaigns`. */
-export async function saveCampaign({ query }: Store, campaign: StoredCampaign): Promise<void> {
-  await query
+export async function saveCampaign(store: Store, campaign: StoredCampaign): Promise<void> {
+  await store.query
     .updateTable('campaigns')
     .set(toChangeableColumns(campaign))
     .where('number', '=', campaign.number)
     .execute()
+  await replaceCampaignEvents(store, toEvents(campaign))
 }
 
 /** Makes the new goals of all campaigns that are counted anew those by which the numbers stand, in one statement. */
@@ -234,20 +266,39 @@ export async function standByNewGoals({ query }: Store, workspaceId: string): Pr
     .execute()
 }
 
-/** Has campaigns counted anew under a generation, in one statement. The caller has read them behind `lockCampaigns`. */
+/**
+ * Has a campaign counted anew under a generation, with every other that has a goal on one of the events or is counted anew
+ * already: in one statement, and without reading goals. To be called behind `lockCampaigns`.
+ */
 export async function savePendingGeneration(
   store: Store,
-  workspaceId: string,
-  numbers: readonly number[],
+  { number, workspaceId, events }: EventsOfCampaign,
   generation: number,
 ): Promise<void> {
-  const wanted = wantedValues(store, 'number', 'integer', numbers)
-  await store.query
+  const { query } = store
+  const pending = query
+    .selectFrom('campaigns')
+    .select('number')
+    .where('workspace_id', '=', workspaceId)
+    .where('pending_generation', 'is not', null)
+  await query
     .updateTable('campaigns')
     .set({ pending_generation: generation })
     .where('workspace_id', '=', workspaceId)
-    .where('number', 'in', (sub) => sub.selectFrom(wanted).select('wanted.number'))
+    .where('number', 'in', (sub) =>
+      sub
+        .selectFrom(wantedValues(store, 'number', 'integer', [number]))
+        .select('wanted.number')
+        .unionAll(pending)
+        .unionAll(campaignsWithEvents(store, workspaceId, events)),
+    )
     .execute()
+}
+
+/** The events by which a campaign is found: those it is counted by too, where nobody counts it anew for that already. */
+function toEvents({ number, workspaceId, goals, countedGoals, pendingGeneration }: StoredCampaign): EventsOfCampaign {
+  const either = pendingGeneration === null ? [...goals, ...countedGoals] : goals
+  return { number, workspaceId, events: either.map(({ event }) => event) }
 }
 
 type Changeable = Omit<StoredCampaign, 'id' | 'number' | 'workspaceId' | 'createdBy' | 'createdAt'>

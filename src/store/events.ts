@@ -112,8 +112,19 @@ export async function listUserEvents(store: Store, userIds: readonly number[], p
 
 /** The instant of the latest event under any of the ids; null when there is none. */
 export async function findLastEventTime(store: Store, userIds: readonly number[]): Promise<number | null> {
-  const [newest] = await listNewest(store, userIds, { before: undefined, max: 1 })
-  return newest?.time ?? null
+  const latest = store.query
+    .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
+    .select((row) =>
+      row
+        .selectFrom('events as event')
+        .select('event.time')
+        .whereRef('event.user_id', '=', 'wanted.user_id')
+        .orderBy('event.time', 'desc')
+        .limit(1)
+        .as('time'),
+    )
+  const found = store.query.selectFrom(latest.as('latest')).select(({ fn }) => fn.max('time').as('time'))
+  return (await found.executeTakeFirst())?.time ?? null
 }
 
 /** Users whose events one statement walks through; SQLite takes up to 500 parts in one. */
@@ -162,8 +173,12 @@ export interface NamedEvent {
   readonly time: number
 }
 
-/** The events of the given names, users and periods. */
-export async function listNamedEvents(store: Store, periods: readonly ActionPeriod[]): Promise<NamedEvent[]> {
+/** The events of the given names, users and periods, or as many as `max`. */
+export async function listNamedEvents(
+  store: Store,
+  periods: readonly ActionPeriod[],
+  max = Number.MAX_SAFE_INTEGER,
+): Promise<NamedEvent[]> {
   if (periods.length === 0) return []
   const columns = { user_id: 'integer', action: 'text', from: 'integer', until: 'integer' } as const
   const rows = await store.query
@@ -176,6 +191,7 @@ export async function listNamedEvents(store: Store, periods: readonly ActionPeri
         .onRef('event.time', '<=', 'period.until'),
     )
     .select(['event.id', 'event.user_id', 'event.action', 'event.time'])
+    .limit(max)
     .execute()
   return rows.map(toNamedEvent)
 }

@@ -3,7 +3,7 @@
 import { sql } from 'kysely'
 import type { Database, SqlTypes, Store } from './store.ts'
 import { createCampaignNames } from './campaign-names.ts'
-import { createCampaigns } from './campaigns.ts'
+import { createCampaigns, noteGoalEvents } from './campaigns.ts'
 import { createCouponLists } from './coupon-lists.ts'
 import { createCouponUploads } from './coupon-uploads.ts'
 import { createCoupons } from './coupons.ts'
@@ -25,7 +25,7 @@ import { createStatistics } from './statistics.ts'
 import { createTemplateVersions } from './template-versions.ts'
 import { createTemplates } from './templates.ts'
 import { createUncountedUsers } from './uncounted-users.ts'
-import { createUserIdentities } from './user-identities.ts'
+import { createUserIdentities, orderIdentitiesOfUsers } from './user-identities.ts'
 import { createUsers } from './users.ts'
 import { createWorkspaces } from './workspaces.ts'
 
@@ -59,7 +59,9 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0022-moves': createMoves,
   '0023-statistics-revisions': createStatisticsRevisions,
   '0024-kept-series': separateKeptSeries,
+  '0025-campaign-events': noteGoalEvents,
   '0026-campaign-names': createCampaignNames,
+  '0027-identities-of-users': orderIdentitiesOfUsers,
 }
 
 /** Applies what is missing. Throws when the database is newer than this program. */

@@ -27,6 +27,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   limit_windows: 'data',
   campaigns: 'data',
   campaign_names: 'data',
+  campaign_events: 'data',
   goal_recounts: 'data',
   memberships: 'data',
   message_events: 'data',

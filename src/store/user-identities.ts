@@ -1,6 +1,6 @@
 // The table of identities by which users are found, customer ids among them.
 import type { Selectable } from 'kysely'
-import type { Identity } from '../core/user.ts'
+import { CUSTOMER_ID, type Identity } from '../core/user.ts'
 import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { wantedValues } from './wanted-values.ts'
@@ -45,6 +45,19 @@ export async function createUserIdentities({ query }: Store, { text, integer }: 
   await query.schema.createIndex('user_identities_by_user').on('user_identities').column('user_id').execute()
 }
 
+/**
+ * Lets the identities of a user be walked through by name and value, past the customer ids: an identifier that says nothing,
+ * such as `none`, may collect a million of these.
+ */
+export async function orderIdentitiesOfUsers({ query }: Store): Promise<void> {
+  await query.schema
+    .createIndex('user_identities_by_name')
+    .on('user_identities')
+    .columns(['user_id', 'name', 'value'])
+    .execute()
+  await query.schema.dropIndex('user_identities_by_user').execute()
+}
+
 /** The number of the user with an identity, as a part of a statement. */
 export function userIdWith({ query }: Store, workspaceId: string, { name, value }: Identity) {
   return query
@@ -55,17 +68,42 @@ export function userIdWith({ query }: Store, workspaceId: string, { name, value 
     .where('value', '=', value)
 }
 
-/** All identities of a user, the customer ids included; of a name the newest value comes last. */
-export async function listIdentities({ query }: Store, userId: number): Promise<KnownIdentity[]> {
-  const rows = await query
-    .selectFrom('user_identities')
-    .selectAll()
-    .where('user_id', '=', userId)
-    .orderBy('name')
-    .orderBy('seen_at')
-    .orderBy('value')
-    .execute()
-  return rows.map(toKnownIdentity)
+/** Identities that are read as they are: nearly every user has fewer. */
+const IDENTITIES_AT_ONCE = 100
+/** Values of one identifier of one user among which the newest is looked for: the first in the order of their text. */
+export const IDENTIFIER_VALUES_MAX = 10_000
+/** Names that identifiers of one user have at the most, those that are not configured any more among them. */
+const IDENTIFIER_NAMES_MAX = 100
+
+/** The newest value of each identifier of a user, the customer ids left out; of several received together the last by text. */
+export async function listNewestIdentifiers(store: Store, userId: number): Promise<Identity[]> {
+  const few = await identitiesOf(store, userId).orderBy('value').limit(IDENTITIES_AT_ONCE).execute()
+  if (few.length === IDENTITIES_AT_ONCE) return listNewestOfMany(store, userId)
+  const newest = new Map<string, (typeof few)[number]>()
+  for (const row of few) if (row.seen_at >= (newest.get(row.name)?.seen_at ?? 0)) newest.set(row.name, row)
+  newest.delete(CUSTOMER_ID)
+  return [...newest.values()].map(({ name, value }) => ({ name, value }))
+}
+
+/** The same from name to name, whatever lies between. */
+async function listNewestOfMany(store: Store, userId: number): Promise<Identity[]> {
+  const found: Identity[] = []
+  let name = ''
+  for (let names = 0; names < IDENTIFIER_NAMES_MAX; names++) {
+    const next = await identitiesOf(store, userId).where('name', '>', name).limit(1).executeTakeFirst()
+    if (!next) return found
+    name = next.name
+    if (name === CUSTOMER_ID) continue
+    const values = identitiesOf(store, userId).where('name', '=', name).orderBy('value').limit(IDENTIFIER_VALUES_MAX)
+    const newest = store.query.selectFrom(values.as('some')).select(['name', 'value'])
+    found.push(await newest.orderBy('seen_at', 'desc').orderBy('value', 'desc').limit(1).executeTakeFirstOrThrow())
+  }
+  return found
+}
+
+function identitiesOf({ query }: Store, userId: number) {
+  const identities = query.selectFrom('user_identities').select(['name', 'value', 'seen_at'])
+  return identities.where('user_id', '=', userId).orderBy('name')
 }
 
 /** Those of the given identities that are known, in one statement. */

@@ -101,6 +101,18 @@ export function usersWithEmail(
   return rest.orderBy('user.id', 'desc').limit(max)
 }
 
+/** How many users have an address, counted up to `max`. */
+export async function countUsersWithEmail(
+  store: Store,
+  workspaceId: string,
+  emailKey: string,
+  max: number,
+): Promise<number> {
+  const users = usersWithEmail(store, workspaceId, emailKey, { before: undefined, max })
+  const counted = store.query.selectFrom(users.as('some')).select(({ fn }) => fn.countAll<number>().as('count'))
+  return (await counted.executeTakeFirstOrThrow()).count
+}
+
 function shownUsers({ query }: Store) {
   return query.selectFrom('users as user').select(['user.id', 'user.customer_id']).where('user.merged_into', 'is', null)
 }
@@ -139,18 +151,23 @@ export async function findUserWithEmail({ query }: Store, workspaceId: string): 
  * The ids under which a user's events may stand: its own first, then those of the users that were merged into it. Of a user
  * that was itself merged since it was found, all ids of the one it became.
  */
-export async function listUserIds({ query }: Store, userId: number): Promise<number[]> {
+export async function listUserIds(store: Store, userId: number): Promise<number[]> {
+  const rows = await mergedInto(store, userId).orderBy('id').execute()
+  return [rows[0]?.merged_into ?? userId, ...rows.map(({ id }) => id)]
+}
+
+/** The same with the youngest of the merged users, `max` at the most. */
+export async function listYoungestUserIds(store: Store, userId: number, max: number): Promise<number[]> {
+  const rows = await mergedInto(store, userId).orderBy('id', 'desc').limit(max).execute()
+  return [rows[0]?.merged_into ?? userId, ...rows.map(({ id }) => id)]
+}
+
+function mergedInto({ query }: Store, userId: number) {
   const survivor = query
     .selectFrom('users')
     .select(({ fn }) => fn.coalesce('merged_into', 'id').as('id'))
     .where('id', '=', userId)
-  const rows = await query
-    .selectFrom('users')
-    .select(['id', 'merged_into'])
-    .where('merged_into', '=', survivor)
-    .orderBy('id')
-    .execute()
-  return [rows[0]?.merged_into ?? userId, ...rows.map(({ id }) => id)]
+  return query.selectFrom('users').select(['id', 'merged_into']).where('merged_into', '=', survivor)
 }
 
 /** Everything under which facts of one user stand. */
