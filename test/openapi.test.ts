@@ -1,9 +1,13 @@
 // The OpenAPI document: a valid one, and the same as what the server does.
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Value } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openApiDocument, type OpenApiDocument } from '../src/http/openapi.ts'
 import { OPERATOR_PAGES } from '../src/http/operator-pages.ts'
 import { OperationValidator } from '../src/http/validation.ts'
+import { CouponCsv } from '../src/core/coupon-csv.ts'
+import { addCoupons } from '../src/operations/add-coupons.ts'
+import { fetchCampaignStats } from '../src/operations/fetch-campaign-stats.ts'
 import type { Operation } from '../src/operations/operation.ts'
 import { OPERATIONS } from '../src/operations/operations.ts'
 import { startServer, type TestServer } from './server.ts'
@@ -114,6 +118,23 @@ describe('The OpenAPI document', () => {
   const bodies = OPERATIONS.flatMap((operation) => (operation.body ? [{ operation, body: operation.body }] : []))
   it.each(bodies)('has an example of $operation.summary that the operation takes', ({ operation, body }) => {
     expect(new OperationValidator(operation).body(body, operation.example).faults).toEqual([])
+  })
+
+  it('shows an answer of Fetch Campaign Stats that keeps to its schema, and is short', () => {
+    const { output, outputExample } = fetchCampaignStats
+    expect(output && Value.Check(output, outputExample)).toBe(true)
+    expect(JSON.stringify(outputExample).length).toBeLessThan(4_096)
+    const success = find(fetchCampaignStats.url, 'POST').responses['200'] as { content: Record<string, object> }
+    expect(success.content['application/json']).toMatchObject({ example: outputExample })
+  })
+
+  it('shows codes to upload that the operation takes', () => {
+    const csv = new CouponCsv()
+    const codes = csv.push(Buffer.from(addCoupons.upload?.example ?? ''))
+    expect([...codes, ...csv.end()]).toEqual(['SUMMER-7Q2X', 'SUMMER-9KDF'])
+    expect(csv.invalidLines).toBe(0)
+    const { content } = find('/v1/coupon-list/{coupon_list_id}/coupons', 'POST').requestBody ?? { content: {} }
+    expect(content['text/csv']?.example).toBe(addCoupons.upload?.example)
   })
 
   it.each(OPERATIONS)('has schemas of $summary that can be checked', (operation) => {

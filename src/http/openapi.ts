@@ -149,15 +149,16 @@ function toRequestBody({ body, example, upload }: Operation): JsonObject | undef
     required: true,
     content: {
       'application/json': { schema: toJsonSchema(body), ...(example !== undefined && { example }) },
-      ...(upload && { [upload.mediaType]: { schema: { type: 'string' } } }),
+      ...(upload && { [upload.mediaType]: { schema: { type: 'string' }, example: upload.example } }),
     },
   }
 }
 
-function toSuccess({ output, successStatus }: Operation): JsonObject {
+function toSuccess({ output, outputExample, successStatus }: Operation): JsonObject {
   const headers = { ...REQUEST_ID_HEADER, ...LIMIT_HEADERS }
   if (!output || successStatus === 204) return { description: 'Done; there is nothing to tell.', headers }
-  return { description: 'Success.', headers, content: { 'application/json': { schema: toJsonSchema(output) } } }
+  const content = { schema: toJsonSchema(output), ...(outputExample !== undefined && { example: outputExample }) }
+  return { description: 'Success.', headers, content: { 'application/json': content } }
 }
 
 function toRefusals(operation: Operation): JsonObject {

@@ -33,7 +33,7 @@ export const addCoupons = defineOperation({
     // What they may hold is looked at code by code, and not past a hundred invalid ones.
     coupons: Type.Array(Type.String(), { minItems: 1, description: 'Codes of 1 to 128 characters.' }),
   }),
-  upload: { mediaType: 'text/csv', bytesMax: UPLOAD_BYTES_MAX },
+  upload: { mediaType: 'text/csv', bytesMax: UPLOAD_BYTES_MAX, example: 'Coupon Code\nSUMMER-7Q2X\nSUMMER-9KDF\n' },
   example: { coupons: ['SUMMER-7Q2X', 'SUMMER-9KDF'] },
   faults: ({ body }) => codeFaults(body?.coupons ?? []),
   refusals: ['not_found', 'conflict'],

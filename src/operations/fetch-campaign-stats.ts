@@ -1,13 +1,13 @@
 // Fetch Campaign Stats: a page of campaigns with their numbers over a range of days, all of them from the table of statistics.
-import { Type } from 'typebox'
+import { Type, type Static } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
-import { METRIC_TYPES } from '../core/campaign-counts.ts'
-import { ATTRIBUTION_TYPES } from '../core/cells.ts'
+import { CampaignSeries, METRIC_TYPES } from '../core/campaign-counts.ts'
+import { ALL, ANY_GROUP, ATTRIBUTION_TYPES, NO_GENERATION } from '../core/cells.ts'
 import { fromCalendarDate } from '../core/time-zone.ts'
 import { toIso } from '../core/time-value.ts'
 import { ANSWER_BYTES_MAX } from './answer-room.ts'
 import { CAMPAIGN_ID_LENGTH_MAX } from './campaign-body.ts'
-import { CampaignStatsOutput, type CampaignStatsBody } from './campaign-stats-body.ts'
+import { CampaignStatsOutput, writeCampaignStats, type CampaignStatsBody } from './campaign-stats-body.ts'
 import { IsoTime, NoFields, OneOf, Strict, Text } from './fields.ts'
 import { JsonText } from './json-text.ts'
 import { defineOperation } from './operation.ts'
@@ -57,6 +57,15 @@ const StatsBody = Strict({
   ),
 })
 
+const EVERYWHERE = {
+  campaign: 1,
+  generation: NO_GENERATION,
+  group: ANY_GROUP,
+  platform: ALL,
+  locale: ALL,
+  variation: ALL,
+} as const
+
 const StatsOutput = Type.Object({
   response_id: Type.String({ description: 'The `request_id` of the request.' }),
   total_campaigns: Type.Integer({ description: 'Campaigns requested, or found when none were named.' }),
@@ -103,6 +112,7 @@ export const fetchCampaignStats = defineOperation({
   refusals: ['conflict'],
   successStatus: 200,
   output: StatsOutput,
+  outputExample: exampleAnswer(),
   async handle({ workspace, body }, parts) {
     const { offset = 0, limit = CAMPAIGNS_PER_PAGE_MAX } = body
     const range = { firstDay: toDay(body.start_date), lastDay: toDay(body.end_date) }
@@ -121,6 +131,24 @@ export const fetchCampaignStats = defineOperation({
     return JsonText.objectEndingWith(about, 'data', data)
   },
 })
+
+/** A campaign of which 1,000 messages were sent and 50 clicked, without its platforms, locales and variations. */
+function exampleAnswer(): Static<typeof StatsOutput> {
+  const counts = [
+    { metric: 'sent', occurrences: 1_000, users: 1_000 },
+    { metric: 'impression', occurrences: 400, users: 380 },
+    { metric: 'click', occurrences: 50, users: 45 },
+  ].map((count) => ({ ...count, ...EVERYWHERE }))
+  const counted = new CampaignSeries().add(counts).count([], { attributionType: 'CLICK_THROUGH', metricType: 'UNIQUE' })
+  return {
+    response_id: 'weekly-report-1',
+    total_campaigns: 1,
+    current_page: 1,
+    total_pages: 1,
+    data: { 'spring-sale': JSON.parse([...writeCampaignStats(counted)].join('')) as [CampaignStatsBody] },
+    processed_until: '2026-01-31T12:00:00.000Z',
+  }
+}
 
 /** Each date alone is a date of the calendar or a fault of its own. */
 function rangeFaults(start: string | undefined, end: string | undefined): Fault[] {

@@ -94,7 +94,7 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly body: Body | null
   readonly bodyBytesMax?: number
   /** A body of another media type, given to the handler as a stream. */
-  readonly upload?: { readonly mediaType: string; readonly bytesMax: number }
+  readonly upload?: { readonly mediaType: string; readonly bytesMax: number; readonly example: string }
   /** An example of the body, for the reference page. */
   readonly example?: unknown
   /** What the schema cannot say. Every fault at once; called with what is valid so far. */
@@ -104,6 +104,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly successStatus: 200 | 201 | 204
   /** Null with 204. */
   readonly output: TSchema | null
+  /** An example of the answer, where one that is made of its schema would be too large to read. */
+  readonly outputExample?: unknown
   readonly handle: (
     request: OperationRequest<Static<Path>, Static<Query>, Static<Body>>,
     parts: Parts,

@@ -20,6 +20,8 @@ window.SwaggerUIBundle({
   tryItOutEnabled: true,
   // Keys would stay in the browser for whoever uses it next.
   persistAuthorization: false,
+  // A refused key is shown here; with credentials the browser would ask for another one itself, and keep it.
+  requestInterceptor: (request) => ({ ...request, credentials: 'omit' }),
   // The badge would send the document to another server.
   validatorUrl: null,
 })
