@@ -1,6 +1,7 @@
 // Backups of the embedded store, from a serving process under load, restored and served again.
 import {
   copyFileSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -185,6 +186,17 @@ describe('a backup under load', () => {
 
   it('leaves nothing beside its file', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('backup.db'))).toEqual(['backup.db'])
+  })
+
+  it('is not made of a folder without a store, and leaves none there', async () => {
+    const dataDir = join(folder, 'elsewhere')
+    const ended = await runJson(['backup', join(folder, 'nothing.db')], { DATA_DIR: dataDir })
+    expect(failureOf(ended)).toMatchObject({
+      status: 1,
+      code: 'not_found',
+      message: expect.stringContaining(dataDir) as string,
+    })
+    expect([existsSync(dataDir), existsSync(join(folder, 'nothing.db'))]).toEqual([false, false])
   })
 
   it('is not restored over data', async () => {

@@ -19,8 +19,8 @@ vi.setConfig({ testTimeout: 60_000 })
 const PII_KEY = Buffer.alloc(32, 7).toString('base64')
 
 describe('the command line', () => {
-  it('lists every command in its help', async () => {
-    const { status, stdout } = await run(['--help'])
+  it.each(['--help', '-h', 'help'])('lists every command after %s', async (asked) => {
+    const { status, stdout } = await run([asked])
     expect(status).toBe(0)
     for (const { name, summary } of COMMANDS) {
       expect(stdout).toContain(name)

@@ -36,8 +36,10 @@ export async function runCommand(args: readonly string[]): Promise<void> {
 
 const FLAGS: ReadonlySet<string> = new Set(['--help', '--json', '--version'])
 
-/** The options that every command has may stand anywhere before a `--`. */
-function readFlags(args: readonly string[]): { flags: ReadonlySet<string>; words: readonly string[] } {
+/** The options that every command has may stand anywhere before a `--`; `help …` asks for the same as `… --help`. */
+function readFlags(given: readonly string[]): { flags: ReadonlySet<string>; words: readonly string[] } {
+  const asksForHelp = given[0] === 'help' || given[0] === '-h'
+  const args = asksForHelp ? ['--help', ...given.slice(1)] : given
   const end = args.indexOf('--')
   const before = end < 0 ? args : args.slice(0, end)
   const words = before.filter((arg) => !FLAGS.has(arg))
