@@ -1,5 +1,5 @@
 // How large users are looked up: by index on every store, and without their cells where only those who wait are wanted.
-import { sql } from 'kysely'
+import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
   findKeptUserIds,
@@ -25,7 +25,7 @@ import {
   markWaiting,
   removeUncountedUsers,
 } from '../src/store/uncounted-users.ts'
-import { explain, expectIndexed } from './query-plan.ts'
+import { expectEnteredAt, explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
@@ -43,7 +43,10 @@ describeEachStore('Large users', (kind) => {
     await database.write(async (store) => {
       const userIds = Array.from({ length: USERS }, (_, index) => index + 1)
       await saveLargeHistories(store, userIds.map(toHistory))
-      await saveKeptSeries(store, userIds.map(toKept))
+      await saveKeptSeries(
+        store,
+        userIds.map((userId) => toKept(userId)),
+      )
       await markWaiting(
         store,
         userIds.map((userId) => ({ userId, since: userId })),
@@ -77,6 +80,17 @@ describeEachStore('Large users', (kind) => {
     for (const query of queries) expectIndexed(await explain(database, query), ...narrowedBy)
   })
 
+  it('enters what is kept of campaigns where a page begins, and reads on in their order', async () => {
+    const kept = Array.from({ length: 150 }, (_, index) => toKept(USERS + 1, index))
+    await database.write((store) => saveKeptSeries(store, kept))
+    const pages = await recordQueries(database, async (store) => {
+      for await (const page of streamKeptSeries(store, USERS + 1, { after: 2, until: 999 }))
+        expect(page).not.toEqual([])
+    })
+    expect(pages).toHaveLength(2)
+    expectEnteredAt(await explain(database, pages[1] as Compilable), 'campaign, generation, name')
+  })
+
   const looks: [what: string, work: (store: Store) => Promise<unknown>][] = [
     ['who waits longest', findLongestWaiting],
     ['since when something waits', findOldestUncounted],
@@ -94,9 +108,9 @@ async function firstOf<Page>(pages: AsyncGenerator<Page>): Promise<void> {
   await pages.next()
 }
 
-function toKept(userId: number): KeptSeries {
+function toKept(userId: number, campaign = 3): KeptSeries {
   const place = { platform: '', locale: '', variation: '' }
-  return { userId, series: { campaign: 3, generation: 0, group: '', metric: 'sent', ...place }, cells: '[1,0,1,1]' }
+  return { userId, series: { campaign, generation: 0, group: '', metric: 'sent', ...place }, cells: '[1,0,1,1]' }
 }
 
 function toHistory(userId: number) {

@@ -8,7 +8,7 @@ import { findGoalRecount } from '../src/store/goal-recounts.ts'
 import { removeLargeHistories, saveLargeHistories } from '../src/store/large-histories.ts'
 import { findUncountedUsers } from '../src/store/uncounted-users.ts'
 import type { HistoryEntry } from './history-entries.ts'
-import { addManyFacts, personsOf } from './many-facts.ts'
+import { addManyFacts, leaveWaiting, personsOf } from './many-facts.ts'
 import { until } from './server.ts'
 import { goal, message, workspace } from './statistics-examples.ts'
 import { expectVerified, NOW, openStatisticsBench, StatisticsRun, type StatisticsBench } from './statistics-run.ts'
@@ -16,6 +16,7 @@ import { describeEachStore, makePlace, openTestDatabase } from './stores.ts'
 
 /** Each failure doubles the pause after it, the first of which is 400 ms. */
 const FAILURES = 2
+const FIRST_PAUSE_MS = 400
 const SECOND_PAUSE_MS = 800
 /** A campaign that is not there. */
 const NOWHERE = 999_999
@@ -125,6 +126,38 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     await database.write((store) => saveLargeHistories(store, [history]))
     await countUntil(bench, () => isCounted(first.userId))
     for (const run of [broken, other]) expect(await expectVerified(run)).toMatchObject({ waitingUsers: 0 })
+    await bench.close()
+  })
+
+  it('begins with the shortest pause again when a user who was counted in between fails', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const run = await StatisticsRun.make(bench, workspace({ campaigns: [{ id: 'c1', goals: [] }] }), -1)
+    await run.apply([CLICK])
+    const [person] = await personsOf(run)
+    if (!person) throw new Error('nobody is there')
+    const { userId } = person
+    const breakUser = () => database.write((store) => removeLargeHistories(store, [userId]))
+    const mendUser = async () => {
+      const history = { userId, workspaceId: run.workspaceId, pendingGeneration: 0, version: 1 }
+      await database.write((store) => saveLargeHistories(store, [history]))
+    }
+    let now = 0
+    const recounter = new Recounter({ database, clock: () => NOW, stopwatch: () => now, onFailure: () => {} })
+    await breakUser()
+    await expect(recounter.step()).rejects.toThrow('is not large')
+    await mendUser()
+    now += FIRST_PAUSE_MS - 1
+    expect(await recounter.step()).toBe(false)
+    now += 1
+    expect(await recounter.step()).toBe(true)
+    await leaveWaiting(database, person, NOW)
+    await breakUser()
+    await expect(recounter.step()).rejects.toThrow('is not large')
+    await mendUser()
+    now += FIRST_PAUSE_MS
+    expect(await recounter.step()).toBe(true)
+    expect(await findUncountedUsers(database, [userId])).toEqual(new Map())
     await bench.close()
   })
 })

@@ -1,7 +1,5 @@
 // Users with more facts than fit into memory: they are counted campaign by campaign, what that changes is written in short
 // transactions, and wherever a process dies in between, the next one comes to the same numbers.
-import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cellKey, seriesKey } from '../src/core/cells.ts'
@@ -26,6 +24,7 @@ import {
   type StatisticsBench,
 } from './statistics-run.ts'
 import { describeEachStore } from './stores.ts'
+import { countWaiting } from './waiting-apart.ts'
 
 const TIMEOUT_MS = 60_000
 /** So few that everybody is large. */
@@ -48,7 +47,7 @@ it(
     const bench = await openStatisticsBench('sqlite')
     const large = await makeLarge(bench, MANY.campaigns)
     await addMany(large, MANY.days)
-    expect(countWaiting(bench)).toEqual({ status: 0, stderr: '' })
+    expect(countWaiting(bench.place, { heapMib: HEAP_MIB, timeoutMs: TIMEOUT_MS })).toEqual({ status: 0, stderr: '' })
     expect(await expectVerified(large.run)).toMatchObject({ waitingUsers: 0 })
     await bench.close()
   },
@@ -201,19 +200,6 @@ function afterWrites(database: Database, work: (written: number) => Promise<void
 async function countCells({ query }: Database): Promise<number> {
   const { rows } = await sql<{ cells: number }>`select count(*) as cells from statistics`.execute(query)
   return rows[0]?.cells ?? 0
-}
-
-/** Counts who waits in a process of its own. */
-function countWaiting({ place }: StatisticsBench): { readonly status: number | null; readonly stderr: string } {
-  const script = fileURLToPath(new URL('count-waiting.ts', import.meta.url))
-  const { DATABASE_URL: _url, ...environment } = process.env
-  const env = { ...environment, DATA_DIR: place.dataDir, ...(place.databaseUrl && { DATABASE_URL: place.databaseUrl }) }
-  const { status, stderr } = spawnSync(process.execPath, [`--max-old-space-size=${HEAP_MIB}`, script], {
-    env,
-    encoding: 'utf8',
-    timeout: TIMEOUT_MS,
-  })
-  return { status, stderr }
 }
 
 async function keptOf(database: Database, { userId }: Person): Promise<KeptSeries[]> {

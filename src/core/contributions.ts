@@ -2,7 +2,7 @@
 // is the sum of this function over all users, however it came about.
 import { CampaignPast } from './campaign-past.ts'
 import { ANY_GROUP, CellSum, NO_GENERATION, type ContributedSeries } from './cells.ts'
-import { countConversions } from './conversions.ts'
+import { countConversions, LastInteractions } from './conversions.ts'
 import { countUnits } from './delivery-units.ts'
 import type { GoalEvent, Membership, MessageEvent } from './facts.ts'
 import { narrowTo, type Narrowing } from './narrowing.ts'
@@ -52,6 +52,8 @@ export function contributions(history: History, rules: Rules, scope = EVERYTHING
 export interface Counting {
   readonly rules: Rules
   readonly scope: Scope
+  /** The last interactions of its goal events by these rules; where nothing is said, they are found in the history. */
+  readonly last?: LastInteractions | undefined
 }
 
 /** Adds the contributions of a history, or takes them away. */
@@ -95,7 +97,7 @@ function differingMessages(before: History, after: History): readonly MessageEve
 /** With `changed` of performance and units only what these message events can change, be they in the history or not. */
 function toTallies(
   history: History,
-  { rules, scope, changed }: Counting & { readonly changed?: readonly MessageEvent[] | undefined },
+  { rules, scope, last, changed }: Counting & { readonly changed?: readonly MessageEvent[] | undefined },
 ): Tally[] {
   const pasts = toPasts(history, rules, changed)
   const wanted = scope.campaigns === 'all' ? pasts : pasts.filter(({ campaign }) => isWanted(scope, campaign.number))
@@ -107,8 +109,18 @@ function toTallies(
     const narrowing = own && narrowTo(past, own)
     tallies.push(...countPerformance(past, rules, narrowing), ...countUnits(past, rules.timezone, narrowing))
   }
-  if (history.goalEvents.length === 0 || wanted.length === 0) return tallies
-  return [...tallies, ...countConversions(pasts, wanted, history.goalEvents, rules.timezone)]
+  const { goalEvents: events } = history
+  if (events.length === 0 || wanted.length === 0) return tallies
+  const converted = { events, last: last ?? findLast(events, pasts), timezone: rules.timezone }
+  for (const past of wanted) tallies.push(...countConversions(past, converted))
+  return tallies
+}
+
+/** The touches of all campaigns compete. */
+function findLast(events: readonly GoalEvent[], pasts: readonly CampaignPast[]): LastInteractions {
+  const last = new LastInteractions(events)
+  for (const past of pasts) last.add(past)
+  return last
 }
 
 function isWanted({ campaigns }: Scope, campaign: number): boolean {

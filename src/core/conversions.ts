@@ -12,6 +12,7 @@ import {
 } from './cells.ts'
 import { compareTexts, type GoalEvent, type Membership, type MessageEvent } from './facts.ts'
 import { hasConditions, windowMs, type Goal } from './goal.ts'
+import type { CountedCampaign } from './rules.ts'
 import { Tally } from './tally.ts'
 
 const SESSION_MS = 30 * 60 * 1000
@@ -27,30 +28,39 @@ const OWN_ATTRIBUTIONS: readonly {
   { type: 'IN_SESSION', kind: 'click', within: () => SESSION_MS },
 ]
 
-/** Counts the conversions of the `wanted` campaigns; the touches of all `pasts` compete for them. */
-export function countConversions(
-  pasts: readonly CampaignPast[],
-  wanted: readonly CampaignPast[],
-  events: readonly GoalEvent[],
-  timezone: string,
-): Tally[] {
-  const counters = new Map(wanted.map((past) => [past, new ConversionCounter(past, timezone)]))
-  for (const event of events) {
-    const met = pasts.map((past) => ({ past, goals: goalsMet(past, event) })).filter(({ goals }) => goals.length > 0)
-    for (const { past, goals } of met) counters.get(past)?.add(event, goals)
-    const last = lastInteraction(met, event.time)
-    if (last) counters.get(last.past)?.addLastInteraction(event, last)
-  }
-  return [...counters.values()].flatMap((counter) => counter.tallies())
+/** What a campaign counts conversions of, and what competes for them. */
+export interface Converted {
+  readonly events: readonly GoalEvent[]
+  /** Of the same events, by the same rules. */
+  readonly last: LastInteractions
+  readonly timezone: string
 }
 
-function goalsMet({ campaign }: CampaignPast, { action, met }: GoalEvent): Goal[] {
-  return campaign.goals.filter((goal) => goal.event === action && (met.has(goal) || !hasConditions(goal)))
+/** Counts the conversions of one campaign. */
+export function countConversions(past: CampaignPast, { events, last, timezone }: Converted): Tally[] {
+  const counter = new ConversionCounter(past, timezone)
+  for (const event of events) {
+    const goals = goalsMet(past, event)
+    if (goals.length === 0) continue
+    counter.add(event, goals)
+    const interaction = last.of(event)
+    if (interaction?.campaign === past.campaign) counter.addLastInteraction(event, { goals, touch: interaction.touch })
+  }
+  return counter.tallies()
+}
+
+function goalsMet({ campaign }: CampaignPast, { action, met }: GoalEvent): readonly Goal[] {
+  const found: Goal[] = []
+  for (const goal of campaign.goals) {
+    if (goal.event === action && (!hasConditions(goal) || met.has(goal))) found.push(goal)
+  }
+  return found
 }
 
 /**
- * Finds the last interaction before each event, of campaigns that need not be in memory at one time. Touches that are none
- * change nothing for the other campaigns: who counts one of these needs no others to compete with it.
+ * The last interaction before each event: of all touches in their windows a click before an impression before a sent, then the
+ * latest, then that of the lower campaign id. The campaigns need not be in memory at one time; no more is kept than a touch for
+ * each event.
  */
 export class LastInteractions {
   readonly #events: readonly GoalEvent[]
@@ -62,62 +72,54 @@ export class LastInteractions {
 
   /** Each campaign once, with all touches of the user. */
   add(past: CampaignPast): void {
+    const { campaign } = past
     for (const event of this.#events) {
       const goals = goalsMet(past, event)
-      const own = goals.length > 0 ? lastInteraction([{ past, goals }], event.time) : undefined
-      if (!own) continue
-      // Not the whole past: it holds all facts of its campaign.
-      const interaction = { past: { campaign: past.campaign }, touch: own.touch }
+      const touch = goals.length > 0 ? strongestTouch(past, goals, event.time) : undefined
+      if (!touch) continue
       const known = this.#last.get(event)
-      if (!known || isStronger(interaction, known)) this.#last.set(event, interaction)
+      // Not the whole past: it holds all facts of its campaign.
+      if (!known || isStronger(campaign, touch, known)) this.#last.set(event, { campaign, touch })
     }
   }
 
-  /** The touches of the last interactions, each once. */
-  touches(): Set<MessageEvent> {
-    return new Set([...this.#last.values()].map(({ touch }) => touch))
+  /** Among the campaigns that were added; undefined where none of them has a touch in a window. */
+  of(event: GoalEvent): Interaction | undefined {
+    return this.#last.get(event)
   }
 }
 
-/** A campaign that has the last interaction before an event, with the goals that the event meets. */
-interface LastInteraction {
-  readonly past: CampaignPast
-  readonly goals: readonly Goal[]
+/** A campaign with a touch in whose window an event meets one of its goals. */
+interface Interaction {
+  readonly campaign: CountedCampaign
   readonly touch: MessageEvent
 }
 
-/** Of all touches in their windows: click before impression before sent, then the latest, then the lower campaign id. */
-function lastInteraction(met: readonly Omit<LastInteraction, 'touch'>[], instant: number): LastInteraction | undefined {
+/** Of the touches of one campaign in the window of any of the goals. */
+function strongestTouch(past: CampaignPast, goals: readonly Goal[], instant: number): MessageEvent | undefined {
   for (const kind of TOUCH_KINDS) {
-    let last: LastInteraction | undefined
-    for (const { past, goals } of met) {
-      const touch = past.latestTouch(kind, instant)
-      if (!touch || !goals.some((goal) => instant - touch.time <= windowMs(goal))) continue
-      if (!last || wins({ past, touch }, last)) last = { past, goals, touch }
-    }
-    if (last) return last
+    const touch = past.latestTouch(kind, instant)
+    if (touch && goals.some((goal) => instant - touch.time <= windowMs(goal))) return touch
   }
   return undefined
 }
 
-interface Interaction {
-  readonly past: Pick<CampaignPast, 'campaign'>
+function isStronger(campaign: CountedCampaign, touch: MessageEvent, other: Interaction): boolean {
+  if (touch.kind !== other.touch.kind) return rankOf(touch) < rankOf(other.touch)
+  if (touch.time !== other.touch.time) return touch.time > other.touch.time
+  return compareTexts(campaign.id, other.campaign.id) < 0
+}
+
+function rankOf(touch: MessageEvent): number {
+  return TOUCH_KINDS.findIndex((kind) => kind === touch.kind)
+}
+
+/** The last interaction before an event, and the goals of its campaign that the event meets. */
+interface LastTouch {
+  readonly goals: readonly Goal[]
   readonly touch: MessageEvent
 }
 
-/** Of interactions of any kinds. */
-function isStronger(one: Interaction, other: Interaction): boolean {
-  const [rank, otherRank] = [one, other].map(({ touch }) => TOUCH_KINDS.findIndex((kind) => kind === touch.kind))
-  return rank === otherRank ? wins(one, other) : (rank as number) < (otherRank as number)
-}
-
-/** Of interactions of one kind. */
-function wins(one: Interaction, other: Interaction): boolean {
-  if (one.touch.time !== other.touch.time) return one.touch.time > other.touch.time
-  return compareTexts(one.past.campaign.id, other.past.campaign.id) < 0
-}
-
-/** Counts the conversions of one campaign. */
 class ConversionCounter {
   readonly #past: CampaignPast
   /** Credited to touches. */
@@ -136,17 +138,16 @@ class ConversionCounter {
 
   /** Counts what does not depend on other campaigns. */
   add(event: GoalEvent, goals: readonly Goal[]): void {
-    for (const goal of goals) {
-      for (const { type, kind, within } of OWN_ATTRIBUTIONS) {
-        const touch = this.#past.latestTouch(kind, event.time)
-        if (touch && event.time - touch.time <= within(goal)) this.#credit(type, goal, event, touch)
-      }
-      this.#addToGroup(event, goal)
+    for (const { type, kind, within } of OWN_ATTRIBUTIONS) {
+      const touch = this.#past.latestTouch(kind, event.time)
+      if (!touch) continue
+      for (const goal of goals) if (event.time - touch.time <= within(goal)) this.#credit(type, goal, event, touch)
     }
+    for (const goal of goals) this.#addToGroup(event, goal)
   }
 
   /** Counts for every goal that the event meets and whose own window holds the touch. */
-  addLastInteraction(event: GoalEvent, { goals, touch }: LastInteraction): void {
+  addLastInteraction(event: GoalEvent, { goals, touch }: LastTouch): void {
     for (const goal of goals) {
       if (event.time - touch.time > windowMs(goal)) continue
       this.#credit('TOTAL_CONVERSIONS', goal, event, touch)

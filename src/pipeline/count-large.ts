@@ -1,7 +1,7 @@
 // Counts one user from all its facts, however many these are: campaign by campaign, each read in small pages, between which
 // others write, and joined where no number tells them apart.
 import { CampaignPast, isTouch } from '../core/campaign-past.ts'
-import { contributedSeries, type Counting } from '../core/contributions.ts'
+import { contributedSeries, type Counting, type History } from '../core/contributions.ts'
 import { LastInteractions } from '../core/conversions.ts'
 import type { ContributedSeries } from '../core/cells.ts'
 import { Condenser } from '../core/condense.ts'
@@ -21,9 +21,9 @@ import type { Person } from '../store/users.ts'
 import { countingsOf, type CountedHistory } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
 import { judgeEvents, type UserGoalEvent } from './goal-events.ts'
-import { planPortions, type CampaignPortion } from './plan-portions.ts'
+import { cutPortions, loadsOf, type CampaignLoad, type CampaignLoads, type CampaignPortion } from './plan-portions.ts'
 
-/** Facts of one portion of campaigns, unless it is a single one with more. */
+/** What one portion of campaigns weighs (`weigher`), unless it is a single one with more; facts that are read before they are joined. */
 const FACTS_PER_PORTION = 20_000
 /** Facts of one page: reading them holds up the batches for a few milliseconds. */
 const FACTS_PER_PAGE_MAX = 2_000
@@ -56,37 +56,55 @@ export interface CountedPortion extends CampaignPortion {
  * that are not in the book are left out: they were stored after it was read, by a batch that has noted that the user is to be
  * counted.
  *
- * In memory are the goal events of the user, and of one campaign at a time the memberships and what message events leave when
- * they are condensed: at the most one for each kind, device and reason on each day, and again for each audience and goal event
- * that lies between. Touches of other campaigns compete as well, of which no more are needed than there are goal events.
+ * In memory are the goal events of the user, each with the last interaction before it by any campaign, and of one portion at a
+ * time the memberships, what message events leave when they are condensed, at the most one for each kind, device and reason on
+ * each day, and again for each audience and goal event that lies between, and the days that these and the goal events make.
  */
 export async function* countLarge(store: Store, count: LargeCount): AsyncGenerator<CountedPortion, void, undefined> {
   const { book, person, countings = (history) => countingsOf(book, history) } = count
   const { factsPerPortion = FACTS_PER_PORTION } = count
-  const goesOn = () => goOn(count)
-  const portions = (await planPortions(store, person, { factsMax: factsPerPortion, goesOn })).map((portion) => {
-    return {
-      ...portion,
-      campaigns: new Set([...portion.campaigns].filter((campaign) => book.counted.campaigns.has(campaign))),
-    }
-  })
-  const goalEvents = await goalEventsOf(store, count, portions)
-  const rivals = portions.length > 1 ? await rivalsOf(store, count, { portions, goalEvents }) : []
+  const loads = await countedLoads(store, count)
+  const goalEvents = await goalEventsOf(store, count, loads.keys())
+  const rules = countings({ person, campaigns: 'all' }).map((counting) => counting.rules)
+  const portions = cutPortions(loads, weigher(rules, goalEvents), factsPerPortion)
+  const lastBy: LastBy = new Map(rules.map((one) => [one, new LastInteractions(goalEvents)]))
+  const [isSearched, isOne] = [goalEvents.length > 0, portions.length === 1]
+  if (isSearched && !isOne) await addTouchesOf(store, count, { loads, goalEvents, lastBy })
   let uncounted = goalEvents.length
   for (const portion of portions) {
     const wanted = countings({ person, campaigns: portion.campaigns }).filter(hasCampaigns)
-    const { facts, ...read } = wanted.length > 0 ? await readPortion(store, count, { portion, goalEvents }) : NOTHING
-    const others = rivals.filter(({ campaign }) => !portion.campaigns.has(campaign))
-    const history = { ...read, messages: [...read.messages, ...others], goalEvents }
-    if (!(await goesOn())) return
-    const series = wanted.flatMap((counting) => [...contributedSeries(history, counting)])
-    yield { ...portion, facts: facts + uncounted, series }
+    const read = wanted.length > 0 ? await readPortion(store, count, { portion, goalEvents }) : NOTHING
+    if (isSearched && isOne) await addTouches(count, lastBy, read.messages)
+    const counted = wanted.map((counting) => ({ ...counting, last: lastBy.get(counting.rules) }))
+    const series = await countCampaigns(count, { ...read, goalEvents }, counted)
+    if (!(await goOn(count))) return
+    yield { ...portion, facts: read.facts + uncounted, series }
     uncounted = 0
   }
 }
 
 function hasCampaigns({ scope }: Counting): boolean {
   return scope.campaigns === 'all' || scope.campaigns.size > 0
+}
+
+/** By which rules → the last interactions of the user's goal events. */
+type LastBy = ReadonlyMap<Rules, LastInteractions>
+
+/** What there is of the campaigns in the book. */
+async function countedLoads(store: Store, count: LargeCount): Promise<CampaignLoads> {
+  const { book, person, factsPerPortion = FACTS_PER_PORTION } = count
+  const loads = await loadsOf(store, person, { factsMax: factsPerPortion, goesOn: () => goOn(count) })
+  return new Map([...loads].filter(([campaign]) => book.counted.campaigns.has(campaign)))
+}
+
+/** A campaign weighs its facts, and each goal event once for every goal that it may meet. */
+function weigher(rules: readonly Rules[], goalEvents: readonly UserGoalEvent[]) {
+  const events = new Map<string, number>()
+  for (const { action } of goalEvents) events.set(action, (events.get(action) ?? 0) + 1)
+  return (campaign: number, { facts }: CampaignLoad): number => {
+    const goals = rules.flatMap(({ campaigns }) => campaigns.get(campaign)?.goals ?? [])
+    return goals.reduce((sum, { event }) => sum + (events.get(event) ?? 0), facts)
+  }
 }
 
 const NOTHING: Read = { memberships: [], messages: [], facts: 0 }
@@ -121,56 +139,71 @@ async function readPortion(store: Store, count: LargeCount, { portion, goalEvent
   return { memberships, messages: condenser.messages(), facts }
 }
 
-interface Rivals {
-  readonly portions: readonly CampaignPortion[]
+/** What a history with the last interactions of all campaigns contributes, campaign by campaign; fewer when it was given up. */
+async function countCampaigns(
+  portions: Portions,
+  { memberships, messages, goalEvents }: History,
+  countings: readonly Counting[],
+): Promise<ContributedSeries[]> {
+  const campaigns = new Map<number, { readonly memberships: Membership[]; readonly messages: MessageEvent[] }>()
+  const factsOf = (campaign: number) => {
+    const facts = campaigns.get(campaign) ?? { memberships: [], messages: [] }
+    campaigns.set(campaign, facts)
+    return facts
+  }
+  for (const membership of memberships) factsOf(membership.campaign).memberships.push(membership)
+  for (const message of messages) factsOf(message.campaign).messages.push(message)
+  const series: ContributedSeries[] = []
+  for (const facts of campaigns.values()) {
+    for (const counting of countings) {
+      for (const one of contributedSeries({ ...facts, goalEvents }, counting)) series.push(one)
+    }
+    if (!(await goOn(portions))) break
+  }
+  return series
+}
+
+interface Searched {
+  readonly loads: CampaignLoads
   readonly goalEvents: readonly UserGoalEvent[]
+  readonly lastBy: LastBy
 }
 
-/** The touches that are the last interaction before some goal event, by the goals of any rules by which users count. */
-async function rivalsOf(store: Store, count: LargeCount, { portions, goalEvents }: Rivals): Promise<MessageEvent[]> {
-  if (goalEvents.length === 0) return []
-  const { counted, pending } = count.book
-  const found = [counted, ...(pending ? [pending.rules] : [])].map((rules) => {
-    return { rules, last: new LastInteractions(goalEvents) }
-  })
-  for (const portion of portions) {
-    const touches = await touchesOf(store, count, { portion, goalEvents })
-    for (const { rules, last } of found) for (const past of pastsOf(rules, touches)) last.add(past)
-    if (!(await goOn(count))) break
+/** Adds the touches of all campaigns with goals; fewer when it was given up. */
+async function addTouchesOf(store: Store, count: LargeCount, { loads, goalEvents, lastBy }: Searched): Promise<void> {
+  const { book, factsPerPortion = FACTS_PER_PORTION } = count
+  const hasGoals = ([campaign]: readonly [number, CampaignLoad]) =>
+    book.eventsOfCampaign.get(campaign)?.names.size !== 0
+  const searched = new Map([...loads].filter(hasGoals))
+  // By facts alone: only touches are in memory, however many goals the events may meet.
+  for (const portion of cutPortions(searched, (_campaign, { facts }) => facts, factsPerPortion)) {
+    const condenser = new Condenser({ memberships: [], goalEvents }, book.counted.timezone)
+    for await (const page of messagesOf(store, count, portion)) {
+      for (const one of page) if (isTouch(one.kind) && portion.campaigns.has(one.campaign)) condenser.add(one)
+    }
+    await addTouches(count, lastBy, condenser.messages())
   }
-  return [...new Set(found.flatMap(({ last }) => [...last.touches()]))]
 }
 
-/** The touches of a portion's campaigns with goals; those between two goal events condensed. */
-async function touchesOf(
-  store: Store,
-  count: LargeCount,
-  { portion, goalEvents }: Wanted,
-): Promise<readonly MessageEvent[]> {
-  const { book } = count
-  const hasGoals = (campaign: number) => (book.eventsOfCampaign.get(campaign)?.names.size ?? 0) > 0
-  const campaigns = new Set([...portion.campaigns].filter(hasGoals))
-  if (campaigns.size === 0) return []
-  const condenser = new Condenser({ memberships: [], goalEvents }, book.counted.timezone)
-  for await (const page of messagesOf(store, count, portion)) {
-    for (const message of page) if (isTouch(message.kind) && campaigns.has(message.campaign)) condenser.add(message)
+/** Adds the touches among message events, campaign by campaign; fewer when it was given up. */
+async function addTouches(portions: Portions, lastBy: LastBy, messages: readonly MessageEvent[]): Promise<void> {
+  for (const [number, touches] of Map.groupBy(
+    messages.filter(({ kind }) => isTouch(kind)),
+    ({ campaign }) => campaign,
+  )) {
+    for (const [{ campaigns }, last] of lastBy) {
+      const campaign = campaigns.get(number)
+      if (campaign) last.add(new CampaignPast(campaign, { memberships: [], messages: touches }))
+    }
+    if (!(await goOn(portions))) return
   }
-  return condenser.messages()
-}
-
-function pastsOf({ campaigns }: Rules, touches: readonly MessageEvent[]): CampaignPast[] {
-  const byCampaign = Map.groupBy(touches, ({ campaign }) => campaign)
-  return [...byCampaign].flatMap(([number, messages]) => {
-    const campaign = campaigns.get(number)
-    return campaign ? [new CampaignPast(campaign, { memberships: [], messages })] : []
-  })
 }
 
 /** All tracked events of a user that some goal names; fewer when it was given up. */
 async function goalEventsOf(
   store: Store,
   count: LargeCount,
-  portions: readonly CampaignPortion[],
+  campaigns: Iterable<number>,
 ): Promise<readonly UserGoalEvent[]> {
   const { book, person, uncounted } = count
   const events: NamedEvent[] = []
@@ -182,20 +215,19 @@ async function goalEventsOf(
       for (const event of page) if (!uncounted?.has(event.id)) events.push(event)
     }
   }
-  const campaigns = portions.flatMap((portion) => [...portion.campaigns])
   const bounds = { eventsAtOnce: factsPerPage(count), goesOn: () => goOn(count) }
   const [goalEvents = []] = await judgeEvents(store, book, [{ events, campaigns }], bounds)
   return goalEvents
 }
 
 async function* membershipsOf(store: Store, count: LargeCount, campaigns: CampaignPortion) {
-  for (const customer of count.person.customers) {
+  for (const customer of campaigns.members) {
     yield* pagesOf(count, (page: Page<MembershipPlace>) => pageMemberships(store, customer, { ...page, campaigns }))
   }
 }
 
 async function* messagesOf(store: Store, count: LargeCount, campaigns: CampaignPortion) {
-  for (const customer of count.person.customers) {
+  for (const customer of campaigns.recipients) {
     yield* pagesOf(count, (page: Page<MessageEventPlace>) => pageMessageEvents(store, customer, { ...page, campaigns }))
   }
 }
@@ -224,6 +256,11 @@ function factsPerPage({ factsPerPortion = FACTS_PER_PORTION }: Portions): number
 
 /** A turn of the event loop for others; false when the count is to be given up. */
 async function goOn({ signal }: Portions): Promise<boolean> {
-  await new Promise(setImmediate)
+  await turn()
   return !signal?.aborted
+}
+
+/** A turn of the event loop: what waits meanwhile is done first. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
 }

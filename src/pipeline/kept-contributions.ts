@@ -11,12 +11,15 @@ import {
 } from '../store/kept-series.ts'
 import type { Store } from '../store/store.ts'
 import type { Person } from '../store/users.ts'
-import type { CountedPortion } from './count-large.ts'
+import { turn, type CountedPortion } from './count-large.ts'
 import { isStanding, type GoalBook } from './goal-books.ts'
 
 /** Cells of the series that one transaction writes, and these; of its last series there may be more, one for each day. */
 const CELLS_PER_WRITE = 5_000
 const SERIES_PER_WRITE = 2_000
+
+/** Series that are looked at between two turns of the event loop, which others need meanwhile. */
+const SERIES_PER_TURN = 1_000
 
 /** A part of what has changed. All parts belong to what was kept when they were made. */
 export interface KeptChange {
@@ -36,7 +39,7 @@ export async function* compareKept(
   { person, portion }: { readonly person: Person; readonly portion: CountedPortion },
 ): AsyncGenerator<KeptChange, void, undefined> {
   const { userId } = person
-  const missing = new Map(portion.series.map((one) => [seriesKey(one.series), one]))
+  const missing = await bySeries(portion.series)
   let draft = new KeptDraft()
   for (const owner of await findKeptUserIds(store, person.userIds)) {
     for await (const page of streamKeptSeries(store, owner, portion)) {
@@ -49,6 +52,7 @@ export async function* compareKept(
         yield draft
         draft = new KeptDraft()
       }
+      await turn()
     }
   }
   for (const counted of missing.values()) {
@@ -58,6 +62,15 @@ export async function* compareKept(
     draft = new KeptDraft()
   }
   if (!draft.isEmpty) yield draft
+}
+
+async function bySeries(counted: readonly ContributedSeries[]): Promise<Map<string, ContributedSeries>> {
+  const found = new Map<string, ContributedSeries>()
+  for (const one of counted) {
+    found.set(seriesKey(one.series), one)
+    if (found.size % SERIES_PER_TURN === 0) await turn()
+  }
+  return found
 }
 
 /** Keeps what a change says. */

@@ -1,4 +1,4 @@
-// Cuts the campaigns of one user into portions with so few facts that one of them is always in memory at once.
+// Cuts the campaigns of one user into portions with so little in them that one of them is always in memory at once.
 import { countMemberships } from '../store/memberships.ts'
 import { countMessageEvents } from '../store/message-events.ts'
 import type { CampaignFacts, CountedRange } from '../store/fact-table.ts'
@@ -10,58 +10,97 @@ import type { Person } from '../store/users.ts'
 export interface CampaignPortion extends CampaignRange {
   /** Those of which the user has any facts. */
   readonly campaigns: ReadonlySet<number>
+  /** The customer ids of the user with memberships in these … */
+  readonly members: ReadonlySet<number>
+  /** … and with message events of these. */
+  readonly recipients: ReadonlySet<number>
 }
 
+/** What a user has of one campaign. */
+export interface CampaignLoad {
+  /** How many facts; where one customer id has at least `factsMax` of one kind, only that. */
+  readonly facts: number
+  /** The customer ids with memberships, and with message events, each once. */
+  readonly members: readonly number[]
+  readonly recipients: readonly number[]
+}
+
+/** Campaign → what a user has of it, in the order of the campaigns' numbers. */
+export type CampaignLoads = ReadonlyMap<number, CampaignLoad>
+
 interface Plan {
-  /** Facts of one portion, unless it is a single campaign with more. */
+  /** Facts that one statement counts. */
   readonly factsMax: number
   /** Asked between two statements; where it says no, what comes back is of no use. */
   readonly goesOn: () => Promise<boolean>
 }
 
-/** At least one portion, in the order of the campaigns' numbers. */
-export async function planPortions(store: Store, { customers }: Person, plan: Plan): Promise<CampaignPortion[]> {
-  const facts = new Map<number, number>()
+/** The campaigns of which a user has any facts. */
+export async function loadsOf(store: Store, { customers }: Person, plan: Plan): Promise<CampaignLoads> {
+  const loads = new Map<number, DraftLoad>()
   for (const customer of customers) {
-    for (const count of [countMemberships, countMessageEvents]) {
-      const read = (range: CountedRange) => count(store, customer, range)
-      if (!(await addFacts(facts, read, plan))) return [{ ...EVERY_CAMPAIGN, campaigns: new Set() }]
+    for (const [count, of] of [
+      [countMemberships, 'members'],
+      [countMessageEvents, 'recipients'],
+    ] as const) {
+      for await (const { campaign, facts } of countsOf((range) => count(store, customer, range), plan)) {
+        const load = loads.get(campaign) ?? { facts: 0, members: [], recipients: [] }
+        load.facts += facts
+        load[of].push(customer)
+        loads.set(campaign, load)
+      }
     }
   }
-  return toPortions(facts, plan.factsMax)
+  return new Map([...loads].toSorted(([left], [right]) => left - right))
 }
 
-/** Of a campaign with at least `factsMax` facts nothing but that is known. False where it was given up. */
-async function addFacts(
-  facts: Map<number, number>,
+interface DraftLoad {
+  facts: number
+  readonly members: number[]
+  readonly recipients: number[]
+}
+
+/** Each campaign once, and how many facts there are; of one with at least `factsMax` nothing but that is known. */
+async function* countsOf(
   read: (range: CountedRange) => Promise<CampaignFacts[]>,
   { factsMax, goesOn }: Plan,
-): Promise<boolean> {
+): AsyncGenerator<CampaignFacts, void, undefined> {
   let { after } = EVERY_CAMPAIGN
   while (await goesOn()) {
     const counts = await read({ after, max: factsMax })
     const isAll = counts.reduce((sum, one) => sum + one.facts, 0) < factsMax
     // The last one may have been cut off; next time it is the first.
     const whole = isAll || counts.length === 1 ? counts : counts.slice(0, -1)
-    for (const { campaign, facts: more } of whole) facts.set(campaign, (facts.get(campaign) ?? 0) + more)
-    if (isAll) return true
+    yield* whole
+    if (isAll) return
     after = whole.at(-1)?.campaign ?? after
   }
-  return false
 }
 
-function toPortions(facts: ReadonlyMap<number, number>, factsMax: number): CampaignPortion[] {
+/** At least one portion, in the order of the campaigns' numbers. One weighs no more than `max`, unless it is a single campaign. */
+export function cutPortions(
+  loads: CampaignLoads,
+  weightOf: (campaign: number, load: CampaignLoad) => number,
+  max: number,
+): CampaignPortion[] {
   const portions: CampaignPortion[] = []
   let { after } = EVERY_CAMPAIGN
-  let [campaigns, sum] = [new Set<number>(), 0]
-  for (const [campaign, more] of [...facts].toSorted(([left], [right]) => left - right)) {
-    if (campaigns.size > 0 && sum + more > factsMax) {
-      portions.push({ after, campaigns, until: campaign - 1 })
+  let [draft, sum] = [emptyDraft(), 0]
+  for (const [campaign, load] of loads) {
+    const weight = weightOf(campaign, load)
+    if (draft.campaigns.size > 0 && sum + weight > max) {
+      portions.push({ ...draft, after, until: campaign - 1 })
       after = campaign - 1
-      ;[campaigns, sum] = [new Set(), 0]
+      ;[draft, sum] = [emptyDraft(), 0]
     }
-    campaigns.add(campaign)
-    sum += more
+    draft.campaigns.add(campaign)
+    for (const customer of load.members) draft.members.add(customer)
+    for (const customer of load.recipients) draft.recipients.add(customer)
+    sum += weight
   }
-  return [...portions, { after, campaigns, until: EVERY_CAMPAIGN.until }]
+  return [...portions, { ...draft, after, until: EVERY_CAMPAIGN.until }]
+}
+
+function emptyDraft() {
+  return { campaigns: new Set<number>(), members: new Set<number>(), recipients: new Set<number>() }
 }

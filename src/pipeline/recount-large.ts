@@ -27,8 +27,9 @@ export interface LargeTurn extends Portions {
 }
 
 /**
- * Counts the large user who waits longest. False when none waits. Throws NotCounted. What is read may be newer than when it began, and even
- * hold a part of a batch: that user waits again then, and what was added is kept to the cell, so the next count mends it.
+ * Counts the large user who waits longest, and says whom; undefined when none waits. Throws NotCounted. What is read may be
+ * newer than when it began, and even hold a part of a batch: that user waits again then, and what was added is kept to the
+ * cell, so the next count mends it.
  * A user whose count is given up, or whose process dies, goes on waiting, and with each part that was written so far the
  * statistics hold of the user exactly what is kept.
  */
@@ -36,14 +37,14 @@ export async function recountLarge(
   database: Database,
   books: GoalBooks,
   { pausing = new Set(), ...portions }: LargeTurn = {},
-): Promise<boolean> {
+): Promise<number | undefined> {
   const waiting = await findLongestWaiting(database, [...pausing])
-  if (!waiting) return false
+  if (!waiting) return undefined
   const { userId } = waiting
   try {
     const taken = await take(database, userId)
     if (taken) await count(database, books, { taken, portions })
-    return taken !== undefined
+    return taken && userId
   } catch (error) {
     throw new NotCounted(userId, error)
   }

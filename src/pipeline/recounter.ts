@@ -27,6 +27,8 @@ export interface RecounterOptions {
    * other, and all but one throw away what they counted.
    */
   readonly isInCharge?: () => boolean
+  /** By which pauses after failures are measured, in milliseconds since whenever; the process's own without it. */
+  readonly stopwatch?: () => number
   /** Hears of every failure. */
   readonly onFailure: (error: unknown, what: string) => void
 }
@@ -41,14 +43,16 @@ export class Recounter {
   readonly #books = new GoalBooks()
   readonly #stopping = new AbortController()
   /** What has failed and is tried again later. */
-  readonly #workspaces = new SetAside<string>()
-  readonly #users = new SetAside<number>()
+  readonly #workspaces: SetAside<string>
+  readonly #users: SetAside<number>
   /** The workspace whose goals had the last step. */
   #lastWorkspace = ''
   #ended: Promise<void> = Promise.resolve()
 
   constructor(options: RecounterOptions) {
     this.#options = options
+    this.#workspaces = new SetAside(options.stopwatch)
+    this.#users = new SetAside(options.stopwatch)
   }
 
   start(): void {
@@ -102,7 +106,10 @@ export class Recounter {
     const { database, factsPerPortion } = this.#options
     const turn = { factsPerPortion, signal: this.#stopping.signal, pausing: this.#users.pausing }
     try {
-      return await recountLarge(database, this.#books, turn)
+      const counted = await recountLarge(database, this.#books, turn)
+      if (counted === undefined) return false
+      this.#users.remove(counted)
+      return true
     } catch (error) {
       if (!(error instanceof NotCounted)) throw error
       if (isPassing(error.cause)) throw error.cause

@@ -94,19 +94,22 @@ function listRowsAfter(
   { userId, after, until }: CampaignRange & { readonly userId: number },
   last: KeptSeriesRow | undefined,
 ): Promise<KeptSeriesRow[]> {
-  let rows = query
-    .selectFrom('kept_series')
-    .selectAll()
-    .where('user_id', '=', userId)
-    .where('campaign', '>', after)
-    .where('campaign', '<=', until)
+  let rows = query.selectFrom('kept_series').selectAll().where('user_id', '=', userId)
+  // The place first: SQLite enters the index by the first lower bound that it meets.
   if (last) {
     const { campaign, generation, name } = last
     rows = rows.where((row) =>
       row(row.refTuple('campaign', 'generation', 'name'), '>', row.tuple(campaign, generation, name)),
     )
   }
-  return rows.orderBy('campaign').orderBy('generation').orderBy('name').limit(SERIES_PER_PAGE_MAX).execute()
+  return rows
+    .where('campaign', '>', after)
+    .where('campaign', '<=', until)
+    .orderBy('campaign')
+    .orderBy('generation')
+    .orderBy('name')
+    .limit(SERIES_PER_PAGE_MAX)
+    .execute()
 }
 
 /** Adds or replaces series; no more than fit into one statement. */

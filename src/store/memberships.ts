@@ -92,19 +92,22 @@ export async function pageMemberships(
   customer: number,
   { after, max, campaigns }: MembershipPage,
 ): Promise<{ readonly events: Membership[]; readonly next: MembershipPlace | undefined }> {
-  const all = query
-    .selectFrom('memberships')
-    .selectAll()
-    .where('customer', '=', customer)
-    .where('campaign', '>', campaigns.after)
-    .where('campaign', '<=', campaigns.until)
+  const all = query.selectFrom('memberships').selectAll().where('customer', '=', customer)
+  // The place first: SQLite enters the index by the first lower bound that it meets.
   const rest = after
     ? all.where((row) => {
         const place = row.tuple(after.campaign, after.evaluatedAt, after.platform)
         return row(row.refTuple('campaign', 'evaluated_at', 'platform'), '>', place)
       })
     : all
-  const rows = await rest.orderBy('campaign').orderBy('evaluated_at').orderBy('platform').limit(max).execute()
+  const rows = await rest
+    .where('campaign', '>', campaigns.after)
+    .where('campaign', '<=', campaigns.until)
+    .orderBy('campaign')
+    .orderBy('evaluated_at')
+    .orderBy('platform')
+    .limit(max)
+    .execute()
   const events = rows.map(toMembership)
   return { events, next: rows.length === max ? events.at(-1) : undefined }
 }
