@@ -28,7 +28,7 @@ import { describeError } from './store/describe-error.ts'
 import { EmailVault } from './store/email-vault.ts'
 import { idempotencyKeysIn } from './store/idempotency-keys.ts'
 import { LimitWindows } from './store/limit-windows.ts'
-import { migrate } from './store/migrations.ts'
+import { migrate, WAITS_FOR_TABLES } from './store/migrations.ts'
 import { refuseUnfinishedMove } from './store/moves.ts'
 import { nameLogPlace } from './log/name-log-place.ts'
 import { isEmbedded, logPathOf, openLog, openLogReader } from './log/open-log.ts'
@@ -70,7 +70,7 @@ export function servePipeline(options: ServeOptions): Promise<{ stop(): Promise<
   return openAll(async (opened) => {
     const { config } = options
     prepareData(config)
-    await checkPlace(config)
+    await checkPlace(options)
     await warnOfLosses(options)
     const pipeline = startPipeline(pipelineOptions(options, new Turnstile()))
     opened.push(() => pipeline.stop())
@@ -101,12 +101,13 @@ async function closeTogether(running: Closers): Promise<void> {
 }
 
 /** Store and log, before a pipeline follows them: its thread has connections of its own, so these are closed again. */
-async function checkPlace(config: Config): Promise<void> {
+async function checkPlace(options: ServeOptions): Promise<void> {
+  const { config } = options
   const opened: Closers = []
   try {
     const database = openDatabase(config)
     opened.push(() => database.close())
-    await checkDatabase(database, config)
+    await checkDatabase(database, options)
     const logReader = await openLogReader(config)
     opened.push(() => logReader.close())
     await refuseForeignLog(database, logReader, config)
@@ -169,17 +170,18 @@ async function openRateLimits(
 }
 
 async function openParts(
-  { config, clock = Date.now }: ServeOptions,
+  options: ServeOptions,
   { turnstile, onCommit }: { turnstile: Turnstile; onCommit: (commit: LogCommit) => void },
   opened: Closers,
 ): Promise<Parts> {
+  const { config, clock = Date.now } = options
   prepareData(config)
-  if (!isEmbedded(config)) await checkSharedDatabase(config)
+  if (!isEmbedded(config)) await checkSharedDatabase(options)
   const database = openDatabase(config, { ownThread: true, turnstile, answerWaitMs: REQUEST_ANSWER_WAIT_MS })
   opened.push(() => database.close())
   const log = await openLog(config, { onCommit, keys: idempotencyKeysIn(database) })
   opened.push(() => log.close())
-  if (isEmbedded(config)) await checkDatabase(database, config)
+  if (isEmbedded(config)) await checkDatabase(database, options)
   const logReader = await openLogReader(config)
   opened.push(() => logReader.close())
   await refuseForeignLog(database, logReader, config)
@@ -197,21 +199,20 @@ function prepareData(config: Config): void {
 }
 
 /**
- * Before anything else is opened: a program that is older than its database must leave alone what the log has there. Changes
- * of the tables may take longer than a request waits.
+ * Before anything else is opened: a program that is older than its database must leave alone what the log has there.
  */
-async function checkSharedDatabase(config: Config): Promise<void> {
-  const database = openDatabase(config)
+async function checkSharedDatabase(options: ServeOptions): Promise<void> {
+  const database = openDatabase(options.config)
   try {
-    await checkDatabase(database, config)
+    await checkDatabase(database, options)
   } finally {
     await database.close()
   }
 }
 
 /** Brings the tables up to date, and refuses to start with what does not go with them. */
-async function checkDatabase(database: Database, config: Config): Promise<void> {
-  await migrate(database, Date.now())
+async function checkDatabase(database: Database, { config, diagnostics }: ServeOptions): Promise<void> {
+  await migrate(database, Date.now(), () => diagnostics.warn(WAITS_FOR_TABLES))
   await refuseUnfinishedMove(database)
   await refuseWrongKey(database, config)
 }

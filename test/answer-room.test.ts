@@ -1,23 +1,23 @@
 // What large answers may take together: bytes of one and of all, turns, and turns of the event loop while one is written.
 import { expect, it } from 'vitest'
-import { ANSWER_BYTES_MAX, AnswerRoom } from '../src/operations/answer-room.ts'
+import { ANSWER_BYTES_MAX, AnswerRoom, WAITING_MAX, WAITING_PER_WORKSPACE_MAX } from '../src/operations/answer-room.ts'
 import { writePieces } from '../src/operations/write-pieces.ts'
 
-it('holds an answer of up to 32 MiB, and refuses one more byte', () => {
+it('holds an answer of up to 64 MiB, and refuses one more byte', () => {
   const held = new AnswerRoom().open()
   held.add(ANSWER_BYTES_MAX - 1)
   held.add(1)
   expect(() => held.add(1)).toThrow(expect.objectContaining({ code: 'conflict' }) as Error)
 })
 
-it('holds four answers of that size, and a fifth when one of them is released', () => {
+it('holds two answers of that size, and a third when one of them is released', () => {
   const room = new AnswerRoom()
-  const answers = Array.from({ length: 4 }, () => room.open())
+  const answers = [room.open(), room.open()]
   for (const held of answers) held.add(ANSWER_BYTES_MAX)
   const next = room.open()
   expect(() => next.add(1)).toThrow(expect.objectContaining({ code: 'unavailable', retryAfterSeconds: 1 }) as Error)
-  answers[3]?.release()
-  answers[3]?.release()
+  answers[1]?.release()
+  answers[1]?.release()
   next.add(ANSWER_BYTES_MAX)
   expect(() => room.open().add(1)).toThrow('being worked out')
 })
@@ -26,7 +26,7 @@ it('works out one after the other, also behind one that failed', async () => {
   const room = new AnswerRoom()
   const steps: string[] = []
   const work = (name: string, fails = false) =>
-    room.inTurn(async () => {
+    room.inTurn('main', async () => {
       steps.push(`${name} begins`)
       await new Promise(setImmediate)
       steps.push(`${name} ends`)
@@ -38,12 +38,31 @@ it('works out one after the other, also behind one that failed', async () => {
   expect(steps).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
 })
 
-it('lets sixteen wait for their turn, the one at work among them', async () => {
+it('lets workspaces take turns, whoever has more to be worked out', async () => {
   const room = new AnswerRoom()
-  const turns = Array.from({ length: 16 }, () => room.inTurn(async () => 1))
-  await expect(room.inTurn(async () => 1)).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
-  expect(await Promise.all(turns)).toHaveLength(16)
-  expect(await room.inTurn(async () => 2)).toBe(2)
+  const order: string[] = []
+  const work = (workspaceId: string) => room.inTurn(workspaceId, async () => void order.push(workspaceId))
+  await Promise.all(['a', 'a', 'a', 'a', 'b', 'c', 'b'].map(work))
+  expect(order).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'a'])
+})
+
+it('lets eight of a workspace wait beside the one at work, and others all the same', async () => {
+  const room = new AnswerRoom()
+  const one = (workspaceId: string) => room.inTurn(workspaceId, async () => 1)
+  const turns = Array.from({ length: 1 + WAITING_PER_WORKSPACE_MAX }, () => one('busy'))
+  await expect(one('busy')).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  expect(await one('other')).toBe(1)
+  expect(await Promise.all(turns)).toHaveLength(9)
+  expect(await one('busy')).toBe(1)
+})
+
+it('lets 32 wait in all', async () => {
+  const room = new AnswerRoom()
+  const one = (index: number) => room.inTurn(`workspace ${index}`, async () => 1)
+  const turns = Array.from({ length: 1 + WAITING_MAX }, (_, index) => one(index))
+  await expect(one(WAITING_MAX + 1)).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  expect(await Promise.all(turns)).toHaveLength(33)
+  expect(await one(0)).toBe(1)
 })
 
 it('writes a long text in pieces, with turns for others between them', async () => {

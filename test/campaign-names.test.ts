@@ -1,7 +1,7 @@
 // How many different names reports may give to the numbers of a campaign: places and reasons, on every store, before anything of the
 // reports is applied.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { PLACES_MAX, REASONS_MAX } from '../src/core/campaign-names.ts'
+import { PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../src/core/campaign-names.ts'
 import type { ErrorBody } from '../src/http/error-answer.ts'
 import { listCampaignNames } from '../src/store/campaign-names.ts'
 import type { StoredCampaign } from '../src/store/campaigns.ts'
@@ -58,10 +58,10 @@ describeEachStore('The names of a campaign', (kind) => {
 
   it('are accepted when the campaign has them, however full it is', async () => {
     await send(AUDIENCE, ...placesFrom(0, PLACES_MAX))
-    await send(MESSAGE_EVENTS, ...failuresFrom(0, REASONS_MAX))
+    await send(MESSAGE_EVENTS, ...failuresFrom(0, 25))
     expect(await statusOf(AUDIENCE, ...placesFrom(0, PLACES_MAX).toReversed())).toBe(200)
     expect(await statusOf(AUDIENCE, { locale: 'l7', removed: 'r7' })).toBe(200)
-    expect(await statusOf(MESSAGE_EVENTS, { kind: 'failed', reason: 'r99' })).toBe(200)
+    expect(await statusOf(MESSAGE_EVENTS, { kind: 'failed', reason: 'r24' })).toBe(200)
   })
 
   it('are places by platform, locale and variation together, missing ones too', async () => {
@@ -89,6 +89,34 @@ describeEachStore('The names of a campaign', (kind) => {
     expect(await countNames()).toEqual([1, REASONS_MAX])
   })
 
+  it('are up to 25,000 places times reasons, whichever of them come first', async () => {
+    expect(PLACE_REASONS_MAX).toBe(25_000)
+    expect(await statusOf(AUDIENCE, ...placesFrom(0, 500))).toBe(200)
+    expect(await statusOf(MESSAGE_EVENTS, ...failuresFrom(0, 50))).toBe(200)
+    const failure = await send(MESSAGE_EVENTS, { kind: 'failed', reason: 'r0' }, { kind: 'failed', reason: 'new' })
+    expectRefusal(failure, 409, 'conflict', ['events[1].reason'])
+    expect(messageOf(failure)).toBe(
+      'The campaign would have 500 places (platform, locale and variation) and 51 reasons of removals and failures, which is ' +
+        'more than 25,000 when multiplied: it has 500 places and 50 reasons.',
+    )
+    const members = await send(AUDIENCE, { locale: 'l0' }, { locale: 'new', removed: 'another' })
+    expectRefusal(members, 409, 'conflict', ['members[1]', 'members[1].removed'])
+    expect(await countNames()).toEqual([500, 50])
+    expect(await statusOf(AUDIENCE, { locale: 'l499', removed: 'r49' })).toBe(200)
+  })
+
+  it('are up to 25,000 places times reasons also where reasons come first, and with platforms alone', async () => {
+    expect(await statusOf(MESSAGE_EVENTS, ...failuresFrom(0, REASONS_MAX))).toBe(200)
+    expectRefusal(
+      await send(AUDIENCE, ...placesFrom(0, 251)),
+      409,
+      'conflict',
+      placesFrom(0, 251).map((_, index) => `members[${index}]`),
+    )
+    expect(await statusOf(AUDIENCE, ...placesFrom(0, 250))).toBe(200)
+    expect(await countNames()).toEqual([250, REASONS_MAX])
+  })
+
   it('are no reasons that are counted nowhere, nor the one of failures without any', async () => {
     await send(MESSAGE_EVENTS, ...failuresFrom(0, REASONS_MAX))
     const without = [{ kind: 'failed' }, { kind: 'failed', reason: 'unknown' }, { kind: 'sent', reason: 'late' }]
@@ -99,17 +127,17 @@ describeEachStore('The names of a campaign', (kind) => {
 
   it('are refused of all kinds at once, each new one at the first item that has it', async () => {
     await send(AUDIENCE, ...placesFrom(0, 999))
-    await send(AUDIENCE, ...removalsFrom(0, 98))
-    const news = [{ locale: 'n1' }, { locale: 'n1', removed: 's1' }, { locale: 'n2', removed: 's2' }, { removed: 's3' }]
+    await send(AUDIENCE, ...removalsFrom(0, 25))
+    const reasons = Array.from({ length: 74 }, (_, index) => ({ removed: `s${index + 3}` }))
+    const news = [{ locale: 'n1' }, { locale: 'n1', removed: 's1' }, { locale: 'n2', removed: 's2' }, ...reasons]
     const refused = await send(AUDIENCE, { locale: 'l1', removed: 'r1' }, ...news, ...news)
-    const fields = ['members[1]', 'members[3]', 'members[2].removed', 'members[3].removed', 'members[4].removed']
-    expectRefusal(refused, 409, 'conflict', fields)
+    const reasonFields = Array.from({ length: 76 }, (_, index) => `members[${index + 2}].removed`)
+    expectRefusal(refused, 409, 'conflict', ['members[1]', 'members[3]', ...reasonFields])
     expect(messageOf(refused)).toBe(
       'The campaign would have more than 1,000 places (platform, locale and variation): it has 1,000, and the report would add 2; ' +
-        'and more than 100 reasons of removals and failures: it has 98, and the report would add 3.',
+        'and more than 100 reasons of removals and failures: it has 25, and the report would add 76.',
     )
-    expect(await countNames()).toEqual([1_000, 98])
-    expect(await statusOf(AUDIENCE, ...removalsFrom(98, 2))).toBe(200)
+    expect(await countNames()).toEqual([1_000, 25])
   })
 
   it('are named a thousand times at the most', async () => {

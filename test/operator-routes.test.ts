@@ -8,6 +8,7 @@ import { LOG_FILE } from '../src/log/open-log.ts'
 import { STATE_FILE } from '../src/store/open-database.ts'
 import { readVersion } from '../src/version.ts'
 import { CAMPAIGNS_PATH, campaignCallsOf } from './campaign-calls.ts'
+import { RawConnection } from './raw-http.ts'
 import { MESSAGE_EVENTS, reportOf } from './report-calls.ts'
 import { describeEachStore } from './stores.ts'
 import { expectRefusal, startServer, until, type TestServer } from './server.ts'
@@ -52,6 +53,19 @@ describeEachStore('The pages for operators', (kind) => {
       expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([200, type, ''])
     },
   )
+
+  it.each(['/healthz', '/readyz', '/metrics', '/openapi.json'])('know %s by this spelling alone', async (path) => {
+    const encoded = `/%${path.charCodeAt(1).toString(16)}${path.slice(2)}`
+    for (const other of [`/${path}`, `${path}/`, encoded, `/${encoded}//?x=1`]) {
+      expectRefusal(await get(other), 404, 'not_found')
+      expect([other, (await fetch(server.url + other, { method: 'HEAD' })).status]).toEqual([other, 404])
+    }
+    expect((await get(`${path}?x=/`)).status).toBe(200)
+    const connection = await RawConnection.open(server.url)
+    await connection.write(`GET ${server.url}${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`)
+    expect((await connection.nextAnswer()).status).toBe(200)
+    connection.close()
+  })
 
   it('are not authenticated, and count in no limit', async () => {
     const answer = await server.call('GET', '/healthz', { headers: { authorization: 'Basic broken' } })

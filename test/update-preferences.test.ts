@@ -147,6 +147,19 @@ describeEachStore('Update User Email Opt-in Preferences', (kind) => {
     expect((await calls.readOne('e4')).categories).toEqual({})
   })
 
+  it('takes any number of requests for one email at the same time', async () => {
+    const workspace = await server.makeWorkspace({ categories: ['news'] })
+    const busy = preferenceCalls(server, workspace)
+    await busy.makeUsers(['busy'], 'busy@example.com')
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, index) => {
+        return busy.update({ email_id: 'busy@example.com', categories: { news: index % 2 === 0 } })
+      }),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(await busy.proofsOf('busy')).toHaveLength(60)
+  })
+
   it('lets email_id decide where both ids are given, also when only the customer_id is known', async () => {
     await calls.makeUsers(['both-1'], 'both@example.com')
     await calls.makeUsers(['both-2'])

@@ -2,7 +2,7 @@
 import type { Config } from '../config.ts'
 import { AppError } from '../core/app-error.ts'
 import { prepareDataDir } from '../data-dir.ts'
-import { migrate } from '../store/migrations.ts'
+import { migrate, WAITS_FOR_TABLES } from '../store/migrations.ts'
 import { refuseUnfinishedMove } from '../store/moves.ts'
 import { openDatabase } from '../store/open-database.ts'
 import type { Database, Store } from '../store/store.ts'
@@ -15,7 +15,7 @@ export async function withStore<Result>(
   if (config.databaseUrl === undefined) prepareDataDir(config.dataDir)
   const database = openDatabase(config)
   try {
-    await migrate(database, Date.now())
+    await migrate(database, Date.now(), () => process.stderr.write(`${WAITS_FOR_TABLES}\n`))
     await refuseUnfinishedMove(database)
     return await work(database)
   } finally {

@@ -7,6 +7,8 @@ import type { Member, MessageReport } from './report.ts'
 export const PLACES_MAX = 1_000
 /** Different reasons of a campaign, of removals and of failures together. */
 export const REASONS_MAX = 100
+/** Places times reasons of a campaign: every reason may be counted at every place, and at its aggregates. */
+export const PLACE_REASONS_MAX = 25_000
 
 export const NAME_KINDS = ['place', 'reason'] as const
 export type NameKind = (typeof NAME_KINDS)[number]

@@ -8,6 +8,12 @@ export const CONDITIONS_MAX = 20
 /** Characters of all goals of a campaign as JSON, since the goals of all campaigns are held in memory. */
 export const GOALS_JSON_LENGTH_MAX = 65_536
 
+/**
+ * Bytes of the names of a campaign's goals as JSON. They stand at every platform, locale and variation of its statistics, three
+ * times at each, and all of a campaign must fit into one answer.
+ */
+export const GOAL_NAMES_BYTES_MAX = 1_536
+
 /** A condition as it was sent; a member of the wrong type is undefined, one that was not sent is not there. */
 export interface SentCondition {
   readonly attribute?: string | undefined
@@ -36,8 +42,18 @@ export function goalFaults(goals: readonly (SentGoal | undefined)[], field: stri
       ...(goal.where ?? []).flatMap((condition, place) => valueFaults(condition, `${at}.where[${place}].value`)),
     ]
   })
-  if (JSON.stringify(goals).length <= GOALS_JSON_LENGTH_MAX) return faults
-  return [...faults, { field, problem: `must have at most ${GOALS_JSON_LENGTH_MAX} characters as JSON` }]
+  return [...faults, ...roomFaults(goals, field)]
+}
+
+function roomFaults(goals: readonly (SentGoal | undefined)[], field: string): Fault[] {
+  const names = goals.map((goal) => goal?.name ?? '')
+  const problems = [
+    JSON.stringify(goals).length > GOALS_JSON_LENGTH_MAX &&
+      `must have at most ${GOALS_JSON_LENGTH_MAX} characters as JSON`,
+    Buffer.byteLength(JSON.stringify(names)) > GOAL_NAMES_BYTES_MAX &&
+      `must have names that take at most ${GOAL_NAMES_BYTES_MAX.toLocaleString('en')} bytes together as JSON`,
+  ]
+  return problems.flatMap((problem) => (problem === false ? [] : [{ field, problem }]))
 }
 
 function valueFaults(condition: SentCondition | undefined, field: string): Fault[] {

@@ -2,6 +2,7 @@
 // few seconds, so that checks which do not come to an end must not pile up.
 import { AppError } from '../core/app-error.ts'
 import type { LogWriter } from '../log/event-log.ts'
+import { refuseNewerTables } from '../store/migrations.ts'
 import { StoreError, type Database } from '../store/store.ts'
 import { lockWorkspaces } from '../store/workspaces.ts'
 
@@ -15,6 +16,7 @@ export const DRAIN_MS = 3_000
 
 type Check = () => Promise<void>
 
+/** Since a newer program may need what this one does not do, it takes no requests beside one. */
 export class Readiness {
   readonly #checks: readonly Check[]
   #isStopping = false
@@ -23,7 +25,10 @@ export class Readiness {
   constructor(database: Database, log: LogWriter) {
     this.#checks = [
       // A real change, of a number that may grow at any time: beginning a transaction alone would succeed on a full disk.
-      waitingFor('the store', () => database.write(lockWorkspaces)),
+      waitingFor('the store', async () => {
+        await refuseNewerTables(database)
+        await database.write(lockWorkspaces)
+      }),
       waitingFor('the log', () => log.check()),
     ]
   }

@@ -1,34 +1,65 @@
 // What answers may take of this process while they are worked out, so that neither one nor many end it. Made once at the start.
 import { AppError } from '../core/app-error.ts'
 
-/** Bytes of one answer. */
-export const ANSWER_BYTES_MAX = 32 * 1024 * 1024
+/**
+ * Bytes of one answer. A campaign with all that it may have takes 63 MiB (`SERIES_PER_CAMPAIGN_MAX` says what that is), so that
+ * any can be asked for by itself.
+ */
+export const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** Bytes of all answers that are being worked out; of those that are sent the door knows. */
-const HELD_BYTES_MAX = 4 * ANSWER_BYTES_MAX
-/** Requests with much to work out that wait for each other. */
-const WAITING_MAX = 16
+const HELD_BYTES_MAX = 2 * ANSWER_BYTES_MAX
+/** Requests with much to work out that wait while another is at work: of one workspace, and of all. */
+export const WAITING_PER_WORKSPACE_MAX = 8
+export const WAITING_MAX = 32
+
+type Start = () => void
 
 export class AnswerRoom {
   #heldBytes = 0
+  #isBusy = false
   #waiting = 0
-  #last: Promise<unknown> = Promise.resolve()
+  /** By workspace those who wait, each in the order in which they came; the workspace whose turn is next stands first. */
+  readonly #lines = new Map<string, Start[]>()
 
   /** Room for one answer that has nothing in it yet. */
   open(): HeldAnswer {
     return new HeldAnswer((bytes) => this.#hold(bytes))
   }
 
-  /** Does work that takes much memory, one after the other. Rejects with AppError `unavailable` where too many wait. */
-  async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#waiting >= WAITING_MAX) throw noRoom()
-    this.#waiting++
-    const turn = this.#last.then(work)
-    this.#last = turn.catch(() => {})
+  /**
+   * Does work that takes much memory, one after the other; workspaces take turns, however much each has to be done. Rejects
+   * with AppError `unavailable` where too many wait.
+   */
+  async inTurn<Result>(workspaceId: string, work: () => Promise<Result>): Promise<Result> {
+    if (this.#isBusy) await this.#waitIn(workspaceId)
+    this.#isBusy = true
     try {
-      return await turn
+      return await work()
     } finally {
-      this.#waiting--
+      this.#startNext()
     }
+  }
+
+  #waitIn(workspaceId: string): Promise<void> {
+    const line = this.#lines.get(workspaceId) ?? []
+    if (line.length >= WAITING_PER_WORKSPACE_MAX || this.#waiting >= WAITING_MAX) throw noRoom()
+    const turn = Promise.withResolvers<void>()
+    line.push(turn.resolve)
+    this.#lines.set(workspaceId, line)
+    this.#waiting++
+    return turn.promise
+  }
+
+  /** Stays busy where somebody waits, so that nobody who comes meanwhile goes first. */
+  #startNext(): void {
+    const [next] = this.#lines
+    this.#isBusy = next !== undefined
+    if (!next) return
+    const [workspaceId, [start, ...others]] = next
+    this.#lines.delete(workspaceId)
+    if (others.length > 0) this.#lines.set(workspaceId, others)
+    this.#waiting--
+    start?.()
   }
 
   #hold(bytes: number): void {

@@ -3,6 +3,7 @@
 import { AppError, DETAILS_MAX, type Fault } from '../core/app-error.ts'
 import {
   NAME_KINDS,
+  PLACE_REASONS_MAX,
   PLACES_MAX,
   REASONS_MAX,
   type CampaignNames,
@@ -73,19 +74,38 @@ function refuseTooManyNames(stored: CampaignNames, claim: Claim): void {
   const excesses: string[] = []
   const details: Fault[] = []
   for (const kind of NAME_KINDS) {
-    const { max, called, isNew } = KINDS[kind]
+    const { max, called } = KINDS[kind]
     const [has, fresh] = [stored[kind].size, freshNames(kind, stored, claim.names)]
     if (fresh.length === 0 || has + fresh.length <= max) continue
     excesses.push(
       `more than ${inWords(max)} ${called}: it has ${inWords(has)}, and the report would add ${inWords(fresh.length)}`,
     )
-    const member = kind === 'place' ? '' : `.${claim.reasonMember}`
-    const fieldOf = (name: string) => `${claim.list}[${claim.names[kind].get(name)}]${member}`
-    details.push(...fresh.map((name) => ({ field: fieldOf(name), problem: isNew })))
+    details.push(...faultsOf(kind, fresh, claim))
   }
-  if (excesses.length === 0) return
-  const message = `The campaign would have ${excesses.join('; and ')}.`
-  throw new AppError('conflict', message, details.slice(0, DETAILS_MAX))
+  if (excesses.length === 0) refuseTooManyTogether(stored, claim)
+  else refuse(excesses.join('; and '), details)
+}
+
+/** Every reason may be counted at every place. */
+function refuseTooManyTogether(stored: CampaignNames, claim: Claim): void {
+  const fresh = { place: freshNames('place', stored, claim.names), reason: freshNames('reason', stored, claim.names) }
+  const [places, reasons] = [stored.place.size + fresh.place.length, stored.reason.size + fresh.reason.length]
+  if (places * reasons <= PLACE_REASONS_MAX) return
+  const details = NAME_KINDS.flatMap((kind) => faultsOf(kind, fresh[kind], claim))
+  if (details.length === 0) return
+  const [has, all] = [inWords(stored.place.size), inWords(places)]
+  const what = `${all} places (platform, locale and variation) and ${inWords(reasons)} reasons of removals and failures`
+  const bound = `which is more than ${inWords(PLACE_REASONS_MAX)} when multiplied`
+  refuse(`${what}, ${bound}: it has ${has} places and ${inWords(stored.reason.size)} reasons`, details)
+}
+
+function faultsOf(kind: NameKind, fresh: readonly string[], { list, reasonMember, names }: Claim): Fault[] {
+  const member = kind === 'place' ? '' : `.${reasonMember}`
+  return fresh.map((name) => ({ field: `${list}[${names[kind].get(name)}]${member}`, problem: KINDS[kind].isNew }))
+}
+
+function refuse(what: string, details: readonly Fault[]): never {
+  throw new AppError('conflict', `The campaign would have ${what}.`, details.slice(0, DETAILS_MAX))
 }
 
 function inWords(count: number): string {

@@ -1,6 +1,6 @@
 // Report an audience: who was in the audience of a campaign.
 import { Type } from 'typebox'
-import { namesOfAudience, PLACES_MAX, REASONS_MAX } from '../core/campaign-names.ts'
+import { namesOfAudience, PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../core/campaign-names.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../core/event.ts'
 import { GROUPS } from '../core/facts.ts'
 import { LEVEL_NAME_LENGTH_MAX, memberFaults, REASON_LENGTH_MAX } from '../core/report.ts'
@@ -45,7 +45,7 @@ export const reportAudience = defineReport({
     '(campaign, user, platform, `evaluated_at`) is the same membership: of different reports the one with `removed` ' +
     'wins, then the group `target` before `campaign_control` before `global_control`. A campaign has at most ' +
     `${PLACES_MAX.toLocaleString('en')} different places (platform, locale and variation together) and ${REASONS_MAX} different reasons, those of ` +
-    'failures too; a report that would bring more is refused with 409.',
+    `failures too, and places times reasons at most ${PLACE_REASONS_MAX.toLocaleString('en')}; a report that would bring more is refused with 409.`,
   url: '/core-services/v1/campaigns/:campaign_id/audience',
   kind: 'svc_audience',
   list: 'members',

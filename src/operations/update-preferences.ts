@@ -14,7 +14,7 @@ import { listPreferencesByEmail, lockPreferences, savePreferences, type NamedPre
 import type { Database, Store } from '../store/store.ts'
 import { countUsersWithEmail } from '../store/users.ts'
 import { NoFields, Strict, Text } from './fields.ts'
-import { defineOperation, type OperationRequest, type Partially } from './operation.ts'
+import { defineOperation, type OperationRequest, type Partially, type Parts } from './operation.ts'
 import {
   eitherRequired,
   emailKeyMeant,
@@ -96,9 +96,7 @@ export const updatePreferences = defineOperation({
         await change(store, [await requirePreference(store, workspace, sent)], request)
       })
     } else {
-      // Portions of two requests must not mingle: for everybody the same one would be the later.
-      const key = `preferences ${workspace.id} ${emailKey}`
-      await parts.turns.take(key, () => changeEverybody(parts.database, emailKey, request))
+      await changeEverybody(parts, emailKey, request)
     }
     return { message: 'The request was processed successfully.' }
   },
@@ -107,21 +105,36 @@ export const updatePreferences = defineOperation({
 type Request = OperationRequest<object, object, { readonly user_preferences: UserPreferences }>
 
 /**
- * Every user with an address. Where there is one place to write, a portion is a transaction, and others write in between;
- * where there are many, and processes whose requests take no turns with these, all of it is one.
+ * Every user with an address, in one transaction; where there is one place to write and more than a portion to change, in
+ * several, with turns for others between them.
  */
-async function changeEverybody(database: Database, emailKey: string, request: Request): Promise<void> {
-  const users = await countUsersWithEmail(database, request.workspace.id, emailKey, USERS_PER_EMAIL_MAX + 1)
+async function changeEverybody(
+  { database, turns }: Pick<Parts, 'database' | 'turns'>,
+  emailKey: string,
+  request: Request,
+): Promise<void> {
+  const { id } = request.workspace
+  const users = await countUsersWithEmail(database, id, emailKey, USERS_PER_EMAIL_MAX + 1)
   if (users === 0) throw noSuchEmail()
   if (users > USERS_PER_EMAIL_MAX) throw tooManyUsers()
-  if (database.locksRows) {
-    await database.write(async (store) => {
-      let before: number | undefined
-      do before = await changePortion(store, emailKey, before, request)
-      while (before !== undefined)
-    })
+  if (database.locksRows || users <= USERS_PER_PORTION) {
+    await changeAtOnce(database, emailKey, request)
     return
   }
+  // Portions of two requests must not mingle: for everybody the same one would be the later.
+  await turns.take(`preferences ${id} ${emailKey}`, () => changeInPortions(database, emailKey, request))
+}
+
+function changeAtOnce(database: Database, emailKey: string, request: Request): Promise<void> {
+  return database.write(async (store) => {
+    let before: number | undefined
+    do before = await changePortion(store, emailKey, before, request)
+    while (before !== undefined)
+  })
+}
+
+/** Each portion is a transaction. */
+async function changeInPortions(database: Database, emailKey: string, request: Request): Promise<void> {
   let before: number | undefined
   do {
     await database.letOthersPass()

@@ -2,6 +2,7 @@
 // it does not. Leases only spare processes to do the same work twice; that nothing takes effect twice rests on the cursors.
 import { hostname } from 'node:os'
 import { v7 as newRunId } from 'uuid'
+import { refuseNewerTables, TablesAreNewer } from '../store/migrations.ts'
 import { endMembership, renewLeases } from '../store/partition-leases.ts'
 import type { Database } from '../store/store.ts'
 import { pause } from '../store/turnstile.ts'
@@ -65,9 +66,14 @@ export class PartitionLeases {
     const startedAt = performance.now()
     try {
       const wanted = { holder: this.#holder, partitions, keptMs: LEASE_KEPT_MS }
-      this.#held = await database.write((store) => renewLeases(store, wanted))
+      this.#held = await database.write(async (store) => {
+        await refuseNewerTables(store)
+        return renewLeases(store, wanted)
+      })
       this.#keptUntil = startedAt + LEASE_KEPT_MS
     } catch (error) {
+      // What a newer program counts is not for this one to go on with.
+      if (error instanceof TablesAreNewer) this.#keptUntil = 0
       this.#options.onFailure(error, 'partitions cannot be renewed; trying again')
     }
   }

@@ -1,7 +1,8 @@
 // Brings the tables of a database up to this program, in order, each step once. Safe to start twice at the same moment:
-// everything happens in one transaction that others wait for. (Kysely's own Migrator takes no lock on SQLite.)
+// everything happens in one transaction that others wait for, however long it takes. (Kysely's own Migrator takes no lock on SQLite.)
 import { sql } from 'kysely'
-import type { Database, SqlTypes, Store } from './store.ts'
+import { AppError } from '../core/app-error.ts'
+import { TooBusy, type Database, type SqlTypes, type Store } from './store.ts'
 import { createCampaignNames } from './campaign-names.ts'
 import { createCampaigns, noteGoalEvents } from './campaigns.ts'
 import { createCouponLists } from './coupon-lists.ts'
@@ -64,24 +65,52 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0027-identities-of-users': orderIdentitiesOfUsers,
 }
 
-/** Applies what is missing. Throws when the database is newer than this program. */
-export async function migrate(database: Database, now: number): Promise<void> {
-  if (await isUpToDate(database)) return
-  await database.write(async (store) => {
-    await store.lock('migrations')
-    await store.query.schema
-      .createTable('migrations')
-      .ifNotExists()
-      .addColumn('name', database.types.text, (column) => column.primaryKey())
-      .addColumn('applied_at', database.types.integer, (column) => column.notNull())
-      .execute()
-    const applied = await appliedNames(store)
-    for (const [name, apply] of Object.entries(MIGRATIONS)) {
-      if (applied.has(name)) continue
-      await apply(store, database.types)
-      await store.query.insertInto('migrations').values({ name, applied_at: now }).execute()
+/** What somebody who watches hears, each time another process has kept this one waiting for as long as a change waits. */
+export const WAITS_FOR_TABLES =
+  'the tables are in the hands of another process, which may be changing them; waiting for it'
+
+/**
+ * Applies what is missing. While another process changes the tables, or keeps their locks, it waits and tells `onWaiting`: what
+ * that does may take minutes, and who is killed keeps no lock. Throws AppError `conflict` when the database is newer than this program.
+ */
+export async function migrate(database: Database, now: number, onWaiting: () => void = () => {}): Promise<void> {
+  while (!(await isUpToDate(database))) {
+    try {
+      await database.changeTables((store) => applyMissing(store, database.types, now))
+      return
+    } catch (error) {
+      if (!(error instanceof TooBusy)) throw error
+      onWaiting()
     }
-  })
+  }
+}
+
+async function applyMissing(store: Store, types: SqlTypes, now: number): Promise<void> {
+  await store.lock('migrations')
+  await store.query.schema
+    .createTable('migrations')
+    .ifNotExists()
+    .addColumn('name', types.text, (column) => column.primaryKey())
+    .addColumn('applied_at', types.integer, (column) => column.notNull())
+    .execute()
+  const applied = await appliedNames(store)
+  for (const [name, apply] of Object.entries(MIGRATIONS)) {
+    if (applied.has(name)) continue
+    await apply(store, types)
+    await store.query.insertInto('migrations').values({ name, applied_at: now }).execute()
+  }
+}
+
+/** The tables have been brought up to a newer program, which may count and keep things otherwise. */
+export class TablesAreNewer extends AppError {
+  constructor(migration: string) {
+    super('conflict', `the database is newer than this program: it has the migration ${migration}`)
+  }
+}
+
+/** Throws `TablesAreNewer` where a newer program was started beside this one. */
+export async function refuseNewerTables(store: Store): Promise<void> {
+  await appliedNames(store)
 }
 
 /** Spares a start the wait for the one writer when there is nothing to do. */
@@ -95,7 +124,7 @@ async function isUpToDate(database: Database): Promise<boolean> {
 async function appliedNames(store: Store): Promise<Set<string>> {
   const rows = await store.query.selectFrom('migrations').select('name').execute()
   const unknown = rows.find(({ name }) => !Object.hasOwn(MIGRATIONS, name))
-  if (unknown) throw new Error(`the database is newer than this program: it has the migration ${unknown.name}`)
+  if (unknown) throw new TablesAreNewer(unknown.name)
   return new Set(rows.map(({ name }) => name))
 }
 

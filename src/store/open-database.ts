@@ -14,11 +14,14 @@ export interface DatabasePlace {
 export const STATE_FILE = 'state.db'
 
 /** What either store understands of it; the other does not need it. */
-export type DatabaseOptions = Omit<SqliteDatabaseOptions, 'path'> & Pick<PostgresOptions, 'answerWaitMs'>
+export type DatabaseOptions = Omit<SqliteDatabaseOptions, 'path'> &
+  Pick<PostgresOptions, 'answerWaitMs' | 'writeWaitMs'>
 
 /** Opens the store and makes what is missing of its place; the caller runs the migrations. */
-export function openDatabase(place: DatabasePlace, { answerWaitMs, ...options }: DatabaseOptions = {}): Database {
-  if (place.databaseUrl !== undefined) return openPostgresDatabase({ url: place.databaseUrl, answerWaitMs })
+export function openDatabase(place: DatabasePlace, options: DatabaseOptions = {}): Database {
+  const { answerWaitMs, writeWaitMs } = options
+  if (place.databaseUrl !== undefined)
+    return openPostgresDatabase({ url: place.databaseUrl, answerWaitMs, writeWaitMs })
   mkdirSync(place.dataDir, { recursive: true })
   return openSqliteDatabase({ ...options, path: statePathOf(place) })
 }

@@ -1,7 +1,8 @@
 // The same tables on PostgreSQL 15 or newer, through one bounded pool of connections.
 import { Kysely, PostgresDialect, sql } from 'kysely'
+import type { PoolConfig } from 'pg'
 import { isRepeatable, openPostgresPool, toKyselyPool } from './postgres-pool.ts'
-import { StoreError, tooBusy, WRITE_WAIT_MS, type ColumnType, type Database, type Store } from './store.ts'
+import { StoreError, TooBusy, WRITE_WAIT_MS, type ColumnType, type Database, type Store } from './store.ts'
 import type { Tables } from './tables.ts'
 
 export interface PostgresOptions {
@@ -9,9 +10,11 @@ export interface PostgresOptions {
   readonly connectionsMax?: number
   /** How long an answer is waited for; `ANSWER_WAIT_MS` without it. */
   readonly answerWaitMs?: number | undefined
+  /** How long a change waits for locks of others; `WRITE_WAIT_MS` without it. */
+  readonly writeWaitMs?: number | undefined
 }
 
-/** For what no caller waits for: the pipeline, commands, migrations. */
+/** For what no caller waits for: the pipeline, commands. */
 const ANSWER_WAIT_MS = 61_000
 /** For requests: enough to be told that others held a lock for `WRITE_WAIT_MS`. */
 export const REQUEST_ANSWER_WAIT_MS = WRITE_WAIT_MS + 2_000
@@ -24,6 +27,8 @@ const CONNECT_WAIT_MS = 5_000
 const IDLE_IN_TRANSACTION_MS_MAX = 5_000
 /** Who reads a snapshot has locked nothing that others wait for, and may count for long between two statements. */
 const IDLE_IN_SNAPSHOT = sql`set local idle_in_transaction_session_timeout = '10min'`
+/** Read are many small pages, each of which PostgreSQL may take for much work, and would spend 40 ms of 50 on compiling. */
+const COMPILE_NOTHING = sql`set local jit = off`
 /** How often a transaction is tried again after a deadlock or a serialization failure. */
 const WRITE_TRIES_MAX = 5
 const BULK_TYPES = { integer: sql`bigint`, text: sql`text` }
@@ -31,31 +36,46 @@ const BULK_TYPES = { integer: sql`bigint`, text: sql`text` }
 /** Opens the pool; the first query connects. The caller runs the migrations. */
 export function openPostgresDatabase(options: PostgresOptions): Database {
   const answerWaitMs = options.answerWaitMs ?? ANSWER_WAIT_MS
-  const pool = openPostgresPool({
+  const common = {
     connectionString: options.url,
-    max: options.connectionsMax ?? CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_WAIT_MS,
+    lock_timeout: options.writeWaitMs ?? WRITE_WAIT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
+  }
+  const kysely = openKysely({
+    ...common,
+    max: options.connectionsMax ?? CONNECTIONS_MAX,
     query_timeout: answerWaitMs,
     statement_timeout: answerWaitMs - SERVER_EARLIER_MS,
-    lock_timeout: WRITE_WAIT_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
   })
-  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: toKyselyPool(pool) }) })
   return {
     ...postgresStore(kysely),
     kind: 'postgres',
     types: { integer: sql`bigint`, text: sql`text collate "C"`, clustered: sql`` },
     write: (change) => writeWithRetries(kysely, change),
+    async changeTables(change) {
+      const unhurried = openKysely({ ...common, max: 1 })
+      try {
+        await writeWithRetries(unhurried, change)
+      } finally {
+        await unhurried.destroy()
+      }
+    },
     readSnapshot: (read) => {
       const transaction = kysely.transaction().setIsolationLevel('repeatable read').setAccessMode('read only')
       return transaction.execute(async (snapshot) => {
         await IDLE_IN_SNAPSHOT.execute(snapshot)
+        await COMPILE_NOTHING.execute(snapshot)
         return read(postgresStore(snapshot))
       })
     },
     async letOthersPass() {},
     close: () => kysely.destroy(),
   }
+}
+
+function openKysely(config: PoolConfig): Kysely<Tables> {
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: toKyselyPool(openPostgresPool(config)) }) })
 }
 
 async function writeWithRetries<Result>(
@@ -67,7 +87,7 @@ async function writeWithRetries<Result>(
       return await kysely.transaction().execute((transaction) => change(postgresStore(transaction)))
     } catch (error) {
       if (isRepeatable(error) && tries < WRITE_TRIES_MAX) continue
-      throw error instanceof StoreError && error.reason === 'busy' ? tooBusy() : error
+      throw error instanceof StoreError && error.reason === 'busy' ? new TooBusy() : error
     }
   }
 }

@@ -4,7 +4,7 @@ import { Kysely, sql } from 'kysely'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { sqliteDialect, type SqliteExecutor } from './sqlite-dialect.ts'
 import type { StatementAnswer, StatementMessage } from './sqlite-thread.ts'
-import { StoreError, tooBusy, type Database, type Store } from './store.ts'
+import { StoreError, TooBusy, type Database, type Store } from './store.ts'
 import type { Tables } from './tables.ts'
 import { Turnstile } from './turnstile.ts'
 
@@ -17,25 +17,29 @@ export interface SqliteDatabaseOptions {
   /** Memory for pages of the file while writing. */
   readonly pageCacheKib?: number
   readonly turnstile?: Turnstile
+  /** How long a change waits for other writers; `WRITE_WAIT_MS` without it. */
+  readonly writeWaitMs?: number
 }
 
 /** Opens the file and makes it if it is not there. The caller runs the migrations. */
 export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   const turnstile = options.turnstile ?? new Turnstile()
   const executor = options.ownThread ? new ThreadExecutor(options.path) : localExecutor(options)
-  const kysely = new Kysely<Tables>({ dialect: sqliteDialect(executor, turnstile) })
+  const kysely = new Kysely<Tables>({ dialect: sqliteDialect(executor, turnstile, options.writeWaitMs) })
   let closed: Promise<void> | undefined
+  const write: Database['write'] = async (change) => {
+    try {
+      return await kysely.transaction().execute((transaction) => change(sqliteStore(transaction)))
+    } catch (error) {
+      throw error instanceof StoreError && error.reason === 'busy' ? new TooBusy() : error
+    }
+  }
   return {
     ...sqliteStore(kysely),
     kind: 'sqlite',
     types: { integer: sql`integer`, text: sql`text`, clustered: sql`without rowid` },
-    async write(change) {
-      try {
-        return await kysely.transaction().execute((transaction) => change(sqliteStore(transaction)))
-      } catch (error) {
-        throw error instanceof StoreError && error.reason === 'busy' ? tooBusy() : error
-      }
-    },
+    write,
+    changeTables: write,
     readSnapshot: (read) => readSnapshot(options.path, turnstile, read),
     letOthersPass: () => turnstile.letOthersPass(),
     close: () => (closed ??= closeBoth(kysely, executor)),

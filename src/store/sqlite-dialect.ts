@@ -23,10 +23,10 @@ export interface SqliteExecutor {
 const BUSY_RETRY_MS = 1
 
 /** A Kysely dialect over one executor: transactions take the writer, in turn; everything else reads. */
-export function sqliteDialect(executor: SqliteExecutor, turnstile: Turnstile): Dialect {
+export function sqliteDialect(executor: SqliteExecutor, turnstile: Turnstile, writeWaitMs = WRITE_WAIT_MS): Dialect {
   return {
     createAdapter: () => new ConcurrentSqliteAdapter(),
-    createDriver: () => new SqliteDriver(executor, turnstile),
+    createDriver: () => new SqliteDriver(executor, turnstile, writeWaitMs),
     createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
@@ -42,12 +42,14 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
 class SqliteDriver implements Driver {
   readonly #executor: SqliteExecutor
   readonly #turnstile: Turnstile
+  readonly #writeWaitMs: number
   /** The end of the queue of this process's own transactions on the one writer. */
   #lastTurn: Promise<void> = Promise.resolve()
 
-  constructor(executor: SqliteExecutor, turnstile: Turnstile) {
+  constructor(executor: SqliteExecutor, turnstile: Turnstile, writeWaitMs: number) {
     this.#executor = executor
     this.#turnstile = turnstile
+    this.#writeWaitMs = writeWaitMs
   }
 
   async init(): Promise<void> {}
@@ -58,7 +60,7 @@ class SqliteDriver implements Driver {
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
     const own = connection as ExecutorConnection
-    const deadline = performance.now() + WRITE_WAIT_MS
+    const deadline = performance.now() + this.#writeWaitMs
     const before = this.#lastTurn
     const turn = Promise.withResolvers<void>()
     this.#lastTurn = turn.promise

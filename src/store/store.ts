@@ -61,6 +61,11 @@ export interface Database extends Store {
    */
   write<Result>(change: (store: Store) => Promise<Result>): Promise<Result>
   /**
+   * The same for a change of the tables themselves, whose statements may take as long as they need. It waits for other writers
+   * no longer than any.
+   */
+  changeTables(change: (store: Store) => Promise<void>): Promise<void>
+  /**
    * Reads everything as it is at one moment, however long that takes, beside all who write. For commands and long readings: on
    * SQLite it reads on this thread, and keeps the file from being tidied up meanwhile.
    */
@@ -94,8 +99,10 @@ export class StoreError extends Error {
 }
 
 /** What a change answers that waited `WRITE_WAIT_MS` for others in vain. */
-export function tooBusy(): AppError {
-  return new AppError('unavailable', 'The store is busy with other changes; please repeat the request.', [], 1)
+export class TooBusy extends AppError {
+  constructor() {
+    super('unavailable', 'The store is busy with other changes; please repeat the request.', [], 1)
+  }
 }
 
 /**
