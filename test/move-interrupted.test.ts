@@ -229,7 +229,7 @@ describeOnPostgres('A move is refused', () => {
     const other = await makePlace('postgres')
     const pipeline = await startServing({ DATABASE_URL: other.databaseUrl as string }, ['--role', 'pipeline'])
     const database = await openTestDatabase(other)
-    await until('it has taken its share', () => countPipelines(database))
+    await until('it has taken its share', async () => (await countPipelines(database)) > 0)
     const refused = await refusal(other.databaseUrl)
     expect(refused).toMatchObject({ status: 1, code: 'conflict' })
     expect(refused?.message).toContain('1 pipeline is running on the target')
