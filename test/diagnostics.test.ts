@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { describeError } from '../src/store/describe-error.ts'
 import { StoreError } from '../src/store/store.ts'
 import { RawConnection } from './raw-http.ts'
+import { newTemplate, SEARCH, TEMPLATES } from './template-calls.ts'
 import { describeEachStore, type StoreKind } from './stores.ts'
 import { expectRefusal, startServer, until, type TestServer } from './server.ts'
 
@@ -190,7 +191,30 @@ describeEachStore('Diagnostics', (kind) => {
     })
     expect(diagnostics.lines.filter(({ request_id }) => request_id !== undefined)).toEqual([])
   })
+
+  it('hold no line for a client that goes away before its large answer', async () => {
+    const diagnostics = await withServer(kind, 'info', async (server) => {
+      const made = await server.call('POST', TEMPLATES, { body: newTemplate({}, LARGE) })
+      expect(made.status).toBe(200)
+      const body = JSON.stringify({ page: 1, entries: 15 })
+      const head = `POST ${SEARCH} HTTP/1.1\r\nhost: x\r\nauthorization: ${basicOf(server)}\r\n`
+      for (let count = 0; count < 20; count++) {
+        const connection = await RawConnection.open(server.url)
+        await connection.write(`${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+        connection.close()
+      }
+      // Behind all of them.
+      expect((await server.call('POST', SEARCH, { body: { page: 1, entries: 15 } })).status).toBe(200)
+    })
+    expect(diagnostics.lines.filter(({ level }) => level >= ERROR)).toEqual([])
+  })
 })
+
+const LARGE = { email_content: 'x'.repeat(600 * 1024) }
+
+function basicOf({ workspace: { id, dataKey } }: TestServer): string {
+  return `Basic ${btoa(`${id}:${dataKey}`)}`
+}
 
 describe('What is said of an error', () => {
   const errors: [what: string, error: unknown, description: object][] = [

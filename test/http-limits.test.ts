@@ -156,6 +156,14 @@ describe('Bodies that are being received', () => {
     expectRaw(await second.nextAnswer(), [400, 'invalid_request'])
   })
 
+  it('hold more than their bytes where these come one by one', async () => {
+    await start({ receivedBytesMax: 100 * KIB })
+    const connection = await open()
+    await connection.write(json(EVENTS, 'chunked') + '1\r\n \r\n'.repeat(400))
+    expectRaw(await connection.nextAnswer(), [503, 'unavailable'])
+    await trackNow()
+  })
+
   it('hold nothing any more when their connections end', async () => {
     await start({ receivedBytesMax: 100 * KIB })
     const body = Buffer.alloc(90 * KIB, ' ')

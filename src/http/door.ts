@@ -298,7 +298,7 @@ async function sendOutput(
   if (operation.successStatus === 204) return reply.send()
   reply.header('content-type', 'application/json; charset=utf-8')
   const text = value instanceof JsonText ? value : JSON.stringify(value)
-  const bytes = text instanceof JsonText ? text.byteLength : text.length
+  const bytes = text instanceof JsonText ? text.byteLength : Buffer.byteLength(text)
   if (operation.method !== 'GET' && !operation.onlyReads) unsent.add(reply.raw, bytes)
   else if (!unsent.addIfFits(reply.raw, bytes)) throw tooMuchUnsent()
   if (text instanceof JsonText) return sendPieces(reply, text.pieces)

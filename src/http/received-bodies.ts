@@ -5,6 +5,8 @@ import { AppError } from '../core/app-error.ts'
 import type { HttpLimits } from './http-limits.ts'
 
 const RETRY_AFTER_SECONDS = 5
+/** What each piece of a body takes beside its bytes: a client may send them one by one. */
+const PIECE_BYTES = 512
 
 /** One body, from the moment somebody reads it until all of it is there or nobody wants it any more. */
 export interface ReceivedBody {
@@ -34,11 +36,12 @@ export class ReceivedBodies {
     return body
   }
 
-  /** Counts bytes that are kept until the body is complete. Throws `unavailable` where all bodies hold too much already. */
+  /** Counts a piece that is kept until the body is complete. Throws `unavailable` where all bodies hold too much already. */
   hold(body: ReceivedBody, bytes: number): void {
-    if (this.#held + bytes > this.#limits.receivedBytesMax) throw noRoom()
-    body.held += bytes
-    this.#held += bytes
+    const held = bytes + PIECE_BYTES
+    if (this.#held + held > this.#limits.receivedBytesMax) throw noRoom()
+    body.held += held
+    this.#held += held
   }
 
   /** May be called again. */

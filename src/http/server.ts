@@ -147,8 +147,13 @@ function unknownRoutes({
 /** What Fastify refuses itself becomes a refusal in our words. */
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, { unsent }: Door): FastifyReply {
   const refusal = toAppError(error)
-  if (ERROR_STATUS[refusal.code] >= 500) reportFailure(request, error)
+  if (ERROR_STATUS[refusal.code] >= 500 && !isClientGone(error)) reportFailure(request, error)
   return sendError(reply, refusal, unsent)
+}
+
+/** Whoever does not wait for an answer is no failure of ours. */
+function isClientGone(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }
 
 function addOperation(app: FastifyInstance, operation: Operation, door: Door): void {
