@@ -8,7 +8,7 @@ import type { Person } from '../store/users.ts'
 
 /** Campaigns of a user that are counted together. All portions of a user together hold every campaign that there may be. */
 export interface CampaignPortion extends CampaignRange {
-  /** Those of which the user has any facts. */
+  /** Those of which the user has facts; the others between the two ends have none. */
   readonly campaigns: ReadonlySet<number>
   /** The customer ids of the user with memberships in these … */
   readonly members: ReadonlySet<number>
@@ -35,7 +35,10 @@ interface Plan {
   readonly goesOn: () => Promise<boolean>
 }
 
-/** The campaigns of which a user has any facts. */
+/**
+ * What a user has of each campaign, so that portions can be cut before a fact is read. Whose count is given up (`goesOn`) gets
+ * a part of it.
+ */
 export async function loadsOf(store: Store, { customers }: Person, plan: Plan): Promise<CampaignLoads> {
   const loads = new Map<number, DraftLoad>()
   for (const customer of customers) {
