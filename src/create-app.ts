@@ -7,7 +7,13 @@ import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.ts'
 import type { Limiter } from './http/limiter.ts'
 import type { LogLag, Metrics } from './http/metrics.ts'
 import { DRAIN_MS, Readiness } from './http/readiness.ts'
-import { addOperatorRoutes, OPERATOR_METHODS, OPERATOR_PATHS } from './http/operator-routes.ts'
+import {
+  addOperatorRoutes,
+  countReply,
+  OPERATOR_METHODS,
+  OPERATOR_PATHS,
+  UNANSWERED_STATUS,
+} from './http/operator-routes.ts'
 import { createHttpServer } from './http/server.ts'
 import type { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { Parts } from './operations/operation.ts'
@@ -41,6 +47,7 @@ export function createApp(appParts: AppParts): FastifyInstance {
     readiness,
     drainMs: config.databaseUrl === undefined ? 0 : DRAIN_MS,
     limits: { ...HTTP_LIMITS, ...httpLimits },
+    onUnanswered: (reply) => countReply(metrics, reply, UNANSWERED_STATUS),
   })
   addOperatorRoutes(app, {
     version: readVersion(),

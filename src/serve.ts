@@ -1,4 +1,5 @@
 // Puts the running server together: store, log, pipeline and HTTP, and takes them apart in the opposite order.
+import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ConfigError, type Config } from './config.ts'
@@ -273,10 +274,14 @@ const LISTEN_PROBLEMS: Readonly<Record<string, (config: Config) => ConfigError['
   ENOTFOUND: ({ host }) => ({ field: 'HOST', problem: `${host} is not known` }),
 }
 
-/** Throws ConfigError where another port or host would help. */
+/**
+ * Listens on one address, of a name that has several too: for further ones of `localhost` Fastify would make servers that
+ * none of our limits know. Throws ConfigError where another port or host would help.
+ */
 async function listen(app: FastifyInstance, config: Config): Promise<void> {
   try {
-    await app.listen({ host: config.host, port: config.port })
+    const { address } = await lookup(config.host, { order: 'ipv4first' })
+    await app.listen({ host: address, port: config.port })
   } catch (error) {
     const problem = LISTEN_PROBLEMS[(error as { code?: string }).code ?? '']
     throw problem ? new ConfigError([problem(config)]) : error

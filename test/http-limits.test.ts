@@ -1,8 +1,9 @@
 // What callers can make one process hold over real sockets: requests that do not end, answers that nobody reads, uploads that
 // stand still, connections. Each has a limit for the whole process, and what is within it goes on.
+import dns from 'node:dns'
 import { gzipSync } from 'node:zlib'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { PIECE_BYTES_MAX, piecesToSend } from '../src/http/answer-pieces.ts'
 import type { ErrorBody } from '../src/http/error-answer.ts'
 import type { HttpLimits } from '../src/http/http-limits.ts'
@@ -301,6 +302,26 @@ describe('Requests that are sent before the answer to another', () => {
     await third.write(track('a').repeat(10))
     for (let count = 0; count < 10; count++) expect((await third.nextAnswer()).status).toBe(200)
   })
+
+  it('wait up to a number on each connection; past it that is closed, and no other', async () => {
+    await start({ pipelinedPerConnectionMax: 5 })
+    const [first, second] = [await open(), await open()]
+    first.readFirstOnly()
+    await first.write(LARGE_PAGE.repeat(6))
+    await until('the first answer has begun', () => first.hasAnswer)
+    await second.write(track('a').repeat(20))
+    await until('the connection is closed', () => second.isEnded)
+    first.read()
+    for (let count = 0; count < 6; count++) expect((await first.nextAnswer()).status).toBe(200)
+  })
+
+  it('all wait where they have come at once with what a request with an event needs, however many follow', async () => {
+    await start({})
+    const connection = await open()
+    const writing = connection.write(track('a').repeat(2_000))
+    for (let count = 0; count < 2_000; count++) expect((await connection.nextAnswer()).status).toBe(200)
+    await writing
+  })
 })
 
 describe('Answers that nobody reads', () => {
@@ -397,6 +418,21 @@ describe('Connections', () => {
       )
     })
   })
+})
+
+it('A name of several addresses is listened on at one of them, so that no server is without limits', async () => {
+  const resolve = dns.lookup
+  const both = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
+  vi.spyOn(dns, 'lookup').mockImplementation(((host: string, options: dns.LookupAllOptions, done: typeof both) => {
+    if (host === 'localhost' && options.all) return (done as never as (e: null, all: typeof both) => void)(null, both)
+    return resolve(host, options, done as never)
+  }) as never)
+  const named = await startServer('sqlite', { HOST: 'localhost' })
+  vi.restoreAllMocks()
+  const other = named.url.replace('127.0.0.1', '127.0.0.2')
+  await expect(RawConnection.open(other)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  expect((await named.call('GET', '/healthz')).status).toBe(200)
+  await named.stop()
 })
 
 it('Large answers are written in small pieces, so that whoever reads slowly is seen to read', () => {

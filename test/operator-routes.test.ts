@@ -3,11 +3,13 @@ import SqliteFile from 'better-sqlite3'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { lockCouponLists } from '../src/store/coupon-lists.ts'
 import { findCursor, moveCursor, PIPELINE_CURSOR } from '../src/store/cursors.ts'
 import { LOG_FILE } from '../src/log/open-log.ts'
 import { STATE_FILE } from '../src/store/open-database.ts'
 import { readVersion } from '../src/version.ts'
 import { CAMPAIGNS_PATH, campaignCallsOf } from './campaign-calls.ts'
+import { LISTS_PATH } from './coupon-calls.ts'
 import { RawConnection } from './raw-http.ts'
 import { MESSAGE_EVENTS, reportOf } from './report-calls.ts'
 import { describeEachStore } from './stores.ts'
@@ -118,6 +120,38 @@ describeEachStore('The metrics', (kind) => {
     const before = (await metric(name)) ?? 0
     await server.call('GET', '/nowhere')
     expect(await metric(name)).toBe(before + 1)
+  })
+
+  it('count requests whose client left before the whole answer as 499, each once', async () => {
+    const count = (operation: string, status: number) =>
+      metric(`tidings_http_requests_total{operation="${operation}",status="${status}"}`)
+    const left = () => Promise.all(['track_events', 'create_coupon_list', 'none'].map((name) => count(name, 499)))
+    const { id, dataKey, reportsKey } = server.workspace
+    const headOf = (path: string, key: string, length: number) =>
+      `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Basic ${btoa(`${id}:${key}`)}\r\nsvc-appkey: ${id}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
+    const list = JSON.stringify({ name: 'Left', label: 'left', expires_at: '2199-12-31', created_by: 'anna' })
+    const begun = [
+      headOf('/v1/event/main', dataKey, 100),
+      headOf(LISTS_PATH, reportsKey, list.length) + list,
+      'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(6),
+    ]
+    await server.database.write(async (store) => {
+      await lockCouponLists(store)
+      for (const sent of begun) {
+        const connection = await RawConnection.open(server.url)
+        connection.readFirstOnly()
+        await connection.write(sent)
+        // What came before this has been read when it is answered.
+        await server.call('GET', '/healthz')
+        connection.reset()
+      }
+      await until('all are counted', async () => (await left()).every((times) => times === 1))
+    })
+    // Waits its turn behind the other.
+    const next = await server.call('POST', LISTS_PATH, { tile: 'reports', body: list.replaceAll(/left/gi, 'next') })
+    expect(next.status).toBe(201)
+    expect([await left(), await count('create_coupon_list', 201)]).toEqual([[1, 1, 1], 1])
   })
 
   it('count events accepted and processed, repeats left out, and the commits of the log', async () => {

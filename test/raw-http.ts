@@ -59,8 +59,18 @@ export class RawConnection {
     this.#socket.resume()
   }
 
+  /** Says that nothing more is sent, and reads on. */
+  finishSending(): void {
+    this.#socket.end()
+  }
+
   close(): void {
     this.#socket.destroy()
+  }
+
+  /** Leaves so that the server learns it at once: an end alone may be only that of sending. */
+  reset(): void {
+    this.#socket.resetAndDestroy()
   }
 
   #takeAnswer(): RawAnswer | undefined {

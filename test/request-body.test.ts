@@ -2,8 +2,10 @@
 // that is refused can read the answer and go on.
 import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
 import type { ErrorBody } from '../src/http/error-answer.ts'
+import { codesOf, couponCallsOf, couponsPath, type CouponCalls } from './coupon-calls.ts'
 import { RawConnection, type RawAnswer } from './raw-http.ts'
 import { expectRefusal, startServer, until, type Answer, type TestServer } from './server.ts'
 
@@ -310,6 +312,126 @@ describe('A connection', () => {
     await until('the connection is closed', () => connection.isEnded)
     expect(answers.map((answer) => answer.body === body)).toEqual([true, true, true, true])
     connection.close()
+  })
+})
+
+describe('A body in chunks', () => {
+  let server: TestServer
+  let connection: RawConnection
+  let calls: CouponCalls
+  beforeAll(async () => {
+    server = await startServer('sqlite')
+    calls = couponCallsOf(server)
+  })
+  beforeEach(async () => void (connection = await RawConnection.open(server.url)))
+  afterEach(() => connection.close())
+  afterAll(() => server.stop())
+
+  const chunkOf = (text: string | Uint8Array) =>
+    Buffer.concat([Buffer.from(`${text.length.toString(16)}\r\n`), Buffer.from(text), Buffer.from('\r\n')])
+  const BLANKS = chunkOf(' ').toString()
+  const LAST = '0\r\n\r\n'
+  const head = (...extra: string[]) => headOf(server, 'chunked', extra)
+  const untilEnd = () => until('the connection is closed', () => connection.isEnded)
+
+  it('may have as many as a request may have events', async () => {
+    const text = JSON.stringify(event)
+    await connection.write(head() + BLANKS.repeat(EVENTS_PER_ENTRY_MAX - 1) + chunkOf(text).toString() + LAST)
+    expect((await connection.nextAnswer()).status).toBe(200)
+    await connection.write(head() + chunkOf(text).toString() + LAST)
+    expect((await connection.nextAnswer()).status).toBe(200)
+  })
+
+  const compressed = [...gzipSync(randomBytes(EVENTS_PER_ENTRY_MAX + 1))].map((byte) => chunkOf(Uint8Array.of(byte)))
+  const bodies: [what: string, header: string[], body: string | Uint8Array][] = [
+    ['as it is', [], BLANKS.repeat(EVENTS_PER_ENTRY_MAX + 1)],
+    ['as gzip', ['content-encoding: gzip'], Buffer.concat(compressed)],
+    ['to a client that sends on before it reads', [], BLANKS.repeat(128 * KIB)],
+  ]
+  it.each(bodies)('is refused past that, and its connection closed: %s', async (_what, header, body) => {
+    await connection.write(head(...header))
+    await connection.write(body)
+    const answer = await connection.nextAnswer()
+    expectRaw(answer, 400, 'invalid_request')
+    expect(answer.body).toContain('chunks')
+    await untilEnd()
+  })
+
+  it('is not read on past that either where nobody reads it', async () => {
+    await connection.write(withWrongKey(head()))
+    expectRaw(await connection.nextAnswer(), 401, 'unauthorized')
+    await connection.write(BLANKS.repeat(EVENTS_PER_ENTRY_MAX + 1))
+    await untilEnd()
+  })
+
+  const uploadOf = (id: string) =>
+    headOf(server, 'chunked', ['content-type: text/csv', 'svc-appkey: main'])
+      .replace('/v1/event/main', couponsPath(id))
+      .replace(/authorization: .*\r\n/, `authorization: Basic ${btoa(`main:${server.workspace.reportsKey}`)}\r\n`)
+
+  it('may have more in an upload: one for each code', async () => {
+    const id = await calls.make()
+    const codes = codesOf('C', EVENTS_PER_ENTRY_MAX + 1_000)
+    await connection.write(uploadOf(id) + codes.map((code) => chunkOf(`${code}\n`).toString()).join('') + LAST)
+    expect((await connection.nextAnswer()).status).toBe(200)
+    await calls.expectCodes(id, codes)
+  })
+
+  it('may not have one for each byte there, and nothing of it is added', async () => {
+    const id = await calls.make()
+    await connection.write(
+      uploadOf(id) +
+        chunkOf('A')
+          .toString()
+          .repeat(EVENTS_PER_ENTRY_MAX * 2),
+    )
+    expectRaw(await connection.nextAnswer(), 400, 'invalid_request')
+    await untilEnd()
+    await calls.expectCodes(id, [])
+  })
+})
+
+describe('A client that finishes sending', () => {
+  let server: TestServer
+  let connection: RawConnection
+  beforeAll(async () => {
+    // A connection that stayed open would soon leave no room for others.
+    server = await startServer('sqlite', {}, { httpLimits: { connectionsMax: 3 } })
+  })
+  beforeEach(async () => void (connection = await RawConnection.open(server.url)))
+  afterEach(() => connection.close())
+  afterAll(() => server.stop())
+
+  const text = JSON.stringify(event)
+  const good = () => headOf(server, text.length, []) + text
+  const PAGE = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nhost: x\r\n\r\n'
+
+  const sent: [what: string, sent: () => string, statuses: readonly number[]][] = [
+    ['nothing', () => '', []],
+    ['a request', good, [200]],
+    ['several at once', () => good() + PAGE + good(), [200, 200, 200]],
+    ['half a head', () => good().slice(0, 20), [400]],
+    ['half a body', () => good().slice(0, -1), [400]],
+    ['half a body behind a request', () => good() + good().slice(0, -1), [200, 400]],
+  ]
+  it.each(sent)('after %s gets every answer, and its connection ends', async (_what, parts, statuses) => {
+    await connection.write(parts())
+    connection.finishSending()
+    const answered: number[] = []
+    while (answered.length < statuses.length) answered.push((await connection.nextAnswer()).status)
+    await until('the connection is closed', () => connection.isEnded)
+    expect(answered).toEqual(statuses)
+    expect(connection.hasAnswer).toBe(false)
+  })
+
+  it('after an answer on a connection that is kept ends that, however many do', async () => {
+    for (let count = 0; count < 10; count++) {
+      const kept = await RawConnection.open(server.url)
+      await kept.write(good())
+      expect((await kept.nextAnswer()).status).toBe(200)
+      kept.finishSending()
+      await until('the connection is closed', () => kept.isEnded)
+    }
   })
 })
 

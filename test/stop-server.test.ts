@@ -6,11 +6,13 @@ import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
+import type { HttpLimits } from '../src/http/http-limits.ts'
 import { DRAIN_MS } from '../src/http/readiness.ts'
 import { lockTables } from '../src/pipeline/apply-batch.ts'
 import { STATE_FILE } from '../src/store/open-database.ts'
 import type { Database } from '../src/store/store.ts'
 import { basic, environmentOf, startServing, type FirstWorkspace } from './program.ts'
+import { RawConnection } from './raw-http.ts'
 import { startServer, until } from './server.ts'
 import { describeOnPostgres, makePlace, openTestDatabase } from './stores.ts'
 import { newTemplate, TEMPLATES } from './template-calls.ts'
@@ -42,6 +44,45 @@ it(
     expect(new Set(statuses)).toEqual(new Set([200]))
   },
 )
+
+const PAGE = '/docs/swagger-ui-bundle.js'
+/** More than the system takes over of what a client does not read. */
+const PAGES = 6
+
+/** A server that is stopping, and a connection whose client has begun to read pages, but not gone on. */
+async function stopWithUnread(httpLimits: Partial<HttpLimits>) {
+  const server = await startServer('sqlite', {}, { httpLimits })
+  const page = await server.call<string>('GET', PAGE)
+  const connection = await RawConnection.open(server.url)
+  connection.readFirstOnly()
+  await connection.write(`GET ${PAGE} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(PAGES))
+  await until('the first page has begun', () => connection.hasAnswer)
+  const stopped = server.stop()
+  const isRefused = (error: { code?: string }) => error.code === 'ECONNREFUSED'
+  await until('nobody is taken any more', () => RawConnection.open(server.url).then(hangUp, isRefused))
+  return { connection, page: page.body, stopped }
+}
+
+function hangUp(connection: RawConnection): false {
+  connection.close()
+  return false
+}
+
+it('sends answers whole that were begun, however slowly they are read', async () => {
+  const { connection, page, stopped } = await stopWithUnread({})
+  connection.read()
+  const pages: string[] = []
+  while (pages.length < PAGES) pages.push((await connection.nextAnswer()).body)
+  expect(pages.map((read) => read === page)).toEqual(pages.map(() => true))
+  await stopped
+  await until('the connection is closed', () => connection.isEnded)
+})
+
+it('does not wait for long for answers that nobody reads', async () => {
+  const { connection, stopped } = await stopWithUnread({ stopUnreadMs: 50 })
+  await expect(stopped).resolves.toBeUndefined()
+  connection.close()
+})
 
 it(
   'gives up a batch that does not finish, and answers the request that waited for it',

@@ -1,7 +1,8 @@
 // What is not even HTTP, or came too slowly, gets the one error body too, written on the bare connection. Where requests that
 // came whole before it are still to be answered, their answers come whole too, and the connection ends without another one.
-import type { Server, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { FastifyReply } from 'fastify'
 import { AppError } from '../core/app-error.ts'
 import { toErrorBody } from './error-answer.ts'
 import { newRequestId } from './request-id.ts'
@@ -15,6 +16,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
 }
 
 export class BrokenRequests {
+  readonly #onUnanswered: (reply: FastifyReply) => void
   /**
    * The answers that a connection has not got whole yet; more than one where requests are sent all at once. Besides, one
    * that it got before its request came whole, until the next request tells that it did.
@@ -23,20 +25,33 @@ export class BrokenRequests {
   /** Connections that are ending: what still comes is read past, and is reported as broken again and again. */
   readonly #broken = new WeakSet<Socket>()
 
-  /** To be called before the server takes requests. */
-  follow(server: Server): void {
-    server.on('request', ({ socket }, response) => {
-      const answers = this.#answers.get(socket) ?? new Set()
-      // They close in their order, so that many which are sent at once are not looked at again for each of them.
-      for (const answer of answers) {
-        if (!answer.closed) break
-        answers.delete(answer)
-      }
-      this.#answers.set(socket, answers.add(response))
-      response.once('close', () => {
-        if (response.req.complete) answers.delete(response)
-      })
+  /** `onUnanswered` gets every reply whose connection ended before it was sent whole. */
+  constructor(onUnanswered: (reply: FastifyReply) => void) {
+    this.#onUnanswered = onUnanswered
+  }
+
+  /** To be called for every request, before anything answers it. */
+  follow(reply: FastifyReply): void {
+    const response = reply.raw
+    const { socket } = response.req
+    const answers = this.#answers.get(socket) ?? new Set()
+    // They close in their order, so that many which are sent at once are not looked at again for each of them.
+    for (const answer of answers) {
+      if (!answer.closed) break
+      answers.delete(answer)
+    }
+    this.#answers.set(socket, answers.add(response))
+    response.once('close', () => {
+      if (response.req.complete) answers.delete(response)
+      // Node takes the connection from a response that is sent.
+      if (response.socket) this.#onUnanswered(reply)
     })
+  }
+
+  /** Ends the connection once `response` is sent, to a request of which nothing more is parsed. */
+  endAfter(response: ServerResponse, socket: Socket): void {
+    this.#broken.add(socket)
+    response.once('close', () => hangUp(socket, ''))
   }
 
   /** Refuses what broke where it is the next to be answered, and ends the connection. */
@@ -50,7 +65,7 @@ export class BrokenRequests {
     // A refusal before one of these would be taken for its answer, and the client would repeat what has its effect.
     const answers = [...(this.#answers.get(socket) ?? [])].filter(({ req, closed }) => !(req.complete && closed))
     const last = answers.findLast(({ req, headersSent }) => req.complete || headersSent)
-    if (!last) hangUp(socket, toRefusal(error.code ?? ''))
+    if (!last) hangUp(socket, toAnswer(error instanceof AppError ? error : toRefusal(error.code ?? '')))
     // Answered already, and what broke is the rest of its request: one request gets one answer.
     else if (last.closed) hangUp(socket, '')
     else last.once('close', () => hangUp(socket, ''))
@@ -63,13 +78,16 @@ function hangUp(socket: Socket, lastWords: string): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
-function toRefusal(errorCode: string): string {
+function toRefusal(errorCode: string): AppError {
   const code = errorCode === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request_timeout' : 'invalid_request'
-  const refusal = new AppError(code, MESSAGES[errorCode] ?? 'This is not valid HTTP.')
+  return new AppError(code, MESSAGES[errorCode] ?? 'This is not valid HTTP.')
+}
+
+function toAnswer(refusal: AppError): string {
   const requestId = newRequestId()
   const body = JSON.stringify(toErrorBody(refusal, requestId))
   const head = [
-    code === 'request_timeout' ? 'HTTP/1.1 408 Request Timeout' : 'HTTP/1.1 400 Bad Request',
+    refusal.code === 'request_timeout' ? 'HTTP/1.1 408 Request Timeout' : 'HTTP/1.1 400 Bad Request',
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,

@@ -29,6 +29,9 @@ export class Connections {
   /** To be called before the server listens. */
   follow(server: Server): void {
     server.maxConnections = this.#limits.connectionsMax
+    // Whoever has sent all may still wait for the answer.
+    Object.assign(server, { httpAllowHalfOpen: true })
+    this.#keepUnread(server)
     server.on('drop', () => this.#dropped++)
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
@@ -41,6 +44,25 @@ export class Connections {
       const timer = setInterval(() => this.#sweep(), this.#limits.sweepEveryMs).unref()
       server.once('close', () => clearInterval(timer))
     })
+  }
+
+  /** Ends those that have not read their answer whole. */
+  closeUnread(): void {
+    for (const socket of this.#sockets) if (socket.writableLength > 0) socket.destroy()
+  }
+
+  /**
+   * Node takes a connection for idle as soon as its answer is written, though most of that may still wait here for a client
+   * that reads slowly. Closing idle connections leaves those alone.
+   */
+  #keepUnread(server: Server): void {
+    const closeIdle = server.closeIdleConnections.bind(server)
+    server.closeIdleConnections = () => {
+      const unread = [...this.#sockets].filter(({ writableLength }) => writableLength > 0)
+      for (const socket of unread) socket.destroy = () => socket
+      closeIdle()
+      for (const socket of unread) Reflect.deleteProperty(socket, 'destroy')
+    }
   }
 
   #sweep(): void {

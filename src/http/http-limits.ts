@@ -15,12 +15,16 @@ export interface HttpLimits {
   readonly receivedBytesMax: number
   /** Requests that wait for the answer before them, on all connections. */
   readonly pipelinedMax: number
+  /** Of these on one connection. */
+  readonly pipelinedPerConnectionMax: number
   /** How long a client may take nothing of an answer that it is sent. */
   readonly answerUnreadMs: number
   /** Bytes of all large answers that are not sent whole. */
   readonly unsentBytesMax: number
   /** How long an answer is waited for, once that many are unsent, before its connection makes room for another. */
   readonly unsentPatienceMs: number
+  /** How long answers that are not read whole are waited for when the process stops. */
+  readonly stopUnreadMs: number
   /** How often the waiting are looked at: every time above is exact to this. */
   readonly sweepEveryMs: number
 }
@@ -32,8 +36,12 @@ export const HTTP_LIMITS: HttpLimits = {
   uploadQuietMs: 60_000,
   receivedBytesMax: 64 * MIB,
   pipelinedMax: 10_000,
+  // Read at once are 64 KiB: some 260 of the smallest requests with an event, or 400 that read something.
+  pipelinedPerConnectionMax: 500,
   answerUnreadMs: 60_000,
   unsentBytesMax: 128 * MIB,
   unsentPatienceMs: 10_000,
+  // The process has eight seconds for all that is in flight.
+  stopUnreadMs: 5_000,
   sweepEveryMs: 5_000,
 }

@@ -51,11 +51,17 @@ export function addOperatorRoutes(app: FastifyInstance, options: OperatorOptions
     return reply.header('content-type', 'application/json; charset=utf-8').send(document)
   })
   addReferencePage(app)
-  app.addHook('onResponse', (request, reply, done) => {
-    const operation = request.routeOptions.config.operation?.name ?? 'none'
-    metrics.countRequest(operation, reply.statusCode, reply.elapsedTime / 1000)
+  app.addHook('onResponse', (_request, reply, done) => {
+    countReply(metrics, reply, reply.statusCode)
     done()
   })
+}
+
+/** Of a request whose connection ended before its answer was sent whole; nobody is ever sent this status. */
+export const UNANSWERED_STATUS = 499
+
+export function countReply(metrics: Metrics, { request, elapsedTime }: FastifyReply, status: number): void {
+  metrics.countRequest(request.routeOptions.config.operation?.name ?? 'none', status, elapsedTime / 1000)
 }
 
 /**

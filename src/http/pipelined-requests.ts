@@ -23,11 +23,12 @@ export class PipelinedRequests {
    */
   wait(socket: Socket, response: ServerResponse, go: () => void): void {
     if (socket.destroyed) return
-    if (this.#waiting >= this.#limits.pipelinedMax) {
+    const queue = this.#queues.get(socket) ?? this.#newQueue(socket)
+    const { pipelinedMax, pipelinedPerConnectionMax } = this.#limits
+    if (this.#waiting >= pipelinedMax || queue.waiting >= pipelinedPerConnectionMax) {
       socket.destroy()
       return
     }
-    const queue = this.#queues.get(socket) ?? this.#newQueue(socket)
     queue.waiting++
     this.#waiting++
     socket.pause()

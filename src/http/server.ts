@@ -11,6 +11,7 @@ import { AppError } from '../core/app-error.ts'
 import type { Operation } from '../operations/operation.ts'
 import { pause } from '../store/turnstile.ts'
 import { BrokenRequests } from './broken-requests.ts'
+import { ChunkedBodies } from './chunked-bodies.ts'
 import { Connections } from './connections.ts'
 import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf, type Door, type DoorParts } from './door.ts'
 import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError } from './error-answer.ts'
@@ -46,13 +47,16 @@ export interface HttpOptions extends DoorParts {
   /** How long to go on after the signal to stop, where somebody asks whether the process is ready; 0: no other takes over. */
   readonly drainMs: number
   readonly limits: HttpLimits
+  /** Gets every reply whose client left, or was given up, before it was sent whole. */
+  readonly onUnanswered: (reply: FastifyReply) => void
 }
 
 /** All routes of the operations; `addTo` may add what needs no authentication before the server listens. */
 export function createHttpServer(options: HttpOptions): FastifyInstance {
   const { limits } = options
-  const brokenRequests = new BrokenRequests()
-  const bodies = new ReceivedBodies(limits)
+  const brokenRequests = new BrokenRequests(options.onUnanswered)
+  const chunked = new ChunkedBodies(brokenRequests)
+  const bodies = new ReceivedBodies(limits, chunked)
   const connections = new Connections(limits, bodies, options.diagnostics)
   const pipelined = new PipelinedRequests(limits)
   const door: Door = { ...options, bodies, unsent: new UnsentAnswers(limits) }
@@ -73,6 +77,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     return503OnClosing: false,
     // Paths that are none; they meet no hook.
     frameworkErrors: (_error, request, reply) => {
+      brokenRequests.follow(reply)
+      chunked.follow(request.raw, reply.raw)
       void sendError(reply.header('x-request-id', request.id), NOTHING_HERE)
     },
     clientErrorHandler: (error, socket) => brokenRequests.answer(error, socket),
@@ -89,6 +95,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   app.decorateRequest('caller', null)
   app.decorateRequest('receivedAt', 0)
   app.addHook('onRequest', (request, reply, done) => {
+    brokenRequests.follow(reply)
+    chunked.follow(request.raw, reply.raw)
     reply.header('x-request-id', request.id)
     const refusal = request.raw.headers.host === undefined && request.raw.httpVersion !== '1.0' ? NO_HOST : undefined
     if (reply.raw.socket) done(refusal)
@@ -104,8 +112,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
   for (const operation of options.operations) addOperation(app, operation, door)
-  app.addHook('preClose', () => prepareToClose(app.server, options))
-  brokenRequests.follow(app.server)
+  app.addHook('preClose', () => prepareToClose(app.server, connections, options))
   connections.follow(app.server)
   // An expectation that is not known is no reason to refuse; Node's own 417 would have no body and no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
@@ -175,11 +182,20 @@ function addOperation(app: FastifyInstance, operation: Operation, door: Door): v
  *
  * Node closes the connections that are idle when closing begins, also where a request is on its way: those get a moment to
  * arrive. It keeps those with a request in flight for the next one, and would wait for them as long as
- * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as they become idle.
+ * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as they become idle, and those whose answer is not read for long at last too.
  */
-async function prepareToClose(server: Server, { readiness, drainMs }: HttpOptions): Promise<void> {
+async function prepareToClose(
+  server: Server,
+  connections: Connections,
+  { readiness, drainMs, limits }: HttpOptions,
+): Promise<void> {
   readiness.stop()
   await pause(readiness.isWatched ? Math.max(drainMs, CLOSE_AFTER_MS) : CLOSE_AFTER_MS)
-  const timer = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS).unref()
+  const patientUntil = performance.now() + limits.stopUnreadMs
+  const closeWhatCan = () => {
+    server.closeIdleConnections()
+    if (performance.now() >= patientUntil) connections.closeUnread()
+  }
+  const timer = setInterval(closeWhatCan, CLOSE_IDLE_EVERY_MS).unref()
   server.once('close', () => clearInterval(timer))
 }
