@@ -28,6 +28,8 @@ export interface FactTable<Fact> {
   readonly listOf: (store: Store, customers: readonly number[], max?: number) => Promise<Fact[]>
   /** How many of a customer's facts are of which campaign, as `countByCampaign` says. */
   readonly count: (store: Store, customer: number, range: CountedRange) => Promise<CampaignFacts[]>
+  /** Ranges of customers that follow each other and hold all facts, each with some `max` facts, or one customer with more. */
+  readonly cut: (store: Store, max: number) => AsyncGenerator<CustomerRange, void, undefined>
   /**
    * Stores facts, each once: of different reports the one that wins. The identities of those that were not known before
    * come back.
@@ -46,6 +48,12 @@ export interface CampaignFacts {
   readonly facts: number
 }
 
+/** Customers with higher numbers than `after`, up to `until`. */
+export interface CustomerRange {
+  readonly after: number
+  readonly until: number
+}
+
 /** Any table of facts, as Kysely sees it. */
 type FactTables = Record<string, Record<string, unknown>>
 type FactInsert = InsertQueryBuilder<FactTables, string, InsertResult>
@@ -55,6 +63,7 @@ export function factTable<Row extends object, Fact>(spec: FactTableSpec<Row, Fac
     listIn: (store, wanted, max = NO_LIMIT) => listIn(spec, store, { wanted, max }),
     listOf: (store, customers, max = NO_LIMIT) => listOf(spec, store, { customers, max }),
     count: (store, customer, range) => countByCampaign(spec, store, { customer, ...range }),
+    cut: (store, max) => cut(spec, store, max),
     add: (store, reports) => add(spec, store, reports),
   }
 }
@@ -121,6 +130,25 @@ async function countByCampaign<Row extends object, Fact>(
     .orderBy('campaign')
     .execute()
   return rows as unknown as CampaignFacts[]
+}
+
+async function* cut<Row extends object, Fact>(
+  { table }: FactTableSpec<Row, Fact>,
+  store: Store,
+  max: number,
+): AsyncGenerator<CustomerRange, void, undefined> {
+  for (let after = -1; ;) {
+    const rest = tablesOf(store).selectFrom(table).select('customer').where('customer', '>', after)
+    const row = await rest
+      .orderBy('customer')
+      .limit(1)
+      .offset(max - 1)
+      .executeTakeFirst()
+    if (!row) return yield { after, until: NO_LIMIT }
+    const until = row['customer'] as number
+    yield { after, until }
+    after = until
+  }
 }
 
 async function add<Row extends object, Fact>(

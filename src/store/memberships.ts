@@ -8,7 +8,7 @@ import {
   type Group,
   type Membership,
 } from '../core/facts.ts'
-import { factTable } from './fact-table.ts'
+import { factTable, type CustomerRange } from './fact-table.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 interface MembershipRow {
@@ -137,8 +137,23 @@ export const listMemberships = FACTS.listIn
 export const listMembershipsOf = FACTS.listOf
 /** How many memberships of a customer are of which campaign. */
 export const countMemberships = FACTS.count
+/** Ranges of customers that hold all memberships. */
+export const cutMemberships = FACTS.cut
 /** Stores memberships, each once; gives the identities (`membershipIdentity`) of those that were not known before. */
 export const addMemberships = FACTS.add
+
+/** What the memberships of customers name to their campaigns, each once. */
+export type AudienceNames = Pick<MembershipRow, 'campaign' | 'platform' | 'locale' | 'variation' | 'removed'>
+
+export function listAudienceNames({ query }: Store, { after, until }: CustomerRange): Promise<AudienceNames[]> {
+  return query
+    .selectFrom('memberships')
+    .select(['campaign', 'platform', 'locale', 'variation', 'removed'])
+    .distinct()
+    .where('customer', '>', after)
+    .where('customer', '<=', until)
+    .execute()
+}
 
 function toMembership(row: MembershipRow): Membership {
   return {

@@ -11,7 +11,7 @@ import {
   MESSAGE_KINDS,
   type MessageEvent,
 } from '../core/facts.ts'
-import { factTable } from './fact-table.ts'
+import { factTable, type CustomerRange } from './fact-table.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 interface MessageEventRow {
@@ -154,8 +154,27 @@ export const listMessageEvents = FACTS.listIn
 export const listMessageEventsOf = FACTS.listOf
 /** How many message events of a customer are of which campaign. */
 export const countMessageEvents = FACTS.count
+/** Ranges of customers that hold all message events. */
+export const cutMessageEvents = FACTS.cut
 /** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
 export const addMessageEvents = FACTS.add
+
+/** Why messages to customers failed, for each campaign each reason once. */
+export async function listFailureReasons(
+  { query }: Store,
+  { after, until }: CustomerRange,
+): Promise<{ readonly campaign: number; readonly reason: string }[]> {
+  return query
+    .selectFrom('message_events')
+    .select(['campaign', 'reason'])
+    .distinct()
+    .where('customer', '>', after)
+    .where('customer', '<=', until)
+    .where('kind', '=', MESSAGE_KINDS.indexOf('failed'))
+    .where('reason', 'is not', null)
+    .$narrowType<{ reason: string }>()
+    .execute()
+}
 
 function toMessageEvent(row: MessageEventRow): MessageEvent {
   return {

@@ -10,6 +10,7 @@ import { createCouponUploads } from './coupon-uploads.ts'
 import { createCoupons } from './coupons.ts'
 import { createCursors } from './cursors.ts'
 import { createEvents } from './events.ts'
+import { fillCampaignNames } from './fill-campaign-names.ts'
 import { createGoalRecounts } from './goal-recounts.ts'
 import { createIdempotencyKeys } from './idempotency-keys.ts'
 import { createLargeHistories, separateKeptSeries } from './large-histories.ts'
@@ -63,6 +64,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0025-campaign-events': noteGoalEvents,
   '0026-campaign-names': createCampaignNames,
   '0027-identities-of-users': orderIdentitiesOfUsers,
+  '0028-names-of-campaigns': (store) => fillCampaignNames(store),
 }
 
 /** What somebody who watches hears, each time another process has kept this one waiting for as long as a change waits. */
@@ -74,7 +76,8 @@ export const WAITS_FOR_TABLES =
  * that does may take minutes, and who is killed keeps no lock. Throws AppError `conflict` when the database is newer than this program.
  */
 export async function migrate(database: Database, now: number, onWaiting: () => void = () => {}): Promise<void> {
-  while (!(await isUpToDate(database))) {
+  // Asking first spares a start the wait for the one writer when there is nothing to do.
+  while ((await findTables(database)) !== 'current') {
     try {
       await database.changeTables((store) => applyMissing(store, database.types, now))
       return
@@ -113,12 +116,12 @@ export async function refuseNewerTables(store: Store): Promise<void> {
   await appliedNames(store)
 }
 
-/** Spares a start the wait for the one writer when there is nothing to do. */
-async function isUpToDate(database: Database): Promise<boolean> {
+/** How the tables are for this program: there are none, older ones, or its own. Throws `TablesAreNewer`. */
+export async function findTables(database: Database): Promise<'none' | 'older' | 'current'> {
   const exists = database.kind === 'sqlite' ? sqliteTableExists : postgresTableExists
-  if (!(await exists(database))) return false
+  if (!(await exists(database))) return 'none'
   const applied = await appliedNames(database)
-  return Object.keys(MIGRATIONS).every((name) => applied.has(name))
+  return Object.keys(MIGRATIONS).every((name) => applied.has(name)) ? 'current' : 'older'
 }
 
 async function appliedNames(store: Store): Promise<Set<string>> {
