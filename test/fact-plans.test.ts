@@ -28,9 +28,10 @@ import {
   pageMessageEvents,
 } from '../src/store/message-events.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { expectEnteredAt, explain, expectIndexed } from './query-plan.ts'
+import { findPersons } from '../src/store/users.ts'
+import { expectEnteredAt, explain, explainInSnapshot, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that PostgreSQL has reason to prefer an index. */
 const CUSTOMERS = 4_000
@@ -139,6 +140,34 @@ describeEachStore('Facts of campaigns', (kind) => {
     expectIndexed(await explain(database, known), ...keys)
     expectIndexed(await explain(database, replaced), ...keys)
   })
+})
+
+describeOnPostgres('Facts that nothing is known of', () => {
+  it('are found by their indexes in a snapshot, which reads all users a few at a time', async () => {
+    const place = await makePlace('postgres')
+    const database = await openTestDatabase(place)
+    const customers = Array.from({ length: 500 }, (_, index) => index + 1)
+    const actions = customers.map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
+    await database.write(async (store) => {
+      for (const table of ['memberships', 'message_events', 'events', 'users', 'user_identities']) {
+        await sql`alter table ${sql.table(table)} set (autovacuum_enabled = off)`.execute(store.query)
+      }
+      await addMemberships(store, everywhere(toMembership))
+      await addMessageEvents(store, everywhere(toMessage))
+    })
+    const queries = await recordQueries(database, async (store) => {
+      await listMembershipsOf(store, customers, 80_001)
+      await listMessageEventsOf(store, customers, 80_001)
+      await listNamedEvents(store, actions, 80_001)
+      await findPersons(store, customers)
+    })
+    expect(queries).toHaveLength(5)
+    for (const query of queries) {
+      expectIndexed(await explainInSnapshot(database, query), 'customer', 'user_id', 'merged_into')
+    }
+    await database.close()
+    await place.remove()
+  }, 60_000)
 })
 
 function everywhere<Fact>(toFact: (customer: number, campaign: number) => Fact): Fact[] {

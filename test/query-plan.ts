@@ -35,6 +35,11 @@ export async function explain(database: Database, query: Compilable): Promise<Qu
   })
 }
 
+/** The plan of a query in a snapshot of PostgreSQL, as it is carried out there. */
+export async function explainInSnapshot(database: Database, query: Compilable): Promise<QueryPlan> {
+  return database.readSnapshot((store) => explainPostgres(store, query.compile()))
+}
+
 /**
  * Expects that every table of the query is entered through an index and narrowed by one of `columns` at least: by the
  * workspace, so that other workspaces' rows are never touched, or by the key through which another table leads there.

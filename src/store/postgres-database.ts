@@ -29,6 +29,13 @@ const IDLE_IN_TRANSACTION_MS_MAX = 5_000
 const IDLE_IN_SNAPSHOT = sql`set local idle_in_transaction_session_timeout = '10min'`
 /** Read are many small pages, each of which PostgreSQL may take for much work, and would spend 40 ms of 50 on compiling. */
 const COMPILE_NOTHING = sql`set local jit = off`
+/**
+ * Each of these pages has its index, and so has each table it joins. PostgreSQL reads whole tables for them where it knows nothing of
+ * their contents yet, or believes that a user has thousands of rows: 600 ms instead of 9 for the facts of 500 of 200,000 users.
+ */
+const READ_BY_INDEX = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin'].map((what) => {
+  return sql`set local ${sql.ref(what)} = off`
+})
 /** How often a transaction is tried again after a deadlock or a serialization failure. */
 const WRITE_TRIES_MAX = 5
 const BULK_TYPES = { integer: sql`bigint`, text: sql`text` }
@@ -66,6 +73,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
       return transaction.execute(async (snapshot) => {
         await IDLE_IN_SNAPSHOT.execute(snapshot)
         await COMPILE_NOTHING.execute(snapshot)
+        for (const setting of READ_BY_INDEX) await setting.execute(snapshot)
         return read(postgresStore(snapshot))
       })
     },
