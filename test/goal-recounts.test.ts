@@ -4,6 +4,7 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GoalBooks } from '../src/pipeline/goal-books.ts'
 import { Recounter } from '../src/pipeline/recounter.ts'
+import { listCampaignEvents, replaceCampaignEvents } from '../src/store/campaign-events.ts'
 import { measureCampaigns } from '../src/store/campaigns.ts'
 import { findGoalRecount } from '../src/store/goal-recounts.ts'
 import type { HistoryEntry } from './history-entries.ts'
@@ -20,7 +21,7 @@ const LIVES: Readonly<Record<StoreKind, number>> = { sqlite: 80, postgres: 20 }
 const STEPS_MAX = 12
 const TIMEOUT_MS = 120_000
 /** A slow machine tries fewer lives. */
-const LONGEST_MS = 60_000
+const LONGEST_MS = 100_000
 
 describeEachStore('Changed goals', (kind) => {
   let bench: StatisticsBench
@@ -92,6 +93,19 @@ describeEachStore('Changed goals', (kind) => {
     expect(await queriesOf(two, runs[0])).toBe(reading)
     await none.open(database, runs[0]?.workspaceId ?? '')
     expect(await queriesOf(none, runs[0])).toBeLessThan(reading)
+  })
+
+  it('are found by their events once they are counted, also where a program changed them that noted none', async () => {
+    const run = await StatisticsRun.make(bench, workspace({ campaigns: [{ id: 'c1', goals: [goal({ event: 'A' })] }] }))
+    const { database } = bench
+    const [{ number } = { number: 0 }] = await run.campaignRows()
+    await run.setGoals('c1', [goal({ event: 'B' })])
+    await database.write((store) => {
+      return replaceCampaignEvents(store, { number, workspaceId: run.workspaceId, events: ['A'] })
+    })
+    expect((await run.verify()).misnoted).toEqual([number])
+    await step(makeRecounter(database))
+    expect(await listCampaignEvents(database, run.workspaceId)).toEqual(new Map([[number, new Set(['B'])]]))
   })
 
   it('are counted by the process that is in charge alone', async () => {

@@ -1,6 +1,7 @@
 // Writes what the table of statistics should hold and does not, beside a server that goes on counting.
 import { AppError } from '../core/app-error.ts'
 import { CellSum } from '../core/cells.ts'
+import { noteAnew } from '../store/campaigns.ts'
 import { findCursor, moveCursor } from '../store/cursors.ts'
 import { findLargeHistories, saveLargeHistories, type LargeHistory } from '../store/large-histories.ts'
 import { addCells } from '../store/statistics.ts'
@@ -31,6 +32,7 @@ export async function rebuildStatistics(
     book: await books.open(store, workspaceId),
     verification: await verifyIn(store, workspaceId, onProgress),
   }))
+  if (verification.misnoted.length > 0) await database.write((store) => noteAnew(store, workspaceId))
   let claimed = rebuilds
   for (const write of writesOf(verification)) {
     await database.write(async (store) => {

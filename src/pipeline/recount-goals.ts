@@ -2,7 +2,7 @@
 // own, so that the old numbers stand, and are kept up to date, until the new ones are complete.
 import { addSeriesCells, CellSum } from '../core/cells.ts'
 import { addContributions, type Counting } from '../core/contributions.ts'
-import { listRecountedGenerations, lockCampaigns, standByNewGoals } from '../store/campaigns.ts'
+import { listRecountedGenerations, lockCampaigns, noteAnew, standByNewGoals } from '../store/campaigns.ts'
 import { findGoalRecount, listRunningRecounts, saveGoalRecount, type GoalRecount } from '../store/goal-recounts.ts'
 import { findLargeUserIds, hasLargeToRecount } from '../store/large-histories.ts'
 import { addCells, removeGenerations } from '../store/statistics.ts'
@@ -123,10 +123,15 @@ async function addPending(
   await keepSmall(0)
 }
 
-/** Makes the numbers of the new goals those that stand. False while large users are still to be counted by them. */
+/**
+ * Makes the numbers of the new goals those that stand. From here on campaigns are found by the events that are noted of them, which
+ * another program may not have done that changed the goals beside this one. False while large users are still to be counted by
+ * them.
+ */
 async function complete(store: Store, recount: GoalRecount): Promise<boolean> {
   if (await hasLargeToRecount(store, recount.workspaceId, recount.generation)) return false
   await standByNewGoals(store, recount.workspaceId)
+  await noteAnew(store, recount.workspaceId)
   await saveGoalRecount(store, { ...recount, version: recount.version + 1 })
   return true
 }

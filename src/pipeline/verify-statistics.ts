@@ -2,6 +2,7 @@
 // came about.
 import { countWithAnything, isAnything, sumAnything, withAnything } from '../core/anything.ts'
 import { addSeriesCells, cellKey, CellSum, seriesKey, type Cell } from '../core/cells.ts'
+import { listMisnoted } from '../store/campaigns.ts'
 import { findKeptUserIds, streamKeptSeries, toSeriesCells } from '../store/kept-series.ts'
 import { findLargeHistories, findLargeUserIds, type LargeHistory } from '../store/large-histories.ts'
 import { streamCells } from '../store/statistics.ts'
@@ -42,6 +43,8 @@ export interface Verification extends CountProgress {
   /** Large users whose newest facts are not counted yet, and who are taken as they were counted last. */
   readonly waitingUsers: number
   readonly misremembered: readonly Misremembered[]
+  /** The numbers of campaigns that a change of goals would not find, or find in vain (`listMisnoted`). */
+  readonly misnoted: readonly number[]
 }
 
 /** A large user who is remembered otherwise than the facts say; the next count would carry the error into the table. */
@@ -75,10 +78,11 @@ export async function verifyIn(
 ): Promise<Verification> {
   const book = await new GoalBooks().open(store, workspaceId)
   const nothing = { users: 0, facts: 0, cells: 0, missing: new CellSum(), differingCells: 0, differences: [] }
-  if (!book) return { ...nothing, waitingUsers: 0, misremembered: [] }
+  if (!book) return { ...nothing, waitingUsers: 0, misremembered: [], misnoted: [] }
   const { counted, ...progress } = await countAll(store, book, onProgress)
   const cells = countWithAnything(counted)
-  return { ...progress, cells, ...(await compare(store, book, counted)) }
+  const misnoted = (await listMisnoted(store, workspaceId)).map(({ number }) => number)
+  return { ...progress, misnoted, cells, ...(await compare(store, book, counted)) }
 }
 
 /** What has been counted so far. */

@@ -6,6 +6,7 @@ import {
   addCampaignEvents,
   campaignsWithEvents,
   createCampaignEvents,
+  listCampaignEvents,
   replaceCampaignEvents,
   type EventsOfCampaign,
 } from './campaign-events.ts'
@@ -293,6 +294,25 @@ export async function savePendingGeneration(
         .unionAll(campaignsWithEvents(store, workspaceId, events)),
     )
     .execute()
+}
+
+/**
+ * The campaigns of a workspace of which other events are noted than their goals say: by a program that knew of no notes and served
+ * beside this one. A change of goals would not find them.
+ */
+export async function listMisnoted(store: Store, workspaceId: string): Promise<EventsOfCampaign[]> {
+  const noted = await listCampaignEvents(store, workspaceId)
+  const rightly = (await listAllCampaigns(store, workspaceId)).map(toEvents)
+  return rightly.filter(({ number, events }) => {
+    const [wanted, found] = [new Set(events), noted.get(number) ?? new Set()]
+    return found.size !== wanted.size || [...wanted].some((event) => !found.has(event))
+  })
+}
+
+/** Notes the events of a workspace's campaigns as their goals say, where others are noted. */
+export async function noteAnew(store: Store, workspaceId: string): Promise<void> {
+  await lockCampaigns(store, workspaceId)
+  for (const campaign of await listMisnoted(store, workspaceId)) await replaceCampaignEvents(store, campaign)
 }
 
 /** The events by which a campaign is found: those it is counted by too, where nobody counts it anew for that already. */
