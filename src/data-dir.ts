@@ -1,22 +1,52 @@
 // The data directory before anything in it is opened: made where it is missing, refused where it cannot be used.
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { ConfigError } from './config.ts'
 import { AppError } from './core/app-error.ts'
+import { statePathOf } from './store/open-database.ts'
 
 /** Stands in the data directory while `restore` fills it; what an interrupted one leaves behind is not all of the data. */
 export const UNFINISHED_RESTORE_FILE = 'restore-unfinished'
 
 /** Throws ConfigError when the folder cannot be written, AppError when it holds half of a backup. */
 export function prepareDataDir(dataDir: string): void {
+  useFolder(dataDir, () => mkdirSync(dataDir, { recursive: true }))
+  refuseHalfOfBackup(dataDir)
+}
+
+/** The same for who makes no store: throws AppError `not_found` where there is none, such as in a folder that is mistyped. */
+export function requireStore(dataDir: string): void {
+  if (isMissing(dataDir)) throw noStore('DATA_DIR', resolve(dataDir))
+  useFolder(dataDir, () => {})
+  refuseHalfOfBackup(dataDir)
+  if (!existsSync(statePathOf({ dataDir }))) throw noStore('DATA_DIR', resolve(dataDir))
+}
+
+export function noStore(setting: string, place: string): AppError {
+  return new AppError('not_found', `${place} holds no store. Is ${setting} that of the server?`)
+}
+
+function useFolder(dataDir: string, prepare: () => void): void {
   try {
-    mkdirSync(dataDir, { recursive: true })
+    prepare()
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new ConfigError([{ field: 'DATA_DIR', problem: `must be a folder that can be written (${reason})` }])
   }
-  if (existsSync(join(dataDir, UNFINISHED_RESTORE_FILE))) {
-    throw new AppError('conflict', `A restore into ${dataDir} was interrupted: empty the folder and restore again.`)
+}
+
+function refuseHalfOfBackup(dataDir: string): void {
+  if (!existsSync(join(dataDir, UNFINISHED_RESTORE_FILE))) return
+  throw new AppError('conflict', `A restore into ${dataDir} was interrupted: empty the folder and restore again.`)
+}
+
+/** A folder whose path leads through a file is not missing: it cannot be. */
+function isMissing(dataDir: string): boolean {
+  try {
+    accessSync(dataDir)
+    return false
+  } catch (error) {
+    return (error as { code?: unknown }).code === 'ENOENT'
   }
 }

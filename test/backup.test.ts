@@ -16,9 +16,11 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { basic, failureOf, run, runJson, startServing } from './program.ts'
+import { isOlder, makeOlder } from './older-tables.ts'
+import { basic, environmentOf, failureOf, run, runJson, startServing } from './program.ts'
 import type { EndedJson, FirstWorkspace, ServingProgram } from './program.ts'
 import { until } from './server.ts'
+import { openTestDatabase } from './stores.ts'
 
 // Several processes are started one after another, and a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
@@ -220,6 +222,36 @@ it('holds what the pipeline has not applied yet', async () => {
   const later = new Client(restored.started.url, server.started.first_workspace as FirstWorkspace)
   expect(await later.stored()).toEqual([1, 2, 3, 4, 5])
   await restored.stop()
+})
+
+it('copies a store of an older version as it is, and a restore brings it up to date', async () => {
+  const place = { dataDir: join(folder, 'older'), databaseUrl: undefined }
+  const file = join(folder, 'older.db')
+  await run(['workspace', 'create', 'main'], environmentOf(place))
+  await makeOlder(place)
+  expect(await run(['backup', file], environmentOf(place))).toMatchObject({ status: 0, stderr: '' })
+  expect(await isOlder(place)).toBe(true)
+  const copy = { dataDir: join(folder, 'older-copy'), databaseUrl: undefined }
+  mkdirSync(copy.dataDir)
+  copyFileSync(file, join(copy.dataDir, 'state.db'))
+  expect(await isOlder(copy)).toBe(true)
+  const restored = { dataDir: join(folder, 'older-restored'), databaseUrl: undefined }
+  expect(await run(['restore', file], environmentOf(restored))).toMatchObject({ status: 0, stderr: '' })
+  expect(await isOlder(restored)).toBe(false)
+  const shown = await runJson(['workspace', 'show', 'main'], environmentOf(restored))
+  expect(shown.body).toMatchObject({ workspace_id: 'main' })
+})
+
+it('copies nothing of a newer version, of which it knows too little', async () => {
+  const place = { dataDir: join(folder, 'newer'), databaseUrl: undefined }
+  const database = await openTestDatabase(place)
+  await database.write(({ query }) =>
+    query.insertInto('migrations').values({ name: '9999-later', applied_at: 1 }).execute(),
+  )
+  await database.close()
+  const refused = failureOf(await runJson(['backup', join(folder, 'newer.db')], environmentOf(place)))
+  expect(refused).toMatchObject({ status: 1, code: 'conflict', message: expect.stringContaining('newer') as string })
+  expect(readdirSync(folder).filter((name) => name.startsWith('newer.db'))).toEqual([])
 })
 
 describe('restore', () => {

@@ -1,12 +1,10 @@
 // `backup FILE` and `restore FILE`: everything of the embedded store and log in one file, and back.
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { AppError } from '../core/app-error.ts'
-import { STATE_FILE } from '../store/open-database.ts'
+import { requireStore } from '../data-dir.ts'
 import type { Command } from './command.ts'
 import { restoreBackup } from './restore-backup.ts'
-import { withStore } from './with-store.ts'
 import { writeBackup } from './write-backup.ts'
 
 const backup: Command = {
@@ -14,12 +12,15 @@ const backup: Command = {
   operands: ['FILE'],
   options: {},
   summary: 'Writes one consistent file of everything, also while the server runs.',
-  details: 'FILE must not be there yet. Keep PII_KEY elsewhere: it is not in the backup.',
+  details: [
+    'FILE must not be there yet. Keep PII_KEY elsewhere: it is not in the backup.',
+    'A store of an older version is copied as it is, and can be restored by that version: the way back after an upgrade.',
+  ].join('\n'),
   async run({ config, operands: [name = ''], print }) {
     refusePostgres(config, 'pg_dump')
-    refuseNothing(config)
+    requireStore(config.dataDir)
     const file = resolve(name)
-    const bytes = await withStore(config, () => writeBackup(config.dataDir, file))
+    const bytes = await writeBackup(config.dataDir, file)
     print({ json: { file, bytes }, text: `${file} (${bytes} bytes)\n` })
   },
 }
@@ -39,12 +40,6 @@ const restore: Command = {
 }
 
 export const backupCommands: readonly Command[] = [backup, restore]
-
-/** A backup from the wrong folder would make a store there, and keep nothing of the right one. */
-function refuseNothing({ dataDir }: Config): void {
-  if (existsSync(join(dataDir, STATE_FILE))) return
-  throw new AppError('not_found', `${resolve(dataDir)} holds no store. Is DATA_DIR that of the server?`)
-}
 
 function refusePostgres({ databaseUrl, natsUrl }: Config, tool: string): void {
   if (databaseUrl === undefined) return

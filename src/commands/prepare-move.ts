@@ -12,7 +12,7 @@ import type { Database } from '../store/store.ts'
 import { pause, Turnstile } from '../store/turnstile.ts'
 import { listWorkspaces } from '../store/workspaces.ts'
 import type { Progress } from './terminal-progress.ts'
-import { withStore } from './with-store.ts'
+import { withPreparedStore } from './with-store.ts'
 
 /** Between two looks at how far the log is applied. */
 const LOOK_MS = 50
@@ -34,7 +34,7 @@ export interface PreparedStore {
 
 /** Throws AppError `conflict` when the log does not belong to the tables, `not_found` when there is nothing to move. */
 export function prepareStore(config: Config, progress: Progress): Promise<PreparedStore> {
-  return withStore(config, async (database) => {
+  return withPreparedStore(config, async (database) => {
     const workspaces = (await listWorkspaces(database)).map(({ workspace }) => workspace)
     const [oldest] = workspaces
     if (!oldest) throw new AppError('not_found', `There is no workspace in ${config.dataDir}, and so nothing to move.`)

@@ -1,26 +1,35 @@
-// The store for one command: opened, brought up to date and closed again, beside a running server or before the first start.
+// The store for one command, opened and closed again, beside a running server or before the first start.
+import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { AppError } from '../core/app-error.ts'
-import { prepareDataDir } from '../data-dir.ts'
-import { migrate, WAITS_FOR_TABLES } from '../store/migrations.ts'
+import { noStore, prepareDataDir, requireStore } from '../data-dir.ts'
+import { findTables, migrate, WAITS_FOR_TABLES } from '../store/migrations.ts'
 import { refuseUnfinishedMove } from '../store/moves.ts'
 import { openDatabase } from '../store/open-database.ts'
 import type { Database, Store } from '../store/store.ts'
+import { withoutPassword } from '../store/without-password.ts'
 import { findWorkspace, type StoredWorkspace } from '../store/workspaces.ts'
 
-export async function withStore<Result>(
-  config: Config,
-  work: (database: Database) => Promise<Result>,
-): Promise<Result> {
+const TABLES_ARE_OLDER =
+  'The store is of an older version of Tidings. `tidings serve` brings it up to date; make a backup first, which is the way back.'
+
+type Work<Result> = (database: Database) => Promise<Result>
+
+/**
+ * The store as it is. Throws AppError `not_found` where there is none, and makes none; `conflict` where its tables are not those
+ * of this program. Nor does it bring them up to date: that would stop the servers of an older version, and take the way back
+ * to it.
+ */
+export async function withStore<Result>(config: Config, work: Work<Result>): Promise<Result> {
+  if (config.databaseUrl === undefined) requireStore(config.dataDir)
+  return withDatabase(config, work, (database) => requireTables(database, config))
+}
+
+/** The same for who may make a store, and brings its tables up to date, as a server does when it starts. */
+export async function withPreparedStore<Result>(config: Config, work: Work<Result>): Promise<Result> {
   if (config.databaseUrl === undefined) prepareDataDir(config.dataDir)
-  const database = openDatabase(config)
-  try {
-    await migrate(database, Date.now(), () => process.stderr.write(`${WAITS_FOR_TABLES}\n`))
-    await refuseUnfinishedMove(database)
-    return await work(database)
-  } finally {
-    await database.close()
-  }
+  const tellOfWait = () => void process.stderr.write(`${WAITS_FOR_TABLES}\n`)
+  return withDatabase(config, work, (database) => migrate(database, Date.now(), tellOfWait))
 }
 
 /** The workspace that an operand names. Throws AppError `not_found`. */
@@ -28,4 +37,24 @@ export async function requireWorkspace(store: Store, id: string): Promise<Stored
   const stored = await findWorkspace(store, id)
   if (!stored) throw new AppError('not_found', `There is no workspace ${JSON.stringify(id)}.`)
   return stored
+}
+
+async function withDatabase<Result>(config: Config, work: Work<Result>, prepare: Work<void>): Promise<Result> {
+  const database = openDatabase(config)
+  try {
+    await prepare(database)
+    await refuseUnfinishedMove(database)
+    return await work(database)
+  } finally {
+    await database.close()
+  }
+}
+
+async function requireTables(database: Database, { dataDir, databaseUrl }: Config): Promise<void> {
+  const tables = await findTables(database)
+  if (tables === 'current') return
+  if (tables === 'older') throw new AppError('conflict', TABLES_ARE_OLDER)
+  throw databaseUrl === undefined
+    ? noStore('DATA_DIR', resolve(dataDir))
+    : noStore('DATABASE_URL', withoutPassword(databaseUrl))
 }

@@ -15,7 +15,7 @@ import { listWorkspaces, lockWorkspaces, saveSettings } from '../store/workspace
 import type { Command } from './command.ts'
 import { findFixedFaults, prepareFixedFaults } from './fixed-settings.ts'
 import { UnappliedEntries } from './unapplied-entries.ts'
-import { requireWorkspace, withStore } from './with-store.ts'
+import { requireWorkspace, withPreparedStore, withStore } from './with-store.ts'
 
 const create: Command = {
   name: 'workspace create',
@@ -28,7 +28,7 @@ const create: Command = {
   details: 'ID: 1 to 64 letters, digits, _ and -. A running server knows the workspace at once.',
   async run({ config, operands: [id = ''], option, print }) {
     const settings = initialSettings(id, { name: option('name'), timezone: option('timezone') })
-    const made = await withStore(config, (database) => createWorkspace(database, id, settings, Date.now()))
+    const made = await withPreparedStore(config, (database) => createWorkspace(database, id, settings, Date.now()))
     print({ json: toKeysBody(made), text: `${toKeysText(made)}\n` })
   },
 }

@@ -16,6 +16,7 @@ import { AppError } from '../core/app-error.ts'
 import { SqliteLogSnapshot } from '../log/sqlite-log-backup.ts'
 import { findCursor, PIPELINE_CURSOR } from '../store/cursors.ts'
 import { LOG_FILE } from '../log/open-log.ts'
+import { findTables } from '../store/migrations.ts'
 import { STATE_FILE } from '../store/open-database.ts'
 import { copyState, sealBackup } from '../store/sqlite-backup.ts'
 import { openSqliteDatabase } from '../store/sqlite-database.ts'
@@ -88,11 +89,14 @@ export function namesOfSqliteFile(path: string): string[] {
   return ['', '-wal', '-shm', '-journal'].map((suffix) => path + suffix)
 }
 
-/** How far the copied state has applied the log. */
+/**
+ * How far the copied state has applied the log. Throws AppError `conflict` for one of a newer version, of which nobody here can
+ * tell what belongs into a backup; one of an older version has the same log.
+ */
 async function readCursor(path: string): Promise<number> {
   const database = openSqliteDatabase({ path })
   try {
-    return await findCursor(database, PIPELINE_CURSOR)
+    return (await findTables(database)) === 'none' ? 0 : await findCursor(database, PIPELINE_CURSOR)
   } finally {
     await database.close()
   }
