@@ -4,7 +4,8 @@ import { gzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { describeError } from '../src/store/describe-error.ts'
-import { StoreError } from '../src/store/store.ts'
+import { TablesAreNewer } from '../src/store/migrations.ts'
+import { StoreError, Unreachable } from '../src/store/store.ts'
 import { RawConnection } from './raw-http.ts'
 import { newTemplate, SEARCH, TEMPLATES } from './template-calls.ts'
 import { describeEachStore, type StoreKind } from './stores.ts'
@@ -231,10 +232,27 @@ describe('What is said of an error', () => {
     ],
     ['no words that quote JSON', new SyntaxError(`Unexpected token in "${SECRET}"`), { type: 'SyntaxError' }],
     ['the type alone of what is none', SECRET, { type: 'string' }],
+    [
+      'why the database cannot be reached',
+      new Unreachable('connect ECONNREFUSED'),
+      {
+        type: 'AppError',
+        message: 'The database cannot be reached; please repeat the request.',
+        reason: 'connect ECONNREFUSED',
+      },
+    ],
   ]
   it.each(errors)('is %s', (_what, error, description) => {
     const { stack, ...said } = describeError(error)
     expect(said).toEqual(description)
     expect(JSON.stringify(stack) ?? '').not.toContain(SECRET)
+  })
+
+  it('is where it broke only for what nobody foresaw', () => {
+    expect(describeError(new TypeError('x')).stack?.length).toBeGreaterThan(0)
+    expect(describeError(new TablesAreNewer('9999-later'))).toEqual({
+      type: 'AppError',
+      message: 'the database is newer than this program: it has the migration 9999-later',
+    })
   })
 })

@@ -83,6 +83,12 @@ describe('the README', () => {
     },
   )
 
+  it('leaves nothing in the checkout that git would take', () => {
+    const made = ['data/state.db', 'tidings-backup.db']
+    const ignored = execFileSync('git', ['check-ignore', ...made], { cwd: ROOT, encoding: 'utf8' })
+    expect(ignored).toBe(`${made.join('\n')}\n`)
+  })
+
   it('stops serving when npm is told to end', async () => {
     server.kill('SIGTERM')
     await once(server, 'exit')

@@ -24,7 +24,7 @@ export interface NatsPlan {
 
 /** How the servers are to be started. Throws when those of an earlier start still have the folder. */
 export async function planNatsCluster(program: string, folder: string): Promise<NatsPlan> {
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
   for (const name of NAMES) refuseRunning(name, pidFileOf(folder, name))
   const ports = await findFreePorts(NAMES.length * 2)
   const addresses = ports.map((port) => `nats://${HOST}:${port}`)

@@ -5,6 +5,7 @@ import { AppError, type Fault } from '../core/app-error.ts'
 import { toIso } from '../core/time-value.ts'
 import { withoutPassword } from '../store/without-password.ts'
 import type { Command, CommandCall, CommandOutput } from './command.ts'
+import { explainDatabase } from './explain-database.ts'
 import { moveStore, type FinishedMove, type MoveOutcome } from './move-store.ts'
 import { terminalProgress } from './terminal-progress.ts'
 
@@ -38,8 +39,12 @@ export const moveCommand: Command = {
       throw new AppError('invalid_request', 'What is moved is the embedded store in DATA_DIR.', details)
     }
     const to = readTarget(option)
-    const outcome = await moveStore({ from: config, to, progress: terminalProgress() })
-    print(describe(outcome, config, to))
+    try {
+      const outcome = await moveStore({ from: config, to, progress: terminalProgress() })
+      print(describe(outcome, config, to))
+    } catch (error) {
+      throw explainDatabase(error, { setting: '--to', url: to.databaseUrl })
+    }
   },
 }
 

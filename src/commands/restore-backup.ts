@@ -28,7 +28,7 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
   closeSync(openSync(mark, 'wx'))
   try {
     syncToDisk(dataDir)
-    restoreState(file, state)
+    await restoreState(file, state)
     removeLog(state)
     restoreLog(file, log)
     await bringUpToDate(dataDir)

@@ -5,6 +5,7 @@ import { readConfig } from '../config.ts'
 import { readVersion } from '../version.ts'
 import { UsageError, usageOf, type Command, type CommandCall, type CommandOutput } from './command.ts'
 import { COMMANDS } from './commands.ts'
+import { explainDatabase } from './explain-database.ts'
 import { reportFailure } from './failure.ts'
 import { helpOf, helpOfAll } from './help.ts'
 
@@ -12,8 +13,12 @@ import { helpOf, helpOfAll } from './help.ts'
 const FAILED = 1
 const MISUSED = 2
 
+/** Data and backups hold addresses of people: what is made of folders and files is for the user who runs this alone. */
+const NOTHING_FOR_OTHERS = 0o077
+
 /** Runs one command line, and sets the exit status of the process. */
 export async function runCommand(args: readonly string[]): Promise<void> {
+  process.umask(NOTHING_FOR_OTHERS)
   const { flags, words } = readFlags(args)
   const print = ({ json, text, isFailure = false }: CommandOutput) => {
     if (isFailure) process.exitCode = FAILED
@@ -74,13 +79,14 @@ async function call(
   ways: Pick<CommandCall, 'print' | 'fail'>,
 ): Promise<void> {
   const { operands, options } = readArguments(command, words.slice(command.name.split(' ').length))
-  await command.run({
-    config: readConfig(),
-    operands,
-    option: (name) => options[name]?.[0],
-    repeated: (name) => options[name] ?? [],
-    ...ways,
-  })
+  const config = readConfig()
+  const option = (name: string) => options[name]?.[0]
+  const repeated = (name: string) => options[name] ?? []
+  try {
+    await command.run({ config, operands, option, repeated, ...ways })
+  } catch (error) {
+    throw explainDatabase(error, { setting: 'DATABASE_URL', url: config.databaseUrl })
+  }
 }
 
 interface Arguments {

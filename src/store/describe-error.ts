@@ -1,11 +1,15 @@
 // What diagnostics say of an error: where it broke, and in which words unless these may quote what somebody sent.
-import { StoreError } from './store.ts'
+import { AppError } from '../core/app-error.ts'
+import { StoreError, Unreachable } from './store.ts'
 
 export interface ErrorDescription {
   readonly type: string
   /** The database's own code. */
   readonly code?: string
   readonly message?: string
+  /** Why the database cannot be reached. */
+  readonly reason?: string
+  /** Of what nobody foresaw. */
   readonly stack?: readonly string[]
 }
 
@@ -20,7 +24,10 @@ export function describeError(error: unknown): ErrorDescription {
     type: error.name,
     ...(code !== undefined && { code }),
     ...(!mayQuote && { message: error.message }),
+    ...(error instanceof Unreachable && { reason: error.reason }),
     // The first lines repeat the message.
-    stack: (error.stack ?? '').split('\n').filter((line) => /^ +at /.test(line)),
+    ...(!(error instanceof AppError) && {
+      stack: (error.stack ?? '').split('\n').filter((line) => /^ +at /.test(line)),
+    }),
   }
 }

@@ -2,7 +2,7 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, types, type CustomTypesConfig, type PoolClient, type PoolConfig } from 'pg'
 import { AppError } from '../core/app-error.ts'
-import { StoodStill, StoreError } from './store.ts'
+import { StoodStill, StoreError, Unreachable } from './store.ts'
 
 const POSTGRES_INT8 = types.builtins.INT8
 const UNIQUE_VIOLATION = '23505'
@@ -97,28 +97,25 @@ export function isRepeatable(error: unknown): boolean {
 function fromPostgresError(error: unknown): unknown {
   const code = errorCode(error)
   if (error instanceof StoreError) return error
-  if (isConnectionLost(error)) return unreachable()
+  if (isConnectionLost(error)) return new Unreachable(error.message)
   if (code === undefined) return error
-  const message = error instanceof Error ? error.message : code
+  // Where a host has several addresses, the error of all of them says nothing but its code.
+  const message = (error instanceof Error && error.message) || code
   if (code === STOOD_STILL) return new StoodStill()
   if (code === UNIQUE_VIOLATION) return new StoreError('unique', code, message)
-  if (UNREACHABLE.test(code)) return unreachable()
+  if (UNREACHABLE.test(code)) return new Unreachable(message)
   if (REPEATABLE.has(code) || TAKES_TOO_LONG.has(code)) return new StoreError('busy', code, message)
   return new StoreError(BROKEN.test(code) ? 'broken' : 'other', code, message)
 }
 
 /** The driver gives no code to its own errors, which are all about a connection that is gone or does not answer. */
-function isConnectionLost(error: unknown): boolean {
+function isConnectionLost(error: unknown): error is Error {
   return error instanceof Error && error.name === 'Error' && errorCode(error) === undefined
 }
 
 /** bigint arrives as text by default; ours never exceed 2^53. */
 function parserOf(oid: typeof POSTGRES_INT8, format?: 'text'): unknown {
   return oid === POSTGRES_INT8 ? Number : types.getTypeParser(oid, format)
-}
-
-function unreachable(): AppError {
-  return new AppError('unavailable', 'The database cannot be reached; please repeat the request.', [], 1)
 }
 
 function errorCode(error: unknown): string | undefined {

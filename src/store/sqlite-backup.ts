@@ -1,5 +1,6 @@
 // Carries the state of the embedded store into a backup, which is an SQLite file of its own, and out of it again.
-import { constants, copyFileSync } from 'node:fs'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
 import SqliteFile from 'better-sqlite3'
 
 /** `tdng`: how a backup is told from other SQLite files. */
@@ -51,11 +52,12 @@ export function backupProblem(path: string): string | undefined {
 }
 
 /**
- * Copies a backup to where the state belongs, as an ordinary file of the store. The log's tables are still in it. Throws the
+ * Copies a backup to where the state belongs, as an ordinary file of the store. The log's tables are still in it. Rejects with the
  * system's `EEXIST`, and changes nothing, when there is a file already.
  */
-export function restoreState(backupPath: string, statePath: string): void {
-  copyFileSync(backupPath, statePath, constants.COPYFILE_EXCL)
+export async function restoreState(backupPath: string, statePath: string): Promise<void> {
+  // The system's own copy would take over who may read the backup.
+  await pipeline(createReadStream(backupPath), createWriteStream(statePath, { flags: 'wx' }))
   const state = new SqliteFile(statePath, { fileMustExist: true })
   try {
     state.pragma('application_id = 0')

@@ -115,6 +115,17 @@ export class StoodStill extends AppError {
   }
 }
 
+/** What everybody meets while the database is away. */
+export class Unreachable extends AppError {
+  /** In the words of the driver, for operators only: callers are not told of machines. */
+  readonly reason: string
+
+  constructor(reason: string) {
+    super('unavailable', 'The database cannot be reached; please repeat the request.', [], 1)
+    this.reason = reason
+  }
+}
+
 /** Whether a change failed because something unique was taken by another. */
 export function isTaken(error: unknown): boolean {
   return error instanceof StoreError && error.reason === 'unique'
