@@ -69,15 +69,18 @@ it('answers 503 when nobody is there', async () => {
   expect(await ask()).toBe('503')
 })
 
+it('answers 503 before it is told of anybody', async () => {
+  balancer = await startBalancer(0)
+  expect(await ask()).toBe('503')
+})
+
 /** At least one, each of which answers with its name. */
 async function startTargets(...names: [string, ...string[]]): Promise<[Target, ...Target[]]> {
   const started = names.map(startTarget)
   await Promise.all(started.map(({ server }) => once(server, 'listening')))
   targets.push(...started.map((target) => Object.assign(target, { url: urlOf(target.server) })))
-  balancer = await startBalancer(
-    0,
-    targets.map(({ url }) => url),
-  )
+  balancer = await startBalancer(0)
+  balancer.handTo(targets.map(({ url }) => url))
   return targets as [Target, ...Target[]]
 }
 

@@ -1,7 +1,10 @@
 // `npm run cluster`, started as a developer starts it: all its processes, a request through its balancer, the loss of one.
-import { rmSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { HELP, readSettings } from '../deploy/development/cluster-settings.ts'
 import { describeWithNats } from './nats-servers.ts'
 import { basic, start, type Environment, type RunningProgram } from './program.ts'
@@ -78,6 +81,21 @@ describe('the settings of a cluster', () => {
   it('are shown without starting anything', async () => {
     const { status, stdout } = await start(['run', '--silent', 'cluster', '--', '--help'], {}, 'npm').ended
     expect({ status, stdout }).toEqual({ status: 0, stdout: HELP })
+  })
+
+  it('that name a port that is taken end it, and nothing is made', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const folder = join(tmpdir(), `tidings-cluster-${port}-${process.pid}`)
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    // Whatever it would make first fails too, and would say so.
+    const nowhere = { DATABASE_URL: 'postgres://127.0.0.1:1/nothing', DATA_DIR: folder, NATS_SERVER: 'true' }
+    const { status, stdout, stderr } = await startScript({ ...nowhere, PORT: String(port) }).ended
+    other.close()
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toContain(`address already in use 127.0.0.1:${port}`)
+    expect(existsSync(folder)).toBe(false)
   })
 
   it('that lead nowhere end it, with the reason', async () => {

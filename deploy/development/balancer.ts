@@ -19,15 +19,17 @@ const NOBODY_IS_THERE = [
 
 export interface Balancer {
   readonly url: string
+  /** Who takes connections from now on: the addresses of processes, such as `http://127.0.0.1:8081`. Until then the answer is 503. */
+  handTo(targets: readonly string[]): void
   /** Resolves when all processes are ready. */
   readonly allReady: Promise<void>
   /** Takes no more connections; those that are there end with the processes behind them. */
   stop(): Promise<void>
 }
 
-/** `targets` are the addresses of processes, such as `http://127.0.0.1:8081`. Rejects when the port is taken. */
-export async function startBalancer(port: number, targets: readonly string[]): Promise<Balancer> {
-  const all = new Set(targets)
+/** Rejects when the port is taken. */
+export async function startBalancer(port: number): Promise<Balancer> {
+  const all = new Set<string>()
   const ready = new Set<string>()
   const everybody = Promise.withResolvers<void>()
   const server = createServer({ allowHalfOpen: true }, (client) => {
@@ -42,13 +44,16 @@ export async function startBalancer(port: number, targets: readonly string[]): P
     while (!stopping.signal.aborted) {
       if (await isReady(target)) ready.add(target)
       else ready.delete(target)
-      if (ready.size === targets.length) everybody.resolve()
+      if (ready.size === all.size) everybody.resolve()
       await pause(LOOK_EVERY_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
     }
   }
-  for (const target of targets) void watch(target)
   return {
     url: `http://${HOST}:${(server.address() as AddressInfo).port}`,
+    handTo(targets) {
+      for (const target of targets) all.add(target)
+      for (const target of targets) void watch(target)
+    },
     allReady: everybody.promise,
     async stop() {
       stopping.abort()

@@ -34,6 +34,8 @@ async function run(): Promise<void> {
 
 /** Gives the text that tells how to use it. */
 async function start(cluster: RunningCluster, settings: ClusterSettings): Promise<string> {
+  // First, so that where the port is taken nothing is made. It is stopped first too, and so told of last.
+  const balancer = await startBalancer(settings.port)
   const nats = await planNats(settings)
   const log: ClusterLog = nats ? 'jetstream' : 'postgres'
   const databaseUrl = await prepareDatabase(settings.databaseUrl, log)
@@ -45,7 +47,7 @@ async function start(cluster: RunningCluster, settings: ClusterSettings): Promis
   const http = await cluster.startGroup(planProcesses('http', settings.httpProcesses, environment))
   const urls = (await Promise.all(http.map(waitUntilStarted))).filter((url) => url !== null)
   await Promise.all(pipelines.map(waitUntilStarted))
-  const balancer = await startBalancer(settings.port, urls)
+  balancer.handTo(urls)
   cluster.add(balancer)
   await waitUntilReady(balancer)
   const rows = [
