@@ -165,6 +165,15 @@ describeEachStore('The pipeline', (kind) => {
     })
   })
 
+  it('tells once a batch of the entries that nobody can read', async () => {
+    const gone = { ...events('c1', { action: 'A' }), workspaceId: 'gone' }
+    await bench.append(gone, events('c1', { action: 'B' }), gone, { body: '[]' })
+    const [first] = await bench.readNew()
+    const { failures } = await bench.follow()
+    expect(failures).toEqual([`entry ${first?.position} cannot be applied and is parked, and so are 2 behind it`])
+    expect(await actionsOf('c1')).toEqual(['B'])
+  })
+
   it('finds every broken entry of many by splitting', async () => {
     await bench.append(...numbered(64))
     const entries = await bench.readNew()

@@ -139,7 +139,7 @@ export class LogFollower {
     // The cursors move behind repeats too.
     const batch = { ...read, lastPositions: toLastPositions(entries) }
     const error = await this.#try(batch, cursors)
-    if (error === undefined) return
+    if (error === undefined) return this.#tellOfUnreadable(batch)
     if (entries.length === 1) {
       this.#options.onFailure(error, `entry ${entries[0]?.position} cannot be applied and is parked`)
       await this.#applyOnce(toParked(batch, reasonOf(error)), cursors)
@@ -150,6 +150,15 @@ export class LogFollower {
     const between = cursors.slice()
     for (const { partition = 0, position } of entries.slice(0, half)) between[partition] = position
     await this.#apply(entries.slice(half), between)
+  }
+
+  /** One line a batch, however many they are. Reasons do not quote bodies. */
+  #tellOfUnreadable({ unreadable }: Batch): void {
+    const [first] = unreadable
+    if (!first) return
+    const others = unreadable.length === 1 ? '' : `, and so are ${unreadable.length - 1} behind it`
+    const what = `entry ${first.entry.position} cannot be applied and is parked${others}`
+    this.#options.onFailure(new AppError('invalid_request', first.reason), what)
   }
 
   /** Undefined when the batch is applied, else why it cannot be. Throws what has nothing to do with its entries. */
