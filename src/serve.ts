@@ -161,7 +161,7 @@ async function openRateLimits(
   opened: Closers,
 ): Promise<Limiter> {
   if (config.databaseUrl === undefined) {
-    const { rateLimits, stop } = await keepRateLimits(database, diagnostics)
+    const { rateLimits, stop } = await keepRateLimits(database, { clock: clock ?? Date.now, diagnostics })
     opened.push(stop)
     return rateLimits
   }

@@ -298,6 +298,33 @@ describeEachStore('A limit of a day', (kind) => {
   })
 })
 
+describeEachStore('A limit of a minute', (kind) => {
+  it('goes on where it was when the server is stopped in order and started again within the minute', async () => {
+    const place = await makePlace(kind)
+    const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 3 }
+    let workspace: TestWorkspace | undefined
+    const track = async (now: number, times: number) => {
+      const server = await startServer(kind, {}, { at: { ...place, ...(workspace && { workspace }) } })
+      server.setClock(now)
+      workspace ??= await server.makeWorkspace({ limits })
+      const answers: number[] = []
+      for (let asked = 0; asked < times; asked++) {
+        const body = { type: 'event', customer_id: 'c1', actions: visits(1) }
+        answers.push((await server.call('POST', `/v1/event/${workspace.id}`, { as: workspace, body })).status)
+      }
+      await server.stop()
+      return answers
+    }
+    try {
+      expect(await track(NOON, 2)).toEqual([200, 200])
+      expect(await track(NOON + SECOND_MS, 2)).toEqual([200, 429])
+      expect(await track(NOON + MINUTE_MS, 1)).toEqual([200])
+    } finally {
+      await place.remove()
+    }
+  })
+})
+
 describe('A limit of a day of a server whose store is its own', () => {
   it('is saved while the server runs, for when it is killed', async () => {
     const server = await startServer('sqlite')

@@ -79,9 +79,25 @@ it('sends answers whole that were begun, however slowly they are read', async ()
 })
 
 it('does not wait for long for answers that nobody reads', async () => {
-  const { connection, stopped } = await stopWithUnread({ stopUnreadMs: 50 })
+  const { connection, stopped } = await stopWithUnread({ stopStalledMs: 50 })
   await expect(stopped).resolves.toBeUndefined()
   connection.close()
+})
+
+it('does not wait for long for requests that do not come whole', async () => {
+  const server = await startServer('sqlite', {}, { httpLimits: { stopStalledMs: 50 } })
+  const { id, dataKey } = server.workspace
+  const headers = `host: x\r\nauthorization: ${basic(id, dataKey)}\r\ncontent-type: application/json\r\ncontent-length: 99\r\n`
+  const head = `POST /v1/event/${id} HTTP/1.1\r\n${headers}`
+  const connections = await Promise.all(
+    [head, `${head}\r\n{"type":"event"`].map(async (half) => {
+      const connection = await RawConnection.open(server.url)
+      await connection.write(half)
+      return connection
+    }),
+  )
+  await expect(server.stop()).resolves.toBeUndefined()
+  for (const connection of connections) await until('the connection is closed', () => connection.isEnded)
 })
 
 it(

@@ -48,6 +48,11 @@ export class BrokenRequests {
     })
   }
 
+  /** Whether a request that came whole on this connection is still to be answered. */
+  isAwaited(socket: Socket): boolean {
+    return [...(this.#answers.get(socket) ?? [])].some(({ req, closed }) => req.complete && !closed)
+  }
+
   /** Ends the connection once `response` is sent, to a request of which nothing more is parsed. */
   endAfter(response: ServerResponse, socket: Socket): void {
     this.#broken.add(socket)

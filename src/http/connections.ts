@@ -46,9 +46,9 @@ export class Connections {
     })
   }
 
-  /** Ends those that have not read their answer whole. */
-  closeUnread(): void {
-    for (const socket of this.#sockets) if (socket.writableLength > 0) socket.destroy()
+  /** Ends those that have not read their answer whole, or not sent their request whole: only what `isAwaited` goes on. */
+  closeStalled(isAwaited: (socket: Socket) => boolean): void {
+    for (const socket of this.#sockets) if (socket.writableLength > 0 || !isAwaited(socket)) socket.destroy()
   }
 
   /**

@@ -23,8 +23,8 @@ export interface HttpLimits {
   readonly unsentBytesMax: number
   /** How long an answer is waited for, once that many are unsent, before its connection makes room for another. */
   readonly unsentPatienceMs: number
-  /** How long answers that are not read whole are waited for when the process stops. */
-  readonly stopUnreadMs: number
+  /** How long answers that are not read whole, and requests that have not come whole, are waited for when the process stops. */
+  readonly stopStalledMs: number
   /** How often the waiting are looked at: every time above is exact to this. */
   readonly sweepEveryMs: number
 }
@@ -42,6 +42,6 @@ export const HTTP_LIMITS: HttpLimits = {
   unsentBytesMax: 128 * MIB,
   unsentPatienceMs: 10_000,
   // The process has eight seconds for all that is in flight.
-  stopUnreadMs: 5_000,
+  stopStalledMs: 5_000,
   sweepEveryMs: 5_000,
 }

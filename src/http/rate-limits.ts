@@ -1,11 +1,11 @@
 // Limits of a server whose store is its own: fixed windows aligned to the UTC minute and day, per workspace and operation,
-// exact at the edge ("Rate limits"). Counted in memory; `save-limits.ts` keeps those of operations with a limit a day over
-// restarts.
+// exact at the edge ("Rate limits"). Counted in memory; `save-limits.ts` keeps them over restarts.
 import type { LimitName } from '../core/workspace.ts'
 import { CLOCK_BEHIND_MS_MAX, type LimitKey, type UsedWindows } from '../store/limit-windows.ts'
 import {
   isPerDay,
   lengthMsOf,
+  MINUTE_MS,
   refusalOf,
   smallestShare,
   type Limiter,
@@ -20,6 +20,8 @@ interface KeyWindows extends LimitKey {
   readonly minute: Window
   readonly day: Window
 }
+
+type SaveWindows = (windows: readonly UsedWindows[]) => Promise<void>
 
 export class RateLimits implements Limiter {
   /** One per workspace and operation that was ever used: bounded by what operators make. */
@@ -45,8 +47,16 @@ export class RateLimits implements Limiter {
     return smallestShare(windows)
   }
 
+  /** Hands over all that runs, also of operations without a limit a day. To be called when nothing takes from them any more. */
+  async saveAll(save: SaveWindows, now: number): Promise<void> {
+    for (const windows of this.#windows.values()) {
+      if (isRunning(windows.minute, MINUTE_MS, now)) this.#unsaved.add(windows)
+    }
+    await this.save(save)
+  }
+
   /** Hands over what operations with a limit a day have used since it was last saved; what is rejected, again. */
-  async save(save: (windows: readonly UsedWindows[]) => Promise<void>): Promise<void> {
+  async save(save: SaveWindows): Promise<void> {
     const unsaved = [...this.#unsaved]
     if (unsaved.length === 0) return
     this.#unsaved.clear()
@@ -82,11 +92,14 @@ export class RateLimits implements Limiter {
 /** Where the window has ended, or was begun by a clock that has been set back since. */
 function beginAnew(window: Window, name: LimitName, now: number): void {
   const lengthMs = lengthMsOf(name)
-  // A clock that goes back a little, as when it is set right, must not give back what is used.
-  const isRunning = window.startsAt > now - lengthMs && window.startsAt <= now + CLOCK_BEHIND_MS_MAX
-  if (isRunning) return
+  if (isRunning(window, lengthMs, now)) return
   window.startsAt = now - (now % lengthMs)
   window.used = 0
+}
+
+/** A clock that goes back a little, as when it is set right, must not give back what is used. */
+function isRunning({ startsAt }: Window, lengthMs: number, now: number): boolean {
+  return startsAt > now - lengthMs && startsAt <= now + CLOCK_BEHIND_MS_MAX
 }
 
 function toText({ workspaceId, operation }: LimitKey): string {

@@ -112,7 +112,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
   for (const operation of options.operations) addOperation(app, operation, door)
-  app.addHook('preClose', () => prepareToClose(app.server, connections, options))
+  const closeStalled = () => connections.closeStalled((socket) => brokenRequests.isAwaited(socket))
+  app.addHook('preClose', () => prepareToClose(app.server, closeStalled, options))
   connections.follow(app.server)
   // An expectation that is not known is no reason to refuse; Node's own 417 would have no body and no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
@@ -182,19 +183,19 @@ function addOperation(app: FastifyInstance, operation: Operation, door: Door): v
  *
  * Node closes the connections that are idle when closing begins, also where a request is on its way: those get a moment to
  * arrive. It keeps those with a request in flight for the next one, and would wait for them as long as
- * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as they become idle, and those whose answer is not read for long at last too.
+ * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as they become idle, and at last those too whose answer is not read, or whose request does not come whole.
  */
 async function prepareToClose(
   server: Server,
-  connections: Connections,
+  closeStalled: () => void,
   { readiness, drainMs, limits }: HttpOptions,
 ): Promise<void> {
   readiness.stop()
   await pause(readiness.isWatched ? Math.max(drainMs, CLOSE_AFTER_MS) : CLOSE_AFTER_MS)
-  const patientUntil = performance.now() + limits.stopUnreadMs
+  const patientUntil = performance.now() + limits.stopStalledMs
   const closeWhatCan = () => {
     server.closeIdleConnections()
-    if (performance.now() >= patientUntil) connections.closeUnread()
+    if (performance.now() >= patientUntil) closeStalled()
   }
   const timer = setInterval(closeWhatCan, CLOSE_IDLE_EVERY_MS).unref()
   server.once('close', () => clearInterval(timer))
