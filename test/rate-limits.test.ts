@@ -11,7 +11,7 @@ import { PREFERENCES_PATH } from './preference-calls.ts'
 import { RawConnection } from './raw-http.ts'
 import { expectRefusal, startServer, until, type Answer, type CallOptions, type TestServer } from './server.ts'
 import type { TestWorkspace } from './server.ts'
-import { describeEachStore, makePlace } from './stores.ts'
+import { describeEachStore, makePlace, type StoreKind } from './stores.ts'
 import { trackingOf } from './tracking.ts'
 
 const NOON = Date.UTC(2030, 5, 15, 12)
@@ -28,6 +28,42 @@ async function updateOften(server: TestServer, workspace: TestWorkspace, times: 
     statuses.push((await server.call('PUT', PREFERENCES_PATH, { as: workspace, body })).status)
   }
   return statuses
+}
+
+/** The statuses of requests with one event each, one after the other. Their operation has no limit a day. */
+async function trackOften(server: TestServer, workspace: TestWorkspace, times: number): Promise<number[]> {
+  const body = { type: 'event', customer_id: 'c1', actions: visits(1) }
+  const statuses: number[] = []
+  while (statuses.length < times) {
+    statuses.push((await server.call('POST', `/v1/event/${workspace.id}`, { as: workspace, body })).status)
+  }
+  return statuses
+}
+
+interface Starts {
+  readonly limits: Partial<Limits>
+  /** What the clock of the server says, start by start. */
+  readonly times: readonly number[]
+  readonly send: typeof updateOften
+}
+
+/** The statuses of two requests after each start of a server over one store. */
+async function sendAtStarts(kind: StoreKind, { limits, times, send }: Starts): Promise<number[][]> {
+  const place = await makePlace(kind)
+  const statuses: number[][] = []
+  let workspace: TestWorkspace | undefined
+  try {
+    for (const time of times) {
+      const server = await startServer(kind, {}, { at: { ...place, ...(workspace && { workspace }) } })
+      server.setClock(time)
+      workspace ??= await server.makeWorkspace({ limits: { ...LIMIT_DEFAULTS, ...limits } })
+      statuses.push(await send(server, workspace, 2))
+      await server.stop()
+    }
+    return statuses
+  } finally {
+    await place.remove()
+  }
 }
 
 /** The head of a Track Events request, the body of which is asked for as soon as the request is received. */
@@ -275,53 +311,25 @@ describe('the defaults', () => {
   })
 })
 
-describeEachStore('A limit of a day', (kind) => {
-  it('goes on where it was when the server is started again, and begins anew at midnight', async () => {
-    const place = await makePlace(kind)
-    const limits = { ...LIMIT_DEFAULTS, update_preferences_per_day: 3 }
-    let workspace: TestWorkspace | undefined
-    const update = async (now: number, times: number) => {
-      const server = await startServer(kind, {}, { at: { ...place, ...(workspace && { workspace }) } })
-      server.setClock(now)
-      workspace ??= await server.makeWorkspace({ limits })
-      const answers = await updateOften(server, workspace, times)
-      await server.stop()
-      return answers
-    }
-    try {
-      expect(await update(NOON, 2)).toEqual([404, 404])
-      expect(await update(NOON + MINUTE_MS, 2)).toEqual([404, 429])
-      expect(await update(NOON + DAY_MS, 1)).toEqual([404])
-    } finally {
-      await place.remove()
-    }
+describeEachStore('A limit over restarts', (kind) => {
+  it('of a day goes on where it was, and begins anew at midnight', async () => {
+    const limits = { update_preferences_per_day: 3 }
+    const times = [NOON, NOON + MINUTE_MS, NOON + DAY_MS]
+    expect(await sendAtStarts(kind, { limits, times, send: updateOften })).toEqual([
+      [404, 404],
+      [404, 429],
+      [404, 404],
+    ])
   })
-})
 
-describeEachStore('A limit of a minute', (kind) => {
-  it('goes on where it was when the server is stopped in order and started again within the minute', async () => {
-    const place = await makePlace(kind)
-    const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 3 }
-    let workspace: TestWorkspace | undefined
-    const track = async (now: number, times: number) => {
-      const server = await startServer(kind, {}, { at: { ...place, ...(workspace && { workspace }) } })
-      server.setClock(now)
-      workspace ??= await server.makeWorkspace({ limits })
-      const answers: number[] = []
-      for (let asked = 0; asked < times; asked++) {
-        const body = { type: 'event', customer_id: 'c1', actions: visits(1) }
-        answers.push((await server.call('POST', `/v1/event/${workspace.id}`, { as: workspace, body })).status)
-      }
-      await server.stop()
-      return answers
-    }
-    try {
-      expect(await track(NOON, 2)).toEqual([200, 200])
-      expect(await track(NOON + SECOND_MS, 2)).toEqual([200, 429])
-      expect(await track(NOON + MINUTE_MS, 1)).toEqual([200])
-    } finally {
-      await place.remove()
-    }
+  it('of a minute goes on where it was when the server was stopped in order', async () => {
+    const limits = { track_events_per_minute: 3 }
+    const times = [NOON, NOON + SECOND_MS, NOON + MINUTE_MS]
+    expect(await sendAtStarts(kind, { limits, times, send: trackOften })).toEqual([
+      [200, 200],
+      [200, 429],
+      [200, 200],
+    ])
   })
 })
 
