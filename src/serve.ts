@@ -271,7 +271,9 @@ const LISTEN_PROBLEMS: Readonly<Record<string, (config: Config) => ConfigError['
   EADDRINUSE: ({ host, port }) => ({ field: 'PORT', problem: `${port} is in use on ${host}: choose another` }),
   EACCES: ({ port }) => ({ field: 'PORT', problem: `${port} needs rights that this user does not have` }),
   EADDRNOTAVAIL: ({ host }) => ({ field: 'HOST', problem: `${host} is not an address of this machine` }),
+  EINVAL: ({ host }) => ({ field: 'HOST', problem: `${host} is no address to listen on` }),
   ENOTFOUND: ({ host }) => ({ field: 'HOST', problem: `${host} is not known` }),
+  EAI_AGAIN: ({ host }) => ({ field: 'HOST', problem: `${host} cannot be looked up` }),
 }
 
 /**

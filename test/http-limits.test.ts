@@ -14,6 +14,7 @@ import { codesOf, couponCallsOf, couponsPath, countRows, toCsv } from './coupon-
 import { RawConnection, type RawAnswer } from './raw-http.ts'
 import { expectRefusal, startServer, until, type TestServer } from './server.ts'
 import { newTemplate, SEARCH, TEMPLATES } from './template-calls.ts'
+import { countAccepted } from './tracking.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -74,11 +75,7 @@ function expectRaw({ status, headers, body }: RawAnswer, expected: readonly [sta
   expect(error.request_id).toBe(headers.get('x-request-id'))
 }
 
-/** How many events are in the log. */
-async function accepted(): Promise<number> {
-  const { body } = await server.call<string>('GET', '/metrics')
-  return Number(/^tidings_events_accepted_total (\d+)$/m.exec(body)?.[1])
-}
+const accepted = () => countAccepted(server)
 
 describe('A body that takes too long', () => {
   beforeAll(() => start({ bodyWaitMs: 50, headWaitMs: 50 }))

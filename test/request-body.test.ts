@@ -8,6 +8,7 @@ import type { ErrorBody } from '../src/http/error-answer.ts'
 import { codesOf, couponCallsOf, couponsPath, type CouponCalls } from './coupon-calls.ts'
 import { RawConnection, type RawAnswer } from './raw-http.ts'
 import { expectRefusal, startServer, until, type Answer, type TestServer } from './server.ts'
+import { countAccepted } from './tracking.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -357,6 +358,15 @@ describe('A body in chunks', () => {
     await untilEnd()
   })
 
+  it('is refused alone: nothing is done that came behind it', async () => {
+    const sound = head() + chunkOf(JSON.stringify(event)).toString() + LAST
+    const before = await countAccepted(server)
+    await connection.write(head() + BLANKS.repeat(EVENTS_PER_ENTRY_MAX + 1) + LAST + sound)
+    expectRaw(await connection.nextAnswer(), 400, 'invalid_request')
+    await untilEnd()
+    expect(await countAccepted(server)).toBe(before)
+  })
+
   it('is not read on past that either where nobody reads it', async () => {
     await connection.write(withWrongKey(head()))
     expectRaw(await connection.nextAnswer(), 401, 'unauthorized')
@@ -369,9 +379,12 @@ describe('A body in chunks', () => {
       .replace('/v1/event/main', couponsPath(id))
       .replace(/authorization: .*\r\n/, `authorization: Basic ${btoa(`main:${server.workspace.reportsKey}`)}\r\n`)
 
-  it('may have more in an upload: one for each code', async () => {
+  const shortCodes = Array.from({ length: 40_000 }, (_, index) => index.toString(36).padStart(3, '0'))
+  it.each([
+    ['of a few characters', codesOf('C', EVENTS_PER_ENTRY_MAX + 1_000)],
+    ['the shortest, of which one read brings most', shortCodes],
+  ])('may have more in an upload, one for each code: %s', async (_what, codes) => {
     const id = await calls.make()
-    const codes = codesOf('C', EVENTS_PER_ENTRY_MAX + 1_000)
     await connection.write(uploadOf(id) + codes.map((code) => chunkOf(`${code}\n`).toString()).join('') + LAST)
     expect((await connection.nextAnswer()).status).toBe(200)
     await calls.expectCodes(id, codes)

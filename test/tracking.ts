@@ -2,6 +2,12 @@
 import { expect } from 'vitest'
 import { until, type Answer, type TestServer, type TestWorkspace } from './server.ts'
 
+/** How many events are in the log of a server. */
+export async function countAccepted(server: TestServer): Promise<number> {
+  const { body } = await server.call<string>('GET', '/metrics')
+  return Number(/^tidings_events_accepted_total (\d+)$/m.exec(body)?.[1])
+}
+
 export interface AcceptedBody {
   readonly status: string
   readonly message: string

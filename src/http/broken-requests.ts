@@ -53,10 +53,16 @@ export class BrokenRequests {
     return [...(this.#answers.get(socket) ?? [])].some(({ req, closed }) => req.complete && !closed)
   }
 
+  /** Whether nothing is answered any more that comes on this connection from now on. */
+  isEnding(socket: Socket): boolean {
+    return this.#broken.has(socket)
+  }
+
   /** Ends the connection once `response` is sent, to a request of which nothing more is parsed. */
   endAfter(response: ServerResponse, socket: Socket): void {
     this.#broken.add(socket)
-    response.once('close', () => hangUp(socket, ''))
+    if (response.closed) hangUp(socket, '')
+    else response.once('close', () => hangUp(socket, ''))
   }
 
   /** Refuses what broke where it is the next to be answered, and ends the connection. */

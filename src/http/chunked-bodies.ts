@@ -2,8 +2,10 @@
 // as a large one, also where nobody reads the body, and one read of a connection brings ten thousand of them.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidRequest } from '../core/app-error.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../core/event.ts'
+import type { Operation } from '../operations/operation.ts'
 import type { BrokenRequests } from './broken-requests.ts'
 
 /** Whoever makes a chunk of each event of a request can send as many as it may have. */
@@ -14,22 +16,20 @@ const UPLOAD_CHUNK_BYTES = 4
 interface Chunks {
   count: number
   bytes: number
-  isUpload: boolean
+  readonly isUpload: boolean
 }
 
 export class ChunkedBodies {
   readonly #brokenRequests: BrokenRequests
-  readonly #chunks = new WeakMap<IncomingMessage, Chunks>()
 
   constructor(brokenRequests: BrokenRequests) {
     this.#brokenRequests = brokenRequests
   }
 
-  /** To be called before anything of the body is read; does nothing for one that does not come in chunks. */
-  follow(request: IncomingMessage, response: ServerResponse): void {
+  /** To be called before anything of the body comes; does nothing for one that does not come in chunks. */
+  follow({ raw: request, routeOptions }: FastifyRequest, { raw: response }: FastifyReply): void {
     if (request.headers['transfer-encoding'] === undefined) return
-    const chunks: Chunks = { count: 0, bytes: 0, isUpload: false }
-    this.#chunks.set(request, chunks)
+    const chunks: Chunks = { count: 0, bytes: 0, isUpload: isUpload(request, routeOptions.config.operation) }
     const push = request.push.bind(request)
     request.push = (chunk: Uint8Array | null, encoding) => {
       if (chunk === null || isWithinLimit(chunks, chunk)) return push(chunk, encoding)
@@ -38,12 +38,6 @@ export class ChunkedBodies {
     }
     // Of a body that nobody reads Node would pass nothing on any more once its request is answered.
     response.prependOnceListener('finish', () => request.resume())
-  }
-
-  /** From here on the body is read as an upload. */
-  expectUpload(request: IncomingMessage): void {
-    const chunks = this.#chunks.get(request)
-    if (chunks) chunks.isUpload = true
   }
 
   /** Who reads the body answers; where nobody does, it is a request that broke. The rest of it is not even parsed. */
@@ -55,6 +49,11 @@ export class ChunkedBodies {
     this.#brokenRequests.endAfter(response, socket)
     request.emit('error', tooManyChunks())
   }
+}
+
+function isUpload({ headers }: IncomingMessage, operation: Operation | undefined): boolean {
+  const [mediaType = ''] = (headers['content-type'] ?? '').split(';', 1)
+  return operation?.upload?.mediaType === mediaType.trim().toLowerCase()
 }
 
 function isWithinLimit(chunks: Chunks, { byteLength }: Uint8Array): boolean {

@@ -2,7 +2,6 @@
 // all; a body that comes together with its head costs a place in a set and nothing else.
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../core/app-error.ts'
-import type { ChunkedBodies } from './chunked-bodies.ts'
 import type { HttpLimits } from './http-limits.ts'
 
 const RETRY_AFTER_SECONDS = 5
@@ -23,20 +22,17 @@ export interface ReceivedBody {
 
 export class ReceivedBodies {
   readonly #limits: HttpLimits
-  readonly #chunked: ChunkedBodies
   readonly #bodies = new Set<ReceivedBody>()
   #held = 0
 
-  constructor(limits: HttpLimits, chunked: ChunkedBodies) {
+  constructor(limits: HttpLimits) {
     this.#limits = limits
-    this.#chunked = chunked
   }
 
   /** Whoever reads must listen for errors of the request until `end`: one that takes too long gets an AppError as such. */
   begin(request: IncomingMessage, isUpload: boolean): ReceivedBody {
     const body = { request, isUpload, held: 0, since: undefined, bytesRead: 0 }
     this.#bodies.add(body)
-    if (isUpload) this.#chunked.expectUpload(request)
     return body
   }
 

@@ -56,7 +56,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const { limits } = options
   const brokenRequests = new BrokenRequests(options.onUnanswered)
   const chunked = new ChunkedBodies(brokenRequests)
-  const bodies = new ReceivedBodies(limits, chunked)
+  const bodies = new ReceivedBodies(limits)
   const connections = new Connections(limits, bodies, options.diagnostics)
   const pipelined = new PipelinedRequests(limits)
   const door: Door = { ...options, bodies, unsent: new UnsentAnswers(limits) }
@@ -77,8 +77,9 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     return503OnClosing: false,
     // Paths that are none; they meet no hook.
     frameworkErrors: (_error, request, reply) => {
+      if (brokenRequests.isEnding(request.raw.socket)) return
       brokenRequests.follow(reply)
-      chunked.follow(request.raw, reply.raw)
+      chunked.follow(request, reply)
       void sendError(reply.header('x-request-id', request.id), NOTHING_HERE)
     },
     clientErrorHandler: (error, socket) => brokenRequests.answer(error, socket),
@@ -95,8 +96,10 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   app.decorateRequest('caller', null)
   app.decorateRequest('receivedAt', 0)
   app.addHook('onRequest', (request, reply, done) => {
+    // What was read together with something that ends the connection is not even begun.
+    if (brokenRequests.isEnding(request.raw.socket)) return
     brokenRequests.follow(reply)
-    chunked.follow(request.raw, reply.raw)
+    chunked.follow(request, reply)
     reply.header('x-request-id', request.id)
     const refusal = request.raw.headers.host === undefined && request.raw.httpVersion !== '1.0' ? NO_HOST : undefined
     if (reply.raw.socket) done(refusal)

@@ -18,6 +18,9 @@ declare module './tables.ts' {
   }
 }
 
+/** How many names of each kind. */
+export type NameCounts = Readonly<Record<NameKind, number>>
+
 const KEY = ['campaign', 'kind', 'name'] as const
 
 export async function createCampaignNames({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
@@ -43,11 +46,17 @@ export async function listCampaignNames({ query }: Store, campaign: number): Pro
   return { place: namesOf('place'), reason: namesOf('reason') }
 }
 
-/** Adds names of a campaign. To be called behind `lockCampaignNames`. */
-export async function addCampaignNames(store: Store, campaign: number, names: CampaignNames): Promise<void> {
+/** Adds names of a campaign; gives how many of them were not there. To be called behind `lockCampaignNames`. */
+export async function addCampaignNames(store: Store, campaign: number, names: CampaignNames): Promise<NameCounts> {
   const rows = NAME_KINDS.flatMap((kind) => [...names[kind]].map((name) => ({ campaign, kind, name })))
-  if (rows.length === 0) return
-  await insertRows(store, 'campaign_names', { columns: { campaign: 'integer', kind: 'text', name: 'text' }, rows })
+  if (rows.length === 0) return { place: 0, reason: 0 }
+  const added = await insertRows(store, 'campaign_names', {
+    columns: { campaign: 'integer', kind: 'text', name: 'text' },
+    rows,
+  })
     .onConflict((conflict) => conflict.columns(KEY).doNothing())
+    .returning('kind')
     .execute()
+  const countOf = (wanted: NameKind) => added.filter(({ kind }) => kind === wanted).length
+  return { place: countOf('place'), reason: countOf('reason') }
 }

@@ -10,21 +10,21 @@ import {
   type NameKind,
   type ReportedNames,
 } from '../core/campaign-names.ts'
-import { addCampaignNames, listCampaignNames } from './campaign-names.ts'
+import { addCampaignNames, listCampaignNames, type NameCounts } from './campaign-names.ts'
 import { cutMemberships, listAudienceNames, type AudienceNames } from './memberships.ts'
 import { cutMessageEvents, listFailureReasons } from './message-events.ts'
 import type { Store } from './store.ts'
 
 /** Facts that one statement looks into, so that no more names than these are in memory. */
 const FACTS_PER_PORTION = 20_000
-/** Names of campaigns that are remembered from portion to portion; each takes some 350 bytes. */
-const REMEMBERED_MAX = 50_000
+/** Campaigns of which is remembered from portion to portion how many names they have. */
+const CAMPAIGNS_REMEMBERED_MAX = 100_000
 
 const MAX = { place: PLACES_MAX, reason: REASONS_MAX } as const satisfies Record<NameKind, number>
 
 /**
- * To be called by the migration, whose transaction is the first to know of the table: nobody else adds names meanwhile. Of a campaign
- * with more names than it may have, as many are noted as that.
+ * To be called by the migration. Of a campaign with more names than it may have, as many are noted as that; a process of a version
+ * that has the table already, and adds names meanwhile, may add a few more.
  */
 export async function fillCampaignNames(store: Store, { factsPerPortion = FACTS_PER_PORTION } = {}): Promise<void> {
   const filler = new Filler(store)
@@ -50,8 +50,7 @@ function toMember({ platform, locale, variation, removed }: AudienceNames) {
 class Filler {
   readonly #store: Store
   /** By the number of the campaign. */
-  readonly #remembered = new Map<number, CampaignNames>()
-  #count = 0
+  readonly #counts = new Map<number, NameCounts>()
 
   constructor(store: Store) {
     this.#store = store
@@ -66,26 +65,31 @@ class Filler {
   }
 
   async #add(campaign: number, names: ReportedNames): Promise<void> {
-    const known = this.#remembered.get(campaign) ?? (await listCampaignNames(this.#store, campaign))
+    const had = this.#counts.get(campaign) ?? (await this.#countNames(campaign))
+    const fits = NAME_KINDS.every((kind) => had[kind] + names[kind].size <= MAX[kind])
+    // Which of them are there already matters only where there may not be room for all.
+    const wanted = fits ? allOf(names) : await this.#findFresh(campaign, names)
+    const added = await addCampaignNames(this.#store, campaign, wanted)
+    if (this.#counts.size >= CAMPAIGNS_REMEMBERED_MAX) this.#counts.clear()
+    this.#counts.set(campaign, { place: had.place + added.place, reason: had.reason + added.reason })
+  }
+
+  async #countNames(campaign: number): Promise<NameCounts> {
+    const { place, reason } = await listCampaignNames(this.#store, campaign)
+    return { place: place.size, reason: reason.size }
+  }
+
+  /** As many of those that are not there as there is room for. */
+  async #findFresh(campaign: number, names: ReportedNames): Promise<CampaignNames> {
+    const known = await listCampaignNames(this.#store, campaign)
     const freshOf = (kind: NameKind) => {
       const fresh = [...names[kind].keys()].filter((name) => !known[kind].has(name))
       return new Set(fresh.slice(0, Math.max(0, MAX[kind] - known[kind].size)))
     }
-    const fresh = { place: freshOf('place'), reason: freshOf('reason') }
-    await addCampaignNames(this.#store, campaign, fresh)
-    const allOf = (kind: NameKind) => (fresh[kind].size > 0 ? new Set([...known[kind], ...fresh[kind]]) : known[kind])
-    this.#remember(campaign, { place: allOf('place'), reason: allOf('reason') })
-  }
-
-  #remember(campaign: number, names: CampaignNames): void {
-    this.#count += sizeOf(names) - sizeOf(this.#remembered.get(campaign))
-    this.#remembered.set(campaign, names)
-    if (this.#count <= REMEMBERED_MAX) return
-    this.#remembered.clear()
-    this.#count = 0
+    return { place: freshOf('place'), reason: freshOf('reason') }
   }
 }
 
-function sizeOf(names: CampaignNames | undefined): number {
-  return names ? NAME_KINDS.reduce((size, kind) => size + names[kind].size, 0) : 0
+function allOf(names: ReportedNames): CampaignNames {
+  return { place: new Set(names.place.keys()), reason: new Set(names.reason.keys()) }
 }
