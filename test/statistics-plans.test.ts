@@ -38,7 +38,8 @@ describeEachStore('Statistics', (kind) => {
     await database.write(async (store) => {
       for (let number = 1; number <= CAMPAIGNS; number++) await add(store, number)
       await addCells(store, manyCells())
-      for (let number = 1; number <= CAMPAIGNS; number++) await addCampaignNames(store, number, namesOf(number))
+      for (let number = 1; number <= CAMPAIGNS; number++)
+        await addCampaignNames(store, new Map([[number, namesOf(number)]]))
       await sql`analyze`.execute(store.query)
     })
   }, 120_000)
@@ -87,7 +88,7 @@ describeEachStore('Statistics', (kind) => {
     ['cells to take away', ['campaign'], (store) => addCells(store, fewer(cellsOf(7)))],
     ['how often numbers have changed', ['campaign', 'id'], (store) => findRevisions(store, [7, 8])],
     ['the names of a campaign', ['campaign'], (store) => listCampaignNames(store, 7)],
-    ['names to add', ['campaign'], (store) => addCampaignNames(store, 7, namesOf(7))],
+    ['names to add', ['campaign'], (store) => addCampaignNames(store, new Map([[7, namesOf(7)]]))],
     ['what goals of before have left', ['campaign'], (store) => removeGenerations(store, [one])],
     ['all cells of a campaign', ['campaign'], (store) => readAll(store, [7, 8])],
   ]

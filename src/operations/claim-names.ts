@@ -46,7 +46,7 @@ async function addNames(store: Store, claim: Claim): Promise<CampaignNames> {
   refuseTooManyNames(stored, claim)
   const fresh = (kind: NameKind) => new Set(freshNames(kind, stored, names))
   const added = { place: fresh('place'), reason: fresh('reason') }
-  await addCampaignNames(store, campaign, added)
+  await addCampaignNames(store, new Map([[campaign, added]]))
   const all = (kind: NameKind) => new Set([...stored[kind], ...added[kind]])
   return { place: all('place'), reason: all('reason') }
 }

@@ -18,8 +18,7 @@ declare module './tables.ts' {
   }
 }
 
-/** How many names of each kind. */
-export type NameCounts = Readonly<Record<NameKind, number>>
+export type AddedName = Pick<CampaignNameRow, 'campaign' | 'kind'>
 
 const KEY = ['campaign', 'kind', 'name'] as const
 
@@ -46,17 +45,17 @@ export async function listCampaignNames({ query }: Store, campaign: number): Pro
   return { place: namesOf('place'), reason: namesOf('reason') }
 }
 
-/** Adds names of a campaign; gives how many of them were not there. To be called behind `lockCampaignNames`. */
-export async function addCampaignNames(store: Store, campaign: number, names: CampaignNames): Promise<NameCounts> {
-  const rows = NAME_KINDS.flatMap((kind) => [...names[kind]].map((name) => ({ campaign, kind, name })))
-  if (rows.length === 0) return { place: 0, reason: 0 }
-  const added = await insertRows(store, 'campaign_names', {
-    columns: { campaign: 'integer', kind: 'text', name: 'text' },
-    rows,
+/** Adds names of campaigns, by their numbers; gives which were not there. To be called behind `lockCampaignNames`. */
+export async function addCampaignNames(
+  store: Store,
+  names: ReadonlyMap<number, CampaignNames>,
+): Promise<readonly AddedName[]> {
+  const rows = [...names].flatMap(([campaign, own]) => {
+    return NAME_KINDS.flatMap((kind) => [...own[kind]].map((name) => ({ campaign, kind, name })))
   })
+  if (rows.length === 0) return []
+  return insertRows(store, 'campaign_names', { columns: { campaign: 'integer', kind: 'text', name: 'text' }, rows })
     .onConflict((conflict) => conflict.columns(KEY).doNothing())
-    .returning('kind')
+    .returning(['campaign', 'kind'])
     .execute()
-  const countOf = (wanted: NameKind) => added.filter(({ kind }) => kind === wanted).length
-  return { place: countOf('place'), reason: countOf('reason') }
 }

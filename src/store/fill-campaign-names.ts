@@ -1,7 +1,6 @@
 // Notes the names that campaigns have from reports of before there was a table of names, as far as these are applied: from the facts,
 // since what is counted tells a place from a sum of places no more.
 import {
-  NAME_KINDS,
   namesOfAudience,
   namesOfMessages,
   PLACES_MAX,
@@ -10,15 +9,16 @@ import {
   type NameKind,
   type ReportedNames,
 } from '../core/campaign-names.ts'
-import { addCampaignNames, listCampaignNames, type NameCounts } from './campaign-names.ts'
+import { addCampaignNames, listCampaignNames } from './campaign-names.ts'
 import { cutMemberships, listAudienceNames, type AudienceNames } from './memberships.ts'
 import { cutMessageEvents, listFailureReasons } from './message-events.ts'
 import type { Store } from './store.ts'
 
 /** Facts that one statement looks into, so that no more names than these are in memory. */
 const FACTS_PER_PORTION = 20_000
-/** Campaigns of which is remembered from portion to portion how many names they have. */
-const CAMPAIGNS_REMEMBERED_MAX = 100_000
+
+/** How many names of each kind. */
+type NameCounts = Record<NameKind, number>
 
 const MAX = { place: PLACES_MAX, reason: REASONS_MAX } as const satisfies Record<NameKind, number>
 
@@ -49,7 +49,7 @@ function toMember({ platform, locale, variation, removed }: AudienceNames) {
 
 class Filler {
   readonly #store: Store
-  /** By the number of the campaign. */
+  /** How many names a campaign has, by its number: of all campaigns, which operators make. */
   readonly #counts = new Map<number, NameCounts>()
 
   constructor(store: Store) {
@@ -61,17 +61,26 @@ class Filler {
     rows: readonly Row[],
     toNames: (rows: readonly Row[]) => ReportedNames,
   ): Promise<void> {
-    for (const [campaign, own] of Map.groupBy(rows, (row) => row.campaign)) await this.#add(campaign, toNames(own))
+    const wanted = new Map<number, CampaignNames>()
+    for (const [campaign, own] of Map.groupBy(rows, (row) => row.campaign)) {
+      wanted.set(campaign, await this.#findWanted(campaign, toNames(own)))
+    }
+    for (const { campaign, kind } of await addCampaignNames(this.#store, wanted)) {
+      const counts = this.#counts.get(campaign)
+      if (counts) counts[kind]++
+    }
   }
 
-  async #add(campaign: number, names: ReportedNames): Promise<void> {
-    const had = this.#counts.get(campaign) ?? (await this.#countNames(campaign))
-    const fits = NAME_KINDS.every((kind) => had[kind] + names[kind].size <= MAX[kind])
-    // Which of them are there already matters only where there may not be room for all.
-    const wanted = fits ? allOf(names) : await this.#findFresh(campaign, names)
-    const added = await addCampaignNames(this.#store, campaign, wanted)
-    if (this.#counts.size >= CAMPAIGNS_REMEMBERED_MAX) this.#counts.clear()
-    this.#counts.set(campaign, { place: had.place + added.place, reason: had.reason + added.reason })
+  /** Which of them are there already matters only where there may not be room for all. */
+  async #findWanted(campaign: number, names: ReportedNames): Promise<CampaignNames> {
+    let counts = this.#counts.get(campaign)
+    if (!counts) {
+      counts = await this.#countNames(campaign)
+      this.#counts.set(campaign, counts)
+    }
+    const { place, reason } = counts
+    const fits = place + names.place.size <= PLACES_MAX && reason + names.reason.size <= REASONS_MAX
+    return fits ? allOf(names) : this.#findFresh(campaign, names)
   }
 
   async #countNames(campaign: number): Promise<NameCounts> {
