@@ -18,6 +18,14 @@ import { describeWithNats, startNatsServers, type NatsServers } from './nats-ser
 import { until } from './server.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
+/** How many entries operators hear of that were parked; not a number where they hear of anything else. */
+function countToldParked(failures: readonly string[]): number {
+  return failures.reduce((sum, failure) => {
+    const told = /^entry \d+ cannot be applied and is parked(?:, and so are (\d+) behind it)?$/.exec(failure)
+    return told ? sum + 1 + Number(told[1] ?? 0) : Number.NaN
+  }, 0)
+}
+
 describeWithNats('A log that may hold an entry twice', () => {
   describeEachStore('followed', (kind) => {
     let servers: NatsServers
@@ -71,9 +79,9 @@ describeWithNats('A log that may hold an entry twice', () => {
     it('parks every message of others without an id, in one batch and later ones', async () => {
       const foreign = { subject: subjectOf(3), headers: undefined, body: Buffer.from('hello') }
       for (let count = 0; count < 3; count++) await publish(foreign)
-      expect(await applyAll()).toEqual([])
+      expect(countToldParked(await applyAll())).toBe(3)
       await publish(foreign)
-      expect(await applyAll()).toEqual([])
+      expect(countToldParked(await applyAll())).toBe(1)
       const parked = await listParkedEntries(database, 0, 10)
       expect(parked.map(({ position, body }) => [position, body])).toEqual([1, 2, 3, 4].map((at) => [at, 'hello']))
       expect(await listKnownRequests(database, [''])).toEqual(new Set())
@@ -94,7 +102,7 @@ describeWithNats('A log that may hold an entry twice', () => {
       }
       const body = Buffer.from('{"customer_id":"ada"}')
       await publish({ ...toMessage(newEntry('r1', { kind: 'track_user', body }), 'r1'), subject: subjectOf(4) })
-      expect(await applyAll()).toEqual([])
+      expect(countToldParked(await applyAll())).toBe(unkept.length)
       const parked = await listParkedEntries(database, 0, 10)
       expect(parked.map((entry) => entry.body)).toEqual(unkept.map(([header]) => header))
       expect(await listKnownRequests(database, ['r1'])).toEqual(new Set(['r1']))
