@@ -25,7 +25,7 @@ const PAIRS: Readonly<Record<StoreKind, number>> = { sqlite: 50, postgres: 12 }
 const FAILURES: Readonly<Record<StoreKind, number>> = { sqlite: 30, postgres: 10 }
 const TIMEOUT_MS = 120_000
 /** A slow machine tries fewer histories. */
-const LONGEST_MS = 60_000
+const LONGEST_MS = 100_000
 
 /** What a batch changes. */
 const TABLES = [

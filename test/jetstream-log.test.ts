@@ -286,13 +286,15 @@ describeWithNats('NATS', () => {
       ]
       const lonely = await startNatsServers(1, settings)
       const { servers, keys } = log.place
-      for (const id of numbered(0, 4)) {
-        const writer = await openJetStreamLog({ url: `${lonely.url},${servers.url}`, keys })
-        await writer.append(newEntry(id))
+      const url = `${lonely.url},${servers.url}`
+      const ids = numbered(0, 4)
+      const writers = await Promise.all(ids.map(() => openJetStreamLog({ url, keys })))
+      for (const [index, writer] of writers.entries()) {
+        await writer.append(newEntry(`r${index}`))
         await writer.close()
       }
       await lonely.remove()
-      expect(idsOf(await readAll(log.reader))).toEqual(numbered(0, 4))
+      expect(idsOf(await readAll(log.reader))).toEqual(ids)
     }, 60_000)
 
     it('are named when a log is opened', async () => {

@@ -110,6 +110,10 @@ async function placeBeside({ databaseUrl }: TestServer): Promise<TestPlace> {
 
 /** Longer than a lease of partitions is kept for a process that was killed, shorter than a test may take. */
 const UNTIL_MS_MAX = 15_000
+/** Between looks: a part of what was waited so far, so that a long wait leaves the processors to what it waits for. */
+const LOOK_PART = 1 / 50
+const LOOK_MS_MIN = 5
+const LOOK_MS_MAX = 50
 
 /** Waits for a condition, asking again and again; fails with `what` after `deadlineMs`. */
 export async function until<Value>(
@@ -117,12 +121,14 @@ export async function until<Value>(
   ask: () => Promise<Value | undefined | false> | Value | undefined | false,
   deadlineMs = UNTIL_MS_MAX,
 ): Promise<Value> {
-  const deadline = performance.now() + deadlineMs
+  const startedAt = performance.now()
   for (;;) {
     const value = await ask()
     if (value !== undefined && value !== false) return value
-    if (performance.now() > deadline) throw new Error(`not within ${deadlineMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    const waitedMs = performance.now() - startedAt
+    if (waitedMs > deadlineMs) throw new Error(`not within ${deadlineMs} ms: ${what}`)
+    const lookMs = Math.min(waitedMs * LOOK_PART, deadlineMs - waitedMs, LOOK_MS_MAX)
+    await new Promise((resolve) => setTimeout(resolve, Math.max(lookMs, LOOK_MS_MIN)))
   }
 }
 
