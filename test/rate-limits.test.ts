@@ -312,23 +312,25 @@ describe('the defaults', () => {
 })
 
 describeEachStore('A limit over restarts', (kind) => {
-  it('of a day goes on where it was, and begins anew at midnight', async () => {
-    const limits = { update_preferences_per_day: 3 }
-    const times = [NOON, NOON + MINUTE_MS, NOON + DAY_MS]
-    expect(await sendAtStarts(kind, { limits, times, send: updateOften })).toEqual([
-      [404, 404],
-      [404, 429],
-      [404, 404],
-    ])
-  })
+  const ofDay: Starts = {
+    limits: { update_preferences_per_day: 3 },
+    times: [NOON, NOON + MINUTE_MS, NOON + DAY_MS],
+    send: updateOften,
+  }
+  const ofMinute: Starts = {
+    limits: { track_events_per_minute: 3 },
+    times: [NOON, NOON + SECOND_MS, NOON + MINUTE_MS],
+    send: trackOften,
+  }
 
-  it('of a minute goes on where it was when the server was stopped in order', async () => {
-    const limits = { track_events_per_minute: 3 }
-    const times = [NOON, NOON + SECOND_MS, NOON + MINUTE_MS]
-    expect(await sendAtStarts(kind, { limits, times, send: trackOften })).toEqual([
-      [200, 200],
-      [200, 429],
-      [200, 200],
+  it.each([
+    { window: 'a day', starts: ofDay, passed: 404 },
+    { window: 'a minute', starts: ofMinute, passed: 200 },
+  ])('of $window goes on where it was, and begins anew with the next', async ({ starts, passed }) => {
+    expect(await sendAtStarts(kind, starts)).toEqual([
+      [passed, passed],
+      [passed, 429],
+      [passed, passed],
     ])
   })
 })

@@ -186,7 +186,8 @@ function addOperation(app: FastifyInstance, operation: Operation, door: Door): v
  *
  * Node closes the connections that are idle when closing begins, also where a request is on its way: those get a moment to
  * arrive. It keeps those with a request in flight for the next one, and would wait for them as long as
- * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as they become idle, and at last those too whose answer is not read, or whose request does not come whole.
+ * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as they become idle, and at last those too whose answer is not read, or whose
+ * request does not come whole.
  */
 async function prepareToClose(
   server: Server,
