@@ -1,62 +1,53 @@
-// Run by `npm ci`, and where an image is built: loads every source and starts Tidings once on nothing, so that what Node
-// makes of the sources is kept for all later starts. One that has to make it anew takes half as long again, and needs 30 MiB
-// more for as long as it runs: every thread then holds the translator from TypeScript.
+// Run by `npm ci`, and where an image is built: bundles what Tidings is made with, loads every source and starts Tidings once
+// on nothing, so that what Node makes of it all is kept for all later starts. One that has to make it anew takes twice as long,
+// and needs 50 MiB more for as long as it runs: every thread then holds the translator from TypeScript.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { constants, enableCompileCache, flushCompileCache } from 'node:module'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
+import { bundlePackages } from './bundle-packages.ts'
 
-/** For the start and for the end: a machine that takes longer starts cold. */
+/** For each start and for its end: a machine that takes longer starts cold. */
 const WAIT_MS = 30_000
 const ROOT = join(import.meta.dirname, '..')
-const SOURCES = join(ROOT, 'src')
 /** Where `bin/tidings` looks for it; empty where whoever runs it wants nothing to be kept. */
 const CACHE = process.env['NODE_COMPILE_CACHE'] ?? join(ROOT, 'node_modules/.cache/tidings')
-/** They do something when they are loaded; to start the server loads them too. */
-const ENTRANCES = /(?:-thread|^main)\.ts$/
 
 try {
-  if (CACHE !== '' && isKept(enableCompileCache(CACHE).status)) await warmUp()
+  if (CACHE !== '') await warmUp()
 } catch (error) {
   // Nothing is lost by it but some time at the next start, which also tells what is wrong.
   process.stderr.write(`Tidings was installed and not warmed up: ${(error as Error).message}\n`)
 }
-// Whatever a source has begun, an installation does not wait for it.
-process.exit()
-
-function isKept(status: number): boolean {
-  const { ENABLED, ALREADY_ENABLED } = constants.compileCacheStatus
-  return status === ENABLED || status === ALREADY_ENABLED
-}
 
 async function warmUp(): Promise<void> {
-  await loadAll()
-  flushCompileCache()
+  mkdirSync(CACHE, { recursive: true })
+  await bundlePackages(CACHE)
   const folder = mkdtempSync(join(tmpdir(), 'tidings-warm-up-'))
   try {
+    await loadSources(folder)
     await startOnce(folder)
   } finally {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }
 }
 
-/** Also what only some settings need. */
-async function loadAll(): Promise<void> {
-  const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
-  const sources = files.filter((file) => file.endsWith('.ts') && !ENTRANCES.test(file))
-  await Promise.all(sources.map((file) => import(pathToFileURL(join(SOURCES, file)).href)))
+/** By a command, for what is kept goes with the options of Node that `bin/tidings` gives it. */
+async function loadSources(dataDir: string): Promise<void> {
+  const sources = new URL('load-sources.ts', import.meta.url)
+  const command = startTidings(['--version'], { DATA_DIR: dataDir, NODE_OPTIONS: `--import=${sources.href}` })
+  try {
+    const end = await Promise.race([endOf(command), pause(WAIT_MS, 'no end', { ref: false })])
+    if (end !== 'the status 0') throw new Error(`loading its sources ended with ${end}`)
+  } finally {
+    command.kill('SIGKILL')
+  }
 }
 
 async function startOnce(dataDir: string): Promise<void> {
-  const { PATH = '' } = process.env
-  const server = spawn(join(ROOT, 'bin/tidings'), ['serve'], {
-    env: { PATH, NODE_COMPILE_CACHE: CACHE, DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'warn' },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
+  const server = startTidings(['serve'], { DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'warn' })
   const ended = endOf(server)
   const started = once(server.stdout, 'data', { signal: AbortSignal.timeout(WAIT_MS) })
   try {
@@ -68,6 +59,14 @@ async function startOnce(dataDir: string): Promise<void> {
     server.kill('SIGKILL')
     await ended
   }
+}
+
+function startTidings(args: readonly string[], environment: Readonly<Record<string, string>>) {
+  const { PATH = '' } = process.env
+  return spawn(join(ROOT, 'bin/tidings'), args, {
+    env: { PATH, NODE_COMPILE_CACHE: CACHE, ...environment },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
 }
 
 /** How it ended; what prevents a start is an end too. */

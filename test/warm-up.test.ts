@@ -30,7 +30,7 @@ function listKept(): string[] {
 }
 
 it(
-  'leaves nothing of the sources to be made by the first start',
+  'leaves nothing of the sources to be made by the first start, and by the first command',
   async () => {
     expect(await warmUp()).toEqual({ status: 0, stdout: '', stderr: '' })
     const kept = listKept()
@@ -38,6 +38,7 @@ it(
     const server = start(['serve'], env)
     await until('it serves', () => server.output().stdout.includes('serves on'), TEST_WAIT_MS)
     await server.stop('SIGTERM')
+    expect(await run(['workspace', 'list'], env)).toMatchObject({ status: 0 })
     expect(kept.length).toBeGreaterThan(0)
     expect(listKept()).toEqual(kept)
   },
@@ -49,7 +50,7 @@ it(
   async () => {
     const { status, stderr } = await warmUp(folder)
     expect(status).toBe(0)
-    expect(stderr).toMatch(/^Tidings was installed and not warmed up: its first start ended with the status \d+\n$/)
+    expect(stderr).toMatch(/^Tidings was installed and not warmed up: loading its sources ended with the status \d+\n$/)
   },
   TEST_WAIT_MS,
 )

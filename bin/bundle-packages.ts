@@ -1,0 +1,61 @@
+// Makes the bundles that `take-bundles.ts` takes packages from: of each package one file with everything that it loads, and
+// what several of them load in files that they share.
+import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { rolldown, type Plugin } from 'rolldown'
+import { BUNDLED, bundleOf, bundlesIn } from './bundles.ts'
+
+/** Does nothing where they are there already, or where it cannot be told what is installed. */
+export async function bundlePackages(cache: string): Promise<void> {
+  const folder = bundlesIn(cache)
+  if (folder === undefined || existsSync(folder)) return
+  const making = mkdtempSync(`${folder}-`)
+  try {
+    await writeBundles(making)
+    // Whoever starts meanwhile sees all of them or none.
+    renameSync(making, folder)
+  } catch (error) {
+    rmSync(making, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function writeBundles(folder: string): Promise<void> {
+  const sources = new Map<string, string>()
+  for (const name of BUNDLED) sources.set(`${ENTRANCE}${name}`, await writeEntrance(name))
+  const bundle = await rolldown({
+    input: Object.fromEntries(BUNDLED.map((name) => [bundleOf(name), `${ENTRANCE}${name}`])),
+    cwd: join(import.meta.dirname, '..'),
+    platform: 'node',
+    // Wanted only where it is installed, and then it is compiled code.
+    external: ['pg-native'],
+    treeshake: false,
+    plugins: [entrances(sources)],
+    logLevel: 'silent',
+  })
+  await bundle.write({ dir: folder, format: 'esm', entryFileNames: '[name]', chunkFileNames: 'shared-[hash].mjs' })
+  await bundle.close()
+}
+
+const ENTRANCE = 'entrance:'
+
+/** A module with the exports that Node finds in a package: of one that is CommonJS the bundler would only know the whole. */
+async function writeEntrance(name: string): Promise<string> {
+  const exported = Object.keys((await import(name)) as object)
+  const from = JSON.stringify(name)
+  if (!exported.includes('module.exports')) {
+    return [`export * from ${from}`, ...(exported.includes('default') ? [`export { default } from ${from}`] : [])].join(
+      '\n',
+    )
+  }
+  const named = exported.filter((one) => one !== 'module.exports' && one !== 'default')
+  return `import whole from ${from}\nexport default whole\nexport const { ${named.join(', ')} } = whole`
+}
+
+function entrances(sources: ReadonlyMap<string, string>): Plugin {
+  return {
+    name: 'entrances',
+    resolveId: (id) => (sources.has(id) ? id : null),
+    load: (id) => sources.get(id) ?? null,
+  }
+}

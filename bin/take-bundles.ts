@@ -1,0 +1,22 @@
+// Loaded before everything else, in every thread: from now on imports of packages lead to their bundles, where `npm ci` has
+// made some of what is installed. What packages require of each other is in these already.
+import { existsSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { BUNDLED, bundleOf, bundlesIn } from './bundles.ts'
+
+const { NODE_COMPILE_CACHE: cache = '' } = process.env
+const folder = cache === '' ? undefined : bundlesIn(cache)
+if (folder !== undefined && existsSync(folder)) takeFrom(folder)
+
+function takeFrom(folder: string): void {
+  const urls = new Map<string, string>(BUNDLED.map((name) => [name, pathToFileURL(join(folder, bundleOf(name))).href]))
+  registerHooks({
+    resolve(specifier, context, next) {
+      const url = urls.get(specifier)
+      if (url === undefined || !context.conditions.includes('import')) return next(specifier, context)
+      return { url, format: 'module', shortCircuit: true }
+    },
+  })
+}
