@@ -1,4 +1,5 @@
-// How the suites run: real processes and stores, three files at a time on two processors, because some of it waits.
+// How the suites run: real processes and stores, one file more at a time than there are processors, because some of it waits.
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
@@ -39,7 +40,11 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
-    maxWorkers: 3,
+    maxWorkers: availableParallelism() + 1,
+    // Files follow each other in one process, which has loaded what they need: loading is an eighth of the work of the shorter ones.
+    isolate: false,
+    // As `bin/tidings` does, for the threads of servers within a suite.
+    execArgv: ['--require', join(import.meta.dirname, 'bin/take-bundles.ts')],
     // Each file has processes and threads of its own: they need not all compile the same sources. `bin/tidings` keeps them there too.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/tidings') },
     testTimeout: 20_000,

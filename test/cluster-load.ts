@@ -5,8 +5,11 @@ import type { HistoryEntry } from './history-entries.ts'
 import { RequestWriter, type ClientRequest, type WriterOptions } from './cluster-requests.ts'
 import type { Cluster } from './cluster.ts'
 
-/** Requests arrive this far apart. */
+/** Requests arrive this far apart while a fault strikes, and in the seconds after it. */
 const ARRIVAL_MS = 20
+/** So many do; a long wait until all is well again needs to be tried only now and then. */
+const DENSE_REQUESTS = 300
+const SPARSE_ARRIVAL_MS = 80
 /** So many wait for their answers at the most; beyond that none arrive. */
 const IN_FLIGHT_MAX = 300
 /** How long a client waits for an answer, and how long it tries. */
@@ -46,14 +49,18 @@ export class ClusterLoad {
   }
 
   start(): void {
-    this.#arrivals = setInterval(() => {
-      if (this.#inFlight.size < IN_FLIGHT_MAX) this.#sendNext()
-    }, ARRIVAL_MS)
+    this.#arrivals = setTimeout(
+      () => {
+        if (this.#inFlight.size < IN_FLIGHT_MAX) this.#sendNext()
+        this.start()
+      },
+      this.requests.length < DENSE_REQUESTS ? ARRIVAL_MS : SPARSE_ARRIVAL_MS,
+    )
   }
 
   /** Lets nothing more arrive, and waits until every client is done. */
   async stop(): Promise<void> {
-    clearInterval(this.#arrivals)
+    clearTimeout(this.#arrivals)
     await Promise.all(this.#inFlight)
   }
 
