@@ -16,7 +16,8 @@ export async function bundlePackages(cache: string): Promise<void> {
     renameSync(making, folder)
   } catch (error) {
     rmSync(making, { recursive: true, force: true })
-    throw error
+    // Another installation may have made them meanwhile.
+    if (!existsSync(folder)) throw error
   }
 }
 

@@ -7,7 +7,6 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { bundlePackages } from './bundle-packages.ts'
 
 /** For each start and for its end: a machine that takes longer starts cold. */
 const WAIT_MS = 30_000
@@ -15,16 +14,28 @@ const ROOT = join(import.meta.dirname, '..')
 /** Where `bin/tidings` looks for it; empty where whoever runs it wants nothing to be kept. */
 const CACHE = process.env['NODE_COMPILE_CACHE'] ?? join(ROOT, 'node_modules/.cache/tidings')
 
-try {
-  if (CACHE !== '') await warmUp()
-} catch (error) {
-  // Nothing is lost by it but some time at the next start, which also tells what is wrong.
-  process.stderr.write(`Tidings was installed and not warmed up: ${(error as Error).message}\n`)
+if (CACHE !== '') {
+  await attempt('its packages are not bundled', makeBundles)
+  await attempt('not warmed up', warmUp)
+}
+
+/** Nothing is lost by a failure but some time at each start, or at the next, which also tells what is wrong. */
+async function attempt(otherwise: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    process.stderr.write(`Tidings was installed and ${otherwise}: ${(error as Error).message}\n`)
+  }
+}
+
+/** The bundler is loaded only here, for it may be what this machine cannot load. */
+async function makeBundles(): Promise<void> {
+  mkdirSync(CACHE, { recursive: true })
+  const { bundlePackages } = await import('./bundle-packages.ts')
+  await bundlePackages(CACHE)
 }
 
 async function warmUp(): Promise<void> {
-  mkdirSync(CACHE, { recursive: true })
-  await bundlePackages(CACHE)
   const folder = mkdtempSync(join(tmpdir(), 'tidings-warm-up-'))
   try {
     await loadSources(folder)

@@ -55,6 +55,17 @@ it(
   TEST_WAIT_MS,
 )
 
+it(
+  'says why packages are not bundled, and starts Tidings all the same',
+  async () => {
+    writeFileSync(cache, 'no folder')
+    const { status, stderr } = await warmUp()
+    expect(status).toBe(0)
+    expect(stderr).toMatch(/^Tidings was installed and its packages are not bundled: EEXIST.*\n$/)
+  },
+  TEST_WAIT_MS,
+)
+
 it('makes nothing where nothing is to be kept', async () => {
   expect(await run([WARM_UP], { NODE_COMPILE_CACHE: '' }, process.execPath)).toMatchObject({ status: 0, stderr: '' })
   expect(readdirSync(folder)).toEqual([])
