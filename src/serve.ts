@@ -123,7 +123,11 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const metrics = new Metrics()
   // Takes longest to load, so it begins first; meanwhile the threads of store and log load on another core.
   const loading = import('./create-app.ts')
-  const onCommit = (commit: LogCommit) => metrics.countCommit(commit)
+  let wakePipeline = () => {}
+  const onCommit = (commit: LogCommit) => {
+    metrics.countCommit(commit)
+    wakePipeline()
+  }
   const parts = await openParts(options, { turnstile, onCommit }, opened)
   await warnOfLosses(options)
   const { database } = parts
@@ -149,6 +153,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
       metrics.countBatch(events, parked, durationMs / 1000)
     const pipeline = startPipeline({ ...pipelineOptions(options, turnstile), onApplied })
     running.push(() => pipeline.stop())
+    wakePipeline = pipeline.wake
   }
   running.push(startForgetting(parts, diagnostics))
   return { url: urlOf(app), database, app, registry, stop: () => closeAll(opened) }

@@ -8,9 +8,11 @@ import { pause, type Turnstile } from '../store/turnstile.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from './apply-batch.ts'
 import { toLastPositions, type Batch } from './batch.ts'
 import { GoalBooks } from './goal-books.ts'
+import { LightSleep } from './light-sleep.ts'
 import { Pace } from './pace.ts'
 import { withoutRepeats } from './repeated-entries.ts'
 import { UsersOvertaken } from './resolve-users.ts'
+import { untilAvailable, type Waiting } from './until-available.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 
 /** Bounds of one batch, so that others do not wait long for their turn to write. */
@@ -18,15 +20,14 @@ const BATCH_ENTRIES_MAX = 1_000
 const BATCH_BYTES_MAX = 256 * 1024
 /**
  * The pause before the next look at the log, unless there is more than one batch in it. A batch costs the same few
- * statements whatever it holds, so gathering for a moment makes them few; it doubles up to the maximum while all is quiet.
+ * statements whatever it holds, so gathering for a moment makes them few. It doubles up to the maximum while all is quiet, and
+ * ends then when this process has written to the log; what others have written is found by looking.
  */
 const PAUSE_MS_MIN = 40
 const PAUSE_MS_MAX = 160
 /** Tries of the same entries before they are split or parked, and the pause before each. */
 const TRIES_MAX = 3
 const RETRY_MS = 50
-/** The longest pause while the database does not answer. */
-const UNAVAILABLE_MS_MAX = 5_000
 
 /** What one batch did, for the metrics. */
 export interface AppliedBatch {
@@ -41,6 +42,8 @@ export interface FollowerOptions {
   readonly database: Database
   readonly logReader: LogReader
   readonly turnstile: Turnstile
+  /** Woken by whoever writes to the log. */
+  readonly sleep?: LightSleep
   /** The partitions that this process has now; without it the only one of the embedded log. */
   readonly partitions?: () => readonly number[]
   readonly clock: () => number
@@ -55,6 +58,7 @@ export class LogFollower {
   readonly #options: FollowerOptions
   readonly #goalBooks = new GoalBooks()
   readonly #pace = new Pace()
+  readonly #sleep: LightSleep
   /** Counts the reads, so that partitions take turns when there is more than a batch holds. */
   #turn = 0
   #isQuiet = false
@@ -63,6 +67,7 @@ export class LogFollower {
 
   constructor(options: FollowerOptions) {
     this.#options = options
+    this.#sleep = options.sleep ?? new LightSleep()
   }
 
   start(): void {
@@ -72,43 +77,45 @@ export class LogFollower {
   /** Finishes the batch in hand. */
   async stop(): Promise<void> {
     this.#isStopping = true
+    this.#sleep.wake()
     await this.#ended
   }
 
   async #follow(): Promise<void> {
-    const { database, logReader, turnstile } = this.#options
+    const { turnstile, onFailure } = this.#options
+    const waiting: Waiting = {
+      isStopping: () => this.#isStopping,
+      onFailure: (error) => onFailure(error, 'applying the log failed; trying again'),
+    }
     let pauseMs = PAUSE_MS_MIN
     while (!this.#isStopping) {
-      const found = await this.#untilAvailable(async () => {
-        const cursors = await listPipelineCursors(database, logReader.partitions)
-        const entries = await this.#read(cursors)
-        this.#isQuiet = entries.length === 0
-        if (entries.length > 0) await this.#apply(entries, cursors)
-        return amountOf(entries)
-      })
+      this.#sleep.listen()
+      const found = (await untilAvailable(() => this.#applyNext(), waiting)) ?? 'nothing'
       pauseMs = found === 'nothing' ? Math.min(PAUSE_MS_MAX, pauseMs * 2) : PAUSE_MS_MIN
       if (found === 'more than a batch') {
         await turnstile.letOthersPass()
         await this.#pace.rest()
-      } else {
-        await pause(pauseMs)
-        this.#pace.begin()
+        continue
       }
+      if (found === 'nothing') await this.#sleep.sleep(pauseMs)
+      else await pause(pauseMs)
+      this.#pace.begin()
     }
   }
 
-  /** Waits out a database that does not answer: nothing of the log is lost by waiting. */
-  async #untilAvailable(work: () => Promise<Amount>): Promise<Amount> {
-    for (let waitMs = RETRY_MS; !this.#isStopping; waitMs = Math.min(UNAVAILABLE_MS_MAX, waitMs * 2)) {
-      try {
-        return await work()
-      } catch (error) {
-        if (isOvertaken(error)) return 'more than a batch'
-        this.#options.onFailure(error, 'applying the log failed; trying again')
-        await pause(waitMs)
-      }
+  /** One look at the log, and a batch of what is new. */
+  async #applyNext(): Promise<Amount> {
+    const { database, logReader } = this.#options
+    try {
+      const cursors = await listPipelineCursors(database, logReader.partitions)
+      const entries = await this.#read(cursors)
+      this.#isQuiet = entries.length === 0
+      if (entries.length > 0) await this.#apply(entries, cursors)
+      return amountOf(entries)
+    } catch (error) {
+      if (isOvertaken(error)) return 'more than a batch'
+      throw error
     }
-    return 'nothing'
   }
 
   /** A batch of what follows the cursors of the partitions that this process has, each in its turn. */

@@ -2,18 +2,26 @@
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
+import type { LogReader } from '../log/event-log.ts'
 import { openLogReader, type LogPlace } from '../log/open-log.ts'
 import { describeError, type ErrorDescription } from '../store/describe-error.ts'
 import { openDatabase, type DatabasePlace } from '../store/open-database.ts'
 import { Turnstile } from '../store/turnstile.ts'
 import { LogFollower, type AppliedBatch } from './follow-log.ts'
+import { LightSleep } from './light-sleep.ts'
 import { PartitionLeases } from './partition-leases.ts'
 import { Recounter } from './recounter.ts'
+import { untilAvailable } from './until-available.ts'
 
 export interface PipelineThreadData {
   readonly place: DatabasePlace & LogPlace
   readonly turnstile: SharedArrayBuffer
+  /** `makeSleep`, for the follower of the log. */
+  readonly sleep: SharedArrayBuffer
 }
+
+/** What the thread is told: that there is something new in the log, or to end. */
+export type PipelineCommand = 'wake' | 'stop'
 
 export type PipelineMessage =
   | { readonly type: 'applied'; readonly applied: AppliedBatch }
@@ -31,35 +39,56 @@ const data = workerData as PipelineThreadData
 const turnstile = new Turnstile(data.turnstile)
 // What a crash takes from the tables is applied again from the log, which is durable: commits need not wait for the disk.
 const database = openDatabase(data.place, { durable: false, pageCacheKib: PAGE_CACHE_KIB })
-const logReader = await openLogReader(data.place)
+const sleep = new LightSleep(data.sleep)
 const send = (message: PipelineMessage): void => port.postMessage(message)
 const onFailure = (error: unknown, what: string): void => send({ type: 'failed', what, error: describeError(error) })
-const { partitions } = logReader
-// The embedded log has one follower, who needs no lease.
-const leases = partitions > 1 ? new PartitionLeases({ database, partitions, onFailure }) : undefined
-const follower = new LogFollower({
-  database,
-  logReader,
-  turnstile,
-  clock: Date.now,
-  onBatch: (applied) => send({ type: 'applied', applied }),
-  onFailure,
-  ...(leases && { partitions: () => leases.held() }),
-})
-
-const recounter = new Recounter({
-  database,
-  clock: Date.now,
-  onFailure,
-  // Of processes with leases just one holds a partition; two that believe to for a moment do no harm.
-  ...(leases && { isInCharge: () => leases.held().includes(0) }),
-})
+let isStopping = false
+/** Ends what has begun to run. */
+let stopRunning: (() => Promise<void>) | undefined
 
 yieldToRequests()
-port.once('message', () => void stop())
-leases?.start()
-follower.start()
-recounter.start()
+port.on('message', (command: PipelineCommand) => {
+  if (command === 'wake') sleep.wake()
+  else void stop()
+})
+const logReader = await untilAvailable(() => openLogReader(data.place), {
+  isStopping: () => isStopping,
+  onFailure: (error) => onFailure(error, 'opening the log failed; trying again'),
+})
+if (logReader) stopRunning = run(logReader)
+if (isStopping) await end()
+
+/** Follows the log and recounts; gives how to end both, and all that was opened for them. */
+function run(logReader: LogReader): () => Promise<void> {
+  const { partitions } = logReader
+  // The embedded log has one follower, who needs no lease.
+  const leases = partitions > 1 ? new PartitionLeases({ database, partitions, onFailure }) : undefined
+  const follower = new LogFollower({
+    database,
+    logReader,
+    turnstile,
+    sleep,
+    clock: Date.now,
+    onBatch: (applied) => send({ type: 'applied', applied }),
+    onFailure,
+    ...(leases && { partitions: () => leases.held() }),
+  })
+  const recounter = new Recounter({
+    database,
+    clock: Date.now,
+    onFailure,
+    // Of processes with leases just one holds a partition; two that believe to for a moment do no harm.
+    ...(leases && { isInCharge: () => leases.held().includes(0) }),
+  })
+  leases?.start()
+  follower.start()
+  recounter.start()
+  return async () => {
+    await Promise.all([follower.stop(), recounter.stop()])
+    await leases?.stop()
+    await logReader.close()
+  }
+}
 
 /** Only Linux gives threads a priority of their own; elsewhere all have the same. */
 function yieldToRequests(): void {
@@ -68,10 +97,14 @@ function yieldToRequests(): void {
   setPriority(thread, NICENESS)
 }
 
+/** While the log is not open yet, whoever waits for it ends the thread. */
 async function stop(): Promise<void> {
-  await Promise.all([follower.stop(), recounter.stop()])
-  await leases?.stop()
-  await logReader.close()
+  isStopping = true
+  if (stopRunning) await end()
+}
+
+async function end(): Promise<void> {
+  await stopRunning?.()
   await database.close()
   port?.close()
 }

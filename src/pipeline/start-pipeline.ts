@@ -2,7 +2,8 @@
 import { Worker } from 'node:worker_threads'
 import type { ErrorDescription } from '../store/describe-error.ts'
 import type { AppliedBatch } from './follow-log.ts'
-import type { PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
+import { makeSleep, wakerOf } from './light-sleep.ts'
+import type { PipelineCommand, PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
 
 /**
  * How long the batch in hand may take to finish. Less than a process has to stop (`commands/shutdown.ts`), so that requests
@@ -10,7 +11,7 @@ import type { PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
  */
 const BATCH_WAIT_MS = 6_000
 
-export interface PipelineOptions extends PipelineThreadData {
+export interface PipelineOptions extends Omit<PipelineThreadData, 'sleep'> {
   readonly onApplied: (applied: AppliedBatch) => void
   readonly onFailed: (what: string, error: ErrorDescription) => void
   /** Hears that the batch in hand did not finish in time after `stop`. */
@@ -18,6 +19,8 @@ export interface PipelineOptions extends PipelineThreadData {
 }
 
 export interface RunningPipeline {
+  /** To be called when this process has written to the log: what it wrote is applied at once where all was quiet. */
+  readonly wake: () => void
   /**
    * Finishes the batch in hand and ends the thread. A batch that takes too long is given up: nothing of it stays, and whoever
    * follows the log next applies it.
@@ -27,7 +30,7 @@ export interface RunningPipeline {
 
 export function startPipeline(options: PipelineOptions): RunningPipeline {
   const { place, turnstile } = options
-  const workerData: PipelineThreadData = { place, turnstile }
+  const workerData: PipelineThreadData = { place, turnstile, sleep: makeSleep() }
   const thread = new Worker(new URL('./pipeline-thread.ts', import.meta.url), {
     name: 'pipeline',
     workerData,
@@ -36,10 +39,12 @@ export function startPipeline(options: PipelineOptions): RunningPipeline {
     if (message.type === 'applied') options.onApplied(message.applied)
     else options.onFailed(message.what, message.error)
   })
+  const ended = new Promise((resolve) => thread.once('exit', resolve))
+  const send = (command: PipelineCommand) => thread.postMessage(command)
   return {
+    wake: wakerOf(workerData.sleep, () => send('wake')),
     async stop() {
-      const ended = new Promise((resolve) => thread.once('exit', resolve))
-      thread.postMessage('stop')
+      send('stop')
       const late = setTimeout(() => {
         options.onGivenUp()
         void thread.terminate()

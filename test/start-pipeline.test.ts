@@ -1,0 +1,61 @@
+// A pipeline that starts just when the database goes away: it waits, as it does later, and nothing of its process ends.
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { LogWriter } from '../src/log/event-log.ts'
+import { openPostgresLog } from '../src/log/postgres-log.ts'
+import { startPipeline, type RunningPipeline } from '../src/pipeline/start-pipeline.ts'
+import { createWorkspace } from '../src/store/create-workspace.ts'
+import { findReceipt } from '../src/store/request-receipts.ts'
+import type { Database } from '../src/store/store.ts'
+import { Turnstile } from '../src/store/turnstile.ts'
+import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
+import { until } from './server.ts'
+import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+
+describeOnPostgres('A pipeline that starts while the database is away', () => {
+  let place: TestPlace
+  let database: Database
+  let log: LogWriter
+  let proxy: CuttableProxy
+  let pipeline: RunningPipeline
+  let told: string[]
+
+  beforeEach(async () => {
+    place = await makePlace('postgres')
+    database = await openTestDatabase(place)
+    await createWorkspace(database, 'main', {}, Date.now())
+    log = await openPostgresLog({ url: place.databaseUrl as string })
+    proxy = await startProxy(place.databaseUrl as string)
+    proxy.cut()
+    told = []
+    pipeline = startPipeline({
+      place: { dataDir: place.dataDir, databaseUrl: proxy.url, natsUrl: undefined },
+      turnstile: new Turnstile().shared,
+      onApplied: () => {},
+      onFailed: (what) => void told.push(what),
+      onGivenUp: () => void told.push('given up'),
+    })
+    await until('it has told of it', () => told.length > 0)
+  })
+  afterEach(async () => {
+    await pipeline.stop()
+    await proxy.stop()
+    await log.close()
+    await database.close()
+    await place.remove()
+  })
+
+  it('follows the log when it is back', async () => {
+    expect(told).toContain('opening the log failed; trying again')
+    const body = Buffer.from(JSON.stringify({ customer_id: 'anna', actions: [{ action: 'Order Placed' }] }))
+    const entry = { kind: 'track_events', workspaceId: 'main', requestId: 'r1', receivedAt: Date.now() } as const
+    await log.append({ ...entry, context: {}, partitionKey: 'anna', events: 1, body })
+    proxy.restore()
+    const receipt = await until('it is applied', () => findReceipt(database, 'main', 'r1'))
+    expect(receipt).toMatchObject({ status: 'processed', events: 1 })
+  })
+
+  it('ends in order when it is told to', async () => {
+    await pipeline.stop()
+    expect(told).not.toContain('given up')
+  })
+})
