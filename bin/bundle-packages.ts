@@ -1,23 +1,31 @@
 // Makes the bundles that `take-bundles.ts` takes packages from: of each package one file with everything that it loads, and
 // what several of them load in files that they share.
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { rolldown, type Plugin } from 'rolldown'
-import { BUNDLED, bundleOf, bundlesIn } from './bundles.ts'
+import { areWhole, BUNDLED, bundleOf, bundlesIn, SIZES } from './bundles.ts'
 
 /** Does nothing where they are there already, or where it cannot be told what is installed. */
 export async function bundlePackages(cache: string): Promise<void> {
   const folder = bundlesIn(cache)
-  if (folder === undefined || existsSync(folder)) return
-  const making = mkdtempSync(`${folder}-`)
+  if (folder === undefined || areWhole(folder)) return
+  // Whoever may read what else is kept may read it too: a temporary folder would be for its maker only.
+  const making = `${folder}-${randomUUID()}`
+  mkdirSync(making)
   try {
     await writeBundles(making)
+    await loadBundles(making)
+    writeSizes(making)
+    // What is left of others that are not whole any more.
+    if (!areWhole(folder)) rmSync(folder, { recursive: true, force: true })
     // Whoever starts meanwhile sees all of them or none.
     renameSync(making, folder)
   } catch (error) {
     rmSync(making, { recursive: true, force: true })
     // Another installation may have made them meanwhile.
-    if (!existsSync(folder)) throw error
+    if (!areWhole(folder)) throw error
   }
 }
 
@@ -36,6 +44,16 @@ async function writeBundles(folder: string): Promise<void> {
   })
   await bundle.write({ dir: folder, format: 'esm', entryFileNames: '[name]', chunkFileNames: 'shared-[hash].mjs' })
   await bundle.close()
+}
+
+/** What cannot be loaded from where it is must not be found by a start. */
+async function loadBundles(folder: string): Promise<void> {
+  await Promise.all(BUNDLED.map((name) => import(pathToFileURL(join(folder, bundleOf(name))).href)))
+}
+
+function writeSizes(folder: string): void {
+  const sizes = readdirSync(folder).map((file) => [file, statSync(join(folder, file)).size])
+  writeFileSync(join(folder, SIZES), JSON.stringify(Object.fromEntries(sizes)))
 }
 
 const ENTRANCE = 'entrance:'

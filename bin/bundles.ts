@@ -1,8 +1,8 @@
 // Where the bundles of packages are: one file of each package instead of hundreds. `bundle-packages.ts` makes them, and
 // `take-bundles.ts` has them loaded.
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 
 /** Every package of many files that a server loads, or one with a log in NATS. */
 export const BUNDLED = [
@@ -20,12 +20,29 @@ export const BUNDLED = [
 
 /** What npm has installed, with the version of everything; it writes this anew with every change. */
 const INSTALLED = join(import.meta.dirname, '../node_modules/.package-lock.json')
+/** What a newer version of it makes must not be taken for what an older one made. */
+const MAKER = join(import.meta.dirname, 'bundle-packages.ts')
+/** Says how large every file of a folder of bundles is; written last. */
+export const SIZES = 'sizes.json'
 
 /** The folder for bundles of exactly what is installed now, among what else is kept; undefined where npm did not install it. */
-export function bundlesIn(cache: string, installed = INSTALLED): string | undefined {
+export function bundlesIn(cache: string, installed = INSTALLED, maker = MAKER): string | undefined {
   if (!existsSync(installed)) return undefined
-  const hash = createHash('sha256').update(readFileSync(installed)).update(BUNDLED.join())
-  return join(cache, `packages-${hash.digest('hex').slice(0, 16)}`)
+  const hash = createHash('sha256').update(readFileSync(installed)).update(BUNDLED.join()).update(readFileSync(maker))
+  return resolve(cache, `packages-${hash.digest('hex').slice(0, 16)}`)
+}
+
+/**
+ * Whether everything that was made is there, and may be read. Where power failed, old files were cleared away or another user
+ * made it for nobody else, it may not be; no start must fail by that.
+ */
+export function areWhole(folder: string): boolean {
+  try {
+    const sizes = JSON.parse(readFileSync(join(folder, SIZES), 'utf8')) as Readonly<Record<string, number>>
+    return Object.entries(sizes).every(([file, size]) => statSync(join(folder, file)).size === size)
+  } catch {
+    return false
+  }
 }
 
 /** The name of a package's bundle. */

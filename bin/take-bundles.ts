@@ -1,14 +1,13 @@
 // Loaded before everything else, in every thread: from now on imports of packages lead to their bundles, where `npm ci` has
 // made some of what is installed. What packages require of each other is in these already.
-import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { BUNDLED, bundleOf, bundlesIn } from './bundles.ts'
+import { areWhole, BUNDLED, bundleOf, bundlesIn } from './bundles.ts'
 
 const { NODE_COMPILE_CACHE: cache = '' } = process.env
 const folder = cache === '' ? undefined : bundlesIn(cache)
-if (folder !== undefined && existsSync(folder)) takeFrom(folder)
+if (folder !== undefined && areWhole(folder)) takeFrom(folder)
 
 function takeFrom(folder: string): void {
   const urls = new Map<string, string>(BUNDLED.map((name) => [name, pathToFileURL(join(folder, bundleOf(name))).href]))

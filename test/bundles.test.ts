@@ -1,7 +1,7 @@
 // The bundles that `npm ci` makes of packages: the same packages, in fewer files, and nothing of them where they do not fit.
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BUNDLED, bundleOf, bundlesIn } from '../bin/bundles.ts'
@@ -10,11 +10,13 @@ import { run } from './program.ts'
 const TEST_WAIT_MS = 60_000
 
 let folder: string
+let cache: string
 let made: string
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tidings-bundles-'))
-  await makeBundles()
-  made = join(folder, readdirSync(folder)[0] as string)
+  cache = makeCache('cache')
+  await makeBundles(cache)
+  made = join(cache, readdirSync(cache)[0] as string)
 }, TEST_WAIT_MS)
 afterAll(() => rmSync(folder, { recursive: true }))
 
@@ -25,9 +27,19 @@ async function runCode(code: string): Promise<string> {
   return stdout
 }
 
-async function makeBundles(): Promise<void> {
+function makeCache(name: string): string {
+  const made = join(folder, name)
+  mkdirSync(made)
+  return made
+}
+
+/** Prints why they cannot be made, where they cannot. */
+function makeBundles(path: string): Promise<string> {
   const maker = new URL('../bin/bundle-packages.ts', import.meta.url).href
-  await runCode(`(await import(${JSON.stringify(maker)})).bundlePackages(${JSON.stringify(folder)})`)
+  return runCode(`
+    const { bundlePackages } = await import(${JSON.stringify(maker)})
+    process.chdir(${JSON.stringify(folder)})
+    await bundlePackages(${JSON.stringify(path)}).catch(({ code }) => process.stdout.write(code))`)
 }
 
 /** What modules export, without the name that Node gives the whole of one that is CommonJS. */
@@ -47,10 +59,26 @@ it('export what the packages export', async () => {
 })
 
 it('are made once', async () => {
-  const before = readdirSync(folder)
-  await makeBundles()
-  expect(before).toHaveLength(1)
-  expect(readdirSync(folder)).toEqual(before)
+  const before = statSync(made).mtimeMs
+  await makeBundles(cache)
+  expect(readdirSync(cache)).toHaveLength(1)
+  expect(statSync(made).mtimeMs).toBe(before)
+})
+
+it('are for everybody who may read what else is kept', () => {
+  expect(statSync(made).mode).toBe(statSync(cache).mode)
+})
+
+it('are made where they are looked for, wherever they are made from', async () => {
+  const relative = makeCache('relative')
+  await makeBundles('relative')
+  expect(readdirSync(join(relative, basename(made)))).toEqual(readdirSync(made))
+})
+
+it('are not kept where they could not be loaded', async () => {
+  const unloadable = makeCache('back\\slash')
+  expect(await makeBundles(unloadable)).toBe('ERR_INVALID_MODULE_SPECIFIER')
+  expect(readdirSync(unloadable)).toEqual([])
 })
 
 it('go with exactly what is installed', () => {
@@ -60,19 +88,20 @@ it('go with exactly what is installed', () => {
   expect(bundlesIn(folder, installed)).toBe(first)
   writeFileSync(installed, '{ "packages": { "node_modules/pg": { "version": "1.0.1" } } }')
   const second = bundlesIn(folder, installed)
-  expect(new Set([first, second, bundlesIn(folder)]).size).toBe(3)
+  const madeElse = bundlesIn(folder, installed, installed)
+  expect(new Set([first, second, madeElse, bundlesIn(folder)]).size).toBe(4)
   expect(bundlesIn(folder, join(folder, 'nothing.json'))).toBeUndefined()
 })
 
 describe('a command', () => {
   /** The addresses of all modules that `workspace list --help` and what it prints took. */
-  async function listLoaded(cache: string): Promise<string> {
+  async function listLoaded(kept: string): Promise<string> {
     const script = join(folder, 'tell-loaded.mjs')
     const tell = `load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context) }`
     writeFileSync(script, `import { registerHooks } from 'node:module'\nregisterHooks({ ${tell} })\n`)
     const options = `--import=${pathToFileURL(script).href}`
     const { status, stderr } = await run(['workspace', 'list', '--help'], {
-      NODE_COMPILE_CACHE: cache,
+      NODE_COMPILE_CACHE: kept,
       NODE_OPTIONS: options,
     })
     expect(status).toBe(0)
@@ -80,7 +109,7 @@ describe('a command', () => {
   }
 
   it('takes packages from them', async () => {
-    const loaded = await listLoaded(folder)
+    const loaded = await listLoaded(cache)
     expect(loaded).toContain(pathToFileURL(join(made, bundleOf('kysely'))).href)
     expect(loaded).not.toContain('/node_modules/kysely/')
   })
@@ -88,9 +117,23 @@ describe('a command', () => {
   it.each([
     ['there are none', 'nothing'],
     ['nothing is to be kept', ''],
-  ])('takes them as they are where %s', async (_, cache) => {
-    const loaded = await listLoaded(cache === '' ? '' : join(folder, cache))
+  ])('takes them as they are where %s', async (_, name) => {
+    const loaded = await listLoaded(name === '' ? '' : join(folder, name))
     expect(loaded).toContain('/node_modules/kysely/')
     expect(loaded).not.toContain(bundleOf('kysely'))
+  })
+
+  it.each<[what: string, spoil: (bundle: string) => void]>([
+    ['cut off', (bundle) => truncateSync(bundle, 10)],
+    ['gone', (bundle) => rmSync(bundle)],
+  ])('takes them as they are where a bundle is %s, until they are made anew', async (what, spoil) => {
+    const spoiled = makeCache(what)
+    const bundle = join(spoiled, basename(made), bundleOf('kysely'))
+    cpSync(cache, spoiled, { recursive: true })
+    spoil(bundle)
+    expect(await listLoaded(spoiled)).toContain('/node_modules/kysely/')
+    await makeBundles(spoiled)
+    expect(readdirSync(spoiled).filter((name) => name.startsWith('packages-'))).toEqual([basename(made)])
+    expect(await listLoaded(spoiled)).toContain(pathToFileURL(bundle).href)
   })
 })
