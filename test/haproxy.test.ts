@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findFreePorts } from './free-ports.ts'
-import { endWithTests } from './program.ts'
+import { endWithTests } from './end-with-tests.ts'
 import { until } from './server.ts'
 
 const CONFIG = fileURLToPath(new URL('../deploy/haproxy.cfg', import.meta.url))

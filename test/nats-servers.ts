@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe } from 'vitest'
 import { findFreePorts } from './free-ports.ts'
-import { endWithTests } from './program.ts'
+import { endWithTests } from './end-with-tests.ts'
 import { until } from './server.ts'
 
 /** Where Debian puts it, which is not in everybody's path. */

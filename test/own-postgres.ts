@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { findFreePorts } from './free-ports.ts'
-import { endWithTests } from './program.ts'
+import { endWithTests } from './end-with-tests.ts'
 import { until } from './server.ts'
 
 const HOST = '127.0.0.1'

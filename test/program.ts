@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Fault } from '../src/core/app-error.ts'
+import { endWithTests } from './end-with-tests.ts'
 import type { TestPlace } from './stores.ts'
 import { until } from './server.ts'
 
@@ -57,15 +58,6 @@ export interface RunningProgram {
   output(): { readonly stdout: string; readonly stderr: string }
   /** Sends a signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<Ended>
-}
-
-const children = new Set<ChildProcess>()
-process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')))
-
-/** Whatever becomes of a test, nothing it started outlives it. */
-export function endWithTests(child: ChildProcess): void {
-  children.add(child)
-  child.once('exit', () => children.delete(child))
 }
 
 export function start(args: readonly string[], environment: Environment, bin = BIN): RunningProgram {
