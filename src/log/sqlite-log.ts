@@ -26,10 +26,10 @@ const APPENDED: AppendOutcome = { outcome: 'appended' }
 /** Groups handed over and not answered: one being written and one to follow. More would only be more messages. */
 const GROUPS_AHEAD_MAX = 2
 /**
- * So many are handed over at once. Where one turn brings the requests of all connections, the thread else waited for the end
- * of the turn, and then all of them for the thread.
+ * So much is handed over at once. Where one turn brings large requests of all connections, the thread else waited for the end
+ * of the turn, and then all of them for the thread. Small ones are rather one large group, which is one commit.
  */
-const GROUP_ENTRIES_ENOUGH = 16
+const GROUP_BYTES_ENOUGH = 256 * 1024
 /** Larger buffers are not kept for the next group. */
 const SPARE_BYTES_MAX = 4 * 1024 * 1024
 
@@ -57,6 +57,7 @@ class SqliteLog implements LogWriter {
   /** What this turn of the event loop has gathered, not yet handed over. */
   #gathered: NewEntry[] = []
   #gatheredAnswers: PromiseWithResolvers<AppendOutcome>[] = []
+  #gatheredBytes = 0
   readonly #committing = new Map<number, WaitingGroup>()
   readonly #asked = new Map<number, PromiseWithResolvers<boolean>>()
   /** Come back with the answers of the thread, so that neither side fills its memory with garbage that is slow to go. */
@@ -87,6 +88,7 @@ class SqliteLog implements LogWriter {
     const answer = Promise.withResolvers<AppendOutcome>()
     this.#gathered.push(entry)
     this.#gatheredAnswers.push(answer)
+    this.#gatheredBytes += entry.body.byteLength
     this.#handOverSoon()
     return answer.promise
   }
@@ -114,7 +116,7 @@ class SqliteLog implements LogWriter {
   /** At the end of this turn if not at once, unless the thread has enough to do: then when it has answered. */
   #handOverSoon(): void {
     if (this.#committing.size >= GROUPS_AHEAD_MAX) return
-    if (this.#gathered.length >= GROUP_ENTRIES_ENOUGH) this.#handOver()
+    if (this.#gatheredBytes >= GROUP_BYTES_ENOUGH) this.#handOver()
     else if (!this.#isHandingOver) {
       this.#isHandingOver = true
       setImmediate(() => this.#endTurn())
@@ -138,6 +140,7 @@ class SqliteLog implements LogWriter {
     })
     this.#gathered = []
     this.#gatheredAnswers = []
+    this.#gatheredBytes = 0
     this.#thread.postMessage({ type: 'append', id, group } satisfies LogMessage, [group.bodies.buffer as ArrayBuffer])
   }
 
