@@ -32,8 +32,10 @@ export interface Door extends DoorParts {
   readonly unsent: UnsentAnswers
 }
 
+/** What all requests to one operation pass. */
 interface Passage {
   readonly operation: Operation
+  readonly validator: OperationValidator
   readonly door: Door
 }
 
@@ -61,13 +63,13 @@ type RawBody =
 
 /** The routes of one operation, one an address. */
 export function routesOf(operation: Operation, door: Door): RouteOptions[] {
-  const validator = new OperationValidator(operation)
+  const passage: Passage = { operation, validator: new OperationValidator(operation), door }
   return [operation.url, ...(operation.otherUrls ?? [])].map((url) => ({
     method: operation.method,
     url,
     config: { operation },
-    onRequest: (request, reply, done) => admit(request, reply, { operation, door }, done),
-    handler: (request, reply) => carryOut(request, reply, operation, validator, door),
+    onRequest: (request, reply, done) => admit(request, reply, passage, done),
+    handler: (request, reply) => carryOut(request, reply, passage),
   }))
 }
 
@@ -182,23 +184,17 @@ function setLimitHeaders(reply: FastifyReply, state: LimitState): void {
   reply.header('x-ratelimit-reset', state.reset)
 }
 
-async function carryOut(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  operation: Operation,
-  validator: OperationValidator,
-  door: Door,
-): Promise<FastifyReply> {
-  const raw = request.body as RawBody | undefined
-  const sent = await readInput(request, reply, raw, operation, door)
-  const input = checkInput(request, reply, { operation, validator, upload: raw?.upload, ...sent })
-  // Not awaited here: what was made of the body need not stay in memory until the operation is done.
-  return sendOutput(reply, operation, operation.handle(input, door.parts), door.unsent)
+async function carryOut(request: FastifyRequest, reply: FastifyReply, passage: Passage): Promise<Payload> {
+  const output = begin(request, reply, passage, await readInput(request, reply, passage))
+  return payloadOf(reply, passage, await output)
+}
+
+/** Apart, so that what was made of the body need not stay in memory until the operation is done. */
+function begin(request: FastifyRequest, reply: FastifyReply, passage: Passage, sent: SentInput): Promise<unknown> {
+  return passage.operation.handle(checkInput(request, reply, passage, sent), passage.door.parts)
 }
 
 interface SentInput {
-  readonly operation: Operation
-  readonly validator: OperationValidator
   readonly upload: AsyncIterable<Uint8Array> | undefined
   readonly bytes: Uint8Array
   readonly value: unknown
@@ -208,12 +204,13 @@ interface SentInput {
 function checkInput(
   request: FastifyRequest,
   reply: FastifyReply,
-  { operation, validator, upload, bytes, value }: SentInput,
+  { operation, validator }: Passage,
+  sent: SentInput,
 ): OperationRequest<RequestFields, RequestFields, unknown> {
   const path = validator.path(request.params)
   const query = validator.query(request.query)
-  const body = operation.body && !upload ? validator.body(operation.body, value) : NO_BODY
-  const input = toOperationRequest(request, reply, { bytes, upload }, [path.value, query.value, body.value])
+  const body = operation.body && !sent.upload ? validator.body(operation.body, sent.value) : NO_BODY
+  const input = toOperationRequest(request, reply, sent, [path.value, query.value, body.value])
   const faults = [
     ...headerFaults(request, operation),
     ...path.faults,
@@ -231,17 +228,16 @@ const NO_BODY = { value: undefined, faults: [] as readonly Fault[] }
 async function readInput(
   request: FastifyRequest,
   reply: FastifyReply,
-  raw: RawBody | undefined,
-  operation: Operation,
-  door: DoorParts,
-): Promise<{ bytes: Uint8Array; value: unknown }> {
+  { operation, door }: Passage,
+): Promise<SentInput> {
+  const raw = request.body as RawBody | undefined
   let units = 1
   try {
-    if (!operation.body || raw?.upload) return { bytes: NO_BYTES, value: undefined }
+    if (!operation.body || raw?.upload) return { bytes: NO_BYTES, value: undefined, upload: raw?.upload }
     const bytes = raw ? await raw.read(operation.bodyBytesMax ?? BODY_BYTES_MAX) : NO_BYTES
     const value = parseJson(bytes)
     units = operation.limitUnits?.count(value) ?? 1
-    return { bytes, value }
+    return { bytes, value, upload: undefined }
   } finally {
     const taken = operation.limitUnits && takeLimit(request, reply, operation, units, door)
     if (taken) await taken
@@ -251,7 +247,7 @@ async function readInput(
 function toOperationRequest(
   request: FastifyRequest,
   reply: FastifyReply,
-  sent: { readonly bytes: Uint8Array; readonly upload: AsyncIterable<Uint8Array> | undefined },
+  sent: SentInput,
   [path, query, body]: readonly [path: unknown, query: unknown, body: unknown],
 ): OperationRequest<RequestFields, RequestFields, unknown> {
   const { workspace, tile } = request.caller as Caller
@@ -286,28 +282,26 @@ function headerFaults(request: FastifyRequest, operation: Operation): Fault[] {
   return faults
 }
 
+/** What Fastify sends as it is: handing it over spares the promises by which it would wait for a reply that sends itself. */
+type Payload = string | Readable | undefined
+
 /** Throws `unavailable` where too much else is unsent for an answer that changed nothing. */
-async function sendOutput(
-  reply: FastifyReply,
-  operation: Operation,
-  output: Promise<unknown>,
-  unsent: UnsentAnswers,
-): Promise<FastifyReply> {
-  const value = await output
+function payloadOf(reply: FastifyReply, { operation, door: { unsent } }: Passage, value: unknown): Payload {
   reply.code(operation.successStatus)
-  if (operation.successStatus === 204) return reply.send()
+  if (operation.successStatus === 204) return undefined
   reply.header('content-type', 'application/json; charset=utf-8')
   const text = value instanceof JsonText ? value : JSON.stringify(value)
   const bytes = text instanceof JsonText ? text.byteLength : Buffer.byteLength(text)
   if (operation.method !== 'GET' && !operation.onlyReads) unsent.add(reply.raw, bytes)
   else if (!unsent.addIfFits(reply.raw, bytes)) throw tooMuchUnsent()
-  if (text instanceof JsonText) return sendPieces(reply, text.pieces)
-  return bytes <= PIECE_BYTES_MAX ? reply.send(text) : sendPieces(reply, [Buffer.from(text)])
+  if (text instanceof JsonText) return inPieces(reply, text.pieces)
+  return bytes <= PIECE_BYTES_MAX ? text : inPieces(reply, [Buffer.from(text)])
 }
 
-function sendPieces(reply: FastifyReply, pieces: readonly Uint8Array[]): FastifyReply {
+function inPieces(reply: FastifyReply, pieces: readonly Uint8Array[]): Readable {
   const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0)
-  return reply.header('content-length', bytes).send(Readable.from(piecesToSend(pieces), { objectMode: false }))
+  reply.header('content-length', bytes)
+  return Readable.from(piecesToSend(pieces), { objectMode: false })
 }
 
 type BodyDone = (error: Error | null, body: RawBody) => void

@@ -17,9 +17,11 @@ export interface GaugeValues {
   readonly parked: number | undefined
 }
 
-interface RequestChildren {
-  readonly count: Counter.Internal
-  readonly duration: Histogram.Internal<string>
+/** The requests to one operation. */
+interface OperationRequests {
+  readonly durations: Histogram.Internal<string>
+  /** By status: those since the counters were last read. */
+  readonly uncounted: Map<number, number>
 }
 
 export class Metrics {
@@ -29,6 +31,7 @@ export class Metrics {
     help: 'Requests by operation and status.',
     labelNames: ['operation', 'status'],
     registers: [this.#registry],
+    collect: () => this.#addUncounted(),
   })
   readonly #durations = new Histogram({
     name: 'tidings_http_request_duration_seconds',
@@ -65,19 +68,17 @@ export class Metrics {
   readonly #lagSeconds = this.#gauge('tidings_log_lag_seconds', 'Age of the oldest entry that is not applied yet.')
   readonly #memory = this.#gauge('process_resident_memory_bytes', 'Resident memory.')
   readonly #parkedNow = this.#gauge('tidings_entries_parked', 'Log entries that wait for an operator.')
-  /** Labels are looked up once per operation and status, not once per request. */
-  readonly #children = new Map<string, RequestChildren>()
+  /** Labels are looked up once per operation, not once per request. */
+  readonly #operations = new Map<string, OperationRequests>()
 
   countRequest(operation: string, status: number, seconds: number): void {
-    const key = `${operation} ${status}`
-    let children = this.#children.get(key)
-    if (!children) {
-      const duration = this.#durations.labels(operation)
-      children = { count: this.#requests.labels(operation, String(status)), duration }
-      this.#children.set(key, children)
+    let requests = this.#operations.get(operation)
+    if (!requests) {
+      requests = { durations: this.#durations.labels(operation), uncounted: new Map() }
+      this.#operations.set(operation, requests)
     }
-    children.count.inc()
-    children.duration.observe(seconds)
+    requests.uncounted.set(status, (requests.uncounted.get(status) ?? 0) + 1)
+    requests.durations.observe(seconds)
   }
 
   countCommit({ entries, events, durationMs }: LogCommit): void {
@@ -99,6 +100,13 @@ export class Metrics {
     this.#parkedNow.set(parked ?? Number.NaN)
     this.#memory.set(process.memoryUsage.rss())
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() }
+  }
+
+  #addUncounted(): void {
+    for (const [operation, { uncounted }] of this.#operations) {
+      for (const [status, count] of uncounted) this.#requests.inc({ operation, status }, count)
+      uncounted.clear()
+    }
   }
 
   #counter(name: string, help: string): Counter {

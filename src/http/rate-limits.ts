@@ -24,14 +24,14 @@ interface KeyWindows extends LimitKey {
 type SaveWindows = (windows: readonly UsedWindows[]) => Promise<void>
 
 export class RateLimits implements Limiter {
-  /** One per workspace and operation that was ever used: bounded by what operators make. */
-  readonly #windows = new Map<string, KeyWindows>()
+  /** By workspace and operation, of those that were ever used: bounded by what operators make. */
+  readonly #windows = new Map<string, Map<string, KeyWindows>>()
   /** Those of operations with a limit a day that were used since they were last saved. */
   readonly #unsaved = new Set<KeyWindows>()
 
   /** Goes on with windows as they were saved; those that have ended begin anew when they are used. */
   constructor(saved: readonly UsedWindows[] = []) {
-    for (const windows of saved) this.#windows.set(toText(windows), copyOf(windows))
+    for (const windows of saved) this.#windowsOf(windows.workspaceId).set(windows.operation, copyOf(windows))
   }
 
   take({ workspace, operation, units, now }: LimitUse): LimitOutcome {
@@ -49,7 +49,7 @@ export class RateLimits implements Limiter {
 
   /** Hands over all that runs, also of operations without a limit a day. To be called when nothing takes from them any more. */
   async saveAll(save: SaveWindows, now: number): Promise<void> {
-    for (const windows of this.#windows.values()) {
+    for (const windows of [...this.#windows.values()].flatMap((byOperation) => [...byOperation.values()])) {
       if (isRunning(windows.minute, MINUTE_MS, now)) this.#unsaved.add(windows)
     }
     await this.save(save)
@@ -69,7 +69,7 @@ export class RateLimits implements Limiter {
   }
 
   #open({ workspace, operation, now }: Omit<LimitUse, 'units'>): OpenWindow[] {
-    const windows = this.#windowsOf({ workspaceId: workspace.id, operation: operation.name })
+    const windows = this.#keyWindowsOf(workspace.id, operation.name)
     if (operation.limits.some(isPerDay)) this.#unsaved.add(windows)
     return operation.limits.map((name) => {
       const window = isPerDay(name) ? windows.day : windows.minute
@@ -78,14 +78,23 @@ export class RateLimits implements Limiter {
     })
   }
 
-  #windowsOf(key: LimitKey): KeyWindows {
-    const text = toText(key)
-    let windows = this.#windows.get(text)
+  #keyWindowsOf(workspaceId: string, operation: string): KeyWindows {
+    const byOperation = this.#windowsOf(workspaceId)
+    let windows = byOperation.get(operation)
     if (!windows) {
-      windows = { ...key, minute: { startsAt: 0, used: 0 }, day: { startsAt: 0, used: 0 } }
-      this.#windows.set(text, windows)
+      windows = { workspaceId, operation, minute: { startsAt: 0, used: 0 }, day: { startsAt: 0, used: 0 } }
+      byOperation.set(operation, windows)
     }
     return windows
+  }
+
+  #windowsOf(workspaceId: string): Map<string, KeyWindows> {
+    let byOperation = this.#windows.get(workspaceId)
+    if (!byOperation) {
+      byOperation = new Map()
+      this.#windows.set(workspaceId, byOperation)
+    }
+    return byOperation
   }
 }
 
@@ -100,10 +109,6 @@ function beginAnew(window: Window, name: LimitName, now: number): void {
 /** A clock that goes back a little, as when it is set right, must not give back what is used. */
 function isRunning({ startsAt }: Window, lengthMs: number, now: number): boolean {
   return startsAt > now - lengthMs && startsAt <= now + CLOCK_BEHIND_MS_MAX
-}
-
-function toText({ workspaceId, operation }: LimitKey): string {
-  return `${workspaceId} ${operation}`
 }
 
 function copyOf({ workspaceId, operation, minute, day }: UsedWindows): KeyWindows {

@@ -61,12 +61,10 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const pipelined = new PipelinedRequests(limits)
   const door: Door = { ...options, bodies, unsent: new UnsentAnswers(limits) }
   const app = Fastify({
-    loggerInstance: options.diagnostics,
+    loggerInstance: sharedLogger(options.diagnostics),
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => newRequestId(),
     requestIdHeader: false,
-    // No logger of its own for every request: our lines name the request id themselves.
-    childLoggerFactory: (logger) => logger as never,
     trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
@@ -121,6 +119,13 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   // An expectation that is not known is no reason to refuse; Node's own 417 would have no body and no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
+}
+
+/** One for all requests, where Fastify would make a child for each: our lines name the request id themselves. */
+function sharedLogger(diagnostics: FastifyBaseLogger): FastifyBaseLogger {
+  const shared = Object.create(diagnostics) as FastifyBaseLogger
+  shared.child = () => shared
+  return shared
 }
 
 /** The paths of the operations with the methods that each of them takes. */

@@ -94,7 +94,7 @@ export const trackEvents = defineOperation({
   },
   successStatus: 200,
   output: AcceptedOutput,
-  async handle(request, parts) {
+  handle(request, parts) {
     const ip = firstForwardedAddress(request.header('x-forwarded-for'))
     const isGrouped = request.workspace.projectCodes.length > 0
     const projectCode = isGrouped ? request.path.project_code || request.query.project_code : undefined

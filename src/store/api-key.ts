@@ -17,12 +17,26 @@ export function hashKey(key: string): string {
 
 /** The tile whose key has this hash; undefined when it is neither. Takes the same time whatever the outcome. */
 export function matchTile(keyHash: string, known: KeyHashes): KeyTile | undefined {
-  const isData = isEqual(keyHash, known.data)
-  const isReports = isEqual(keyHash, known.reports)
+  const given = toBytes(keyHash)
+  const expected = bytesOf(known)
+  const isData = timingSafeEqual(given, expected.data)
+  const isReports = timingSafeEqual(given, expected.reports)
   if (isData) return 'data'
   return isReports ? 'reports' : undefined
 }
 
-function isEqual(left: string, right: string): boolean {
-  return timingSafeEqual(Buffer.from(left, 'latin1'), Buffer.from(right, 'latin1'))
+/** As bytes, which are what can be compared in constant time; made once of what is compared with every request. */
+const knownBytes = new WeakMap<KeyHashes, { readonly [tile in KeyTile]: Buffer }>()
+
+function bytesOf(known: KeyHashes): { readonly [tile in KeyTile]: Buffer } {
+  let bytes = knownBytes.get(known)
+  if (!bytes) {
+    bytes = { data: toBytes(known.data), reports: toBytes(known.reports) }
+    knownBytes.set(known, bytes)
+  }
+  return bytes
+}
+
+function toBytes(hashInHex: string): Buffer {
+  return Buffer.from(hashInHex, 'latin1')
 }
