@@ -108,8 +108,10 @@ describeEachStore('Uploads of coupons', (kind) => {
     const [id, other] = [await calls.make(), await calls.make()]
     const codes = codesOf('FIRST', MANY)
     const upload = await begin(id, codes)
-    expectRefusal(await calls.addCsv(id, 'SECOND'), 409, 'conflict')
-    expectRefusal(await calls.addJson(id, ['SECOND']), 409, 'conflict')
+    for (const refused of [await calls.addCsv(id, 'SECOND'), await calls.addJson(id, ['SECOND'])]) {
+      expectRefusal(refused, 409, 'conflict')
+      expect(refused.headers.get('retry-after')).toBe('10')
+    }
     expect((await calls.addJson(other, ['SECOND'])).status).toBe(200)
     expect((await upload.end()).status).toBe(200)
     await calls.expectCodes(id, codes)

@@ -85,6 +85,16 @@ describeEachStore('Email protection', (kind) => {
     expect(await written(server)).not.toContain('anna.secret')
   })
 
+  it.each(['tokenized', 'encrypted'] as const)(
+    'where emails are %s, other attributes are kept as they are sent',
+    async (protection) => {
+      const attributes = { Email: 'free-form', EMAIL: 'too' }
+      await tracked(protection).apply(user({ ...attributes, email: 'x@example.com' }, 'capitals'))
+      const shown = await tracked(protection).getUser({ customer_id: 'capitals' })
+      expect(shown.body.attributes).toMatchObject(attributes)
+    },
+  )
+
   it('where emails are protected, identifiers still find the user', async () => {
     for (const protection of ['tokenized', 'encrypted'] as const) {
       const body = { ...user({ email: 'x@example.com' }, 'named'), user_identifiers: { crm: `crm-${protection}` } }

@@ -21,7 +21,7 @@ const REFUSALS: Readonly<Record<ErrorCode, string>> = {
   not_found: 'What the request names is not there.',
   method_not_allowed: 'The path does not take this method; `Allow` names those it takes.',
   request_timeout: 'The request took too long to arrive; nothing was executed, and the connection is closed.',
-  conflict: 'The request contradicts what is there already.',
+  conflict: 'The request contradicts what is there already; with `retry-after` where that will pass by itself.',
   payload_too_large: 'The body is too large, decompressed.',
   unsupported_media_type: 'The body has a media type or an encoding that the operation does not take.',
   rate_limited: 'The limit is used up; nothing was executed.',
@@ -29,11 +29,14 @@ const REFUSALS: Readonly<Record<ErrorCode, string>> = {
   unavailable: 'The server cannot do this now; nothing was executed.',
 }
 
+const RETRY_AFTER: JsonObject = { $ref: '#/components/headers/RetryAfter' }
+
 /** Headers that a refusal has beside the request id; those of the limits come with every call of a known caller. */
 const REFUSAL_HEADERS: Readonly<Partial<Record<ErrorCode, JsonObject>>> = {
   unauthorized: { 'www-authenticate': { schema: { type: 'string' }, description: 'Asks for HTTP Basic.' } },
-  rate_limited: { 'retry-after': { $ref: '#/components/headers/RetryAfter' }, ...LIMIT_HEADERS },
-  unavailable: { 'retry-after': { $ref: '#/components/headers/RetryAfter' } },
+  conflict: { 'retry-after': RETRY_AFTER },
+  rate_limited: { 'retry-after': RETRY_AFTER, ...LIMIT_HEADERS },
+  unavailable: { 'retry-after': RETRY_AFTER },
 }
 
 const EXAMPLE_REQUEST_ID = '01a1fbaa-2420-7754-8f8f-c16f587f02e1'

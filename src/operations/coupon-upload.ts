@@ -232,10 +232,8 @@ class CouponUpload {
 }
 
 function isBusy(): AppError {
-  return new AppError(
-    'conflict',
-    'Coupons are being uploaded to this list; please repeat the request when that is done.',
-  )
+  const message = 'Coupons are being uploaded to this list; please repeat the request when that is done.'
+  return new AppError('conflict', message, [], RETRY_AFTER_SECONDS)
 }
 
 function abandoned(): AppError {

@@ -23,7 +23,9 @@ const UserAttributes = Type.Object(
     email: Type.Optional(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
-        description: 'An email address; null clears it, an empty text changes nothing.',
+        description:
+          'An email address; null clears it, an empty text changes nothing. Only this name, in small letters, is the ' +
+          "user's address, which a workspace may have tokenized or encrypted: other attributes are kept as they are sent.",
       }),
     ),
     mobile: Type.Optional(
