@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { IDEMPOTENCY_KEPT_MS } from '../src/log/event-log.ts'
+import { LOG_TABLES } from '../src/log/sqlite-log-file.ts'
 import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite-log.ts'
 import { describeLog, newEntry, NOW, type LogPlace } from './log-contract.ts'
@@ -32,6 +33,26 @@ describe('the SQLite log file', () => {
     file.close()
     await writer.close()
     await place.remove()
+  })
+
+  it('has large pages, and goes on with smaller ones where it was made with them', async () => {
+    const [place, older] = [await makePlace(), await makePlace()]
+    const made = new SqliteFile(older.path)
+    made.pragma('page_size = 4096')
+    made.exec(LOG_TABLES)
+    made.close()
+    const pageBytes = async ({ path, openWriter, openReader }: typeof place) => {
+      const [writer, reader] = [await openWriter(), await openReader()]
+      await writer.append(newEntry('r1'))
+      expect(await reader.read(0, { entries: 10, bytes: 10_000 })).toHaveLength(1)
+      const file = new SqliteFile(path, { readonly: true })
+      const bytes = file.pragma('page_size', { simple: true })
+      file.close()
+      await Promise.all([writer.close(), reader.close()])
+      return bytes
+    }
+    expect([await pageBytes(place), await pageBytes(older)]).toEqual([16_384, 4_096])
+    await Promise.all([place.remove(), older.remove()])
   })
 
   it('writes what waits together in one commit', async () => {

@@ -3,10 +3,15 @@ import SqliteFile from 'better-sqlite3'
 import { AppError } from '../core/app-error.ts'
 
 /**
- * Past 16 MiB of pages in the file beside the log the writer brings them into the log itself, and acknowledges nothing meanwhile.
+ * Large pages, of which an entry of a hundred events needs one instead of five: every page is written beside the log and then brought
+ * into it, each time by calls of its own. A log made with smaller ones keeps them.
+ */
+const PAGE_BYTES = 16 * 1024
+/**
+ * Past so much in the file beside the log the writer brings it into the log itself, and acknowledges nothing meanwhile.
  * There is little left to do then, for a thread of its own does most of it before (`store/sqlite-checkpoints.ts`).
  */
-const CHECKPOINT_PAGES = 4_000
+const CHECKPOINT_BYTES = 16 * 1024 * 1024
 const BUSY_WAIT_MS = 5_000
 
 export const LOG_TABLES = `
@@ -50,9 +55,11 @@ export function openLogForReading(path: string): SqliteFile.Database {
 
 function prepareForWriting(path: string): SqliteFile.Database {
   const file = new SqliteFile(path, { timeout: BUSY_WAIT_MS })
+  file.pragma(`page_size = ${PAGE_BYTES}`)
   file.pragma('journal_mode = WAL')
   file.pragma('synchronous = FULL')
-  file.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+  const pageBytes = file.pragma('page_size', { simple: true }) as number
+  file.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / pageBytes}`)
   file.exec(LOG_TABLES)
   return file
 }

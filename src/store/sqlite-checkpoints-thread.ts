@@ -7,14 +7,14 @@ import SqliteFile from 'better-sqlite3'
 /** Between two rounds. */
 const PAUSE_MS_MIN = 50
 const PAUSE_MS_MAX = 1_600
-/** A round with fewer new pages than this waits longer for the next. */
-const FEW_PAGES = 500
+/** A round with less that is new waits longer for the next. */
+const FEW_BYTES = 2 * 1024 * 1024
 
 /**
- * So many pages beside a file begin anew as soon as all are brought in, for which its writers wait a moment: they would do it
- * themselves later, with many more pages, and wait for that.
+ * So much beside a file begins anew as soon as all is brought in, for which its writers wait a moment: they would do it
+ * themselves later, with much more, and wait for that.
  */
-const BEGIN_ANEW_PAGES = 2_000
+const BEGIN_ANEW_BYTES = 8 * 1024 * 1024
 
 /** What SQLite answers: pages beside the file in all; -1 when the file is held by someone else. */
 interface Checkpoint {
@@ -23,19 +23,26 @@ interface Checkpoint {
 
 class CheckpointedFile {
   readonly #file: SqliteFile.Database
+  readonly #pageBytes: number
+  /** Pages beside the file when it was last looked at. */
   #known = 0
 
   constructor(path: string) {
     this.#file = new SqliteFile(path, { timeout: 0 })
     this.#file.pragma('query_only = ON')
+    this.#pageBytes = this.#file.pragma('page_size', { simple: true }) as number
   }
 
-  /** Brings in what no reader needs beside the file any more; gives how many pages were new. */
+  /** Brings in what no reader needs beside the file any more; gives how many bytes were new. */
   checkpoint(): number {
+    return this.#bringInPages() * this.#pageBytes
+  }
+
+  #bringInPages(): number {
     try {
       const fresh = this.#bringIn('PASSIVE')
       // What was written meanwhile is little, and after it once more all but nothing: only for that must writers wait.
-      if (fresh === 0 || this.#known < BEGIN_ANEW_PAGES) return fresh
+      if (fresh === 0 || this.#known * this.#pageBytes < BEGIN_ANEW_BYTES) return fresh
       return fresh + this.#bringIn('PASSIVE') + this.#bringIn('FULL')
     } catch {
       // A disk that refuses is found, and reported, by those who commit.
@@ -72,6 +79,6 @@ port.once('message', () => {
 
 function checkpointAll(): void {
   const most = Math.max(...files.map((file) => file.checkpoint()))
-  pauseMs = most < FEW_PAGES ? Math.min(PAUSE_MS_MAX, pauseMs * 2) : PAUSE_MS_MIN
+  pauseMs = most < FEW_BYTES ? Math.min(PAUSE_MS_MAX, pauseMs * 2) : PAUSE_MS_MIN
   timer = setTimeout(checkpointAll, pauseMs)
 }
