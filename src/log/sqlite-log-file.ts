@@ -9,9 +9,9 @@ import { AppError } from '../core/app-error.ts'
 const PAGE_BYTES = 16 * 1024
 /**
  * Past so much in the file beside the log the writer brings it into the log itself, and acknowledges nothing meanwhile.
- * There is little left to do then, for a thread of its own does most of it before (`store/sqlite-checkpoints.ts`).
+ * It comes to that only where the thread that does it otherwise (`store/sqlite-checkpoints.ts`) falls behind by half a second.
  */
-const CHECKPOINT_BYTES = 16 * 1024 * 1024
+const CHECKPOINT_BYTES = 64 * 1024 * 1024
 const BUSY_WAIT_MS = 5_000
 
 export const LOG_TABLES = `
