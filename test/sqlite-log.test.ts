@@ -8,7 +8,7 @@ import { IDEMPOTENCY_KEPT_MS } from '../src/log/event-log.ts'
 import { LOG_TABLES } from '../src/log/sqlite-log-file.ts'
 import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite-log.ts'
-import { describeLog, newEntry, NOW, type LogPlace } from './log-contract.ts'
+import { describeLog, idsOf, newEntry, NOW, numbered, type LogPlace } from './log-contract.ts'
 
 async function makePlace(): Promise<LogPlace & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-log-'))
@@ -41,11 +41,11 @@ describe('the SQLite log file', () => {
     made.pragma('page_size = 4096')
     made.exec(LOG_TABLES)
     made.close()
-    const pageBytes = async ({ path, openWriter, openReader }: typeof place) => {
-      const [writer, reader] = [await openWriter(), await openReader()]
+    const pageBytes = async (log: typeof place) => {
+      const [writer, reader] = [await log.openWriter(), await log.openReader()]
       await writer.append(newEntry('r1'))
       expect(await reader.read(0, { entries: 10, bytes: 10_000 })).toHaveLength(1)
-      const file = new SqliteFile(path, { readonly: true })
+      const file = new SqliteFile(log.path, { readonly: true })
       const bytes = file.pragma('page_size', { simple: true })
       file.close()
       await Promise.all([writer.close(), reader.close()])
@@ -53,6 +53,28 @@ describe('the SQLite log file', () => {
     }
     expect([await pageBytes(place), await pageBytes(older)]).toEqual([16_384, 4_096])
     await Promise.all([place.remove(), older.remove()])
+  })
+
+  it('gives bodies as they came, whatever bytes they hold, of however many entries', async () => {
+    const place = await makePlace()
+    const bodies = Array.from({ length: 1_001 }, (_, index) => {
+      // Texts of several lengths, NUL, what is not UTF-8, and nothing at all.
+      return [Buffer.from(`{"n":${index},"text":"ä😀"}`), Buffer.of(0, index % 256, 0, 255, 0xc3), Buffer.of()][
+        index % 3
+      ]
+    })
+    const writer = await place.openWriter()
+    await Promise.all(bodies.map((body, index) => writer.append(newEntry(`r${index}`, { body: body as Buffer }))))
+    const reader = await place.openReader()
+    const read = await reader.read(0, { entries: 1_000, bytes: 1_000_000 })
+    expect(read.map(({ body }) => Buffer.from(body).toString('hex'))).toEqual(
+      bodies.slice(0, 1_000).map((body) => body?.toString('hex')),
+    )
+    const some = await reader.read(read[9]?.position as number, { entries: 1_000, bytes: 5_000 })
+    expect(idsOf(some)).toEqual(numbered(10, 10 + some.length))
+    expect(some.reduce((sum, { body }) => sum + body.byteLength, 0)).toBeGreaterThan(5_000 - 30)
+    await Promise.all([reader.close(), writer.close()])
+    await place.remove()
   })
 
   it('writes what waits together in one commit', async () => {

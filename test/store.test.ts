@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findCursor, moveCursor } from '../src/store/cursors.ts'
+import { insertRows } from '../src/store/insert-rows.ts'
 import { migrate } from '../src/store/migrations.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { isTaken, StoreError, type Database, type Store } from '../src/store/store.ts'
@@ -127,6 +128,32 @@ describeEachStore('The store', (kind) => {
       expect(await count(rows)).toEqual([20_000, 199_990_000])
       expect(await count([])).toEqual([0, 0])
     })
+  })
+
+  it('inserts rows as they are given, also what many of them have in common', async () => {
+    const columns = { id: 'integer', text: 'text', number: 'integer', nothing: 'text', some: 'text' } as const
+    for (const [text, number] of [
+      [`quotes ' " \\ ? :a and $1`, 2 ** 53 - 1],
+      ['', -(2 ** 53) + 1],
+      ['5', 0],
+    ] as const) {
+      const rows = Array.from({ length: 200 }, (_, id) => {
+        return { id, text, number, nothing: null, some: id === 150 ? null : 'some' }
+      })
+      const source = database.newRows(columns, rows)
+      expect(await database.query.selectFrom(source).selectAll().orderBy('id').execute()).toEqual(rows)
+    }
+    const rows = Array.from({ length: 200 }, (_, index) => ({ name: `n${index}`, position: 2 ** 53 - 1 }))
+    const cursors = { name: 'text', position: 'integer' } as const
+    await database.write(
+      async (store) => void (await insertRows(store, 'cursors', { columns: cursors, rows }).execute()),
+    )
+    const kept = await database.query
+      .selectFrom('cursors')
+      .selectAll()
+      .where('position', '=', 2 ** 53 - 1)
+      .execute()
+    expect(kept).toHaveLength(200)
   })
 
   it('orders texts by code point', async () => {

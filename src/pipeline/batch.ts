@@ -23,9 +23,19 @@ export interface Subject {
   readonly workspaceId: string
   readonly receivedAt: number
   /** How to find the user; at least one. */
-  readonly identities: readonly Identity[]
+  readonly identities: readonly KeyedIdentity[]
   /** Unique, and growing in the order of the log: the number of a user that is made for it, and of a new customer id. */
   readonly number: number
+}
+
+/** With a key, which no other identity has, of whatever workspace; made once, for it is looked up again and again. */
+export interface KeyedIdentity extends Identity {
+  readonly key: string
+}
+
+/** No text of a request holds the NUL character, so that no two identities share a key. */
+export function identityKey(workspaceId: string, { name, value }: Identity): string {
+  return `${workspaceId}\0${name}\0${value}`
 }
 
 interface EntryBasis {
@@ -161,15 +171,20 @@ function readSubject(
   body: Readonly<Record<string, unknown>>,
   { identityResolution }: WorkspaceSettings,
 ): Subject {
-  const identities = identitiesOf(body, identityResolution)
+  const identities = identitiesOf(body, identityResolution).map((identity) => withKey(workspaceId, identity))
   if (identities.length === 0) throw new Error('the request names no user by an id that is configured')
   return { workspaceId, receivedAt, identities, number: position * EVENTS_PER_ENTRY_MAX }
+}
+
+function withKey(workspaceId: string, identity: Identity): KeyedIdentity {
+  const { name, value } = identity
+  return { name, value, key: identityKey(workspaceId, identity) }
 }
 
 /** The reason does not repeat what the parser says, which quotes the body: reasons are shown where bodies are not. */
 function parseBody(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes).toString('utf8'))
+    return JSON.parse((Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)).toString('utf8'))
   } catch {
     throw new Error('the body is not JSON')
   }
@@ -223,7 +238,7 @@ function readSubjects(
   const subjects = new Map<string, Subject>()
   for (const [index, { customerId }] of facts.entries()) {
     if (subjects.has(customerId)) continue
-    const identities = [{ name: CUSTOMER_ID, value: customerId }]
+    const identities = [withKey(workspaceId, { name: CUSTOMER_ID, value: customerId })]
     subjects.set(customerId, { workspaceId, receivedAt, identities, number: position * EVENTS_PER_ENTRY_MAX + index })
   }
   return subjects

@@ -9,22 +9,20 @@ import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from '.
 import { toLastPositions, type Batch } from './batch.ts'
 import { GoalBooks } from './goal-books.ts'
 import { LightSleep } from './light-sleep.ts'
-import { Pace } from './pace.ts'
+import { Pace, PAUSE_MS, pauseAfter } from './pace.ts'
 import { withoutRepeats } from './repeated-entries.ts'
 import { UsersOvertaken } from './resolve-users.ts'
 import { untilAvailable, type Waiting } from './until-available.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 
 /** Bounds of one batch, so that others do not wait long for their turn to write. */
-const BATCH_ENTRIES_MAX = 1_000
+const BATCH_ENTRIES_MAX = 2_000
 const BATCH_BYTES_MAX = 256 * 1024
 /**
- * The pause before the next look at the log, unless there is more than one batch in it. A batch costs the same few
- * statements whatever it holds, so gathering for a moment makes them few. It doubles up to the maximum while all is quiet, and
- * ends then when this process has written to the log; what others have written is found by looking.
+ * While all is quiet the pause between two looks at the log doubles up to this, and ends when this process has written to it;
+ * what others have written is found by looking.
  */
-const PAUSE_MS_MIN = 40
-const PAUSE_MS_MAX = 160
+const QUIET_MS_MAX = 160
 /** Tries of the same entries before they are split or parked, and the pause before each. */
 const TRIES_MAX = 3
 const RETRY_MS = 50
@@ -87,18 +85,19 @@ export class LogFollower {
       isStopping: () => this.#isStopping,
       onFailure: (error) => onFailure(error, 'applying the log failed; trying again'),
     }
-    let pauseMs = PAUSE_MS_MIN
+    let quietMs = PAUSE_MS
     while (!this.#isStopping) {
       this.#sleep.listen()
+      const startedAt = performance.now()
       const found = (await untilAvailable(() => this.#applyNext(), waiting)) ?? 'nothing'
-      pauseMs = found === 'nothing' ? Math.min(PAUSE_MS_MAX, pauseMs * 2) : PAUSE_MS_MIN
+      quietMs = found === 'nothing' ? Math.min(QUIET_MS_MAX, quietMs * 2) : PAUSE_MS
       if (found === 'more than a batch') {
         await turnstile.letOthersPass()
         await this.#pace.rest()
         continue
       }
-      if (found === 'nothing') await this.#sleep.sleep(pauseMs)
-      else await pause(pauseMs)
+      if (found === 'nothing') await this.#sleep.sleep(quietMs)
+      else await pause(pauseAfter(performance.now() - startedAt))
       this.#pace.begin()
     }
   }
@@ -200,9 +199,13 @@ type Amount = 'nothing' | 'less than a batch' | 'more than a batch'
 
 function amountOf(entries: readonly LogEntry[]): Amount {
   if (entries.length === 0) return 'nothing'
-  const bytes = entries.reduce((sum, { body }) => sum + body.byteLength, 0)
-  // The reader stops before the entry that would be too much, so a full batch is somewhat smaller than its bound.
-  const isFull = entries.length >= BATCH_ENTRIES_MAX || bytes > BATCH_BYTES_MAX / 2
+  let [bytes, largest] = [0, 0]
+  for (const { body } of entries) {
+    bytes += body.byteLength
+    largest = Math.max(largest, body.byteLength)
+  }
+  // The reader stops before the entry that would be too much; of one that is larger than these the next look tells.
+  const isFull = entries.length >= BATCH_ENTRIES_MAX || bytes + largest > BATCH_BYTES_MAX
   return isFull ? 'more than a batch' : 'less than a batch'
 }
 

@@ -1,7 +1,22 @@
-// Requests go first: while threads wait for a processor the pipeline rests between batches. What it does not apply at once
-// waits in the log, which is durable; a request waits with its caller.
+// How fast the pipeline goes on. It gathers entries, so that batches are few. And requests go first: while threads wait for a
+// processor the pipeline rests between batches. What it does not apply at once waits in the log, which is durable; a request
+// waits with its caller.
 import { readFileSync } from 'node:fs'
 import { pause } from '../store/turnstile.ts'
+
+/**
+ * The pause before the next look at the log, unless there is more than one batch in it. A batch costs the same few
+ * statements whatever it holds, and writes a page once however much of it changes, so gathering for a moment makes these few.
+ */
+export const PAUSE_MS = 40
+const PAUSE_MS_MIN = 10
+/** What an event waits for under load: the batch before its own, the pause and its own, as long as batches are short enough. */
+const READABLE_MS = 100
+
+/** How long to gather entries after a batch that took so long, in milliseconds. */
+export function pauseAfter(batchMs: number): number {
+  return Math.max(PAUSE_MS_MIN, Math.min(PAUSE_MS, READABLE_MS - 2 * batchMs))
+}
 
 /** Events per second; who applies fewer is not slowed down, however busy the processors are. */
 const RATE_MIN = 30_000

@@ -5,7 +5,7 @@ import { CUSTOMER_ID, mergeAttributes, type Attributes, type Identity } from '..
 import type { Store } from '../store/store.ts'
 import { addIdentities, findIdentities, saveIdentities, type KnownIdentity } from '../store/user-identities.ts'
 import { findPersons, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users.ts'
-import type { Batch, Subject } from './batch.ts'
+import { identityKey, type Batch, type KeyedIdentity, type Subject } from './batch.ts'
 import { findUsersAtOnce } from './users-at-once.ts'
 
 /** Fills `batch.userOf`, `customerOf`, `merges` and `before`. */
@@ -51,14 +51,9 @@ type WorkspaceIdentity = Identity & { readonly workspaceId: string }
 function distinctIdentities(subjects: readonly Subject[]): WorkspaceIdentity[] {
   const distinct = new Map<string, WorkspaceIdentity>()
   for (const { workspaceId, identities } of subjects) {
-    for (const identity of identities) distinct.set(keyOf(workspaceId, identity), { workspaceId, ...identity })
+    for (const { key, name, value } of identities) distinct.set(key, { workspaceId, name, value })
   }
   return [...distinct.values()]
-}
-
-/** No text of a request holds the NUL character, so that no two identities share a key. */
-function keyOf(workspaceId: string, { name, value }: Identity): string {
-  return `${workspaceId}\0${name}\0${value}`
 }
 
 /** What becomes of users, in order: one is merged into an older one, or has a further customer id. */
@@ -89,15 +84,15 @@ class People {
   readonly #users = new Map<Subject, number>()
 
   constructor(known: readonly KnownIdentity[]) {
-    for (const identity of known) this.#identities.set(keyOf(identity.workspaceId, identity), identity)
+    for (const identity of known) this.#identities.set(keyOf(identity), identity)
     this.#known = new Set(this.#identities.keys())
   }
 
   add(subject: Subject): void {
-    const { workspaceId, identities } = subject
+    const { identities } = subject
     const found = new Set<number>()
-    for (const identity of identities) {
-      const known = this.#identities.get(keyOf(workspaceId, identity))
+    for (const { key } of identities) {
+      const known = this.#identities.get(key)
       if (known) found.add(this.#survivorOf(known.userId))
     }
     // The oldest stays: numbers grow with the log, so the smallest was made first.
@@ -113,9 +108,9 @@ class People {
   }
 
   /** Undefined for a subject that is named by other identities alone. */
-  customerOf({ workspaceId, identities }: Subject): number | undefined {
+  customerOf({ identities }: Subject): number | undefined {
     const named = identities.find(({ name }) => name === CUSTOMER_ID)
-    return (named && this.#identities.get(keyOf(workspaceId, named))?.number) ?? undefined
+    return (named && this.#identities.get(named.key)?.number) ?? undefined
   }
 
   /** The users that the batch makes, and what those become who were there before; merged ones as they were at last. */
@@ -137,12 +132,12 @@ class People {
 
   /** Identities that nobody had. */
   newIdentities(): KnownIdentity[] {
-    return this.#changed().filter((identity) => !this.#known.has(keyOf(identity.workspaceId, identity)))
+    return this.#changed().filter((identity) => !this.#known.has(keyOf(identity)))
   }
 
   /** Identities that were seen again, under the users they were first found with: merging moves them on. */
   seenIdentities(): KnownIdentity[] {
-    return this.#changed().filter((identity) => this.#known.has(keyOf(identity.workspaceId, identity)))
+    return this.#changed().filter((identity) => this.#known.has(keyOf(identity)))
   }
 
   #changed(): KnownIdentity[] {
@@ -162,16 +157,16 @@ class People {
   }
 
   /** Notes an identity that is new, or seen again: of several values of one identifier the newest is shown. */
-  #claim({ workspaceId, receivedAt, number: own }: Subject, identity: Identity, userId: number): void {
-    const key = keyOf(workspaceId, identity)
+  #claim({ workspaceId, receivedAt, number: own }: Subject, identity: KeyedIdentity, userId: number): void {
+    const { key, name, value } = identity
     const known = this.#identities.get(key)
-    const isCustomerId = identity.name === CUSTOMER_ID
+    const isCustomerId = name === CUSTOMER_ID
     if (known && (isCustomerId || known.seenAt >= receivedAt)) return
     this.#changedKeys.add(key)
     const owner = known?.userId ?? userId
     const number = known ? known.number : isCustomerId ? own : null
-    this.#identities.set(key, { workspaceId, ...identity, userId: owner, seenAt: receivedAt, number })
-    if (isCustomerId) this.#changes.push({ type: 'name', userId, customerId: identity.value, number: own })
+    this.#identities.set(key, { workspaceId, name, value, userId: owner, seenAt: receivedAt, number })
+    if (isCustomerId) this.#changes.push({ type: 'name', userId, customerId: value, number: own })
   }
 
   #survivorOf(userId: number): number {
@@ -180,6 +175,10 @@ class People {
       survivor = next
     return survivor
   }
+}
+
+function keyOf(known: KnownIdentity): string {
+  return identityKey(known.workspaceId, known)
 }
 
 function usersOf(change: Change): number[] {
@@ -192,9 +191,9 @@ async function findNamedUsers(store: Store, batch: Batch, ids: readonly number[]
     return customerId === null ? [] : [{ workspaceId, name: CUSTOMER_ID, value: customerId }]
   })
   const known = await findIdentities(store, shown)
-  const numbers = new Map(known.map((identity) => [keyOf(identity.workspaceId, identity), identity.number]))
+  const numbers = new Map(known.map((identity) => [keyOf(identity), identity.number]))
   return users.map((user) => {
-    const key = keyOf(user.workspaceId, { name: CUSTOMER_ID, value: user.customerId ?? '' })
+    const key = identityKey(user.workspaceId, { name: CUSTOMER_ID, value: user.customerId ?? '' })
     return { ...user, customerNumber: numbers.get(key) ?? null }
   })
 }

@@ -18,7 +18,7 @@ export function insertRows<Table extends keyof Tables, Column extends keyof Tabl
   { columns, rows, orderBy = [] }: FreshRows<Tables[Table], Column>,
 ): InsertQueryBuilder<Tables, Table, InsertResult> {
   const names = Object.keys(columns) as Column[]
-  const fresh = store.query.selectFrom(store.rowsOf('fresh', columns, rows)).select(names)
+  const fresh = store.query.selectFrom(store.newRows(columns, rows)).select(names)
   const ordered = orderBy.reduce((query, column) => query.orderBy(column), fresh)
   // `where true` tells SQLite's parser that `on conflict` is not a join's.
   const source = ordered.where((row) => row.lit(true))

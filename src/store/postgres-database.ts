@@ -103,14 +103,8 @@ async function writeWithRetries<Result>(
 function postgresStore(query: Kysely<Tables>): Store {
   return {
     query,
-    rowsOf(alias, columns, rows) {
-      const names = Object.keys(columns)
-      const typed = Object.entries<ColumnType>(columns).map(([name, type]) => sql`${sql.ref(name)} ${BULK_TYPES[type]}`)
-      const selected = sql.join(names.map((name) => sql.ref(name)))
-      const json = JSON.stringify(rows)
-      const source = sql`json_to_recordset(${json}::json) as bulk(${sql.join(typed)})`
-      return sql`(select ${selected} from ${source})`.as(alias) as never
-    },
+    rowsOf,
+    newRows: (columns, rows) => rowsOf('fresh', columns, rows),
     async lock(key) {
       await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`.execute(query)
     },
@@ -120,4 +114,13 @@ function postgresStore(query: Kysely<Tables>): Store {
     lockRows: (rows) => rows.forUpdate() as typeof rows,
     locksRows: true,
   }
+}
+
+const rowsOf: Store['rowsOf'] = (alias, columns, rows) => {
+  const names = Object.keys(columns)
+  const typed = Object.entries<ColumnType>(columns).map(([name, type]) => sql`${sql.ref(name)} ${BULK_TYPES[type]}`)
+  const selected = sql.join(names.map((name) => sql.ref(name)))
+  const json = JSON.stringify(rows)
+  const source = sql`json_to_recordset(${json}::json) as bulk(${sql.join(typed)})`
+  return sql`(select ${selected} from ${source})`.as(alias) as never
 }

@@ -36,6 +36,11 @@ export interface Store {
     rows: readonly Row[],
   ): AliasedExpression<Row, Alias>
   /**
+   * The same for rows that a statement inserts. On SQLite what all of them have in common is not told with each; beside
+   * another table that would mislead how the two are joined.
+   */
+  newRows<Row extends object>(columns: BulkColumns<Row>, rows: readonly Row[]): AliasedExpression<Row, 'fresh'>
+  /**
    * Makes other writers of what `key` names wait until this transaction ends. PostgreSQL takes a transaction-scoped
    * advisory lock; SQLite has one writer at a time and needs nothing.
    */
