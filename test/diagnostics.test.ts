@@ -1,8 +1,10 @@
 // What operators read: enough to find a request, and never what somebody sent, whatever breaks.
 import { Writable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
+import Fastify from 'fastify'
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
+import { sharedLogger } from '../src/http/request-diagnostics.ts'
 import { describeError } from '../src/store/describe-error.ts'
 import { TablesAreNewer } from '../src/store/migrations.ts'
 import { StoreError, Unreachable } from '../src/store/store.ts'
@@ -255,4 +257,16 @@ describe('What is said of an error', () => {
       message: 'the database is newer than this program: it has the migration 9999-later',
     })
   })
+})
+
+it('what Fastify itself may write of a request and its reply holds neither headers nor bodies', async () => {
+  const diagnostics = new Diagnostics('info')
+  const app = Fastify({ loggerInstance: sharedLogger(diagnostics.logger) })
+  app.post('/', (request, reply) => {
+    expect(request.log).toBe(app.log)
+    return reply.header('x-secret', SECRET).send({ answer: SECRET })
+  })
+  await app.inject({ method: 'POST', url: '/', headers, payload: { body: SECRET } })
+  expect(diagnostics.lines.map(({ msg }) => msg)).toEqual(['incoming request', 'request completed'])
+  expect(diagnostics.text).not.toContain(SECRET)
 })

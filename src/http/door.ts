@@ -185,12 +185,17 @@ function setLimitHeaders(reply: FastifyReply, state: LimitState): void {
 }
 
 async function carryOut(request: FastifyRequest, reply: FastifyReply, passage: Passage): Promise<Payload> {
-  const output = begin(request, reply, passage, await readInput(request, reply, passage))
-  return payloadOf(reply, passage, await output)
+  const output = runOperation(request, reply, passage, await readInput(request, reply, passage))
+  return preparePayload(reply, passage, await output)
 }
 
 /** Apart, so that what was made of the body need not stay in memory until the operation is done. */
-function begin(request: FastifyRequest, reply: FastifyReply, passage: Passage, sent: SentInput): Promise<unknown> {
+function runOperation(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  passage: Passage,
+  sent: SentInput,
+): Promise<unknown> {
   return passage.operation.handle(checkInput(request, reply, passage, sent), passage.door.parts)
 }
 
@@ -285,8 +290,8 @@ function headerFaults(request: FastifyRequest, operation: Operation): Fault[] {
 /** What Fastify sends as it is: handing it over spares the promises by which it would wait for a reply that sends itself. */
 type Payload = string | Readable | undefined
 
-/** Throws `unavailable` where too much else is unsent for an answer that changed nothing. */
-function payloadOf(reply: FastifyReply, { operation, door: { unsent } }: Passage, value: unknown): Payload {
+/** Sets status and headers. Throws `unavailable` where too much else is unsent for an answer that changed nothing. */
+function preparePayload(reply: FastifyReply, { operation, door: { unsent } }: Passage, value: unknown): Payload {
   reply.code(operation.successStatus)
   if (operation.successStatus === 204) return undefined
   reply.header('content-type', 'application/json; charset=utf-8')

@@ -49,8 +49,10 @@ export class RateLimits implements Limiter {
 
   /** Hands over all that runs, also of operations without a limit a day. To be called when nothing takes from them any more. */
   async saveAll(save: SaveWindows, now: number): Promise<void> {
-    for (const windows of [...this.#windows.values()].flatMap((byOperation) => [...byOperation.values()])) {
-      if (isRunning(windows.minute, MINUTE_MS, now)) this.#unsaved.add(windows)
+    for (const byOperation of this.#windows.values()) {
+      for (const windows of byOperation.values()) {
+        if (isRunning(windows.minute, MINUTE_MS, now)) this.#unsaved.add(windows)
+      }
     }
     await this.save(save)
   }

@@ -7,6 +7,20 @@ import { describeError } from '../store/describe-error.ts'
 /** Of a request id that the client made up itself. */
 const CLIENT_ID_LENGTH_MAX = 128
 
+/**
+ * Gives Fastify the one child it makes for itself, which shows requests and replies by a few of their members, for all requests too,
+ * where it would make another child for each: our lines name the request id themselves.
+ */
+export function sharedLogger(diagnostics: FastifyBaseLogger): FastifyBaseLogger {
+  const parent = Object.create(diagnostics) as FastifyBaseLogger
+  parent.child = (bindings, options) => {
+    const shared = diagnostics.child(bindings, options)
+    shared.child = () => shared
+    return shared
+  }
+  return parent
+}
+
 /** One line for a refusal that is not the caller's fault. */
 export function reportFailure(request: FastifyRequest, error: unknown): void {
   const subject = subjectOf(request)

@@ -19,7 +19,7 @@ import type { HttpLimits } from './http-limits.ts'
 import { PipelinedRequests } from './pipelined-requests.ts'
 import type { Readiness } from './readiness.ts'
 import { ReceivedBodies } from './received-bodies.ts'
-import { reportFailure, reportRequests } from './request-diagnostics.ts'
+import { reportFailure, reportRequests, sharedLogger } from './request-diagnostics.ts'
 import { newRequestId } from './request-id.ts'
 import { UnsentAnswers } from './unsent-answers.ts'
 
@@ -119,13 +119,6 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   // An expectation that is not known is no reason to refuse; Node's own 417 would have no body and no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
-}
-
-/** One for all requests, where Fastify would make a child for each: our lines name the request id themselves. */
-function sharedLogger(diagnostics: FastifyBaseLogger): FastifyBaseLogger {
-  const shared = Object.create(diagnostics) as FastifyBaseLogger
-  shared.child = () => shared
-  return shared
 }
 
 /** The paths of the operations with the methods that each of them takes. */

@@ -90,12 +90,13 @@ function listHeads(
 }
 
 function toEntries(heads: readonly EntryHead[], bodies: Buffer): LogEntry[] {
-  let [end, kind, workspaceId] = [0, '', '']
+  let [start, kind, workspaceId] = [0, '', '']
   return heads.map((head) => {
     // Texts that entries have in common are kept once: as keys of maps V8 looks each copy of them up among all its texts.
     if (head.kind !== kind) kind = head.kind
     if (head.workspace_id !== workspaceId) workspaceId = head.workspace_id
-    const body = bodies.subarray(end, (end += head.body_bytes))
+    const body = bodies.subarray(start, start + head.body_bytes)
+    start += head.body_bytes
     return toEntry({ ...head, kind, workspace_id: workspaceId, body })
   })
 }
