@@ -25,6 +25,9 @@ export interface LoadResult {
 const BODIES = 500
 /** After the load's end, for what is in flight. */
 const LAST_ANSWERS_MS = 10_000
+const NOTHING: Buffer = Buffer.alloc(0)
+/** Answers are read into one buffer a connection, and are smaller mostly. */
+const RECEIVED_BYTES = 4 * 1024
 const HEAD_END = Buffer.from('\r\n\r\n')
 const TIME_BEGIN = '"user_time":"'
 /** The part of a time that changes; what follows are the milliseconds of the event, one after the other in a request. */
@@ -68,9 +71,8 @@ process.stdout.write(JSON.stringify(summary))
 /** One request after the other until the load's time is over; resolves when the last answer is there. */
 function runConnection(): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: target.hostname, port: Number(target.port), noDelay: true })
     let sentAt = 0
-    let unread: Buffer = Buffer.alloc(0)
+    let unread = NOTHING
     const send = () => {
       if (performance.now() >= endsAt) {
         socket.end()
@@ -80,17 +82,23 @@ function runConnection(): Promise<void> {
       sentAt = performance.now()
       socket.write(toBytes(requests[sent++ % BODIES] as WrittenRequest))
     }
-    socket.on('connect', send)
-    socket.on('data', (chunk: Buffer) => {
-      unread = unread.length === 0 ? chunk : Buffer.concat([unread, chunk])
-      const status = readStatus(unread)
-      if (status === undefined) return
-      unread = Buffer.alloc(0)
+    const receive = (bytes: number, received: Uint8Array) => {
+      const chunk = (received as Buffer).subarray(0, bytes)
+      const answer = unread.length === 0 ? chunk : Buffer.concat([unread, chunk])
+      const status = readStatus(answer)
+      // What is received next overwrites the chunk.
+      unread = status === undefined ? Buffer.from(answer) : NOTHING
+      if (status === undefined) return true
       latencies.push(performance.now() - sentAt)
       if (status === 200) succeeded++
       else failed++
       send()
-    })
+      return true
+    }
+    const { hostname: host, port } = target
+    const onread = { buffer: Buffer.alloc(RECEIVED_BYTES), callback: receive }
+    const socket = connect({ host, port: Number(port), noDelay: true, onread })
+    socket.on('connect', send)
     socket.on('error', reject)
     socket.on('close', () => failUnfinished(socket, reject))
   })
