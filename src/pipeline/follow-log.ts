@@ -6,18 +6,16 @@ import { listPipelineCursors } from '../store/cursors.ts'
 import { StoodStill, StoreError, type Database } from '../store/store.ts'
 import { pause, type Turnstile } from '../store/turnstile.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from './apply-batch.ts'
+import { BatchRoom } from './batch-room.ts'
 import { toLastPositions, type Batch } from './batch.ts'
 import { GoalBooks } from './goal-books.ts'
 import { LightSleep } from './light-sleep.ts'
-import { Pace, PAUSE_MS, pauseAfter } from './pace.ts'
+import { Pace, PAUSE_MS } from './pace.ts'
 import { withoutRepeats } from './repeated-entries.ts'
 import { UsersOvertaken } from './resolve-users.ts'
 import { untilAvailable, type Waiting } from './until-available.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 
-/** Bounds of one batch, so that others do not wait long for their turn to write. */
-const BATCH_ENTRIES_MAX = 2_000
-const BATCH_BYTES_MAX = 256 * 1024
 /**
  * While all is quiet the pause between two looks at the log doubles up to this, and ends when this process has written to it;
  * what others have written is found by looking.
@@ -88,7 +86,6 @@ export class LogFollower {
     let quietMs = PAUSE_MS
     while (!this.#isStopping) {
       this.#sleep.listen()
-      const startedAt = performance.now()
       const found = (await untilAvailable(() => this.#applyNext(), waiting)) ?? 'nothing'
       quietMs = found === 'nothing' ? Math.min(QUIET_MS_MAX, quietMs * 2) : PAUSE_MS
       if (found === 'more than a batch') {
@@ -96,8 +93,11 @@ export class LogFollower {
         await this.#pace.rest()
         continue
       }
-      if (found === 'nothing') await this.#sleep.sleep(quietMs)
-      else await pause(pauseAfter(performance.now() - startedAt))
+      if (found === 'less than a batch') {
+        await this.#pace.gather()
+        continue
+      }
+      await this.#sleep.sleep(quietMs)
       this.#pace.begin()
     }
   }
@@ -107,10 +107,11 @@ export class LogFollower {
     const { database, logReader } = this.#options
     try {
       const cursors = await listPipelineCursors(database, logReader.partitions)
-      const entries = await this.#read(cursors)
+      const { entries, hasMore } = await this.#read(cursors)
       this.#isQuiet = entries.length === 0
-      if (entries.length > 0) await this.#apply(entries, cursors)
-      return amountOf(entries)
+      if (this.#isQuiet) return 'nothing'
+      await this.#apply(entries, cursors)
+      return hasMore ? 'more than a batch' : 'less than a batch'
     } catch (error) {
       if (isOvertaken(error)) return 'more than a batch'
       throw error
@@ -118,23 +119,20 @@ export class LogFollower {
   }
 
   /** A batch of what follows the cursors of the partitions that this process has, each in its turn. */
-  async #read(cursors: readonly number[]): Promise<LogEntry[]> {
+  async #read(cursors: readonly number[]): Promise<{ readonly entries: LogEntry[]; readonly hasMore: boolean }> {
     const { logReader, partitions = EMBEDDED } = this.#options
     const own = partitions()
     // While all is quiet one look at the whole log spares one at each partition.
-    if (this.#isQuiet && own.length > 1 && !(await logReader.firstAfter(cursors))) return []
-    const entries: LogEntry[] = []
-    let bytes = 0
-    for (let count = 0; count < own.length; count++) {
+    if (this.#isQuiet && own.length > 1 && !(await logReader.firstAfter(cursors)))
+      return { entries: [], hasMore: false }
+    const room = new BatchRoom()
+    for (let count = 0; count < own.length && !room.isFull; count++) {
       const partition = own[this.#turn++ % own.length] as number
-      const bounds = { entries: BATCH_ENTRIES_MAX - entries.length, bytes: BATCH_BYTES_MAX - bytes }
-      for (const entry of await logReader.read(cursors[partition] ?? 0, bounds, partition)) {
-        entries.push(partition === 0 ? entry : { ...entry, partition })
-        bytes += entry.body.byteLength
-      }
-      if (entries.length >= BATCH_ENTRIES_MAX || bytes >= BATCH_BYTES_MAX) break
+      await room.fill(logReader, partition, cursors[partition] ?? 0)
     }
-    return own.length > 1 ? entries.toSorted((left, right) => left.position - right.position) : entries
+    const { entries, isFull: hasMore } = room
+    const inOrder = own.length > 1 ? entries.toSorted((left, right) => left.position - right.position) : entries
+    return { entries: inOrder, hasMore }
   }
 
   /** Applies entries that follow the cursors, whole or in ever smaller halves. */
@@ -196,18 +194,6 @@ export class LogFollower {
 }
 
 type Amount = 'nothing' | 'less than a batch' | 'more than a batch'
-
-function amountOf(entries: readonly LogEntry[]): Amount {
-  if (entries.length === 0) return 'nothing'
-  let [bytes, largest] = [0, 0]
-  for (const { body } of entries) {
-    bytes += body.byteLength
-    largest = Math.max(largest, body.byteLength)
-  }
-  // The reader stops before the entry that would be too much; of one that is larger than these the next look tells.
-  const isFull = entries.length >= BATCH_ENTRIES_MAX || bytes + largest > BATCH_BYTES_MAX
-  return isFull ? 'more than a batch' : 'less than a batch'
-}
 
 /** Whether others have changed meanwhile what the batch was read by: it is to be read again. */
 function isOvertaken(error: unknown): boolean {

@@ -10,20 +10,17 @@ import { pause } from '../store/turnstile.ts'
  */
 export const PAUSE_MS = 40
 const PAUSE_MS_MIN = 10
+/** The same while processors are missing: what fewer batches spare goes to requests. */
+const BUSY_PAUSE_MS = 120
 /** What an event waits for under load: the batch before its own, the pause and its own, as long as batches are short enough. */
 const READABLE_MS = 100
-
-/** How long to gather entries after a batch that took so long, in milliseconds. */
-export function pauseAfter(batchMs: number): number {
-  return Math.max(PAUSE_MS_MIN, Math.min(PAUSE_MS, READABLE_MS - 2 * batchMs))
-}
-
+const BUSY_READABLE_MS = 300
 /** Events per second; who applies fewer is not slowed down, however busy the processors are. */
 const RATE_MIN = 30_000
 /** From which part of its time on a thread that waits for a processor is one too many. */
 const WAITED_SHARE_MAX = 0.1
 
-/** What a thread has done since its last rest. */
+/** What a thread has done since its last pause. */
 export interface Work {
   readonly events: number
   readonly elapsedMs: number
@@ -31,10 +28,21 @@ export interface Work {
   readonly waitedMs: number
 }
 
-/** How long to rest after that, in milliseconds: 0 while there are processors enough. */
-export function restAfter({ events, elapsedMs, waitedMs }: Work): number {
-  if (waitedMs <= elapsedMs * WAITED_SHARE_MAX) return 0
-  return Math.max(0, (events * 1000) / RATE_MIN - elapsedMs)
+/** How long to gather entries after a batch with nothing behind it, in milliseconds. */
+export function pauseAfter(work: Work): number {
+  const [pauseMs, readableMs] = areMissing(work) ? [BUSY_PAUSE_MS, BUSY_READABLE_MS] : [PAUSE_MS, READABLE_MS]
+  return Math.max(PAUSE_MS_MIN, Math.min(pauseMs, readableMs - 2 * work.elapsedMs))
+}
+
+/** How long to rest after a batch with more behind it, in milliseconds: 0 while there are processors enough. */
+export function restAfter(work: Work): number {
+  if (!areMissing(work)) return 0
+  return Math.max(0, (work.events * 1000) / RATE_MIN - work.elapsedMs)
+}
+
+/** Whether threads wait for a processor. */
+function areMissing({ elapsedMs, waitedMs }: Work): boolean {
+  return waitedMs > elapsedMs * WAITED_SHARE_MAX
 }
 
 export class Pace {
@@ -53,9 +61,14 @@ export class Pace {
 
   /** To be called between batches that follow each other, on the thread that applies them. */
   async rest(): Promise<void> {
-    const elapsedMs = performance.now() - this.#beganAt
-    const restMs = restAfter({ events: this.#events, elapsedMs, waitedMs: readWaitedMs() - this.#waitedMs })
+    const restMs = restAfter(this.#work())
     if (restMs >= 1) await pause(restMs)
+    this.begin()
+  }
+
+  /** To be called after a batch with nothing behind it, on the same thread. */
+  async gather(): Promise<void> {
+    await pause(pauseAfter(this.#work()))
     this.begin()
   }
 
@@ -64,6 +77,11 @@ export class Pace {
     this.#beganAt = performance.now()
     this.#waitedMs = readWaitedMs()
     this.#events = 0
+  }
+
+  #work(): Work {
+    const elapsedMs = performance.now() - this.#beganAt
+    return { events: this.#events, elapsedMs, waitedMs: readWaitedMs() - this.#waitedMs }
   }
 }
 

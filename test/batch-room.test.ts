@@ -1,0 +1,73 @@
+// How much of the embedded log is one batch of the pipeline.
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { LogReader, LogWriter } from '../src/log/event-log.ts'
+import { LOG_FILE } from '../src/log/open-log.ts'
+import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
+import { openSqliteLog } from '../src/log/sqlite-log.ts'
+import { BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, BatchRoom, SMALL_ENTRY_BYTES } from '../src/pipeline/batch-room.ts'
+import { newEntry } from './log-contract.ts'
+import { makePlace, type TestPlace } from './stores.ts'
+
+describe('A batch', () => {
+  let place: TestPlace
+  let log: LogWriter
+  let logReader: LogReader
+
+  beforeEach(async () => {
+    place = await makePlace('sqlite')
+    const path = join(place.dataDir, LOG_FILE)
+    log = openSqliteLog({ path })
+    logReader = openSqliteLogReader(path)
+  })
+  afterEach(async () => {
+    await log.close()
+    await logReader.close()
+    await place.remove()
+  })
+
+  async function append(count: number, bytes: number): Promise<void> {
+    const body = Buffer.alloc(bytes, 'x')
+    await Promise.all(Array.from({ length: count }, (_, index) => log.append(newEntry(`r${index}`, { body }))))
+  }
+
+  /** The entries of each batch, until one is not full. */
+  async function cut(): Promise<number[]> {
+    const batches: number[] = []
+    for (let cursor = 0; ;) {
+      const room = new BatchRoom()
+      await room.fill(logReader, 0, cursor)
+      const positions = room.entries.map(({ position }) => position)
+      expect(positions).toEqual(positions.map((_, index) => cursor + 1 + index))
+      batches.push(positions.length)
+      if (!room.isFull) return batches
+      cursor += positions.length
+    }
+  }
+
+  const large = BATCH_BYTES_MAX / 16
+  it.each([
+    { what: 'holds nothing of an empty log', count: 0, bytes: 0, batches: [0] },
+    { what: 'holds all of few entries', count: 10, bytes: large, batches: [10] },
+    { what: 'of large entries holds as many as have room', count: 40, bytes: large, batches: [16, 16, 8] },
+    { what: 'of entries that are not small too', count: 600, bytes: SMALL_ENTRY_BYTES, batches: [512, 88] },
+    { what: 'of small entries holds more', count: 1_200, bytes: 300, batches: [1_200] },
+    { what: 'of small entries holds many', count: 4_100, bytes: 300, batches: [BATCH_ENTRIES_MAX, 100] },
+    {
+      what: 'holds one entry that is larger than all others',
+      count: 3,
+      bytes: BATCH_BYTES_MAX + 1,
+      batches: [1, 1, 1, 0],
+    },
+  ])('$what', async ({ count, bytes, batches }) => {
+    await append(count, bytes)
+    expect(await cut()).toEqual(batches)
+  })
+
+  it('ends where large entries follow small ones', async () => {
+    await append(900, 250)
+    await append(40, large)
+    // All have fewer than 512 bytes on average before the last of the first batch, and more with it.
+    expect(await cut()).toEqual([915, 16, 9])
+  })
+})
