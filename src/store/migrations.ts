@@ -27,7 +27,7 @@ import { createStatistics } from './statistics.ts'
 import { createTemplateVersions } from './template-versions.ts'
 import { createTemplates } from './templates.ts'
 import { createUncountedUsers } from './uncounted-users.ts'
-import { createUserIdentities, orderIdentitiesOfUsers } from './user-identities.ts'
+import { clusterIdentities, createUserIdentities, orderIdentitiesOfUsers } from './user-identities.ts'
 import { createUsers } from './users.ts'
 import { createWorkspaces } from './workspaces.ts'
 
@@ -65,6 +65,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0026-campaign-names': createCampaignNames,
   '0027-identities-of-users': orderIdentitiesOfUsers,
   '0028-names-of-campaigns': (store) => fillCampaignNames(store),
+  '0029-identities-in-order': clusterIdentities,
 }
 
 /** What somebody who watches hears, each time another process has kept this one waiting for as long as a change waits. */

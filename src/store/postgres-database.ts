@@ -58,7 +58,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
   return {
     ...postgresStore(kysely),
     kind: 'postgres',
-    types: { integer: sql`bigint`, text: sql`text collate "C"`, clustered: sql`` },
+    types: { integer: sql`bigint`, text: sql`text collate "C"`, clustered: sql``, canCluster: false },
     write: (change) => writeWithRetries(kysely, change),
     async changeTables(change) {
       const unhurried = openKysely({ ...common, max: 1 })

@@ -21,6 +21,8 @@ export interface SqlTypes {
    * PostgreSQL has no such tables, and finds rows by the key's index.
    */
   readonly clustered: RawBuilder<unknown>
+  /** Whether there are such tables. */
+  readonly canCluster: boolean
 }
 
 /** What a query function takes: the tables, inside or outside of a transaction. */
