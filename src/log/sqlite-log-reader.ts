@@ -14,9 +14,10 @@ interface EntryHead extends Omit<EntryRow, 'body'> {
 /** Heads that are read together, so that few are in vain where bodies are large. */
 const HEADS_AT_ONCE = 250
 
+/** SQLite would compile it anew for each limit that is given to a parameter by itself. */
 const HEADS = `
   select position, kind, workspace_id, request_id, received_at, context, octet_length(body) as body_bytes
-  from entries where position > ? order by position limit ?
+  from entries where position > ? order by position limit cast(? as integer)
 `
 
 /** One behind the other, because of all that reading an entry costs, a buffer of its own for the body is a third. */

@@ -1,6 +1,8 @@
 // Kysely over SQLite, wherever the connection lives: on this thread or, for HTTP, on a thread of its own.
 import {
   CompiledQuery,
+  type LimitNode,
+  type OffsetNode,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
@@ -28,7 +30,7 @@ export function sqliteDialect(executor: SqliteExecutor, turnstile: Turnstile, wr
     createAdapter: () => new ConcurrentSqliteAdapter(),
     createDriver: () => new SqliteDriver(executor, turnstile, writeWaitMs),
     createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new PreparedOnceCompiler(),
   }
 }
 
@@ -36,6 +38,24 @@ export function sqliteDialect(executor: SqliteExecutor, turnstile: Turnstile, wr
 class ConcurrentSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true
+  }
+}
+
+/**
+ * Hides the parameters of `limit` and `offset` in expressions. SQLite looks at the value of one that stands there by itself, and
+ * therefore compiles the statement anew each time another is given to it, if it is the same.
+ */
+class PreparedOnceCompiler extends SqliteQueryCompiler {
+  protected override visitLimit({ limit }: LimitNode): void {
+    this.append('limit cast(')
+    this.visitNode(limit)
+    this.append(' as integer)')
+  }
+
+  protected override visitOffset({ offset }: OffsetNode): void {
+    this.append('offset cast(')
+    this.visitNode(offset)
+    this.append(' as integer)')
   }
 }
 
