@@ -12,6 +12,9 @@ const PAGE_BYTES = 16 * 1024
  * It comes to that only where the thread that does it otherwise (`store/sqlite-checkpoints.ts`) falls behind by half a second.
  */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024
+/** Memory for pages: what is written is read once, soon and by others. Whoever says nothing has 16 MiB a connection. */
+const WRITE_CACHE_KIB = 4 * 1024
+const READ_CACHE_KIB = 1024
 const BUSY_WAIT_MS = 5_000
 
 export const LOG_TABLES = `
@@ -50,7 +53,9 @@ export function openLogForWriting(path: string): SqliteFile.Database {
 }
 
 export function openLogForReading(path: string): SqliteFile.Database {
-  return new SqliteFile(path, { readonly: true, timeout: BUSY_WAIT_MS })
+  const file = new SqliteFile(path, { readonly: true, timeout: BUSY_WAIT_MS })
+  file.pragma(`cache_size = -${READ_CACHE_KIB}`)
+  return file
 }
 
 function prepareForWriting(path: string): SqliteFile.Database {
@@ -58,6 +63,7 @@ function prepareForWriting(path: string): SqliteFile.Database {
   file.pragma(`page_size = ${PAGE_BYTES}`)
   file.pragma('journal_mode = WAL')
   file.pragma('synchronous = FULL')
+  file.pragma(`cache_size = -${WRITE_CACHE_KIB}`)
   const pageBytes = file.pragma('page_size', { simple: true }) as number
   file.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / pageBytes}`)
   file.exec(LOG_TABLES)
