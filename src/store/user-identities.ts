@@ -81,7 +81,8 @@ async function putInOrder(store: Store, types: SqlTypes): Promise<void> {
   await query.schema.alterTable('user_identities').renameTo('unordered_identities').execute()
   await newTable(store, types).modifyEnd(types.clustered).execute()
   const columns = Object.keys(IDENTITY_COLUMNS) as (keyof typeof IDENTITY_COLUMNS)[]
-  const rows = sql`select ${sql.join(columns.map(sql.ref))} from unordered_identities order by workspace_id, name, value`
+  const names = sql.join(columns.map((column) => sql.ref(column)))
+  const rows = sql`select ${names} from unordered_identities order by workspace_id, name, value`
   await query.insertInto('user_identities').columns(columns).expression(rows).execute()
   await query.schema.dropTable('unordered_identities').execute()
 }
