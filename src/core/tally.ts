@@ -56,16 +56,21 @@ export class Tally {
   }
 
   /**
-   * Each active day makes the user one of those with that day and the active day before it. Series whose days are the same
-   * in `other` are left out: of two tallies, one added and one taken away, they would come to nothing.
+   * Each active day makes the user one of those with that day and the active day before it. Cells that are the same in
+   * `other` are left out: of two tallies, one added and one taken away, they would come to nothing.
    */
   addTo(sum: CellSum, times: 1 | -1, other?: Tally): void {
-    const series = { campaign: this.#past.campaign.number, ...this.#options }
+    const common = { campaign: this.#past.campaign.number, ...this.#options }
     for (const [level, metrics] of this.#days) {
       const others = other && other.#days.get(level)
       for (const [metric, days] of metrics) {
-        if (days.isSame(others?.get(metric))) continue
-        this.#addDays(sum, times, { series: seriesKeyAt(series, metric, level), days })
+        let series: string | undefined
+        days.eachCell(others?.get(metric), (day, previousDay, occurrences) => {
+          series ??= seriesKeyAt(common, metric, level)
+          const key = cellKey(series, day, previousDay)
+          if (this.#past.isOnePlace) sum.addAtAllLevels(key, times, occurrences * times)
+          else sum.add(key, times, occurrences * times)
+        })
       }
     }
   }
@@ -85,17 +90,9 @@ export class Tally {
       }
     }
   }
-
-  #addDays(sum: CellSum, times: 1 | -1, { series, days }: { readonly series: string; readonly days: DayCounts }): void {
-    let previous = NO_DAY
-    days.each((day, occurrences) => {
-      const key = cellKey(series, day, previous)
-      if (this.#past.isOnePlace) sum.addAtAllLevels(key, times, occurrences * times)
-      else sum.add(key, times, occurrences * times)
-      previous = day
-    })
-  }
 }
+
+const NO_COUNTS: readonly number[] = []
 
 /** How often something happened on which days. */
 class DayCounts {
@@ -116,26 +113,24 @@ class DayCounts {
     else counts.splice(end, 0, day, times)
   }
 
-  isSame(other: DayCounts | undefined): boolean {
-    if (!other || other.#counts.length !== this.#counts.length) return false
-    for (const [place, number] of this.#counts.entries()) if (number !== other.#counts[place]) return false
-    return true
-  }
-
   /** Each active day with the one before it. */
   toCells(): SeriesCells {
     const cells: number[] = []
-    let previous = NO_DAY
-    this.each((day, occurrences) => {
-      cells.push(day, previous, 1, occurrences)
-      previous = day
-    })
+    this.eachCell(undefined, (day, previousDay, occurrences) => void cells.push(day, previousDay, 1, occurrences))
     return cells
   }
 
-  /** Calls back with each day and how often, in their order. */
-  each(use: (day: number, occurrences: number) => void): void {
-    const counts = this.#counts
-    for (let place = 0; place < counts.length; place += 2) use(counts[place] as number, counts[place + 1] as number)
+  /** Calls back with each day, the active day before it and how often, in their order; not with what is the same in `other`. */
+  eachCell(other: DayCounts | undefined, use: (day: number, previousDay: number, occurrences: number) => void): void {
+    const [counts, others] = [this.#counts, other ? other.#counts : NO_COUNTS]
+    let otherPlace = 0
+    for (let place = 0; place < counts.length; place += 2) {
+      const [day, occurrences] = [counts[place] as number, counts[place + 1] as number]
+      while (otherPlace < others.length && (others[otherPlace] as number) < day) otherPlace += 2
+      const previousDay = place > 0 ? (counts[place - 2] as number) : NO_DAY
+      const isSameDay = others[otherPlace] === day && others[otherPlace + 1] === occurrences
+      const isSame = isSameDay && (otherPlace > 0 ? others[otherPlace - 2] : NO_DAY) === previousDay
+      if (!isSame) use(day, previousDay, occurrences)
+    }
   }
 }

@@ -39,9 +39,9 @@ export class AlikeChanges {
 
   settle(): void {
     for (const { change, users } of this.#byShape.values()) {
-      const own = new CellSum()
+      const own = users === 1 ? this.#sum : new CellSum()
       addDifference(own, this.#book, change)
-      this.#sum.addAll(own, users)
+      if (own !== this.#sum) this.#sum.addAll(own, users)
     }
     this.#byShape.clear()
   }
