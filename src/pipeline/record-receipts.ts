@@ -1,13 +1,12 @@
 // Says of every request of the batch what became of it.
 import { saveReceipts, type RequestReceipt } from '../store/request-receipts.ts'
 import type { Store } from '../store/store.ts'
-import type { Batch, ReadEntry } from './batch.ts'
+import type { Batch, EventsEntry, ReadEntry } from './batch.ts'
 
 export async function recordReceipts(store: Store, batch: Batch): Promise<void> {
-  await saveReceipts(
-    store,
-    batch.entries.map((read) => toReceipt(read, batch)),
-  )
+  const receipts: RequestReceipt[] = []
+  for (const read of batch.entries) receipts.push(toReceipt(read, batch))
+  await saveReceipts(store, receipts)
 }
 
 function toReceipt(read: ReadEntry, batch: Batch): RequestReceipt {
@@ -24,11 +23,17 @@ function countKept(
 ): { readonly sent: number; readonly kept: number } {
   switch (read.kind) {
     case 'track_events':
-      return { sent: read.events.length, kept: read.events.filter(({ id }) => keptEvents.has(id)).length }
+      return { sent: read.events.length, kept: countEvents(read, keptEvents) }
     case 'track_user':
       return { sent: 0, kept: 0 }
     case 'svc_audience':
     case 'svc_message_events':
       return { sent: read.memberships.length + read.messages.length, kept: keptFacts.get(read) ?? 0 }
   }
+}
+
+function countEvents({ events }: EventsEntry, keptEvents: ReadonlySet<number>): number {
+  let kept = 0
+  for (const { id } of events) if (keptEvents.has(id)) kept++
+  return kept
 }

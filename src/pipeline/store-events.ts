@@ -5,22 +5,18 @@ import type { Batch, EventsEntry, Subject } from './batch.ts'
 
 /** Fills `batch.keptEvents`. */
 export async function storeEvents(store: Store, batch: Batch): Promise<void> {
-  const events = batch.entries.flatMap((read) => {
-    return read.kind === 'track_events'
-      ? toStoredEvents(read, batch.userOf.get(read.subjects[0] as Subject) as number)
-      : []
-  })
+  const events: StoredEvent[] = []
+  for (const read of batch.entries) if (read.kind === 'track_events') addStoredEvents(read, batch, events)
   for (const id of await addEvents(store, events)) batch.keptEvents.add(id)
 }
 
-function toStoredEvents({ entry, events, deviceId }: EventsEntry, userId: number): StoredEvent[] {
-  return events.map((event) => ({
-    ...event,
-    workspaceId: entry.workspaceId,
-    userId,
-    deviceId,
-    ip: entry.context.ip ?? null,
-    projectCode: entry.context.projectCode ?? null,
-    receivedAt: entry.receivedAt,
-  }))
+function addStoredEvents(
+  { entry, events, deviceId, subjects }: EventsEntry,
+  { userOf }: Batch,
+  to: StoredEvent[],
+): void {
+  const { workspaceId, receivedAt, context } = entry
+  const userId = userOf.get(subjects[0] as Subject) as number
+  const { ip = null, projectCode = null } = context
+  for (const event of events) to.push({ ...event, workspaceId, userId, deviceId, ip, projectCode, receivedAt })
 }

@@ -83,11 +83,18 @@ const COLUMNS = {
 
 /** Stores events. Those whose given id the workspace has already are dropped; the ids of all that were kept come back. */
 export async function addEvents(store: Store, events: readonly StoredEvent[]): Promise<Set<number>> {
-  const withGivenId = events.filter(({ givenId }) => givenId !== null)
-  const others = events.filter(({ givenId }) => givenId === null)
+  const withGivenId: StoredEvent[] = []
+  const others: StoredEvent[] = []
+  const kept = new Set<number>()
+  for (const event of events) {
+    if (event.givenId === null) {
+      others.push(event)
+      kept.add(event.id)
+    } else withGivenId.push(event)
+  }
   await insert(store, others, false)
-  const kept = await insert(store, withGivenId, true)
-  return new Set([...others.map(({ id }) => id), ...kept])
+  for (const id of await insert(store, withGivenId, true)) kept.add(id)
+  return kept
 }
 
 /** Where a page of a user's events begins: strictly before this time, or at it with a smaller id. */

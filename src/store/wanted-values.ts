@@ -10,6 +10,7 @@ export function wantedValues<Column extends string, Value extends number | strin
   values: readonly Value[],
 ): AliasedExpression<Record<Column, Value>, 'wanted'> {
   const columns: BulkColumns<Record<string, Value>> = { [column]: type }
-  const rows = values.map((value) => ({ [column]: value }))
-  return store.rowsOf('wanted', columns, rows) as AliasedExpression<Record<Column, Value>, 'wanted'>
+  const rows: Record<string, Value>[] = []
+  for (const value of values) rows.push({ [column]: value })
+  return store.rowsOf('wanted', columns, rows)
 }
