@@ -81,9 +81,10 @@ async function findChanges(store: Store, batch: Batch, { workspaceId, book, repo
   for (const { read, memberships, messages } of reports) {
     if (read.entry.workspaceId !== workspaceId) continue
     const users = new Map(read.subjects.map((subject) => [batch.customerOf.get(subject), batch.userOf.get(subject)]))
-    const draftOf = (customer: number) => facts.of(users.get(customer) as number, read.entry.receivedAt)
-    for (const membership of memberships) draftOf(membership.customer).memberships.push(membership)
-    for (const message of messages) draftOf(message.customer).messages.push(message)
+    const { receivedAt } = read.entry
+    for (const membership of memberships)
+      facts.of(users.get(membership.customer) as number, receivedAt).memberships.push(membership)
+    for (const message of messages) facts.of(users.get(message.customer) as number, receivedAt).messages.push(message)
   }
   for (const read of batch.entries) {
     if (read.kind !== 'track_events' || read.entry.workspaceId !== workspaceId) continue
@@ -197,18 +198,28 @@ async function keepSmall(store: Store, sum: CellSum, entries: number): Promise<v
 }
 
 async function storeFacts(store: Store, { keptFacts }: Batch, reports: readonly Report[]): Promise<void> {
-  const freshMemberships = await addMemberships(
-    store,
-    reports.flatMap(({ memberships }) => memberships),
-  )
-  const freshMessages = await addMessageEvents(
-    store,
-    reports.flatMap(({ messages }) => messages),
-  )
-  for (const { read, memberships, messages } of reports) {
-    // Of repeats within the batch only the first is new.
-    const members = memberships.filter((membership) => freshMemberships.delete(membershipIdentity(membership)))
-    const events = messages.filter((message) => freshMessages.delete(messageIdentity(message)))
-    keptFacts.set(read, members.length + events.length)
+  const allMemberships = reports.flatMap(({ memberships }) => memberships)
+  const allMessages = reports.flatMap(({ messages }) => messages)
+  const fresh: Fresh = {
+    memberships: await addMemberships(store, allMemberships),
+    messages: await addMessageEvents(store, allMessages),
   }
+  const areAll = fresh.memberships.size + fresh.messages.size === allMemberships.length + allMessages.length
+  for (const report of reports) {
+    const { read, memberships, messages } = report
+    keptFacts.set(read, areAll ? memberships.length + messages.length : takeFresh(report, fresh))
+  }
+}
+
+/** The identities of facts that were not known before. */
+interface Fresh {
+  readonly memberships: Set<string>
+  readonly messages: Set<string>
+}
+
+/** How many facts of a report were new; of repeats within the batch only the first is. */
+function takeFresh({ memberships, messages }: Report, fresh: Fresh): number {
+  const members = memberships.filter((membership) => fresh.memberships.delete(membershipIdentity(membership)))
+  const events = messages.filter((message) => fresh.messages.delete(messageIdentity(message)))
+  return members.length + events.length
 }

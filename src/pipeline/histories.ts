@@ -1,7 +1,13 @@
 // What is known of users, as far as campaigns can count it: read for many users with a few statements.
 import { isTouch } from '../core/campaign-past.ts'
 import type { History } from '../core/contributions.ts'
-import { distinctPairs, type CustomerPeriod, type Membership, type MessageEvent } from '../core/facts.ts'
+import {
+  distinctPairs,
+  type CustomerCampaign,
+  type CustomerPeriod,
+  type Membership,
+  type MessageEvent,
+} from '../core/facts.ts'
 import { WINDOW_HOURS_MAX } from '../core/goal.ts'
 import { listNamedEvents, type ActionPeriod, type NamedEvent } from '../store/events.ts'
 import { listCampaignsOfPeriods, listMemberships, listMembershipsOf } from '../store/memberships.ts'
@@ -183,23 +189,23 @@ class Draft {
   }
 
   /** The campaigns that were not read yet, for each customer id; they count as read from now on. */
-  takeUnread(): { readonly customer: number; readonly campaign: number }[] {
-    const unread = [...this.#campaigns].filter((campaign) => !this.#read.has(campaign))
-    for (const campaign of unread) this.#read.add(campaign)
-    return unread.flatMap((campaign) => this.person.customers.map((customer) => ({ customer, campaign })))
+  takeUnread(): CustomerCampaign[] {
+    const pairs: CustomerCampaign[] = []
+    for (const campaign of this.#campaigns) {
+      if (this.#read.has(campaign)) continue
+      this.#read.add(campaign)
+      for (const customer of this.person.customers) pairs.push({ customer, campaign })
+    }
+    return pairs
   }
 
   /** The first and the last instant of each campaign's facts. */
   spans(): Map<number, Span> {
     const spans = new Map<number, Span>()
-    const add = (campaign: number, instant: number) => {
-      const known = spans.get(campaign)
-      const from = Math.min(instant, known?.from ?? instant)
-      spans.set(campaign, { from, until: Math.max(instant, known?.until ?? instant) })
-    }
-    for (const { campaign, evaluatedAt } of [...this.memberships, ...this.#expected.memberships])
-      add(campaign, evaluatedAt)
-    for (const { campaign, time } of [...this.messages, ...this.#expected.messages]) add(campaign, time)
+    for (const { campaign, evaluatedAt } of this.memberships) widenSpan(spans, campaign, evaluatedAt)
+    for (const { campaign, evaluatedAt } of this.#expected.memberships) widenSpan(spans, campaign, evaluatedAt)
+    for (const { campaign, time } of this.messages) widenSpan(spans, campaign, time)
+    for (const { campaign, time } of this.#expected.messages) widenSpan(spans, campaign, time)
     return spans
   }
 
@@ -212,6 +218,13 @@ class Draft {
     const { person, memberships, messages } = this
     return { person, memberships, messages, goalEvents, campaigns: this.#campaigns }
   }
+}
+
+function widenSpan(spans: Map<number, Span>, campaign: number, instant: number): void {
+  const known = spans.get(campaign)
+  if (!known) spans.set(campaign, { from: instant, until: instant })
+  else if (instant < known.from) spans.set(campaign, { ...known, from: instant })
+  else if (instant > known.until) spans.set(campaign, { ...known, until: instant })
 }
 
 /** The drafts of several users, and to whom what is read belongs. */
