@@ -12,7 +12,7 @@ const PAGE_BYTES = 16 * 1024
  * It comes to that only where the thread that does it otherwise (`store/sqlite-checkpoints.ts`) falls behind by half a second.
  */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024
-/** Memory for pages: what is written is read once, soon and by others. Whoever says nothing has 16 MiB a connection. */
+/** Memory for pages, in place of 16 MiB a connection: what is written is read once, soon and by another. */
 const WRITE_CACHE_KIB = 4 * 1024
 const READ_CACHE_KIB = 1024
 const BUSY_WAIT_MS = 5_000

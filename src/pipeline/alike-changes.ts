@@ -39,11 +39,16 @@ export class AlikeChanges {
 
   settle(): void {
     for (const { change, users } of this.#byShape.values()) {
-      const own = users === 1 ? this.#sum : new CellSum()
-      addDifference(own, this.#book, change)
-      if (own !== this.#sum) this.#sum.addAll(own, users)
+      if (users === 1) addDifference(this.#sum, this.#book, change)
+      else this.#addTimes(change, users)
     }
     this.#byShape.clear()
+  }
+
+  #addTimes(change: StoredChange, users: number): void {
+    const own = new CellSum()
+    addDifference(own, this.#book, change)
+    this.#sum.addAll(own, users)
   }
 }
 
