@@ -4,7 +4,7 @@ import type { LogEntry, LogReader } from '../log/event-log.ts'
 
 export const BATCH_ENTRIES_MAX = 4_000
 export const BATCH_BYTES_MAX = 256 * 1024
-/** As long as entries have fewer bytes than this on average a batch takes more of them than `BATCH_BYTES_MAX`. */
+/** As long as entries have fewer bytes than this on average a batch takes more of them than `BATCH_BYTES_MAX`, up to 2 MiB. */
 export const SMALL_ENTRY_BYTES = 512
 
 /** The entries of one batch while it is read, from one partition or several. */

@@ -82,18 +82,18 @@ const COLUMNS = {
 } as const
 
 /** Stores events. Those whose given id the workspace has already are dropped; the ids of all that were kept come back. */
-export async function addEvents(store: Store, events: readonly StoredEvent[]): Promise<Set<number>> {
+export async function addEvents(store: Store, events: readonly StoredEvent[]): Promise<number[]> {
   const withGivenId: StoredEvent[] = []
   const others: StoredEvent[] = []
-  const kept = new Set<number>()
+  const kept: number[] = []
   for (const event of events) {
     if (event.givenId === null) {
       others.push(event)
-      kept.add(event.id)
+      kept.push(event.id)
     } else withGivenId.push(event)
   }
   await insert(store, others, false)
-  for (const id of await insert(store, withGivenId, true)) kept.add(id)
+  for (const id of await insert(store, withGivenId, true)) kept.push(id)
   return kept
 }
 

@@ -43,7 +43,7 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
 
 /**
  * Hides the parameters of `limit` and `offset` in expressions. SQLite looks at the value of one that stands there by itself, and
- * therefore compiles the statement anew each time another is given to it, if it is the same.
+ * therefore compiles the statement anew each time a value is given to it, also the same one (`docs/decisions/0026`).
  */
 class PreparedOnceCompiler extends SqliteQueryCompiler {
   protected override visitLimit({ limit }: LimitNode): void {
