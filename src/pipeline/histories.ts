@@ -66,7 +66,7 @@ export async function loadHistories(
   if (drafts.areTooMany) return undefined
   drafts.addMessages(await listMessageEventsOf(store, customers, ONE_TOO_MANY))
   if (drafts.areTooMany) return undefined
-  const periods = drafts.all.flatMap((draft) => goalPeriods(draft, book))
+  const periods = drafts.all.flatMap((draft) => goalPeriods(draft.person, draft.spans(), book))
   drafts.addGoalEvents(await listNamedEvents(store, periods, ONE_TOO_MANY))
   if (drafts.areTooMany) return undefined
   return (await drafts.toHistories(store, book)).map((history) => ({ ...history, campaigns: 'all' }))
@@ -75,9 +75,10 @@ export async function loadHistories(
 /**
  * As much as the facts of a batch can change. A message event or an audience changes the numbers of its own campaign; a
  * goal event those of all campaigns that had to do with the user in the longest window before it; and a touch with goal
- * events after it those of all campaigns that compete for them. All facts of these campaigns are read, and of others the
- * touches in the windows of the goal events, so that years of other campaigns cost nothing. Where nothing can change a
- * conversion there are no goal events in what is read. Undefined where there are too many facts of one kind to be read at once.
+ * events in its window those of all campaigns that compete for them. All facts of these campaigns are read, and of others
+ * the touches in the windows of the goal events, so that years of other campaigns cost nothing. Where nothing can change a
+ * conversion there are no goal events in what is read: none before a touch can be credited to it, and as long as none is,
+ * those that are credited to others stay as they are. Undefined where there are too many facts of one kind to be read at once.
  */
 export async function loadConcernedHistories(
   store: Store,
@@ -88,7 +89,7 @@ export async function loadConcernedHistories(
   for (const [index, { facts }] of changes.entries()) drafts.all[index]?.expect(facts)
   await loadCampaigns(store, drafts, drafts.all)
   if (drafts.areTooMany) return undefined
-  const periods = drafts.all.filter((draft) => draft.mayConvert).flatMap((draft) => goalPeriods(draft, book))
+  const periods = drafts.all.flatMap((draft) => goalPeriods(draft.person, draft.convertingSpans(), book))
   drafts.addGoalEvents(await listNamedEvents(store, periods, ONE_TOO_MANY))
   const converting = drafts.all.filter((draft) => draft.goalEvents.size > 0)
   if (converting.length > 0 && !drafts.areTooMany) await loadCompetitors(store, book, drafts, converting)
@@ -118,7 +119,7 @@ async function loadCompetitors(
   }
   await loadCampaigns(store, drafts, converting)
   if (drafts.areTooMany) return
-  const goals = converting.flatMap((draft) => goalPeriods(draft, book))
+  const goals = converting.flatMap((draft) => goalPeriods(draft.person, draft.spans(), book))
   drafts.addGoalEvents(await listNamedEvents(store, goals, ONE_TOO_MANY))
   if (drafts.areTooMany) return
   // What was read with its campaign is there already.
@@ -132,10 +133,10 @@ function windowsBefore({ person, goalEvents }: Draft): CustomerPeriod[] {
   return person.customers.map((customer) => ({ customer, from: first - WINDOW_MS_MAX, until: last }))
 }
 
-/** Where goal events may lie that the facts of a draft's campaigns are followed by, for each event name and user id. */
-function goalPeriods(draft: Draft, book: GoalBook): ActionPeriod[] {
+/** Where goal events may lie that what a user has of campaigns is followed by, for each event name and user id. */
+function goalPeriods({ userIds }: Person, spans: Spans, book: GoalBook): ActionPeriod[] {
   const periods = new Map<string, { from: number; until: number }>()
-  for (const [campaign, { from, until }] of draft.spans()) {
+  for (const [campaign, { from, until }] of spans) {
     const events = book.eventsOfCampaign.get(campaign)
     if (!events) continue
     for (const name of events.names) {
@@ -144,7 +145,6 @@ function goalPeriods(draft: Draft, book: GoalBook): ActionPeriod[] {
       periods.set(name, { from: Math.min(from, known?.from ?? from), until: Math.max(end, known?.until ?? end) })
     }
   }
-  const { userIds } = draft.person
   return [...periods].flatMap(([action, period]) => userIds.map((user_id) => ({ user_id, action, ...period })))
 }
 
@@ -152,6 +152,9 @@ interface Span {
   readonly from: number
   readonly until: number
 }
+
+/** Campaign → the first and the last instant of its facts, or of some of them. */
+type Spans = ReadonlyMap<number, Span>
 
 /** What has been read of one user so far. */
 class Draft {
@@ -176,10 +179,14 @@ class Draft {
     for (const event of facts.goalEvents) this.goalEvents.set(event.id, event)
   }
 
-  /** Whether what is expected can change conversions: message events do that only as touches. */
-  get mayConvert(): boolean {
-    const { memberships, messages, goalEvents } = this.#expected
-    return memberships.length > 0 || goalEvents.length > 0 || messages.some(({ kind }) => isTouch(kind))
+  /** What is followed by the goal events whose conversions the expected facts can change. */
+  convertingSpans(): Spans {
+    // An audience may change the group of its user, and the place of every touch.
+    if (this.#expected.memberships.length > 0) return this.spans()
+    const spans = new Map<number, Span>()
+    for (const { campaign, kind, time } of this.#expected.messages)
+      if (isTouch(kind)) widenSpan(spans, campaign, time)
+    return spans
   }
 
   /** Adds a campaign that may count one of the goal events. */
@@ -199,8 +206,7 @@ class Draft {
     return pairs
   }
 
-  /** The first and the last instant of each campaign's facts. */
-  spans(): Map<number, Span> {
+  spans(): Spans {
     const spans = new Map<number, Span>()
     for (const { campaign, evaluatedAt } of this.memberships) widenSpan(spans, campaign, evaluatedAt)
     for (const { campaign, evaluatedAt } of this.#expected.memberships) widenSpan(spans, campaign, evaluatedAt)
