@@ -18,6 +18,9 @@ export const BUNDLED = [
   'uuid',
 ] as const
 
+/** Where an installation keeps what it makes, unless `NODE_COMPILE_CACHE` names another place. */
+export const INSTALLED_CACHE = join(import.meta.dirname, '../node_modules/.cache/tidings')
+
 /** What npm has installed, with the version of everything; it writes this anew with every change. */
 const INSTALLED = join(import.meta.dirname, '../node_modules/.package-lock.json')
 /** What a newer version of it makes must not be taken for what an older one made. */

@@ -3,11 +3,17 @@
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { areWhole, BUNDLED, bundleOf, bundlesIn } from './bundles.ts'
+import { areWhole, BUNDLED, bundleOf, bundlesIn, INSTALLED_CACHE } from './bundles.ts'
 
-const { NODE_COMPILE_CACHE: cache = '' } = process.env
-const folder = cache === '' ? undefined : bundlesIn(cache)
-if (folder !== undefined && areWhole(folder)) takeFrom(folder)
+const { NODE_COMPILE_CACHE: cache = INSTALLED_CACHE } = process.env
+// Who starts Tidings may keep what is compiled elsewhere than who installed it; empty where nothing that was kept is wanted.
+const folder = cache === '' ? undefined : (wholeIn(cache) ?? wholeIn(INSTALLED_CACHE))
+if (folder !== undefined) takeFrom(folder)
+
+function wholeIn(kept: string): string | undefined {
+  const folder = bundlesIn(kept)
+  return folder !== undefined && areWhole(folder) ? folder : undefined
+}
 
 function takeFrom(folder: string): void {
   const urls = new Map<string, string>(BUNDLED.map((name) => [name, pathToFileURL(join(folder, bundleOf(name))).href]))

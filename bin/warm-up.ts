@@ -7,12 +7,13 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { INSTALLED_CACHE } from './bundles.ts'
 
 /** For each start and for its end: a machine that takes longer starts cold. */
 const WAIT_MS = 30_000
 const ROOT = join(import.meta.dirname, '..')
 /** Where `bin/tidings` looks for it; empty where whoever runs it wants nothing to be kept. */
-const CACHE = process.env['NODE_COMPILE_CACHE'] ?? join(ROOT, 'node_modules/.cache/tidings')
+const CACHE = process.env['NODE_COMPILE_CACHE'] ?? INSTALLED_CACHE
 
 if (CACHE !== '') {
   await attempt('its packages are not bundled', makeBundles)

@@ -5,6 +5,7 @@ import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BUNDLED, bundleOf, bundlesIn } from '../bin/bundles.ts'
+import { copyCheckout, linkModules } from './checkout.ts'
 import { run } from './program.ts'
 
 const TEST_WAIT_MS = 60_000
@@ -94,16 +95,23 @@ it('go with exactly what is installed', () => {
 })
 
 describe('a command', () => {
+  const isNoCache = (entry: string) => entry !== '.cache'
+  /** Of a checkout that has all packages, and no bundles of its own. */
+  let bin: string
+  beforeAll(() => {
+    const checkout = join(folder, 'checkout')
+    bin = copyCheckout(checkout)
+    linkModules(checkout, isNoCache)
+  })
+
   /** The addresses of all modules that `workspace list --help` and what it prints took. */
-  async function listLoaded(kept: string): Promise<string> {
+  async function listLoaded(kept: string, program = bin): Promise<string> {
     const script = join(folder, 'tell-loaded.mjs')
     const tell = `load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context) }`
     writeFileSync(script, `import { registerHooks } from 'node:module'\nregisterHooks({ ${tell} })\n`)
     const options = `--import=${pathToFileURL(script).href}`
-    const { status, stderr } = await run(['workspace', 'list', '--help'], {
-      NODE_COMPILE_CACHE: kept,
-      NODE_OPTIONS: options,
-    })
+    const environment = { NODE_COMPILE_CACHE: kept, NODE_OPTIONS: options }
+    const { status, stderr } = await run(['workspace', 'list', '--help'], environment, program)
     expect(status).toBe(0)
     return stderr
   }
@@ -112,6 +120,16 @@ describe('a command', () => {
     const loaded = await listLoaded(cache)
     expect(loaded).toContain(pathToFileURL(join(made, bundleOf('kysely'))).href)
     expect(loaded).not.toContain('/node_modules/kysely/')
+  })
+
+  it('takes packages from those of the installation where somebody else keeps what is compiled', async () => {
+    const checkout = join(folder, 'installed')
+    const installed = copyCheckout(checkout)
+    const own = join(linkModules(checkout, isNoCache), '.cache/tidings')
+    cpSync(cache, own, { recursive: true })
+    const loaded = await listLoaded(makeCache('of somebody else'), installed)
+    expect(loaded).toContain(pathToFileURL(join(own, basename(made), bundleOf('kysely'))).href)
+    expect(await listLoaded('', installed)).not.toContain(bundleOf('kysely'))
   })
 
   it.each([

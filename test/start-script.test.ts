@@ -1,32 +1,31 @@
 // `bin/tidings`: finds a Node that can run it, wherever it is called from, and says so where there is none.
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { copyCheckout, linkModules } from './checkout.ts'
 import { BIN, run } from './program.ts'
 
-const ROOT = dirname(dirname(BIN))
+const NOBODY = 65_534
 
 let folder: string
 let made = 0
 
-beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'tidings-bin-'))))
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tidings-bin-'))
+  // Others than who runs the tests may look into it.
+  chmodSync(folder, 0o755)
+})
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** A checkout that has only what a start needs, and no Node of its own. */
+/** A checkout that has no Node of its own. */
 function makeCheckout(name: string, { withModules }: { withModules: boolean }): string {
   const checkout = join(folder, name)
-  mkdirSync(checkout)
-  for (const part of ['bin', 'src', 'package.json']) cpSync(join(ROOT, part), join(checkout, part), { recursive: true })
-  if (withModules) linkModules(join(checkout, 'node_modules'))
-  return join(checkout, 'bin', 'tidings')
-}
-
-/** All packages, and none of their programs. */
-function linkModules(folder: string): void {
-  mkdirSync(folder)
-  const packages = readdirSync(join(ROOT, 'node_modules')).filter((name) => !name.startsWith('.'))
-  for (const name of packages) symlinkSync(join(ROOT, 'node_modules', name), join(folder, name))
+  const bin = copyCheckout(checkout)
+  // All packages, and none of their programs.
+  if (withModules) linkModules(checkout, (entry) => !entry.startsWith('.'))
+  return bin
 }
 
 /** A folder with the tools that the script calls and, as `node`, a script of our own. */
@@ -76,6 +75,44 @@ it.each(heaps)('bounds the heap of a server that NODE_OPTIONS does not bound: %s
   const args = line.split(' ').filter((word) => word !== '')
   const { status, stdout } = await run(args, { PATH: path, NODE_OPTIONS: options }, bin)
   expect({ status, isOwn: stdout.includes('--max-old-space-size=1024') }).toEqual({ status: 0, isOwn })
+})
+
+describe('keeps what is compiled', () => {
+  const home = { HOME: '/where/ann' }
+  const cases: [where: string, environment: Record<string, string>, kept: string][] = [
+    ['where systemd says', { ...home, CACHE_DIRECTORY: '/var/cache/tidings:/var/cache/more' }, '/var/cache/tidings'],
+    ['where the user keeps such things', home, '/where/ann/.cache/tidings'],
+    ['where the user wants such things', { ...home, XDG_CACHE_HOME: '/where/ann/kept' }, '/where/ann/kept/tidings'],
+    ['nowhere for a user without any place', {}, 'unset'],
+    ['where it is told', { ...home, NODE_COMPILE_CACHE: '/kept' }, '/kept'],
+    ['nowhere if nothing is to be kept', { ...home, NODE_COMPILE_CACHE: '' }, ''],
+  ]
+
+  /** What the script tells Node, run by a user who may write into `node_modules`, or may not. */
+  function askFor(environment: Record<string, string>, { mayWrite }: { mayWrite: boolean }) {
+    const name = `kept-${++made}`
+    const bin = makeCheckout(name, { withModules: false })
+    mkdirSync(join(folder, name, 'node_modules'), { mode: mayWrite ? 0o755 : 0o555 })
+    const PATH = makePath(`${name}-path`, '#!/bin/sh\necho "${NODE_COMPILE_CACHE-unset}"\n')
+    // Modes do not stop root.
+    const user = !mayWrite && process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+    const { stdout, stderr } = spawnSync(bin, ['--version'], {
+      env: { PATH, ...environment },
+      encoding: 'utf8',
+      ...user,
+    })
+    return { kept: stdout.trim(), stderr, modules: join(folder, name, 'node_modules') }
+  }
+
+  it('beside the packages, by a user who may write there', () => {
+    const { kept, stderr, modules } = askFor(home, { mayWrite: true })
+    expect({ kept, stderr }).toEqual({ kept: join(modules, '.cache/tidings'), stderr: '' })
+  })
+
+  it.each(cases)('%s, by a user who may not', (_, environment, wanted) => {
+    const { kept, stderr } = askFor(environment, { mayWrite: false })
+    expect({ kept, stderr }).toEqual({ kept: wanted, stderr: '' })
+  })
 })
 
 it('refuses an older Node in one sentence, with exit status 1', async () => {
