@@ -218,6 +218,17 @@ describeEachStore('Failed authentication from one address', (kind) => {
     server.setClock(minute + 60_000)
     expectRefusal(await read('wrong', here), 401, 'unauthorized')
   })
+
+  const alike: [name: string, from: (attempt: number) => string][] = [
+    ['another port', (attempt) => `198.51.100.3:${1_024 + attempt}`],
+    ['another port of an IPv6 address', (attempt) => `[2001:db8::3]:${1_024 + attempt}`],
+    ['another entry that is no address', (attempt) => `nowhere-${attempt}`],
+  ]
+  it.each(alike)('counts what a trusted proxy reports with %s each time as one address', async (_name, from) => {
+    const failures = Array.from({ length: FAILURES_PER_MINUTE }, (_, attempt) => read('wrong', from(attempt)))
+    expect(new Set((await Promise.all(failures)).map(({ status }) => status))).toEqual(new Set([401]))
+    expectRefusal(await read('wrong', from(FAILURES_PER_MINUTE)), 429, 'rate_limited')
+  })
 })
 
 /** What a stranger can tell apart: the answer without its own id and date. */

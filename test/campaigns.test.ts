@@ -219,6 +219,8 @@ describeEachStore('Campaigns', (kind) => {
       expectRefusal(await calls.patch(id, { name: 'Stolen' }), 404, 'not_found')
       expectRefusal(await calls.patch(id, { conversion_goals: [goal()] }), 404, 'not_found')
       expectRefusal(await calls.list(`?before=${id}`), 400, 'invalid_request', ['query.before'])
+      const both = ['query.limit', 'query.before']
+      expectRefusal(await calls.list(`?limit=0&before=${id}`), 400, 'invalid_request', both)
     }
     expect(await calls.fetch(foreign, other)).toMatchObject({ name: 'Theirs', conversion_goals: [] })
   })

@@ -141,6 +141,20 @@ describeEachStore('Preference history', (kind) => {
     })
   })
 
+  const reported: [header: string, ip: string][] = [
+    ['198.51.100.7:50123', '198.51.100.7'],
+    ['[2001:db8::7]:50123', '2001:db8::7'],
+    ['198.51.100.7, 127.0.0.1', '198.51.100.7'],
+    ['198.51.100.7, unknown', '127.0.0.1'],
+    ['unknown', '127.0.0.1'],
+  ]
+  it.each(reported)('holds of what a trusted proxy reports, %s, the address %s', async (header, ip) => {
+    await calls.makeUsers([header])
+    const body = { user_preferences: { customer_id: header, opt_in_status: 'OPTED_IN' } }
+    await server.call('PUT', PREFERENCES_PATH, { body, headers: { 'x-forwarded-for': header } })
+    expect((await calls.history({ customer_id: header })).body.data).toMatchObject([{ ip }])
+  })
+
   it('holds a consent that was given again, and none that was refused', async () => {
     await calls.makeUsers(['again'])
     const consent = { customer_id: 'again', opt_in_status: 'OPTED_IN' }

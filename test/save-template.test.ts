@@ -142,6 +142,23 @@ describeEachStore('Create and update email templates', (kind) => {
     expectRefusal(await templates.create(body), 400, 'invalid_request', fields)
   })
 
+  it('names a group that a template cannot join together with everything else that is wrong', async () => {
+    const parent = await templates.add()
+    const child = await templates.add({ group_id: parent })
+    for (const group of ['nobody', child]) {
+      const meta_info = { template_name: '', group_id: group }
+      const wrong = ['meta_info.template_name', 'meta_info.group_id']
+      const body = { ...newTemplate(), meta_info: { ...newTemplate().meta_info, ...meta_info } }
+      expectRefusal(await templates.create(body), 400, 'invalid_request', wrong)
+      const change = { external_template_id: parent, updated_by: 'ben', meta_info }
+      expectRefusal(await templates.update(change), 400, 'invalid_request', wrong)
+    }
+    const faultless = { external_template_id: child, updated_by: '', meta_info: { group_id: parent } }
+    expectRefusal(await templates.update(faultless), 400, 'invalid_request', ['updated_by'])
+    const unknown = { external_template_id: 'nobody', updated_by: '', meta_info: { group_id: 'nobody' } }
+    expectRefusal(await templates.update(unknown), 400, 'invalid_request', ['updated_by', 'meta_info.group_id'])
+  })
+
   it('needs the key of the tile data, and SVC-APPKEY', async () => {
     const body = newTemplate()
     const call = (options: object) => server.call('POST', TEMPLATES, { as: workspace, body, ...options })

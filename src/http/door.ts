@@ -13,6 +13,7 @@ import {
 } from '../operations/operation.ts'
 import { PIECE_BYTES_MAX, piecesToSend } from './answer-pieces.ts'
 import type { Authentication, Caller } from './authentication.ts'
+import { callerAddress } from './caller-address.ts'
 import { parseJson } from './json-body.ts'
 import { NeverPasses, type Limiter, type LimitOutcome, type LimitState } from './limiter.ts'
 import type { ReceivedBodies } from './received-bodies.ts'
@@ -82,7 +83,7 @@ function admit(request: FastifyRequest, reply: FastifyReply, passage: Passage, d
   const now = parts.clock()
   request.receivedAt = now
   try {
-    const found = authentication.authenticate(request.headers.authorization, request.ip, now)
+    const found = authentication.authenticate(request.headers.authorization, callerAddress(request), now)
     const admitted = afterwards(found, (caller) => admitCaller(request, reply, passage, caller))
     if (admitted instanceof Promise) void admitted.then(() => done(), done)
     else done()
@@ -196,7 +197,20 @@ function runOperation(
   passage: Passage,
   sent: SentInput,
 ): Promise<unknown> {
-  return passage.operation.handle(checkInput(request, reply, passage, sent), passage.door.parts)
+  const { input, faults } = checkInput(request, reply, passage, sent)
+  return faults.length > 0 ? refuseInput(passage, input, faults) : passage.operation.handle(input, passage.door.parts)
+}
+
+type Input = OperationRequest<RequestFields, RequestFields, unknown>
+
+/** Throws AppError `invalid_request` with every fault of all that was sent. */
+async function refuseInput(
+  { operation, door: { parts } }: Passage,
+  input: Input,
+  faults: readonly Fault[],
+): Promise<never> {
+  const stored = (await operation.storedFaults?.(input, parts.database)) ?? []
+  throw invalidRequest([...faults, ...stored])
 }
 
 interface SentInput {
@@ -205,13 +219,12 @@ interface SentInput {
   readonly value: unknown
 }
 
-/** Throws AppError `invalid_request` with every fault of all that was sent. */
 function checkInput(
   request: FastifyRequest,
   reply: FastifyReply,
   { operation, validator }: Passage,
   sent: SentInput,
-): OperationRequest<RequestFields, RequestFields, unknown> {
+): { readonly input: Input; readonly faults: readonly Fault[] } {
   const path = validator.path(request.params)
   const query = validator.query(request.query)
   const body = operation.body && !sent.upload ? validator.body(operation.body, sent.value) : NO_BODY
@@ -223,8 +236,7 @@ function checkInput(
     ...body.faults,
     ...(operation.faults?.(input) ?? []),
   ]
-  if (faults.length > 0) throw invalidRequest(faults)
-  return input
+  return { input, faults }
 }
 
 const NO_BODY = { value: undefined, faults: [] as readonly Fault[] }
@@ -254,14 +266,14 @@ function toOperationRequest(
   reply: FastifyReply,
   sent: SentInput,
   [path, query, body]: readonly [path: unknown, query: unknown, body: unknown],
-): OperationRequest<RequestFields, RequestFields, unknown> {
+): Input {
   const { workspace, tile } = request.caller as Caller
   return {
     workspace,
     tile,
     requestId: request.id,
     now: request.receivedAt,
-    callerAddress: request.ip,
+    callerAddress: callerAddress(request),
     path: path as RequestFields,
     query: query as RequestFields,
     body,

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { v7 as newTemplateId } from 'uuid'
 import { firstVersion, type TemplateDetails, type TemplateMeta } from '../core/template.ts'
 import { checkGroup, saveTemplate } from '../store/save-template.ts'
-import { lockTemplates } from '../store/templates.ts'
+import { findGroupFault, lockTemplates } from '../store/templates.ts'
 import { NoFields, Strict } from './fields.ts'
 import { defineOperation } from './operation.ts'
 import { BasicDetails, MetaInfo, SavedTemplate } from './template-fields.ts'
@@ -53,6 +53,10 @@ export const createTemplate = defineOperation({
       template_version: '1.0',
       created_by: 'anna@example.com',
     },
+  },
+  async storedFaults({ workspace, body }, store) {
+    const fault = await findGroupFault(store, workspace.id, body?.meta_info?.group_id ?? null)
+    return fault ? [fault] : []
   },
   refusals: ['conflict'],
   successStatus: 200,

@@ -1,4 +1,4 @@
-// X-Forwarded-For as the address of the user whose events a server sends on; never a reason to let anyone in.
+// What X-Forwarded-For says: the address of the user whose events a server sends on; never a reason to let anyone in.
 import { isIP, isIPv6 } from 'node:net'
 
 const QUOTED = /^"(.*)"$/
@@ -13,13 +13,14 @@ const WITH_PORT = /^([^:]*):\d{1,5}$/
 export function firstForwardedAddress(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   for (const entry of header.split(',')) {
-    const address = toAddress(entry.trim())
+    const address = toForwardedAddress(entry.trim())
     if (address !== undefined) return address
   }
   return undefined
 }
 
-function toAddress(entry: string): string | undefined {
+/** The address of one entry of such a list; undefined for a malformed one. */
+export function toForwardedAddress(entry: string): string | undefined {
   // A zone (`%eth0`) names a network card of some machine, and may be of any length.
   if (entry.includes('%')) return undefined
   if (isIP(entry) !== 0) return entry

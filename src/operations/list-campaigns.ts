@@ -1,6 +1,6 @@
 // List campaigns: newest first, in pages that neither overlap nor skip.
 import { Type } from 'typebox'
-import { invalidRequest } from '../core/app-error.ts'
+import { invalidRequest, type Fault } from '../core/app-error.ts'
 import type { Workspace } from '../core/workspace.ts'
 import { findCampaign, listCampaigns as listCampaignsOf } from '../store/campaigns.ts'
 import { findGoalRecount } from '../store/goal-recounts.ts'
@@ -11,6 +11,7 @@ import { defineOperation } from './operation.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 100
+const UNKNOWN_BEFORE: Fault = { field: 'query.before', problem: 'must be the id of a campaign of the workspace' }
 
 export const listCampaigns = defineOperation({
   name: 'list_campaigns',
@@ -43,6 +44,9 @@ export const listCampaigns = defineOperation({
     ),
   }),
   body: null,
+  async storedFaults({ workspace, query: { before } }, store) {
+    return before === undefined || (await findCampaign(store, workspace.id, before)) ? [] : [UNKNOWN_BEFORE]
+  },
   successStatus: 200,
   output: Type.Object({
     data: Type.Array(CampaignOutput),
@@ -64,5 +68,5 @@ async function findBefore(store: Store, workspace: Workspace, id: string | undef
   if (id === undefined) return undefined
   const campaign = await findCampaign(store, workspace.id, id)
   if (campaign) return campaign.number
-  throw invalidRequest([{ field: 'query.before', problem: 'must be the id of a campaign of the workspace' }])
+  throw invalidRequest([UNKNOWN_BEFORE])
 }

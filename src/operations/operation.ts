@@ -4,7 +4,7 @@ import type { Static, TObject, TSchema } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
 import type { KeyTile, LimitName, Workspace } from '../core/workspace.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
-import type { Database } from '../store/store.ts'
+import type { Database, Store } from '../store/store.ts'
 import type { EmailVault } from '../store/email-vault.ts'
 import type { AnswerRoom } from './answer-room.ts'
 import type { Freshness } from './freshness.ts'
@@ -99,6 +99,14 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly example?: unknown
   /** What the schema cannot say. Every fault at once; called with what is valid so far. */
   readonly faults?: (request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>) => readonly Fault[]
+  /**
+   * What only the store can blame, and `handle` refuses by itself. Asked for where something else is at fault, so that
+   * this too is told at once; called with what is valid so far.
+   */
+  readonly storedFaults?: (
+    request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>,
+    store: Store,
+  ) => Promise<readonly Fault[]>
   /** What `handle` may refuse with, beside what every operation may. */
   readonly refusals?: readonly ('not_found' | 'conflict')[]
   readonly successStatus: 200 | 201 | 204

@@ -3,7 +3,7 @@ import { Type, type Static, type TString } from 'typebox'
 import { AppError } from '../core/app-error.ts'
 import { nextVersion, type TemplateDetails, type TemplateMeta } from '../core/template.ts'
 import { checkGroup, findCurrentTemplate, saveTemplate } from '../store/save-template.ts'
-import { lockTemplates } from '../store/templates.ts'
+import { findGroupFault, lockTemplates } from '../store/templates.ts'
 import { NoFields, Strict } from './fields.ts'
 import { defineOperation } from './operation.ts'
 import { BasicDetails, ExternalTemplateId, MetaInfo, SavedTemplate, UpdatedBy } from './template-fields.ts'
@@ -43,6 +43,13 @@ export const updateTemplate = defineOperation({
     updated_by: 'ben@example.com',
     basic_details: { subject: 'Welcome on board' },
     meta_info: { template_version: '1.1' },
+  },
+  async storedFaults({ workspace, body }, store) {
+    const { external_template_id: id, meta_info: meta } = body ?? {}
+    if (meta?.group_id === undefined) return []
+    const current = id === undefined ? undefined : await findCurrentTemplate(store, workspace.id, id)
+    const fault = await findGroupFault(store, workspace.id, meta.group_id, current)
+    return fault ? [fault] : []
   },
   refusals: ['not_found', 'conflict'],
   successStatus: 200,

@@ -1,9 +1,16 @@
 // Writes a version of an email template: checks its place among the others, then keeps it and settles the groups.
 import { AppError, invalidRequest } from '../core/app-error.ts'
-import { groupFault, type CurrentTemplate, type TemplateVersion } from '../core/template.ts'
+import type { CurrentTemplate, TemplateVersion } from '../core/template.ts'
 import type { Store } from './store.ts'
 import { addTemplateVersion, findTemplateVersions } from './template-versions.ts'
-import { closeGroupIfLeft, findTemplateHolding, findTemplates, openGroup, saveLatest } from './templates.ts'
+import {
+  closeGroupIfLeft,
+  findGroupFault,
+  findTemplateHolding,
+  findTemplates,
+  openGroup,
+  saveLatest,
+} from './templates.ts'
 
 /** A template as it is now; undefined when there is none. Inside a change, behind `lockTemplates`. */
 export async function findCurrentTemplate(
@@ -24,8 +31,7 @@ export async function checkGroup(
   groupId: string | null,
   current?: CurrentTemplate,
 ): Promise<void> {
-  const [parent] = groupId === null ? [] : await findTemplates(store, workspaceId, [groupId])
-  const fault = groupFault(groupId, parent?.standing, current)
+  const fault = await findGroupFault(store, workspaceId, groupId, current)
   if (fault) throw invalidRequest([fault])
 }
 

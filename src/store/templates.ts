@@ -1,7 +1,8 @@
 // The table of email templates as they are now, one row each, without their content: what searches walk through.
 // Groups are kept here, because a template becomes the default of its group by what others say.
 import { expressionBuilder, type Expression, type Selectable, type SelectQueryBuilder, type SqlBool } from 'kysely'
-import type { GroupStanding, TemplateVersion } from '../core/template.ts'
+import type { Fault } from '../core/app-error.ts'
+import { groupFault, type CurrentTemplate, type GroupStanding, type TemplateVersion } from '../core/template.ts'
 import {
   TEMPLATE_FILTERS,
   type TemplateFilter,
@@ -128,6 +129,17 @@ export async function findTemplates(
     .where('external_template_id', 'in', ids)
     .execute()
   return rows.map(toFound)
+}
+
+/** Why a template cannot join a group; undefined where it can. Without `current` the template is a new one. */
+export async function findGroupFault(
+  store: Store,
+  workspaceId: string,
+  groupId: string | null,
+  current?: CurrentTemplate,
+): Promise<Fault | undefined> {
+  const [parent] = groupId === null ? [] : await findTemplates(store, workspaceId, [groupId])
+  return groupFault(groupId, parent?.standing, current)
 }
 
 /** The template whose latest version has this id and version of the caller's own; undefined where none has. */
