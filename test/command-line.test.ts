@@ -241,7 +241,8 @@ describeEachStore('commands', (kind) => {
     expect((await command('category', 'add', 'main', 'News')).body).toMatchObject({ categories: ['Offers', 'News'] })
     expect((await command('category', 'remove', 'main', 'Offers')).body).toMatchObject({ categories: ['News'] })
     expect(await refusal('category', 'remove', 'main', 'Offers')).toMatchObject({ status: 1, code: 'not_found' })
-    expect(await refusal('category', 'add', 'main', ' x')).toMatchObject({ status: 1, code: 'invalid_request' })
+    for (const name of [' x', '__proto__'])
+      expect(await refusal('category', 'add', 'main', name)).toMatchObject({ status: 1, code: 'invalid_request' })
   })
 
   it('generates a key for one tile', async () => {

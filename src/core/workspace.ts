@@ -96,6 +96,7 @@ export function addCategory(categories: readonly string[], name: string): readon
   const problem = textProblem(name, NAME_LENGTH_MAX)
   if (problem !== undefined) return problem
   if (name.trim() !== name) return 'must not begin or end with a space'
+  if (name === '__proto__') return 'must not be __proto__, which no request may hold'
   if (categories.includes(name)) return categories
   if (categories.length >= CATEGORIES_MAX)
     return `cannot be added: a workspace has at most ${CATEGORIES_MAX} categories`
