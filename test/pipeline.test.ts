@@ -1,7 +1,7 @@
 // The pipeline on every store: a batch is all or nothing, each entry has its effect once, and one that cannot be applied
 // holds up no other.
 import { sql, type RawBuilder } from 'kysely'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
 import { CUSTOMER_ID, USER_ATTRIBUTES_LENGTH_MAX } from '../src/core/user.ts'
 import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
@@ -11,7 +11,7 @@ import { listParkedEntries } from '../src/store/parked-entries.ts'
 import { StoreError, type Database } from '../src/store/store.ts'
 import { findUser, hasUsers, listUserIds } from '../src/store/users.ts'
 import { saveSettings } from '../src/store/workspaces.ts'
-import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
+import { NOW, openPipelineBench, type PipelineBench, type TestEntry } from './pipeline-bench.ts'
 import { until } from './server.ts'
 import { describeEachStore } from './stores.ts'
 
@@ -267,6 +267,10 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(ids[7])).toMatchObject({ status: 'processed', error: null })
     const error = expect.stringContaining('the users that are one have attributes of more than') as unknown
     expect(await bench.receipt(ids[8])).toMatchObject({ status: 'parked', error })
+    // Another try would end the same, and whoever waits behind it would wait for longer.
+    const again = await bench.append(joins[8] as TestEntry)
+    expect(await countWrites(bench)).toBe(2)
+    expect(await bench.receipt(again[0])).toMatchObject({ status: 'parked', error })
   })
 
   it('reads no more large users at once than fit into memory', async () => {
@@ -283,6 +287,16 @@ describeEachStore('The pipeline', (kind) => {
     expect(batches.map(({ entries }) => entries)).toEqual([6, 6])
   })
 })
+
+/** How many transactions it takes to follow the log to its end. */
+async function countWrites(bench: PipelineBench): Promise<number> {
+  const end = await bench.logReader.lastPosition()
+  const { database, stop } = bench.startFollower()
+  const write = vi.spyOn(database, 'write')
+  await until('the log is followed to its end', async () => (await bench.cursor()) >= end)
+  await stop()
+  return write.mock.calls.length
+}
 
 /** Makes what this database writes fail as on a full disk, until the returned function is called. */
 async function fillDisk(database: Database): Promise<() => Promise<void>> {

@@ -2,6 +2,7 @@
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import { readConfig } from '../src/config.ts'
+import { parseJsonText } from '../src/core/parse-json.ts'
 import type { WorkspaceSettings } from '../src/core/workspace.ts'
 import type { ErrorBody } from '../src/http/error-answer.ts'
 import { serve, type ServeOptions } from '../src/serve.ts'
@@ -180,7 +181,7 @@ async function call<Body>(
   })
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json')
-  const answered = (isJson ? JSON.parse(text) : text) as Body
+  const answered = (isJson ? parseJsonText(text) : text) as Body
   requireDescribed(method, path, response.status, answered)
   return { status: response.status, headers: response.headers, body: answered }
 }

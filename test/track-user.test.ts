@@ -141,6 +141,15 @@ describeEachStore('Track User', (kind) => {
     expect((await other.getUser({ customer_id: 'both' })).body.attributes).toEqual({ in: 'other' })
   })
 
+  it('keeps names that are written with escapes, whatever names others have sent', async () => {
+    const sent = (attributes: string) => `{"type":"customer","customer_id":"escaped","attributes":${attributes}}`
+    const other = trackingOf(server, await server.makeWorkspace())
+    await other.fateOf(await other.user(sent(String.raw`{"id":1,"gr\\u0":2,"\\":3}`)))
+    await tracking.fateOf(await tracking.user(sent(String.raw`{"id":1,"gr\u00f6\u00dfe":2,"\"":3}`)))
+    expect((await tracking.getUser({ customer_id: 'escaped' })).body.attributes).toEqual({ id: 1, größe: 2, '"': 3 })
+    expect((await other.getUser({ customer_id: 'escaped' })).body.attributes).toEqual({ id: 1, 'gr\\u0': 2, '\\': 3 })
+  })
+
   it('answers a repeat with the same Idempotency-Key as the first, and keeps it once', async () => {
     const first = await tracking.user(user({ plan: 'one' }, 'retry'), { 'idempotency-key': 'u1' })
     const repeat = await tracking.user(user({ plan: 'one' }, 'retry'), { 'idempotency-key': 'u1' })

@@ -5,6 +5,7 @@ import { visit } from 'jsonc-parser'
 import { DETAILS_MAX, invalidRequest, type Fault } from '../core/app-error.ts'
 import { shortenMiddle } from '../core/bounded-text.ts'
 import { memberPath } from '../core/field-path.ts'
+import { parseJsonText } from '../core/parse-json.ts'
 import { syntaxProblem } from './json-syntax.ts'
 
 /** Nesting of a whole body; operations may allow less. */
@@ -33,7 +34,7 @@ export function parseJson(bytes: Uint8Array): unknown {
 function parseText(text: string): unknown {
   if (text.startsWith(BYTE_ORDER_MARK)) throw bodyFault('must not begin with a byte order mark')
   try {
-    return JSON.parse(text)
+    return parseJsonText(text)
   } catch (error) {
     throw error instanceof SyntaxError ? bodyFault(syntaxProblem(text, error)) : error
   }

@@ -1,4 +1,5 @@
 // How many events a request sent, as its receipt tells. Read from the entry's body, because the log keeps no count.
+import { parseJsonText } from '../core/parse-json.ts'
 import type { EntryKind, LogEntry } from './event-log.ts'
 
 /** The member of the body that lists the events; null where a request holds none. */
@@ -14,7 +15,7 @@ export function countEvents({ kind, body }: Pick<LogEntry, 'kind' | 'body'>): nu
   const list = LISTS[kind]
   if (!list) return 0
   try {
-    const read = JSON.parse(Buffer.from(body).toString('utf8')) as Readonly<Record<string, unknown>> | null
+    const read = parseJsonText(Buffer.from(body).toString('utf8')) as Readonly<Record<string, unknown>> | null
     const events = read?.[list]
     return Array.isArray(events) ? events.length : 0
   } catch {

@@ -1,5 +1,6 @@
 // One batch of log entries, taken apart: what the steps work on. Reading what an entry holds happens here and nowhere else.
 import { isEmail, normalizeEmail } from '../core/email-address.ts'
+import { parseJsonText } from '../core/parse-json.ts'
 import { EVENTS_PER_ENTRY_MAX, eventsOf, type Action, type TrackedEvent } from '../core/event.ts'
 import {
   membershipsOf,
@@ -184,7 +185,7 @@ function withKey(workspaceId: string, identity: Identity): KeyedIdentity {
 /** The reason does not repeat what the parser says, which quotes the body: reasons are shown where bodies are not. */
 function parseBody(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse((Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)).toString('utf8'))
+    return parseJsonText((Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)).toString('utf8'))
   } catch {
     throw new Error('the body is not JSON')
   }

@@ -173,7 +173,7 @@ export class LogFollower {
         return undefined
       } catch (error) {
         if (isOvertaken(error) || isPassing(error)) throw error
-        if (tries >= TRIES_MAX || error instanceof TooMuchAtOnce) return error
+        if (tries >= TRIES_MAX || isFinal(error)) return error
         await pause(RETRY_MS * tries)
       }
     }
@@ -208,6 +208,11 @@ export function isPassing(error: unknown): boolean {
   if (error instanceof StoodStill) return false
   if (error instanceof AppError) return error.code === 'unavailable'
   return error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')
+}
+
+/** Whether another try of the same entries would end the same. */
+function isFinal(error: unknown): boolean {
+  return error instanceof TooMuchAtOnce || (error instanceof AppError && error.code !== 'unavailable')
 }
 
 function reasonOf(error: unknown): string {

@@ -2,6 +2,7 @@
 // kilobytes, and a user may have thousands of events.
 import type { GoalEvent } from '../core/facts.ts'
 import { meetsConditions, type Goal } from '../core/goal.ts'
+import { parseJsonText } from '../core/parse-json.ts'
 import { listAttributes, measureAttributes, type NamedEvent } from '../store/events.ts'
 import type { Store } from '../store/store.ts'
 import { conditionalGoals, type GoalBook } from './goal-books.ts'
@@ -69,7 +70,7 @@ class Judge {
 
   /** `attributes` as JSON. */
   judge(attributes: string): Verdict {
-    const values = JSON.parse(attributes) as Readonly<Record<string, unknown>>
+    const values = parseJsonText(attributes) as Readonly<Record<string, unknown>>
     const bits = new Uint8Array(Math.ceil(this.#goals.length / BITS))
     for (const [place, goal] of this.#goals.entries()) {
       if (!meetsConditions(goal, values)) continue

@@ -1,5 +1,6 @@
 // Finds or makes the users that entries name: by customer id or any configured identifier; several users found are one person
 // ("Identity resolution"). A batch has the same outcome as its entries one by one.
+import { AppError } from '../core/app-error.ts'
 import { EMAIL } from '../core/user-attributes.ts'
 import { CUSTOMER_ID, mergeAttributes, type Attributes, type Identity } from '../core/user.ts'
 import type { Store } from '../store/store.ts'
@@ -228,5 +229,6 @@ function mergeTwo(older: NamedUser, younger: NamedUser): NamedUser {
 
 function requireRoom(attributes: Attributes): void {
   if (JSON.stringify(attributes).length <= MERGED_LENGTH_MAX) return
-  throw new Error(`the users that are one have attributes of more than ${MERGED_LENGTH_MAX} characters of JSON`)
+  const message = `the users that are one have attributes of more than ${MERGED_LENGTH_MAX} characters of JSON`
+  throw new AppError('conflict', message)
 }

@@ -2,6 +2,7 @@
 // they differ while a recount runs (`goal-recounts.ts`).
 import { sql, type Selectable } from 'kysely'
 import type { Goal } from '../core/goal.ts'
+import { parseJsonText } from '../core/parse-json.ts'
 import {
   addCampaignEvents,
   campaignsWithEvents,
@@ -343,8 +344,8 @@ export function toCampaign(row: Selectable<CampaignRow>): StoredCampaign {
     workspaceId: row.workspace_id,
     name: row.name,
     platforms: JSON.parse(row.platforms) as string[],
-    goals: JSON.parse(row.goals) as Goal[],
-    countedGoals: JSON.parse(row.counted_goals) as Goal[],
+    goals: parseJsonText(row.goals) as Goal[],
+    countedGoals: parseJsonText(row.counted_goals) as Goal[],
     countedGeneration: row.counted_generation,
     pendingGeneration: row.pending_generation,
     createdBy: row.created_by,

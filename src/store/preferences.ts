@@ -1,6 +1,7 @@
 // Tables of email preferences: what holds for each user now, and the proofs of consent, which are only ever added to. When
 // a user turns out to be another, the proofs stay under the id they had (`listUserIds`).
 import type { Selectable } from 'kysely'
+import { parseJsonText } from '../core/parse-json.ts'
 import {
   nothingSetFor,
   type ChangedBy,
@@ -269,7 +270,7 @@ function toUserPreference(row: Selectable<PreferenceRow>): UserPreference {
     userId: row.user_id,
     preference: {
       status: status === null || decidedAt === null ? null : [status as OptInStatus, decidedAt],
-      categories: JSON.parse(row.categories) as Preference['categories'],
+      categories: parseJsonText(row.categories) as Preference['categories'],
       updatedAt: row.updated_at,
     },
     lastChange: row.last_change,
@@ -308,7 +309,7 @@ function toPreferenceChange(row: Selectable<PreferenceChangeRow>): PreferenceCha
     at: row.at,
     by: row.changed_by as ChangedBy,
     ip: row.ip,
-    before: JSON.parse(row.before) as OptIn,
-    after: JSON.parse(row.after) as OptIn,
+    before: parseJsonText(row.before) as OptIn,
+    after: parseJsonText(row.after) as OptIn,
   }
 }

@@ -1,6 +1,7 @@
 // The table of users. A user found to be the same as an older one stays as a
 // row that points to it, so that events keep the user they were stored with and merging costs the same for any history.
 import { sql, type Selectable } from 'kysely'
+import { parseJsonText } from '../core/parse-json.ts'
 import type { Attributes, Identity } from '../core/user.ts'
 import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
@@ -330,7 +331,7 @@ function toUser(row: Selectable<UserRow>): User {
     id: row.id,
     workspaceId: row.workspace_id,
     customerId: row.customer_id,
-    attributes: JSON.parse(row.attributes) as Attributes,
+    attributes: parseJsonText(row.attributes) as Attributes,
     emailKey: row.email_key,
     createdAt: row.created_at,
   }
