@@ -50,6 +50,17 @@ it.each([
 })
 
 it.each([
+  ['one that is kept', 'none', { email: 'a@b.c' }, {}, false],
+  ['none', 'tokenized', { plan: 'x' }, {}, false],
+  ['one that is kept sealed', 'encrypted', {}, { sealedEmail }, false],
+  ['one that cannot be opened any more', 'none', {}, { sealedEmail }, true],
+  ['one that was sent before encryption', 'encrypted', { email: 'a@b.c' }, {}, true],
+  ['one that was sent before tokenization', 'tokenized', { email: 'a@b.c' }, {}, true],
+] as const)('is told apart whether an address was dropped: %s', (_rule, protection, sent, context, isEmailDropped) => {
+  expect(readUser(protection, sent, context)).toMatchObject({ isEmailDropped })
+})
+
+it.each([
   ['track_events', 'actions', { action: 'A' }],
   ['svc_message_events', 'events', { customer_id: 'c1', platform: 'WEB', type: 'sent', time: 1_000 }],
   ['svc_audience', 'members', { customer_id: 'c1', platform: 'WEB', evaluated_at: 1_000, group: 'target' }],

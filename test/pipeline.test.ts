@@ -250,6 +250,23 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(ids[3])).toMatchObject({ status: 'processed', error })
   })
 
+  it('an address that was sent before emails were protected is not kept, and the receipt says so', async () => {
+    await bench.makeWorkspace({ emailProtection: 'tokenized' })
+    const filling = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX)
+    const report = (attributes: object) => ({
+      kind: 'track_user' as const,
+      body: { customer_id: 'c1', attributes: { email: 'anna@example.com', ...attributes } },
+    })
+    const [few, many] = await bench.append(report({ plan: 'free' }), report({ filling }))
+    await bench.follow()
+    const user = await findUser(bench.database, bench.workspaceId, { name: CUSTOMER_ID, value: 'c1' })
+    expect(Object.keys(user?.attributes ?? {})).toEqual(['plan'])
+    const dropped = 'the email was not kept: the protection of emails was changed after it was sent'
+    expect(await bench.receipt(few)).toMatchObject({ status: 'processed', error: dropped })
+    const error = expect.stringMatching(`^one attribute was not kept: .*; ${dropped}$`) as unknown
+    expect(await bench.receipt(many)).toMatchObject({ status: 'processed', error })
+  })
+
   it('nothing is left out of two users who turn out to be one, up to a bound past which their request is set aside', async () => {
     await bench.makeWorkspace({ identityResolution: ['crm'] })
     const filling = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX - 100)

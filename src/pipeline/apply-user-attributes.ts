@@ -31,15 +31,22 @@ function changeUser(user: User, reports: readonly UserEntry[], batch: Batch): Us
     const reported: Attributes = Object.fromEntries(
       Object.entries(report.attributes).map(([name, value]) => [name, [value, receivedAt] as const]),
     )
-    const leftOut = growing.add(reported)
-    if (leftOut.length > 0) batch.leftOut.set(report, whyLeftOut(leftOut))
+    const leftOut = whyLeftOut(report, growing.add(reported))
+    if (leftOut !== '') batch.leftOut.set(report, leftOut)
     const isEmailNew = report.emailKey !== undefined && growing.attributes[EMAIL] === reported[EMAIL]
     if (isEmailNew) emailKey = report.emailKey ?? null
   }
   return { ...user, attributes: growing.attributes, emailKey }
 }
 
-function whyLeftOut(names: readonly string[]): string {
-  const what = names.length === 1 ? 'one attribute was' : `${names.length} attributes were`
-  return `${what} not kept: those of the user would be longer than ${USER_ATTRIBUTES_LENGTH_MAX} characters of JSON`
+/** In sentences for a receipt; empty where all was kept. */
+function whyLeftOut({ isEmailDropped }: UserEntry, names: readonly string[]): string {
+  const reasons: string[] = []
+  if (names.length > 0) {
+    const what = names.length === 1 ? 'one attribute was' : `${names.length} attributes were`
+    const longer = `longer than ${USER_ATTRIBUTES_LENGTH_MAX} characters of JSON`
+    reasons.push(`${what} not kept: those of the user would be ${longer}`)
+  }
+  if (isEmailDropped) reasons.push('the email was not kept: the protection of emails was changed after it was sent')
+  return reasons.join('; ')
 }

@@ -56,6 +56,8 @@ export interface UserEntry extends EntryBasis {
   readonly attributes: Readonly<Record<string, unknown>>
   /** What `users.email_key` becomes; undefined where the request does not speak of an address. */
   readonly emailKey: string | null | undefined
+  /** An address was sent, and must not be kept any more. */
+  readonly isEmailDropped: boolean
 }
 
 /** What another system reports of one campaign and many users. */
@@ -257,13 +259,15 @@ function readUser(
   // The address itself was taken out of the body before it was written; what stays can only be opened with the key.
   if (sealedEmail && emailProtection === 'encrypted') {
     const attributes = { ...others, email: sealedEmail.sealed }
-    return { kind: 'track_user', entry, subjects, attributes, emailKey: sealedEmail.key }
+    return { kind: 'track_user', entry, subjects, attributes, emailKey: sealedEmail.key, isEmailDropped: false }
   }
   // Accepted just before the protection was changed: nobody could read the address, or it must not be kept, so it is as if
   // not sent.
   const isTooLate = emailProtection !== 'none' && typeof email === 'string'
   const attributes = email === undefined || isTooLate ? others : { ...others, email }
-  return { kind: 'track_user', entry, subjects, attributes, emailKey: isTooLate ? undefined : emailKeyOf(email) }
+  const emailKey = isTooLate ? undefined : emailKeyOf(email)
+  const isEmailDropped = isTooLate || sealedEmail !== undefined
+  return { kind: 'track_user', entry, subjects, attributes, emailKey, isEmailDropped }
 }
 
 /** Addresses are looked up by their normalised form; anything that is not an address leaves none to look up. */

@@ -184,8 +184,7 @@ class Draft {
     // An audience may change the group of its user, and the place of every touch.
     if (this.#expected.memberships.length > 0) return this.spans()
     const spans = new Map<number, Span>()
-    for (const { campaign, kind, time } of this.#expected.messages)
-      if (isTouch(kind)) widenSpan(spans, campaign, time)
+    for (const { campaign, kind, time } of this.#expected.messages) if (isTouch(kind)) widenSpan(spans, campaign, time)
     return spans
   }
 
