@@ -1,10 +1,16 @@
 // How bodies are read over real HTTP: their size to the byte, compression, media types, and that whoever sends something
 // that is refused can read the answer and go on.
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
 import type { ErrorBody } from '../src/http/error-answer.ts'
+import { HTTP_LIMITS } from '../src/http/http-limits.ts'
+import { ReceivedBodies } from '../src/http/received-bodies.ts'
+import { readBody, streamBody, type BodyToRead } from '../src/http/request-body.ts'
 import { codesOf, couponCallsOf, couponsPath, type CouponCalls } from './coupon-calls.ts'
 import { RawConnection, type RawAnswer } from './raw-http.ts'
 import { expectRefusal, startServer, until, type Answer, type TestServer } from './server.ts'
@@ -189,6 +195,42 @@ describe('The body of a request', () => {
   it.each(texts)('must not be %s', async (_what, body, fields) => {
     expectRefusal(await track(body), 400, 'invalid_request', fields)
   })
+})
+
+describe('The body of a client that left before anybody reads it', () => {
+  const bodies = new ReceivedBodies(HTTP_LIMITS)
+  const toRead: BodyToRead = { bytesMax: MIB, bodies }
+  const readers: [how: string, read: (request: IncomingMessage) => Promise<unknown>][] = [
+    ['at once', (request) => readBody(request, toRead)],
+    ['as a stream', (request) => streamBody(request, toRead).next()],
+  ]
+  const cases = readers.flatMap(([how, read]) =>
+    ['identity', 'gzip', undefined].map((encoding) => ({ how, read, encoding })),
+  )
+
+  it.each(cases)(
+    'is refused now, and waited for no more: $how, Content-Encoding $encoding',
+    async ({ read, encoding }) => {
+      const http = createServer().listen(0, '127.0.0.1')
+      await once(http, 'listening')
+      const arrived = once(http, 'request') as Promise<[IncomingMessage]>
+      const connection = await RawConnection.open(`http://127.0.0.1:${(http.address() as AddressInfo).port}`)
+      const headers = [
+        'host: x',
+        'content-length: 100',
+        ...(encoding === undefined ? [] : [`content-encoding: ${encoding}`]),
+      ]
+      await connection.write(`POST / HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\nhalf`)
+      const [request] = await arrived
+      connection.reset()
+      await until('the request is lost', () => request.destroyed)
+      http.close()
+      await expect(read(request)).rejects.toMatchObject({
+        code: 'invalid_request',
+        details: [{ field: 'body', problem: 'must arrive whole; the connection ended before' }],
+      })
+    },
+  )
 })
 
 describe('A connection', () => {

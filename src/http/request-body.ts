@@ -20,6 +20,7 @@ export interface BodyToRead {
  * takes too long to arrive, `unavailable` where too much else arrives at the same time.
  */
 export async function readBody(request: IncomingMessage, toRead: BodyToRead): Promise<Uint8Array> {
+  refuseLost(request)
   if (request.headers['content-encoding'] === undefined) return readPlain(request, toRead)
   const { bodies } = toRead
   const chunks: Uint8Array[] = []
@@ -75,12 +76,18 @@ function readPlain(request: IncomingMessage, { bytesMax, bodies }: BodyToRead): 
 
 /** An upload piece by piece, with the same refusals as `readBody`; it may take long, as long as something comes. */
 export async function* streamBody(request: IncomingMessage, toRead: BodyToRead): AsyncGenerator<Uint8Array> {
+  refuseLost(request)
   const body = toRead.bodies.begin(request, true)
   try {
     yield* readChunks(request, toRead.bytesMax)
   } finally {
     toRead.bodies.end(body)
   }
+}
+
+/** A client that left before its body is read has been told of by an event, which comes only once. */
+function refuseLost(request: IncomingMessage): void {
+  if (request.destroyed) throw incomplete()
 }
 
 async function* readChunks(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
