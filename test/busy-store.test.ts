@@ -64,6 +64,40 @@ describeEachStore('A busy store', (kind) => {
 
   if (kind === 'sqlite') return
 
+  it('keeps connections for others, however many changes wait for one lock, and carries out all of these', async () => {
+    const narrow = openPostgresDatabase({ url: place.databaseUrl as string, connectionsMax: 3 })
+    const done: number[] = []
+    const changes = Array.from({ length: 20 }, (_, number) => number)
+    const change = (number: number) => {
+      return narrow.write(async (store) => {
+        await store.lock('busy')
+        done.push(number)
+      })
+    }
+    let waiting: Promise<unknown> = Promise.resolve()
+    await whileLocked(other, async () => {
+      waiting = Promise.all(changes.map(change))
+      await expect(sql`select 1`.execute(narrow.query)).resolves.toBeDefined()
+      await expect(narrow.write((store) => store.lock('another'))).resolves.toBeUndefined()
+      expect(done).toEqual([])
+    })
+    await waiting
+    expect(done.toSorted((left, right) => left - right)).toEqual(changes)
+    await narrow.close()
+  })
+
+  it('lets nobody wait in line for longer than for a lock', async () => {
+    const hasty = openPostgresDatabase({ url: place.databaseUrl as string, writeWaitMs: 200 })
+    const lock = () => hasty.write((store) => store.lock('busy'))
+    await whileLocked(other, async () => {
+      const answers = await Promise.allSettled(Array.from({ length: 10 }, lock))
+      const refused = { status: 'rejected', reason: expect.objectContaining(UNAVAILABLE) as unknown }
+      expect(answers).toEqual(Array.from({ length: 10 }, () => refused))
+    })
+    await expect(Promise.all(Array.from({ length: 10 }, lock))).resolves.toBeDefined()
+    await hasty.close()
+  })
+
   it('answers unavailable when no connection comes free in time', { timeout: LONGER_THAN_ANY_WAIT_MS }, async () => {
     const narrow = openPostgresDatabase({ url: place.databaseUrl as string, connectionsMax: 1 })
     await whileLocked(narrow, async () => {

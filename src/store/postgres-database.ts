@@ -1,6 +1,7 @@
 // The same tables on PostgreSQL 15 or newer, through one bounded pool of connections.
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import type { PoolConfig } from 'pg'
+import { LockLines } from './lock-lines.ts'
 import { isRepeatable, openPostgresPool, toKyselyPool } from './postgres-pool.ts'
 import { StoreError, TooBusy, WRITE_WAIT_MS, type ColumnType, type Database, type Store } from './store.ts'
 import type { Tables } from './tables.ts'
@@ -43,10 +44,11 @@ const BULK_TYPES = { integer: sql`bigint`, text: sql`text` }
 /** Opens the pool; the first query connects. The caller runs the migrations. */
 export function openPostgresDatabase(options: PostgresOptions): Database {
   const answerWaitMs = options.answerWaitMs ?? ANSWER_WAIT_MS
+  const writeWaitMs = options.writeWaitMs ?? WRITE_WAIT_MS
   const common = {
     connectionString: options.url,
     connectionTimeoutMillis: CONNECT_WAIT_MS,
-    lock_timeout: options.writeWaitMs ?? WRITE_WAIT_MS,
+    lock_timeout: writeWaitMs,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS_MAX,
   }
   const kysely = openKysely({
@@ -55,11 +57,12 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
     query_timeout: answerWaitMs,
     statement_timeout: answerWaitMs - SERVER_EARLIER_MS,
   })
+  const lines = new LockLines()
   return {
     ...postgresStore(kysely),
     kind: 'postgres',
     types: { integer: sql`bigint`, text: sql`text collate "C"`, clustered: sql``, canCluster: false },
-    write: (change) => writeWithRetries(kysely, change),
+    write: (change) => writeInLine(kysely, change, { lines, waitMs: writeWaitMs }),
     async changeTables(change) {
       const unhurried = openKysely({ ...common, max: 1 })
       try {
@@ -86,13 +89,54 @@ function openKysely(config: PoolConfig): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: toKyselyPool(openPostgresPool(config)) }) })
 }
 
+/** What a change meets whose first lock so many others of this process want that it has to wait in line. */
+class InLine extends Error {
+  readonly key: string
+
+  constructor(key: string) {
+    super(`others wait for the lock of ${key}`)
+    this.key = key
+  }
+}
+
+/**
+ * One transaction, in the line of the lock with which it begins. Where it has to wait it gives its connection back, and begins
+ * anew when it is its turn. Later locks wait in the database alone, so that nobody waits for each other in a circle.
+ */
+async function writeInLine<Result>(
+  kysely: Kysely<Tables>,
+  change: (store: Store) => Promise<Result>,
+  { lines, waitMs }: { readonly lines: LockLines; readonly waitMs: number },
+): Promise<Result> {
+  let place: string | undefined
+  const enterLine = (key: string) => {
+    if (place !== undefined) return
+    if (!lines.tryEnter(key)) throw new InLine(key)
+    place = key
+  }
+  try {
+    for (;;) {
+      try {
+        return await writeWithRetries(kysely, change, enterLine)
+      } catch (error) {
+        if (!(error instanceof InLine)) throw error
+        await lines.enter(error.key, waitMs)
+        place = error.key
+      }
+    }
+  } finally {
+    if (place !== undefined) lines.leave(place)
+  }
+}
+
 async function writeWithRetries<Result>(
   kysely: Kysely<Tables>,
   change: (store: Store) => Promise<Result>,
+  enterLine?: (key: string) => void,
 ): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
-      return await kysely.transaction().execute((transaction) => change(postgresStore(transaction)))
+      return await kysely.transaction().execute((transaction) => change(postgresStore(transaction, enterLine)))
     } catch (error) {
       if (isRepeatable(error) && tries < WRITE_TRIES_MAX) continue
       throw error instanceof StoreError && error.reason === 'busy' ? new TooBusy() : error
@@ -100,15 +144,20 @@ async function writeWithRetries<Result>(
   }
 }
 
-function postgresStore(query: Kysely<Tables>): Store {
+/** `enterLine` hears of the key of the first lock, before it is asked for. */
+function postgresStore(query: Kysely<Tables>, enterLine?: (key: string) => void): Store {
+  let hasLocked = false
   return {
     query,
     rowsOf,
     newRows: (columns, rows) => rowsOf('fresh', columns, rows),
     async lock(key) {
+      if (!hasLocked) enterLine?.(key)
+      hasLocked = true
       await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`.execute(query)
     },
     async lockShared(key) {
+      hasLocked = true
       await sql`select pg_advisory_xact_lock_shared(hashtextextended(${key}, 0))`.execute(query)
     },
     lockRows: (rows) => rows.forUpdate() as typeof rows,
