@@ -156,6 +156,15 @@ describe('The faults of keys', () => {
     expect(faultsOf(`{${twice(names)}}`)).toHaveLength(DETAILS_MAX)
   })
 
+  const ALIKE = ['a.__proto__: is not allowed as a name', 'a: must not be given twice']
+  it.each([
+    [1_000, [...ALIKE, 'last: must not be given twice']],
+    [50_000, ALIKE],
+  ])('are not looked for without end where many are told alike: %i', (alike, faults) => {
+    const repeated = '"a":{"__proto__":1},'.repeat(alike)
+    expect(faultsOf(`{${repeated}${twice(['last'])}}`).toSorted()).toEqual(faults)
+  })
+
   const around: [what: string, before: string, after: string][] = [
     ['a long name', `{"${'p'.repeat(100_000)}":`, '}'],
     [
