@@ -1,5 +1,8 @@
 // The reference page over HTTP: everything it names is served by Tidings itself, and nothing is loaded from elsewhere.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { PageStatuses } from './page-without-files.ts'
 import { startServer, type Answer, type TestServer } from './server.ts'
 
 describe('The reference page', () => {
@@ -133,4 +136,12 @@ describe('The reference page', () => {
       expect((await get(path)).status).toBe(404)
     }
   })
+})
+
+it('The reference page is read again where it could not be read before', async () => {
+  // Few enough to be opened in a moment, and more than Node needs for itself.
+  const command = 'ulimit -n 256; exec "$0" "$@"'
+  const program = new URL('page-without-files.ts', import.meta.url).pathname
+  const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, program])
+  expect(JSON.parse(stdout)).toEqual({ without: 500, after: 200 } satisfies PageStatuses)
 })

@@ -60,7 +60,11 @@ function serveFile(file: string, mediaType: string) {
   const path = createRequire(import.meta.url).resolve(file)
   let loading: Promise<LoadedFile> | undefined
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    loading ??= load(path)
+    // One that failed, as where no more files may be open, is read again for the next who asks.
+    loading ??= load(path).catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
     const { content, compressed, tag } = await loading
     reply.headers({
       'cache-control': 'no-cache',
