@@ -2,8 +2,8 @@
 import { Writable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import Fastify from 'fastify'
-import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
+import { newDiagnostics } from '../src/commands/diagnostics.ts'
 import { sharedLogger } from '../src/http/request-diagnostics.ts'
 import { describeError } from '../src/store/describe-error.ts'
 import { TablesAreNewer } from '../src/store/migrations.ts'
@@ -47,7 +47,7 @@ class Diagnostics {
         done()
       },
     })
-    this.logger = pino({ level }, stream)
+    this.logger = newDiagnostics(level, stream)
   }
 
   get text(): string {
@@ -161,7 +161,9 @@ describeEachStore('Diagnostics', (kind) => {
       ])
       expect(lines[0]?.err?.message).toContain('user_identities')
       expect(lines[0]?.err?.stack?.length).toBeGreaterThan(0)
-      await until('the pipeline has failed too', () => diagnostics.text.includes('cannot be applied'))
+      const isOfPipeline = ({ msg }: Line) => msg?.includes('cannot be applied')
+      const failed = await until('the pipeline has failed too', () => diagnostics.lines.find(isOfPipeline))
+      expect([lines[0]?.err?.type, failed.err?.type]).toEqual(['StoreError', 'StoreError'])
       expectNothingSent(diagnostics, server)
     })
   })
@@ -257,6 +259,18 @@ describe('What is said of an error', () => {
       message: 'the database is newer than this program: it has the migration 9999-later',
     })
   })
+})
+
+it('what Fastify itself may write of an error is what is said of any', async () => {
+  const diagnostics = new Diagnostics('info')
+  const app = Fastify({ loggerInstance: sharedLogger(diagnostics.logger) })
+  app.log.error({ err: new SyntaxError(SECRET) }, 'of a request')
+  diagnostics.logger.error({ err: new SyntaxError(SECRET) }, 'of the server')
+  expect(diagnostics.lines.map(({ msg, err }) => [msg, err?.type])).toEqual([
+    ['of a request', 'SyntaxError'],
+    ['of the server', 'SyntaxError'],
+  ])
+  expect(diagnostics.text).not.toContain(SECRET)
 })
 
 it('what Fastify itself may write of a request and its reply holds neither headers nor bodies', async () => {

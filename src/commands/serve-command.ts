@@ -29,8 +29,11 @@ export const serveCommand: Command = {
     const roles = readRoles(repeated('role'))
     const shutdown = new Shutdown(fail, stopWaitMs(config))
     // Loaded only here: no other command needs a server, and they start in half the time without one.
-    const [{ pino }, { serve, servePipeline }] = await Promise.all([import('pino'), import('../serve.ts')])
-    const options = { config, diagnostics: pino({ level: config.logLevel }, pino.destination(2)) }
+    const [{ newDiagnostics }, { serve, servePipeline }] = await Promise.all([
+      import('./diagnostics.ts'),
+      import('../serve.ts'),
+    ])
+    const options = { config, diagnostics: newDiagnostics(config.logLevel) }
     if (!roles.includes('http')) {
       shutdown.running = await servePipeline(options)
       print({ json: { url: null, roles }, text: `${title()} follows the log in ${nameLogPlace(config)}\n` })

@@ -31,3 +31,8 @@ export function describeError(error: unknown): ErrorDescription {
     }),
   }
 }
+
+/** The same for what may be described already, as whoever writes a line takes it: it would call each description an Object. */
+export function toDescription(error: unknown): unknown {
+  return error instanceof Error ? describeError(error) : error
+}
