@@ -91,8 +91,24 @@ function toPort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 }
 
+/** No more than the driver can read, which decodes the parts of the address and never comes back from a port that is none. */
 function toPostgresUrl(text: string): string | undefined {
-  return URL.canParse(text) && /^postgres(?:ql)?:$/.test(new URL(text).protocol) ? text : undefined
+  const url = URL.parse(text)
+  if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) return undefined
+  const { username, password, hostname, pathname, searchParams } = url
+  const port = searchParams.get('port') ?? ''
+  const isRead =
+    [username, password, hostname, pathname].every(isDecodable) && (port === '' || toPort(port) !== undefined)
+  return isRead ? text : undefined
+}
+
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function toNatsUrls(text: string): string | undefined {

@@ -1,4 +1,6 @@
 // The command line as operators use it: every command in a process of its own, on every store, with and without `--json`.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { v7 as newId } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { COMMANDS } from '../src/commands/commands.ts'
@@ -9,7 +11,7 @@ import { addCampaign } from '../src/store/campaigns.ts'
 import { parkEntries, type ParkedEntry } from '../src/store/parked-entries.ts'
 import { addCells } from '../src/store/statistics.ts'
 import { saveUsers } from '../src/store/users.ts'
-import { basic, environmentOf, failureOf, run, runJson, startServing } from './program.ts'
+import { basic, BIN, environmentOf, failureOf, run, runJson, startServing } from './program.ts'
 import type { Environment, FirstWorkspace } from './program.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
@@ -26,6 +28,11 @@ describe('the command line', () => {
       expect(stdout).toContain(name)
       expect(stdout).toContain(summary)
     }
+  })
+
+  it('does not fail where nobody reads what it prints', async () => {
+    const command = '"$0" help | true; echo "${PIPESTATUS[0]}"'
+    expect(await promisify(execFile)('bash', ['-c', command, BIN])).toEqual({ stdout: '0\n', stderr: '' })
   })
 
   it('helps with one command and with a family of commands, before anything is opened', async () => {

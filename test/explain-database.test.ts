@@ -34,6 +34,13 @@ describe('A database where nobody answers', () => {
     )
   })
 
+  it('is named too where its certificates are not there', async () => {
+    const said = await saidOf(`postgres://bob:${SECRET}@127.0.0.1:1/none?sslrootcert=/nowhere/ca.pem`)
+    expect(said).toMatch(
+      /^ {2}DATABASE_URL names a PostgreSQL at 127.0.0.1:1 that cannot be reached \(.*nowhere\/ca.pem/m,
+    )
+  })
+
   it('is one object with --json', async () => {
     const ended = await runJson(['workspace', 'list'], { DATABASE_URL: `postgres://bob:${SECRET}@127.0.0.1:1/none` })
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', fields: ['DATABASE_URL'] })

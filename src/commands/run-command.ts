@@ -19,6 +19,7 @@ const NOTHING_FOR_OTHERS = 0o077
 /** Runs one command line, and sets the exit status of the process. */
 export async function runCommand(args: readonly string[]): Promise<void> {
   process.umask(NOTHING_FOR_OTHERS)
+  process.stdout.on('error', ignoreUnread)
   const { flags, words } = readFlags(args)
   const print = ({ json, text, isFailure = false }: CommandOutput) => {
     if (isFailure) process.exitCode = FAILED
@@ -37,6 +38,11 @@ export async function runCommand(args: readonly string[]): Promise<void> {
     process.exitCode = error instanceof UsageError ? MISUSED : FAILED
     reportFailure(error, flags.has('--json'))
   }
+}
+
+/** What somebody has read enough of, such as `head`, was done all the same. */
+function ignoreUnread(error: Error): void {
+  if ((error as { code?: unknown }).code !== 'EPIPE') throw error
 }
 
 const FLAGS: ReadonlySet<string> = new Set(['--help', '--json', '--version'])

@@ -143,14 +143,14 @@ export class LimitWindows {
   async take(questions: readonly LimitQuestion[], now: number | undefined): Promise<LimitAnswer[]> {
     // Prepared once a connection: to plan it anew takes ten times as long as to carry it out.
     const statement = { name: 'take from limits', text: TAKE, values: [JSON.stringify(questions.map(toAsked)), now] }
-    const { rows } = await fromDriver(this.#pool.query<AnswerRow>(statement))
+    const { rows } = await fromDriver(() => this.#pool.query<AnswerRow>(statement))
     return rows.map(toAnswer)
   }
 
   /** Makes the windows of keys for which `take` gave no answer. */
   async open(keys: readonly LimitKey[]): Promise<void> {
     const rows = keys.map(({ workspaceId, operation }) => ({ workspace_id: workspaceId, operation }))
-    await fromDriver(this.#pool.query(OPEN, [JSON.stringify(rows)]))
+    await fromDriver(() => this.#pool.query(OPEN, [JSON.stringify(rows)]))
   }
 
   async close(): Promise<void> {

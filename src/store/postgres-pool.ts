@@ -54,7 +54,7 @@ export function openPostgresPool(config: PoolConfig): Pool {
  */
 export function toKyselyPool(pool: Pool): PostgresPool {
   return {
-    connect: async () => toKyselyClient(await fromDriver(pool.connect())),
+    connect: async () => toKyselyClient(await fromDriver(() => pool.connect())),
     end: () => pool.end(),
     options: pool.options,
   }
@@ -80,10 +80,13 @@ function toKyselyClient(client: PoolClient): PostgresPoolClient {
   }
 }
 
-/** Gives the result of the driver's work. Rejects with StoreError, or with AppError `unavailable`, where the driver failed. */
-export async function fromDriver<Result>(work: Promise<Result>): Promise<Result> {
+/**
+ * Gives the result of the driver's work. Rejects with StoreError, or with AppError `unavailable`, where the driver failed, also
+ * where it throws at once: a file of certificates that the address names is not there.
+ */
+export async function fromDriver<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
-    return await work
+    return await work()
   } catch (error) {
     throw fromPostgresError(error)
   }
