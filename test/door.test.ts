@@ -450,6 +450,31 @@ describe('Whatever is sent', () => {
     }
   })
 
+  // Ajv takes the first three for integers within all bounds: pages of everything, or such as never end.
+  it.each(['Infinity', '-Infinity', '1e400', '+5', '0x10', ''])('a limit of %j is refused', async (limit) => {
+    const path = `/core-services/v1/campaigns?limit=${encodeURIComponent(limit)}`
+    expectRefusal(await server.call('GET', path, { tile: 'reports' }), 400, 'invalid_request', ['query.limit'])
+  })
+
+  it.each(['%FC', 'M%FCller', '%', '100%', '%ZZ', '%ED%A0%80', '%C0%80'])(
+    'a query parameter that cannot be decoded is refused, and finds nobody: %s',
+    async (sent) => {
+      const customer_id = sent
+      await server.call('POST', '/v1/customer/main', { body: { type: 'customer', customer_id } })
+      const answer = await server.call<ErrorBody>('GET', `/v1/customer/main?x%79z=%C3%A9&customer%5Fid=${sent}`)
+      expectRefusal(answer, 400, 'invalid_request', ['query.customer_id', 'query.xyz'])
+      expect(answer.body.error.details).toContainEqual({
+        field: 'query.customer_id',
+        problem: 'must be percent-encoded UTF-8',
+      })
+    },
+  )
+
+  it('a query parameter that cannot be decoded and that nobody reads does no harm', async () => {
+    const body = { type: 'event', customer_id: 'a', actions: [{ action: 'A' }] }
+    expect((await server.call('POST', '/v1/event/main?utm=%FC', { body })).status).toBe(200)
+  })
+
   it('a query parameter that is given twice is refused by its name', async () => {
     const answer = await server.call('GET', '/v1/customer/main?customer_id=a&customer_id=b')
     expectRefusal(answer, 400, 'invalid_request', ['query.customer_id'])

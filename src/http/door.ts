@@ -226,7 +226,7 @@ function checkInput(
   sent: SentInput,
 ): { readonly input: Input; readonly faults: readonly Fault[] } {
   const path = validator.path(request.params)
-  const query = validator.query(request.query)
+  const query = validator.query(request.query, request.url)
   const body = operation.body && !sent.upload ? validator.body(operation.body, sent.value) : NO_BODY
   const input = toOperationRequest(request, reply, sent, [path.value, query.value, body.value])
   const faults = [

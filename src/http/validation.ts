@@ -7,6 +7,7 @@ import { fromCalendarDate } from '../core/time-zone.ts'
 import type { Operation } from '../operations/operation.ts'
 import { toFieldPath } from './json-body.ts'
 import { listCutterOf, type ListCutter } from './list-cutter.ts'
+import { readIntegers, undecodableNames } from './query-values.ts'
 
 /** A part of a request after validation: faults, and the value with the members that are at fault undefined. */
 export interface Validated {
@@ -33,9 +34,12 @@ export class OperationValidator {
     return this.#check('path', this.#operation.path, value)
   }
 
-  /** Query values are texts; `integer` and `boolean` are read from them. */
-  query(value: unknown): Validated {
-    return this.#check('query', this.#operation.query, value)
+  /** Values of the query are texts, of which integers are read. `url` ends with the query as it was sent. */
+  query(value: unknown, url = ''): Validated {
+    const schema = this.#operation.query
+    const checked = this.#check('query', schema, readIntegers(schema, value as Readonly<Record<string, unknown>>))
+    const names = undecodableNames(url).filter((name) => Object.hasOwn(schema.properties, name))
+    return names.length === 0 ? checked : withoutUndecodable(checked, names)
   }
 
   body(schema: TSchema, value: unknown): Validated {
@@ -53,14 +57,14 @@ export class OperationValidator {
   }
 
   #compile(part: Part, schema: TSchema): ValidateFunction {
-    const validate = (part === 'query' ? queryAjv : bodyAjv).compile(schema)
+    const validate = ajv.compile(schema)
     this.#compiled.set(part, validate)
     return validate
   }
 }
 
-function newAjv(coerceTypes: boolean): Ajv {
-  const ajv = new Ajv({ allErrors: true, coerceTypes, strict: true, strictTypes: false, ownProperties: true })
+function newAjv(): Ajv {
+  const ajv = new Ajv({ allErrors: true, strict: true, strictTypes: false, ownProperties: true })
   ajv.addFormat('text', (text: string) => unstorableProblem(text) === undefined)
   ajv.addFormat('date', (text: string) => fromCalendarDate(text) !== undefined)
   ajv.addFormat('date-time', true)
@@ -70,8 +74,18 @@ function newAjv(coerceTypes: boolean): Ajv {
   return ajv
 }
 
-const bodyAjv = newAjv(false)
-const queryAjv = newAjv(true)
+const ajv = newAjv()
+
+/** What cannot be decoded is blamed for that alone, and was not sent for the checks beyond the schema. */
+function withoutUndecodable({ value, faults }: Validated, names: readonly string[]): Validated {
+  const blamed = [...new Set(names)].map((name) => ({
+    field: `query.${name}`,
+    problem: 'must be percent-encoded UTF-8',
+  }))
+  const others = faults.filter(({ field }) => !blamed.some((fault) => fault.field === field))
+  const undefinedOnes = Object.fromEntries(names.map((name) => [name, undefined]))
+  return { value: { ...(value as object), ...undefinedOnes }, faults: [...blamed, ...others] }
+}
 
 /** Where only a few values are right these are named, and not also their type. */
 function withoutConsequences(errors: readonly ErrorObject[]): ErrorObject[] {

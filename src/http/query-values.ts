@@ -1,0 +1,41 @@
+// What the values of a query are: percent-encoded UTF-8, and texts, of which some are whole numbers. Fastify takes a value that cannot
+// be decoded as it is written.
+import type { TObject } from 'typebox'
+
+type Query = Readonly<Record<string, unknown>>
+
+const WHOLE = /^-?\d+$/
+
+/**
+ * The query with its whole numbers read, where the schema has integers. Whatever else JavaScript reads as a number stays a text,
+ * as which it is refused: Ajv would take `-Infinity` for an integer, and for one within all bounds.
+ */
+export function readIntegers({ properties }: TObject, query: Query): Query {
+  const names = Object.keys(properties).filter((name) => {
+    const text = query[name]
+    return (properties[name] as { type?: unknown }).type === 'integer' && typeof text === 'string' && WHOLE.test(text)
+  })
+  return names.length === 0
+    ? query
+    : { ...query, ...Object.fromEntries(names.map((name) => [name, Number(query[name])])) }
+}
+
+/** The names in the query of a URL whose values cannot be decoded. */
+export function undecodableNames(url: string): string[] {
+  const start = url.indexOf('?') + 1
+  if (start === 0 || !url.includes('%', start)) return []
+  const pairs = url.slice(start).split('&')
+  return pairs.flatMap((pair) => {
+    const [name = ''] = pair.split('=', 1)
+    const isRight = decode(pair.slice(name.length + 1)) !== undefined
+    return isRight ? [] : [decode(name) ?? name]
+  })
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
