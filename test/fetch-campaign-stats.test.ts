@@ -127,6 +127,7 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     ['an empty list of campaign ids', { campaign_ids: [] }, ['campaign_ids']],
     ['eleven campaign ids', { campaign_ids: ids(11) }, ['campaign_ids']],
     ['a repeated campaign id', { campaign_ids: ['a', 'b', 'a'] }, ['campaign_ids']],
+    ['a repeated campaign id that no object can hold', { campaign_ids: ['__proto__', '__proto__'] }, ['campaign_ids']],
     ['an empty campaign id', { campaign_ids: [''] }, ['campaign_ids[0]']],
     ['a campaign id that is no string', { campaign_ids: ['a', 7] }, ['campaign_ids[1]']],
     ['a negative offset', { offset: -1 }, ['offset']],
