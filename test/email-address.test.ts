@@ -57,6 +57,7 @@ describe('two addresses', () => {
   const pairs: [left: string, right: string, areSame: boolean][] = [
     ['Anna@Example.com', 'anna@example.COM', true],
     [' anna@example.com\t', 'anna@example.com', true],
+    ['ΝΊΚΟΣ.ΠΑΠΠΆΣ@example.com', 'νίκος.παππάς@example.com', true],
     ['\u00c4NNA@example.com', '\u00e4nna@example.com', true],
     ['a\u0308nna@example.com', '\u00e4nna@example.com', true],
     ['anna+news@example.com', 'anna@example.com', false],

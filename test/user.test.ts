@@ -44,6 +44,7 @@ describe('a request where identity resolution is on', () => {
     ['with a fraction as identifier', { user_identifiers: { crm: 1.5 } }, []],
     ['with the greatest number that is kept exactly', { user_identifiers: { crm: Number.MAX_SAFE_INTEGER } }, []],
     ['with a number that is rounded', { user_identifiers: { crm: 2 ** 53 } }, ['user_identifiers.crm']],
+    ['with a fraction that is rounded', { user_identifiers: { crm: 2 ** 51 + 0.5 } }, ['user_identifiers.crm']],
     ['with a number beyond all', { user_identifiers: { crm: -Infinity } }, ['user_identifiers.crm']],
     ['with neither', {}, ['user_identifiers']],
     ['with no identifiers in the object', { user_identifiers: {} }, ['user_identifiers']],
@@ -114,6 +115,7 @@ describe('the setting identity_resolution', () => {
     ['a,b,c,d,e,f', ['identity_resolution']],
     ['a,a', ['identity_resolution']],
     ['customer_id', ['identity_resolution']],
+    ['crm,__proto__', ['identity_resolution']],
   ]
   it.each(cases)('%j', (text, fields) => {
     const { faults } = changeSettings(settings, { identity_resolution: text })

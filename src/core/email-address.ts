@@ -4,9 +4,12 @@ export const EMAIL_LENGTH_MAX = 320
 /** A local part, one @, and a domain; no spaces or control characters. Whether it exists only sending can tell. */
 const ADDRESS = /^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}.]+(?:\.[^\s@\p{Cc}.]+)*$/u
 
-/** Addresses match without case and outer spaces, and however their accents are encoded; they are shown as sent. */
+/**
+ * Addresses match without case and outer spaces, and however their accents are encoded; they are shown as sent. Of Σ the place in its
+ * word decides which small letter it has, and what stands beside it in an address need not be where a word ends.
+ */
 export function normalizeEmail(address: string): string {
-  return address.trim().toLowerCase().normalize('NFC')
+  return address.trim().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 }
 
 export function isEmail(address: string): boolean {

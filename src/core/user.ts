@@ -125,12 +125,18 @@ function isNewer(candidate: Attributes[string], known: Attributes[string]): bool
   return JSON.stringify(candidate[0]) > JSON.stringify(known[0])
 }
 
+/** Digits of any decimal that 64-bit floating point keeps apart from all others with no more. */
+const FRACTION_DIGITS_MAX = 15
+
 /** Two people whose ids are rounded to the same number would be made one; JSON.parse makes Infinity of what is too large. */
 function isExact(value: number): boolean {
-  return Number.isSafeInteger(value) || !(Number.isInteger(value) || Math.abs(value) === Infinity)
+  if (Number.isInteger(value)) return Number.isSafeInteger(value)
+  return Number.isFinite(value) && Number(value.toPrecision(FRACTION_DIGITS_MAX)) === value
 }
 
-const INEXACT = `must be a text, for numbers beyond ${Number.MAX_SAFE_INTEGER} are not told apart`
+const INEXACT =
+  `must be a text, for numbers beyond ${Number.MAX_SAFE_INTEGER}, and fractions of more than ${FRACTION_DIGITS_MAX} digits, ` +
+  'are not told apart'
 
 function identifierFaults(name: string, value: unknown, names: readonly string[]): Fault[] {
   const field = memberPath('user_identifiers', name)

@@ -91,12 +91,14 @@ export function changeSettings(
   return { settings: changed, faults }
 }
 
+const UNNAMEABLE = 'must not be __proto__, which no request may hold'
+
 /** The categories with one more, or why its name cannot be one. One that is there already changes nothing. */
 export function addCategory(categories: readonly string[], name: string): readonly string[] | string {
   const problem = textProblem(name, NAME_LENGTH_MAX)
   if (problem !== undefined) return problem
   if (name.trim() !== name) return 'must not begin or end with a space'
-  if (name === '__proto__') return 'must not be __proto__, which no request may hold'
+  if (name === '__proto__') return UNNAMEABLE
   if (categories.includes(name)) return categories
   if (categories.length >= CATEGORIES_MAX)
     return `cannot be added: a workspace has at most ${CATEGORIES_MAX} categories`
@@ -119,6 +121,7 @@ function changeOne(settings: WorkspaceSettings, key: string, text: string): Work
     case 'identity_resolution': {
       const names = toList(text)
       if (names.includes(CUSTOMER_ID)) return `must not name ${CUSTOMER_ID}, by which users are found anyway`
+      if (names.includes('__proto__')) return UNNAMEABLE
       return listProblem(names, IDENTIFIER_NAMES_MAX) ?? { ...settings, identityResolution: names }
     }
     case 'project_codes': {
