@@ -131,6 +131,17 @@ describeEachStore('Identity resolution', (kind) => {
     },
   )
 
+  it('hundreds of users become one within a batch, of whom each is found to be the next and one has very much', async () => {
+    const others = Array.from({ length: 400 }, (_, index) => ({ customer_id: `c${index}` }))
+    const much = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`attribute ${index}`, index]))
+    await apply(others.map((ids) => track(ids)))
+    await apply([report({ customer_id: 'much', mobile: '1' }, much)])
+    await apply(others.toReversed().map((ids) => track({ ...ids, mobile: '1' })))
+    const user = await find('customer_id', 'much')
+    expect(user).toMatchObject({ customerId: 'c0' })
+    expect(Object.keys(user?.attributes ?? {})).toHaveLength(40_000)
+  })
+
   it('four users become one in a single request', async () => {
     await apply([
       track({ customer_id: 'a' }),

@@ -117,21 +117,26 @@ class People {
     return (named && this.#identities.get(named.key)?.number) ?? undefined
   }
 
-  /** The users that the batch makes, and what those become who were there before; merged ones as they were at last. */
+  /**
+   * The users that the batch makes, and what those become who were there before. What belongs to one person is joined at once:
+   * one with very much may be found to be another a thousand times in a batch.
+   */
   async changedUsers(store: Store, batch: Batch): Promise<User[]> {
-    const concerned = this.#changes.flatMap(usersOf).filter((id) => !this.#created.has(id))
-    const before = await findNamedUsers(store, batch, [...new Set(concerned)])
+    const concerned = new Set(this.#changes.flatMap(usersOf))
+    const before = await findNamedUsers(
+      store,
+      batch,
+      [...concerned].filter((id) => !this.#created.has(id)),
+    )
     const users = new Map([...before, ...this.#created.values()].map((user) => [user.id, user]))
-    const find = (id: number): NamedUser => {
-      const user = users.get(id)
-      if (!user) throw new Error(`user ${id} has identities but is not there`)
-      return user
+    const parts = Map.groupBy(concerned, (id) => this.#survivorOf(id))
+    const names = Map.groupBy(this.#changes.filter(isName), ({ userId }) => this.#survivorOf(userId))
+    for (const [survivor, ids] of parts) {
+      const joined = joinAll(ids.toSorted((left, right) => left - right).map((id) => find(users, id)))
+      users.set(survivor, (names.get(survivor) ?? []).reduce(addCustomerId, joined))
     }
-    for (const change of this.#changes) {
-      if (change.type === 'merge') users.set(change.into, mergeTwo(find(change.into), find(change.from)))
-      else users.set(change.userId, addCustomerId(find(change.userId), change))
-    }
-    return [...users.values()]
+    // Of who is another now, the row of one that was there is cleared, and one that was made needs its row.
+    return [...users.values()].filter(({ id }) => this.#created.has(id) || this.#survivorOf(id) === id)
   }
 
   /** Identities that nobody had. */
@@ -185,6 +190,16 @@ function keyOf(known: KnownIdentity): string {
   return identityKey(known.workspaceId, known)
 }
 
+function isName(change: Change): change is Extract<Change, { readonly type: 'name' }> {
+  return change.type === 'name'
+}
+
+function find(users: ReadonlyMap<number, NamedUser>, id: number): NamedUser {
+  const user = users.get(id)
+  if (!user) throw new Error(`user ${id} has identities but is not there`)
+  return user
+}
+
 function usersOf(change: Change): number[] {
   return change.type === 'merge' ? [change.from, change.into] : [change.userId]
 }
@@ -217,10 +232,25 @@ function addCustomerId(user: NamedUser, { customerId, number }: CustomerName): N
  */
 const MERGED_LENGTH_MAX = 16 * 1024 * 1024
 
+/** What users are together, the oldest first. In pairs, so that none is copied more often than there are rounds. */
+function joinAll(users: readonly NamedUser[]): NamedUser {
+  let joined = users
+  while (joined.length > 1) {
+    const pairs: NamedUser[] = []
+    for (let first = 0; first < joined.length; first += 2) {
+      const [older, younger] = joined.slice(first, first + 2) as [NamedUser, NamedUser?]
+      pairs.push(younger ? mergeTwo(older, younger) : older)
+    }
+    joined = pairs
+  }
+  const [person] = joined as [NamedUser]
+  if (users.length > 1) requireRoom(person.attributes)
+  return person
+}
+
 /** What two users are together: the older one, with the newest value of each attribute. */
 function mergeTwo(older: NamedUser, younger: NamedUser): NamedUser {
   const attributes = mergeAttributes(older.attributes, younger.attributes)
-  requireRoom(attributes)
   const isOlderEmail = attributes[EMAIL] === older.attributes[EMAIL]
   const { customerId, customerNumber: number } = younger
   const named = customerId === null || number === null ? older : addCustomerId(older, { customerId, number })
