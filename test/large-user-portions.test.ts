@@ -27,6 +27,8 @@ const EVERYBODY = -1
 const HEAP_MIB = 48
 /** The instants of all goal events, for each goal of each campaign, would take more than the heap. */
 const MANY = { campaigns: 200, goals: 5, events: 4_000 }
+/** All pairs of a user's ids with the names of events that goals have would take more than the heap. */
+const WIDE = { ids: 4_000, names: 500 }
 const TIMEOUT_MS = 60_000
 
 const DAY = { startDate: '2026-03-10', endDate: '2026-03-10' } as const
@@ -132,6 +134,40 @@ it(
     })
     await leaveWaiting(bench.database, person, NOW)
     expect(countWaiting(bench.place, { heapMib: HEAP_MIB, timeoutMs: TIMEOUT_MS })).toEqual({ status: 0, stderr: '' })
+    await bench.close()
+  },
+  TIMEOUT_MS,
+)
+
+it(
+  `Large users who were thousands, in a workspace with hundreds of goals, are counted by a process with ${HEAP_MIB} MiB`,
+  async () => {
+    const bench = await openStatisticsBench('sqlite')
+    const goals = Array.from({ length: WIDE.names }, (_, index) => goal({ name: `g${index}`, event: `event ${index}` }))
+    const { run } = await makeLarge(bench, { campaigns: 1, goals })
+    const ids = ['ann', ...Array.from({ length: WIDE.ids }, (_, index) => `ann${index}`)]
+    await run.apply(ids.map((customerId) => ({ ...linkOf(customerId), person: customerId })))
+    await run.apply(ids.map(linkOf))
+    expect(countWaiting(bench.place, { heapMib: HEAP_MIB, timeoutMs: TIMEOUT_MS })).toEqual({ status: 0, stderr: '' })
+    expect(await expectVerified(run)).toMatchObject({ users: 1, waitingUsers: 0 })
+    await bench.close()
+  },
+  TIMEOUT_MS,
+)
+
+it(
+  'Users who were thousands, in a workspace with hundreds of goals, are large however little they have done',
+  async () => {
+    const bench = await openStatisticsBench('sqlite')
+    const goals = Array.from({ length: WIDE.names }, (_, index) => goal({ name: `g${index}`, event: `event ${index}` }))
+    const run = await StatisticsRun.make(bench, workspace({ campaigns: [{ id: 'c0', goals }] }))
+    const ids = Array.from({ length: WIDE.ids }, (_, index) => `ann${index}`)
+    await run.apply(ids.map((customerId) => ({ ...linkOf(customerId), person: customerId })))
+    await run.apply(ids.map(linkOf))
+    await run.apply([clickOf('c0', NOON, 'ann0')])
+    expect(await expectVerified(run)).toMatchObject({ users: 1, waitingUsers: 1 })
+    await step(makeRecounter(bench.database))
+    expect(await expectVerified(run)).toMatchObject({ users: 1, waitingUsers: 0 })
     await bench.close()
   },
   TIMEOUT_MS,

@@ -2,18 +2,23 @@
 import type { KyselyPlugin, OperationNode } from 'kysely'
 import type { Store } from '../src/store/store.ts'
 
-/** The same tables, where `work` is done once, after the first query that reads from `table` and before the next. */
-export function meddled<Meddled extends Store>(store: Meddled, table: string, work: () => Promise<void>): Meddled {
+/** The same tables, where `work` is done after the first query that reads from `table`, or the first so many, and before the next. */
+export function meddled<Meddled extends Store>(
+  store: Meddled,
+  table: string,
+  work: () => Promise<void>,
+  times = 1,
+): Meddled {
   const awaited = new WeakSet<object>()
-  let isDone = false
+  let left = times
   const plugin: KyselyPlugin = {
     transformQuery({ node, queryId }) {
       if (readsFrom(node, table)) awaited.add(queryId)
       return node
     },
     async transformResult({ result, queryId }) {
-      if (isDone || !awaited.has(queryId)) return result
-      isDone = true
+      if (left === 0 || !awaited.has(queryId)) return result
+      left--
       await work()
       return result
     },

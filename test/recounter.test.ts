@@ -9,6 +9,7 @@ import { removeLargeHistories, saveLargeHistories } from '../src/store/large-his
 import { findUncountedUsers } from '../src/store/uncounted-users.ts'
 import type { HistoryEntry } from './history-entries.ts'
 import { addManyFacts, leaveWaiting, personsOf } from './many-facts.ts'
+import { meddled } from './meddled-store.ts'
 import { until } from './server.ts'
 import { goal, message, workspace } from './statistics-examples.ts'
 import { expectVerified, NOW, openStatisticsBench, StatisticsRun, type StatisticsBench } from './statistics-run.ts'
@@ -129,6 +130,25 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     await bench.close()
   })
 
+  it('counts other large users while one is found to be somebody else too whenever it is counted', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const [busy, other] = await makeRuns(bench, -1)
+    const [[first], [second]] = [await personsOf(busy), await personsOf(other)]
+    if (!first || !second) throw new Error('nobody is there')
+    await busy.apply([nameOf('ann', 'p')])
+    await leaveWaiting(database, first, NOW - 1)
+    let found = 0
+    const merge = () => busy.apply([nameOf(`found ${++found}`), nameOf(`found ${found}`, 'p')])
+    const meddling = meddled(database, 'message_events', merge, Infinity)
+    const recounter = new Recounter({ database: meddling, clock: () => NOW, onFailure: () => {} })
+    for (let turn = 0; turn < 4; turn++) expect(await recounter.step()).toBe(true)
+    expect([...(await findUncountedUsers(database, [first.userId, second.userId])).keys()]).toEqual([first.userId])
+    await countUntil(bench, async () => (await findUncountedUsers(database, [first.userId])).size === 0)
+    for (const run of [busy, other]) expect(await expectVerified(run)).toMatchObject({ waitingUsers: 0 })
+    await bench.close()
+  })
+
   it('begins with the shortest pause again when a user who was counted in between fails', async () => {
     const bench = await openStatisticsBench(kind)
     const { database } = bench
@@ -167,4 +187,9 @@ const CLICK: HistoryEntry = {
   audiences: [],
   messages: [message({ kind: 'click' })],
   events: [],
+}
+
+function nameOf(customerId: string, person?: string): HistoryEntry {
+  const named = { customerId, ...(person !== undefined && { person }) }
+  return { kind: 'track_user', audiences: [], messages: [], events: [], ...named }
 }

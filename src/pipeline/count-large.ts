@@ -27,6 +27,8 @@ import { cutPortions, loadsOf, type CampaignLoad, type CampaignLoads, type Campa
 const FACTS_PER_PORTION = 20_000
 /** Facts of one page: reading them holds up the batches for a few milliseconds. */
 const FACTS_PER_PAGE_MAX = 2_000
+/** User ids with event names that are looked for at once: a user may have a hundred thousand ids, and a workspace as many names. */
+const ACTIONS_AT_ONCE = 5_000
 
 export interface Portions {
   readonly factsPerPortion?: number | undefined
@@ -205,11 +207,9 @@ async function goalEventsOf(
   count: LargeCount,
   campaigns: Iterable<number>,
 ): Promise<readonly UserGoalEvent[]> {
-  const { book, person, uncounted } = count
+  const { book, uncounted } = count
   const events: NamedEvent[] = []
-  const names = [...book.eventNames]
-  const wanted = person.userIds.flatMap((user_id) => names.map((action): UserAction => ({ user_id, action })))
-  for (const tracked of await listTrackedActions(store, wanted)) {
+  for await (const tracked of trackedActionsOf(store, count)) {
     const read = (page: Page<NamedEventPlace>) => pageNamedEvents(store, tracked, page)
     for await (const page of pagesOf<NamedEvent, NamedEventPlace>(count, read)) {
       for (const event of page) if (!uncounted?.has(event.id)) events.push(event)
@@ -218,6 +218,22 @@ async function goalEventsOf(
   const bounds = { eventsAtOnce: factsPerPage(count), goesOn: () => goOn(count) }
   const [goalEvents = []] = await judgeEvents(store, book, [{ events, campaigns }], bounds)
   return goalEvents
+}
+
+/** Under which of a user's ids there are events that some goal names; not all of them when the count was given up. */
+async function* trackedActionsOf(store: Store, count: LargeCount): AsyncGenerator<UserAction, void, undefined> {
+  const { book, person } = count
+  let wanted: UserAction[] = []
+  for (const user_id of person.userIds) {
+    for (const action of book.eventNames) {
+      wanted.push({ user_id, action })
+      if (wanted.length < ACTIONS_AT_ONCE) continue
+      yield* await listTrackedActions(store, wanted)
+      wanted = []
+      if (!(await goOn(count))) return
+    }
+  }
+  yield* await listTrackedActions(store, wanted)
 }
 
 async function* membershipsOf(store: Store, count: LargeCount, campaigns: CampaignPortion) {

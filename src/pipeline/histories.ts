@@ -20,6 +20,8 @@ import { judgeEvents, type UserGoalEvent } from './goal-events.ts'
 /** Facts of one kind that are read at once at the most: twice what a portion shall have, so that few are read in vain. */
 const FACTS_AT_ONCE_MAX = 80_000
 const ONE_TOO_MANY = FACTS_AT_ONCE_MAX + 1
+/** Ids of users, each with a campaign or the name of an event, that one statement looks up at the most: some 100 MiB. */
+const PAIRS_AT_ONCE_MAX = 500_000
 const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
 
 /** Facts of one user that a batch brings. */
@@ -50,7 +52,7 @@ export interface StoredHistory extends History {
 
 /**
  * Everything that the tables hold of users; goal events also as far as the facts count that a batch brings of each. Undefined
- * where there are too many facts of one kind to be read at once.
+ * where there are too many facts of one kind to be read at once, or too many ids to look for them.
  */
 export async function loadHistories(
   store: Store,
@@ -66,8 +68,7 @@ export async function loadHistories(
   if (drafts.areTooMany) return undefined
   drafts.addMessages(await listMessageEventsOf(store, customers, ONE_TOO_MANY))
   if (drafts.areTooMany) return undefined
-  const periods = drafts.all.flatMap((draft) => goalPeriods(draft.person, draft.spans(), book))
-  drafts.addGoalEvents(await listNamedEvents(store, periods, ONE_TOO_MANY))
+  await loadGoalEvents(store, book, { drafts, wanted: drafts.all, spansOf: (draft) => draft.spans() })
   if (drafts.areTooMany) return undefined
   return (await drafts.toHistories(store, book)).map((history) => ({ ...history, campaigns: 'all' }))
 }
@@ -78,7 +79,7 @@ export async function loadHistories(
  * events in its window those of all campaigns that compete for them. All facts of these campaigns are read, and of others
  * the touches in the windows of the goal events, so that years of other campaigns cost nothing. Where nothing can change a
  * conversion there are no goal events in what is read: none before a touch can be credited to it, and as long as none is,
- * those that are credited to others stay as they are. Undefined where there are too many facts of one kind to be read at once.
+ * those that are credited to others stay as they are. Undefined as above.
  */
 export async function loadConcernedHistories(
   store: Store,
@@ -89,8 +90,7 @@ export async function loadConcernedHistories(
   for (const [index, { facts }] of changes.entries()) drafts.all[index]?.expect(facts)
   await loadCampaigns(store, drafts, drafts.all)
   if (drafts.areTooMany) return undefined
-  const periods = drafts.all.flatMap((draft) => goalPeriods(draft.person, draft.convertingSpans(), book))
-  drafts.addGoalEvents(await listNamedEvents(store, periods, ONE_TOO_MANY))
+  await loadGoalEvents(store, book, { drafts, wanted: drafts.all, spansOf: (draft) => draft.convertingSpans() })
   const converting = drafts.all.filter((draft) => draft.goalEvents.size > 0)
   if (converting.length > 0 && !drafts.areTooMany) await loadCompetitors(store, book, drafts, converting)
   return drafts.areTooMany ? undefined : drafts.toHistories(store, book)
@@ -98,6 +98,7 @@ export async function loadConcernedHistories(
 
 /** All facts of each draft's campaigns that are not there yet; not all of them where there are too many. */
 async function loadCampaigns(store: Store, drafts: Drafts, wanted: readonly Draft[]): Promise<void> {
+  if (drafts.noteWhetherTooManyPairs(wanted.map((draft) => draft.countUnread()))) return
   const pairs = wanted.flatMap((draft) => draft.takeUnread())
   drafts.addMemberships(await listMemberships(store, pairs, ONE_TOO_MANY))
   if (drafts.areTooMany) return
@@ -119,8 +120,7 @@ async function loadCompetitors(
   }
   await loadCampaigns(store, drafts, converting)
   if (drafts.areTooMany) return
-  const goals = converting.flatMap((draft) => goalPeriods(draft.person, draft.spans(), book))
-  drafts.addGoalEvents(await listNamedEvents(store, goals, ONE_TOO_MANY))
+  await loadGoalEvents(store, book, { drafts, wanted: converting, spansOf: (draft) => draft.spans() })
   if (drafts.areTooMany) return
   // What was read with its campaign is there already.
   drafts.addCompetitors(await listTouchesOfPeriods(store, converting.flatMap(windowsBefore), ONE_TOO_MANY))
@@ -133,9 +133,30 @@ function windowsBefore({ person, goalEvents }: Draft): CustomerPeriod[] {
   return person.customers.map((customer) => ({ customer, from: first - WINDOW_MS_MAX, until: last }))
 }
 
-/** Where goal events may lie that what a user has of campaigns is followed by, for each event name and user id. */
-function goalPeriods({ userIds }: Person, spans: Spans, book: GoalBook): ActionPeriod[] {
-  const periods = new Map<string, { from: number; until: number }>()
+interface WantedGoalEvents {
+  readonly drafts: Drafts
+  readonly wanted: readonly Draft[]
+  readonly spansOf: (draft: Draft) => Spans
+}
+
+/** The goal events by which the spans of drafts may be followed; not all of them where there are too many. */
+async function loadGoalEvents(
+  store: Store,
+  book: GoalBook,
+  { drafts, wanted, spansOf }: WantedGoalEvents,
+): Promise<void> {
+  const all = wanted.map((draft) => ({ userIds: draft.person.userIds, periods: goalPeriods(spansOf(draft), book) }))
+  if (drafts.noteWhetherTooManyPairs(all.map(({ userIds, periods }) => userIds.length * periods.size))) return
+  const pairs: ActionPeriod[] = []
+  for (const { userIds, periods } of all) {
+    for (const [action, period] of periods) for (const user_id of userIds) pairs.push({ user_id, action, ...period })
+  }
+  drafts.addGoalEvents(await listNamedEvents(store, pairs, ONE_TOO_MANY))
+}
+
+/** Event name → where goal events may lie that what a user has of campaigns is followed by. */
+function goalPeriods(spans: Spans, book: GoalBook): ReadonlyMap<string, Span> {
+  const periods = new Map<string, Span>()
   for (const [campaign, { from, until }] of spans) {
     const events = book.eventsOfCampaign.get(campaign)
     if (!events) continue
@@ -145,7 +166,7 @@ function goalPeriods({ userIds }: Person, spans: Spans, book: GoalBook): ActionP
       periods.set(name, { from: Math.min(from, known?.from ?? from), until: Math.max(end, known?.until ?? end) })
     }
   }
-  return [...periods].flatMap(([action, period]) => userIds.map((user_id) => ({ user_id, action, ...period })))
+  return periods
 }
 
 interface Span {
@@ -192,6 +213,13 @@ class Draft {
   widen(campaign: number, { eventsOfCampaign }: GoalBook): void {
     const names = eventsOfCampaign.get(campaign)?.names
     if (names && [...this.goalEvents.values()].some(({ action }) => names.has(action))) this.#campaigns.add(campaign)
+  }
+
+  /** How many `takeUnread` gives. */
+  countUnread(): number {
+    let campaigns = 0
+    for (const campaign of this.#campaigns) if (!this.#read.has(campaign)) campaigns++
+    return campaigns * this.person.customers.length
   }
 
   /** The campaigns that were not read yet, for each customer id; they count as read from now on. */
@@ -254,6 +282,12 @@ class Drafts {
 
   noteWhetherTooMany(found: readonly unknown[]): boolean {
     if (found.length > FACTS_AT_ONCE_MAX) this.#areTooMany = true
+    return this.#areTooMany
+  }
+
+  /** The same of what is to be looked up: of each draft how many pairs. */
+  noteWhetherTooManyPairs(counts: readonly number[]): boolean {
+    if (counts.reduce((sum, count) => sum + count, 0) > PAIRS_AT_ONCE_MAX) this.#areTooMany = true
     return this.#areTooMany
   }
 

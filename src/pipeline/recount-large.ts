@@ -26,6 +26,13 @@ export interface LargeTurn extends Portions {
   readonly pausing?: ReadonlySet<number>
 }
 
+/** Whose turn it was. */
+export interface LargeUserTurn {
+  readonly userId: number
+  /** False where the count was given up, or overtaken by others. */
+  readonly isCounted: boolean
+}
+
 /**
  * Counts the large user who waits longest, and says whom; undefined when none waits. Throws NotCounted. What is read may be
  * newer than when it began, and even hold a part of a batch: that user waits again then, and what was added is kept to the
@@ -37,14 +44,13 @@ export async function recountLarge(
   database: Database,
   books: GoalBooks,
   { pausing = new Set(), ...portions }: LargeTurn = {},
-): Promise<number | undefined> {
+): Promise<LargeUserTurn | undefined> {
   const waiting = await findLongestWaiting(database, [...pausing])
   if (!waiting) return undefined
   const { userId } = waiting
   try {
     const taken = await take(database, userId)
-    if (taken) await count(database, books, { taken, portions })
-    return taken && userId
+    return taken && { userId, isCounted: await count(database, books, { taken, portions }) }
   } catch (error) {
     throw new NotCounted(userId, error)
   }
@@ -55,7 +61,8 @@ interface Wanted {
   readonly portions: Portions
 }
 
-async function count(database: Database, books: GoalBooks, { taken, portions }: Wanted): Promise<void> {
+/** False where not all of it was written. */
+async function count(database: Database, books: GoalBooks, { taken, portions }: Wanted): Promise<boolean> {
   const book = await books.open(database, taken.kept.workspaceId)
   if (!book) throw new Error(`user ${taken.kept.userId} has facts of campaigns that are not there`)
   const { person } = taken
@@ -66,10 +73,10 @@ async function count(database: Database, books: GoalBooks, { taken, portions }: 
         await addCells(store, change.difference)
         await applyKept(store, change)
       })
-      if (!isWritten) return
+      if (!isWritten) return false
     }
   }
-  if (!portions.signal?.aborted) await writer.end()
+  return !portions.signal?.aborted && (await writer.end())
 }
 
 interface Taken {
@@ -130,12 +137,12 @@ class Writer {
     return true
   }
 
-  /** Notes that everything is written. */
-  async end(): Promise<void> {
+  /** Notes that everything is written; false as above. */
+  async end(): Promise<boolean> {
     const { book, person } = this.#count
     const { userId } = person
     const generation = hasCome(book, userId) ? (book.pending?.generation ?? 0) : 0
-    await this.write((store) => endCounting(store, userId), generation)
+    return this.write((store) => endCounting(store, userId), generation)
   }
 }
 

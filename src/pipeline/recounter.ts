@@ -5,7 +5,7 @@ import type { Database } from '../store/store.ts'
 import { isPassing } from './follow-log.ts'
 import { GoalBooks } from './goal-books.ts'
 import { recountGoals } from './recount-goals.ts'
-import { NotCounted, recountLarge } from './recount-large.ts'
+import { NotCounted, recountLarge, type LargeUserTurn } from './recount-large.ts'
 import { SetAside } from './set-aside.ts'
 
 /** The pause before the next look when there was nothing to do. */
@@ -45,6 +45,8 @@ export class Recounter {
   /** What has failed and is tried again later. */
   readonly #workspaces: SetAside<string>
   readonly #users: SetAside<number>
+  /** From a count that was overtaken on, the users who have had a turn: all others who wait have theirs before them. */
+  readonly #served = new Set<number>()
   /** The workspace whose goals had the last step. */
   #lastWorkspace = ''
   #ended: Promise<void> = Promise.resolve()
@@ -103,12 +105,11 @@ export class Recounter {
   }
 
   async #recountLarge(failures: Failure[]): Promise<boolean> {
-    const { database, factsPerPortion } = this.#options
-    const turn = { factsPerPortion, signal: this.#stopping.signal, pausing: this.#users.pausing }
     try {
-      const counted = await recountLarge(database, this.#books, turn)
-      if (counted === undefined) return false
-      this.#users.remove(counted)
+      const turn = await this.#giveTurn()
+      if (turn === undefined) return false
+      this.#users.remove(turn.userId)
+      if (!turn.isCounted || this.#served.size > 0) this.#served.add(turn.userId)
       return true
     } catch (error) {
       if (!(error instanceof NotCounted)) throw error
@@ -117,6 +118,18 @@ export class Recounter {
       failures.push({ error: error.cause, what: `counting user ${error.userId} failed; trying again` })
       return false
     }
+  }
+
+  /** No count may ever come to an end of who is found to be somebody else again and again, and waits longest all the time. */
+  async #giveTurn(): Promise<LargeUserTurn | undefined> {
+    const { database, factsPerPortion } = this.#options
+    const { pausing } = this.#users
+    const bounds = { factsPerPortion, signal: this.#stopping.signal }
+    const others = { ...bounds, pausing: new Set([...pausing, ...this.#served]) }
+    const turn = await recountLarge(database, this.#books, others)
+    if (turn !== undefined || this.#served.size === 0) return turn
+    this.#served.clear()
+    return recountLarge(database, this.#books, { ...bounds, pausing })
   }
 
   async #run(): Promise<void> {
