@@ -90,11 +90,15 @@ function run(logReader: LogReader): () => Promise<void> {
   }
 }
 
-/** Only Linux gives threads a priority of their own; elsewhere all have the same. */
+/** Only Linux gives threads a priority of their own; elsewhere, and where it does not tell who they are, all have the same. */
 function yieldToRequests(): void {
   if (process.platform !== 'linux') return
-  const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
-  setPriority(thread, NICENESS)
+  try {
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+    setPriority(thread, NICENESS)
+  } catch {
+    // Without /proc, or the right to it, everything else works all the same.
+  }
 }
 
 /** While the log is not open yet, whoever waits for it ends the thread. */
