@@ -1,4 +1,5 @@
 // The log in PostgreSQL keeps what every log promises, whoever else uses the database, and drops what is old as a whole.
+import { setTimeout } from 'node:timers/promises'
 import type { QueryConfig } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { IDEMPOTENCY_KEPT_MS, type LogReader, type LogWriter } from '../src/log/event-log.ts'
@@ -8,6 +9,10 @@ import { describeLog, FAR_FUTURE, idsOf, newEntry, NO_BOUNDS, numbered, readAll 
 import { Bystander, makeLogPlace, type PostgresLogPlace } from './postgres-log-place.ts'
 import { until } from './server.ts'
 import { describeOnPostgres } from './stores.ts'
+
+/** Longer than what an answer may be behind. */
+const QUIET_MS = 150
+const APPEND_MS = 2
 
 describeOnPostgres('A log', () => {
   describeLog('the PostgreSQL log', makeLogPlace)
@@ -49,6 +54,18 @@ describeOnPostgres('A log', () => {
       expect(settled).toBeLessThanOrEqual(early)
       expect(late).toBeGreaterThanOrEqual(early)
       await lookout.close()
+    })
+
+    it('does not say that nothing is settled since the last entry of a quiet log while the next is appended', async () => {
+      await writer.append(newEntry('last'))
+      const [last] = await readAll(reader)
+      await setTimeout(QUIET_MS)
+      await other.ask('begin')
+      await other.append(newEntry('next'))
+      const settled = reader.settledUntil(FAR_FUTURE)
+      await setTimeout(APPEND_MS)
+      await other.ask('commit')
+      expect(await settled).toBeGreaterThanOrEqual((last?.receivedAt ?? 0) + QUIET_MS)
     })
 
     it('hands out no position twice, whatever isolation the operator made the default', async () => {

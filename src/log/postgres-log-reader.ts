@@ -1,4 +1,5 @@
 // Reads the log in PostgreSQL, for whoever follows it or looks into it.
+import { setTimeout } from 'node:timers/promises'
 import { toEntry, type EntryRow } from './entry-row.ts'
 import type { LogReader } from './event-log.ts'
 import { LOG_PARTITIONS } from './partition.ts'
@@ -6,6 +7,13 @@ import { LogConnections } from './postgres-log-connections.ts'
 import { CREATE_LOG, findEntry, findFirstAfter, findLast, findSettled, readEntries } from './postgres-log-table.ts'
 
 const CONNECTIONS_MAX = 4
+/**
+ * While somebody appends, the last entry bounds what is settled: after a quiet night that of the evening, though each process
+ * that asked before was told the time. Who appends is done soon, so it is asked again.
+ */
+const SETTLED_BEHIND_MS_MAX = 100
+const SETTLED_TRIES_MAX = 5
+const SETTLED_PAUSE_MS = 4
 
 /** Makes the log if it is not there. Rejects with AppError `unavailable` when the database cannot be reached. */
 export async function openPostgresLogReader(url: string): Promise<LogReader> {
@@ -22,8 +30,12 @@ export async function openPostgresLogReader(url: string): Promise<LogReader> {
       return first && { position: first.position, receivedAt: first.received_at }
     },
     async settledUntil(now) {
-      const [settled] = await connections.ask<{ instant: number }>(findSettled(now))
-      return settled?.instant ?? 0
+      for (let tries = 1; ; tries++) {
+        const [settled] = await connections.ask<{ instant: number; behind_ms: number }>(findSettled(now))
+        if (!settled) return 0
+        if (settled.behind_ms <= SETTLED_BEHIND_MS_MAX || tries === SETTLED_TRIES_MAX) return settled.instant
+        await setTimeout(SETTLED_PAUSE_MS)
+      }
     },
     async lastPosition() {
       const [last] = await connections.ask<Pick<EntryRow, 'position'>>(findLast())

@@ -285,17 +285,20 @@ export function findFirstAfter(cursors: readonly number[]): QueryConfig {
 }
 
 /**
- * Gives one row, `instant`, `now` at the latest. Whoever appends stamps behind the lock. Where that is free, all that was
- * stamped is committed, and what comes next reads the clock after us. Else the last entry that is committed bounds what is
- * on its way; waiting for the lock would say more, but would make whoever reads wait for the disk. Holds as long as nobody
- * sets the clock of the database back.
+ * Gives one row: `instant`, `now` at the latest, and `behind_ms`, how much later the database's time is than what it was taken
+ * from. Whoever appends stamps behind the lock. Where that is free, all that was stamped is committed, and what comes next reads
+ * the clock after us. Else the last entry that is committed bounds what is on its way; waiting for the lock would say more, but
+ * would make whoever reads wait for the disk. Holds as long as nobody sets the clock of the database back.
  */
 export function findSettled(now: number): QueryConfig {
   return {
     name: 'find_settled',
     text: `
-      select least($1::bigint, case when pg_try_advisory_xact_lock_shared(${LOCK}) then ${DATABASE_NOW}
-        else (select received_at from (${LAST}) as last_entry) end) as instant`,
+      select least($1::bigint, stamped) as instant, ${DATABASE_NOW} - stamped as behind_ms
+      from (
+        select case when pg_try_advisory_xact_lock_shared(${LOCK}) then ${DATABASE_NOW}
+          else (select received_at from (${LAST}) as last_entry) end as stamped
+      ) as settled`,
     values: [now],
   }
 }

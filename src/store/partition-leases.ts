@@ -56,7 +56,11 @@ export async function renewLeases(store: Store, { holder, partitions, keptMs }: 
     .values({ holder, expires_at: now + keptMs })
     .onConflict((conflict) => conflict.column('holder').doUpdateSet({ expires_at: now + keptMs }))
     .execute()
-  await query.deleteFrom('pipeline_members').where('expires_at', '<', now).execute()
+  // One beyond what anybody is kept comes from before the clock was set back: a living one has told so anew by then.
+  await query
+    .deleteFrom('pipeline_members')
+    .where((member) => member.or([member('expires_at', '<', now), member('expires_at', '>', now + keptMs)]))
+    .execute()
   const members = await query.selectFrom('pipeline_members').select('holder').execute()
   const alive = new Set(members.map((member) => member.holder))
   const leases = await query.selectFrom('partition_leases').selectAll().orderBy('partition').execute()
