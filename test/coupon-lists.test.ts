@@ -370,4 +370,17 @@ describeEachStore('Coupon lists', (kind) => {
     expect((await patch(id, { email_alert_subscribers: [] }, workspace)).status).toBe(200)
     expect((await calls.create({ email_alert_subscribers: few }, workspace)).status).toBe(201)
   })
+
+  it('lets the listing of another workspace go before those that wait, however many one workspace sent', async () => {
+    const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
+    const subscribers = Array.from({ length: 100 }, (_, number) => `${'x'.repeat(60)}@${'y'.repeat(200)}${number}.de`)
+    for (let made = 0; made < 60; made++) await calls.make({ email_alert_subscribers: subscribers }, many)
+    await calls.make({ name: 'beside' }, other)
+    const list = (as: TestWorkspace) => calls.call<{ data: CouponListBody[] }>('GET', LISTS_PATH, { as })
+    let answered = 0
+    const burst = Array.from({ length: 30 }, () => list(many).finally(() => void answered++))
+    expect((await list(other)).body.data.map(({ name }) => name)).toEqual(['beside'])
+    expect(answered).toBeLessThan(15)
+    expect((await Promise.all(burst)).map(({ body }) => body.data.length)).toEqual(burst.map(() => 60))
+  })
 })

@@ -1,10 +1,27 @@
 // Search Email Template through real HTTP, on every store: one case per rule of the document and of its decisions.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { firstVersion } from '../src/core/template.ts'
+import { saveLatest } from '../src/store/templates.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { newTemplate, ROOMY, SEARCH, TemplateCaller, TEMPLATES } from './template-calls.ts'
 
 const all = { page: 1, entries: 15 }
+/** The only version of a template of which nothing but what searches walk through is stored. */
+const latestOf = (number: number) => {
+  const meta = {
+    templateId: `id-${number}`,
+    templateName: `name ${(number * 7_919) % 3_000}`,
+    templateVersion: '1',
+    templateType: 'CUSTOM',
+    createdBy: 'ann',
+    groupId: null,
+    locale: null,
+    variation: null,
+  } as const
+  const details = { emailContent: '', subject: '', attachments: [], thumbnailUrl: '', senderName: '' }
+  return firstVersion(`template-${number}`, { details, meta, source: 'API' }, 0)
+}
 const day = (number: number) => Date.UTC(2025, 0, number)
 
 describeEachStore('Search Email Template', (kind) => {
@@ -404,6 +421,22 @@ describeEachStore('Search Email Template', (kind) => {
     await templates.change(id, { template_name: 'then' })
     expect(await templates.names({ template_name: 'now' })).toEqual([])
     expect(await templates.names({ template_name: 'then' })).toEqual(['then'])
+  })
+
+  it('lets the search of another workspace go before those that wait, however many one workspace sent', async () => {
+    const workspace = await server.makeWorkspace(ROOMY)
+    const [many, other] = [new TemplateCaller(server, workspace), await newCaller()]
+    await other.add({ template_name: 'beside' })
+    await server.database.write(async (store) => {
+      for (let number = 0; number < 3_000; number++) await saveLatest(store, workspace.id, latestOf(number), null)
+    })
+    const sort_params = [{ last_modified_by: 'ASCENDING' }, { template_name: 'ASCENDING' }]
+    const farthest = { page: 250, entries: 15, sort_params, is_count_required: true }
+    let answered = 0
+    const burst = Array.from({ length: 60 }, () => many.search(farthest).finally(() => void answered++))
+    expect(await other.names({})).toEqual(['beside'])
+    expect(answered).toBeLessThan(30)
+    expect((await Promise.all(burst)).map(({ status }) => status)).toEqual(burst.map(() => 200))
   })
 
   it('answers 405 to other methods of its paths', async () => {

@@ -46,3 +46,12 @@ it('refuses who would be one too many to wait, until another is over', async () 
   await Promise.all(taken)
   expect(await turns.take('a', async () => 'again')).toBe('again')
 })
+
+it('lets as many wait as is said', async () => {
+  const turns = new Turns()
+  const running = gated([], 'running')
+  const taken = [turns.take('a', running.work, 1), turns.take('a', running.work, 1)]
+  await expect(turns.take('a', running.work, 1)).rejects.toMatchObject({ code: 'unavailable' })
+  running.open()
+  expect(await Promise.all(taken)).toEqual(['running', 'running'])
+})

@@ -1,10 +1,12 @@
 // List coupon lists: all of a workspace, or those with one status.
 import { Type } from 'typebox'
-import { calendarDate, COUPON_LIST_STATUSES } from '../core/coupon-list.ts'
+import { calendarDate, COUPON_LIST_STATUSES, type CouponList, type CouponListStatus } from '../core/coupon-list.ts'
 import { listCouponListsOf } from '../store/coupon-lists.ts'
 import { CouponListOutput, toCouponListBody } from './coupon-list-body.ts'
 import { NoFields, OneOf, Strict } from './fields.ts'
+import { JsonText } from './json-text.ts'
 import { defineOperation } from './operation.ts'
+import { writePieces } from './write-pieces.ts'
 
 export const listCouponLists = defineOperation({
   name: 'list_coupon_lists',
@@ -21,10 +23,34 @@ export const listCouponLists = defineOperation({
   body: null,
   successStatus: 200,
   output: Type.Object({ data: Type.Array(CouponListOutput) }),
-  async handle({ workspace, query, now }, { database }) {
+  // All lists may be tens of megabytes: of a workspace no more than one such answer is worked out at a time.
+  handle({ workspace, query, now }, { database, turns, answerRoom }) {
     const today = calendarDate(workspace.timezone, now)
-    const lists = await listCouponListsOf(database, workspace.id)
-    const data = lists.map((list) => toCouponListBody(list, today))
-    return { data: query.status === undefined ? data : data.filter(({ status }) => status === query.status) }
+    const work = async () => {
+      const lists = await listCouponListsOf(database, workspace.id)
+      const held = answerRoom.open()
+      try {
+        return new JsonText(await writePieces(writeLists(lists, today, query.status), held))
+      } finally {
+        held.release()
+      }
+    }
+    return turns.take(`coupon lists ${workspace.id}`, work, workspace.limits.management_per_minute)
   },
 })
+
+function* writeLists(
+  lists: readonly CouponList[],
+  today: string,
+  wanted: CouponListStatus | undefined,
+): Generator<string> {
+  yield '{"data":['
+  let comma = ''
+  for (const list of lists) {
+    const body = toCouponListBody(list, today)
+    if (wanted !== undefined && body.status !== wanted) continue
+    yield comma + JSON.stringify(body)
+    comma = ','
+  }
+  yield ']}'
+}

@@ -137,18 +137,24 @@ export const searchTemplates = defineOperation({
     data: Type.Array(Item),
     total_count: Type.Optional(Type.Integer({ description: 'With `is_count_required`.' })),
   }),
-  async handle({ body, workspace }, { database }) {
-    const found = await find(database, workspace.id, body)
-    const versions = await findTemplateVersions(database, workspace.id, found.page)
-    const defaults = found.page.filter(({ standing }) => standing === 'default')
-    const defaultIds = new Set(defaults.map(({ externalTemplateId }) => externalTemplateId))
-    const counts = body.is_grouped_response ? await countGroups(database, workspace.id, [...defaultIds]) : undefined
-    const data = versions.map((version) => toItem(version, defaultIds, counts?.get(version.externalTemplateId)))
-    return { data, ...(found.count !== undefined && { total_count: found.count }) }
+  // One that walks far takes half a second of the store: as many as a workspace may send would keep all others waiting.
+  handle({ body, workspace }, { database, turns }) {
+    const work = () => search(database, workspace.id, body)
+    return turns.take(`templates ${workspace.id}`, work, workspace.limits.search_templates_per_minute)
   },
 })
 
 type SearchBody = Static<typeof SearchBody>
+
+async function search(store: Store, workspaceId: string, body: SearchBody) {
+  const found = await find(store, workspaceId, body)
+  const versions = await findTemplateVersions(store, workspaceId, found.page)
+  const defaults = found.page.filter(({ standing }) => standing === 'default')
+  const defaultIds = new Set(defaults.map(({ externalTemplateId }) => externalTemplateId))
+  const counts = body.is_grouped_response ? await countGroups(store, workspaceId, [...defaultIds]) : undefined
+  const data = versions.map((version) => toItem(version, defaultIds, counts?.get(version.externalTemplateId)))
+  return { data, ...(found.count !== undefined && { total_count: found.count }) }
+}
 
 interface Found {
   readonly page: readonly FoundTemplate[]

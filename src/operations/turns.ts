@@ -1,11 +1,11 @@
-// Lets changes of the same thing that take several transactions follow one another within this process.
+// Lets work on the same thing follow one another within this process: changes that take several transactions, and searches.
 import { AppError } from '../core/app-error.ts'
 
 /** How many may wait for one thing: each has a request that waits, too. */
 export const TURNS_WAITING_MAX = 20
 const RETRY_AFTER_SECONDS = 1
 
-/** Of one thing: when the last of its changes is over, and how many there are. */
+/** Of one thing: when the last work on it is over, and how much there is. */
 interface Line {
   over: Promise<unknown>
   length: number
@@ -14,10 +14,13 @@ interface Line {
 export class Turns {
   readonly #lines = new Map<string, Line>()
 
-  /** Does the work when all that came before for the key is over. Throws AppError `unavailable` where too many wait. */
-  async take<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+  /**
+   * Does the work when all that came before for the key is over. Throws AppError `unavailable` where more than `waitingMax`
+   * wait already.
+   */
+  async take<Result>(key: string, work: () => Promise<Result>, waitingMax = TURNS_WAITING_MAX): Promise<Result> {
     const line = this.#lines.get(key) ?? { over: Promise.resolve(), length: 0 }
-    if (line.length > TURNS_WAITING_MAX) throw tooManyWait()
+    if (line.length > waitingMax) throw tooManyWait()
     this.#lines.set(key, line)
     line.length++
     const mine = line.over.then(work)
@@ -31,6 +34,6 @@ export class Turns {
 }
 
 function tooManyWait(): AppError {
-  const message = 'Too many changes of the same are waiting; please repeat the request.'
+  const message = 'Too many requests for the same are waiting; please repeat this one.'
   return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
 }
