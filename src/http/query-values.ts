@@ -6,18 +6,23 @@ type Query = Readonly<Record<string, unknown>>
 
 const WHOLE = /^-?\d+$/
 
+/** The members of a query that are whole numbers. */
+export function integersOf({ properties }: TObject): readonly string[] {
+  return Object.keys(properties).filter((name) => (properties[name] as { type?: unknown }).type === 'integer')
+}
+
 /**
- * The query with its whole numbers read, where the schema has integers. Whatever else JavaScript reads as a number stays a text,
+ * The query with its whole numbers read, those that `integersOf` names. Whatever else JavaScript reads as a number stays a text,
  * as which it is refused: Ajv would take `-Infinity` for an integer, and for one within all bounds.
  */
-export function readIntegers({ properties }: TObject, query: Query): Query {
-  const names = Object.keys(properties).filter((name) => {
+export function readIntegers(names: readonly string[], query: Query): Query {
+  const whole = names.filter((name) => {
     const text = query[name]
-    return (properties[name] as { type?: unknown }).type === 'integer' && typeof text === 'string' && WHOLE.test(text)
+    return typeof text === 'string' && WHOLE.test(text)
   })
-  return names.length === 0
+  return whole.length === 0
     ? query
-    : { ...query, ...Object.fromEntries(names.map((name) => [name, Number(query[name])])) }
+    : { ...query, ...Object.fromEntries(whole.map((name) => [name, Number(query[name])])) }
 }
 
 /** The names in the query of a URL whose values cannot be decoded. */

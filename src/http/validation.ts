@@ -7,7 +7,7 @@ import { fromCalendarDate } from '../core/time-zone.ts'
 import type { Operation } from '../operations/operation.ts'
 import { toFieldPath } from './json-body.ts'
 import { listCutterOf, type ListCutter } from './list-cutter.ts'
-import { readIntegers, undecodableNames } from './query-values.ts'
+import { integersOf, readIntegers, undecodableNames } from './query-values.ts'
 
 /** A part of a request after validation: faults, and the value with the members that are at fault undefined. */
 export interface Validated {
@@ -24,9 +24,12 @@ export class OperationValidator {
   readonly #operation: Operation
   readonly #compiled = new Map<Part, ValidateFunction>()
   readonly #cutLists: ListCutter | undefined
+  /** Of the query. */
+  readonly #integers: readonly string[]
 
   constructor(operation: Operation) {
     this.#operation = operation
+    this.#integers = integersOf(operation.query)
     this.#cutLists = operation.body ? listCutterOf(operation.body) : undefined
   }
 
@@ -37,7 +40,8 @@ export class OperationValidator {
   /** Values of the query are texts, of which integers are read. `url` ends with the query as it was sent. */
   query(value: unknown, url = ''): Validated {
     const schema = this.#operation.query
-    const checked = this.#check('query', schema, readIntegers(schema, value as Readonly<Record<string, unknown>>))
+    const query = readIntegers(this.#integers, value as Readonly<Record<string, unknown>>)
+    const checked = this.#check('query', schema, query)
     const names = undecodableNames(url).filter((name) => Object.hasOwn(schema.properties, name))
     return names.length === 0 ? checked : withoutUndecodable(checked, names)
   }
