@@ -26,6 +26,18 @@ describeWithNats('A connection to the log in NATS', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  it('refuses a message that the server does not take any more as what may pass by itself', async () => {
+    const servers = await startNatsServers()
+    const stream = await openLogStream(servers.url)
+    onTestFinished(async () => {
+      await stream.close()
+      await servers.remove()
+    })
+    const body = Buffer.alloc(2 * 1024 * 1024)
+    const published = new JetStreamPublisher(stream).publish({ subject: subjectOf(0), headers: undefined, body })
+    await expect(published).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  })
+
   it('is left when its machine is gone without a word, however much waits to be sent', async () => {
     const servers = await startNatsServers()
     const proxy = await startProxy(servers.url)

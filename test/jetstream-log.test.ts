@@ -231,6 +231,27 @@ describeWithNats('NATS', () => {
       expect(idsOf(await readAll(log.reader))).toEqual(['r1', 'r2'])
     })
 
+    it('acknowledges nothing at positions that it gave out before, when it is gone and another takes its place', async () => {
+      await Promise.all(['r1', 'r2', 'r3'].map((id) => log.writer.append(newEntry(id))))
+      await log.stream.ask(({ streams }) => streams.delete(STREAM))
+      await expect(log.reader.findByRequestId(uuid())).rejects.toMatchObject({ code: 'unavailable' })
+      const later = await log.place.openReader()
+      onTestFinished(() => later.close())
+      const lost = {
+        code: 'unavailable',
+        message: expect.stringMatching(/has lost entries: .* had reached 3/) as string,
+      }
+      await expect(log.writer.append(newEntry('r4'))).rejects.toMatchObject(lost)
+      await expect(log.writer.check()).rejects.toMatchObject(lost)
+      await expect(log.writer.append(newEntry('r5'))).rejects.toMatchObject(lost)
+      expect(await log.writer.append(newEntry('r6'))).toEqual({ outcome: 'appended' })
+      expect((await readAll(later)).map(({ position, requestId }) => [position, requestId])).toEqual([
+        [1, 'r4'],
+        [3, 'r5'],
+        [4, 'r6'],
+      ])
+    })
+
     it.each([
       [{ max_age: 3_600e9 }, /drops old messages/],
       [{ max_msgs: 5, discard: 'old' as const }, /drops old messages/],

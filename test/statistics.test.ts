@@ -150,6 +150,21 @@ describeEachStore('The table of statistics', (kind) => {
       expect([after.has(second), after.has(third)]).toEqual([true, false])
     })
 
+    it('gives a revision once, also where what raised it was lost and something else is counted', async () => {
+      const campaign = newCampaign()
+      await database.write((store) => addCells(store, sumOf(campaign, [{}])))
+      const given = new Set<number | undefined>()
+      for (let failover = 0; failover < 3; failover++) {
+        const losing = database.write(async (store) => {
+          await addCells(store, sumOf(campaign, [{ users: failover + 1 }]))
+          given.add((await findRevisions(store, [campaign])).get(campaign))
+          throw new Error('lost')
+        })
+        await expect(losing).rejects.toThrow('lost')
+      }
+      expect(given.size).toBe(3)
+    })
+
     it('raises no revision in a transaction that fails', async () => {
       const campaign = ++lastCampaign
       const failing = database.write(async (store) => {

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findCursor, moveCursor } from '../src/store/cursors.ts'
 import { insertRows } from '../src/store/insert-rows.ts'
-import { migrate } from '../src/store/migrations.ts'
+import { findTables, migrate } from '../src/store/migrations.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { isTaken, StoreError, type Database, type Store } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
@@ -277,6 +277,29 @@ describeOnPostgres('The PostgreSQL store', () => {
     const committed = [{ isolation: 'read committed' }]
     expect([await ask(later), await later.write(ask)]).toEqual([committed, committed])
     await later.close()
+  })
+
+  it('changes tables for as long as that takes, whatever the operator lets a statement take by default', async () => {
+    const change = sql.raw(`format('alter database %I set statement_timeout = 50', current_database())`)
+    await sql`do $$ begin execute ${change}; end $$`.execute(database.query)
+    const take = async ({ query }: Store) => void (await sql`select pg_sleep(0.2)`.execute(query))
+    await expect(database.changeTables(take)).resolves.toBeUndefined()
+  })
+
+  it('is not made in a database whose encoding does not hold every text', async () => {
+    const url = new URL(place.databaseUrl as string)
+    const name = `${url.pathname.slice(1)}_latin1`
+    const made = `create database ${name} encoding 'LATIN1' locale 'C' template template0`
+    await sql.raw(made).execute(database.query)
+    url.pathname = `/${name}`
+    const narrow = openDatabase({ ...place, databaseUrl: url.href })
+    try {
+      await expect(migrate(narrow, 1)).rejects.toThrow('has the encoding LATIN1, which does not hold every letter')
+      expect(await findTables(narrow)).toBe('none')
+    } finally {
+      await narrow.close()
+      await sql.raw(`drop database ${name}`).execute(database.query)
+    }
   })
 
   it('lets who reads a snapshot count longer between two statements than who changes something', async () => {

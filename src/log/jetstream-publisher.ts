@@ -26,6 +26,8 @@ interface Acknowledgement {
 interface Pending {
   readonly message: OutgoingMessage
   readonly token: string
+  /** What the stream had reached before it was sent: it stands behind that. */
+  readonly behind: number
   readonly deadline: number
   dueAt: number
   /** Resolves with the message's position. */
@@ -38,10 +40,13 @@ export class JetStreamPublisher {
   /** In the order of their deadlines. */
   readonly #pending = new Map<string, Pending>()
   #lastToken = 0
+  /** The highest position that the stream is known to have given. */
+  #reached: number
   #timer: NodeJS.Timeout | undefined
 
   constructor(stream: LogStream) {
     this.#stream = stream
+    this.#reached = stream.lastPosition
     stream.connection.subscribe(`${this.#inbox}*`, {
       callback: (error, message) => {
         if (error === null) this.#receive(message)
@@ -52,7 +57,8 @@ export class JetStreamPublisher {
 
   /**
    * Resolves with the message's position when the stream keeps it. Rejects with AppError `unavailable` when it is refused or
-   * not answered in time; in that case it may be kept all the same.
+   * not answered in time; in that case it may be kept all the same. So it does where the stream has lost what it had, or is
+   * another: whoever follows is past such a position, and would never read the message.
    */
   publish(message: OutgoingMessage): Promise<number> {
     const token = (++this.#lastToken).toString(36)
@@ -60,6 +66,7 @@ export class JetStreamPublisher {
     const pending = {
       message,
       token,
+      behind: this.#reached,
       deadline: now + ANSWER_MS_MAX,
       dueAt: now,
       answer: Promise.withResolvers<number>(),
@@ -86,8 +93,8 @@ export class JetStreamPublisher {
         ...(headers && { headers }),
       })
     } catch (error) {
-      // The client refuses the message itself, and would again.
-      this.#take(pending)?.reject(error)
+      // The client refuses the message itself: it is closed, or the server takes no messages as large any more.
+      this.#take(pending)?.reject(unavailable(`The log in NATS refuses entries: ${(error as Error).message}.`))
     }
   }
 
@@ -104,8 +111,18 @@ export class JetStreamPublisher {
       return
     }
     // Without a position it is not kept.
-    if (seq > 0) this.#take(pending)?.resolve(seq)
+    if (seq > 0) this.#settle(pending, seq)
     else pending.dueAt = performance.now() + LEADERLESS_MS
+  }
+
+  #settle(pending: Pending, position: number): void {
+    if (position > pending.behind) {
+      this.#reached = Math.max(this.#reached, position)
+      this.#take(pending)?.resolve(position)
+      return
+    }
+    const where = `it ends at position ${position} and had reached ${pending.behind}`
+    this.#take(pending)?.reject(unavailable(`The log in NATS has lost entries: ${where}. See docs/cluster.md.`))
   }
 
   #look(): void {

@@ -46,9 +46,11 @@ const ANSWER_WAIT_MS = 3_000
 const OPEN_WAIT_MS = 20_000
 const OPEN_AGAIN_MS = 250
 
-/** What servers answer about a stream that another has just made, and about one whose servers are not all there yet. */
+/** What servers answer about a stream that another has just made. */
 const NAME_IN_USE = 10058
+/** About one whose servers are not all there yet, and about one that was there: its servers may have come back without it. */
 const NO_SUITABLE_PEERS = 10005
+const PASSING = new Set<number>([NO_SUITABLE_PEERS, JetStreamApiCodes.StreamNotFound])
 
 export interface LogStream {
   readonly connection: NatsConnection
@@ -57,6 +59,8 @@ export interface LogStream {
   ask<Answer>(question: (manager: JetStreamManager) => Promise<Answer>): Promise<Answer>
   /** As it was opened. */
   readonly replicas: number
+  /** The position of the last message when it was opened. */
+  readonly lastPosition: number
   close(): Promise<void>
 }
 
@@ -157,6 +161,7 @@ export async function openLogStream(url: string, replicas?: number): Promise<Log
       connection,
       link,
       replicas: info.config.num_replicas,
+      lastPosition: info.state.last_seq,
       ask: async (question) => {
         if (!link.isUp) throw unavailable('The connection to the log in NATS is lost.')
         return await question(manager).catch((error: unknown) => Promise.reject(toAppError(error)))
@@ -255,8 +260,7 @@ function holdsAllSubjects({ subjects }: StreamConfig): boolean {
 function toAppError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error
   if (error instanceof JetStreamApiError) {
-    const { code } = error.apiError()
-    const isPassing = code >= 500 || isApiError(error, NO_SUITABLE_PEERS)
+    const isPassing = error.apiError().code >= 500 || PASSING.has(error.code)
     return isPassing ? unavailable(`The log in NATS does not serve now: ${error.message}.`) : error
   }
   // What the client throws is about the connection: not there, closed, no answer in time, or nobody to ask.

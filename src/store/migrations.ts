@@ -68,17 +68,24 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0029-identities-in-order': clusterIdentities,
 }
 
+/** Encodings of a database that hold whatever a client sends; others refuse letters that they do not have. */
+const ENCODINGS = new Set(['UTF8', 'SQL_ASCII'])
+
 /** What somebody who watches hears, each time another process has kept this one waiting for as long as a change waits. */
 export const WAITS_FOR_TABLES =
   'the tables are in the hands of another process, which may be changing them; waiting for it'
 
 /**
  * Applies what is missing. While another process changes the tables, or keeps their locks, it waits and tells `onWaiting`: what
- * that does may take minutes, and who is killed keeps no lock. Throws AppError `conflict` when the database is newer than this program.
+ * that does may take minutes, and who is killed keeps no lock. Throws AppError `conflict` when the database is newer than this program,
+ * or is new and could not hold every text.
  */
 export async function migrate(database: Database, now: number, onWaiting: () => void = () => {}): Promise<void> {
   // Asking first spares a start the wait for the one writer when there is nothing to do.
-  while ((await findTables(database)) !== 'current') {
+  for (;;) {
+    const tables = await findTables(database)
+    if (tables === 'current') return
+    if (tables === 'none') await refuseNarrowEncoding(database)
     try {
       await database.changeTables((store) => applyMissing(store, database.types, now))
       return
@@ -103,6 +110,16 @@ async function applyMissing(store: Store, types: SqlTypes, now: number): Promise
     await apply(store, types)
     await store.query.insertInto('migrations').values({ name, applied_at: now }).execute()
   }
+}
+
+/** What clients send would be answered with errors for ever after, or be parked, by the letters that are in it. */
+async function refuseNarrowEncoding({ kind, query }: Database): Promise<void> {
+  if (kind !== 'postgres') return
+  const { rows } = await sql<{ encoding: string }>`select current_setting('server_encoding') as encoding`.execute(query)
+  const encoding = rows[0]?.encoding ?? ''
+  if (ENCODINGS.has(encoding)) return
+  const how = 'Make one with createdb --encoding UTF8 --template template0.'
+  throw new AppError('conflict', `The database has the encoding ${encoding}, which does not hold every letter. ${how}`)
 }
 
 /** The tables have been brought up to a newer program, which may count and keep things otherwise. */

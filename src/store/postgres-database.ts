@@ -28,6 +28,8 @@ const CONNECT_WAIT_MS = 5_000
 const IDLE_IN_TRANSACTION_MS_MAX = 5_000
 /** Who reads a snapshot has locked nothing that others wait for, and may count for long between two statements. */
 const IDLE_IN_SNAPSHOT = sql`set local idle_in_transaction_session_timeout = '10min'`
+/** To change tables takes as long as there are rows, whatever the operator lets a statement take by default. */
+const UNHURRIED = sql`set local statement_timeout = 0`
 /** Read are many small pages, each of which PostgreSQL may take for much work, and would spend 40 ms of 50 on compiling. */
 const COMPILE_NOTHING = sql`set local jit = off`
 /**
@@ -66,7 +68,10 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
     async changeTables(change) {
       const unhurried = openKysely({ ...common, max: 1 })
       try {
-        await writeWithRetries(unhurried, change)
+        await writeWithRetries(unhurried, async (store) => {
+          await UNHURRIED.execute(store.query)
+          await change(store)
+        })
       } finally {
         await unhurried.destroy()
       }

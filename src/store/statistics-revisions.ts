@@ -1,12 +1,13 @@
 // The table of revisions: how often the numbers of each campaign have changed. Whoever keeps what follows from them sees in
 // one look whether it still holds (`docs/decisions/0018`).
+import { randomInt } from 'node:crypto'
 import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 interface StatisticsRevisionRow {
   /** The number of the campaign; without a row nothing has been counted for it. */
   campaign: number
-  /** Grows with every transaction that changes cells of the campaign. */
+  /** Grows with every transaction that changes cells of the campaign, by `STEP_MAX` at the most. */
   revision: number
 }
 
@@ -15,6 +16,12 @@ declare module './tables.ts' {
     statistics_revisions: StatisticsRevisionRow
   }
 }
+
+/**
+ * By how much is chance: a standby that takes over may lack the last changes, and what is counted there instead must not come to
+ * the revision under which a process keeps an answer made of those. Small enough for billions of changes.
+ */
+const STEP_MAX = 2 ** 20
 
 export async function createStatisticsRevisions({ query }: Store, { integer }: SqlTypes): Promise<void> {
   await query.schema
@@ -30,10 +37,13 @@ export async function createStatisticsRevisions({ query }: Store, { integer }: S
  */
 export async function raiseRevisions(store: Store, campaigns: ReadonlySet<number>): Promise<void> {
   if (campaigns.size === 0) return
-  const rows = [...campaigns].toSorted((left, right) => left - right).map((campaign) => ({ campaign, revision: 1 }))
+  const step = randomInt(1, STEP_MAX)
+  const rows = [...campaigns].toSorted((left, right) => left - right).map((campaign) => ({ campaign, revision: step }))
   await insertRows(store, 'statistics_revisions', { columns: { campaign: 'integer', revision: 'integer' }, rows })
     .onConflict((conflict) =>
-      conflict.column('campaign').doUpdateSet((row) => ({ revision: row('statistics_revisions.revision', '+', 1) })),
+      conflict.column('campaign').doUpdateSet((row) => ({
+        revision: row('statistics_revisions.revision', '+', row.ref('excluded.revision')),
+      })),
     )
     .execute()
 }
