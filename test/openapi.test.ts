@@ -17,6 +17,7 @@ interface Parameter {
   readonly name?: string
   readonly in?: string
   readonly required?: boolean
+  readonly schema?: Schema
 }
 
 interface DescribedOperation {
@@ -160,6 +161,32 @@ describe('The OpenAPI document', () => {
     }
   })
 
+  const anyName: [path: string, members: readonly string[]][] = [
+    ['/v1/event/{Workspace_ID}', ['actions', 'attributes']],
+    ['/v1/event/{Workspace_ID}/{project_code}', ['actions', 'attributes']],
+    ['/v1/customer/{Workspace_ID}', ['attributes']],
+  ]
+  it.each(anyName)('says that %s takes any names there: %j', (path, members) => {
+    const body = find(path, 'POST').requestBody?.content['application/json']?.schema as Schema
+    // A generated client refuses what its types do not name, as the document's own examples.
+    expect(members.reduce(memberOf, body).additionalProperties).toBe(true)
+  })
+
+  it('shows objects with names of their own as generators of clients know them', () => {
+    expect(JSON.stringify(document)).not.toContain('patternProperties')
+    const answer = find('/v1.0/opt-in-management/user-preferences/history', 'GET').responses['200'] as {
+      readonly content: Record<string, { readonly schema: Schema }>
+    }
+    const proof = memberOf(answer.content['application/json']?.schema ?? {}, 'data')
+    expect(memberOf(memberOf(proof, 'after'), 'categories').additionalProperties).toEqual({ type: 'boolean' })
+  })
+
+  it.each(addresses)('gives each parameter of $line one type', ({ operation, path }) => {
+    const { parameters = [] } = find(path, operation.method)
+    const types = parameters.flatMap(({ $ref, schema }) => ($ref === undefined ? [schema?.type] : []))
+    expect(types.filter((type) => type !== 'string' && type !== 'integer')).toEqual([])
+  })
+
   it('says nothing of formats that are our own', () => {
     expect(JSON.stringify(document)).not.toContain('"format":"text"')
   })
@@ -168,6 +195,7 @@ describe('The OpenAPI document', () => {
 interface Schema {
   readonly type?: unknown
   readonly items?: Schema
+  readonly additionalProperties?: unknown
   readonly properties?: Readonly<Record<string, Schema>>
 }
 

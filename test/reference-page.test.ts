@@ -1,6 +1,7 @@
 // The reference page over HTTP: everything it names is served by Tidings itself, and nothing is loaded from elsewhere.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PageStatuses } from './page-without-files.ts'
 import { startServer, type Answer, type TestServer } from './server.ts'
@@ -96,6 +97,53 @@ describe('The reference page', () => {
     expect(script).not.toMatch(/https?:/)
   })
 
+  it('leaves the main part of the page to Swagger UI, which calls its own so', () => {
+    expect(page.body).not.toContain('<main')
+  })
+
+  it('colours names of headers with more weight than Swagger UI, whose colour is for light pages', async () => {
+    const theirs = await (await get('/docs/swagger-ui.css')).text()
+    expect(theirs).toContain('.swagger-ui table.headers td{color:')
+    expect(await (await get('/docs/page.css')).text()).toContain('.swagger-ui table.headers td.header-col,')
+  })
+
+  it('puts on a phone below each other what stands side by side elsewhere', async () => {
+    const style = await (await get('/docs/page.css')).text()
+    expect(style).toMatch(/\.page-header \{\s+display: flex;\s+flex-wrap: wrap;/)
+    expect(style).toMatch(/@media \(max-width: 480px\) \{[^@]*\.swagger-ui table\.parameters/)
+  })
+
+  const texts: [length: number, shown: string][] = [
+    [20_000, 'coloured'],
+    [20_001, 'plain'],
+    [4_000_000, 'plain'],
+  ]
+  it.each(texts)(
+    'shows a text of %d characters %s, since the browser stands still for colours of more',
+    async (length, shown) => {
+      const { SyntaxHighlighter } = pluginOf(await (await get('/docs/start.js')).text())
+      const children = 'x'.repeat(length)
+      const element = SyntaxHighlighter('coloured', SYSTEM)({ children })
+      expect([element.type, element.children ?? element.given?.['children']]).toEqual([shown, children])
+    },
+  )
+
+  it('shows a long text as its place in the page asks for', async () => {
+    const { SyntaxHighlighter } = pluginOf(await (await get('/docs/start.js')).text())
+    const renderPlainText = ({ PlainTextViewer }: Record<string, unknown>) => ({
+      type: 'asked for',
+      of: PlainTextViewer,
+    })
+    const element = SyntaxHighlighter('coloured', SYSTEM)({ children: 'x'.repeat(20_001), renderPlainText })
+    expect(element).toEqual({ type: 'asked for', of: 'plain' })
+  })
+
+  it('names the field of a body for those who do not see it', async () => {
+    const { TextArea } = pluginOf(await (await get('/docs/start.js')).text())
+    const element = TextArea('textarea', SYSTEM)({ value: '{}' })
+    expect(element.given).toEqual({ 'aria-label': 'Request body', value: '{}' })
+  })
+
   it('has styles that load nothing from elsewhere', async () => {
     for (const path of ['/docs/page.css', '/docs/swagger-ui.css']) {
       const style = await (await get(path)).text()
@@ -137,6 +185,34 @@ describe('The reference page', () => {
     }
   })
 })
+
+interface Element {
+  readonly type: string
+  readonly given?: Readonly<Record<string, unknown>> | null
+  readonly children?: string
+}
+
+/** What Swagger UI gives those who wrap its components, with elements that only say what they are of. */
+const SYSTEM = {
+  React: { createElement: (type: string, given: Element['given'], children?: string) => ({ type, given, children }) },
+  getComponent: (name: string) => (name === 'PlainTextViewer' ? 'plain' : undefined),
+}
+
+type Wrapper = (original: string, system: typeof SYSTEM) => (given: Readonly<Record<string, unknown>>) => Element
+type Wrappers = Readonly<Record<'SyntaxHighlighter' | 'TextArea', Wrapper>>
+
+/** Runs the page's script as a browser does, and takes what it wraps of Swagger UI. */
+function pluginOf(script: string): Wrappers {
+  const started: { plugins: readonly (() => { readonly wrapComponents: Wrappers })[] }[] = []
+  const window = {
+    matchMedia: () => ({ matches: false, addEventListener: () => undefined }),
+    SwaggerUIBundle: (options: (typeof started)[number]) => started.push(options),
+  }
+  runInNewContext(script, { window, document: { documentElement: { classList: { toggle: () => false } } } })
+  const plugin = started[0]?.plugins[0]
+  if (!plugin) throw new Error('the page starts Swagger UI without a plugin')
+  return plugin().wrapComponents
+}
 
 it('The reference page is read again where it could not be read before', async () => {
   // Few enough to be opened in a moment, and more than Node needs for itself.

@@ -139,8 +139,10 @@ function toParameters(operation: Operation, url: string): JsonObject[] {
 function toParameter(place: 'path' | 'query', name: string, fields: Operation['path'], required: boolean): JsonObject {
   const field = fields.properties[name]
   if (!field) throw new Error(`the path has no schema for ${name}`)
-  const { description, ...schema } = toJsonSchema(field)
-  return { name, in: place, required, ...(description !== undefined && { description }), schema }
+  const { description, items, ...schema } = toJsonSchema(field)
+  // What is sent twice is a list to the server, which may let it pass; to send is one text.
+  const type = items === undefined ? schema['type'] : 'string'
+  return { name, in: place, required, ...(description !== undefined && { description }), schema: { ...schema, type } }
 }
 
 function toRequestBody({ body, example, upload }: Operation): JsonObject | undefined {
@@ -184,9 +186,16 @@ function toPageObject(page: OperatorPage): JsonObject {
   }
 }
 
-/** A schema as others read it: our own format `text` means nothing to them. */
+/** A schema as others read it: our own format `text` means nothing to them, and few generators of clients know patterns of names. */
 function toJsonSchema(schema: object): JsonObject {
   const isOwn = (name: string, value: unknown) => name === 'format' && value === 'text'
-  const text = JSON.stringify(schema, (name, value: unknown) => (isOwn(name, value) ? undefined : value))
+  const text = JSON.stringify(schema, (name, value: unknown) => (isOwn(name, value) ? undefined : withAnyName(value)))
   return JSON.parse(text) as JsonObject
+}
+
+/** A record of TypeBox has one schema for the names of a pattern that all of them match. */
+function withAnyName(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('patternProperties' in value)) return value
+  const { patternProperties, ...schema } = value
+  return { ...schema, additionalProperties: Object.values(patternProperties as object)[0] as unknown }
 }

@@ -25,6 +25,7 @@ const ActionBody = Type.Object({
   attributes: Type.Optional(
     Type.Unsafe<Record<string, unknown> | null>({
       type: ['object', 'null'],
+      additionalProperties: true,
       description:
         'Free-form name/value pairs, up to 500, nested up to 10 levels. Names must not start with `svc_`. ' +
         ATTRIBUTE_NUMBERS,

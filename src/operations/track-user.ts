@@ -42,6 +42,7 @@ const UserAttributes = Type.Object(
     timezone: Type.Optional(TextOrNull('An IANA time zone, such as `Europe/Berlin`; an empty text changes nothing.')),
   },
   {
+    additionalProperties: true,
     description:
       'What is known of the user. Besides the attributes named here any name/value pairs, up to 500, nested up to ' +
       '10 levels. Names must not start with `svc_`. Attributes that are not sent stay as they are. All of one ' +

@@ -8,6 +8,28 @@ function followScheme() {
 prefersDark.addEventListener('change', followScheme)
 followScheme()
 
+/** Characters. What is coloured has an element for each of its words: with ten times as many the browser stands still for seconds. */
+const COLOURED_LENGTH_MAX = 20_000
+
+/** What Swagger UI leaves to wish for, as a plugin of it. */
+function mendSwaggerUi() {
+  // Longer texts are shown without colours: answers may be megabytes, and so may the bodies in the lines for curl.
+  const wrapHighlighter = (Coloured, { React, getComponent }) =>
+    function SyntaxHighlighter({ renderPlainText, ...rest }) {
+      const { children } = rest
+      const isLong = children?.length > COLOURED_LENGTH_MAX
+      if (!isLong) return React.createElement(Coloured, { renderPlainText, ...rest })
+      const PlainTextViewer = getComponent('PlainTextViewer')
+      return renderPlainText?.({ children, PlainTextViewer }) ?? React.createElement(PlainTextViewer, null, children)
+    }
+  // Only bodies are written in one of these, and nothing else tells those who do not see it what it is.
+  const wrapTextArea = (Plain, { React }) =>
+    function TextArea(given) {
+      return React.createElement(Plain, { 'aria-label': 'Request body', ...given })
+    }
+  return { wrapComponents: { SyntaxHighlighter: wrapHighlighter, TextArea: wrapTextArea } }
+}
+
 window.SwaggerUIBundle({
   // Beside the page, so that it is found behind a proxy that serves Tidings under a path of its own.
   url: 'openapi.json',
@@ -18,6 +40,7 @@ window.SwaggerUIBundle({
   defaultModelsExpandDepth: -1,
   displayRequestDuration: true,
   tryItOutEnabled: true,
+  plugins: [mendSwaggerUi],
   // Keys would stay in the browser for whoever uses it next.
   persistAuthorization: false,
   // A refused key is shown here; with credentials the browser would ask for another one itself, and keep it.
