@@ -28,14 +28,16 @@ export interface AppParts {
   readonly registry: WorkspaceRegistry
   readonly rateLimits: Limiter
   readonly metrics: Metrics
+  /** Whether what is written is in the place that the settings name; without it, always. */
+  readonly areFilesThere?: (() => boolean) | undefined
   /** Other limits than the usual ones, for tests. */
   readonly httpLimits?: Partial<HttpLimits> | undefined
 }
 
 /** The server, not listening yet. */
 export function createApp(appParts: AppParts): FastifyInstance {
-  const { config, diagnostics, parts, registry, rateLimits, metrics, httpLimits } = appParts
-  const readiness = new Readiness(parts.database, parts.log)
+  const { config, diagnostics, parts, registry, rateLimits, metrics, areFilesThere, httpLimits } = appParts
+  const readiness = new Readiness(parts.database, parts.log, areFilesThere)
   const app = createHttpServer({
     parts,
     authentication: new Authentication(registry),

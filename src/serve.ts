@@ -21,6 +21,7 @@ import type { Parts } from './operations/operation.ts'
 import { Turns } from './operations/turns.ts'
 import { UploadPlaces } from './operations/upload-places.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
+import { OpenedFiles } from './opened-files.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
 import { keepRateLimits } from './save-limits.ts'
 import { giveUpLeftUploads, listLeftUploads } from './store/clean-coupon-uploads.ts'
@@ -111,7 +112,7 @@ async function checkPlace(options: ServeOptions): Promise<void> {
     await checkDatabase(database, options)
     const logReader = await openLogReader(config)
     opened.push(() => logReader.close())
-    await refuseForeignLog(database, logReader, config)
+    await checkLog(database, logReader, options)
   } finally {
     await closeAll(opened)
   }
@@ -135,8 +136,11 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   opened.push(() => registry.stop())
   await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'the workspaces cannot be read'))
   const rateLimits = await openRateLimits(options, database, opened)
+  const files = isEmbedded(config) ? new OpenedFiles([statePathOf(config), logPathOf(config)], diagnostics) : undefined
+  if (files) opened.push(await files.watch())
+  const areFilesThere = files && (() => files.areThere)
   const { createApp } = await loading
-  const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics, httpLimits })
+  const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics, areFilesThere, httpLimits })
   // A batch may take long, and whoever sends requests here must hear at once that the process is stopping.
   const running: Closers = [() => app.close()]
   opened.push(() => closeTogether(running))
@@ -190,7 +194,7 @@ async function openParts(
   if (isEmbedded(config)) await checkDatabase(database, options)
   const logReader = await openLogReader(config)
   opened.push(() => logReader.close())
-  await refuseForeignLog(database, logReader, config)
+  await checkLog(database, logReader, options)
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
   const freshness = new Freshness({ database, log, logReader, clock })
   const [keptStats, answerRoom, uploadPlaces] = [new KeptAnswers(), new AnswerRoom(), new UploadPlaces()]
@@ -239,6 +243,11 @@ async function refuseWrongKey(database: Database, { piiKey }: Config): Promise<v
   throw new ConfigError([{ field: 'PII_KEY', problem: `${what} ${closed.join(', ')}` }])
 }
 
+async function checkLog(database: Database, logReader: LogReader, options: ServeOptions): Promise<void> {
+  await refuseForeignLog(database, logReader, options.config)
+  if (isEmbedded(options.config)) await warnOfGap(database, logReader, options)
+}
+
 /** New entries of a log that ends before what the tables have applied would never be applied: it belongs elsewhere. */
 async function refuseForeignLog(database: Database, logReader: LogReader, config: Config): Promise<void> {
   const cursor = Math.max(...(await listPipelineCursors(database, logReader.partitions)))
@@ -246,6 +255,23 @@ async function refuseForeignLog(database: Database, logReader: LogReader, config
   if (last >= cursor) return
   const what = `The log ends at position ${last}, but entries up to ${cursor} have been applied`
   throw new AppError('conflict', `${what}: the log in ${nameLogPlace(config)} is not the one of these tables.`)
+}
+
+/**
+ * Entries are trimmed only once they are applied, so that tables which lack some that were are older than their log, or new.
+ * Positions of the embedded log leave nothing out.
+ */
+async function warnOfGap(
+  database: Database,
+  logReader: LogReader,
+  { config, diagnostics }: ServeOptions,
+): Promise<void> {
+  const [cursor = 0] = await listPipelineCursors(database, logReader.partitions)
+  const first = await logReader.firstAfter([cursor])
+  const missing = (first?.position ?? (await logReader.lastPosition()) + 1) - 1 - cursor
+  if (missing === 0) return
+  const what = `${missing} entries that were applied are not in these tables, and no longer in the log`
+  diagnostics.warn(`${what} in ${nameLogPlace(config)}: the tables are older than the log, or new`)
 }
 
 /** Tells operators where a loss of power may take what was acknowledged. Nothing else depends on finding it out. */

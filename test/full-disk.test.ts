@@ -2,16 +2,19 @@
 // next transaction suffer; and the log says that it cannot be written. A real one, in a process that may not let a file grow
 // beyond a limit.
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { LogOutcomes } from './full-disk-log.ts'
 import type { WriteOutcome } from './full-disk-writes.ts'
+import { BIN, run, type Ended } from './program.ts'
 
 /** Of any file of the process, in KiB. */
 const FILE_KIB_MAX = 2_048
+/** Less than an empty store takes. */
+const SMALL_KIB = 128
 
 describe.each(['own', 'same'])('A transaction whose commit finds the disk full, on the %s thread', (thread) => {
   let folder: string
@@ -47,6 +50,40 @@ it('The embedded log that refuses entries for a full disk says that it cannot be
     after: written,
   })
 })
+
+describe('On a disk without room for the file', () => {
+  let folder: string
+  const dataDir = () => join(folder, 'data')
+  const backup = () => join(folder, 'backup.db')
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'tidings-full-disk-'))
+    await run(['workspace', 'create', 'main'], { DATA_DIR: dataDir() })
+    await run(['backup', backup()], { DATA_DIR: dataDir() })
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('a backup says which file was not written, and leaves nothing of it', async () => {
+    const file = join(folder, 'second.db')
+    const ended = await runWithoutRoom(['backup', file], dataDir())
+    expect(ended).toMatchObject({ status: 1, stdout: '' })
+    expect(ended.stderr).toMatch(new RegExp(`^tidings: ${file} was not written: .+\\.\n$`))
+    expect(readdirSync(folder).filter((name) => name.startsWith('second.db'))).toEqual([])
+  })
+
+  it('a restore says which folder was not filled, and leaves it empty', async () => {
+    const empty = join(folder, 'empty')
+    const ended = await runWithoutRoom(['restore', backup()], empty)
+    expect(ended).toMatchObject({ status: 1, stdout: '' })
+    expect(ended.stderr).toMatch(new RegExp(`^tidings: ${empty} was not filled: .+\\.\n$`))
+    expect(readdirSync(empty)).toEqual([])
+  })
+})
+
+/** A command that may let no file grow to the size of even an empty store. */
+async function runWithoutRoom(args: readonly string[], dataDir: string): Promise<Ended> {
+  return run(['-c', `ulimit -f ${SMALL_KIB}; exec "$0" "$@"`, BIN, ...args], { DATA_DIR: dataDir }, 'bash')
+}
 
 /** What a program of this folder prints, as JSON, when none of its files may grow beyond the limit. */
 async function runLimited(program: string, ...words: readonly string[]): Promise<unknown> {

@@ -25,6 +25,7 @@ import {
   type ServingProgram,
 } from './program.ts'
 import { nameLogPlace } from '../src/log/name-log-place.ts'
+import { openLogForWriting } from '../src/log/sqlite-log-file.ts'
 import { until } from './server.ts'
 import { describeEachStore, describeOnPostgres, makePlace, type TestPlace } from './stores.ts'
 
@@ -295,13 +296,30 @@ describeOnPostgres('a process over a shared database', () => {
   })
 })
 
-it('says so when one of its threads cannot even start', async () => {
+it('says so when one of its threads cannot even start, with the file that it cannot use', async () => {
   const place = await makePlace('sqlite')
-  writeFileSync(join(place.dataDir, 'state.db'), 'not a database\n'.repeat(1_000))
+  const path = join(place.dataDir, 'state.db')
+  writeFileSync(path, 'not a database\n'.repeat(1_000))
   const ended = await runJson(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
   await place.remove()
-  const message = 'the thread "store" failed: file is not a database'
+  const message = `the thread "store" failed: ${path} cannot be opened: file is not a database`
   expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', message })
+})
+
+it.each([
+  [0, []],
+  [2, ['2 entries that were applied are not in these tables']],
+])('warns where new tables lack entries of which the log no longer holds %i', async (trimmed, warnings) => {
+  const place = await makePlace('sqlite')
+  const log = openLogForWriting(join(place.dataDir, 'log.db'))
+  const entry = log.prepare(`insert into entries values (null, 'track_events', 'main', ?, 0, null, '{}')`)
+  for (const requestId of ['r1', 'r2', 'r3']) entry.run(requestId)
+  log.prepare('delete from entries where position <= ?').run(trimmed)
+  log.close()
+  const server = await startServing(environmentOf(place))
+  const { stderr } = await server.stop()
+  await place.remove()
+  expect(stderr.match(/\d+ entries that were applied are not in these tables/g) ?? []).toEqual(warnings)
 })
 
 it('says which file of the log is damaged', async () => {

@@ -8,6 +8,7 @@ import { migrate } from '../store/migrations.ts'
 import { LOG_FILE } from '../log/open-log.ts'
 import { openDatabase, STATE_FILE } from '../store/open-database.ts'
 import { backupProblem, restoreState } from '../store/sqlite-backup.ts'
+import { explainRefusal } from './refused-by-disk.ts'
 import { namesOfSqliteFile, removeSqliteFile, syncToDisk } from './write-backup.ts'
 
 /**
@@ -38,7 +39,7 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
     const isOfOther = (error as { code?: unknown }).code === 'EEXIST'
     if (!isOfOther) for (const path of [state, log]) removeSqliteFile(path)
     rmSync(mark)
-    throw isOfOther ? isThere([state]) : error
+    throw isOfOther ? isThere([state]) : explainRefusal(error, `${dataDir} was not filled`)
   }
   rmSync(mark)
   syncToDisk(dataDir)

@@ -20,6 +20,7 @@ import { findTables } from '../store/migrations.ts'
 import { STATE_FILE } from '../store/open-database.ts'
 import { copyState, sealBackup } from '../store/sqlite-backup.ts'
 import { openSqliteDatabase } from '../store/sqlite-database.ts'
+import { explainRefusal } from './refused-by-disk.ts'
 
 /**
  * Writes the backup beside `file` under another name and gives it its name when it is whole and on disk.
@@ -39,6 +40,8 @@ export async function writeBackup(dataDir: string, file: string): Promise<number
     giveName(unfinished, file)
     syncToDisk(dirname(file))
     return statSync(file).size
+  } catch (error) {
+    throw explainRefusal(error, `${file} was not written`)
   } finally {
     log.close()
     removeSqliteFile(unfinished)

@@ -16,6 +16,7 @@ import type { Authentication, Caller } from './authentication.ts'
 import { callerAddress } from './caller-address.ts'
 import { parseJson } from './json-body.ts'
 import { NeverPasses, type Limiter, type LimitOutcome, type LimitState } from './limiter.ts'
+import type { Readiness } from './readiness.ts'
 import type { ReceivedBodies } from './received-bodies.ts'
 import { readBody, streamBody, type BodyToRead } from './request-body.ts'
 import { tooMuchUnsent, type UnsentAnswers } from './unsent-answers.ts'
@@ -29,6 +30,7 @@ export interface DoorParts {
 
 /** The same with what one server counts of all that passes. */
 export interface Door extends DoorParts {
+  readonly readiness: Readiness
   readonly bodies: ReceivedBodies
   readonly unsent: UnsentAnswers
 }
@@ -79,9 +81,11 @@ export function routesOf(operation: Operation, door: Door): RouteOptions[] {
  * are this process's own, without a promise for each request.
  */
 function admit(request: FastifyRequest, reply: FastifyReply, passage: Passage, done: HookHandlerDoneFunction): void {
-  const { authentication, parts } = passage.door
+  const { authentication, parts, readiness } = passage.door
   const now = parts.clock()
   request.receivedAt = now
+  const { loss } = readiness
+  if (loss) return done(loss)
   try {
     const found = authentication.authenticate(request.headers.authorization, callerAddress(request), now)
     const admitted = afterwards(found, (caller) => admitCaller(request, reply, passage, caller))

@@ -14,15 +14,25 @@ export const READY_WAIT_MS = 2_000
  */
 export const DRAIN_MS = 3_000
 
+const FILES_LOST = new AppError(
+  'unavailable',
+  'The files of the store were removed, moved or replaced while the server ran: it must be started anew.',
+  [],
+  1,
+)
+
 type Check = () => Promise<void>
 
 /** Since a newer program may need what this one does not do, it takes no requests beside one. */
 export class Readiness {
   readonly #checks: readonly Check[]
+  readonly #areFilesThere: () => boolean
   #isStopping = false
   #isWatched = false
 
-  constructor(database: Database, log: LogWriter) {
+  /** `areFilesThere` tells whether what is written is in the place that the settings name. */
+  constructor(database: Database, log: LogWriter, areFilesThere: () => boolean = () => true) {
+    this.#areFilesThere = areFilesThere
     this.#checks = [
       // A real change, of a number that may grow at any time: beginning a transaction alone would succeed on a full disk.
       waitingFor('the store', async () => {
@@ -38,6 +48,11 @@ export class Readiness {
     return this.#isWatched
   }
 
+  /** Why nothing may be taken in, however well it could be written; undefined when it may. */
+  get loss(): AppError | undefined {
+    return this.#areFilesThere() ? undefined : FILES_LOST
+  }
+
   /** From here on the process is not ready. */
   stop(): void {
     this.#isStopping = true
@@ -47,6 +62,7 @@ export class Readiness {
   async findProblems(): Promise<string[]> {
     this.#isWatched = true
     if (this.#isStopping) return ['the process is stopping']
+    if (this.loss) return [toProblem(this.loss)]
     const outcomes = await Promise.allSettled(this.#checks.map((check) => check()))
     return outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [toProblem(outcome.reason)] : []))
   }

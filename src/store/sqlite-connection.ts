@@ -32,17 +32,9 @@ export class SqliteConnection {
   readonly #file: SqliteFile.Database
   readonly #statements = new Map<string, SqliteFile.Statement>()
 
+  /** Throws StoreError, which names the file, when SQLite cannot use it. */
   constructor(path: string, options: SqliteOptions = {}) {
-    this.#file = new SqliteFile(path, { readonly: options.readOnly ?? false, timeout: 0 })
-    // Changing to WAL wants the file alone for a moment; two processes may start together.
-    this.#file.pragma('busy_timeout = 5000')
-    if (!options.readOnly) this.#file.pragma('journal_mode = WAL')
-    this.#file.pragma('busy_timeout = 0')
-    this.#file.pragma(`synchronous = ${options.durable === false ? 'NORMAL' : 'FULL'}`)
-    this.#file.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
-    this.#file.pragma(`cache_size = -${options.pageCacheKib ?? PAGE_CACHE_KIB}`)
-    this.#file.pragma('foreign_keys = ON')
-    this.#file.pragma('temp_store = MEMORY')
+    this.#file = openFile(path, options)
   }
 
   /**
@@ -72,6 +64,32 @@ export class SqliteConnection {
     this.#statements.set(sql, statement)
     return statement
   }
+}
+
+function openFile(path: string, options: SqliteOptions): SqliteFile.Database {
+  let file: SqliteFile.Database | undefined
+  try {
+    file = new SqliteFile(path, { readonly: options.readOnly ?? false, timeout: 0 })
+    prepare(file, options)
+    return file
+  } catch (error) {
+    file?.close()
+    const found = toStoreError(error)
+    if (!(found instanceof StoreError)) throw found
+    throw new StoreError(found.reason, found.driverCode, `${path} cannot be opened: ${found.message}`)
+  }
+}
+
+function prepare(file: SqliteFile.Database, { readOnly, durable, pageCacheKib = PAGE_CACHE_KIB }: SqliteOptions): void {
+  // Changing to WAL wants the file alone for a moment; two processes may start together.
+  file.pragma('busy_timeout = 5000')
+  if (!readOnly) file.pragma('journal_mode = WAL')
+  file.pragma('busy_timeout = 0')
+  file.pragma(`synchronous = ${durable === false ? 'NORMAL' : 'FULL'}`)
+  file.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+  file.pragma(`cache_size = -${pageCacheKib}`)
+  file.pragma('foreign_keys = ON')
+  file.pragma('temp_store = MEMORY')
 }
 
 /** The file or its machine does not do its work, whatever statement it is given. */

@@ -1,0 +1,72 @@
+// Tells whether the files of the embedded store are still where they were opened. SQLite goes on with files that somebody has
+// removed, moved away or replaced, such as by a restore beside the running server: it would take in what nobody finds again.
+import { stat } from 'node:fs/promises'
+import type { FastifyBaseLogger } from 'fastify'
+import { startRepeating } from './repeat.ts'
+import { describeError } from './store/describe-error.ts'
+
+/** Not with each commit, which would take longer by it: what was taken in before the change is gone with the files anyway. */
+const LOOK_EVERY_MS = 250
+
+export class OpenedFiles {
+  readonly #paths: readonly string[]
+  readonly #diagnostics: FastifyBaseLogger
+  /** Which file was found at each path; SQLite makes what stands beside its file only when it needs it. */
+  readonly #opened = new Map<string, string>()
+  #lost: string | undefined
+
+  /** The paths are those of files of SQLite. */
+  constructor(paths: readonly string[], diagnostics: FastifyBaseLogger) {
+    this.#paths = paths.flatMap((path) => [path, `${path}-wal`])
+    this.#diagnostics = diagnostics
+  }
+
+  /** Whether all were where they were opened when they were last looked at. */
+  get areThere(): boolean {
+    return this.#lost === undefined
+  }
+
+  /** To be called when all are open. The returned function stops. */
+  async watch(): Promise<() => Promise<void>> {
+    await this.#look()
+    return startRepeating(() => this.#look(), {
+      everyMs: LOOK_EVERY_MS,
+      onFailed: (error) => {
+        this.#diagnostics.error(
+          { err: describeError(error) },
+          'the files of the store cannot be looked at; trying again',
+        )
+      },
+    })
+  }
+
+  async #look(): Promise<void> {
+    const before = this.#lost
+    const found = await Promise.all(this.#paths.map(async (path) => ({ path, file: await findFile(path) })))
+    this.#lost = found.find(({ path, file }) => !this.#isOpened(path, file))?.path
+    if (this.#lost === before) return
+    if (this.#lost === undefined) this.#diagnostics.warn('the files of the store are where they were opened again')
+    else
+      this.#diagnostics.error(
+        `${this.#lost} was removed, moved or replaced: nothing is taken in until the server is started anew`,
+      )
+  }
+
+  #isOpened(path: string, file: string | undefined): boolean {
+    const opened = this.#opened.get(path)
+    if (opened === undefined && file !== undefined) this.#opened.set(path, file)
+    return opened === undefined || opened === file
+  }
+}
+
+/** What tells a file from every other; undefined when there is none at the path. */
+async function findFile(path: string): Promise<string | undefined> {
+  try {
+    const { dev, ino } = await stat(path, { bigint: true })
+    return `${dev}:${ino}`
+  } catch (error) {
+    const { code } = error as { code?: unknown }
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw error
+  }
+}
