@@ -268,7 +268,7 @@ describeEachStore('A changed goal', (kind) => {
     const running = await recount()
     expect((await calls.patch(id, { name: 'Renamed' }, workspace)).body.recount).toMatchObject({ counted_users: 5 })
     const late = await make(goalOn('B'))
-    expect(await stored(late)).toMatchObject({ countedGeneration: 1, pendingGeneration: null })
+    expect(await stored(late)).toMatchObject({ countedGeneration: 1, pendingGeneration: 2 })
     expect(await stored(id)).toMatchObject({ name: 'Renamed', pendingGeneration: 2 })
     expect(await recount()).toEqual({ ...running, version: running.version + 1 })
   })

@@ -12,7 +12,7 @@ import { meddled } from './meddled-store.ts'
 import { watchRows } from './record-queries.ts'
 import { event, goal, message, NOON, workspace } from './statistics-examples.ts'
 import { expectRightThroughout, lives, makeRecounter, step } from './statistics-lives.ts'
-import { NOW, openStatisticsBench, StatisticsRun, type StatisticsBench } from './statistics-run.ts'
+import { expectVerified, NOW, openStatisticsBench, StatisticsRun, type StatisticsBench } from './statistics-run.ts'
 import { describeEachStore, type StoreKind } from './stores.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
@@ -55,6 +55,31 @@ describeEachStore('Changed goals', (kind) => {
     expect(read).toEqual({ c1: [run.model().campaignStats('c1', CONVERSIONS)] })
     expect(JSON.stringify(read)).toContain('"conversions":1')
   })
+
+  it.each([
+    ['not yet', 0],
+    ['already', 1],
+  ])(
+    'compete for the last interaction with a campaign made meanwhile, whose users were %s counted',
+    async (_, steps) => {
+      const run = await StatisticsRun.make(bench, workspace({ campaigns: [{ id: 'c1', goals: [goal({})] }] }))
+      await run.apply([CLICK, trackOf('ann')])
+      const elsewhere = [goal({ event: 'another event' })]
+      await run.setGoals('c1', elsewhere)
+      await step(makeRecounter(bench.database), steps)
+      await run.addCampaign({ id: 'c2', goals: [goal({})] })
+      const seen = message({ campaignId: 'c2', kind: 'impression', time: NOON - 2_000 })
+      await run.apply([{ ...CLICK, messages: [seen] }])
+      await expectVerified(run)
+      await step(makeRecounter(bench.database))
+      run.campaigns = run.campaigns.map((one) => (one.id === 'c1' ? { ...one, goals: elsewhere } : one))
+      await expectVerified(run)
+      const question = { ...CONVERSIONS, attributionType: 'TOTAL_CONVERSIONS' } as const
+      const read = await run.ask(question, { campaignIds: ['c2'] })
+      expect(read).toEqual({ c2: [run.model().campaignStats('c2', question)] })
+      expect(JSON.stringify(read)).toContain('"conversions":1')
+    },
+  )
 
   it('of one workspace that change all the time do not keep those of another waiting', async () => {
     const campaigns = [{ id: 'c1', goals: [goal({})] }]

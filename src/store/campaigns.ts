@@ -214,7 +214,10 @@ export type NewCampaign = Pick<
   'id' | 'workspaceId' | 'name' | 'platforms' | 'goals' | 'createdBy' | 'createdAt'
 >
 
-/** Adds a campaign, which counts by its goals from the beginning. To be called behind `lockCampaigns`. */
+/**
+ * Adds a campaign, which counts by its goals from the beginning. It joins a recount that runs: for which events it has the last
+ * interaction depends on the goals of the others, old and new. To be called behind `lockCampaigns`.
+ */
 export async function addCampaign(store: Store, campaign: NewCampaign): Promise<StoredCampaign> {
   // Numbers are taken from all workspaces' together.
   await store.lock('campaign numbers')
@@ -233,7 +236,7 @@ export async function addCampaign(store: Store, campaign: NewCampaign): Promise<
       ...campaign,
       countedGoals: campaign.goals,
       countedGeneration: FIRST_GENERATION,
-      pendingGeneration: null,
+      pendingGeneration: await findPendingGeneration(store, campaign.workspaceId),
       updatedBy: null,
       updatedAt: campaign.createdAt,
     }),
@@ -242,6 +245,18 @@ export async function addCampaign(store: Store, campaign: NewCampaign): Promise<
   const added = toCampaign(row)
   await addCampaignEvents(store, [toEvents(added)])
   return added
+}
+
+/** Under which generation campaigns of a workspace are counted anew; null while none is. */
+async function findPendingGeneration({ query }: Store, workspaceId: string): Promise<number | null> {
+  const row = await query
+    .selectFrom('campaigns')
+    .select('pending_generation')
+    .where('workspace_id', '=', workspaceId)
+    .where('pending_generation', 'is not', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row?.pending_generation ?? null
 }
 
 /** Replaces what may change of a campaign. The caller has read it behind `lockCampaigns`. */
