@@ -1,10 +1,14 @@
 // What every store promises, as one suite over SQLite and PostgreSQL; then what only one of them has.
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import SqliteFile from 'better-sqlite3'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { findCursor, moveCursor } from '../src/store/cursors.ts'
 import { insertRows } from '../src/store/insert-rows.ts'
 import { findTables, migrate } from '../src/store/migrations.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+import { openDatabase, STATE_FILE } from '../src/store/open-database.ts'
+import { SqliteConnection } from '../src/store/sqlite-connection.ts'
 import { isTaken, StoreError, type Database, type Store } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
 import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -12,6 +16,8 @@ import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, typ
 const insertCursor = ({ query }: Store, name: string, position: number) => {
   return query.insertInto('cursors').values({ name, position }).execute()
 }
+
+const MIB = 1024 * 1024
 
 /** A promise that a test resolves when it is time. */
 const gate = () => Promise.withResolvers<void>()
@@ -235,6 +241,22 @@ describe('The SQLite store', () => {
     await Promise.all(increments)
     expect(await findCursor(first, 'count')).toBe(91)
     for (const database of databases) await database.close()
+  })
+
+  it('gives back to the disk what grew beside the file while somebody read for long', async () => {
+    const path = join(place.dataDir, STATE_FILE)
+    const [writer, reader] = [new SqliteConnection(path, { durable: false }), new SqliteFile(path)]
+    writer.execute('create table things (bytes)', [])
+    const commit = () => writer.execute('insert into things values (zeroblob(?))', [10 * MIB])
+    const besideMib = () => statSync(`${path}-wal`).size / MIB
+    reader.exec('begin; select * from things')
+    for (let count = 0; count < 14; count++) commit()
+    expect(besideMib()).toBeGreaterThan(140)
+    reader.exec('commit')
+    // The first brings all in, the second begins anew.
+    for (let count = 0; count < 2; count++) commit()
+    expect(besideMib()).toBeLessThanOrEqual(128)
+    for (const connection of [writer, reader]) connection.close()
   })
 
   it('lets who waits go before a writer without pause', async () => {

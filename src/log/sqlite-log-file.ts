@@ -12,6 +12,8 @@ const PAGE_BYTES = 16 * 1024
  * It comes to that only where the thread that does it otherwise (`store/sqlite-checkpoints.ts`) falls behind by half a second.
  */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024
+/** What grew beside the log while somebody read for long is given back to the disk down to this, as soon as nobody does. */
+const KEPT_BESIDE_BYTES = 2 * CHECKPOINT_BYTES
 /** Memory for pages, in place of 16 MiB a connection: what is written is read once, soon and by another. */
 const WRITE_CACHE_KIB = 4 * 1024
 const READ_CACHE_KIB = 1024
@@ -66,6 +68,7 @@ function prepareForWriting(path: string): SqliteFile.Database {
   file.pragma(`cache_size = -${WRITE_CACHE_KIB}`)
   const pageBytes = file.pragma('page_size', { simple: true }) as number
   file.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / pageBytes}`)
+  file.pragma(`journal_size_limit = ${KEPT_BESIDE_BYTES}`)
   file.exec(LOG_TABLES)
   return file
 }

@@ -12,6 +12,11 @@ const PAGE_CACHE_KIB = 4 * 1024
  * for the disk.
  */
 const CHECKPOINT_PAGES = 16_000
+/**
+ * What grew beside the file while somebody read for long is given back to the disk down to this, as soon as nobody does: more than
+ * there is otherwise, so that it is never cut and grown in turn.
+ */
+const KEPT_BESIDE_BYTES = 128 * 1024 * 1024
 
 /** What one statement gave. */
 export interface SqlResult {
@@ -87,6 +92,7 @@ function prepare(file: SqliteFile.Database, { readOnly, durable, pageCacheKib = 
   file.pragma('busy_timeout = 0')
   file.pragma(`synchronous = ${durable === false ? 'NORMAL' : 'FULL'}`)
   file.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+  file.pragma(`journal_size_limit = ${KEPT_BESIDE_BYTES}`)
   file.pragma(`cache_size = -${pageCacheKib}`)
   file.pragma('foreign_keys = ON')
   file.pragma('temp_store = MEMORY')
