@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { CONDITIONS_MAX, GOALS_JSON_LENGTH_MAX } from '../src/core/goal-faults.ts'
 import { CAMPAIGNS_MAX, GOALS_BYTES_MAX, measureCampaigns } from '../src/store/campaigns.ts'
 import { campaignCallsOf, CAMPAIGNS_PATH, type CampaignCalls } from './campaign-calls.ts'
-import { expectRefusal, startServer, type TestServer } from './server.ts'
+import { expectRefusal, startServer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'
 
 const NOON = Date.parse('2026-03-10T12:00:00Z')
@@ -393,5 +393,19 @@ describeEachStore('Campaigns', (kind) => {
     expect((await calls.fetch(id, workspace)).recount).toBeNull()
     expect((await calls.patch(id, { conversion_goals: [] }, workspace)).status).toBe(200)
     expect((await calls.create({ conversion_goals: small }, workspace)).status).toBe(201)
+  })
+
+  it('lets another workspace go before those that wait for large pages of one, however many it sent', async () => {
+    const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
+    const where = Array.from({ length: 20 }, () => ({ attribute: 'a', operator: 'is', value: 'x'.repeat(500) }))
+    const large = Array.from({ length: 5 }, (_, index) => goal({ name: `Goal ${index}`, where }))
+    for (let made = 0; made < 20; made++) await calls.create({ conversion_goals: large }, many)
+    await calls.create({}, other)
+    const list = (as: TestWorkspace) => server.call<{ data: object[] }>('GET', CAMPAIGNS_PATH, { tile: 'reports', as })
+    let answered = 0
+    const burst = Array.from({ length: 30 }, () => list(many).finally(() => void answered++))
+    expect((await list(other)).body.data).toHaveLength(1)
+    expect(answered).toBeLessThan(15)
+    expect((await Promise.all(burst)).map(({ body }) => body.data.length)).toEqual(burst.map(() => 20))
   })
 })

@@ -1,7 +1,7 @@
 // How events are read and users merged: by index on every store, however many events there are.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { addEvents, findLastEventTime, listUserEvents, type StoredEvent } from '../src/store/events.ts'
+import { addEvents, findLastEventTime, listIdsOfNewest, listUserEvents, type StoredEvent } from '../src/store/events.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { saveIdentities } from '../src/store/user-identities.ts'
 import { mergeUsers, saveUsers } from '../src/store/users.ts'
@@ -14,6 +14,7 @@ const EVENTS = 40_000
 const USERS = 20_000
 /** The last of them have become others already. */
 const MERGED = 10_000
+const MANY = Array.from({ length: 150 }, (_, index) => index + 1)
 
 describeEachStore('Events of users', (kind) => {
   let place: TestPlace
@@ -37,6 +38,7 @@ describeEachStore('Events of users', (kind) => {
     ['the newest of one user', (store) => listUserEvents(store, [1], { before: undefined, max: 51 })],
     ['a further page of one user', (store) => listUserEvents(store, [1], { before, max: 51 })],
     ['a page of a user who was many', (store) => listUserEvents(store, [1, 2, 3], { before, max: 51 })],
+    ['the ids of the newest of very many', (store) => listIdsOfNewest(store, MANY, { before, max: 1 })],
     ['the last of a user who was many', (store) => findLastEventTime(store, [1, 2, 3])],
   ]
   it.each(lists)('finds %s by index, without sorting', async (_what, work) => {
@@ -59,8 +61,17 @@ describeEachStore('Events of users', (kind) => {
   it('walks through the events of many users in few statements', async () => {
     const ids = Array.from({ length: 250 }, (_, index) => index + 1)
     const queries = await recordQueries(database, (store) => listUserEvents(store, ids, { before, max: 10 }))
-    // Three for the walks, one for the events.
-    expect(queries).toHaveLength(4)
+    // One tells of which ids, one walks, one reads the events.
+    expect(queries).toHaveLength(3)
+  })
+
+  it('walks through those of thousands of users alone that have the newest events', async () => {
+    const ids = Array.from({ length: 4_000 }, (_, index) => index + 1)
+    const page = { before, max: 10 }
+    expect(await recordQueries(database, (store) => listUserEvents(store, ids, page))).toHaveLength(4)
+    const events = await listUserEvents(database, ids, page)
+    expect(events.map(({ time }) => time)).toEqual(Array.from({ length: 10 }, (_, index) => 3_999 - index))
+    expect(await listUserEvents(database, ids, { before: { time: 1, id: 0 }, max: 10 })).toHaveLength(1)
   })
 
   it('merges users by index, in as many statements for a hundred as for one', async () => {

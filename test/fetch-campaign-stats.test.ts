@@ -78,6 +78,22 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     })
   }
 
+  /** Makes campaigns, in each of which one message was sent. */
+  async function makeCountedCampaigns(workspace: TestWorkspace, campaigns: number): Promise<void> {
+    const place = { platform: ALL, locale: ALL, variation: ALL }
+    const sent = { generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...place } as const
+    await server.database.write(async (store) => {
+      const sum = new CellSum()
+      for (let index = 0; index < campaigns; index++) {
+        const details = { name: 'one of many', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: 0 }
+        const added = await addCampaign(store, { ...details, id: `c-${++made}`, workspaceId: workspace.id })
+        const series = seriesKey({ ...sent, campaign: added.number })
+        sum.addAtAllLevels(cellKey(series, dayOf('2026-03-15'), NO_DAY), 1, 1)
+      }
+      await addCells(store, sum)
+    })
+  }
+
   it('answers what it was asked, with nothing while nothing is counted', async () => {
     const answer = await fetchStats(request)
     expect(answer.status).toBe(200)
@@ -199,6 +215,19 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     }
     const { body } = await fetchStats(request, { as: workspace })
     expect(body).toMatchObject({ total_campaigns: 12, current_page: 1, total_pages: 2 })
+  })
+
+  it('lets another workspace go before those that wait to look through all campaigns of one', async () => {
+    const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
+    await makeCountedCampaigns(many, 400)
+    await makeCountedCampaigns(other, 1)
+    let answered = 0
+    const burst = Array.from({ length: 40 }, (_, index) =>
+      fetchStats({ ...request, offset: index * 10 }, { as: many }).finally(() => void answered++),
+    )
+    expect((await fetchStats(request, { as: other })).body.total_campaigns).toBe(1)
+    expect(answered).toBeLessThan(20)
+    expect((await Promise.all(burst)).map(({ body }) => Object.keys(body.data).length)).toEqual(burst.map(() => 10))
   })
 
   const onlyCounts: [what: string, given: Partial<Cell>][] = [

@@ -71,6 +71,25 @@ describeEachStore("List a user's events", (kind) => {
     })
   })
 
+  it('lets another workspace go before those that wait for large pages of one, and for large users', async () => {
+    const many = await server.makeWorkspace()
+    const large = trackingOf(server, many)
+    const text = 'x'.repeat(100_000)
+    for (let index = 0; index < 20; index++) await large.apply(events('large', { action: 'A', attributes: { text } }))
+    await large.apply({ type: 'customer', customer_id: 'large', attributes: { text: text.repeat(10) } })
+    await tracking.apply(events('small', { action: 'A' }))
+    for (const read of [
+      () => large.listEvents({ customer_id: 'large' }),
+      () => large.getUser({ customer_id: 'large' }),
+    ]) {
+      let answered = 0
+      const burst = Array.from({ length: 30 }, () => read().finally(() => void answered++))
+      expect((await tracking.listEvents({ customer_id: 'small' })).body.data).toHaveLength(1)
+      expect(answered).toBeLessThan(15)
+      expect((await Promise.all(burst)).map(({ status }) => status)).toEqual(burst.map(() => 200))
+    }
+  })
+
   it('shows what was not sent as null, and makes an id of its own for each event', async () => {
     await tracking.apply(events('bare', { action: 'A' }, { action: 'A' }))
     const { data } = (await tracking.listEvents({ customer_id: 'bare' })).body

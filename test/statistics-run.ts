@@ -11,6 +11,7 @@ import type { JsonText } from '../src/operations/json-text.ts'
 import { AnswerRoom } from '../src/operations/answer-room.ts'
 import { KeptAnswers } from '../src/operations/kept-answers.ts'
 import type { Operation, Parts } from '../src/operations/operation.ts'
+import { Turns } from '../src/operations/turns.ts'
 import { updateCampaign } from '../src/operations/update-campaign.ts'
 import type { LogEntry } from '../src/log/event-log.ts'
 import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
@@ -267,8 +268,8 @@ export class StatisticsRun {
 
   async #call(operation: Operation, request: object, database = this.database): Promise<unknown> {
     const workspace = (await findWorkspace(this.database, this.workspaceId))?.workspace
-    const own = { freshness: this.#freshness, keptStats: this.#keptStats, answerRoom: new AnswerRoom() }
-    const parts: Partial<Parts> = { database, ...own }
+    const kept = { freshness: this.#freshness, keptStats: this.#keptStats }
+    const parts: Partial<Parts> = { database, ...kept, answerRoom: new AnswerRoom(), turns: new Turns() }
     return operation.handle({ workspace, ...request } as never, parts as Parts)
   }
 }

@@ -6,6 +6,7 @@ import { CUSTOMER_ID } from '../src/core/user.ts'
 import {
   findPreferenceOf,
   findPreferences,
+  listIdsOfNewestChanges,
   listPreferencesByEmail,
   listUserPreferenceChanges,
   removePreferences,
@@ -32,6 +33,7 @@ import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from '
 const USERS = 20_000
 const USERS_PER_MERGE = 10
 const WANTED = [1, 5_000, USERS]
+const MANY = Array.from({ length: 150 }, (_, index) => index + 1)
 /** A user with an identifier that says nothing, and so with the customer ids of many. */
 const CROWD = USERS + 1
 const CROWD_IDS = 2_000
@@ -90,6 +92,12 @@ describeEachStore('Users and preferences', (kind) => {
       ['user_id'],
       (store) => listUserPreferenceChanges(store, WANTED, { before: undefined, max: 2 }),
     ],
+    [
+      'the ids of the first proofs',
+      ['user_id'],
+      (store) => listIdsOfNewestChanges(store, MANY, { ...behind, before: undefined }),
+    ],
+    ['the ids of further proofs', ['user_id'], (store) => listIdsOfNewestChanges(store, MANY, { ...behind, before })],
     ['further proofs of a user', ['user_id'], (store) => listUserPreferenceChanges(store, WANTED, { before, max: 2 })],
   ]
   it.each(lookups)('finds %s by index', async (_what, narrowedBy, work) => {
@@ -128,6 +136,17 @@ describeEachStore('Users and preferences', (kind) => {
     const ids = Array.from({ length: 250 }, (_, index) => index + 1)
     const proofs = await listUserPreferenceChanges(database, ids, { before: undefined, max: 101 })
     expect(proofs.map(({ userId }) => userId)).toEqual(ids.slice(-101).toReversed())
+    const [last] = proofs.slice(-1)
+    const next = await listUserPreferenceChanges(database, ids, { before: last, max: 101 })
+    expect(next.map(({ userId }) => userId)).toEqual(ids.slice(-202, -101).toReversed())
+  })
+
+  it('walks through those of thousands of ids alone that have the newest proofs', async () => {
+    const ids = Array.from({ length: 4_000 }, (_, index) => index + 1)
+    const list = (store: Store) => listUserPreferenceChanges(store, ids, { before: undefined, max: 2 })
+    // Two tell of which ids, one walks, one reads the proofs.
+    expect(await recordQueries(database, list)).toHaveLength(4)
+    expect((await list(database)).map(({ userId }) => userId)).toEqual([4_000, 3_999])
   })
 
   it('finds all ids of a user that was merged meanwhile', async () => {
@@ -148,7 +167,7 @@ describeEachStore('Users and preferences', (kind) => {
 
   it('enters the index of proofs where a page begins', async () => {
     const work = (store: Store) => listUserPreferenceChanges(store, WANTED, { before, max: 2 })
-    const [, walks] = await recordQueries(database, work)
+    const [walks] = await recordQueries(database, work)
     const { accesses } = await explain(database, walks as Compilable)
     expect(accesses).toHaveLength(WANTED.length)
     // Written as one comparison of pairs by both stores.

@@ -2,13 +2,15 @@
 import { Type } from 'typebox'
 import { AppError } from '../core/app-error.ts'
 import { toIso } from '../core/time-value.ts'
+import type { Workspace } from '../core/workspace.ts'
 import { findLastEventTime } from '../store/events.ts'
 import { IDENTIFIER_VALUES_MAX, listNewestIdentifiers } from '../store/user-identities.ts'
 import { listYoungestUserIds } from '../store/users.ts'
 import { shownAttributes } from './email-protection.ts'
 import { IsoTime, Nullable, Strict, WorkspacePath } from './fields.ts'
-import { defineOperation } from './operation.ts'
-import { EMAIL_FIELD, findNamedUser, LOOKUP_FIELDS, lookupFaults } from './user-lookup.ts'
+import { defineOperation, type Parts } from './operation.ts'
+import { inTurnOfUsers } from './turn-of-users.ts'
+import { EMAIL_FIELD, findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from './user-lookup.ts'
 
 /** Users that were found to be this one, the youngest, whose events are looked at for the last. */
 const MERGED_USERS_MAX = 10_000
@@ -41,20 +43,22 @@ export const getUser = defineOperation({
     created_at: IsoTime,
     last_event_at: Nullable(IsoTime),
   }),
-  async handle({ query, workspace }, parts) {
-    const user = await findNamedUser(query, workspace, parts)
-    if (!user) throw new AppError('not_found', 'There is no such user.')
-    const { database, emailVault } = parts
-    // The first is the user's own, or that of the one it was merged into since.
-    const userIds = await listYoungestUserIds(database, user.id, MERGED_USERS_MAX)
-    const identifiers = await listNewestIdentifiers(database, userIds[0] as number)
-    const lastEventTime = await findLastEventTime(database, userIds)
-    return {
-      customer_id: user.customerId,
-      attributes: shownAttributes(workspace, user, emailVault),
-      user_identifiers: Object.fromEntries(identifiers.map(({ name, value }) => [name, value])),
-      created_at: toIso(user.createdAt),
-      last_event_at: lastEventTime === null ? null : toIso(lastEventTime),
-    }
-  },
+  handle: ({ query, workspace }, parts) => inTurnOfUsers(parts.turns, workspace, () => read(query, workspace, parts)),
 })
+
+async function read(query: LookupQuery, workspace: Workspace, parts: Parts) {
+  const user = await findNamedUser(query, workspace, parts)
+  if (!user) throw new AppError('not_found', 'There is no such user.')
+  const { database, emailVault } = parts
+  // The first is the user's own, or that of the one it was merged into since.
+  const userIds = await listYoungestUserIds(database, user.id, MERGED_USERS_MAX)
+  const identifiers = await listNewestIdentifiers(database, userIds[0] as number)
+  const lastEventTime = await findLastEventTime(database, userIds)
+  return {
+    customer_id: user.customerId,
+    attributes: shownAttributes(workspace, user, emailVault),
+    user_identifiers: Object.fromEntries(identifiers.map(({ name, value }) => [name, value])),
+    created_at: toIso(user.createdAt),
+    last_event_at: lastEventTime === null ? null : toIso(lastEventTime),
+  }
+}

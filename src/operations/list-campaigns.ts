@@ -52,14 +52,18 @@ export const listCampaigns = defineOperation({
     data: Type.Array(CampaignOutput),
     next_before: Nullable(Type.String({ description: 'The id of the last campaign of this page.' })),
   }),
-  async handle({ workspace, query }, { database }) {
-    const { limit = LIMIT_DEFAULT } = query
-    const before = await findBefore(database, workspace, query.before)
-    // One more than asked for tells whether another page follows.
-    const campaigns = await listCampaignsOf(database, workspace.id, { before, max: limit + 1 })
-    const recount = await findGoalRecount(database, workspace.id)
-    const data = campaigns.slice(0, limit).map((campaign) => toCampaignBody(campaign, recount))
-    return { data, next_before: campaigns.length > limit ? (data.at(-1)?.campaign_id ?? null) : null }
+  // A page of large goals takes megabytes: of a workspace no more than one is worked out at a time.
+  handle({ workspace, query }, { database, turns }) {
+    const work = async () => {
+      const { limit = LIMIT_DEFAULT } = query
+      const before = await findBefore(database, workspace, query.before)
+      // One more than asked for tells whether another page follows.
+      const campaigns = await listCampaignsOf(database, workspace.id, { before, max: limit + 1 })
+      const recount = await findGoalRecount(database, workspace.id)
+      const data = campaigns.slice(0, limit).map((campaign) => toCampaignBody(campaign, recount))
+      return { data, next_before: campaigns.length > limit ? (data.at(-1)?.campaign_id ?? null) : null }
+    }
+    return turns.take(`campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)
   },
 })
 

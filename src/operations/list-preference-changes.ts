@@ -3,7 +3,9 @@ import { Type } from 'typebox'
 import type { PreferenceChange } from '../core/preference.ts'
 import { toIso } from '../core/time-value.ts'
 import { CUSTOMER_ID } from '../core/user.ts'
-import { listUserPreferenceChanges } from '../store/preferences.ts'
+import type { Workspace } from '../core/workspace.ts'
+import { listIdsOfNewestChanges, listUserPreferenceChanges, type ChangesPage } from '../store/preferences.ts'
+import type { Store } from '../store/store.ts'
 import { findUserId, listUserIds } from '../store/users.ts'
 import { CustomerId, IsoTime, NoFields, Nullable, Strict, Text } from './fields.ts'
 import { JsonText } from './json-text.ts'
@@ -12,6 +14,7 @@ import { OptInOutput, toOptInBody } from './opt-in-body.ts'
 import { PageCursor } from './page-cursor.ts'
 import { noSuchCustomer } from './preference-users.ts'
 import { PAGE_ROOM, readPage } from './read-page.ts'
+import { inTurnOfUsers } from './turn-of-users.ts'
 
 const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 50
@@ -57,20 +60,32 @@ export const listPreferenceChanges = defineOperation({
   },
   successStatus: 200,
   output: Type.Object({ data: Type.Array(ChangeOutput), next_before: Type.Optional(Type.String()) }),
-  async handle({ workspace, query }, { database }) {
-    const { limit = LIMIT_DEFAULT, before } = query
-    const userId = await findUserId(database, workspace.id, { name: CUSTOMER_ID, value: query.customer_id })
-    if (userId === undefined) throw noSuchCustomer()
-    const userIds = await listUserIds(database, userId)
-    const { items, last } = await readPage({
-      before: before === undefined ? undefined : CURSOR.parse(before),
-      limit,
-      read: (portion) => listUserPreferenceChanges(database, userIds, portion),
-      write: writeItem,
-    })
-    return JsonText.objectBeginningWith('data', items, last ? { next_before: CURSOR.write(last) } : {})
-  },
+  handle: ({ workspace, query }, { database, turns }) =>
+    inTurnOfUsers(turns, workspace, () => list(database, workspace, query)),
 })
+
+interface Query {
+  readonly customer_id: string
+  readonly limit?: number
+  readonly before?: string
+}
+
+async function list(database: Store, workspace: Workspace, query: Query): Promise<JsonText> {
+  const { limit = LIMIT_DEFAULT } = query
+  const before = query.before === undefined ? undefined : CURSOR.parse(query.before)
+  const userId = await findUserId(database, workspace.id, { name: CUSTOMER_ID, value: query.customer_id })
+  if (userId === undefined) throw noSuchCustomer()
+  const all = await listUserIds(database, userId)
+  // Once for all portions: one more than asked for tells whether another page follows.
+  const userIds = await listIdsOfNewestChanges(database, all, { before, max: limit + 1 })
+  const { items, last } = await readPage({
+    before,
+    limit,
+    read: (portion: ChangesPage) => listUserPreferenceChanges(database, userIds, portion),
+    write: writeItem,
+  })
+  return JsonText.objectBeginningWith('data', items, last ? { next_before: CURSOR.write(last) } : {})
+}
 
 function writeItem({ at, by, ip, before, after }: PreferenceChange): string {
   return JSON.stringify({ at: toIso(at), by, ip, before: toOptInBody(before), after: toOptInBody(after) })

@@ -3,15 +3,23 @@ import { Type } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
 import { toEventId } from '../core/event.ts'
 import { parseTimeValue, toIso } from '../core/time-value.ts'
+import type { Workspace } from '../core/workspace.ts'
 import { localToInstant } from '../core/time-zone.ts'
-import { listUserEvents as listEventsUnder, type EventsBefore, type StoredEvent } from '../store/events.ts'
+import {
+  listIdsOfNewest,
+  listUserEvents as listEventsUnder,
+  type EventsBefore,
+  type EventsPage,
+  type StoredEvent,
+} from '../store/events.ts'
 import { listUserIds } from '../store/users.ts'
 import { ATTRIBUTE_NUMBERS, IsoTime, Nullable, Strict, Text, WorkspacePath } from './fields.ts'
 import { JsonText } from './json-text.ts'
-import { defineOperation } from './operation.ts'
+import { defineOperation, type Parts } from './operation.ts'
 import { PageCursor } from './page-cursor.ts'
 import { PAGE_ROOM, readPage } from './read-page.ts'
-import { findNamedUser, LOOKUP_FIELDS, lookupFaults } from './user-lookup.ts'
+import { inTurnOfUsers } from './turn-of-users.ts'
+import { findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from './user-lookup.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 500
@@ -62,19 +70,29 @@ export const listUserEvents = defineOperation({
   ],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(EventItem), next_before: Nullable(Type.String()) }),
-  async handle({ query, workspace }, parts) {
-    const { limit = LIMIT_DEFAULT, before } = query
-    const user = await findNamedUser(query, workspace, parts)
-    const userIds = user ? await listUserIds(parts.database, user.id) : []
-    const { items, last } = await readPage({
-      before: before === undefined ? undefined : parseBefore(before, workspace.timezone),
-      limit,
-      read: (portion) => listEventsUnder(parts.database, userIds, portion),
-      write: writeItem,
-    })
-    return JsonText.objectBeginningWith('data', items, { next_before: last ? CURSOR.write(last) : null })
-  },
+  handle: ({ query, workspace }, parts) => inTurnOfUsers(parts.turns, workspace, () => list(query, workspace, parts)),
 })
+
+interface Query extends LookupQuery {
+  readonly limit?: number
+  readonly before?: string
+}
+
+async function list(query: Query, workspace: Workspace, parts: Parts): Promise<JsonText> {
+  const { limit = LIMIT_DEFAULT } = query
+  const before = query.before === undefined ? undefined : parseBefore(query.before, workspace.timezone)
+  const user = await findNamedUser(query, workspace, parts)
+  const all = user ? await listUserIds(parts.database, user.id) : []
+  // Once for all portions: one more than asked for tells whether another page follows.
+  const userIds = await listIdsOfNewest(parts.database, all, { before, max: limit + 1 })
+  const { items, last } = await readPage({
+    before,
+    limit,
+    read: (portion: EventsPage) => listEventsUnder(parts.database, userIds, portion),
+    write: writeItem,
+  })
+  return JsonText.objectBeginningWith('data', items, { next_before: last ? CURSOR.write(last) : null })
+}
 
 function beforeFaults(before: string | undefined, timezone: string): Fault[] {
   if (before === undefined || parseBefore(before, timezone)) return []

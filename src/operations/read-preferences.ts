@@ -10,7 +10,8 @@ import { defineOperation } from './operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
 import { PageCursor } from './page-cursor.ts'
 import { emailKeyMeant, noSuchEmail, requirePreference, userIdFaults, UserIds } from './preference-users.ts'
-import { PAGE_ROOM, readPage } from './read-page.ts'
+import { PAGE_ROOM, readPage, type PageSource } from './read-page.ts'
+import { inTurnOfUsers } from './turn-of-users.ts'
 
 /** More than nearly all addresses have users: what fits comes in one answer. */
 const LIMIT_MAX = 10_000
@@ -52,7 +53,7 @@ export const readPreferences = defineOperation({
   faults: ({ workspace, query }) => [...userIdFaults(query, 'query', workspace), ...beforeFaults(query.before)],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(UserPreferencesOutput), next_before: Type.Optional(Type.String()) }),
-  async handle({ workspace, query }, { database, emailVault }) {
+  async handle({ workspace, query }, { database, emailVault, turns }) {
     const { limit = LIMIT_MAX, before } = query
     const active = new Set(workspace.categories)
     const write = (known: NamedPreference) => JSON.stringify(toBody(known, active))
@@ -61,7 +62,7 @@ export const readPreferences = defineOperation({
       return JsonText.objectBeginningWith('data', [write(await requirePreference(database, workspace, query))], {})
     }
     // From the newest user on: a merge between two portions or pages, which goes into an older user, shows both, never neither.
-    const { items, last } = await readPage({
+    const source: PageSource<{ readonly userId: number }, NamedPreference> = {
       before: before === undefined ? undefined : CURSOR.parse(before),
       limit,
       portionMax: USERS_PER_PORTION,
@@ -69,7 +70,8 @@ export const readPreferences = defineOperation({
         return listPreferencesByEmail(database, workspace.id, emailKey, { before: behind?.userId, max })
       },
       write,
-    })
+    }
+    const { items, last } = await inTurnOfUsers(turns, workspace, () => readPage(source))
     if (items.length === 0 && before === undefined) throw noSuchEmail()
     return JsonText.objectBeginningWith('data', items.toReversed(), last ? { next_before: CURSOR.write(last) } : {})
   },

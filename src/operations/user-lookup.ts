@@ -23,7 +23,7 @@ export const EMAIL_FIELD = {
   ),
 }
 
-interface LookupQuery {
+export interface LookupQuery {
   readonly customer_id?: string
   readonly identifier_name?: string
   readonly identifier_value?: string

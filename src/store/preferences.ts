@@ -174,13 +174,18 @@ export async function removePreferences(store: Store, userIds: readonly number[]
 /** Where a page of proofs begins: strictly before this one. */
 type ChangesBefore = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
 
+export interface ChangesPage {
+  readonly before: ChangesBefore | undefined
+  readonly max: number
+}
+
 /** Newest first, `max` proofs at the most, of all the ids under which a user's proofs may stand. */
 export async function listUserPreferenceChanges(
   store: Store,
   userIds: readonly number[],
-  page: { readonly before: ChangesBefore | undefined; readonly max: number },
+  page: ChangesPage,
 ): Promise<PreferenceChange[]> {
-  const newest = await listNewest(store, await withChanges(store, userIds), page)
+  const newest = await listNewest(store, await listIdsOfNewestChanges(store, userIds, page), page)
   if (newest.length === 0) return []
   const columns = { user_id: 'integer', at: 'integer', number: 'integer' } as const
   const rows = await store.query
@@ -209,7 +214,7 @@ type ChangeKey = Pick<PreferenceChangeRow, 'user_id' | 'at' | 'number'>
 async function listNewest(
   { query }: Store,
   userIds: readonly number[],
-  { before, max }: { readonly before: ChangesBefore | undefined; readonly max: number },
+  { before, max }: ChangesPage,
 ): Promise<ChangeKey[]> {
   const walk = (userId: number) => {
     let rows = query.selectFrom('preference_changes').select(['user_id', 'at', 'number']).where('user_id', '=', userId)
@@ -233,21 +238,46 @@ function newerFirst(left: ChangeKey, right: ChangeKey): number {
   return right.at - left.at || right.number - left.number || right.user_id - left.user_id
 }
 
-/** Those of the ids that have proofs: of a user made of many few may have any. */
-async function withChanges(store: Store, userIds: readonly number[]): Promise<number[]> {
+/** Users of whom one statement finds the newest proof: some 5 ms. */
+const NEWEST_PER_STATEMENT = 2_000
+
+/**
+ * Of a user's ids those whose own newest proof is among the `max` newest: a page has no proof of any other. Two steps along the index
+ * for each id, where a walk for each takes a hundred times as long. What are few are given back as they are.
+ */
+export async function listIdsOfNewestChanges(
+  store: Store,
+  userIds: readonly number[],
+  { before, max }: ChangesPage,
+): Promise<readonly number[]> {
+  if (userIds.length <= Math.max(USERS_PER_STATEMENT, max)) return userIds
+  let found: ChangeKey[] = []
+  for (let start = 0; start < userIds.length; start += NEWEST_PER_STATEMENT) {
+    const rows = await findNewestOfEach(store, userIds.slice(start, start + NEWEST_PER_STATEMENT), before)
+    found = [...found, ...rows].toSorted(newerFirst).slice(0, max)
+  }
+  return found.map(({ user_id }) => user_id)
+}
+
+async function findNewestOfEach(store: Store, userIds: readonly number[], before: ChangesBefore | undefined) {
   const rows = await store.query
-    .selectFrom(wantedValues(store, 'id', 'integer', userIds))
-    .select('wanted.id')
-    .where((row) =>
-      row.exists(
-        row
-          .selectFrom('preference_changes as change')
-          .select('change.number')
-          .whereRef('change.user_id', '=', 'wanted.id'),
-      ),
-    )
+    .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
+    .select((row) => {
+      const changes = row.selectFrom('preference_changes as change').whereRef('change.user_id', '=', 'wanted.user_id')
+      const earlier = before
+        ? changes.where((one) =>
+            one(
+              one.refTuple('change.at', 'change.number', 'change.user_id'),
+              '<',
+              one.tuple(before.at, before.number, before.userId),
+            ),
+          )
+        : changes
+      const newest = earlier.orderBy('change.at', 'desc').orderBy('change.number', 'desc').limit(1)
+      return ['wanted.user_id', newest.select('change.at').as('at'), newest.select('change.number').as('number')]
+    })
     .execute()
-  return rows.map(({ id }) => id)
+  return rows.flatMap(({ user_id, at, number }) => (at === null || number === null ? [] : [{ user_id, at, number }]))
 }
 
 async function upsertPreferences(store: Store, preferences: readonly UserPreference[]): Promise<void> {
