@@ -50,8 +50,12 @@ async function open(): Promise<RawConnection> {
   return connection
 }
 
-function headOf(path: string, tile: 'data' | 'reports', headers: readonly string[]): string {
-  const { id, dataKey, reportsKey } = server.workspace
+function headOf(
+  path: string,
+  tile: 'data' | 'reports',
+  headers: readonly string[],
+  { id, dataKey, reportsKey } = server.workspace,
+): string {
   const credentials = btoa(`${id}:${tile === 'data' ? dataKey : reportsKey}`)
   const lines = ['host: tidings.test', `authorization: Basic ${credentials}`, `svc-appkey: ${id}`, ...headers]
   return `POST ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`
@@ -152,6 +156,29 @@ describe('Bodies that are being received', () => {
     await second.write(json(EVENTS, body.length))
     await second.write(body)
     expectRaw(await second.nextAnswer(), [400, 'invalid_request'])
+  })
+
+  it('give way, the oldest first, where their workspace holds the most and others need the room', async () => {
+    await start({ receivedBytesMax: 100 * KIB })
+    const other = await server.makeWorkspace()
+    const standing: RawConnection[] = []
+    for (const length of [20, 60]) {
+      const connection = await open()
+      await connection.write(json(EVENTS, MIB / 8))
+      await connection.write(Buffer.alloc(length * KIB, ' '))
+      standing.push(connection)
+    }
+    const [oldest, younger] = standing as [RawConnection, RawConnection]
+    const needy = await open()
+    const headers = ['content-type: application/json', `content-length: ${30 * KIB}`]
+    await needy.write(headOf(`/v1/event/${other.id}`, 'data', headers, other))
+    await needy.write(Buffer.alloc(30 * KIB - 1, ' '))
+    await until('the oldest gives way', () => oldest.isEnded)
+    expectRaw(await oldest.nextAnswer(), [408, 'request_timeout'])
+    await needy.write('{')
+    expectRaw(await needy.nextAnswer(), [400, 'invalid_request'])
+    expect(younger.isEnded).toBe(false)
+    await trackNow()
   })
 
   it('hold more than their bytes where these come one by one', async () => {

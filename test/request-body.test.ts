@@ -199,7 +199,7 @@ describe('The body of a request', () => {
 
 describe('The body of a client that left before anybody reads it', () => {
   const bodies = new ReceivedBodies(HTTP_LIMITS)
-  const toRead: BodyToRead = { bytesMax: MIB, bodies }
+  const toRead: BodyToRead = { sender: 'main', bytesMax: MIB, bodies }
   const readers: [how: string, read: (request: IncomingMessage) => Promise<unknown>][] = [
     ['at once', (request) => readBody(request, toRead)],
     ['as a stream', (request) => streamBody(request, toRead).next()],

@@ -330,7 +330,8 @@ type BodyDone = (error: Error | null, body: RawBody) => void
 /** The content type parser of JSON: nothing is read before the handler says how much may be. */
 export function deferJson(bodies: ReceivedBodies) {
   return (request: FastifyRequest, _payload: unknown, done: BodyDone): void => {
-    done(null, { read: (bytesMax) => readBody(request.raw, { bytesMax, bodies }), upload: undefined })
+    const sender = senderOf(request)
+    done(null, { read: (bytesMax) => readBody(request.raw, { sender, bytesMax, bodies }), upload: undefined })
   }
 }
 
@@ -345,6 +346,10 @@ async function refuseMediaType(operation: Operation | undefined): Promise<never>
 }
 
 /** The content type parser of an operation's upload. */
-export function deferUpload(toRead: BodyToRead): (request: FastifyRequest) => Promise<RawBody> {
-  return async (request) => ({ upload: streamBody(request.raw, toRead) })
+export function deferUpload(toRead: Omit<BodyToRead, 'sender'>): (request: FastifyRequest) => Promise<RawBody> {
+  return async (request) => ({ upload: streamBody(request.raw, { sender: senderOf(request), ...toRead }) })
+}
+
+function senderOf({ caller }: FastifyRequest): string {
+  return caller?.workspace.id ?? ''
 }

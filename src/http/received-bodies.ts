@@ -8,10 +8,16 @@ const RETRY_AFTER_SECONDS = 5
 /** What each piece of a body takes beside its bytes: a client may send them one by one. */
 const PIECE_BYTES = 512
 
-/** One body, from the moment somebody reads it until all of it is there or nobody wants it any more. */
-export interface ReceivedBody {
+/** A request whose body is to be read. */
+export interface BodySource {
   readonly request: IncomingMessage
+  /** The workspace that sends it. */
+  readonly sender: string
   readonly isUpload: boolean
+}
+
+/** One body, from the moment somebody reads it until all of it is there or nobody wants it any more. */
+export interface ReceivedBody extends BodySource {
   /** Bytes counted in the sum of all. */
   held: number
   /** When it was first seen waiting; of an upload, since when nothing has come. Undefined before it is looked at. */
@@ -30,16 +36,23 @@ export class ReceivedBodies {
   }
 
   /** Whoever reads must listen for errors of the request until `end`: one that takes too long gets an AppError as such. */
-  begin(request: IncomingMessage, isUpload: boolean): ReceivedBody {
-    const body = { request, isUpload, held: 0, since: undefined, bytesRead: 0 }
+  begin({ request, sender, isUpload }: BodySource): ReceivedBody {
+    const body = { request, sender, isUpload, held: 0, since: undefined, bytesRead: 0 }
     this.#bodies.add(body)
     return body
   }
 
-  /** Counts a piece that is kept until the body is complete. Throws `unavailable` where all bodies hold too much already. */
+  /**
+   * Counts a piece that is kept until the body is complete. Where all bodies hold too much already, those of the workspace that
+   * holds the most give way, the oldest first. Throws `unavailable` where it is that workspace's own.
+   */
   hold(body: ReceivedBody, bytes: number): void {
     const held = bytes + PIECE_BYTES
-    if (this.#held + held > this.#limits.receivedBytesMax) throw noRoom()
+    while (this.#held + held > this.#limits.receivedBytesMax) {
+      const oldest = this.#oldestOfGreatest()
+      if (!oldest || oldest.sender === body.sender) throw noRoom()
+      this.#giveUp(oldest, gaveWay())
+    }
     body.held += held
     this.#held += held
   }
@@ -54,14 +67,27 @@ export class ReceivedBodies {
   /** Gives up what takes too long. `now`: milliseconds that never go back. */
   sweep(now: number): void {
     for (const body of this.#bodies) {
-      const { request, isUpload } = body
+      const { isUpload } = body
       if (isUpload && this.#hasMoved(body)) body.since = now
       body.since ??= now
       const waitMs = isUpload ? this.#limits.uploadQuietMs : this.#limits.bodyWaitMs
       if (now - body.since < waitMs) continue
-      this.end(body)
-      request.emit('error', tookTooLong(isUpload))
+      this.#giveUp(body, tookTooLong(isUpload))
     }
+  }
+
+  #giveUp(body: ReceivedBody, reason: AppError): void {
+    this.end(body)
+    body.request.emit('error', reason)
+  }
+
+  /** Of the workspace whose bodies hold the most together. Looks at all of them, which only happens where there is no room. */
+  #oldestOfGreatest(): ReceivedBody | undefined {
+    const heldBy = new Map<string, number>()
+    for (const { sender, held } of this.#bodies) heldBy.set(sender, (heldBy.get(sender) ?? 0) + held)
+    const most = Math.max(...heldBy.values())
+    for (const body of this.#bodies) if (body.held > 0 && heldBy.get(body.sender) === most) return body
+    return undefined
   }
 
   /** Whether something came, or waits to be taken in here: then it is not the client that stands still. */
@@ -76,6 +102,11 @@ export class ReceivedBodies {
 function tookTooLong(isUpload: boolean): AppError {
   const what = isUpload ? 'Nothing of the body came for too long.' : 'The body took too long to arrive.'
   return new AppError('request_timeout', `${what} Nothing was executed.`)
+}
+
+function gaveWay(): AppError {
+  const message = 'The body took long to arrive, and those of others need its room. Nothing was executed.'
+  return new AppError('request_timeout', message)
 }
 
 function noRoom(): AppError {

@@ -11,6 +11,8 @@ const GZIP_OVERHEAD_MAX = 64 * 1024
 
 /** A body that is about to be read: how large it may be, decompressed, and where it is counted. */
 export interface BodyToRead {
+  /** The workspace that sends it. */
+  readonly sender: string
   readonly bytesMax: number
   readonly bodies: ReceivedBodies
 }
@@ -22,9 +24,9 @@ export interface BodyToRead {
 export async function readBody(request: IncomingMessage, toRead: BodyToRead): Promise<Uint8Array> {
   refuseLost(request)
   if (request.headers['content-encoding'] === undefined) return readPlain(request, toRead)
-  const { bodies } = toRead
+  const { sender, bodies } = toRead
   const chunks: Uint8Array[] = []
-  const body = bodies.begin(request, false)
+  const body = bodies.begin({ request, sender, isUpload: false })
   try {
     for await (const chunk of readChunks(request, toRead.bytesMax)) {
       bodies.hold(body, chunk.byteLength)
@@ -37,9 +39,9 @@ export async function readBody(request: IncomingMessage, toRead: BodyToRead): Pr
 }
 
 /** The common case by events, which spares a small body the promises of an iteration. */
-function readPlain(request: IncomingMessage, { bytesMax, bodies }: BodyToRead): Promise<Uint8Array> {
+function readPlain(request: IncomingMessage, { sender, bytesMax, bodies }: BodyToRead): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const body = bodies.begin(request, false)
+    const body = bodies.begin({ request, sender, isUpload: false })
     let chunks: Uint8Array[] = []
     let bytes = 0
     let isRefused = false
@@ -77,11 +79,12 @@ function readPlain(request: IncomingMessage, { bytesMax, bodies }: BodyToRead): 
 /** An upload piece by piece, with the same refusals as `readBody`; it may take long, as long as something comes. */
 export async function* streamBody(request: IncomingMessage, toRead: BodyToRead): AsyncGenerator<Uint8Array> {
   refuseLost(request)
-  const body = toRead.bodies.begin(request, true)
+  const { sender, bytesMax, bodies } = toRead
+  const body = bodies.begin({ request, sender, isUpload: true })
   try {
-    yield* readChunks(request, toRead.bytesMax)
+    yield* readChunks(request, bytesMax)
   } finally {
-    toRead.bodies.end(body)
+    bodies.end(body)
   }
 }
 
