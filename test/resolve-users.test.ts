@@ -157,7 +157,7 @@ describeEachStore('Identity resolution', (kind) => {
   })
 
   it.each(cuts)('of each attribute the value received last wins, whichever user had it, %s', async (_cut, sizes) => {
-    await apply([report({ customer_id: 'a' }, { plan: 'old', city: 'Bonn', only: 1 }, 5)])
+    const start = await apply([report({ customer_id: 'a' }, { plan: 'old', city: 'Bonn', only: 1 }, 5)])
     await apply(
       [
         report({ mobile: '1' }, { plan: 'new', city: 'Ulm' }, 7),
@@ -167,8 +167,28 @@ describeEachStore('Identity resolution', (kind) => {
       sizes,
     )
     const user = await find('mobile', '1')
-    expect(user?.attributes).toEqual({ plan: ['new', 7], city: ['Köln', 9], only: [1, 5], late: [true, 4] })
+    expect(user?.attributes).toEqual({
+      plan: ['new', 7, start + 1],
+      city: ['Köln', 9, start + 2],
+      only: [1, 5, start],
+      late: [true, 4, start + 3],
+    })
   })
+
+  it.each(cuts)(
+    'of several received in one millisecond the last in the log wins, whichever user had it, %s',
+    async (_cut, sizes) => {
+      await apply(
+        [
+          report({ customer_id: 'a' }, { plan: 'premium', city: 'Ulm' }),
+          report({ mobile: '1' }, { plan: 'basic' }),
+          report({ customer_id: 'a', mobile: '1' }, { city: 'Bonn' }),
+        ],
+        sizes,
+      )
+      expect(valuesOf(await find('mobile', '1'))).toEqual({ plan: 'basic', city: 'Bonn' })
+    },
+  )
 
   const emails: [what: string, older: unknown, younger: unknown, key: string | null][] = [
     ['the older one', 'Older@example.com', undefined, 'older@example.com'],
@@ -248,6 +268,10 @@ describeEachStore('Identity resolution', (kind) => {
     )
   }, 120_000)
 })
+
+function valuesOf(user: User | undefined): object {
+  return Object.fromEntries(Object.entries(user?.attributes ?? {}).map(([name, [value]]) => [name, value]))
+}
 
 function anyEntry(): fc.Arbitrary<ModelEntry> {
   // Mostly one id, so that there are several users for the others to bring together.

@@ -11,6 +11,9 @@ export interface ModelEntry {
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
+/** The value of an attribute, when it was received, and where in the log. */
+type Told = readonly [value: unknown, receivedAt: number, position: number]
+
 /** A user as both the model and the store can tell it. */
 export interface ModelUser {
   readonly id: number
@@ -18,7 +21,7 @@ export interface ModelUser {
   readonly customerId: string | null
   readonly createdAt: number
   readonly emailKey: string | null
-  readonly attributes: Readonly<Record<string, readonly [value: unknown, receivedAt: number]>>
+  readonly attributes: Readonly<Record<string, Told>>
   /** `name=value` → when last seen; for customer ids when first seen. */
   readonly identities: Readonly<Record<string, number>>
   /** Positions of the entries whose events stand under the user. */
@@ -32,7 +35,7 @@ interface MutableUser {
   /** Position of the entry that named it first. */
   customerAt: number
   readonly createdAt: number
-  readonly attributes: Map<string, readonly [unknown, number]>
+  readonly attributes: Map<string, Told>
   readonly identities: Map<string, number>
   readonly entries: number[]
 }
@@ -66,7 +69,7 @@ function hasAnyId(user: MutableUser, { ids }: ModelEntry): boolean {
 function mergeInto(older: MutableUser | undefined, younger: MutableUser): MutableUser {
   if (!older) return younger
   nameUser(older, younger.customerId, younger.customerAt)
-  for (const [name, [value, receivedAt]] of younger.attributes) setAttribute(older, name, value, receivedAt)
+  for (const [name, told] of younger.attributes) setAttribute(older, name, told)
   for (const [identity, seenAt] of younger.identities) older.identities.set(identity, seenAt)
   older.entries.push(...younger.entries)
   older.entries.sort((left, right) => left - right)
@@ -75,7 +78,7 @@ function mergeInto(older: MutableUser | undefined, younger: MutableUser): Mutabl
 
 function newUser({ workspaceId, receivedAt }: ModelEntry, position: number): MutableUser {
   const id = position * EVENTS_PER_ENTRY_MAX
-  const attributes = new Map<string, readonly [unknown, number]>()
+  const attributes = new Map<string, Told>()
   const unnamed = { customerId: null, customerAt: Infinity }
   return { id, workspaceId, ...unnamed, createdAt: receivedAt, attributes, identities: new Map(), entries: [] }
 }
@@ -96,18 +99,17 @@ function applyEntry(user: MutableUser, entry: ModelEntry, position: number): voi
     if (isNewer) user.identities.set(`${name}=${value}`, receivedAt)
   }
   if (entry.kind === 'track_events') user.entries.push(position)
-  else for (const [name, value] of Object.entries(entry.attributes)) setAttribute(user, name, value, receivedAt)
+  else
+    for (const [name, value] of Object.entries(entry.attributes))
+      setAttribute(user, name, [value, receivedAt, position])
 }
 
-/** The newest value wins; of two received at the same moment the one whose JSON is greater. */
-function setAttribute(user: MutableUser, name: string, value: unknown, receivedAt: number): void {
+/** The newest value wins; of two received in the same millisecond the one that stands later in the log. */
+function setAttribute(user: MutableUser, name: string, told: Told): void {
+  const [, receivedAt, position] = told
   const known = user.attributes.get(name)
-  const isOlder = known && (known[1] > receivedAt || (known[1] === receivedAt && toJson(known[0]) >= toJson(value)))
-  if (!isOlder) user.attributes.set(name, [value, receivedAt])
-}
-
-function toJson(value: unknown): string {
-  return JSON.stringify(value)
+  const isOlder = known && (known[1] > receivedAt || (known[1] === receivedAt && known[2] > position))
+  if (!isOlder) user.attributes.set(name, told)
 }
 
 function toKey(email: unknown): string | null {

@@ -129,7 +129,11 @@ describe('attributes of two reports', () => {
     ['the newer value wins', { a: ['old', 1] }, { a: ['new', 2] }, { a: ['new', 2] }],
     ['whatever the order', { a: ['new', 2] }, { a: ['old', 1] }, { a: ['new', 2] }],
     ['a newer null wins', { a: ['x', 1] }, { a: [null, 2] }, { a: [null, 2] }],
-    ['of one moment the greater JSON text', { a: ['b', 1] }, { a: ['a', 1] }, { a: ['b', 1] }],
+    ['of one millisecond the later in the log', { a: ['b', 1, 8] }, { a: ['a', 1, 9] }, { a: ['a', 1, 9] }],
+    ['whatever the order of these', { a: ['a', 1, 10] }, { a: ['b', 1, 9] }, { a: ['a', 1, 10] }],
+    ['the newer value wins wherever it stands', { a: ['old', 1, 9] }, { a: ['new', 2, 8] }, { a: ['new', 2, 8] }],
+    ['and one with a position over one without', { a: ['b', 1] }, { a: ['a', 1, 9] }, { a: ['a', 1, 9] }],
+    ['of two without the greater JSON text', { a: ['b', 1] }, { a: ['a', 1] }, { a: ['b', 1] }],
   ]
   it.each(cases)('%s', (_what, left, right, merged) => {
     expect(mergeAttributes(left, right)).toEqual(merged)
@@ -142,7 +146,11 @@ describe('attributes of two reports', () => {
   })
 
   it('are the same together in every order and grouping', () => {
-    const value = fc.tuple(fc.oneof(fc.constantFrom(1, 'a', 'b', null, true), fc.array(fc.nat(2))), fc.nat(3))
+    const json = fc.oneof(fc.constantFrom(1, 'a', 'b', null, true), fc.array(fc.nat(2)))
+    const value = fc.oneof(
+      fc.tuple(json, fc.nat(3)),
+      fc.tuple(json, fc.nat(3), fc.integer({ min: 1, max: 3 })),
+    ) satisfies fc.Arbitrary<Attributes[string]>
     const reports = fc.dictionary(fc.constantFrom('a', 'b', 'toString'), value, { noNullPrototype: true })
     fc.assert(
       fc.property(reports, reports, reports, (first, second, third) => {

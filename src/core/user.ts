@@ -21,8 +21,14 @@ export interface Identity {
  */
 export const USER_ATTRIBUTES_LENGTH_MAX = 2 * 1024 * 1024
 
-/** Attribute → its value and when it was received. The newest value wins, whatever the order of arrival. */
-export type Attributes = { readonly [name: string]: readonly [value: unknown, receivedAt: number] }
+/**
+ * Attribute → its value, when it was received, and the position of its entry in the log, since two requests of which one has
+ * answered the other are often received in one millisecond; values from before these were noted have none. The newest value
+ * wins, whatever the order of arrival.
+ */
+export type Attributes = {
+  readonly [name: string]: readonly [value: unknown, receivedAt: number, position?: number]
+}
 
 /** How a body refers to its user. A null is as if it was not sent. */
 export interface UserReference {
@@ -71,7 +77,7 @@ export function userKey(
   return `${workspace.id} ${first}`
 }
 
-/** Joins two sets of attributes: per name the value received last; of two received together, the greater JSON text. */
+/** Joins two sets of attributes: per name the value received last. */
 export function mergeAttributes(left: Attributes, right: Attributes): Attributes {
   const merged: Record<string, Attributes[string]> = { ...left }
   for (const [name, candidate] of Object.entries(right)) {
@@ -120,8 +126,11 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Of two of one millisecond without positions the greater JSON text, so that the order in which they are met does not matter. */
 function isNewer(candidate: Attributes[string], known: Attributes[string]): boolean {
   if (candidate[1] !== known[1]) return candidate[1] > known[1]
+  const [position, knownPosition] = [candidate[2] ?? 0, known[2] ?? 0]
+  if (position !== knownPosition) return position > knownPosition
   return JSON.stringify(candidate[0]) > JSON.stringify(known[0])
 }
 

@@ -27,9 +27,9 @@ function changeUser(user: User, reports: readonly UserEntry[], batch: Batch): Us
   const growing = new GrowingAttributes(user.attributes)
   let { emailKey } = user
   for (const report of reports) {
-    const { receivedAt } = report.entry
+    const { receivedAt, position } = report.entry
     const reported: Attributes = Object.fromEntries(
-      Object.entries(report.attributes).map(([name, value]) => [name, [value, receivedAt] as const]),
+      Object.entries(report.attributes).map(([name, value]) => [name, [value, receivedAt, position] as const]),
     )
     const leftOut = whyLeftOut(report, growing.add(reported))
     if (leftOut !== '') batch.leftOut.set(report, leftOut)
