@@ -155,7 +155,7 @@ async function saveNames(store: Store, workspaceId: string, people: readonly Num
     return { id, workspaceId, customerId, attributes: {}, emailKey: null, createdAt: RECEIVED_AT }
   })
   const identities = people.map(({ number, customerId: value }) => {
-    return { workspaceId, name: CUSTOMER_ID, value, userId: number, seenAt: RECEIVED_AT, number }
+    return { workspaceId, name: CUSTOMER_ID, value, userId: number, seenAt: RECEIVED_AT, number, seenNumber: null }
   })
   await saveUsers(store, users)
   await addIdentities(store, identities)

@@ -101,6 +101,7 @@ async function addUsersWithEvents(store: Store): Promise<void> {
       userId: id,
       seenAt: 1,
       number: null,
+      seenNumber: null,
     })),
   )
   const merged = Array.from({ length: MERGED }, (_, index) => ({ from: USERS - index, into: index + 1 }))

@@ -1,15 +1,13 @@
 // A store whose tables are those of an older version.
-import { sql } from 'kysely'
 import { openDatabase, type DatabasePlace } from '../src/store/open-database.ts'
 
-const TAKEN_BACK = '0029-identities-in-order'
+const TAKEN_BACK = '0031-order-of-identities'
 
 /** Takes a step of the migrations back. */
 export async function makeOlder(place: DatabasePlace): Promise<void> {
   const database = openDatabase(place)
   await database.changeTables(async ({ query }) => {
-    await sql`drop index user_identities_of_user`.execute(query)
-    await sql`create index user_identities_by_name on user_identities (user_id, name, value)`.execute(query)
+    await query.schema.alterTable('user_identities').dropColumn('seen_number').execute()
     await query.deleteFrom('migrations').where('name', '=', TAKEN_BACK).execute()
   })
   await database.close()

@@ -58,8 +58,8 @@ describeEachStore('The users whose preferences are meant', (kind) => {
   /** Read preferences, where a merge comes after the first look at users. */
   async function readDuring(merge: () => Promise<void>, query: SentUserIds): Promise<PreferencesBody[]> {
     const request = { workspace: WORKSPACE, query } as never
-    const parts = { database: meddled(database, 'users', merge) } as Parts
-    const answer = (await readPreferences.handle(request, parts)) as JsonText
+    const parts: Partial<Parts> = { database: meddled(database, 'users', merge), turns: new Turns() }
+    const answer = (await readPreferences.handle(request, parts as Parts)) as JsonText
     return (JSON.parse(Buffer.concat(answer.pieces).toString()) as { data: PreferencesBody[] }).data
   }
 
@@ -76,18 +76,23 @@ describeEachStore('The users whose preferences are meant', (kind) => {
     }
   })
 
-  it('are changed in portions where there is one place to write, and in one step where there are many', async () => {
-    const { email, customerIds } = await makeUsers(MORE_THAN_A_PAGE)
+  const long = Array.from({ length: 100 }, (_, index) => String(index).padEnd(256, '.'))
+  it.each([
+    { what: 'some hundred each', count: MORE_THAN_A_PAGE, categories: [], portions: 2 },
+    { what: 'fewer each where the categories are long', count: 90, categories: long, portions: 3 },
+  ])('are changed in portions, $what, or in one step where many may write', async (example) => {
+    const { email, customerIds } = await makeUsers(example.count)
     let transactions = 0
     const counting: Database['write'] = (change) => {
       transactions++
       return database.write(change)
     }
-    const request = { workspace: WORKSPACE, now: 7, tile: 'data', callerAddress: '127.0.0.1' }
+    const workspace = { ...WORKSPACE, categories: example.categories }
+    const request = { workspace, now: 7, tile: 'data', callerAddress: '127.0.0.1' }
     const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_IN' } }
     const parts = { database: { ...database, write: counting }, turns: new Turns() }
     await updatePreferences.handle({ ...request, body } as never, parts as unknown as Parts)
-    expect(transactions).toBe(kind === 'sqlite' ? 2 : 1)
+    expect(transactions).toBe(kind === 'sqlite' ? example.portions : 1)
     const shown = await readDuring(async () => {}, { email_id: email })
     expect(shown.map(({ customer_id }) => customer_id)).toEqual(customerIds)
     expect(new Set(shown.map(({ opt_in_status }) => opt_in_status))).toEqual(new Set(['OPTED_IN']))
@@ -114,7 +119,15 @@ async function addUsers(store: Store, ids: readonly number[], emailKey: string):
   )
   await saveIdentities(
     store,
-    ids.map((id) => ({ workspaceId, name: CUSTOMER_ID, value: `c${id}`, userId: id, seenAt: 1, number: null })),
+    ids.map((id) => ({
+      workspaceId,
+      name: CUSTOMER_ID,
+      value: `c${id}`,
+      userId: id,
+      seenAt: 1,
+      number: null,
+      seenNumber: null,
+    })),
   )
 }
 

@@ -8,6 +8,7 @@ import { applyBatch } from '../src/pipeline/apply-batch.ts'
 import { toBatch } from '../src/pipeline/batch.ts'
 import { findCursor, PIPELINE_CURSOR, pipelineCursor } from '../src/store/cursors.ts'
 import type { Database } from '../src/store/store.ts'
+import { listNewestIdentifiers } from '../src/store/user-identities.ts'
 import { findUser, listUserIds, type User } from '../src/store/users.ts'
 import { listUserEvents } from '../src/store/events.ts'
 import { makePlace, openTestDatabase, describeEachStore, type StoreKind, type TestPlace } from './stores.ts'
@@ -189,6 +190,20 @@ describeEachStore('Identity resolution', (kind) => {
       expect(valuesOf(await find('mobile', '1'))).toEqual({ plan: 'basic', city: 'Bonn' })
     },
   )
+
+  it.each(cuts)('of several identifiers of one millisecond the last in the log is shown, %s', async (_cut, sizes) => {
+    const reports = ['z', 'y', 'x'].map((card) => report({ customer_id: 'a', card }, {}))
+    await apply(reports, sizes)
+    const user = await find('customer_id', 'a')
+    const shown = async () => listNewestIdentifiers(database, user?.id as number)
+    expect(await shown()).toEqual([{ name: 'card', value: 'x' }])
+    await apply([report({ customer_id: 'a', card: 'y' }, {})])
+    expect(await shown()).toEqual([{ name: 'card', value: 'y' }])
+    // One with so many that they are looked for in the table.
+    const crowd = Array.from({ length: 100 }, (_, index) => report({ customer_id: `crowd-${index}`, card: 'y' }, {}))
+    await apply([...crowd, report({ customer_id: 'a', card: 'x' }, {})])
+    expect(await shown()).toEqual([{ name: 'card', value: 'x' }])
+  })
 
   const emails: [what: string, older: unknown, younger: unknown, key: string | null][] = [
     ['the older one', 'Older@example.com', undefined, 'older@example.com'],

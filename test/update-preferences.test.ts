@@ -228,7 +228,15 @@ describeEachStore('Update User Email Opt-in Preferences', (kind) => {
       return { id: 1e12 + first + index, workspaceId, customerId, attributes: {}, emailKey, createdAt: 1 }
     })
     const identities = users.map(({ id: userId, customerId }) => {
-      return { workspaceId, name: 'customer_id', value: customerId as string, userId, seenAt: 1, number: null }
+      return {
+        workspaceId,
+        name: 'customer_id',
+        value: customerId as string,
+        userId,
+        seenAt: 1,
+        number: null,
+        seenNumber: null,
+      }
     })
     await server.database.write(async (store) => {
       await saveUsers(store, users)

@@ -189,7 +189,15 @@ async function addUsers(store: Store): Promise<void> {
   })
   await saveUsers(store, users)
   const identities = users.map(({ id, customerId }) => {
-    return { workspaceId: 'main', name: CUSTOMER_ID, value: customerId, userId: id, seenAt: 1, number: null }
+    return {
+      workspaceId: 'main',
+      name: CUSTOMER_ID,
+      value: customerId,
+      userId: id,
+      seenAt: 1,
+      number: null,
+      seenNumber: null,
+    }
   })
   await saveIdentities(store, identities)
   const optedIn: Preference & { updatedAt: number } = { status: ['OPTED_IN', 5], categories: {}, updatedAt: 5 }
@@ -217,7 +225,7 @@ async function addCrowd(store: Store): Promise<void> {
     store,
     merged.map((from) => ({ from, into: CROWD })),
   )
-  const known = { workspaceId: 'main', userId: CROWD, number: null }
+  const known = { workspaceId: 'main', userId: CROWD, number: null, seenNumber: null }
   const ids = Array.from({ length: CROWD_IDS }, (_, index) => {
     return { ...known, name: CUSTOMER_ID, value: `crowd-${index}`, seenAt: 1, number: CROWD + index }
   })

@@ -170,11 +170,11 @@ class People {
     const { key, name, value } = identity
     const known = this.#identities.get(key)
     const isCustomerId = name === CUSTOMER_ID
-    if (known && (isCustomerId || known.seenAt >= receivedAt)) return
+    if (known && (isCustomerId || wasSeenSince(known, receivedAt, own))) return
     this.#changedKeys.add(key)
     const owner = known?.userId ?? userId
-    const number = known ? known.number : isCustomerId ? own : null
-    this.#identities.set(key, { workspaceId, name, value, userId: owner, seenAt: receivedAt, number })
+    const [number, seenNumber] = isCustomerId ? [own, null] : [null, own]
+    this.#identities.set(key, { workspaceId, name, value, userId: owner, seenAt: receivedAt, number, seenNumber })
     if (isCustomerId) this.#changes.push({ type: 'name', userId, customerId: value, number: own })
   }
 
@@ -184,6 +184,11 @@ class People {
       survivor = next
     return survivor
   }
+}
+
+/** Whether an identity was received after a time and, in the same millisecond, behind a number. */
+function wasSeenSince({ seenAt, seenNumber }: KnownIdentity, receivedAt: number, number: number): boolean {
+  return seenAt === receivedAt ? (seenNumber ?? 0) >= number : seenAt > receivedAt
 }
 
 function keyOf(known: KnownIdentity): string {

@@ -18,7 +18,7 @@ import { createLimitWindows } from './limit-windows.ts'
 import { createMemberships } from './memberships.ts'
 import { createMessageEvents } from './message-events.ts'
 import { createMoves } from './moves.ts'
-import { createParkedEntries } from './parked-entries.ts'
+import { createParkedEntries, indexParkedEntries } from './parked-entries.ts'
 import { createPartitionLeases } from './partition-leases.ts'
 import { createPreferences } from './preferences.ts'
 import { createRequestReceipts } from './request-receipts.ts'
@@ -27,7 +27,12 @@ import { createStatistics } from './statistics.ts'
 import { createTemplateVersions } from './template-versions.ts'
 import { createTemplates } from './templates.ts'
 import { createUncountedUsers } from './uncounted-users.ts'
-import { clusterIdentities, createUserIdentities, orderIdentitiesOfUsers } from './user-identities.ts'
+import {
+  clusterIdentities,
+  createUserIdentities,
+  noteOrderOfIdentities,
+  orderIdentitiesOfUsers,
+} from './user-identities.ts'
 import { createUsers } from './users.ts'
 import { createWorkspaces } from './workspaces.ts'
 
@@ -66,6 +71,8 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0027-identities-of-users': orderIdentitiesOfUsers,
   '0028-names-of-campaigns': (store) => fillCampaignNames(store),
   '0029-identities-in-order': clusterIdentities,
+  '0030-parked-entries-by-workspace': indexParkedEntries,
+  '0031-order-of-identities': noteOrderOfIdentities,
 }
 
 /** Encodings of a database that hold whatever a client sends; others refuse letters that they do not have. */

@@ -48,6 +48,15 @@ export async function createParkedEntries({ query }: Store, { text, integer }: S
     .execute()
 }
 
+/**
+ * Counting them, as the metrics do again and again, walks along this index instead of through the entries: 200,000 with 2.5 KB each
+ * kept everybody else who read from SQLite waiting for a quarter of a second.
+ */
+export async function indexParkedEntries({ query }: Store): Promise<void> {
+  const index = query.schema.createIndex('parked_entries_by_workspace')
+  await index.on('parked_entries').column('workspace_id').execute()
+}
+
 /** Parks entries; one that was parked before keeps its place with the new error. */
 export async function parkEntries({ query }: Store, entries: readonly ParkedEntry[]): Promise<void> {
   for (const entry of entries) {

@@ -14,6 +14,8 @@ interface UserIdentityRow {
   seen_at: number
   /** Stands for a customer id in the facts that were reported with it; null for other identities. Never changes. */
   number: number | null
+  /** How late in the log it was last received, as that of `users.id`; null for customer ids, and where it was not noted yet. */
+  seen_number: number | null
 }
 
 declare module './tables.ts' {
@@ -27,6 +29,8 @@ export interface KnownIdentity extends Identity {
   readonly workspaceId: string
   readonly userId: number
   readonly seenAt: number
+  /** Of two received in one millisecond the greater is the later; null for customer ids, and where it was not noted yet. */
+  readonly seenNumber: number | null
   /** Stands for a customer id in the facts that were reported with it; null for other identities. */
   readonly number: number | null
 }
@@ -76,11 +80,17 @@ export async function clusterIdentities(store: Store, types: SqlTypes): Promise<
     .execute()
 }
 
+/** Times of receipt are whole milliseconds, in which two requests may come, one after the other. */
+export async function noteOrderOfIdentities({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('user_identities').addColumn('seen_number', integer).execute()
+}
+
 async function putInOrder(store: Store, types: SqlTypes): Promise<void> {
   const { query } = store
   await query.schema.alterTable('user_identities').renameTo('unordered_identities').execute()
   await newTable(store, types).modifyEnd(types.clustered).execute()
-  const columns = Object.keys(IDENTITY_COLUMNS) as (keyof typeof IDENTITY_COLUMNS)[]
+  // Those that the table had then.
+  const columns = ['workspace_id', 'name', 'value', 'user_id', 'seen_at', 'number'] as const
   const names = sql.join(columns.map((column) => sql.ref(column)))
   const rows = sql`select ${names} from unordered_identities order by workspace_id, name, value`
   await query.insertInto('user_identities').columns(columns).expression(rows).execute()
@@ -104,14 +114,21 @@ export const IDENTIFIER_VALUES_MAX = 10_000
 /** Names that identifiers of one user have at the most, those that are not configured any more among them. */
 const IDENTIFIER_NAMES_MAX = 100
 
-/** The newest value of each identifier of a user, the customer ids left out; of several received together the last by text. */
+/** The newest value of each identifier of a user, the customer ids left out; of several of one request the last by text. */
 export async function listNewestIdentifiers(store: Store, userId: number): Promise<Identity[]> {
   const few = await identitiesOf(store, userId).orderBy('value').limit(IDENTITIES_AT_ONCE).execute()
   if (few.length === IDENTITIES_AT_ONCE) return listNewestOfMany(store, userId)
   const newest = new Map<string, (typeof few)[number]>()
-  for (const row of few) if (row.seen_at >= (newest.get(row.name)?.seen_at ?? 0)) newest.set(row.name, row)
+  for (const row of few) if (isAsNew(row, newest.get(row.name))) newest.set(row.name, row)
   newest.delete(CUSTOMER_ID)
   return [...newest.values()].map(({ name, value }) => ({ name, value }))
+}
+
+type Seen = Pick<UserIdentityRow, 'seen_at' | 'seen_number'>
+
+function isAsNew(row: Seen, other: Seen | undefined): boolean {
+  if (!other || row.seen_at !== other.seen_at) return row.seen_at > (other?.seen_at ?? -1)
+  return (row.seen_number ?? 0) >= (other.seen_number ?? 0)
 }
 
 /** The same from name to name, whatever lies between. */
@@ -124,14 +141,19 @@ async function listNewestOfMany(store: Store, userId: number): Promise<Identity[
     name = next.name
     if (name === CUSTOMER_ID) continue
     const values = identitiesOf(store, userId).where('name', '=', name).orderBy('value').limit(IDENTIFIER_VALUES_MAX)
-    const newest = store.query.selectFrom(values.as('some')).select(['name', 'value'])
-    found.push(await newest.orderBy('seen_at', 'desc').orderBy('value', 'desc').limit(1).executeTakeFirstOrThrow())
+    const newest = store.query
+      .selectFrom(values.as('some'))
+      .select(['name', 'value'])
+      .orderBy('seen_at', 'desc')
+      .orderBy(({ fn }) => fn.coalesce('seen_number', sql<number>`0`), 'desc')
+      .orderBy('value', 'desc')
+    found.push(await newest.limit(1).executeTakeFirstOrThrow())
   }
   return found
 }
 
 function identitiesOf({ query }: Store, userId: number) {
-  const identities = query.selectFrom('user_identities').select(['name', 'value', 'seen_at'])
+  const identities = query.selectFrom('user_identities').select(['name', 'value', 'seen_at', 'seen_number'])
   return identities.where('user_id', '=', userId).orderBy('name')
 }
 
@@ -181,6 +203,7 @@ const IDENTITY_COLUMNS = {
   user_id: 'integer',
   seen_at: 'integer',
   number: 'integer',
+  seen_number: 'integer',
 } as const
 
 /** Adds identities that were not known; false when one of them has become known meanwhile. */
@@ -200,14 +223,15 @@ export async function saveIdentities(store: Store, identities: readonly KnownIde
       conflict.columns(['workspace_id', 'name', 'value']).doUpdateSet((set) => ({
         user_id: set.ref('excluded.user_id'),
         seen_at: set.ref('excluded.seen_at'),
+        seen_number: set.ref('excluded.seen_number'),
       })),
     )
     .execute()
 }
 
 function insertIdentities(store: Store, identities: readonly KnownIdentity[]) {
-  const rows = identities.map(({ workspaceId, name, value, userId, seenAt, number }) => {
-    return { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number }
+  const rows = identities.map(({ workspaceId, name, value, userId, seenAt, number, seenNumber }) => {
+    return { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number, seen_number: seenNumber }
   })
   return insertRows(store, 'user_identities', { columns: IDENTITY_COLUMNS, rows })
 }
@@ -227,6 +251,6 @@ export async function moveIdentities(
 }
 
 function toKnownIdentity(row: Selectable<UserIdentityRow>): KnownIdentity {
-  const { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number } = row
-  return { workspaceId, name, value, userId, seenAt, number }
+  const { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number, seen_number } = row
+  return { workspaceId, name, value, userId, seenAt, number, seenNumber: seen_number }
 }
