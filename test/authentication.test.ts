@@ -199,8 +199,8 @@ describeEachStore('Failed authentication from one address', (kind) => {
   })
   afterAll(() => server.stop())
 
-  const read = (key: string, from: string) => {
-    const headers = { authorization: basic('main', key), 'x-forwarded-for': from }
+  const read = (key: string | undefined, from: string) => {
+    const headers = { authorization: key === undefined ? key : basic('main', key), 'x-forwarded-for': from }
     return server.call('GET', '/v1/event/main?customer_id=c1', { as: null, headers })
   }
 
@@ -217,6 +217,16 @@ describeEachStore('Failed authentication from one address', (kind) => {
     expectRefusal(await read('wrong', there), 401, 'unauthorized')
     server.setClock(minute + 60_000)
     expectRefusal(await read('wrong', here), 401, 'unauthorized')
+  })
+
+  it('is none without the header, for clients that send their key when they are asked for it: always 401', async () => {
+    const from = '198.51.100.5'
+    const unasked = Array.from({ length: FAILURES_PER_MINUTE + 1 }, () => read(undefined, from))
+    expect(new Set((await Promise.all(unasked)).map(({ status }) => status))).toEqual(new Set([401]))
+    const failures = Array.from({ length: FAILURES_PER_MINUTE }, () => read('wrong', from))
+    expect(new Set((await Promise.all(failures)).map(({ status }) => status))).toEqual(new Set([401]))
+    expectRefusal(await read('wrong', from), 429, 'rate_limited')
+    expectRefusal(await read(undefined, from), 401, 'unauthorized')
   })
 
   const alike: [name: string, from: (attempt: number) => string][] = [

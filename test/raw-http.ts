@@ -13,6 +13,7 @@ export class RawConnection {
   readonly #socket: Socket
   #received = Buffer.alloc(0)
   #isEnded = false
+  #isReset = false
 
   private constructor(socket: Socket) {
     this.#socket = socket
@@ -20,12 +21,13 @@ export class RawConnection {
     socket.on('end', () => (this.#isEnded = true))
     socket.on('close', () => (this.#isEnded = true))
     // A reset is an end too; what was received before it stays.
-    socket.on('error', () => {})
+    socket.on('error', () => (this.#isReset = true))
   }
 
-  static async open(url: string): Promise<RawConnection> {
+  /** One that `keepsSending` does not end its side when the server has ended its own. */
+  static async open(url: string, keepsSending = false): Promise<RawConnection> {
     const { hostname, port } = new URL(url)
-    const socket = connect(Number(port), hostname)
+    const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: keepsSending })
     await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
     return new RawConnection(socket)
   }
@@ -48,6 +50,11 @@ export class RawConnection {
   /** Whether the server has closed the connection. */
   get isEnded(): boolean {
     return this.#isEnded
+  }
+
+  /** Whether the server did not take what was sent. */
+  get isReset(): boolean {
+    return this.#isReset
   }
 
   /** Of what the server sends from now on only the first piece is taken, until `read`. */

@@ -282,6 +282,28 @@ describe('A connection', () => {
     connection.close()
   })
 
+  const closed: [what: string, headOf: (length: number) => string, status: number][] = [
+    ['with another key', (length) => withWrongKey(head(length, ['connection: close'])), 401],
+    ['at an unknown path', (length) => head(length, ['connection: close']).replace('/v1/event/', '/nowhere/'), 404],
+    ['of another media type', (length) => head(length, ['connection: close', 'content-type: text/plain']), 415],
+    ['that is far too large', (length) => head(length, ['connection: close']), 413],
+    ['of HTTP/1.0', (length) => withWrongKey(head(length)).replace('HTTP/1.1', 'HTTP/1.0'), 401],
+  ]
+  it.each(closed)(
+    'that is not kept takes all of a request %s, so that the answer is read',
+    async (_what, of, status) => {
+      const pieces = 10
+      const connection = await RawConnection.open(server.url, true)
+      await connection.write(of(pieces * MIB))
+      for (let sent = 0; sent < pieces - 1; sent++) await connection.write(Buffer.alloc(MIB, ' '))
+      expect((await connection.nextAnswer()).status).toBe(status)
+      await until('the answer has ended', () => connection.isEnded)
+      for (let sent = 0; sent < 16; sent++) await connection.write(Buffer.alloc(MIB / 16, ' '))
+      expect(connection.isReset).toBe(false)
+      connection.finishSending()
+    },
+  )
+
   it('answers requests that are sent all at once in their order', async () => {
     const connection = await open()
     const broken = head(1) + '{'

@@ -100,6 +100,37 @@ it('does not wait for long for requests that do not come whole', async () => {
   for (const connection of connections) await until('the connection is closed', () => connection.isEnded)
 })
 
+it('begins nothing that comes behind a request refused before its body, with which a connection ends', async () => {
+  const place = await makePlace('sqlite')
+  const first = await startServer('sqlite', {}, { at: place })
+  const { workspace } = first
+  const headOf = (key: string, length: number) => {
+    const headers = [`authorization: ${basic(workspace.id, key)}`, 'content-type: application/json']
+    return `POST /v1/event/${workspace.id} HTTP/1.1\r\nhost: x\r\n${headers.join('\r\n')}\r\ncontent-length: ${length}\r\n\r\n`
+  }
+  const connection = await RawConnection.open(first.url, true)
+  const refused = headOf('wrong', 9)
+  await connection.write(refused.slice(0, 9))
+  const stopped = first.stop()
+  const isRefused = (error: { code?: string }) => error.code === 'ECONNREFUSED'
+  await until('nobody is taken any more', () => RawConnection.open(first.url).then(hangUp, isRefused))
+  await connection.write(refused.slice(9))
+  expect((await connection.nextAnswer()).headers.get('connection')).toBe('close')
+  const behind = JSON.stringify(event)
+  await connection.write(' '.repeat(9) + headOf(workspace.dataKey, behind.length) + behind)
+  await stopped
+  expect(connection.hasAnswer).toBe(false)
+  connection.close()
+  const second = await startServer('sqlite', {}, { at: { ...place, workspace } })
+  const tracking = trackingOf(second)
+  await tracking.events({ ...event, actions: [{ action: 'Later' }] })
+  const actions = async () => (await tracking.listEvents({ customer_id: 'c1' })).body.data.map(({ action }) => action)
+  await until('the later event is applied', async () => (await actions()).includes('Later'))
+  expect(await actions()).toEqual(['Later'])
+  await second.stop()
+  await place.remove()
+})
+
 it(
   'gives up a batch that does not finish, and answers the request that waited for it',
   { timeout: 60_000 },

@@ -26,6 +26,13 @@ export interface Caller {
   readonly tile: KeyTile
 }
 
+interface Attempt {
+  readonly user: string
+  readonly keyHash: string
+  /** False without the header: many clients send a key only when they are asked for it with 401, before each request. */
+  readonly isTried: boolean
+}
+
 export class Authentication {
   readonly #registry: WorkspaceRegistry
   readonly #failures = new FailureCount()
@@ -36,15 +43,15 @@ export class Authentication {
 
   /** Who calls. Throws `unauthorized`, or `rate_limited` for an address that failed too often; a right key always passes. */
   authenticate(authorization: string | undefined, address: string, now: number): Caller | Promise<Caller> {
-    const { user, keyHash } = readBasic(authorization)
-    return toCaller(this.#registry.get(user), keyHash) ?? this.#askAgain(user, keyHash, address, now)
+    const attempt = readBasic(authorization)
+    return toCaller(this.#registry.get(attempt.user), attempt.keyHash) ?? this.#askAgain(attempt, address, now)
   }
 
   /** The key or the workspace may be newer than what is remembered. Both failures ask, so that both take as long. */
-  async #askAgain(user: string, keyHash: string, address: string, now: number): Promise<Caller> {
+  async #askAgain({ user, keyHash, isTried }: Attempt, address: string, now: number): Promise<Caller> {
     const caller = toCaller(await this.#registry.reload(user), keyHash)
     if (caller) return caller
-    const retryAfterSeconds = this.#failures.add(address, now)
+    const retryAfterSeconds = isTried ? this.#failures.add(address, now) : undefined
     if (retryAfterSeconds === undefined) {
       throw new AppError('unauthorized', WHAT_IS_NEEDED)
     }
@@ -58,12 +65,16 @@ function toCaller(stored: StoredWorkspace | undefined, keyHash: string): Caller 
 }
 
 /** A header that cannot be read becomes a user who cannot exist, and goes the same way as a wrong key. */
-function readBasic(authorization: string | undefined): { user: string; keyHash: string } {
+function readBasic(authorization: string | undefined): Attempt {
   const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(authorization ?? '')?.[1] ?? ''
   const decoded = Buffer.from(encoded, 'base64').toString('utf8')
   const colon = decoded.indexOf(':')
   const user = decoded.slice(0, Math.max(0, colon))
-  return { user: WORKSPACE_ID.test(user) ? user : NO_WORKSPACE_ID, keyHash: hashKey(decoded.slice(colon + 1)) }
+  return {
+    user: WORKSPACE_ID.test(user) ? user : NO_WORKSPACE_ID,
+    keyHash: hashKey(decoded.slice(colon + 1)),
+    isTried: authorization !== undefined,
+  }
 }
 
 class FailureCount {

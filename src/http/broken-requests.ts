@@ -1,14 +1,16 @@
 // What is not even HTTP, or came too slowly, gets the one error body too, written on the bare connection. Where requests that
 // came whole before it are still to be answered, their answers come whole too, and the connection ends without another one.
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { AppError } from '../core/app-error.ts'
-import { toErrorBody } from './error-answer.ts'
+import { ERROR_STATUS, toErrorBody } from './error-answer.ts'
 import { newRequestId } from './request-id.ts'
 
 /** How long what a client still sends is read past, so that it can read the answer instead of a reset. */
 const LINGER_MS = 2_000
+/** What comes of such a request after its answer is not waited for. */
+const TOO_SLOW = ERROR_STATUS.request_timeout
 
 const MESSAGES: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: 'The address and the headers are too large.',
@@ -34,13 +36,13 @@ export class BrokenRequests {
   follow(reply: FastifyReply): void {
     const response = reply.raw
     const { socket } = response.req
-    const answers = this.#answers.get(socket) ?? new Set()
+    const answers = this.#answers.get(socket) ?? this.#begin(socket)
     // They close in their order, so that many which are sent at once are not looked at again for each of them.
     for (const answer of answers) {
       if (!answer.closed) break
       answers.delete(answer)
     }
-    this.#answers.set(socket, answers.add(response))
+    answers.add(response)
     response.once('close', () => {
       if (response.req.complete) answers.delete(response)
       // Node takes the connection from a response that is sent.
@@ -55,7 +57,7 @@ export class BrokenRequests {
 
   /** Whether nothing is answered any more that comes on this connection from now on. */
   isEnding(socket: Socket): boolean {
-    return this.#broken.has(socket)
+    return this.#broken.has(socket) || !socket.writable
   }
 
   /** Ends the connection once `response` is sent, to a request of which nothing more is parsed. */
@@ -63,6 +65,24 @@ export class BrokenRequests {
     this.#broken.add(socket)
     if (response.closed) hangUp(socket, '')
     else response.once('close', () => hangUp(socket, ''))
+  }
+
+  /**
+   * Node closes a connection that is not kept as soon as its answer is sent. What still comes of a request that was refused
+   * before its body would be answered with a reset, and the client would not get to read why: that is read past first, as on
+   * a connection that is kept.
+   */
+  #begin(socket: Socket): Set<ServerResponse> {
+    const answers = new Set<ServerResponse>()
+    this.#answers.set(socket, answers)
+    const closeAtOnce = socket.destroySoon.bind(socket)
+    socket.destroySoon = () => {
+      const early = [...answers].find(({ req, writableFinished }) => writableFinished && !req.complete)
+      if (this.#broken.has(socket) || early?.statusCode === TOO_SLOW) hangUp(socket, '')
+      else if (early) closeAfter(early.req, socket)
+      else closeAtOnce()
+    }
+    return answers
   }
 
   /** Refuses what broke where it is the next to be answered, and ends the connection. */
@@ -87,6 +107,12 @@ function hangUp(socket: Socket, lastWords: string): void {
   if (socket.writable) socket.end(lastWords)
   socket.resume()
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
+}
+
+/** However long the rest takes, as long as a request may take at all. */
+function closeAfter(request: IncomingMessage, socket: Socket): void {
+  socket.end()
+  request.once('end', () => socket.destroy())
 }
 
 function toRefusal(errorCode: string): AppError {
