@@ -224,6 +224,19 @@ it('holds what the pipeline has not applied yet', async () => {
   await restored.stop()
 })
 
+it('is written whatever one left behind that was killed, and leaves alone what another is writing', async () => {
+  const place = { DATA_DIR: join(folder, 'killed') }
+  const [file, half] = [join(folder, 'killed.db'), 'half of a backup']
+  await run(['workspace', 'create', 'main'], place)
+  // In a container each command has the same process id.
+  const script = `import { writeFileSync } from 'node:fs'
+    writeFileSync(${JSON.stringify(`${file}.unfinished-`)} + process.pid, ${JSON.stringify(half)})`
+  const preload = `--import=data:text/javascript,${encodeURIComponent(script)}`
+  expect(await run(['backup', file], { ...place, NODE_OPTIONS: preload })).toMatchObject({ status: 0, stderr: '' })
+  const beside = readdirSync(folder).filter((name) => name.startsWith('killed.db.'))
+  expect(beside.map((name) => readFileSync(join(folder, name), 'utf8'))).toEqual([half])
+})
+
 it('copies a store of an older version as it is, and a restore brings it up to date', async () => {
   const place = { dataDir: join(folder, 'older'), databaseUrl: undefined }
   const file = join(folder, 'older.db')

@@ -6,7 +6,7 @@ import type { LimitedOperation } from '../src/http/limiter.ts'
 import { RateLimits } from '../src/http/rate-limits.ts'
 import { trackEvents } from '../src/operations/track-events.ts'
 import { updatePreferences } from '../src/operations/update-preferences.ts'
-import { listLimitWindows } from '../src/store/limit-windows.ts'
+import { listLimitWindows, type UsedWindows } from '../src/store/limit-windows.ts'
 import { PREFERENCES_PATH } from './preference-calls.ts'
 import { RawConnection } from './raw-http.ts'
 import { expectRefusal, startServer, until, type Answer, type CallOptions, type TestServer } from './server.ts'
@@ -364,6 +364,27 @@ describe('A limit of a day of a server whose store is its own', () => {
     take(updatePreferences)
     await save()
     expect(saved).toEqual([1, 2])
+  })
+})
+
+describe('A server that ends without having served, as where another has the port', () => {
+  it('saves nothing of what it read, which the other has used on since', async () => {
+    const windows = { minute: { startsAt: NOON, used: 5 }, day: { startsAt: NOON - (NOON % DAY_MS), used: 5 } }
+    const read = [updatePreferences, trackEvents].map(({ name }) => ({
+      workspaceId: 'main',
+      operation: name,
+      ...windows,
+    }))
+    const saved: string[] = []
+    const save = async (windows: readonly UsedWindows[]) =>
+      void saved.push(...windows.map(({ operation }) => operation))
+    const rateLimits = new RateLimits(read)
+    await rateLimits.saveAll(save, NOON)
+    expect(saved).toEqual([])
+    const workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 0, limits: LIMIT_DEFAULTS }
+    rateLimits.take({ workspace, operation: trackEvents, units: 1, now: NOON })
+    await rateLimits.saveAll(save, NOON)
+    expect(saved).toEqual([trackEvents.name])
   })
 })
 

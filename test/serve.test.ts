@@ -1,19 +1,23 @@
 // `serve` in processes of its own: the first start, the way it ends, what it learns from other processes, and its roles.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql, type RawBuilder } from 'kysely'
+import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { EmailVault } from '../src/store/email-vault.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import type { Database } from '../src/store/store.ts'
 import { saveUsers } from '../src/store/users.ts'
+import { listWorkspaces } from '../src/store/workspaces.ts'
+import { findFreePorts } from './free-ports.ts'
 import {
   basic,
+  BIN,
   environmentOf,
   failureOf,
   run,
@@ -23,11 +27,12 @@ import {
   type Environment,
   type FirstWorkspace,
   type ServingProgram,
+  type Started,
 } from './program.ts'
 import { nameLogPlace } from '../src/log/name-log-place.ts'
 import { openLogForWriting } from '../src/log/sqlite-log-file.ts'
 import { until } from './server.ts'
-import { describeEachStore, describeOnPostgres, makePlace, type TestPlace } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 // Several processes are started one after another, and a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
@@ -296,6 +301,46 @@ describeOnPostgres('a process over a shared database', () => {
   })
 })
 
+describeOnPostgres('a first start', () => {
+  it('that is told to stop while it makes its workspace shows the keys all the same', async () => {
+    const place = await makePlace('postgres')
+    const database = await openTestDatabase(place)
+    const holder = new Client({ connectionString: place.databaseUrl })
+    const [port] = await findFreePorts(1)
+    await holder.connect()
+    await holder.query(`
+      create function wait_at_commit() returns trigger language plpgsql as
+        $$ begin perform pg_advisory_xact_lock(1); return null; end $$;
+      create constraint trigger wait_at_commit after insert on workspaces
+        deferrable initially deferred for each row execute function wait_at_commit();
+      select pg_advisory_lock(1);`)
+    const server = start(['serve', '--json'], { ...environmentOf(place), PORT: String(port), LOG_LEVEL: 'warn' })
+    const waiting = sql`select 1 from pg_stat_activity
+      where datname = current_database() and wait_event = 'advisory' and query = 'commit'`
+    await until(
+      'the workspace is committed',
+      async () => (await waiting.execute(database.query)).rows.length > 0,
+      20_000,
+    )
+    const stopping = server.stop()
+    await until('it takes no more connections', () =>
+      fetch(`http://127.0.0.1:${port}/healthz`).then(
+        () => false,
+        () => true,
+      ),
+    )
+    await holder.end()
+    const { status, stdout } = await stopping
+    await until('the workspace is there', async () => (await listWorkspaces(database)).length > 0)
+    expect({ status, ...(JSON.parse(stdout || '{}') as object) }).toMatchObject({
+      status: 0,
+      first_workspace: { workspace_id: 'main' },
+    })
+    await database.close()
+    await place.remove()
+  })
+})
+
 it('says so when one of its threads cannot even start, with the file that it cannot use', async () => {
   const place = await makePlace('sqlite')
   const path = join(place.dataDir, 'state.db')
@@ -320,6 +365,18 @@ it.each([
   const { stderr } = await server.stop()
   await place.remove()
   expect(stderr.match(/\d+ entries that were applied are not in these tables/g) ?? []).toEqual(warnings)
+})
+
+it('serves on, and can be stopped, where the disk of its diagnostics is full', async ({ skip }) => {
+  skip(!existsSync('/dev/full'), 'this system has no device that is always full')
+  const place = await makePlace('sqlite')
+  const environment = { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'info' }
+  const server = start(['-c', 'exec "$0" serve --json 2>/dev/full', BIN], environment, 'sh')
+  const line = await until('serve listens', () => /^.*\n/.exec(server.output().stdout)?.[0], 20_000)
+  const { url, first_workspace: keys } = JSON.parse(line) as Started
+  expect((await track(url, 'main', keys?.data_key ?? '')).status).toBe(200)
+  expect(await server.stop()).toMatchObject({ status: 0 })
+  await place.remove()
 })
 
 it('says which file of the log is damaged', async () => {

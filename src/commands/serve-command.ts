@@ -4,7 +4,7 @@ import { createFirstWorkspace, type NewWorkspace } from '../store/create-workspa
 import type { Database } from '../store/store.ts'
 import { readVersion } from '../version.ts'
 import { UsageError, type Command, type CommandOutput } from './command.ts'
-import { Shutdown, stopWaitMs } from './shutdown.ts'
+import { Shutdown, stopWaitMs, type Stoppable } from './shutdown.ts'
 import { toKeysBody, toKeysText } from './workspace-commands.ts'
 
 /** What a process may do; without a choice it does all of it. */
@@ -40,9 +40,9 @@ export const serveCommand: Command = {
       return
     }
     const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })
-    const first = await makeFirstWorkspace(server)
+    // Before any key is made: stopping in order waits for what the store has in hand, so that keys which are made are shown.
     shutdown.running = server
-    print(describe(server.url, roles, first))
+    print(describe(server.url, roles, await makeFirstWorkspace(server, shutdown)))
   },
 }
 
@@ -55,13 +55,15 @@ function readRoles(words: readonly string[]): readonly Role[] {
 }
 
 /** Only once it listens, so that no start makes keys and then fails without having shown them. */
-async function makeFirstWorkspace(server: {
-  readonly database: Database
-  stop(): Promise<void>
-}): Promise<NewWorkspace | undefined> {
+async function makeFirstWorkspace(
+  server: Stoppable & { readonly database: Database },
+  shutdown: Shutdown,
+): Promise<NewWorkspace | undefined> {
   try {
     return await createFirstWorkspace(server.database, FIRST_WORKSPACE_ID, Date.now())
   } catch (error) {
+    // Its threads end now, as they should.
+    shutdown.running = undefined
     await server.stop()
     throw error
   }

@@ -39,8 +39,8 @@ export class Shutdown {
     process.on('worker', (thread) => this.#watch(thread))
   }
 
-  /** What a signal stops. Before there is anything it just ends the process. */
-  set running(running: Stoppable) {
+  /** What a signal stops. Where there is nothing it just ends the process. */
+  set running(running: Stoppable | undefined) {
     this.#running = running
   }
 

@@ -1,4 +1,5 @@
 // Writes a backup of the embedded store and log: one SQLite file, consistent, while a server may run.
+import { randomBytes } from 'node:crypto'
 import {
   accessSync,
   closeSync,
@@ -30,7 +31,8 @@ import { explainRefusal } from './refused-by-disk.ts'
 export async function writeBackup(dataDir: string, file: string): Promise<number> {
   if (existsSync(file)) throw isThere(file)
   refuseUnwritable(dirname(file))
-  const unfinished = `${file}.unfinished-${process.pid}`
+  // No process id, which in containers is the same for each: it would meet what a killed one left, or another is writing.
+  const unfinished = `${file}.unfinished-${randomBytes(6).toString('hex')}`
   const log = new SqliteLogSnapshot(join(dataDir, LOG_FILE))
   try {
     copyState(join(dataDir, STATE_FILE), unfinished)

@@ -28,6 +28,8 @@ export class RateLimits implements Limiter {
   readonly #windows = new Map<string, Map<string, KeyWindows>>()
   /** Those of operations with a limit a day that were used since they were last saved. */
   readonly #unsaved = new Set<KeyWindows>()
+  /** Those of all others that were used since the start. */
+  readonly #usedOfMinutes = new Set<KeyWindows>()
 
   /** Goes on with windows as they were saved; those that have ended begin anew when they are used. */
   constructor(saved: readonly UsedWindows[] = []) {
@@ -47,12 +49,13 @@ export class RateLimits implements Limiter {
     return smallestShare(windows)
   }
 
-  /** Hands over all that runs, also of operations without a limit a day. To be called when nothing takes from them any more. */
+  /**
+   * Hands over all that runs, also of operations without a limit a day. To be called when nothing takes from them any more. What
+   * was read and not used stays as it is saved: where a start fails because a server is there, that has used more since.
+   */
   async saveAll(save: SaveWindows, now: number): Promise<void> {
-    for (const byOperation of this.#windows.values()) {
-      for (const windows of byOperation.values()) {
-        if (isRunning(windows.minute, MINUTE_MS, now)) this.#unsaved.add(windows)
-      }
+    for (const windows of this.#usedOfMinutes) {
+      if (isRunning(windows.minute, MINUTE_MS, now)) this.#unsaved.add(windows)
     }
     await this.save(save)
   }
@@ -72,7 +75,8 @@ export class RateLimits implements Limiter {
 
   #open({ workspace, operation, now }: Omit<LimitUse, 'units'>): OpenWindow[] {
     const windows = this.#keyWindowsOf(workspace.id, operation.name)
-    if (operation.limits.some(isPerDay)) this.#unsaved.add(windows)
+    const used = operation.limits.some(isPerDay) ? this.#unsaved : this.#usedOfMinutes
+    used.add(windows)
     return operation.limits.map((name) => {
       const window = isPerDay(name) ? windows.day : windows.minute
       beginAnew(window, name, now)
