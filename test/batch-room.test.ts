@@ -5,7 +5,13 @@ import type { LogReader, LogWriter } from '../src/log/event-log.ts'
 import { LOG_FILE } from '../src/log/open-log.ts'
 import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite-log.ts'
-import { BATCH_BYTES_MAX, BATCH_ENTRIES_MAX, BatchRoom, SMALL_ENTRY_BYTES } from '../src/pipeline/batch-room.ts'
+import {
+  BATCH_BYTES_MAX,
+  BATCH_ENTRIES_MAX,
+  BATCH_WORKSPACES_MAX,
+  BatchRoom,
+  SMALL_ENTRY_BYTES,
+} from '../src/pipeline/batch-room.ts'
 import { newEntry } from './log-contract.ts'
 import { makePlace, type TestPlace } from './stores.ts'
 
@@ -26,9 +32,12 @@ describe('A batch', () => {
     await place.remove()
   })
 
-  async function append(count: number, bytes: number): Promise<void> {
+  async function append(count: number, bytes: number, workspaces = 1): Promise<void> {
     const body = Buffer.alloc(bytes, 'x')
-    await Promise.all(Array.from({ length: count }, (_, index) => log.append(newEntry(`r${index}`, { body }))))
+    const entries = Array.from({ length: count }, (_, index) => {
+      return newEntry(`r${index}`, { body, workspaceId: `workspace-${index % workspaces}` })
+    })
+    await Promise.all(entries.map((entry) => log.append(entry)))
   }
 
   /** The entries of each batch, until one is not full. */
@@ -69,5 +78,13 @@ describe('A batch', () => {
     await append(40, large)
     // All have fewer than 512 bytes on average before the last of the first batch, and more with it.
     expect(await cut()).toEqual([915, 16, 9])
+  })
+  it('ends before the entry of one workspace more than it may have', async () => {
+    await append(3 * BATCH_WORKSPACES_MAX, 300, BATCH_WORKSPACES_MAX)
+    expect(await cut()).toEqual([3 * BATCH_WORKSPACES_MAX])
+    await append(50, 300, BATCH_WORKSPACES_MAX + 1)
+    expect(await cut()).toEqual([3 * BATCH_WORKSPACES_MAX + 50])
+    await append(BATCH_WORKSPACES_MAX + 7, 300, BATCH_WORKSPACES_MAX + 1)
+    expect(await cut()).toEqual([4 * BATCH_WORKSPACES_MAX + 50, 7])
   })
 })

@@ -101,6 +101,17 @@ describeEachStore('Changed goals', (kind) => {
     await step(recounter)
   })
 
+  it('are held in memory of all workspaces that are busy at once, hundreds too', async () => {
+    const runs: StatisticsRun[] = []
+    for (let made = 0; made < 150; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
+    const { database, rowsOfQueries } = watchRows(bench.database)
+    const books = new GoalBooks()
+    for (const { workspaceId } of runs) await books.open(database, workspaceId)
+    const reading = rowsOfQueries.length
+    for (const { workspaceId } of runs) await books.open(database, workspaceId)
+    expect(rowsOfQueries.length - reading).toBe(2 * runs.length)
+  })
+
   it('are held in memory as far as there is room: what was read last, whatever it takes', async () => {
     const runs: StatisticsRun[] = []
     for (let made = 0; made < 3; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))

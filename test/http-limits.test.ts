@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { PIECE_BYTES_MAX, piecesToSend } from '../src/http/answer-pieces.ts'
 import type { ErrorBody } from '../src/http/error-answer.ts'
 import type { HttpLimits } from '../src/http/http-limits.ts'
-import { UPLOAD_PLACES_MAX } from '../src/operations/upload-places.ts'
+import { UPLOADS_PER_WORKSPACE_MAX } from '../src/operations/upload-places.ts'
 import { listOpenUploads } from '../src/store/coupon-uploads.ts'
 import { CODES_GATHERED_MAX } from '../src/operations/coupon-upload.ts'
 import { codesOf, couponCallsOf, couponsPath, countRows, toCsv } from './coupon-calls.ts'
@@ -260,7 +260,7 @@ describe('An upload', () => {
       expect((await connection.nextAnswer()).status).toBe(100)
       running.push(connection)
     }
-    while (running.length < UPLOAD_PLACES_MAX) await begin()
+    while (running.length < UPLOADS_PER_WORKSPACE_MAX) await begin()
     const refused = await calls.addCsv(id, 'B')
     expectRefusal(refused, 503, 'unavailable')
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)

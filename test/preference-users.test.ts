@@ -15,7 +15,7 @@ import { saveIdentities } from '../src/store/user-identities.ts'
 import { mergeUsers, saveUsers } from '../src/store/users.ts'
 import { meddled } from './meddled-store.ts'
 import type { PreferencesBody } from './preference-calls.ts'
-import { countValues } from './record-queries.ts'
+import { countValues, watchRows } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1 }
@@ -77,6 +77,19 @@ describeEachStore('The users whose preferences are meant', (kind) => {
   })
 
   const long = Array.from({ length: 100 }, (_, index) => String(index).padEnd(256, '.'))
+  it.each([
+    { what: 'some hundred at once', count: MORE_THAN_A_PAGE, categories: [], rows: [500, 100] },
+    { what: 'fewer at once where the categories are long', count: 90, categories: long, rows: [40, 40, 10] },
+  ])('are read in portions, $what', async ({ count, categories, rows }) => {
+    const { email, customerIds } = await makeUsers(count)
+    const { database: watched, rowsOfQueries } = watchRows(database)
+    const request = { workspace: { ...WORKSPACE, categories }, query: { email_id: email } } as never
+    const answer = await readPreferences.handle(request, { database: watched, turns: new Turns() } as unknown as Parts)
+    expect(rowsOfQueries).toEqual(rows)
+    const { data } = JSON.parse(Buffer.concat((answer as JsonText).pieces).toString()) as { data: PreferencesBody[] }
+    expect(data.map(({ customer_id }) => customer_id)).toEqual(customerIds)
+  })
+
   it.each([
     { what: 'some hundred each', count: MORE_THAN_A_PAGE, categories: [], portions: 2 },
     { what: 'fewer each where the categories are long', count: 90, categories: long, portions: 3 },

@@ -3,12 +3,19 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { CUSTOMER_ID } from '../src/core/user.ts'
 import { dropParked, replayParked } from '../src/pipeline/replay-parked.ts'
 import { listUserEvents } from '../src/store/events.ts'
-import { findParkedEntry, listParkedEntries } from '../src/store/parked-entries.ts'
+import {
+  countParkedEntries,
+  findParkedEntry,
+  hasParkedEntries,
+  listParkedEntries,
+} from '../src/store/parked-entries.ts'
 import { StoreError } from '../src/store/store.ts'
 import { findUser, hasUsers, listUserIds } from '../src/store/users.ts'
 import { addWorkspace } from '../src/store/workspaces.ts'
 import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
 import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
+import { explain, expectIndexed } from './query-plan.ts'
+import { recordQueries } from './record-queries.ts'
 import { describeEachStore } from './stores.ts'
 
 describeEachStore('A parked entry', (kind) => {
@@ -107,5 +114,18 @@ describeEachStore('A parked entry', (kind) => {
       status: 'parked',
       error: `dropped by the operator; there is no workspace ${workspaceId}`,
     })
+  })
+
+  it('is counted, and looked for by its workspace, without a look at what others hold', async () => {
+    const [count, find] = await recordQueries(bench.database, async (store) => {
+      await countParkedEntries(store)
+      await hasParkedEntries(store, 'main')
+    })
+    if (!count || !find) throw new Error('nothing was asked')
+    const { accesses } = await explain(bench.database, count)
+    // Each entry of a table of PostgreSQL is small, for large texts stand elsewhere.
+    const indexes = { sqlite: ['parked_entries_by_workspace'], postgres: [expect.stringMatching(/^parked_entries_/)] }
+    expect(accesses.map(({ index }) => index)).toEqual(indexes[kind])
+    expectIndexed(await explain(bench.database, find), 'workspace_id')
   })
 })

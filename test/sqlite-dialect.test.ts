@@ -53,3 +53,20 @@ it.each([
   expect(await read(database)).toEqual([['a', 'b'], ['b', 'c'], ['c'], ['b', 'c']])
   expect(compiled()).toBe(1)
 })
+
+it('compiles a statement that looks in a list once, however long the list is', async () => {
+  const rows = ['a', 'b', 'c'].map((name, position) => ({ name, position }))
+  await database.write(({ query }) => query.insertInto('cursors').values(rows).execute())
+  const compiled = countCompiled()
+  const find = async (names: readonly string[], positions: readonly number[]) => {
+    const found = database.query.selectFrom('cursors').select('name').where('name', 'in', names)
+    return (await found.where('position', 'in', positions).orderBy('name').execute()).map(({ name }) => name)
+  }
+  expect([
+    await find(['a'], [0]),
+    await find(['c', 'a'], [0, 1, 2]),
+    await find(['c', 'b', '"', 'a'], [2, 1]),
+    await find([], [0]),
+  ]).toEqual([['a'], ['a', 'c'], ['b', 'c'], []])
+  expect(compiled()).toBe(1)
+})

@@ -9,6 +9,13 @@ import { toEmailKey } from './email-protection.ts'
 import { CustomerId, Text } from './fields.ts'
 import type { Parts } from './operation.ts'
 
+/** Users whose preferences are changed or read at once: some 10 ms, as long as others have to wait. */
+const USERS_PER_PORTION = 500
+/**
+ * Where a workspace has many or long categories a portion has fewer users, for each has all of them, and its proof twice. 600 users
+ * with 1,000 categories of 250 characters, 500 at a time, kept others waiting for 7 s, at 1.5 GB.
+ */
+const CATEGORY_CHARACTERS_PER_PORTION = 1024 * 1024
 /** Longer than any address, so that spaces around one do no harm. */
 const EMAIL_TEXT_LENGTH_MAX = 1_024
 
@@ -51,6 +58,13 @@ export function emailKeyMeant(
 ): string | undefined {
   if (email === undefined || workspace.emailProtection === 'tokenized') return undefined
   return toEmailKey(workspace, email, emailVault)
+}
+
+/** How many users of one address are changed or read at once. */
+export function usersPerPortion({ categories }: Workspace): number {
+  const characters = categories.reduce((sum, name) => sum + name.length, 0)
+  const users = Math.floor(CATEGORY_CHARACTERS_PER_PORTION / Math.max(1, characters))
+  return Math.max(1, Math.min(USERS_PER_PORTION, users))
 }
 
 /** The preferences of the user with the customer id among valid ids. Throws `not_found`. */

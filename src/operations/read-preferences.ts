@@ -9,14 +9,19 @@ import { JsonText } from './json-text.ts'
 import { defineOperation } from './operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
 import { PageCursor } from './page-cursor.ts'
-import { emailKeyMeant, noSuchEmail, requirePreference, userIdFaults, UserIds } from './preference-users.ts'
+import {
+  emailKeyMeant,
+  noSuchEmail,
+  requirePreference,
+  userIdFaults,
+  UserIds,
+  usersPerPortion,
+} from './preference-users.ts'
 import { PAGE_ROOM, readPage, type PageSource } from './read-page.ts'
 import { inTurnOfUsers } from './turn-of-users.ts'
 
 /** More than nearly all addresses have users: what fits comes in one answer. */
 const LIMIT_MAX = 10_000
-/** Of one statement: they are small, and an answer may need many. */
-const USERS_PER_PORTION = 500
 const BEFORE_LENGTH_MAX = 64
 const CURSOR = new PageCursor('u', ['userId'])
 
@@ -65,7 +70,7 @@ export const readPreferences = defineOperation({
     const source: PageSource<{ readonly userId: number }, NamedPreference> = {
       before: before === undefined ? undefined : CURSOR.parse(before),
       limit,
-      portionMax: USERS_PER_PORTION,
+      portionMax: usersPerPortion(workspace),
       read: ({ before: behind, max }) => {
         return listPreferencesByEmail(database, workspace.id, emailKey, { before: behind?.userId, max })
       },

@@ -22,12 +22,11 @@ import {
   requirePreference,
   userIdFaults,
   UserIds,
+  usersPerPortion,
 } from './preference-users.ts'
 
 /** Users that one address may stand for: one request changes all of them, and must end. */
 export const USERS_PER_EMAIL_MAX = 10_000
-/** Users of one transaction: some 10 ms, as long as others who write have to wait. */
-const USERS_PER_PORTION = 500
 const EMAIL_CHANNEL = 'email'
 const WORD_LENGTH_MAX = 64
 const PATH = 'user_preferences'
@@ -117,7 +116,7 @@ async function changeEverybody(
   const users = await countUsersWithEmail(database, id, emailKey, USERS_PER_EMAIL_MAX + 1)
   if (users === 0) throw noSuchEmail()
   if (users > USERS_PER_EMAIL_MAX) throw tooManyUsers()
-  if (database.locksRows || users <= USERS_PER_PORTION) {
+  if (database.locksRows || users <= usersPerPortion(request.workspace)) {
     await changeAtOnce(database, emailKey, request)
     return
   }
@@ -152,9 +151,10 @@ async function changePortion(
 ): Promise<number | undefined> {
   const { workspace } = request
   await lockPreferences(store, [workspace.id])
-  const known = await listPreferencesByEmail(store, workspace.id, emailKey, { before, max: USERS_PER_PORTION })
+  const max = usersPerPortion(workspace)
+  const known = await listPreferencesByEmail(store, workspace.id, emailKey, { before, max })
   await change(store, known, request)
-  return known.length === USERS_PER_PORTION ? known.at(-1)?.userId : undefined
+  return known.length === max ? known.at(-1)?.userId : undefined
 }
 
 async function change(store: Store, known: readonly NamedPreference[], request: Request): Promise<void> {

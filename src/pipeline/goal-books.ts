@@ -36,8 +36,11 @@ export interface PendingGoals {
   readonly userCursor: number
 }
 
-/** Workspaces whose goals are held at the most, and bytes of these as JSON; the one that was read first goes. */
-const BOOKS_MAX = 100
+/**
+ * Workspaces whose goals are held at the most, each in some kilobytes more, and bytes of these as JSON; the one that was read first
+ * goes. Where more are busy at once, those with thousands of campaigns are read again for each batch, which takes 0.3 s.
+ */
+const BOOKS_MAX = 2_000
 const BOOKS_BYTES_MAX = 64 * 1024 * 1024
 /** How often campaigns may change while they are read. */
 const READ_TRIES_MAX = 10

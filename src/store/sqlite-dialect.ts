@@ -3,6 +3,7 @@ import {
   CompiledQuery,
   type LimitNode,
   type OffsetNode,
+  type PrimitiveValueListNode,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
@@ -42,8 +43,9 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
 }
 
 /**
- * Hides the parameters of `limit` and `offset` in expressions. SQLite looks at the value of one that stands there by itself, and
- * therefore compiles the statement anew each time a value is given to it, also the same one (`docs/decisions/0026`).
+ * Writes statements so that each is compiled once (`docs/decisions/0026`). Hides the parameters of `limit` and `offset` in expressions:
+ * SQLite looks at the value of one that stands there by itself, and therefore compiles the statement anew each time a value is given to
+ * it, also the same one. A list of values to look in is one parameter, so that lists of all lengths are the same statement.
  */
 class PreparedOnceCompiler extends SqliteQueryCompiler {
   protected override visitLimit({ limit }: LimitNode): void {
@@ -56,6 +58,14 @@ class PreparedOnceCompiler extends SqliteQueryCompiler {
     this.append('offset cast(')
     this.visitNode(offset)
     this.append(' as integer)')
+  }
+
+  protected override visitPrimitiveValueList(list: PrimitiveValueListNode): void {
+    // The values of a row that is inserted are such a list too.
+    if (this.parentNode?.kind !== 'BinaryOperationNode') return super.visitPrimitiveValueList(list)
+    this.append('(select value from json_each(')
+    this.appendValue(JSON.stringify(list.values))
+    this.append('))')
   }
 }
 
