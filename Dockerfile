@@ -4,8 +4,10 @@
 FROM node:24.18.0-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+# Scripts of packages would be run by the Node that comes with them, which needs a library that is not here; ours links it.
 # Then goes what a compiler would need, and what other systems would.
-RUN npm ci --omit=dev \
+RUN npm ci --omit=dev --ignore-scripts \
+  && npm run postinstall \
   && rm -rf node_modules/node-linux-*/include node_modules/node-linux-*/share \
     node_modules/better-sqlite3/deps node_modules/better-sqlite3/src \
   && find node_modules/better-sqlite3/prebuilds -name '*.node' ! -name 'linux-*.node' -delete

@@ -272,6 +272,12 @@ describe('the Dockerfile', () => {
     expect(read('.dockerignore')).toMatch(/^\*$/m)
   })
 
+  it('installs packages without their scripts, for which the Node among them would be taken, and keeps that Node', () => {
+    expect(of('RUN').filter((run) => run.includes('npm '))).toEqual([
+      expect.stringMatching(/^npm ci --omit=dev --ignore-scripts +&& npm run postinstall +&& rm /),
+    ])
+  })
+
   it('sets what the program or its Node reads', () => {
     const settings = of('ENV').flatMap((one) => one.split(' ').map((pair) => pair.split('=') as [string, string]))
     expect(readConfig(Object.fromEntries(settings))).toMatchObject({ host: '0.0.0.0', port: 8080, dataDir: '/data' })
@@ -314,6 +320,19 @@ describe('docs/cluster.md', () => {
     const named = [...DOCUMENT.matchAll(/`(tidings_\w+)`/g)].map(([, name = '']) => name)
     expect(named.filter((name) => !text.includes(`# TYPE ${name} `))).toEqual([])
     expect(named).toContain('tidings_log_lag_seconds')
+  })
+
+  it('has systemd start the program again however often it ends, and let it finish', () => {
+    const [, unit = ''] = /^```ini\n(.*?)^```$/ms.exec(DOCUMENT) ?? []
+    const sections = unit.split(/^\[(\w+)\]$/m)
+    const of = (section: string) => (sections[sections.indexOf(section) + 1] ?? '').trim().split('\n')
+    // A process that finds no database ends sooner than the five times in ten seconds that systemd allows.
+    expect(of('Unit')).toContain('StartLimitIntervalSec=0')
+    expect(of('Service')).toEqual(expect.arrayContaining(['Restart=always', 'RestartSec=1']))
+    const [, stopS] = /^TimeoutStopSec=(\d+)$/m.exec(unit) ?? []
+    expect(Number(stopS) * 1_000).toBeGreaterThan(STOP_WAIT_MS)
+    const [, folder, start] = /^WorkingDirectory=(.*)$[^]*^ExecStart=(\S+) serve --role http$/m.exec(unit) ?? []
+    expect(start).toBe(`${folder}/bin/tidings`)
   })
 
   it('names every setting of the program', () => {

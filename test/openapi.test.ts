@@ -116,6 +116,20 @@ describe('The OpenAPI document', () => {
     for (const name of operation.limits) expect(described.description).toContain(`limits.${name}`)
   })
 
+  it('promises of a 503 neither that nothing was done nor that something was, and says how to repeat it', () => {
+    const { responses } = document.components as { responses: { Unavailable: { readonly description: string } } }
+    expect(responses.Unavailable.description).not.toContain('nothing was executed')
+    expect(responses.Unavailable.description).toContain('`Idempotency-Key`')
+  })
+
+  it('counts the days of a range of Fetch Campaign Stats as it takes them: 31 with both ends', () => {
+    const { description } = find(fetchCampaignStats.url, 'POST')
+    expect(description).toContain('from `start_date` to `end_date`, both included and at most 30 days apart')
+    const { example, body } = fetchCampaignStats
+    const range = { ...(example as object), start_date: '2026-03-01', end_date: '2026-03-31' }
+    expect(body && new OperationValidator(fetchCampaignStats).body(body, range).faults).toEqual([])
+  })
+
   const bodies = OPERATIONS.flatMap((operation) => (operation.body ? [{ operation, body: operation.body }] : []))
   it.each(bodies)('has an example of $operation.summary that the operation takes', ({ operation, body }) => {
     expect(new OperationValidator(operation).body(body, operation.example).faults).toEqual([])

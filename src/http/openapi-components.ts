@@ -26,7 +26,9 @@ const REFUSALS: Readonly<Record<ErrorCode, string>> = {
   unsupported_media_type: 'The body has a media type or an encoding that the operation does not take.',
   rate_limited: 'The limit is used up; nothing was executed.',
   internal: 'Something went wrong in the server; the request id helps its operator to find it.',
-  unavailable: 'The server cannot do this now; nothing was executed.',
+  unavailable:
+    'The server cannot do this now. It may have been done all the same, where only the confirmation was lost: repeat the ' +
+    'request as it was, with its `Idempotency-Key` if it takes one.',
 }
 
 const RETRY_AFTER: JsonObject = { $ref: '#/components/headers/RetryAfter' }

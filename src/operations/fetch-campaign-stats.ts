@@ -86,10 +86,11 @@ export const fetchCampaignStats = defineOperation({
   name: 'fetch_campaign_stats',
   summary: 'Fetch Campaign Stats',
   description:
-    'Returns the numbers of up to 10 campaigns over a range of at most 30 days, both ends included, in the time zone of ' +
-    'the workspace: for each platform, locale and variation with any count, and for all of them together. A campaign without ' +
-    'any count in the range is absent from `data`. Distinct users are counted exactly, over any range. Every event received ' +
-    'before `processed_until` is in the numbers; where goals were changed, they are those of before until all is counted anew. ' +
+    'Returns the numbers of up to 10 campaigns from `start_date` to `end_date`, both included and at most 30 days apart, in the ' +
+    'time zone of the workspace: for each platform, locale and variation with any count, and for all of them together. A ' +
+    'campaign without any count in the range is absent from `data`. Distinct users are counted exactly, over any range. Every ' +
+    'event received before `processed_until` is in the numbers; where goals were changed, they are those of before until all is ' +
+    'counted anew. ' +
     `An answer takes at most ${ANSWER_BYTES_MAX / (1024 * 1024)} MiB, and is refused with 409 where it would take more: ask for ` +
     'fewer campaigns at a time.',
   group: 'Campaigns',
