@@ -1,5 +1,7 @@
 // What the log in NATS JetStream does when its connection breaks in ways that the client does not tell of at once.
+import type { Socket } from 'node:net'
 import { DeliverPolicy } from '@nats-io/jetstream'
+import type { NatsConnectionImpl } from '@nats-io/transport-node'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { JetStreamPublisher } from '../src/log/jetstream-publisher.ts'
 import { JetStreamPuller } from '../src/log/jetstream-puller.ts'
@@ -24,6 +26,25 @@ describeWithNats('A connection to the log in NATS', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     await expect(puller.pull(1)).rejects.toMatchObject({ code: 'unavailable' })
     expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('is closed in peace where something was just sent to a server that has gone', async () => {
+    const servers = await startNatsServers()
+    const stream = await openLogStream(servers.url)
+    const failures: unknown[] = []
+    const note = (error: unknown) => void failures.push(error)
+    process.on('uncaughtException', note)
+    onTestFinished(async () => {
+      process.off('uncaughtException', note)
+      await servers.remove()
+    })
+    // As the client itself does when it hears that the server has ended the connection.
+    const { transport } = (stream.connection as NatsConnectionImpl).protocol
+    ;(transport as unknown as { readonly socket: Socket }).socket.end()
+    stream.connection.publish(subjectOf(0))
+    await stream.close()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(failures).toEqual([])
   })
 
   it('refuses a message that the server does not take any more as what may pass by itself', async () => {

@@ -1,6 +1,8 @@
 // List a user's events through real HTTP, on every store: what is shown, in which order, and pages that fit together.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { expectRefusal, startServer, type TestServer } from './server.ts'
+import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
+import { preferenceCalls } from './preference-calls.ts'
+import { expectRefusal, startServer, type Answer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { trackingOf, type EventItem, type Query, type Tracking } from './tracking.ts'
 
@@ -75,8 +77,9 @@ describeEachStore("List a user's events", (kind) => {
     const many = await server.makeWorkspace()
     const large = trackingOf(server, many)
     const text = 'x'.repeat(100_000)
-    for (let index = 0; index < 20; index++) await large.apply(events('large', { action: 'A', attributes: { text } }))
-    await large.apply({ type: 'customer', customer_id: 'large', attributes: { text: text.repeat(10) } })
+    const action = events('large', { action: 'A', attributes: { text } })
+    const told = { type: 'customer', customer_id: 'large', attributes: { text: text.repeat(10) } }
+    await large.apply(...Array.from({ length: 20 }, () => action), told)
     await tracking.apply(events('small', { action: 'A' }))
     for (const read of [
       () => large.listEvents({ customer_id: 'large' }),
@@ -88,6 +91,24 @@ describeEachStore("List a user's events", (kind) => {
       expect(answered).toBeLessThan(15)
       expect((await Promise.all(burst)).map(({ status }) => status)).toEqual(burst.map(() => 200))
     }
+  })
+
+  it('waits with all that reads of users for each other, as many as their limits let through', async () => {
+    const as = await server.makeWorkspace()
+    const known = trackingOf(server, as)
+    const preferences = preferenceCalls(server, as)
+    const email = 'ann@example.com'
+    await known.apply({ type: 'customer', customer_id: 'known', attributes: { email } })
+    await server.changeSettings(as, { limits: { ...LIMIT_DEFAULTS, management_per_minute: 10 } })
+    const user = { customer_id: 'known' }
+    const reads: (() => Promise<Answer<object>>)[] = [
+      () => known.listEvents(user),
+      () => known.getUser(user),
+      () => preferences.history(user),
+      () => preferences.read({ email_id: email }),
+    ]
+    const answers = await Promise.all(reads.flatMap((read) => Array.from({ length: 9 }, () => read())))
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
   })
 
   it('shows what was not sent as null, and makes an id of its own for each event', async () => {

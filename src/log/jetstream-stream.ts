@@ -166,12 +166,21 @@ export async function openLogStream(url: string, replicas?: number): Promise<Log
         if (!link.isUp) throw unavailable('The connection to the log in NATS is lost.')
         return await question(manager).catch((error: unknown) => Promise.reject(toAppError(error)))
       },
-      close: () => connection.close(),
+      close: () => closeNextTurn(connection),
     }
   } catch (error) {
     await connection.close()
     throw error
   }
+}
+
+/**
+ * What was sent in this turn to a server that has just gone fails in the next, and the client, once it closes, does not listen
+ * for that any more: it would end the process.
+ */
+async function closeNextTurn(connection: NatsConnection): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve))
+  await connection.close()
 }
 
 function toConnectionOptions(url: string): NodeConnectionOptions {
