@@ -4,7 +4,7 @@
 FROM node:24.18.0-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# Scripts of packages would be run by the Node that comes with them, which needs a library that is not here; ours links it.
+# No package needs a script of its own; ours links that Node.
 # Then goes what a compiler would need, and what other systems would.
 RUN npm ci --omit=dev --ignore-scripts \
   && npm run postinstall \
@@ -15,7 +15,7 @@ RUN npm ci --omit=dev --ignore-scripts \
 FROM debian:bookworm-20251229-slim
 # What Node's binary is linked to; and one who owns nothing but the data.
 RUN apt-get update \
-  && apt-get install --yes --no-install-recommends libatomic1 libstdc++6 \
+  && apt-get install --yes --no-install-recommends libstdc++6 \
   && rm -rf /var/lib/apt/lists/* \
   && groupadd --gid 10001 tidings \
   && useradd --uid 10001 --gid tidings --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin tidings \

@@ -272,7 +272,7 @@ describe('the Dockerfile', () => {
     expect(read('.dockerignore')).toMatch(/^\*$/m)
   })
 
-  it('installs packages without their scripts, for which the Node among them would be taken, and keeps that Node', () => {
+  it('installs packages without scripts of theirs, and keeps the Node among them', () => {
     expect(of('RUN').filter((run) => run.includes('npm '))).toEqual([
       expect.stringMatching(/^npm ci --omit=dev --ignore-scripts +&& npm run postinstall +&& rm /),
     ])

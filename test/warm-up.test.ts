@@ -116,6 +116,13 @@ describe('the installation', () => {
     expect(install()).toMatchObject(ended)
   })
 
+  it('brings a Node that is linked to nothing which small systems leave out', ({ skip }) => {
+    skip(process.platform !== 'linux', 'elsewhere all that it is linked to comes with the system')
+    const node = readdirSync(join(ROOT, 'node_modules')).find((name) => /^node-linux-(?:x64|arm64)$/.test(name))
+    skip(node === undefined, 'installed without its optional packages')
+    expect(readFileSync(join(ROOT, 'node_modules', node ?? '', 'bin/node')).includes('libatomic.so')).toBe(false)
+  })
+
   it('compiles nothing, which would need Python, make and the network', () => {
     const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, { gypfile?: boolean }>
