@@ -2,6 +2,7 @@
 import type { Selectable } from 'kysely'
 import type { TrackedEvent } from '../core/event.ts'
 import { insertRows } from './insert-rows.ts'
+import { areFew, findNewest, USERS_PER_LOOK, USERS_PER_WALK } from './newest-of-users.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { wantedValues } from './wanted-values.ts'
 
@@ -138,11 +139,6 @@ export async function findLastEventTime(store: Store, userIds: readonly number[]
   return (await found.executeTakeFirst())?.time ?? null
 }
 
-/** Users whose events one statement walks through; SQLite takes up to 500 parts in one. */
-const USERS_PER_STATEMENT = 100
-/** Users of whom one statement finds the newest event: some 5 ms. */
-const NEWEST_PER_STATEMENT = 2_000
-
 /**
  * Of a user's ids those whose own newest event is among the `max` newest: a page has no event of any other. Two steps along the index
  * for each id, where a walk for each takes a hundred times as long. What are few are given back as they are.
@@ -152,12 +148,9 @@ export async function listIdsOfNewest(
   userIds: readonly number[],
   { before, max }: EventsPage,
 ): Promise<readonly number[]> {
-  if (userIds.length <= Math.max(USERS_PER_STATEMENT, max)) return userIds
-  let found: (EventsBefore & { readonly userId: number })[] = []
-  for (let start = 0; start < userIds.length; start += NEWEST_PER_STATEMENT) {
-    const rows = await findNewestOfEach(store, userIds.slice(start, start + NEWEST_PER_STATEMENT), before)
-    found = [...found, ...rows].toSorted(newerFirst).slice(0, max)
-  }
+  if (areFew(userIds, max)) return userIds
+  const read = (some: readonly number[]) => findNewestOfEach(store, some, before)
+  const found = await findNewest(userIds, { usersPerStatement: USERS_PER_LOOK, read, newerFirst, max })
   return found.map(({ userId }) => userId)
 }
 
@@ -190,13 +183,13 @@ async function listNewest({ query }: Store, userIds: readonly number[], page: Ev
     const newest = earlier.orderBy('time', 'desc').orderBy('id', 'desc').limit(max)
     return query.selectFrom(newest.as('newest')).selectAll()
   }
-  let found: EventsBefore[] = []
-  for (let start = 0; start < userIds.length; start += USERS_PER_STATEMENT) {
-    const walks = userIds.slice(start, start + USERS_PER_STATEMENT).map(walk)
-    const rows = await walks.reduce((all, next) => all.unionAll(next)).execute()
-    found = [...found, ...rows].toSorted(newerFirst).slice(0, max)
+  const read = (some: readonly number[]) => {
+    return some
+      .map(walk)
+      .reduce((all, next) => all.unionAll(next))
+      .execute()
   }
-  return found
+  return findNewest(userIds, { usersPerStatement: USERS_PER_WALK, read, newerFirst, max })
 }
 
 function newerFirst(left: EventsBefore, right: EventsBefore): number {

@@ -13,6 +13,7 @@ import {
 } from '../core/preference.ts'
 import type { Identity } from '../core/user.ts'
 import { insertRows } from './insert-rows.ts'
+import { areFew, findNewest, USERS_PER_LOOK, USERS_PER_WALK } from './newest-of-users.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { usersWithEmail, userWith } from './users.ts'
 import { wantedValues } from './wanted-values.ts'
@@ -201,9 +202,6 @@ export async function listUserPreferenceChanges(
   return rows.toSorted(newerFirst).map(toPreferenceChange)
 }
 
-/** Users whose proofs one statement walks through; SQLite takes up to 500 parts in one. */
-const USERS_PER_STATEMENT = 100
-
 type ChangeKey = Pick<PreferenceChangeRow, 'user_id' | 'at' | 'number'>
 
 /**
@@ -225,21 +223,18 @@ async function listNewest(
     const newest = rows.orderBy('at', 'desc').orderBy('number', 'desc').limit(max)
     return query.selectFrom(newest.as('newest')).selectAll()
   }
-  let found: ChangeKey[] = []
-  for (let start = 0; start < userIds.length; start += USERS_PER_STATEMENT) {
-    const walks = userIds.slice(start, start + USERS_PER_STATEMENT).map(walk)
-    const rows = await walks.reduce((all, next) => all.unionAll(next)).execute()
-    found = [...found, ...rows].toSorted(newerFirst).slice(0, max)
+  const read = (some: readonly number[]) => {
+    return some
+      .map(walk)
+      .reduce((all, next) => all.unionAll(next))
+      .execute()
   }
-  return found
+  return findNewest(userIds, { usersPerStatement: USERS_PER_WALK, read, newerFirst, max })
 }
 
 function newerFirst(left: ChangeKey, right: ChangeKey): number {
   return right.at - left.at || right.number - left.number || right.user_id - left.user_id
 }
-
-/** Users of whom one statement finds the newest proof: some 5 ms. */
-const NEWEST_PER_STATEMENT = 2_000
 
 /**
  * Of a user's ids those whose own newest proof is among the `max` newest: a page has no proof of any other. Two steps along the index
@@ -250,12 +245,9 @@ export async function listIdsOfNewestChanges(
   userIds: readonly number[],
   { before, max }: ChangesPage,
 ): Promise<readonly number[]> {
-  if (userIds.length <= Math.max(USERS_PER_STATEMENT, max)) return userIds
-  let found: ChangeKey[] = []
-  for (let start = 0; start < userIds.length; start += NEWEST_PER_STATEMENT) {
-    const rows = await findNewestOfEach(store, userIds.slice(start, start + NEWEST_PER_STATEMENT), before)
-    found = [...found, ...rows].toSorted(newerFirst).slice(0, max)
-  }
+  if (areFew(userIds, max)) return userIds
+  const read = (some: readonly number[]) => findNewestOfEach(store, some, before)
+  const found = await findNewest(userIds, { usersPerStatement: USERS_PER_LOOK, read, newerFirst, max })
   return found.map(({ user_id }) => user_id)
 }
 
