@@ -127,7 +127,8 @@ export async function listNewestIdentifiers(store: Store, userId: number): Promi
 type Seen = Pick<UserIdentityRow, 'seen_at' | 'seen_number'>
 
 function isAsNew(row: Seen, other: Seen | undefined): boolean {
-  if (!other || row.seen_at !== other.seen_at) return row.seen_at > (other?.seen_at ?? -1)
+  if (!other) return true
+  if (row.seen_at !== other.seen_at) return row.seen_at > other.seen_at
   return (row.seen_number ?? 0) >= (other.seen_number ?? 0)
 }
 
