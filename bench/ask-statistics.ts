@@ -1,5 +1,6 @@
 // Asks one server for campaign statistics again and again, in a process of its own: reads what to ask from the command line,
-// prints how long the answers took as JSON. Bodies take turns, so that every metric and attribution type is asked alike.
+// prints how long the answers took as JSON. Bodies take turns, so that every metric and attribution type is asked for equally
+// often.
 import { Agent, request } from 'node:http'
 import { customerIdOf, MONTH } from './population.ts'
 import { waitUntilApplied } from './processes.ts'
@@ -11,10 +12,10 @@ export interface AskPlan {
   readonly bodies: readonly string[]
   /** Requests in flight at one time, each on a connection of its own. */
   readonly connections: number
-  /** Before what is measured. */
+  /** Questions asked before the measurement. */
   readonly warmUps: number
   readonly answers: number
-  /** Addresses of message events of campaigns, one of which is reported to each before every question; none: nothing changes. */
+  /** URLs for message events of campaigns; one event is reported to each before every question. If empty, nothing changes. */
   readonly changed: readonly string[]
 }
 
@@ -58,14 +59,14 @@ async function askMany(count: number): Promise<Asked[]> {
   return asked
 }
 
-/** Changes the numbers of every campaign, and waits until they hold it. */
+/** Changes the numbers of every campaign, and waits until they include the change. */
 async function changeAll(): Promise<void> {
   if (plan.changed.length === 0) return
   for (const url of plan.changed) await post(url, JSON.stringify({ events: [newClick()] }))
   await waitUntilApplied(new URL(plan.url).origin)
 }
 
-/** Of a message that nobody has reported before, on the last day of what is asked. */
+/** A click on a message that nobody has reported before, on the last day of the range that is asked for. */
 function newClick(): object {
   const time = new Date(Date.parse(`${MONTH.end}T10:00:00Z`) + ++clicks * 1000).toISOString()
   return { customer_id: customerIdOf(clicks), platform: 'IOS', kind: 'click', time, message_id: `changed-${clicks}` }
@@ -93,7 +94,7 @@ function post(url: string, body: string): Promise<Asked> {
   })
 }
 
-/** The smallest of the sorted times that so large a share of them does not exceed. */
+/** The smallest of the sorted times that this share of them does not exceed. */
 function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN
 }

@@ -1,4 +1,4 @@
-// A part of the same question, asked of the stored facts by plain SQL: what a server without a table of statistics would do.
+// Answers a part of the same question from the stored facts by plain SQL, as a server without a table of statistics would.
 import SqliteFile from 'better-sqlite3'
 import { MESSAGE_KINDS } from '../src/core/facts.ts'
 import { localToInstant } from '../src/core/time-zone.ts'
@@ -18,9 +18,9 @@ export interface KindCount {
 }
 
 /**
- * How often each kind of message event happened in the month, and to how many distinct customers: of every campaign, for
- * each platform and for all. Not asked of it: locales and variations (which it would have to find through memberships),
- * delivery funnel, failures, conversions, uplift, control groups, and customers who are one person.
+ * How often each kind of message event happened in the month, and to how many distinct customers, for every campaign, for each
+ * platform and for all together. Left out: locales and variations (which it would have to find through memberships), delivery
+ * funnel, failures, conversions, uplift, control groups, and customers who are one person.
  */
 export function countDistinct(path: string): { readonly counts: readonly KindCount[]; readonly ms: number } {
   const file = new SqliteFile(path, { readonly: true })

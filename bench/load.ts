@@ -1,7 +1,6 @@
-// One load, in a process of its own: reads what to send from the command line, prints what came of it as JSON. Sends
-// requests that were written out before, all but the time of their events, which has just passed; and reads no more of an
-// answer than its status and where it ends: on a machine with two processors a load that works as hard as the server would
-// measure itself.
+// One load, in a process of its own: reads what to send from the command line, prints the result as JSON. Sends requests that
+// were written out beforehand, except for the time of their events, which has just passed; and reads no more of an answer than
+// its status and where it ends: on a machine with two processors, a load that works as hard as the server would measure itself.
 import { connect, type Socket } from 'node:net'
 
 /** What to send; the process gets it as JSON. */
@@ -23,21 +22,21 @@ export interface LoadResult {
 
 /** Different customers, so that the pipeline has users to look up. */
 const BODIES = 500
-/** After the load's end, for what is in flight. */
+/** How long after the load's end answers to what is in flight may take. */
 const LAST_ANSWERS_MS = 10_000
 const NOTHING: Buffer = Buffer.alloc(0)
-/** Answers are read into one buffer a connection, and are smaller mostly. */
+/** Each connection reads answers into one buffer of this size; most are smaller. */
 const RECEIVED_BYTES = 4 * 1024
 const HEAD_END = Buffer.from('\r\n\r\n')
 const TIME_BEGIN = '"user_time":"'
-/** The part of a time that changes; what follows are the milliseconds of the event, one after the other in a request. */
+/** The part of a time that is filled in; after it come the milliseconds of the event, counting up within a request. */
 const SECOND = 'YYYY-MM-DDThh:mm:ss'
 
 /** A request as bytes, and where the times of its events begin in them. */
 interface WrittenRequest {
   readonly bytes: Buffer
   readonly times: readonly number[]
-  /** Since the epoch, of all its events; 0 before it is first sent. */
+  /** The second of all its events, since the epoch; 0 before the request is first sent. */
   second: number
 }
 
@@ -104,12 +103,12 @@ function runConnection(): Promise<void> {
   })
 }
 
-/** A server that closes a connection in the middle of a load is a failure of the whole bench. */
+/** If a server closes a connection in the middle of a load, the whole bench fails. */
 function failUnfinished(socket: Socket, reject: (error: Error) => void): void {
   if (!socket.writableEnded) reject(new Error('the server closed a connection'))
 }
 
-/** The status of an answer that is there as a whole; undefined while something is missing. */
+/** The status of a complete answer; undefined while something is missing. */
 function readStatus(answer: Buffer): number | undefined {
   const headEnd = answer.indexOf(HEAD_END)
   if (headEnd < 0) return undefined
@@ -120,7 +119,7 @@ function readStatus(answer: Buffer): number | undefined {
   return Number(head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length))
 }
 
-/** What is sent now. Whole seconds ago, so that no server takes it for the future. */
+/** The bytes to send now, dated whole seconds back, so that no server takes them for the future. */
 function toBytes(request: WrittenRequest): Buffer {
   const second = Math.floor(Date.now() / 1000) - 1
   if (request.second !== second) {

@@ -29,7 +29,7 @@ const LOCALES = ['de', 'en', 'fr'] as const
 const VARIATIONS = ['A', 'B'] as const
 const FAILURES = ['device_not_registered', 'quota_exceeded', null] as const
 
-/** How likely something is; of one message about 3.5 events come. */
+/** How likely something is; one message leads to about 3.5 events. */
 const CHANCES = {
   inCampaign: 0.3,
   inAudience: 0.4,
@@ -61,7 +61,7 @@ export interface MadeEvent {
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
-/** The audience days of a campaign: campaigns begin two and a half days after each other, each has two or three. */
+/** The audience days of a campaign: campaigns begin two and a half days after each other, each has two or three such days. */
 function audienceDays(campaign: number): readonly number[] {
   const first = Math.floor((campaign - 1) * 2.5)
   return campaign % 2 === 0 ? [first, first + 2] : [first, first + 1, first + 3]
@@ -75,7 +75,7 @@ export function makePerson(index: number, customer: number): MadePerson {
   return maker
 }
 
-/** In the order of their people. */
+/** Sorts in the order of the people. */
 export function customerIdOf(index: number): string {
   return `customer-${String(index).padStart(8, '0')}`
 }
@@ -186,7 +186,7 @@ class PersonMaker implements MadePerson {
   }
 }
 
-/** Numbers from 0 to 1 that only the seed decides (mulberry32). */
+/** Numbers from 0 to 1 that depend on the seed alone (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = Math.imul(seed + 1, 0x9e3779b1)
   return () => {

@@ -1,6 +1,6 @@
 // Reports a send to one server, in a process of its own: reads what to report from the command line, prints when it was
-// acknowledged as JSON. The people are those that `bulk-load.ts` has put there, in no order of theirs, and more who are new
-// when there are not enough. Each is in the audience of one campaign; then comes one kind of message events after the other.
+// acknowledged as JSON. The people are those that `bulk-load.ts` has put there, in shuffled order, and new ones if there are not
+// enough. Each is in the audience of one campaign; then the kinds of message events come one after the other.
 import { Agent, request } from 'node:http'
 import type { MessageKind } from '../src/core/facts.ts'
 import { CAMPAIGNS, customerIdOf, randomFrom } from './population.ts'
@@ -12,7 +12,7 @@ export interface ReportPlan {
   readonly headers: Readonly<Record<string, string>>
   /** In the order of their numbers. */
   readonly campaignIds: readonly string[]
-  /** In the store. */
+  /** How many people the store holds. */
   readonly people: number
   /** Either the audiences or all message events after them. */
   readonly what: 'audiences' | 'message-events'
@@ -25,7 +25,7 @@ export interface ReportResult {
   readonly lastAcknowledgedAt: number
 }
 
-/** As many message events of each kind. */
+/** There are as many message events of each kind. */
 const PEOPLE = 50_000
 const ITEMS_PER_REQUEST = 1_000
 const CONNECTIONS = 4

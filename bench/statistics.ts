@@ -1,5 +1,5 @@
-// Campaign statistics over stores of different sizes: that answers do not take longer the more was counted, what the same
-// question costs without the table of statistics, how fast message events are applied, and what recounting and keeping cost.
+// Campaign statistics over stores of different sizes: that answers do not take longer when more was counted, what the same
+// question costs without the table of statistics, how fast message events are applied, and what recounting and storage cost.
 import { Console } from 'node:console'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ const ANSWERS = 500
 const CHANGED_ANSWERS = 100
 const FEW_CONNECTIONS = 4
 const LOAD_CACHE_KIB = 64 * 1024
-/** What the bench is for: answers over the largest store may take this much longer, and no longer than this at all. */
+/** The goals of the bench: how many times as long answers over the largest store may take, and how long any may take at all. */
 const GROWTH_MAX = 1.5
 const P99_MS_MAX = 20
 const APPLIED_PER_SECOND_MIN = 20_000
@@ -63,7 +63,7 @@ interface Served {
   readonly memoryMib: number
 }
 
-/** All of one size, in a directory that is gone afterwards. */
+/** Measures everything for one size, in a directory that is removed afterwards. */
 async function measureSize(size: number): Promise<Measured> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidings-bench-'))
   try {
@@ -109,7 +109,7 @@ function measureFile(path: string): Measured['file'] {
   }
 }
 
-/** Everything that is asked of a server, which has stopped then. */
+/** Measures everything that is asked of a server, which is stopped afterwards. */
 async function measureServer(dataDir: string, headers: StatsServer['headers'], loaded: Loaded): Promise<Served> {
   const environment = { DATA_DIR: dataDir, PORT, LOG_LEVEL: 'warn' }
   const limits = ['campaign_stats_per_minute', 'management_per_minute'].map((name) => `limits.${name}=1000000`)
@@ -139,7 +139,7 @@ function measureAnswers(server: StatsServer, connections: number): Promise<AskRe
   return runScript<AskResult>('./ask-statistics.ts', plan)
 }
 
-/** Answers of which nothing was worked out before. */
+/** Answers for which nothing was computed before. */
 function measureChanged(server: StatsServer): Promise<AskResult> {
   const [url, bodies] = [statsUrl(server), allQuestions(server)]
   const changed = server.campaignIds.map((id) => `${server.url}/core-services/v1/campaigns/${id}/message-events`)
@@ -149,8 +149,8 @@ function measureChanged(server: StatsServer): Promise<AskResult> {
 }
 
 /**
- * How fast the message events of a send are applied: from the first acknowledgement on, until the last and until the pipeline
- * has applied all.
+ * How fast the message events of a send are acknowledged and applied: from the first acknowledgement until the last, and until
+ * the pipeline has applied all.
  */
 async function measureReports(plan: Omit<ReportPlan, 'what'>): Promise<Served['reported']> {
   await report({ ...plan, what: 'audiences' })
@@ -165,7 +165,9 @@ function report(plan: ReportPlan): Promise<ReportResult> {
   return runScript<ReportResult>('./send-reports.ts', plan)
 }
 
-/** The command itself; it fails when the statistics are not what the facts say, of the load or of what was reported after it. */
+/**
+ * Runs the command itself; it fails if the statistics are not what the facts say, those of the load and those reported after it.
+ */
 async function verify(dataDir: string): Promise<Measured['verified']> {
   const startedAt = performance.now()
   const printed = await runCommand(['statistics', 'verify', '--json'], { DATA_DIR: dataDir })

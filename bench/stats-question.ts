@@ -41,11 +41,11 @@ function toQuestion({ campaignIds }: StatsServer, metricType: MetricType, attrib
   })
 }
 
-/** Throws where the server's answers differ from these counts: one of both would be fast and wrong. */
+/** Throws where the server's answers differ from these counts: one of the two would be fast and wrong. */
 export async function compareWithServer(server: StatsServer, counts: readonly KindCount[]): Promise<void> {
   const [total, unique] = [await fetchPerformance(server, 'TOTAL'), await fetchPerformance(server, 'UNIQUE')]
   for (const { campaign, platform, kind, occurrences, users } of counts) {
-    // Deliveries are not shown but in a rate.
+    // Deliveries are shown only in a rate.
     if (kind === 'delivered') continue
     const place = [server.campaignIds[campaign - 1] as string, platform ?? 'all_platforms', kind] as const
     const answered = [total(...place), unique(...place)]

@@ -22,14 +22,17 @@ import {
 const CONNECTIONS = 64
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 8)
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 2)
-/** Before the first measured load of each kind: V8 compiles what is called often, for a second of processor time. */
+/**
+ * How long to warm up before the first measured load of each kind: V8 compiles what is called often, for a second of processor
+ * time.
+ */
 const WARM_UP_SECONDS = 3
 const BATCH = 100
 
 interface Measured extends LoadResult {
   readonly what: string
   readonly events: number
-  /** Processor time a request, in microseconds: of all threads, and of the one that answers HTTP. */
+  /** Processor time per request, in microseconds: of all threads, and of the one that answers HTTP. */
   readonly cpu: { readonly all: number; readonly main: number }
   /** Events per second that the pipeline applied while the load ran. */
   readonly applied: number | undefined

@@ -1,5 +1,5 @@
-// Makes the bundles that `take-bundles.ts` takes packages from: of each package one file with everything that it loads, and
-// what several of them load in files that they share.
+// Makes the bundles that `take-bundles.ts` takes packages from: for each package one file with everything that it loads, and
+// shared files with what several of them load.
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,14 +11,14 @@ import { areWhole, BUNDLED, bundleOf, bundlesIn, SIZES } from './bundles.ts'
 export async function bundlePackages(cache: string): Promise<void> {
   const folder = bundlesIn(cache)
   if (folder === undefined || areWhole(folder)) return
-  // Whoever may read what else is kept may read it too: a temporary folder would be for its maker only.
+  // Whoever may read the rest of the cache may read this too: a temporary folder would be for its maker only.
   const making = `${folder}-${randomUUID()}`
   mkdirSync(making)
   try {
     await writeBundles(making)
     await loadBundles(making)
     writeSizes(making)
-    // What is left of others that are not whole any more.
+    // What is left of bundles that are no longer whole.
     if (!areWhole(folder)) rmSync(folder, { recursive: true, force: true })
     // Whoever starts meanwhile sees all of them or none.
     renameSync(making, folder)
@@ -36,7 +36,7 @@ async function writeBundles(folder: string): Promise<void> {
     input: Object.fromEntries(BUNDLED.map((name) => [bundleOf(name), `${ENTRANCE}${name}`])),
     cwd: join(import.meta.dirname, '..'),
     platform: 'node',
-    // Wanted only where it is installed, and then it is compiled code.
+    // Loaded only where it is installed, and then it is compiled code.
     external: ['pg-native'],
     treeshake: false,
     plugins: [entrances(sources)],
@@ -46,7 +46,7 @@ async function writeBundles(folder: string): Promise<void> {
   await bundle.close()
 }
 
-/** What cannot be loaded from where it is must not be found by a start. */
+/** A bundle that cannot be loaded from where it is must not be found by a start. */
 async function loadBundles(folder: string): Promise<void> {
   await Promise.all(BUNDLED.map((name) => import(pathToFileURL(join(folder, bundleOf(name))).href)))
 }
@@ -58,7 +58,7 @@ function writeSizes(folder: string): void {
 
 const ENTRANCE = 'entrance:'
 
-/** A module with the exports that Node finds in a package: of one that is CommonJS the bundler would only know the whole. */
+/** A module with the exports that Node finds in a package: of a CommonJS package the bundler would only know the whole. */
 async function writeEntrance(name: string): Promise<string> {
   const exported = Object.keys((await import(name)) as object)
   const from = JSON.stringify(name)

@@ -1,10 +1,10 @@
-// Where the bundles of packages are: one file of each package instead of hundreds. `bundle-packages.ts` makes them, and
+// Where the bundles of packages are: one file for each package instead of hundreds. `bundle-packages.ts` makes them, and
 // `take-bundles.ts` has them loaded.
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-/** Every package of many files that a server loads, or one with a log in NATS. */
+/** Every package with many files that a server loads, also one with its log in NATS. */
 export const BUNDLED = [
   '@nats-io/jetstream',
   '@nats-io/transport-node',
@@ -23,12 +23,12 @@ export const INSTALLED_CACHE = join(import.meta.dirname, '../node_modules/.cache
 
 /** What npm has installed, with the version of everything; it writes this anew with every change. */
 const INSTALLED = join(import.meta.dirname, '../node_modules/.package-lock.json')
-/** What a newer version of it makes must not be taken for what an older one made. */
+/** The maker of the bundles: what a newer version of it makes must not be confused with what an older one made. */
 const MAKER = join(import.meta.dirname, 'bundle-packages.ts')
 /** Says how large every file of a folder of bundles is; written last. */
 export const SIZES = 'sizes.json'
 
-/** The folder for bundles of exactly what is installed now, among what else is kept; undefined where npm did not install it. */
+/** The folder in the cache for bundles of exactly what is installed now; undefined where npm did not install it. */
 export function bundlesIn(cache: string, installed = INSTALLED, maker = MAKER): string | undefined {
   if (!existsSync(installed)) return undefined
   const hash = createHash('sha256').update(readFileSync(installed)).update(BUNDLED.join()).update(readFileSync(maker))
@@ -36,8 +36,8 @@ export function bundlesIn(cache: string, installed = INSTALLED, maker = MAKER): 
 }
 
 /**
- * Whether everything that was made is there, and may be read. Where power failed, old files were cleared away or another user
- * made it for nobody else, it may not be; no start must fail by that.
+ * Whether everything that was made is there and may be read. It may not be where power failed, old files were cleared away or
+ * another user made it for nobody else; no start may fail because of that.
  */
 export function areWhole(folder: string): boolean {
   try {

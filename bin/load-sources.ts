@@ -1,10 +1,10 @@
-// Loaded by `warm-up.ts` before a command: every source, also what only some settings need.
+// Loaded by `warm-up.ts` before a command: loads every source, even what only some settings need.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const SOURCES = join(import.meta.dirname, '../src')
-/** They do something when they are loaded; to start the server loads them too. */
+/** These do something when they are loaded; a start of the server loads them too. */
 const ENTRANCES = /(?:-thread|^main)\.ts$/
 
 const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })

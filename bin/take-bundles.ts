@@ -1,12 +1,12 @@
-// Loaded before everything else, in every thread: from now on imports of packages lead to their bundles, where `npm ci` has
-// made some of what is installed. What packages require of each other is in these already.
+// Loaded before everything else, in every thread: from now on imports of packages lead to their bundles, where `npm ci` has made
+// bundles of what is installed. What packages require from each other is in the bundles already.
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { areWhole, BUNDLED, bundleOf, bundlesIn, INSTALLED_CACHE } from './bundles.ts'
 
 const { NODE_COMPILE_CACHE: cache = INSTALLED_CACHE } = process.env
-// Who starts Tidings may keep what is compiled elsewhere than who installed it; empty where nothing that was kept is wanted.
+// Whoever starts Tidings may keep compiled code elsewhere than whoever installed it; empty where nothing that was kept is wanted.
 const folder = cache === '' ? undefined : (wholeIn(cache) ?? wholeIn(INSTALLED_CACHE))
 if (folder !== undefined) takeFrom(folder)
 

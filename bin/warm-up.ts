@@ -1,6 +1,6 @@
-// Run by `npm ci`, and where an image is built: bundles what Tidings is made with, loads every source and starts Tidings once
-// on nothing, so that what Node makes of it all is kept for all later starts. One that has to make it anew takes twice as long,
-// and needs 50 MiB more for as long as it runs: every thread then holds the translator from TypeScript.
+// Run by `npm ci`, and when an image is built: bundles what Tidings is made with, loads every source and starts Tidings once on
+// nothing, so that what Node makes of it all is kept for all later starts. A start that has to make it anew takes twice as long,
+// and its process needs 50 MiB more for as long as it runs: every thread then holds the TypeScript translator.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { INSTALLED_CACHE } from './bundles.ts'
 
-/** For each start and for its end: a machine that takes longer starts cold. */
+/** For each start and for its end: a machine that takes longer goes on starting cold. */
 const WAIT_MS = 30_000
 const ROOT = join(import.meta.dirname, '..')
-/** Where `bin/tidings` looks for it; empty where whoever runs it wants nothing to be kept. */
+/** Where `bin/tidings` looks for what is kept; empty where whoever runs it wants nothing to be kept. */
 const CACHE = process.env['NODE_COMPILE_CACHE'] ?? INSTALLED_CACHE
 
 if (CACHE !== '') {
@@ -20,7 +20,7 @@ if (CACHE !== '') {
   await attempt('not warmed up', warmUp)
 }
 
-/** Nothing is lost by a failure but some time at each start, or at the next, which also tells what is wrong. */
+/** A failure costs nothing but some time at each start, or at the next, which also tells what is wrong. */
 async function attempt(otherwise: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -29,7 +29,7 @@ async function attempt(otherwise: string, work: () => Promise<void>): Promise<vo
   }
 }
 
-/** The bundler is loaded only here, for it may be what this machine cannot load. */
+/** The bundler is loaded only here, because this machine may not be able to load it. */
 async function makeBundles(): Promise<void> {
   mkdirSync(CACHE, { recursive: true })
   const { bundlePackages } = await import('./bundle-packages.ts')
@@ -46,7 +46,7 @@ async function warmUp(): Promise<void> {
   }
 }
 
-/** By a command, for what is kept goes with the options of Node that `bin/tidings` gives it. */
+/** By a command, because what is kept depends on the options that `bin/tidings` gives to Node. */
 async function loadSources(dataDir: string): Promise<void> {
   const sources = new URL('load-sources.ts', import.meta.url)
   const command = startTidings(['--version'], { DATA_DIR: dataDir, NODE_OPTIONS: `--import=${sources.href}` })
@@ -81,7 +81,7 @@ function startTidings(args: readonly string[], environment: Readonly<Record<stri
   })
 }
 
-/** How it ended; what prevents a start is an end too. */
+/** How it ended; a failure to start is an end too. */
 function endOf(server: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     server.once('exit', (status, signal) => resolve(signal ?? `the status ${status}`))

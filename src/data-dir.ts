@@ -5,7 +5,7 @@ import { ConfigError } from './config.ts'
 import { AppError } from './core/app-error.ts'
 import { statePathOf } from './store/open-database.ts'
 
-/** Stands in the data directory while `restore` fills it; what an interrupted one leaves behind is not all of the data. */
+/** A file in the data directory while `restore` fills it; what an interrupted one leaves behind is not all of the data. */
 export const UNFINISHED_RESTORE_FILE = 'restore-unfinished'
 
 /** Throws ConfigError when the folder cannot be written, AppError when it holds half of a backup. */
@@ -14,7 +14,7 @@ export function prepareDataDir(dataDir: string): void {
   refuseHalfOfBackup(dataDir)
 }
 
-/** The same for who makes no store: throws AppError `not_found` where there is none, such as in a folder that is mistyped. */
+/** The same for those who make no store: throws AppError `not_found` where there is none, such as in a mistyped folder. */
 export function requireStore(dataDir: string): void {
   if (isMissing(dataDir)) throw noStore('DATA_DIR', resolve(dataDir))
   useFolder(dataDir, () => {})
@@ -41,7 +41,7 @@ function refuseHalfOfBackup(dataDir: string): void {
   throw new AppError('conflict', `A restore into ${dataDir} was interrupted: empty the folder and restore again.`)
 }
 
-/** A folder whose path leads through a file is not missing: it cannot be. */
+/** A folder whose path leads through a file is not missing: it cannot exist. */
 function isMissing(dataDir: string): boolean {
   try {
     accessSync(dataDir)

@@ -1,17 +1,17 @@
 // Tells whether the files of the embedded store are still where they were opened. SQLite goes on with files that somebody has
-// removed, moved away or replaced, such as by a restore beside the running server: it would take in what nobody finds again.
+// removed, moved away or replaced, such as by a restore beside the running server: it would take in what nobody can find again.
 import { stat } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { startRepeating } from './repeat.ts'
 import { describeError } from './store/describe-error.ts'
 
-/** Not with each commit, which would take longer by it: what was taken in before the change is gone with the files anyway. */
+/** Not at each commit, which would then take longer: what was taken in before the change is gone with the files anyway. */
 const LOOK_EVERY_MS = 250
 
 export class OpenedFiles {
   readonly #paths: readonly string[]
   readonly #diagnostics: FastifyBaseLogger
-  /** Which file was found at each path; SQLite makes what stands beside its file only when it needs it. */
+  /** Which file was found at each path; SQLite makes the file beside its own only when it needs it. */
   readonly #opened = new Map<string, string>()
   #lost: string | undefined
 
@@ -26,7 +26,7 @@ export class OpenedFiles {
     return this.#lost === undefined
   }
 
-  /** To be called when all are open. The returned function stops. */
+  /** To be called when all are open. The returned function stops the watch. */
   async watch(): Promise<() => Promise<void>> {
     await this.#look()
     return startRepeating(() => this.#look(), {
@@ -59,7 +59,7 @@ export class OpenedFiles {
   }
 }
 
-/** What tells a file from every other; undefined when there is none at the path. */
+/** What distinguishes a file from every other; undefined when there is none at the path. */
 async function findFile(path: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(path, { bigint: true })

@@ -1,8 +1,8 @@
 // Does something again and again while the server runs, never twice at a time.
 
 /**
- * Begins after the first `everyMs`; `onFailed` hears of what a step rejects with, and the next follows anyway. The returned
- * function stops, and resolves when the step in hand is done; a step that takes long asks `isStopping` meanwhile.
+ * Begins after the first `everyMs`; `onFailed` gets what a step rejects with, and the next step follows anyway. The returned
+ * function stops this, and resolves when the step in hand is done; a step that takes long asks `isStopping` meanwhile.
  */
 export function startRepeating(
   step: (isStopping: () => boolean) => Promise<void>,

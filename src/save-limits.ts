@@ -1,4 +1,4 @@
-// Keeps what is used of limits over restarts of a server whose store is its own, where they are counted in memory
+// Keeps what is used of the limits across restarts of a server that has its store to itself, where they are counted in memory
 // ("Rate limits"). Processes that share a store count there anyway.
 import type { FastifyBaseLogger } from 'fastify'
 import { RateLimits } from './http/rate-limits.ts'
@@ -7,10 +7,10 @@ import { describeError } from './store/describe-error.ts'
 import { listLimitWindows, saveLimitWindows, type UsedWindows } from './store/limit-windows.ts'
 import type { Database } from './store/store.ts'
 
-/** What a crash may give back of a day's limits: the requests of so long. An orderly stop gives back nothing of any limit. */
+/** What a crash may give back of the daily limits: the requests of this time. An orderly stop gives back nothing of any limit. */
 const SAVE_EVERY_MS = 1_000
 
-/** The limits as they were saved, and what saves them from now on: the function stops, and saves for the last time. */
+/** The limits as they were saved. From now on they are saved repeatedly; `stop` ends that, and saves for the last time. */
 export async function keepRateLimits(
   database: Database,
   { clock, diagnostics }: { readonly clock: () => number; readonly diagnostics: FastifyBaseLogger },

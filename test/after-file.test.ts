@@ -1,4 +1,4 @@
-// Files of tests follow each other in one process: what one leaves behind, as one that fails may, does not reach the next.
+// Test files follow each other in one process: what one leaves behind, as one that fails may, does not reach the next.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Changes that are alike are counted once: what comes of it is what counting each by itself gives.
+// Changes that are alike are counted once: the result is the same as when each is counted by itself.
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { CellSum } from '../src/core/cells.ts'
@@ -131,7 +131,7 @@ function countedApart(crowd: readonly StoredChange[], book = BOOK): CellSum {
   return sum
 }
 
-/** Changes that differ in few things from one of them, so that some are alike and others just not. */
+/** Changes that differ from one of them in few things, so that some are alike and others just not. */
 function crowds(): fc.Arbitrary<StoredChange[]> {
   return fc
     .tuple(facts(), fc.array(fc.array(tweaks(), { maxLength: 2 }), { minLength: 20, maxLength: 20 }))
@@ -178,7 +178,7 @@ function facts(): fc.Arbitrary<AllFacts> {
   return fc.record({ stored: members, members, known: messages, fresh: messages })
 }
 
-/** One value of one fact is another. */
+/** Replaces one value of one fact by another. */
 interface Tweak {
   readonly list: keyof AllFacts
   readonly place: number

@@ -1,4 +1,4 @@
-// How refusals tell the fields they blame, whoever blames them.
+// How refusals name the fields they blame, whoever blames them.
 import { describe, expect, it } from 'vitest'
 import { AppError, DETAILS_MAX, invalidRequest } from '../src/core/app-error.ts'
 import { trackUser } from '../src/operations/track-user.ts'

@@ -1,4 +1,4 @@
-// Words compared without case: the case of ASCII letters, and nothing that only looks like it.
+// Words compared without case: only ASCII letters have case, and nothing that merely looks like them.
 import { expect, it } from 'vitest'
 import { toAsciiCapitals } from '../src/core/ascii-capitals.ts'
 import { toMessagePlatform } from '../src/core/facts.ts'

@@ -12,7 +12,7 @@ import { recordQueries } from './record-queries.ts'
 import { expectRefusal, startServer, until, type Answer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore, openTestDatabase } from './stores.ts'
 
-/** From when on a change made elsewhere must hold. */
+/** How soon a change made elsewhere must hold. */
 const KNOWN_AFTER_MS = 1_000
 const FAILURES_PER_MINUTE = 100
 
@@ -36,7 +36,7 @@ describeEachStore('Authentication', (kind) => {
     await server.stop()
   })
 
-  /** Reads a list of the tile `data` with this header, and nothing else that tells who calls. */
+  /** Reads a list that the tile `data` may read, with this header, and with nothing else that tells who calls. */
   const read = (authorization: string | undefined, id = 'main') => {
     return server.call<ErrorBody>('GET', `/v1/event/${id}?customer_id=c1`, { as: null, headers: { authorization } })
   }

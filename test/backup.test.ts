@@ -27,7 +27,9 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 const SENDERS = 4
 const PAGE_EVENTS = 500
-/** A link to it is not seen by who looks whether a file is there, but is in the way of who makes one. */
+/**
+ * Whoever asks whether a file is there does not see a link to this; whoever wants to make a file there finds the link in the way.
+ */
 const NOWHERE = 'nowhere'
 
 let folder: string
@@ -35,9 +37,9 @@ let folder: string
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'tidings-backup-'))))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** A client that sends numbered events, each with a key for retries of its own. */
+/** A client that sends numbered events, each with its own key for retries. */
 class Client {
-  /** Numbers of the events that were acknowledged, in that order, with the ids of their requests. */
+  /** Numbers of the events that were acknowledged, in the order of that, with the ids of their requests. */
   readonly acknowledged = new Map<number, string>()
   readonly #url: string
   readonly #keys: FirstWorkspace
@@ -108,7 +110,7 @@ describe('a backup under load', () => {
   let keys: FirstWorkspace
   let written: EndedJson
   let readBack: EndedJson
-  /** Acknowledged before the backup began, and everything that ever was, with the request ids. */
+  /** What was acknowledged before the backup began, and everything that ever was, with the request ids. */
   let before: number[]
   let client: Client
   let restored: ServingProgram

@@ -1,4 +1,4 @@
-// The balancer of `npm run cluster`, before small servers that say whether they are ready.
+// The balancer of `npm run cluster`, in front of small servers that say whether they are ready.
 import { once } from 'node:events'
 import { createServer, get, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -74,7 +74,7 @@ it('answers 503 before it is told of anybody', async () => {
   expect(await ask()).toBe('503')
 })
 
-/** At least one, each of which answers with its name. */
+/** Starts at least one, each of which answers with its name. */
 async function startTargets(...names: [string, ...string[]]): Promise<[Target, ...Target[]]> {
   const started = names.map(startTarget)
   await Promise.all(started.map(({ server }) => once(server, 'listening')))
@@ -100,7 +100,7 @@ function urlOf(server: Server): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Who answers a request on a connection of its own; the status for nobody. */
+/** Who answers a request on a connection of its own; the status where nobody does. */
 async function ask(): Promise<string> {
   const [answer] = (await once(get(balancer.url, { agent: false }), 'response')) as [
     import('node:http').IncomingMessage,

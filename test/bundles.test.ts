@@ -1,4 +1,4 @@
-// The bundles that `npm ci` makes of packages: the same packages, in fewer files, and nothing of them where they do not fit.
+// The bundles that `npm ci` makes of packages: the same packages, in fewer files, and none of them where they do not fit.
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -21,7 +21,7 @@ beforeAll(async () => {
 }, TEST_WAIT_MS)
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** By a plain Node, as an installation does: within a suite packages seem to export other names. */
+/** Run by a plain Node, as an installation does: within a suite packages seem to export other names. */
 async function runCode(code: string): Promise<string> {
   const { stdout, stderr } = await run(['--input-type=module', '--eval', code], {}, process.execPath)
   expect(stderr).toBe('')
@@ -34,7 +34,7 @@ function makeCache(name: string): string {
   return made
 }
 
-/** Prints why they cannot be made, where they cannot. */
+/** Prints the code of the error where they cannot be made. */
 function makeBundles(path: string): Promise<string> {
   const maker = new URL('../bin/bundle-packages.ts', import.meta.url).href
   return runCode(`
@@ -43,7 +43,7 @@ function makeBundles(path: string): Promise<string> {
     await bundlePackages(${JSON.stringify(path)}).catch(({ code }) => process.stdout.write(code))`)
 }
 
-/** What modules export, without the name that Node gives the whole of one that is CommonJS. */
+/** What modules export, without the name that Node gives to the whole of a CommonJS module. */
 async function kindsIn(urls: readonly string[]): Promise<unknown> {
   const kinds = await runCode(`
     const kindsIn = async (url) => Object.entries(await import(url)).map(([name, value]) => [name, typeof value])
@@ -96,7 +96,7 @@ it('go with exactly what is installed', () => {
 
 describe('a command', () => {
   const isNoCache = (entry: string) => entry !== '.cache'
-  /** Of a checkout that has all packages, and no bundles of its own. */
+  /** The folder `bin` of a checkout that has all packages, and no bundles of its own. */
   let bin: string
   beforeAll(() => {
     const checkout = join(folder, 'checkout')
@@ -104,7 +104,7 @@ describe('a command', () => {
     linkModules(checkout, isNoCache)
   })
 
-  /** The addresses of all modules that `workspace list --help` and what it prints took. */
+  /** The addresses of all modules that are loaded for `workspace list --help`. */
   async function listLoaded(kept: string, program = bin): Promise<string> {
     const script = join(folder, 'tell-loaded.mjs')
     const tell = `load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context) }`

@@ -1,4 +1,4 @@
-// A store that stays locked, or has no connection left: callers hear 503 in time, and nothing is lost.
+// A store that stays locked, or has no connection left: callers get 503 in time, and nothing is lost.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openDatabase } from '../src/store/open-database.ts'
@@ -6,7 +6,7 @@ import { openPostgresDatabase } from '../src/store/postgres-database.ts'
 import { WRITE_WAIT_MS, type Database } from '../src/store/store.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
-/** So many that each waiting for the one before would take longer than the test may. */
+/** So many that the test would time out if each waited for the one before. */
 const CHANGES = 4
 const LONGER_THAN_ANY_WAIT_MS = WRITE_WAIT_MS * 3
 const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }

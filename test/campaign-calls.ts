@@ -13,12 +13,12 @@ export interface CampaignPage {
 export interface CampaignCalls {
   /** Any operation of campaigns, with the key of the tile `reports`. */
   call<Body = unknown>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>
-  /** POST; what is not given is made up. */
+  /** POST; makes up what is not given. */
   create(
     fields?: Readonly<Record<string, unknown>>,
     as?: TestWorkspace,
   ): Promise<Answer<{ readonly campaign_id: string }>>
-  /** The same, which must succeed; gives the id. */
+  /** The same, which must succeed; returns the id. */
   make(fields?: Readonly<Record<string, unknown>>, as?: TestWorkspace): Promise<string>
   /** GET, which must succeed. */
   fetch(id: string, as?: TestWorkspace): Promise<CampaignBody>

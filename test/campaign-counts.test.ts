@@ -1,4 +1,4 @@
-// What is shown of the numbers of a campaign, at which keys, and what is computed from what ("Performance", "Delivery funnel and
+// Which numbers of a campaign are shown, under which keys, and what each is computed from ("Performance", "Delivery funnel and
 // failure breakdown", "Conversions", "Presence and freshness").
 import { describe, expect, it } from 'vitest'
 import { ANYTHING } from '../src/core/anything.ts'
@@ -6,7 +6,7 @@ import { CampaignSeries, type SeriesCount, type StatsQuestion } from '../src/cor
 import { ALL, ANY_GROUP, ATTRIBUTION_TYPES, type AttributionType } from '../src/core/cells.ts'
 import { writeCampaignStats, type CampaignStatsBody } from '../src/operations/campaign-stats-body.ts'
 
-/** A count of everything together, of nobody's group, where nothing else is said. */
+/** A count in the aggregate of everything, in no group, unless something else is given. */
 function count(metric: string, occurrences: number, given: Partial<SeriesCount> = {}): SeriesCount {
   const place = { platform: ALL, locale: ALL, variation: ALL }
   return { campaign: 1, generation: 0, group: ANY_GROUP, metric, ...place, users: occurrences, occurrences, ...given }

@@ -1,5 +1,5 @@
-// How many different names reports may give to the numbers of a campaign: places and reasons, on every store, before anything of the
-// reports is applied.
+// How many different names reports may give to the numbers of a campaign: places and reasons, on every store, before any report
+// is applied.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../src/core/campaign-names.ts'
 import type { ErrorBody } from '../src/http/error-answer.ts'
@@ -16,7 +16,7 @@ import { describeEachStore, describeOnPostgres } from './stores.ts'
 
 const PLACES_FULL = PLACES_MAX.toLocaleString('en')
 
-/** Members of so many different places, each with a locale of its own. */
+/** Members in `count` different places, each with a locale of its own. */
 const placesFrom = (first: number, count: number) =>
   Array.from({ length: count }, (_, index) => ({ locale: `l${first + index}` }))
 const removalsFrom = (first: number, count: number) =>
@@ -159,7 +159,7 @@ describeEachStore('The names of a campaign', (kind) => {
     expect(await countNames()).toEqual([PLACES_MAX, 0])
   })
 
-  /** Facts as a program left them that noted no names, and the tables as this program finds them then. */
+  /** Facts as left by a program that noted no names, and the tables as this program then finds them. */
   const storeUnnamed = async (members: readonly Partial<Membership>[], messages: readonly Partial<MessageEvent>[]) => {
     const { number } = campaign
     await server.database.write(async (store) => {

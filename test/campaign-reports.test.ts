@@ -1,5 +1,5 @@
 // What both reports of campaigns have in common, through real HTTP on every store: who may send them, what they must be about,
-// how large they may be, how they are repeated, and what stands in the log.
+// how large they may be, how they are repeated, and what ends up in the log.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
 import { countEvents } from '../src/log/count-events.ts'
@@ -209,5 +209,5 @@ describeEachStore('A report of a campaign', (kind) => {
   })
 })
 
-/** Values so short that as many items as are allowed fit into 1 MiB. */
+/** Values so short that the highest number of items allowed fits into 1 MiB. */
 const SHORT: Readonly<Record<string, unknown>> = { customer_id: 'c', platform: 'p', evaluated_at: 1, time: 1 }

@@ -1,5 +1,5 @@
-// Campaign statistics through the log and the tables on every store ("One pure function, and sums"): whatever arrives, in whatever
-// order and batches, every answer is the one that a naive model finds, and a recount of the facts finds no difference.
+// Campaign statistics through the log and the tables on every store ("One pure function, and sums"): whatever arrives, in
+// whatever order and batches, every answer is the one that a naive model finds, and a recount of the facts finds no difference.
 // STATISTICS_SEED repeats a run.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -27,7 +27,7 @@ const TIMEOUT_MS = 120_000
 /** A slow machine tries fewer histories. */
 const LONGEST_MS = 100_000
 
-/** What a batch changes. */
+/** The tables that a batch changes. */
 const TABLES = [
   'statistics',
   'series',
@@ -136,7 +136,7 @@ describeEachStore('Campaign statistics', (kind) => {
   )
 })
 
-/** A history, its entries in the order in which they arrive, how these are cut into batches, and what is asked. */
+/** A history, its entries in the order in which they arrive, how they are cut into batches, and what is asked. */
 const someHistory = fc.constantFrom(...TIMEZONES).chain((timezone) =>
   workspaces(timezone).chain((history) =>
     fc.record({
@@ -167,7 +167,7 @@ async function applyTogether(runs: readonly StatisticsRun[], parts: readonly (re
   for (const [index, run] of runs.entries()) run.applied.push(...(parts[index] ?? []))
 }
 
-/** The same database, where every change fails after all of it was written. */
+/** The same database, where every change fails after everything in it was written. */
 function breaking(database: Database): Database {
   return {
     ...database,
@@ -179,7 +179,7 @@ function breaking(database: Database): Database {
   }
 }
 
-/** Every row of the tables, in one order. */
+/** Every row of the tables, in a fixed order. */
 async function contents({ query }: Database): Promise<Record<string, string[]>> {
   const tables: Record<string, string[]> = {}
   for (const table of TABLES) {

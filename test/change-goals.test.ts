@@ -53,7 +53,7 @@ describeEachStore('A changed goal', (kind) => {
     const changed = { ...(await recount()), ...changes }
     await server.database.write((store) => saveGoalRecount(store, changed))
   }
-  /** What the end of a recount does: what was counted by the goals before gives way. */
+  /** Does what the end of a recount does: what was counted by the goals before gives way. */
   const finish = async (...ids: string[]) => {
     for (const campaign of await Promise.all(ids.map(stored))) {
       const { goals: countedGoals, pendingGeneration, countedGeneration: before } = campaign

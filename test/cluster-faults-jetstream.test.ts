@@ -9,7 +9,7 @@ import { until } from './server.ts'
 import { describeOnPostgres } from './stores.ts'
 
 const START_MS_MAX = 120_000
-/** Servers choose leaders again when they have not heard of theirs for four to nine seconds. */
+/** Servers elect leaders again when they have not heard from theirs for four to nine seconds. */
 const REPLICATED_WITHIN_MS = 45_000
 
 describeWithNats('With NATS', () => {
@@ -51,7 +51,7 @@ describeWithNats('With NATS', () => {
   })
 })
 
-/** The stream when every server has all of it. */
+/** The stream, once every server has all of it. */
 function findReplicated(nats: NatsServers): Promise<StreamInfo> {
   return until('every server has the stream', () => askStream(nats).catch(() => undefined), REPLICATED_WITHIN_MS)
 }

@@ -1,4 +1,4 @@
-// The faults that a cluster must outlive wherever its log is, each as a test.
+// The faults that a cluster must survive wherever its log is, each as a test.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { expect, it } from 'vitest'
@@ -6,15 +6,15 @@ import { LOG_PARTITIONS } from '../src/log/partition.ts'
 import type { Wire } from './cluster.ts'
 import type { ClusterTrial } from './cluster-trial.ts'
 
-/** Of one test, most of it for the load's last clients and the looks at everything. */
+/** The time for one test, most of it for the last clients of the load and for looking at everything. */
 export const FAULT_MS_MAX = 90_000
 /** For a longer trial: how often each fault strikes. */
 const ROUNDS = Number(process.env['CLUSTER_ROUNDS'] ?? 1)
 const DATABASE_AWAY_MS = 2_000
-/** Longer than a lease and than the database waits for a silent transaction, and than a request waits for the log. */
+/** Longer than a lease, than the database waits for a silent transaction, and than a request waits for the log. */
 const WIRE_AWAY_MS = 7_500
 
-/** Declares a fault as a test, as often as rounds are wanted. */
+/** Declares a fault as a test, once for each round. */
 export function itOutlives(name: string, strike: (name: string) => Promise<void>): void {
   const rounds = Array.from({ length: ROUNDS }, (_, round) => (ROUNDS > 1 ? `${name} (${round + 1})` : name))
   it.each(rounds)('outlives %s', { timeout: FAULT_MS_MAX }, (round) => expect(strike(round)).resolves.toBeUndefined())
@@ -63,7 +63,7 @@ export function declareProcessFaults(trialOf: () => ClusterTrial): void {
   })
 }
 
-/** Takes the database away from all. */
+/** Takes the database away from all processes. */
 export function declareDatabaseFaults(trialOf: () => ClusterTrial): void {
   itOutlives('a PostgreSQL that crashes and is started again', (name) => {
     const trial = trialOf()

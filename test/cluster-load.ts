@@ -1,5 +1,5 @@
-// Clients of a cluster: requests at a steady rate, whatever becomes of the processes, each sent again until it is answered as
-// its sender can, and a ledger of what was answered.
+// Clients of a cluster: requests at a steady rate, whatever becomes of the processes. Each is sent again until it is answered, as
+// far as its sender can do that; and a ledger of what was answered.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { HistoryEntry } from './history-entries.ts'
 import { RequestWriter, type ClientRequest, type WriterOptions } from './cluster-requests.ts'
@@ -7,25 +7,25 @@ import type { Cluster } from './cluster.ts'
 
 /** Requests arrive this far apart while a fault strikes, and in the seconds after it. */
 const ARRIVAL_MS = 20
-/** So many do; a long wait until all is well again needs to be tried only now and then. */
+/** This many do; while a long wait goes on until all is well again, it is enough to try now and then. */
 const DENSE_REQUESTS = 300
 const SPARSE_ARRIVAL_MS = 80
-/** So many wait for their answers at the most; beyond that none arrive. */
+/** At most this many wait for their answers; beyond that none arrive. */
 const IN_FLIGHT_MAX = 300
-/** How long a client waits for an answer, and how long it tries. */
+/** How long a client waits for an answer, and for how long it tries. */
 const ANSWER_MS_MAX = 10_000
 const TRIES_MS_MAX = 60_000
-/** When a connection broke, or was refused. */
+/** The pause when a connection broke, or was refused. */
 const AGAIN_AFTER_MS = 100
 
 export interface SentRequest extends ClientRequest {
   /** By `performance.now`. */
   readonly sentAt: number
-  /** By `Date.now`, and since it was sent: when it was first answered. */
+  /** When it was first answered: by `Date.now`, and how long after it was sent. */
   acknowledged: { readonly at: number; readonly afterMs: number } | undefined
-  /** In the answers of success. */
+  /** The ids in successful answers. */
   readonly requestIds: string[]
-  /** Tries without an answer, or with 503: each may have been kept. */
+  /** Attempts without an answer, or with 503: each may have been kept. */
   uncertainTries: number
 }
 
@@ -68,12 +68,12 @@ export class ClusterLoad {
     return this.requests.filter(({ acknowledged }) => acknowledged)
   }
 
-  /** What a client that does not repeat itself got no answer to: it is there or not. */
+  /** Requests without an answer whose clients do not send them again: they may be there or not. */
   get uncertain(): SentRequest[] {
     return this.requests.filter(({ acknowledged, uncertainTries }) => !acknowledged && uncertainTries > 0)
   }
 
-  /** Whether a request was answered that was sent after an instant of `performance.now`. */
+  /** Whether a request sent after an instant of `performance.now` was answered. */
   isServedAfter(instant: number): boolean {
     return this.requests.some(({ sentAt, acknowledged }) => sentAt > instant && acknowledged)
   }
@@ -115,7 +115,7 @@ export class ClusterLoad {
     this.surprises.push(`a request is not accepted for ${TRIES_MS_MAX} ms: ${request.body}`)
   }
 
-  /** Undefined when the client is done, else how long it waits before it tries again. */
+  /** Undefined when the client is done, otherwise how long it waits before it tries again. */
   async #try(request: SentRequest, key: string): Promise<number | undefined> {
     try {
       const response = await this.#cluster.ask('POST', pathOf(request.entry), {

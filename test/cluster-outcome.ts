@@ -39,7 +39,9 @@ async function isCurrent(cluster: Cluster, target: number, since: number): Promi
   return answer?.status === 200 && Date.parse((answer.body as { processed_until: string }).processed_until) >= since
 }
 
-/** Expects of loads that are stopped that all of them is there once. Every HTTP process must be able to answer. */
+/**
+ * Expects that everything of these loads, which are stopped, is there exactly once. Every HTTP process must be able to answer.
+ */
 export async function expectExactlyOnce(cluster: Cluster, loads: readonly ClusterLoad[]): Promise<void> {
   await untilCurrent(cluster, Date.now())
   for (const load of loads) await expectApplied(cluster, load)
@@ -54,7 +56,7 @@ async function expectApplied(cluster: Cluster, load: ClusterLoad): Promise<void>
   await expectModel(cluster, load.writer.workspaceAfter(applied))
 }
 
-/** Expects that nothing was set aside. */
+/** Expects that nothing was parked. */
 export async function expectNothingParked(cluster: Cluster): Promise<void> {
   expect(await runJson(['parked', 'list'], cluster.environment)).toMatchObject({ status: 0, body: { parked: [] } })
 }
@@ -87,7 +89,7 @@ async function fateOf(cluster: Cluster, requestId: string): Promise<Fate> {
   return body as Fate
 }
 
-/** Reads the events of all users; gives the entries that were applied. */
+/** Reads the events of all users; returns the entries that were applied. */
 async function expectEvents(cluster: Cluster, load: ClusterLoad): Promise<HistoryEntry[]> {
   const lists = new Map<string, number[]>()
   const names = new Set(load.requests.flatMap(({ entry }) => namesOf(entry)))
@@ -109,7 +111,7 @@ async function expectEvents(cluster: Cluster, load: ClusterLoad): Promise<Histor
   return applied
 }
 
-/** The numbers of a user's events; none of one who is not there. */
+/** The numbers of a user's events; none for a user who is not there. */
 async function listNumbers(cluster: Cluster, name: string): Promise<number[]> {
   const numbers: number[] = []
   let before = ''
@@ -162,7 +164,7 @@ function askStats(cluster: Cluster, ids: readonly string[], question: Question, 
   return cluster.ask('POST', '/core-services/v1/campaign-stats', { target, body: JSON.stringify(body) })
 }
 
-/** By whom a request names its user; reports name many, by customer ids that others have too. */
+/** The names under which a request's users are found; reports name many, by customer ids that others use too. */
 function namesOf({ customerId, person, audiences, messages }: HistoryEntry): string[] {
   const reported = [...audiences, ...messages].map((report) => report.customerId)
   return [customerId, person, ...reported].filter((name) => name !== undefined)
@@ -185,7 +187,7 @@ function sizeOf({ audiences, messages, events }: HistoryEntry): number {
   return audiences.length + messages.length + events.length
 }
 
-/** A few at once. */
+/** Does the work for a few items at once. */
 async function inTurns<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const waiting = items.values()
   const workers = Array.from({ length: AT_ONCE }, async () => {

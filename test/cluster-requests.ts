@@ -1,5 +1,5 @@
 // Requests that clients of a cluster send: events, links between customers who are one person, and reports of campaigns, all
-// about users who are nowhere else. What they make of the statistics is told by the naive model.
+// about users who are nowhere else. The naive model says what they make of the statistics.
 import type { Goal } from '../src/core/goal.ts'
 import { MESSAGE_KINDS } from '../src/core/facts.ts'
 import { knownAfter, PERSON, toBody, type HistoryEntry } from './history-entries.ts'
@@ -16,7 +16,7 @@ export interface ClientRequest {
   readonly manner: Manner
   /** The JSON to send. */
   readonly body: string
-  /** A client that does not believe the answer sends it again, or had sent it twice at once. */
+  /** Whether the client sends it again because it does not believe the answer, or has sent it twice at once. */
   readonly again: 'never' | 'later' | 'at once'
 }
 
@@ -35,20 +35,20 @@ export const CLUSTER_GOALS: readonly (readonly Goal[])[] = [
 ]
 
 const CUSTOMERS = 20
-/** Customers with the same person are found to be one, sooner or later. */
+/** Customers with the same person are found to be one user, sooner or later. */
 const PERSONS = 6
 const SECOND = 1_000
 const DAY = 24 * 60 * 60 * SECOND
-/** Events and facts are dated from so long ago until an hour ago. */
+/** Events and facts are dated from this long ago until an hour ago. */
 const PAST = 3 * DAY
 const RECENT = DAY / 24
 const NOTHING = { audiences: [], messages: [], events: [] } as const
 
 export interface WriterOptions {
   readonly random: () => number
-  /** Begins all names, so that no other writer has them. */
+  /** The beginning of all names, so that no other writer has them. */
   readonly name: string
-  /** As many as there are lists of goals. */
+  /** One for each list of goals. */
   readonly campaignIds: readonly string[]
   readonly now: number
 }
@@ -71,7 +71,7 @@ export class RequestWriter {
     return { entry, manner, again, body: JSON.stringify(withEventIds(toBody(entry), manner === 'identified')) }
   }
 
-  /** What the model is to count from when these entries, and no others, were applied. */
+  /** What the model is to count from if exactly these entries were applied. */
   workspaceAfter(entries: readonly HistoryEntry[]): ModelWorkspace {
     const { campaignIds } = this.#options
     const campaigns = campaignIds.map((id, index) => ({ id, goals: CLUSTER_GOALS[index] ?? [] }))
@@ -173,7 +173,7 @@ export class RequestWriter {
   }
 }
 
-/** In the shares in which they come. */
+/** The kinds of requests, as often as they come. */
 const KINDS = [
   ...Array.from({ length: 5 }, () => 'track_events' as const),
   'track_user',
@@ -183,7 +183,7 @@ const KINDS = [
 ] as const
 const AGAIN = [...Array.from({ length: 8 }, () => 'never' as const), 'later', 'at once'] as const
 
-/** Events that a key protects, or nothing, have no ids of their own. */
+/** Events protected by a key, or by nothing, have no ids of their own. */
 function withEventIds(body: object, hasIds: boolean): object {
   const { actions } = body as { actions?: readonly object[] }
   if (hasIds || !actions) return body

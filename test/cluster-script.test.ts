@@ -120,7 +120,7 @@ function tellsAll(script: RunningProgram): boolean {
   return script.output().stdout.includes('Ctrl-C')
 }
 
-/** The processes that it has told of, by name. */
+/** The processes that it has reported, by name. */
 function pidsOf(script: RunningProgram): ReadonlyMap<string, number> {
   const rows = script.output().stdout.matchAll(/^ {2}(\S+) .*process (\d+)$/gm)
   return new Map(Array.from(rows, ([, name = '', pid]) => [name, Number(pid)]))
@@ -133,7 +133,7 @@ function readPrinted(script: RunningProgram): { url: string; authorization: stri
   return { url: `${url}/v1/event/development`, authorization: basic('development', key) }
 }
 
-/** As a client does: what may not have arrived is sent again under the same key. */
+/** Sends as a client does: what may not have arrived is sent again under the same key. */
 async function sendEvent(script: RunningProgram, action: string): Promise<void> {
   const { url, authorization } = readPrinted(script)
   const headers = { authorization, 'content-type': 'application/json', 'idempotency-key': action }

@@ -8,19 +8,19 @@ import type { ServingProgram } from './program.ts'
 import { seededRandom } from './seeded-random.ts'
 import { until } from './server.ts'
 
-/** Acknowledged before a fault strikes. */
+/** How many requests are acknowledged before a fault strikes. */
 const WARM_REQUESTS = 30
 const WARM_WITHIN_MS = 20_000
-/** A process that comes, or wakes up, has its share of the partitions by then. */
+/** A process that starts, or wakes up, has its share of the partitions by then. */
 const SHARED_WITHIN_MS = 10_000
-/** What is received so long after a fault has struck must be in the numbers, before the cluster is well again. */
+/** What is received this long after a fault has struck must be in the numbers before the cluster counts as well again. */
 const LATER_MS = 1_000
 
 export interface Fault {
   readonly name: string
   /** Strikes; resolves when nothing more is done to the cluster. */
   readonly strike: () => unknown
-  /** What follows when the cluster is well again, still under load; tells what it was. */
+  /** What is done once the cluster is well again, still under load; says what that was. */
   readonly afterwards?: () => Promise<string>
 }
 
@@ -49,7 +49,7 @@ export class ClusterTrial {
     return running[Math.floor(this.#random() * running.length)] as ServingProgram
   }
 
-  /** Waits until the partitions are shared like this; tells how long it took. */
+  /** Waits until the partitions are shared like this; says how long it took. */
   async untilShared(...shares: readonly number[]): Promise<string> {
     const startedAt = performance.now()
     const isShared = async () => isDeepStrictEqual(await this.cluster.shares(), shares)
@@ -57,7 +57,7 @@ export class ClusterTrial {
     return `partitions are shared ${shares.join(' to ')} after ${seconds(performance.now() - startedAt)}`
   }
 
-  /** Prints how long everything took. */
+  /** Strikes, waits until all is well, and prints how long everything took. */
   async outlive({ name, strike, afterwards }: Fault): Promise<void> {
     const load = await this.#startLoad(name)
     let told = ''
@@ -80,7 +80,7 @@ export class ClusterTrial {
     await this.#expectExactlyOnce([load])
   }
 
-  /** Expects all that was ever acknowledged; gives the exit status of every process that was not killed. */
+  /** Expects everything that was ever acknowledged; returns the exit status of every process that was not killed. */
   async end(): Promise<(number | null)[]> {
     await this.#expectExactlyOnce(this.#loads)
     await expectNothingParked(this.cluster)
@@ -96,7 +96,7 @@ export class ClusterTrial {
     }
   }
 
-  /** With campaigns and users of its own. */
+  /** Starts a load with campaigns and users of its own. */
   async #startLoad(name: string): Promise<ClusterLoad> {
     const campaignIds = []
     for (const goals of CLUSTER_GOALS) campaignIds.push(await this.#makeCampaign(goals))

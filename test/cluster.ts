@@ -15,11 +15,11 @@ export type Role = 'http' | 'pipeline'
 
 const PROCESSES_PER_ROLE = 2
 const NATS_SERVERS = 3
-/** So that no load meets a limit. */
+/** Limits so high that no load meets them. */
 const LIMIT = 10_000_000
 
 export interface AskOptions {
-  /** Which of the HTTP processes, counted on and on. */
+  /** Which of the HTTP processes is asked: any number, counted round and round. */
   readonly target?: number
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -109,18 +109,18 @@ export class Cluster {
     return program
   }
 
-  /** Those that have not ended, in the order of their starts. */
+  /** The processes that have not ended, in the order of their starts. */
   running(role: Role): ServingProgram[] {
     const isRunning = ({ child }: ServingProgram) => child.exitCode === null && child.signalCode === null
     return this.#processes.flatMap(({ role: its, program }) => (its === role && isRunning(program) ? [program] : []))
   }
 
-  /** The environment of commands, which go around all wires. */
+  /** The environment of commands, whose connections go around all wires. */
   get environment(): Environment {
     return { DATABASE_URL: this.parts.database.url, ...(this.parts.nats && { NATS_URL: this.parts.nats.url }) }
   }
 
-  /** Sends one request of the workspace, with the key of the tile that it needs. */
+  /** Sends one request for the workspace, with the key of the tile that it needs. */
   async ask(
     method: string,
     path: string,
@@ -144,7 +144,7 @@ export class Cluster {
     return { status: response.status, headers: response.headers, body: await response.json() }
   }
 
-  /** How many partitions each living pipeline follows, the most first. */
+  /** How many partitions each living pipeline follows, in descending order. */
   async shares(): Promise<number[]> {
     const client = new Client({ connectionString: this.parts.database.url })
     await client.connect()
@@ -164,7 +164,7 @@ export class Cluster {
     return this.#processes.map(({ role, program }) => `${role}: ${program.output().stderr}`).join('\n')
   }
 
-  /** Ends all in order; gives the exit status of each process that was still running. May be called again. */
+  /** Ends everything in order; returns the exit status of each process that was still running. May be called again. */
   remove(): Promise<(number | null)[]> {
     this.#removed ??= this.#remove()
     return this.#removed
@@ -200,7 +200,7 @@ async function startParts(log: LogKind): Promise<Parts> {
 
 const NO_LIMITS = { track_events_per_minute: LIMIT, management_per_minute: LIMIT, campaign_stats_per_minute: LIMIT }
 
-/** A server of its own where one can be made, else a database in the one that all tests use. */
+/** A server of its own where one can be made, otherwise a database in the server that all tests use. */
 async function startDatabase(): Promise<Parts['database']> {
   const own = await startOwnPostgres()
   if (own) return { url: own.url, own, remove: () => own.remove() }

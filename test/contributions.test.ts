@@ -59,7 +59,7 @@ describe.each(TIMEZONES)('statistics of random histories in %s', (timezone) => {
   })
 })
 
-/** The smallest of those that failed once. */
+/** The smallest of the histories that failed once. */
 const ONCE_WRONG: [what: string, workspace: ModelWorkspace][] = [
   [
     'a user who is in two groups at one instant, removed from the one that comes after',
@@ -145,7 +145,7 @@ describe('a change of message events', () => {
     expectSameChange(workspace({ audiences, messages: [message({ kind }), ...others] }), [0], isNew)
   })
 
-  /** `changed` are places among the message events of a user: these are new, or another report of them was known. */
+  /** `changed` are places in the list of a user's message events: those events are new, or known from another report before. */
   function expectSameChange(
     workspace: ModelWorkspace,
     changed: readonly number[],
@@ -218,7 +218,7 @@ function check<Value>(
   fc.assert(fc.property(values, predicate), { seed, numRuns })
 }
 
-/** For every campaign, range, attribution type and metric type. */
+/** Compares the answers for every campaign, range, attribution type and metric type. */
 function expectSameAnswers(table: StatisticsTable, workspace: ModelWorkspace, ranges: readonly Range[]): void {
   const model = new StatisticsModel(workspace)
   const answers = questionsAbout(ranges).flatMap((question) =>
@@ -233,7 +233,7 @@ function expectSameAnswers(table: StatisticsTable, workspace: ModelWorkspace, ra
   expect({ ...wrong?.question, found: onTheWire(wrong?.found) }).toEqual({ ...wrong?.question, found: wrong?.expected })
 }
 
-/** As a reader has it: JSON knows neither −0 nor undefined members. */
+/** The value as a reader gets it: JSON knows neither −0 nor undefined members. */
 function onTheWire(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
 }

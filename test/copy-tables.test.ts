@@ -1,4 +1,4 @@
-// Copies tables from an SQLite file into PostgreSQL, and finds whatever is not the same there afterwards.
+// Copies tables from an SQLite file into PostgreSQL, and finds whatever differs there afterwards.
 import SqliteFile from 'better-sqlite3'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-// Run as a process of its own: counts the large users who wait in the store of DATA_DIR or DATABASE_URL, and ends.
+// Run as a process of its own: counts the large users who are waiting in the store of DATA_DIR or DATABASE_URL, and ends.
 import { Recounter } from '../src/pipeline/recounter.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 

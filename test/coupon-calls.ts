@@ -13,7 +13,7 @@ export const LISTS_PATH = '/v1/coupon-list'
 export interface SlowUpload {
   send(part: string): Promise<void>
   end(): Promise<Answer<unknown>>
-  /** What comes without the end of the upload. */
+  /** The answer that comes before the end of the upload. */
   readonly answer: Promise<Answer<unknown>>
   /** Ends the connection in the middle. */
   breakOff(): void
@@ -22,9 +22,9 @@ export interface SlowUpload {
 export interface CouponCalls {
   /** Any operation of coupon lists, with the key of the tile `reports`. */
   call<Body = unknown>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>
-  /** POST; what is not given is made up. */
+  /** POST; makes up what is not given. */
   create(fields?: Readonly<Record<string, unknown>>, as?: TestWorkspace): Promise<Answer<CouponListBody>>
-  /** The same, which must succeed; gives the id. */
+  /** The same, which must succeed; returns the id. */
   make(fields?: Readonly<Record<string, unknown>>, as?: TestWorkspace): Promise<string>
   /** GET, which must succeed. */
   fetch(id: string, as?: TestWorkspace): Promise<CouponListBody>
@@ -99,7 +99,7 @@ export function couponsPath(id: string): string {
   return `${LISTS_PATH}/${id}/coupons`
 }
 
-/** `count` codes in an order that is not that of the alphabet, different for each `prefix`. */
+/** `count` codes in an order that is not alphabetical, different for each `prefix`. */
 export function codesOf(prefix: string, count: number): string[] {
   return Array.from(
     { length: count },

@@ -1,4 +1,4 @@
-// Coupon codes from CSV: what each line may look like, however the bytes are divided on their way.
+// Coupon codes from CSV: what each line may look like, however the bytes are split on their way.
 import { describe, expect, it } from 'vitest'
 import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../src/core/coupon-csv.ts'
 

@@ -1,4 +1,4 @@
-// Coupon lists as a pure noun: the state table of the status, the days of the calendar, and what labels and codes may be.
+// Coupon lists without store or HTTP: the state table of the status, the days of the calendar, and what labels and codes may be.
 import { describe, expect, it } from 'vitest'
 import {
   calendarDate,

@@ -1,5 +1,5 @@
-// Kills a serving process at random moments while audiences, message events and goal events are reported and goals change. All that was
-// acknowledged is counted afterwards, exactly once. CRASH_SEED repeats a run.
+// Kills a serving process at random moments while audiences, message events and goal events are reported and goals change.
+// Everything that was acknowledged is counted afterwards, exactly once. CRASH_SEED repeats a run.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createWorkspace } from '../src/store/create-workspace.ts'
 import { environmentOf, runJson, startServing } from './program.ts'
@@ -9,7 +9,7 @@ import { LOAD_SETTINGS, StatisticsLoad, type LoadKeys } from './statistics-load.
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 const ROUNDS = 5
-/** From the first acknowledgement of a round on. */
+/** How long it lives, from the first acknowledgement of a round on. */
 const ALIVE_MS = [0, 700] as const
 
 describeEachStore('campaign statistics of a killed server', (kind) => {

@@ -8,9 +8,9 @@ export interface CuttableProxy {
   readonly url: string
   /** Breaks all connections in the middle of whatever they do, and refuses new ones until `restore`. */
   cut(): void
-  /** Keeps connections, and hands over nothing that comes through them from now on, until `cut` or `restore`. */
+  /** Keeps connections, and passes on nothing that comes through them from now on, until `cut` or `restore`. */
   hold(): void
-  /** Takes new connections again, while nothing ever comes through those that were held: another machine took over. */
+  /** Takes new connections again, while nothing ever comes through those that were held, as when another machine took over. */
   takeOver(): void
   restore(): void
   stop(): Promise<void>

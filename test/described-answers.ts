@@ -1,4 +1,4 @@
-// Holds every answer that any test gets to the OpenAPI document: a status that is not described there is a mistake.
+// Compares every answer that any test gets with the OpenAPI document: a status that is not described there is a mistake.
 import type { ErrorBody } from '../src/http/error-answer.ts'
 import { NOTHING_HERE } from '../src/http/error-answer.ts'
 import { openApiDocument } from '../src/http/openapi.ts'
@@ -10,7 +10,7 @@ const addresses = Object.entries(openApiDocument(OPERATIONS, '').paths).map(([pa
   methods,
 }))
 
-/** Throws when the document has the operation but not this status of it. */
+/** Throws when the document has the operation, but not with this status. */
 export function requireDescribed(method: string, address: string, status: number, body: unknown): void {
   const [path = ''] = address.split('?', 1)
   // What is no path at all to the server looks like one here.

@@ -23,7 +23,7 @@ afterAll(() => server.stop())
 interface Draft {
   method: string
   path: string
-  /** Undefined: that of the draft's operation. */
+  /** If undefined, that of the draft's operation. */
   tile: 'data' | 'reports'
   isSuspended: boolean
   isExhausted: boolean
@@ -125,7 +125,7 @@ const DEFECTS: readonly Defect[] = [
 ]
 
 describe('The order of refusals', () => {
-  /** A workspace of each kind, made when it is first needed. */
+  /** One workspace of each kind, made when it is first needed. */
   const workspaces = new Map<string, Promise<TestWorkspace>>()
 
   async function makeWorkspace({ isSuspended, isExhausted }: Draft): Promise<TestWorkspace> {
@@ -294,7 +294,7 @@ describe('A method that a path does not take', () => {
     }
   })
 
-  /** By Node's own client: `fetch` changes some methods. */
+  /** Sent by Node's own client: `fetch` changes some methods. */
   function call(method: string, path: string, headers: Record<string, string> = {}) {
     return new Promise<{ status: number | undefined; allow: string | undefined; body: string }>((resolve, reject) => {
       const sent = openRequest(new URL(path, server.url), { method, headers }, (answer) => {

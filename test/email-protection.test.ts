@@ -1,4 +1,4 @@
-// Email protection over real HTTP, on every store: no byte of an address is where it must not be, and users are still found.
+// Email protection through real HTTP, on every store: no byte of an address is where it must not be, and users are still found.
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

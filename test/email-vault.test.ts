@@ -1,10 +1,10 @@
-// Sealing of email addresses ("Encrypted emails"): what can be opened, what is found, and what tells nothing.
+// Sealing of email addresses ("Encrypted emails"): what can be opened, what is found, and what reveals nothing.
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { EmailVault, PII_KEY_BYTES } from '../src/store/email-vault.ts'
 
 const SECRET = Buffer.alloc(PII_KEY_BYTES, 7)
-/** What the cipher says of bytes that it did not make, or not with this key. */
+/** What the cipher says of bytes that it did not make, or made with another key. */
 const BROKEN = /authenticat|initialization vector/
 const vault = new EmailVault(SECRET)
 

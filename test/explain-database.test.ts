@@ -1,4 +1,4 @@
-// What operators are told of a PostgreSQL that cannot be used: which setting names it, why, what to do, and no password.
+// What operators are told about a PostgreSQL that cannot be used: which setting names it, why, what to do, and no password.
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startOwnPostgres } from './own-postgres.ts'
@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 const SECRET = 'hunter2hunter2'
 const COMMANDS = [['workspace', 'list'], ['workspace', 'create', 'shop'], ['serve'], ['serve', '--role', 'pipeline']]
 
-/** What all of them say, in their one line. */
+/** The one line that all commands say. */
 async function saidOf(databaseUrl: string): Promise<string> {
   const environment = { DATABASE_URL: databaseUrl, PORT: '0', LOG_LEVEL: 'warn' }
   const said = new Set<string>()
@@ -54,7 +54,7 @@ describeOnPostgres('A server of databases', () => {
   beforeAll(async () => void (place = await makePlace('postgres')))
   afterAll(() => place.remove())
 
-  /** The address of the place, changed. */
+  /** The address of the test's database, changed. */
   function changed(change: (url: URL) => void): string {
     const url = new URL(place.databaseUrl as string)
     url.password = SECRET

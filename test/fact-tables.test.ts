@@ -1,5 +1,5 @@
 // The tables of facts on every store ("Facts"): a second report with the same identity is the same fact, of different reports one
-// wins in whatever order they come, and every fact is met again.
+// wins in whatever order they come, and reading finds every fact.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -24,7 +24,7 @@ import { compareAudiences, compareByCodePoint } from './statistics-model-facts.t
 import { describeEachStore, makePlace, openTestDatabase, type StoreKind, type TestPlace } from './stores.ts'
 
 const RUNS: Readonly<Record<StoreKind, number>> = { sqlite: 150, postgres: 60 }
-/** U+FFFD comes before it, though its UTF-16 units are the greater ones. */
+/** U+FFFD comes before this, although as a UTF-16 unit it is greater than both of this one's. */
 const BEYOND = '\u{1F600}'
 const TEXTS = ['a', 'b', 'B', '\uFFFD', BEYOND]
 
@@ -42,7 +42,7 @@ describeEachStore('The tables of facts', (kind) => {
     await place.remove()
   })
 
-  /** A customer that no other example has. */
+  /** The number of a customer that no other example has. */
   const nextCustomer = () => ++made * 1_000
   const keepMemberships = (...reports: Membership[]) => database.write((store) => addMemberships(store, reports))
   const keepMessages = (...reports: MessageEvent[]) => database.write((store) => addMessageEvents(store, reports))
@@ -208,7 +208,7 @@ describeEachStore('The tables of facts', (kind) => {
   }
 
   interface Access<Fact> {
-    /** Keeps reports, whose customers are counted from this one on. */
+    /** Keeps reports; their customers are counted from `customer` on. */
     readonly add: (customer: number, reports: readonly Fact[]) => Promise<Set<string>>
     readonly list: (customers: readonly number[]) => Promise<Fact[]>
   }
@@ -277,7 +277,7 @@ function byIdentity<Fact>(facts: readonly Fact[], identityOf: (fact: Fact) => st
   return new Map(facts.map((fact) => [identityOf(fact), fact]))
 }
 
-/** Of customers 0 and 1, with so few words that most reports meet others. */
+/** A membership of customer 0 or 1, with so few words that most reports meet others. */
 function anyMembership(): fc.Arbitrary<Membership> {
   return fc.record({
     campaign: fc.constantFrom(1, 2),

@@ -58,14 +58,14 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
   const goals = (...names: string[]) => names.map((name) => ({ name, event: 'Bought', where: [], windowHours: 36 }))
 
   let made = 0
-  /** Makes a campaign and gives its id. */
+  /** Makes a campaign and returns its id. */
   async function makeCampaign(workspace: TestWorkspace, goalNames: string[] = [], id = `c-${++made}`): Promise<string> {
     const details = { name: id, platforms: ['EMAIL'], goals: goals(...goalNames), createdBy: 'anna', createdAt: 0 }
     await server.database.write((store) => addCampaign(store, { ...details, id, workspaceId: workspace.id }))
     return id
   }
 
-  /** Counts in the aggregates of one campaign: one message sent, to one user, unless told otherwise. */
+  /** Adds counts to the aggregates of one campaign: one message sent, to one user, unless something else is given. */
   async function count(workspace: TestWorkspace, id: string, date: string, given: Partial<Cell> = {}): Promise<void> {
     const { users = 1, occurrences = 1, previousDay = NO_DAY, ...series } = given
     await server.database.write(async (store) => {
@@ -78,7 +78,7 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     })
   }
 
-  /** Makes campaigns, in each of which one message was sent. */
+  /** Makes campaigns, and counts one message sent in each. */
   async function makeCountedCampaigns(workspace: TestWorkspace, campaigns: number): Promise<void> {
     const place = { platform: ALL, locale: ALL, variation: ALL }
     const sent = { generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...place } as const
@@ -436,7 +436,7 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
   })
 })
 
-/** The aggregate of everything of a campaign. */
+/** The aggregate of everything in a campaign. */
 function allOf({ data }: Stats, id: string): VariationBody | undefined {
   const locale = data[id]?.[0]?.platforms['all_platforms']?.locales['all_locales']
   return locale?.variations['all_variations'] as VariationBody | undefined

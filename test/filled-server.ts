@@ -1,4 +1,4 @@
-// A server with something in everything that a store keeps, filled through HTTP, and the questions whose answers tell of it.
+// A server with something in everything that a store keeps, filled through HTTP, and the questions whose answers show it.
 import { expect } from 'vitest'
 import { campaignCallsOf } from './campaign-calls.ts'
 import { couponCallsOf, couponsPath, LISTS_PATH } from './coupon-calls.ts'
@@ -29,7 +29,7 @@ export interface FilledServer {
 
 const STATISTICS = '/core-services/v1/campaign-stats'
 
-/** Of its first workspace. */
+/** The settings of its first workspace. */
 export const SETTINGS = { identityResolution: ['crm', 'old'], categories: ['Offers', 'News'], limits: NO_LIMITS }
 
 /** The server must have a PII_KEY. */
@@ -70,7 +70,7 @@ export async function fillServer(server: TestServer): Promise<FilledServer> {
   return { questions, vault, keyed }
 }
 
-/** What is answered to all questions, without what tells the time of the answer. */
+/** The answers to all questions, without what tells the time of the answer. */
 export async function answersOf(server: TestServer, questions: readonly Question[]): Promise<unknown[]> {
   const answers: unknown[] = []
   for (const { method, path, options } of questions) {
@@ -99,7 +99,7 @@ async function fillUsers(server: TestServer): Promise<void> {
   )
 }
 
-/** Of ben and bea before they are found to be one. */
+/** The preferences of ben and bea before they are found to be one. */
 async function fillPreferences(server: TestServer): Promise<void> {
   const preferences = preferenceCalls(server)
   await preferences.set({ customer_id: 'anna', opt_in_status: 'OPTED_IN', categories: { Offers: true, News: false } })

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 
 const HOST = '127.0.0.1'
 
-/** Ports on which nobody listens now. All at once, so that they differ. */
+/** Ports on which nobody listens now. All are looked for at once, so that they differ. */
 export async function findFreePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, HOST))
   await Promise.all(servers.map((server) => once(server, 'listening')))

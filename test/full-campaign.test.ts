@@ -1,5 +1,5 @@
-// A campaign with every number that the limits of names allow can be shown: as many places and reasons as it may have, five goals,
-// and all of their names as long as they may be.
+// A campaign with every number that the limits of names allow can be shown: as many places and reasons as it may have, five
+// goals, and all of their names as long as they may be.
 import { expect, it } from 'vitest'
 import { ANYTHING } from '../src/core/anything.ts'
 import { CampaignSeries, type SeriesCount } from '../src/core/campaign-counts.ts'
@@ -35,7 +35,7 @@ import { writePieces } from '../src/operations/write-pieces.ts'
 const PLATFORMS = ['EMAIL', 'ANDROID', 'IOS', 'WEB', 'TV', 'UNKNOWN']
 /** A letter of four bytes. */
 const LONG_LETTER = '\u{1d49c}'
-/** What is counted of everything. */
+/** The count of everything. */
 const OCCURRENCES = 987_654_321_098
 const GENERATION = 1
 
@@ -86,7 +86,7 @@ function seriesOfAll(of: { readonly places: number; readonly reasons: number; re
   })
 }
 
-/** Every place with its aggregates, no two of the same locale or variation, and each platform alone. */
+/** Every place with its aggregates, where no two have the same locale or variation; and each platform alone. */
 function levelsOfAll(places: number): Level[] {
   const levels = new Map<string, Level>()
   const add = (platform: string, name: string) => {

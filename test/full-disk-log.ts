@@ -1,4 +1,4 @@
-// The embedded log on a disk that becomes full, and gets room again. Prints what came of appending and of the check at each
+// The embedded log on a disk that becomes full, and then has room again. Prints the results of appending and of the check each
 // time; argument: the file.
 import SqliteFile from 'better-sqlite3'
 import type { LogWriter } from '../src/log/event-log.ts'
@@ -15,7 +15,7 @@ interface Outcome {
   readonly check: string
 }
 
-/** Far more than there is room for. */
+/** Far more than fit. */
 const ENTRIES_MAX = 10_000
 const BODY = Buffer.alloc(2_000, 'x')
 

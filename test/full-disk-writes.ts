@@ -1,4 +1,4 @@
-// Three transactions that wait for each other: too large for the disk, one that throws, and an ordinary one. Prints what
+// Three transactions that wait for each other: one too large for the disk, one that throws, and an ordinary one. Prints what
 // became of each and what is there afterwards; arguments: the file, and which thread runs the statements.
 import { sql } from 'kysely'
 import { openSqliteDatabase } from '../src/store/sqlite-database.ts'
@@ -6,7 +6,7 @@ import { StoreError, type Database } from '../src/store/store.ts'
 
 export type WriteOutcome = 'written' | { reason: string; driverCode: string } | { message: string }
 
-/** More than the limit of the test, less than the pages that SQLite keeps in memory until the commit. */
+/** More than the test's limit, but less than the pages that SQLite keeps in memory until the commit. */
 const LARGE_BYTES = 3 * 1024 * 1024
 
 const [path = '', thread] = process.argv.slice(2)

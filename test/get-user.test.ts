@@ -9,7 +9,7 @@ const IDENTIFIERS = ['svc_mobile', 'crm']
 describeEachStore('Get user', (kind) => {
   let server: TestServer
   let tracking: Tracking
-  /** In a workspace with identity resolution. */
+  /** Tracks in a workspace with identity resolution. */
   let resolving: Tracking
 
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-// Events that goals name, as they are read to be counted: which goals they meet, and nothing of what else they say.
+// Events that goals name, as they are read to be counted: which goals they meet, and nothing else of what they say.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { GoalEvent } from '../src/core/facts.ts'
 import type { Goal } from '../src/core/goal.ts'
@@ -19,7 +19,7 @@ const ANY = toGoal('any', 'Order Placed', [])
 const LARGE = toGoal('large', 'Order Placed', [{ attribute: 'amount', operator: 'greater_than', value: 49 }])
 const LARGER = toGoal('larger', 'Order Placed', [{ attribute: 'amount', operator: 'greater_than', value: 57 }])
 const RARE = toGoal('rare', 'Order Returned', [{ attribute: 'amount', operator: 'greater_than', value: 57 }])
-/** Campaign 1 to 3 have these goals; a recount is giving campaign 3 another. */
+/** Campaigns 1 to 3 have these goals; a recount is giving campaign 3 another. */
 const BOOK = toBook([[ANY, LARGE], [RARE], [ANY]], { campaign: 3, goals: [LARGER] })
 
 describeEachStore('Goal events', (kind) => {

@@ -1,5 +1,6 @@
-// Changed goals on every store ("a changed goal recounts every campaign with a goal on its old or its new event name"): the numbers of
-// the goals before stand, and are kept up to date, until those of the new goals are complete. STATISTICS_SEED repeats a run.
+// Changed goals on every store ("a changed goal recounts every campaign with a goal on its old or its new event name"): the
+// numbers of the goals before stay, and are kept up to date, until those of the new goals are complete. STATISTICS_SEED repeats a
+// run.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GoalBooks } from '../src/pipeline/goal-books.ts'
@@ -17,7 +18,7 @@ import { describeEachStore, type StoreKind } from './stores.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
 const LIVES: Readonly<Record<StoreKind, number>> = { sqlite: 80, postgres: 20 }
-/** Of two workspaces with one user each; each takes the second half of these. */
+/** The most steps for two workspaces with one user each, which take turns. */
 const STEPS_MAX = 12
 const TIMEOUT_MS = 120_000
 /** A slow machine tries fewer lives. */
@@ -180,7 +181,7 @@ const CONVERSIONS = {
   metricType: 'TOTAL',
 } as const
 
-/** Before what `trackOf` tracks. */
+/** Earlier than what `trackOf` tracks. */
 const CLICK: HistoryEntry = {
   kind: 'svc_message_events',
   audiences: [],

@@ -1,4 +1,4 @@
-// Calls that gather what waits: in bounded groups, and nobody waits for the calls of all who came before.
+// Calls that gather what waits: in bounded groups, and nobody waits for the calls of everyone who came before.
 import { expect, it } from 'vitest'
 import { GroupedCalls } from '../src/log/grouped-calls.ts'
 import { until } from './server.ts'
@@ -6,7 +6,7 @@ import { until } from './server.ts'
 const WAIT_MS_MAX = 200
 const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
 
-/** Calls that come to an end when a test says so; each answers its items with themselves. */
+/** Calls that end when a test says so; each answers its items with the items themselves. */
 function heldCalls(bounds: { itemsMax: number; bytesMax?: number }) {
   const groups: (readonly number[])[] = []
   const ends: (() => void)[] = []

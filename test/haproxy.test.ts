@@ -1,5 +1,5 @@
-// deploy/haproxy.cfg in HAProxy itself, before a small server that tells what reached it. Where no haproxy is found the suite
-// says so and is skipped; with `REQUIRE_HAPROXY=1` it fails instead.
+// deploy/haproxy.cfg in HAProxy itself, in front of a small server that tells what reached it. Where no haproxy is found the
+// suite says so and is skipped; with `REQUIRE_HAPROXY=1` it fails instead.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { endWithTests } from './end-with-tests.ts'
 import { until } from './server.ts'
 
 const CONFIG = fileURLToPath(new URL('../deploy/haproxy.cfg', import.meta.url))
-/** Where Debian puts it, which is not in everybody's path. */
+/** Debian puts it where not every PATH looks. */
 const PROGRAMS = ['haproxy', '/usr/sbin/haproxy']
 
 interface Answer {
@@ -50,7 +50,7 @@ describe.skipIf(program === undefined)('deploy/haproxy.cfg in HAProxy', () => {
     target.close()
   })
 
-  /** The path goes out as it stands here. */
+  /** Sends the path exactly as it is given. */
   async function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
     const asked = request({ host: '127.0.0.1', port, path, headers, method, agent: false }).end()
     const [answer] = (await once(asked, 'response')) as [IncomingMessage]
@@ -101,7 +101,7 @@ describe.skipIf(program === undefined)('deploy/haproxy.cfg in HAProxy', () => {
 
 const broken = new Set<string>()
 
-/** Answers with whose addresses it was told; of requests that say so the first of a kind breaks. */
+/** Answers with the X-Forwarded-For that it got; of requests with `x-break`, the first of each kind breaks. */
 function answerOrBreak({ headers }: IncomingMessage, response: ServerResponse): void {
   const kind = headers['x-break']
   if (typeof kind === 'string' && !broken.has(kind)) {
@@ -112,7 +112,7 @@ function answerOrBreak({ headers }: IncomingMessage, response: ServerResponse): 
   response.end(headers['x-forwarded-for'] ?? '')
 }
 
-/** With the ports of this test and without the network of containers. */
+/** Starts it with the ports of this test and without the network of containers. */
 function startHaproxy({ port, targetPort }: { readonly port: number; readonly targetPort: number }) {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-haproxy-'))
   const text = readFileSync(CONFIG, 'utf8')

@@ -1,5 +1,5 @@
-// Random histories as entries of the log: what is reported of a workspace cut into requests, some of it sent again, in any order,
-// among the requests by which customers are found to be one person.
+// Random histories as entries of the log: what is reported in a workspace, cut into requests, some of it sent again, in any
+// order, among the requests by which customers are found to be one person.
 import * as fc from 'fast-check'
 import type { EntryKind, LogEntry } from '../src/log/event-log.ts'
 import type { AudienceReport, MessageReport, ModelWorkspace, TrackedEvent } from './statistics-model-facts.ts'
@@ -7,18 +7,18 @@ import type { AudienceReport, MessageReport, ModelWorkspace, TrackedEvent } from
 /** The one identifier of these workspaces: customers who share one are one person. */
 export const PERSON = 'svc_person'
 
-/** What one request says. Of a report all items are of one campaign, of a track_events all events of one user. */
+/** What one request says. All items of a report are of one campaign, all events of a track_events request of one user. */
 export interface HistoryEntry {
   readonly kind: EntryKind
   readonly audiences: readonly AudienceReport[]
   readonly messages: readonly MessageReport[]
   readonly events: readonly TrackedEvent[]
-  /** By whom the user is named, where the request names one. */
+  /** The names of the user, where the request names one. */
   readonly customerId?: string
   readonly person?: string
 }
 
-/** The requests of a workspace, each report in one of them at least, and each link between customers. */
+/** The requests of a workspace: each report is in at least one of them, and so is each link between customers. */
 export function entriesOf(workspace: ModelWorkspace): fc.Arbitrary<HistoryEntry[]> {
   const links = workspace.users.flatMap((customers, index) =>
     customers.map((customerId) => ({ ...NOTHING, kind: 'track_user' as const, customerId, person: personOf(index) })),
@@ -64,7 +64,7 @@ export interface LogPlace extends Pick<LogEntry, 'workspaceId' | 'position' | 'r
   readonly numberOf: (campaignId: string) => number
 }
 
-/** The entry as it stands in the log. */
+/** The entry as the log holds it. */
 export function toLogEntry(entry: HistoryEntry, { numberOf, ...place }: LogPlace): LogEntry {
   const campaignId = (entry.audiences[0] ?? entry.messages[0])?.campaignId
   const context = campaignId === undefined ? {} : { campaign: numberOf(campaignId) }
@@ -73,10 +73,10 @@ export function toLogEntry(entry: HistoryEntry, { numberOf, ...place }: LogPlace
 }
 
 const NOTHING = { audiences: [], messages: [], events: [] } as const
-/** Requests of one kind and campaign, or user. */
+/** The number of requests of one kind about one campaign, or one user. */
 const REQUESTS = 3
 
-/** Some reports twice; each with the number of the request that it goes with. */
+/** The reports, some of them twice; each with the number of the request that it goes with. */
 function inRequests<Report>(reports: readonly Report[]): fc.Arbitrary<[Report, number][]> {
   return fc.subarray([...reports]).chain((again) => {
     const sent = [...reports, ...again]
@@ -90,7 +90,7 @@ function joined<Report>(numbered: readonly [Report, number][], keyOf: (report: R
   return [...requests.values()].map((request) => request.map(([report]) => report))
 }
 
-/** Of a person the customer id tells who it is, or the identifier alone, or both. */
+/** The customer id tells which person it is, or the identifier alone does, or both. */
 function toTracking({ users }: ModelWorkspace, events: readonly TrackedEvent[], index: number): HistoryEntry {
   const customerId = events[0]?.customerId ?? ''
   const user = users.findIndex((customers) => customers.includes(customerId))
@@ -105,9 +105,8 @@ function personOf(index: number): string {
   return `person-${index}`
 }
 
-/** The request as clients send it. */
-export /** The body of the request. */
-function toBody(entry: HistoryEntry): object {
+/** The body of the request, as clients send it. */
+export function toBody(entry: HistoryEntry): object {
   switch (entry.kind) {
     case 'svc_audience':
       return { members: entry.audiences.map(toMember) }

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 
 const DEEP = 70
 
-/** JSON of one value each; some that JSON.stringify would never write. */
+/** JSON of one value each; some of it JSON.stringify would never write. */
 const HOSTILE_VALUES: readonly string[] = Object.values({
   words: ['null', 'true', 'false'],
   numbers: ['0', '-1', '0.5', '-0', '9007199254740993', '1e21', '1e400', '-1e400', '1e-400', '1'.padEnd(400, '0')],
@@ -74,7 +74,7 @@ export function anyHostileBody(examples: readonly unknown[]): fc.Arbitrary<Uint8
   })
 }
 
-/** One hostile text each, for places outside of bodies. */
+/** One hostile text, for places outside of bodies. */
 export const anyHostileText: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(...HOSTILE_NAMES, ...HOSTILE_VALUES.filter(({ length }) => length < 1_000)),
   fc.string({ unit: 'binary' }),

@@ -66,7 +66,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
     })
   }
 
-  /** Sends bodies, a few at once; gives the answers in their order. Fails when one of them is not as it must be. */
+  /** Sends bodies, a few at once; returns the answers in their order. Fails when one of them is not as it must be. */
   async function expectProperAnswers(operation: Operation, bodies: readonly Uint8Array[], as = workspace) {
     const answers: Answer<AcceptedBody>[] = []
     for (let start = 0; start < bodies.length; start += AT_ONCE) {
@@ -179,7 +179,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
   })
 })
 
-/** Texts with a place for the type, so that each is one body of both operations. */
+/** Texts with a place for the type, so that each is a body of both operations. */
 function named(): [what: string, text: string | Uint8Array, hasToBeRefused: boolean][] {
   const event = (rest: string) => `{"type":"event","customer_id":"c1","actions":[{"action":"A"${rest}}]}`
   const depth = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
@@ -243,7 +243,7 @@ function isProper({ status, headers, body }: Answer<unknown>): boolean {
   return status >= 400 && status < 500 && error?.request_id === headers.get('x-request-id')
 }
 
-/** Every one of the requests has a receipt that says so. */
+/** Expects that every one of the requests has a receipt that says so. */
 async function expectProcessed(server: TestServer, requestIds: readonly string[]): Promise<void> {
   const processed = await until('every accepted request is processed', async () => {
     const receipts = server.database.query.selectFrom('request_receipts').select('request_id')

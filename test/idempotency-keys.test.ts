@@ -1,4 +1,4 @@
-// Idempotency keys whose requests stand in a log that cannot keep them itself.
+// Idempotency keys of requests in a log that cannot keep the keys itself.
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { idempotencyKeysIn } from '../src/store/idempotency-keys.ts'
 import type { Database } from '../src/store/store.ts'

@@ -1,4 +1,4 @@
-// What the log in NATS JetStream does when its connection breaks in ways that the client does not tell of at once.
+// What the log in NATS JetStream does when its connection breaks in ways that the client does not report at once.
 import type { Socket } from 'node:net'
 import { DeliverPolicy } from '@nats-io/jetstream'
 import type { NatsConnectionImpl } from '@nats-io/transport-node'

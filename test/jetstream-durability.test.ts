@@ -1,4 +1,4 @@
-// What operators are told at the start of a log in NATS JetStream: whether a loss of power may take what it acknowledged.
+// What operators are told when a log in NATS JetStream is started: whether a loss of power may take what it acknowledged.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ import { serve, servePipeline, type ServeOptions } from '../src/serve.ts'
 import { describeWithNats, startNatsServers } from './nats-servers.ts'
 import { describeOnPostgres, makePlace } from './stores.ts'
 
-/** Answers as the monitoring port of a newer server does. */
+/** Answers as the monitoring port of a newer NATS server does. */
 async function startMonitoring(settings: object): Promise<{ readonly port: number; close(): Promise<unknown> }> {
   const server = createServer((_request, response) => response.end(JSON.stringify(settings)))
   await once(server.listen(0, '127.0.0.1'), 'listening')

@@ -1,4 +1,4 @@
-// The log in NATS JetStream keeps what every log promises, and what its servers' comings and goings must not change.
+// The log in NATS JetStream keeps what every log promises, whichever of its servers come and go.
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { AckPolicy, DeliverPolicy, jetstream, type ClusterInfo, type Consumer } from '@nats-io/jetstream'
@@ -37,7 +37,9 @@ interface JetStreamPlace extends LogPlace {
 
 /** Longer than a request waits for an answer of the stream. */
 const ANSWER_WITHIN_MS = 8_000
-/** Servers choose another leader when they have not heard of theirs for four to nine seconds, of the cluster's and the stream's. */
+/**
+ * Servers elect another leader, of the cluster and of the stream, when they have not heard from theirs for four to nine seconds.
+ */
 const FAILOVER_MS = 45_000
 
 const REPEATED_EVERY = 10
@@ -61,7 +63,7 @@ async function makePlace(count = 1): Promise<JetStreamPlace> {
   }
 }
 
-/** A place with a log that is open; closes all of it afterwards. */
+/** An open log in a place of its own; everything is closed afterwards. */
 function useLog(count = 1): { place: JetStreamPlace; stream: LogStream; writer: LogWriter; reader: LogReader } {
   const log = {} as ReturnType<typeof useLog>
   beforeEach(async () => {
@@ -383,7 +385,7 @@ describeWithNats('NATS', () => {
   })
 })
 
-/** Publishes a message without a body, with a block of headers as no client would write it; resolves when the server has it. */
+/** Publishes a message without a body, with a block of headers that no client would write; resolves when the server has it. */
 async function publishRaw(url: string, subject: string, block: string): Promise<void> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -392,7 +394,7 @@ async function publishRaw(url: string, subject: string, block: string): Promise<
   for await (const answer of socket) if (String(answer).includes('PONG')) break
 }
 
-/** Appends beside each other, one entry after another, until it is stopped. */
+/** One of several that append side by side, one entry after another, until it is stopped. */
 class Client {
   readonly acknowledged: string[] = []
   readonly refusals: AppError[] = []
@@ -471,7 +473,7 @@ class Follower {
   }
 }
 
-/** What is refused at once must not keep the connection from coming back. */
+/** Lets the event loop turn: attempts that are refused at once must not keep the connection from coming back. */
 function turnOfEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
@@ -487,7 +489,7 @@ async function areCurrent(stream: LogStream): Promise<boolean> {
   return replicas.length === 2 && replicas.every(({ current, offline, lag }) => current && !offline && !(lag > 0))
 }
 
-/** What each server has by itself, in order. */
+/** What each server itself has, in order. */
 function readCopies(stream: LogStream, names: readonly string[]): Promise<string[][]> {
   return Promise.all(names.map((name) => readCopy(stream, name)))
 }
@@ -503,7 +505,7 @@ async function readCopy(stream: LogStream, server: string): Promise<string[]> {
   return places
 }
 
-/** The servers choose by chance which of them keeps it. */
+/** Opens a consumer, if it is kept by this server: the servers choose by chance which of them keeps it. */
 async function openConsumerAt(stream: LogStream, server: string): Promise<Consumer | undefined> {
   const config = { ack_policy: AckPolicy.None, deliver_policy: DeliverPolicy.All, num_replicas: 1, mem_storage: true }
   const { name, cluster } = await stream.ask(({ consumers }) => consumers.add(STREAM, { ...config, name: uuid() }))
@@ -515,21 +517,21 @@ async function countPending(consumer: Consumer): Promise<number> {
 }
 
 /**
- * The copies of which each must be as the others. With NATS 2.9 a leader that was killed may come back with what it had
- * proposed and nobody else has, in the places of what was acknowledged since: then only most of them are alike.
+ * The copies that must all be alike. With NATS 2.9 a leader that was killed may come back with what it had proposed and nobody
+ * else has, in the places of what was acknowledged since: then only most copies are alike.
  */
 function thoseThatAgree<Copy>({ connection }: LogStream, copies: readonly Copy[]): readonly Copy[] {
   return connection.info?.version.startsWith('2.9.') ? [] : copies
 }
 
-/** What two of three have. */
+/** What most copies have, such as two of three. */
 function placesInMost(copies: readonly (readonly string[])[]): string[] {
   const places = new Set(copies.flat())
   const inMost = [...places].filter((place) => copies.filter((copy) => copy.includes(place)).length * 2 > copies.length)
   return inMost.toSorted((left, right) => parseInt(left) - parseInt(right))
 }
 
-/** What can be read, when that is all that was acknowledged; undefined while it is not, or nothing can be read. */
+/** What can be read, once that is all that was acknowledged; undefined before, or where nothing can be read. */
 async function readKept(reader: LogReader, acknowledged: readonly string[]): Promise<LogEntry[] | undefined> {
   const read = await Promise.allSettled([readAll(reader)])
   const seen = read.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))

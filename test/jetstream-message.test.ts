@@ -8,14 +8,14 @@ import { subjectOf } from '../src/log/jetstream-stream.ts'
 const UUID = '019a0000-0000-7000-8000-000000000000'
 const LONG = 'x'.repeat(1_000)
 
-/** What comes of one header beside a body that says nothing. */
+/** What one header becomes, beside a body that says nothing. */
 function entryWith(header: string, text: string): LogEntry {
   const fields = headers()
   fields.set(header, text)
   return toEntry({ position: 1, subject: subjectOf(3), stampedAt: 5, headers: fields, body: Buffer.from('hello') })
 }
 
-/** An entry of which nothing is known but these. */
+/** An entry of which nothing else is known. */
 function entryOf(known: Partial<LogEntry>): LogEntry {
   const place = { position: 1, partition: 3, receivedAt: 5, body: Buffer.from('hello') }
   return { ...place, kind: '' as EntryKind, workspaceId: '', requestId: '', context: {}, ...known }

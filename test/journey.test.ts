@@ -1,5 +1,5 @@
-// The journey of a team through all five documented operations, on data it writes itself; and a second workspace beside it,
-// which sees and changes nothing of it.
+// The journey of a team through all five documented operations, on data it writes itself; beside it a second workspace, which
+// sees and changes nothing of that.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describeEachStore } from './stores.ts'
 import { expectRefusal, startServer, until, type TestServer, type TestWorkspace } from './server.ts'

@@ -1,5 +1,5 @@
 // Kills a serving process in the middle of an upload of coupons: nothing of it counts, and the same upload succeeds afterwards.
-// Another process that could not start harms none.
+// Another process that fails to start harms no upload.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pino } from 'pino'
 import { readConfig } from '../src/config.ts'

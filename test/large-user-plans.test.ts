@@ -1,4 +1,4 @@
-// How large users are looked up: by index on every store, and without their cells where only those who wait are wanted.
+// How large users are looked up: by index on every store, and without their cells where only those waiting are wanted.
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {

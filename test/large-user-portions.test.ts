@@ -22,7 +22,7 @@ import {
 import { describeEachStore } from './stores.ts'
 import { countWaiting } from './waiting-apart.ts'
 
-/** So few that everybody is large. */
+/** So few facts that everybody is large. */
 const EVERYBODY = -1
 const HEAP_MIB = 48
 /** The instants of all goal events, for each goal of each campaign, would take more than the heap. */
@@ -175,11 +175,11 @@ it(
 
 interface Large {
   readonly run: StatisticsRun
-  /** By what she is counted at the moment. */
+  /** By what she is counted at present. */
   readonly count: () => Promise<LargeCount>
 }
 
-/** Ann, large, in an audience of the first of so many campaigns with the same goals, and all of it counted. */
+/** Makes Ann large, in an audience of the first of this many campaigns with the same goals, with everything counted. */
 async function makeLarge(
   bench: StatisticsBench,
   { campaigns, goals }: { readonly campaigns: number; readonly goals: readonly Goal[] },
@@ -204,7 +204,7 @@ async function portionsOf(store: Store, count: LargeCount): Promise<CountedPorti
   return portions
 }
 
-/** All series of portions with their cells, in an order of their own. */
+/** All series of portions with their cells, in a fixed order. */
 function seriesOf(portions: readonly CountedPortion[]): string[] {
   const series = portions.flatMap((portion) => portion.series)
   return series.map((one) => JSON.stringify([one.series, one.cells()])).toSorted()

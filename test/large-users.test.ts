@@ -1,5 +1,5 @@
-// Users with more facts than a batch may count, on every store: they are counted beside the batches, and come to the same numbers.
-// STATISTICS_SEED repeats a run.
+// Users with more facts than a batch may count, on every store: they are counted beside the batches, and come to the same
+// numbers. STATISTICS_SEED repeats a run.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { rebuildStatistics } from '../src/pipeline/rebuild-statistics.ts'
@@ -23,17 +23,17 @@ import { describeEachStore, type StoreKind } from './stores.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
 const LIVES: Readonly<Record<StoreKind, number>> = { sqlite: 80, postgres: 20 }
-/** So few that most users of a history become large. */
+/** So few facts that most users of a history become large. */
 const FACTS_PER_USER_MAX = 3
 const TIMEOUT_MS = 120_000
 /** A slow machine tries fewer lives. */
 const LONGEST_MS = 100_000
 
-/** One user's, in as many requests. */
+/** Clicks of one user, and the number of requests they come in. */
 const CLICKS = 100_000
 const REQUESTS = 12
 const OTHERS = 100
-/** Of one user. */
+/** Goal events of one user. */
 const GOAL_EVENTS = 40
 
 const DAY = { startDate: '2026-03-10', endDate: '2026-03-10' } as const
@@ -61,7 +61,7 @@ describeEachStore('Large users', (kind) => {
     TIMEOUT_MS,
   )
 
-  /** A run in which ann is large and has a click, received at 7, that is not counted yet. */
+  /** A run in which Ann is large and has a click, received at 7, that is not counted yet. */
   async function makeWaiting(): Promise<StatisticsRun> {
     const campaigns = [
       { id: 'c1', goals: [goal({})] },
@@ -73,10 +73,10 @@ describeEachStore('Large users', (kind) => {
     return run
   }
 
-  /** Stands before all others in the table, so that who reads these has passed it. */
+  /** This comes before all others in the table, so a reader of those has already passed it. */
   const newClick = clicks('ann', 1, { time: NOON - 1_000 })
 
-  /** Counts the user who waits; `meanwhile` is done after the first of the facts was read. */
+  /** Counts the user who waits; `meanwhile` is called after the first of the facts were read. */
   const countWhile = (meanwhile: () => Promise<void>) => {
     return makeRecounter(meddled(bench.database, 'message_events', meanwhile)).step()
   }
@@ -272,7 +272,7 @@ function orderOf(customerId: string, amount: number): HistoryEntry {
   return { kind: 'track_events', audiences: [], messages: [], events: [order], customerId }
 }
 
-/** So many clicks of one customer, a millisecond apart. */
+/** `count` clicks of one customer, a millisecond apart. */
 function clicks(customerId: string, count: number, fields: Partial<MessageReport> = {}): HistoryEntry {
   const { time = NOON, ...others } = fields
   const messages = Array.from({ length: count }, (_, index) => {

@@ -50,7 +50,7 @@ describe('A light sleep', () => {
   })
 })
 
-/** Without being woken it would sleep for longer than any test. */
+/** A sleep that lasts longer than any test unless it is woken. */
 class DeepSleep extends LightSleep {
   isAsleep = false
 

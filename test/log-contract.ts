@@ -1,10 +1,10 @@
-// What every log promises, as one suite. Each log's own test file opens it in its way and runs this.
+// What every log promises, as one suite. Each log's own test file opens it in its own way and runs this.
 import { v7 as newId } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { AppError } from '../src/core/app-error.ts'
 import type { AppendOutcome, LogEntry, LogReader, LogWriter, NewEntry } from '../src/log/event-log.ts'
 
-/** An empty log that can be opened again and again, by several writers at once. */
+/** An empty log that can be opened repeatedly, by several writers at once. */
 export interface LogPlace {
   openWriter(bounds?: { readonly entries: number; readonly bytes: number }): Promise<LogWriter>
   openReader(): Promise<LogReader>
@@ -17,7 +17,7 @@ export const NO_BOUNDS = { entries: 10_000, bytes: 100_000_000 }
 export const NOW = 1_790_000_000_000
 /** Later than every entry, whoever stamps it. */
 export const FAR_FUTURE = 4_000_000_000_000
-/** What clocks of two machines may differ by, and a slow test. */
+/** How much the clocks of two machines may differ, plus the time that a slow test takes. */
 const CLOCKS_DIFFER_MS_MAX = 60_000
 const APPENDED: AppendOutcome = { outcome: 'appended' }
 
@@ -41,7 +41,7 @@ export const idsOf = (entries: readonly LogEntry[]) => entries.map(({ requestId 
 export const numbered = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => `r${from + index}`)
 
-/** The requests whose entries are to be applied, in their order: a log that may hold one twice holds it under one id. */
+/** The requests whose entries are to be applied, in their order: a log that may hold a request twice holds it under one id. */
 export async function listRequests(reader: LogReader): Promise<string[]> {
   const ids = idsOf(await readAll(reader))
   return reader.mayRepeat ? [...new Set(ids)] : ids
@@ -336,7 +336,7 @@ export function describeLog(name: string, makePlace: () => Promise<LogPlace>): v
     })
 
     describe('trimming', () => {
-      /** In all its steps; gives how many there were. */
+      /** Trims in as many steps as it takes; returns their number. */
       const trim = async (throughPosition: number, receivedBefore: number) => {
         const limits = { throughPosition, entriesReceivedBefore: receivedBefore, keysReceivedBefore: receivedBefore }
         let steps = 1
@@ -393,12 +393,12 @@ async function partitionsByPosition(reader: LogReader): Promise<Map<number, numb
   return partitions
 }
 
-/** Readers of the embedded log never wait, so that others would have no turn. */
+/** Lets others have their turn: readers of the embedded log never wait, so nobody else would have one. */
 function turnOfEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Lets writers append beside what the test does; `ended` gives the ids. */
+/** Lets writers append beside what the test does; `ended` resolves to the ids. */
 function startWriting(writers: readonly LogWriter[]): {
   readonly isRunning: () => boolean
   readonly ended: Promise<string[]>
@@ -409,7 +409,7 @@ function startWriting(writers: readonly LogWriter[]): {
   return { isRunning: () => isRunning, ended: ended.then((ids) => ids.flat()) }
 }
 
-/** Appends in many small turns, so that commits of two writers interleave; gives the ids. */
+/** Appends in many small turns, so that commits of two writers interleave; returns the ids. */
 async function writeTurns(writer: LogWriter, prefix: string): Promise<string[]> {
   const ids: string[] = []
   for (let turn = 0; turn < 60; turn++) {

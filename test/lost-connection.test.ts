@@ -1,4 +1,4 @@
-// A database that goes away in the middle of something: the caller hears 503, and the process lives on.
+// A database that goes away in the middle of something: the caller gets 503, and the process lives on.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openPostgresDatabase } from '../src/store/postgres-database.ts'
@@ -34,7 +34,7 @@ describeOnPostgres('A lost connection', () => {
 
   const ask = () => sql<{ one: number }>`select 1 as one`.execute(database.query)
   const isAnswering = () => until('it is replaced', () => ask().then(({ rows }) => rows[0]?.one === 1, ifUnavailable))
-  /** What comes of a long statement. */
+  /** The result of a long statement, or its error. */
   const sleep = () => sql`select pg_sleep(60)`.execute(database.query).catch((error: unknown) => error)
   /** Resolves when a statement of the proxy's connections runs. */
   const isSleeping = () =>

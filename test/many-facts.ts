@@ -1,4 +1,4 @@
-// Facts of one user by the ten thousand, put into the tables without a request for each.
+// Tens of thousands of facts of one user, put into the tables without a request for each.
 import { MESSAGE_KINDS, type MessageEvent, type MessageKind } from '../src/core/facts.ts'
 import { addMessageEvents } from '../src/store/message-events.ts'
 import type { Database } from '../src/store/store.ts'
@@ -20,11 +20,11 @@ export interface ManyFacts {
   readonly campaigns: readonly number[]
   readonly days: number
   readonly kinds?: readonly MessageKind[]
-  /** Of each kind on each day; one without it. */
+  /** How many of each kind on each day; without it, one. */
   readonly perDay?: number
 }
 
-/** Message events of each kind on each of the first days after 1970-01-01, in each campaign. Gives how many. */
+/** Adds message events of each kind on each of the first days after 1970-01-01, in each campaign. Returns how many. */
 export async function addManyFacts(database: Database, person: Person, wanted: ManyFacts): Promise<number> {
   const { campaigns, days, kinds = MESSAGE_KINDS, perDay = 1 } = wanted
   const facts: MessageEvent[] = []
@@ -43,7 +43,7 @@ export async function addManyFacts(database: Database, person: Person, wanted: M
   return facts.length
 }
 
-/** Says of a large user that facts are to be counted. */
+/** Notes that a large user has facts to be counted. */
 export async function leaveWaiting(database: Database, { userId }: Person, since: number): Promise<void> {
   await database.write((store) => markWaiting(store, [{ userId, since }]))
 }

@@ -1,8 +1,10 @@
-// A store in which something else happens between two queries, so that tests need no luck to meet what races would bring.
+// A store in which something else happens between two queries, so that tests need no luck to hit the moments of a race.
 import type { KyselyPlugin, OperationNode } from 'kysely'
 import type { Store } from '../src/store/store.ts'
 
-/** The same tables, where `work` is done after the first query that reads from `table`, or the first so many, and before the next. */
+/**
+ * The same tables, where `work` is done after each of the first `times` queries that read from `table`, before the next query.
+ */
 export function meddled<Meddled extends Store>(
   store: Meddled,
   table: string,

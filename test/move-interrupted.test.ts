@@ -1,4 +1,4 @@
-// `tidings move` that is killed in the middle and run again, and the places that it refuses to move from or to.
+// `tidings move`, killed in the middle and run again, and the places that it refuses to move from or to.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
@@ -23,7 +23,7 @@ vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 const EVENTS = 60_000
 
-/** An embedded store that was served, with one workspace and events of it. */
+/** An embedded store that was served, with one workspace and events in it. */
 async function makeSource(workspaceId: string, events = 0): Promise<TestPlace> {
   const place = await makePlace('sqlite')
   const database = await openTestDatabase(place)

@@ -108,7 +108,7 @@ describeWithNats('A stream that goes on behind a position', () => {
   })
 })
 
-/** While the others of a cluster notice that a server is back. */
+/** False, to be asked again, while the others of a cluster have not noticed yet that a server is back. */
 function isUnavailable(error: unknown): false {
   if (error instanceof AppError && error.code === 'unavailable') return false
   throw error

@@ -1,4 +1,4 @@
-// An embedded server that is moved into PostgreSQL by `tidings move`, as an operator does it, and served from there.
+// An embedded server that is moved into PostgreSQL by `tidings move`, as an operator does it, and then served from there.
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { answersOf, fillServer, SETTINGS, type FilledServer } from './filled-server.ts'
@@ -61,7 +61,7 @@ describeOnPostgres('A moved server', () => {
     await Promise.all([source.remove(), target.remove()])
   })
 
-  /** Three entries that the pipeline has not applied, one of which it cannot apply. */
+  /** Leaves three entries that the pipeline has not applied, one of which it cannot apply. */
   async function leaveUnapplied(): Promise<EndedJson> {
     const late = await startSource(false)
     const tracking = trackingOf(late)

@@ -1,4 +1,4 @@
-// The list of tables that a move takes along names every table that there is, on each store.
+// The list of tables that a move takes along names every table there is, on each store.
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { DATA_TABLES, MOVED_TABLES, TABLE_TREATMENTS } from '../src/store/moved-tables.ts'

@@ -1,5 +1,5 @@
-// NATS servers for tests: processes of their own on free ports, with temporary folders, alone or as a cluster. A suite that
-// needs them says so and is skipped where no nats-server is found.
+// NATS servers for tests: processes of their own on free ports, with temporary folders, alone or as a cluster. A suite that needs
+// them says so and is skipped where no nats-server is found.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,17 +11,17 @@ import { findFreePorts } from './free-ports.ts'
 import { endWithTests } from './end-with-tests.ts'
 import { until } from './server.ts'
 
-/** Where Debian puts it, which is not in everybody's path. */
+/** Debian puts it where not every PATH looks. */
 const PROGRAMS = ['nats-server', '/usr/sbin/nats-server', '/usr/local/bin/nats-server']
 const START_WAIT_MS = 20_000
 const HOST = '127.0.0.1'
 
 export interface NatsServers {
-  /** The addresses of all, as the log takes them. */
+  /** The addresses of all servers, as the log takes them. */
   readonly url: string
-  /** The names of the servers, which are also told by the stream's leader. */
+  /** The names of the servers; the stream's leader is named by these too. */
   readonly names: readonly string[]
-  /** The address of one. */
+  /** The address of one server. */
   urlOf(name: string): string
   /** Ends a server as a broken machine would, and keeps its folder. */
   kill(name: string): Promise<void>
@@ -53,7 +53,7 @@ export function describeWithNats(name: string, declare: () => void): void {
   })
 }
 
-/** Starts servers that hold JetStream; more than one are a cluster. Resolves when each takes connections. */
+/** Starts servers with JetStream; more than one form a cluster. Resolves when each takes connections. */
 export async function startNatsServers(count = 1, settings: readonly string[] = []): Promise<NatsServers> {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-nats-'))
   const names = Array.from({ length: count }, (_, index) => `server-${index + 1}`)

@@ -3,7 +3,7 @@ import { openDatabase, type DatabasePlace } from '../src/store/open-database.ts'
 
 const TAKEN_BACK = '0031-order-of-identities'
 
-/** Takes a step of the migrations back. */
+/** Undoes a step of the migrations. */
 export async function makeOlder(place: DatabasePlace): Promise<void> {
   const database = openDatabase(place)
   await database.changeTables(async ({ query }) => {

@@ -1,5 +1,5 @@
-// Files of the embedded store that are removed, moved or replaced beside the running server: it would go on with what nobody
-// finds again, so it takes nothing in, and says so.
+// Files of the embedded store that are removed, moved or replaced beside the running server: it would go on with what nobody can
+// find again, so it takes nothing in, and says so.
 import { mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -11,7 +11,7 @@ import { trackingOf } from './tracking.ts'
 
 const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Visit' }] }
 
-/** Of a new file whose other pages all stand beside it. */
+/** The first page of a new file, whose other pages are all in the file beside it. */
 const FIRST_PAGE_BYTES = 4_096
 
 let server: TestServer

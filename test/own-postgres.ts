@@ -1,4 +1,4 @@
-// A PostgreSQL server that belongs to one test, for faults that all others would feel too. Made from the programs that are
+// A PostgreSQL server that belongs to one test, for faults that all other tests would feel too. Made from the programs that are
 // installed, in a temporary folder and on a free port.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,12 +14,12 @@ const HOST = '127.0.0.1'
 const START_WAIT_MS = 30_000
 /** Where Debian keeps the versions that are installed. */
 const DEBIAN_VERSIONS = '/usr/lib/postgresql'
-/** The server refuses to run as root. */
+/** Users to run it as: the server refuses to run as root. */
 const OTHER_USERS = ['postgres', 'nobody']
 const CONNECTIONS_MAX = 200
 
 export interface OwnPostgres {
-  /** A database in it, with nothing in it. */
+  /** The address of an empty database in it. */
   readonly url: string
   /** Ends the server as `pg_ctl stop -m immediate` does: at once, without writing down what is in memory. */
   crash(): Promise<void>
@@ -29,7 +29,7 @@ export interface OwnPostgres {
   remove(): Promise<void>
 }
 
-/** Undefined, and a line that says why, where none can be made. */
+/** Undefined, with a line that says why, where none can be made. */
 export async function startOwnPostgres(): Promise<OwnPostgres | undefined> {
   const programs = findPrograms()
   const user = findUser()
@@ -74,7 +74,7 @@ export async function startOwnPostgres(): Promise<OwnPostgres | undefined> {
   }
 }
 
-/** The folder with the programs of a server: that of the version in use, else the newest that Debian has. */
+/** The folder with the programs of a server: that of the version in use, otherwise the newest that Debian has. */
 function findPrograms(): string | undefined {
   const versions = existsSync(DEBIAN_VERSIONS) ? readdirSync(DEBIAN_VERSIONS) : []
   const newestFirst = versions.toSorted((left, right) => Number(right) - Number(left))

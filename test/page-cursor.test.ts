@@ -1,4 +1,4 @@
-// Where a page of a list ends, as the cursor that clients give back.
+// The place where a page of a list ends, as the cursor that clients send back.
 import { expect, it } from 'vitest'
 import { PageCursor } from '../src/operations/page-cursor.ts'
 

@@ -1,9 +1,9 @@
-// JSON.parse, without the keys that V8 takes for others.
+// JSON.parse, without the keys that V8 mistakes for others.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseJsonText } from '../src/core/parse-json.ts'
 
-/** As entries, so that nothing here has to be parsed. */
+/** Compared as entries, so that nothing here has to be parsed. */
 const entriesOf = (value: unknown) => Object.entries(value as object)
 
 describe('A JSON text', () => {

@@ -1,4 +1,4 @@
-// Which process follows which partitions of a log in PostgreSQL: what the clock of the database does to it.
+// Which process follows which partitions of a log in PostgreSQL, and what the clock of the database does to that.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { renewLeases } from '../src/store/partition-leases.ts'
@@ -24,7 +24,7 @@ describeOnPostgres('Leases of partitions', () => {
   const renew = (holder: string) => {
     return database.write((store) => renewLeases(store, { holder, partitions: PARTITIONS, keptMs: 5_000 }))
   }
-  /** Leaves the table as a clock does that is set back. */
+  /** Leaves the table as a clock that is set back does. */
   const setClockBack = () => {
     const later = sql<number>`expires_at + ${HOUR_MS}`
     return database.write(({ query }) => query.updateTable('pipeline_members').set({ expires_at: later }).execute())

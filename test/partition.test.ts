@@ -1,4 +1,4 @@
-// In which partition a key stands, for ever.
+// Which partition a key belongs to, for ever.
 import { expect, it } from 'vitest'
 import { LOG_PARTITIONS, partitionOf } from '../src/log/partition.ts'
 

@@ -1,4 +1,4 @@
-// The pipeline on a real store and a real log, on this thread, so that tests decide when it runs and what stands in the log.
+// The pipeline on a real store and a real log, on this thread, so that tests decide when it runs and what is in the log.
 import { join } from 'node:path'
 import type { WorkspaceSettings } from '../src/core/workspace.ts'
 import type { EntryContext, EntryKind, LogEntry, LogReader, LogWriter } from '../src/log/event-log.ts'
@@ -15,7 +15,7 @@ import { Turnstile } from '../src/store/turnstile.ts'
 import { until } from './server.ts'
 import { makePlace, openTestDatabase, type StoreKind } from './stores.ts'
 
-/** Something for the log; a body that is a text or bytes goes there as it is, valid or not. */
+/** Something for the log; a body that is a text or bytes goes in as it is, valid or not. */
 export interface TestEntry {
   readonly body: unknown
   readonly kind?: EntryKind
@@ -30,14 +30,14 @@ export interface PipelineBench {
   readonly logReader: LogReader
   /** The workspace of entries that name none; the last one made. */
   readonly workspaceId: string
-  /** Makes a workspace, so that tests which share a bench do not meet. */
+  /** Makes a workspace, so that tests which share a bench do not meet each other. */
   makeWorkspace(settings?: Partial<WorkspaceSettings>): Promise<string>
-  /** Appends entries, in order; gives their request ids. */
+  /** Appends entries, in order; returns their request ids. */
   append(...entries: readonly TestEntry[]): Promise<string[]>
   /** All entries behind the cursor. */
   readNew(): Promise<LogEntry[]>
   cursor(): Promise<number>
-  /** Follows the log to its end, with as many followers at once as told, each on a connection of its own. */
+  /** Follows the log to its end, with this many followers at once, each on a connection of its own. */
   follow(followers?: number): Promise<Followed>
   /** One follower on a connection of its own, which the test may meddle with; `stop` ends both. */
   startFollower(): { readonly database: Database; readonly followed: Followed; readonly stop: () => Promise<void> }

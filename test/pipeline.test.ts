@@ -39,7 +39,7 @@ describeEachStore('The pipeline', (kind) => {
     return found.map(({ action }) => action).toReversed()
   }
 
-  /** Puts an event in the place of another, so that the entry at `position` cannot be applied: its numbers are taken. */
+  /** Puts an event where another belongs, so that the entry at `position` cannot be applied: its numbers are taken. */
   async function takePlaceOf(position: number): Promise<void> {
     const event: StoredEvent = {
       id: position * EVENTS_PER_ENTRY_MAX,
@@ -315,7 +315,7 @@ async function countWrites(bench: PipelineBench): Promise<number> {
   return write.mock.calls.length
 }
 
-/** Makes what this database writes fail as on a full disk, until the returned function is called. */
+/** Makes everything this database writes fail as on a full disk, until the returned function is called. */
 async function fillDisk(database: Database): Promise<() => Promise<void>> {
   const run = (...statements: RawBuilder<unknown>[]) => {
     return database.write(async ({ query }) => {

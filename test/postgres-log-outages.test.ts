@@ -96,7 +96,7 @@ describeOnPostgres('The log of a server that goes away', () => {
       refused++
       return ifUnavailable(error)
     }
-    /** As a client does: repeats with the same key until it is answered. */
+    /** Appends as a client does: repeats with the same key until it is answered. */
     const appendUntilKept = (key: string) => {
       return until(`${key} is kept`, () => writer.append(keyed(key, key)).catch(countRefusal))
     }

@@ -1,4 +1,4 @@
-// An empty log in PostgreSQL, in a database of its own, and a connection beside it to look at it and to stand in its way.
+// An empty log in PostgreSQL, in a database of its own, and a connection beside it to look at it and to get in its way.
 import { Client, types, type CustomTypesConfig, type QueryConfig } from 'pg'
 import type { NewEntry } from '../src/log/event-log.ts'
 import { EntryGroup } from '../src/log/postgres-entry-group.ts'
@@ -74,7 +74,7 @@ export class Bystander {
     await this.#client.query(appendEntries(new EntryGroup([entry]).columns(), 60_000))
   }
 
-  /** Resolves when so many others wait for a lock. */
+  /** Resolves when this many others wait for a lock. */
   async othersWait(count = 1): Promise<void> {
     await until('others wait for the lock', async () => {
       const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
@@ -94,7 +94,7 @@ export class Bystander {
     await this.ask(`do $$ begin execute ${change}; end $$`)
   }
 
-  /** Sets the clock that the database shows to connections which are made from then on, or after an earlier setting. */
+  /** Sets the clock that the database shows to connections that are made from now on, or were made after an earlier setting. */
   async setClock(instant: number): Promise<void> {
     await this.ask(`
       create or replace function public.clock_timestamp() returns timestamptz language sql

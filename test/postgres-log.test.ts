@@ -1,4 +1,4 @@
-// The log in PostgreSQL keeps what every log promises, whoever else uses the database, and drops what is old as a whole.
+// The log in PostgreSQL keeps what every log promises, whoever else uses the database, and drops what is old in whole slices.
 import { setTimeout } from 'node:timers/promises'
 import type { QueryConfig } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ import { Bystander, makeLogPlace, type PostgresLogPlace } from './postgres-log-p
 import { until } from './server.ts'
 import { describeOnPostgres } from './stores.ts'
 
-/** Longer than what an answer may be behind. */
+/** Longer than an answer may be behind. */
 const QUIET_MS = 150
 const APPEND_MS = 2
 
@@ -202,7 +202,7 @@ describeOnPostgres('A log', () => {
       const limits = { throughPosition, entriesReceivedBefore: receivedBefore, keysReceivedBefore: receivedBefore }
       return writer.trim(limits)
     }
-    /** Appends until there are so many slices; gives the positions of the entries of each. */
+    /** Appends until there are this many slices; returns the positions of the entries of each. */
     const fillSlices = async (count: number): Promise<number[][]> => {
       await until('slices are filled', async () => {
         await writer.append(newEntry('any'))

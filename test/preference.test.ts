@@ -18,7 +18,7 @@ import {
 
 const ACTIVE = new Set(['news', 'offers', 'events'])
 
-/** Preferences in which everything was decided at one time. */
+/** Preferences where everything was decided at one time. */
 function decided(status: OptInStatus | null, categories: OptIn['categories'], at: number): Preference {
   const entries = Object.entries(categories).map(([name, isIn]) => [name, [isIn, at] as const])
   return { status: status && [status, at], categories: Object.fromEntries(entries), updatedAt: at }

@@ -21,7 +21,7 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Runs one command to its end. Of this process's own environment it gets only where programs are. */
+/** Runs one command to its end. From this process's environment it gets only the path to programs. */
 export async function run(args: readonly string[], environment: Environment = {}, bin = BIN): Promise<Ended> {
   const running = start(args, environment, bin)
   return running.ended
@@ -39,7 +39,7 @@ export async function runJson(args: readonly string[], environment: Environment)
   return { status, body: JSON.parse(stdout), stderr }
 }
 
-/** What a command said with `--json` that failed; undefined for one that did not. */
+/** What a command that failed said with `--json`; undefined for one that did not fail. */
 export function failureOf({ status, body }: EndedJson) {
   const { error } = body as { error?: { code: string; message: string; details: Fault[] } }
   return error && { status, code: error.code, message: error.message, fields: error.details.map(({ field }) => field) }
@@ -112,7 +112,7 @@ export async function startServing(environment: Environment, args: readonly stri
   return { ...running, started: JSON.parse(running.output().stdout) as Started }
 }
 
-/** The header by which a request shows a key. */
+/** The header by which a request presents a key. */
 export function basic(workspaceId: string, key: string): string {
   return `Basic ${Buffer.from(`${workspaceId}:${key}`).toString('base64')}`
 }

@@ -1,9 +1,9 @@
-// Reads how a database would carry out a query, so that tests can hold every search to its index, whatever the store.
+// Reads how a database would carry out a query, so that tests can demand an index for every search, whatever the store.
 import { CompiledQuery, sql, type Compilable } from 'kysely'
 import { expect } from 'vitest'
 import type { Database, Store } from '../src/store/store.ts'
 
-/** One way into one table. */
+/** One access to one table. */
 export interface TableAccess {
   /** The table's name in the query: its alias where it has one. */
   readonly table: string
@@ -14,17 +14,17 @@ export interface TableAccess {
 }
 
 export interface QueryPlan {
-  /** Of tables only: lists given as parameters and results of inner queries are left out. */
+  /** Only tables: lists given as parameters and results of inner queries are left out. */
   readonly accesses: readonly TableAccess[]
-  /** Whether all or a part of the order is made by sorting; in PostgreSQL, whether there is no other way. */
+  /** Whether the order is made wholly or partly by sorting; in PostgreSQL, whether there is no other way. */
   readonly sorts: boolean
-  /** As the database tells it, for the message of a test that fails. */
+  /** The plan as the database tells it, for the message of a failed test. */
   readonly text: string
 }
 
 /**
- * The plan of a query. PostgreSQL, which reads small tables as a whole however good their indexes are, is told to do so
- * only where it has no other way; between indexes it chooses well from some thousand rows and `analyze` on.
+ * The plan of a query. PostgreSQL reads small tables as a whole however good their indexes are, so it is told to do that only
+ * where there is no other way; between indexes it chooses well from some thousand rows and `analyze` on.
  */
 export async function explain(database: Database, query: Compilable): Promise<QueryPlan> {
   const compiled = query.compile()
@@ -35,14 +35,14 @@ export async function explain(database: Database, query: Compilable): Promise<Qu
   })
 }
 
-/** The plan of a query in a snapshot of PostgreSQL, as it is carried out there. */
+/** The plan of a query in a PostgreSQL snapshot, as it is carried out there. */
 export async function explainInSnapshot(database: Database, query: Compilable): Promise<QueryPlan> {
   return database.readSnapshot((store) => explainPostgres(store, query.compile()))
 }
 
 /**
- * Expects that every table of the query is entered through an index and narrowed by one of `columns` at least: by the
- * workspace, so that other workspaces' rows are never touched, or by the key through which another table leads there.
+ * Expects that every table of the query is entered through an index and narrowed by at least one of `columns`: by the workspace,
+ * so that other workspaces' rows are never touched, or by the key through which another table leads there.
  */
 export function expectIndexed(plan: QueryPlan, ...columns: readonly string[]): void {
   const keys = columns.length > 0 ? columns : ['workspace_id']
@@ -56,8 +56,8 @@ export function expectIndexed(plan: QueryPlan, ...columns: readonly string[]): v
 }
 
 /**
- * Expects that the one table of the query is entered behind a place in the order of an index, be there other bounds of its first
- * column too, and read on from there without sorting. `columns`: those of the place, as `one, two`.
+ * Expects that the one table of the query is entered behind a place in the order of an index, even if its first column has other
+ * bounds too, and read on from there without sorting. `columns`: those of the place, as `one, two`.
  */
 export function expectEnteredAt(plan: QueryPlan, columns: string): void {
   // SQLite writes `(one,two)>(?,?)`; PostgreSQL `(ROW(one, two) > ROW(1, 2))`, and quotes some names.
@@ -70,7 +70,7 @@ export function expectEnteredAt(plan: QueryPlan, columns: string): void {
   })
 }
 
-/** Whether an index is entered at values of `column` instead of read past all of them. */
+/** Whether an index is entered at values of `column` rather than read past all of them. */
 export function narrowsBy({ index, condition }: TableAccess, column: string): boolean {
   // SQLite writes `workspace_id=?`, and `ANY(workspace_id)` where it narrows nothing; PostgreSQL `(workspace_id = 'main'…)`.
   return index !== null && new RegExp(`(^|[ (.])${column} ?[=<>]`).test(condition)

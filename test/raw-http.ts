@@ -24,7 +24,7 @@ export class RawConnection {
     socket.on('error', () => (this.#isReset = true))
   }
 
-  /** One that `keepsSending` does not end its side when the server has ended its own. */
+  /** With `keepsSending`, a connection that does not end its side when the server has ended its own. */
   static async open(url: string, keepsSending = false): Promise<RawConnection> {
     const { hostname, port } = new URL(url)
     const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: keepsSending })
@@ -42,7 +42,7 @@ export class RawConnection {
     return until('an answer', () => this.#takeAnswer())
   }
 
-  /** Whether the head of an answer has arrived that was not taken yet. */
+  /** Whether the head of an answer has arrived that nobody has taken yet. */
   get hasAnswer(): boolean {
     return this.#received.includes('\r\n\r\n')
   }
@@ -57,7 +57,7 @@ export class RawConnection {
     return this.#isReset
   }
 
-  /** Of what the server sends from now on only the first piece is taken, until `read`. */
+  /** From now on only the first piece of what the server sends is taken, until `read`. */
   readFirstOnly(): void {
     this.#socket.once('data', () => this.#socket.pause())
   }
@@ -75,7 +75,7 @@ export class RawConnection {
     this.#socket.destroy()
   }
 
-  /** Leaves so that the server learns it at once: an end alone may be only that of sending. */
+  /** Leaves in such a way that the server notices at once: an end alone may be only the end of sending. */
   reset(): void {
     this.#socket.resetAndDestroy()
   }

@@ -130,8 +130,8 @@ class Shell {
   }
 
   /**
-   * Runs commands and gives what they printed on standard output. Reads again what is not there yet: an event is visible
-   * soon after it is accepted, and a person is slower than that.
+   * Runs commands and returns what they printed on standard output. Runs them again while what is wanted is not there yet: an
+   * event is visible soon after it is accepted, and a person is slower than that.
    */
   async run(commands: string, wanted: RegExp): Promise<string> {
     const isRepeatable = commands.startsWith('curl') && !commands.includes(' -d ')
@@ -178,7 +178,7 @@ function copyOfTrackedFiles(): string {
   return checkout
 }
 
-/** PATH as outside of npm's scripts, which put this checkout's own programs first. */
+/** PATH as it is outside of npm's scripts, which put this checkout's own programs first. */
 function outsidePath(): string {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
   return folders.filter((folder) => !folder.includes('node_modules')).join(delimiter)

@@ -2,7 +2,7 @@
 import { createQueryId, type Compilable, type KyselyPlugin, type QueryId, type RootOperationNode } from 'kysely'
 import type { Database, Store } from '../src/store/store.ts'
 
-/** Runs `work` in a transaction and gives its queries, in order. */
+/** Runs `work` in a transaction and returns its queries, in order. */
 export async function recordQueries(
   database: Database,
   work: (store: Store) => Promise<unknown>,
@@ -29,7 +29,7 @@ export async function recordQueries(
   return nodes.map((node) => ({ compile: () => executor.compileQuery(node, createQueryId()) }))
 }
 
-/** The same database, which notes of every query how many rows came back. */
+/** The same database, which notes how many rows each query returned. */
 export function watchRows(database: Database): { readonly database: Database; readonly rowsOfQueries: number[] } {
   const rowsOfQueries: number[] = []
   const watcher: KyselyPlugin = {

@@ -1,5 +1,5 @@
-// How the recounter goes on when something fails, and ends: what cannot be counted keeps nothing else waiting, and whoever stops
-// a process does not wait for a pause.
+// How the recounter goes on when something fails, and how it ends: what cannot be counted holds up nothing else, and whoever
+// stops a process does not wait for a pause.
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { Recounter } from '../src/pipeline/recounter.ts'
@@ -15,11 +15,11 @@ import { goal, message, workspace } from './statistics-examples.ts'
 import { expectVerified, NOW, openStatisticsBench, StatisticsRun, type StatisticsBench } from './statistics-run.ts'
 import { describeEachStore, makePlace, openTestDatabase } from './stores.ts'
 
-/** Each failure doubles the pause after it, the first of which is 400 ms. */
+/** Each failure doubles the pause that follows; the first pause is 400 ms. */
 const FAILURES = 2
 const FIRST_PAUSE_MS = 400
 const SECOND_PAUSE_MS = 800
-/** A campaign that is not there. */
+/** The number of a campaign that is not there. */
 const NOWHERE = 999_999
 
 it('The recounter stops at once in the middle of a pause', async () => {
@@ -78,7 +78,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     return runs.toSorted((one, next) => (one.workspaceId < next.workspaceId ? -1 : 1)) as [StatisticsRun, StatisticsRun]
   }
 
-  /** Counts anew until `isDone`; gives what failed meanwhile. */
+  /** Counts anew until `isDone`; returns what failed meanwhile. */
   async function countUntil({ database }: StatisticsBench, isDone: () => Promise<boolean>): Promise<Set<string>> {
     const failures = new Set<string>()
     const recounter = new Recounter({ database, clock: () => NOW, onFailure: (_error, what) => failures.add(what) })

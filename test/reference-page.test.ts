@@ -192,7 +192,7 @@ interface Element {
   readonly children?: string
 }
 
-/** What Swagger UI gives those who wrap its components, with elements that only say what they are of. */
+/** What Swagger UI gives to those who wrap its components, with elements that only say what they are elements of. */
 const SYSTEM = {
   React: { createElement: (type: string, given: Element['given'], children?: string) => ({ type, given, children }) },
   getComponent: (name: string) => (name === 'PlainTextViewer' ? 'plain' : undefined),
@@ -201,7 +201,7 @@ const SYSTEM = {
 type Wrapper = (original: string, system: typeof SYSTEM) => (given: Readonly<Record<string, unknown>>) => Element
 type Wrappers = Readonly<Record<'SyntaxHighlighter' | 'TextArea', Wrapper>>
 
-/** Runs the page's script as a browser does, and takes what it wraps of Swagger UI. */
+/** Runs the page's script as a browser does, and returns what it wraps of Swagger UI. */
 function pluginOf(script: string): Wrappers {
   const started: { plugins: readonly (() => { readonly wrapComponents: Wrappers })[] }[] = []
   const window = {

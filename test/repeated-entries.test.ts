@@ -1,4 +1,4 @@
-// What the log in NATS holds twice is applied once, and what others put into it is set aside, all of it.
+// What the log in NATS holds twice is applied once, and what others put into it is parked, all of it.
 import { randomBytes } from 'node:crypto'
 import { headers } from '@nats-io/transport-node'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -18,7 +18,7 @@ import { describeWithNats, startNatsServers, type NatsServers } from './nats-ser
 import { until } from './server.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
-/** How many entries operators hear of that were parked; not a number where they hear of anything else. */
+/** How many parked entries operators are told of; NaN where they are told of anything else. */
 function countToldParked(failures: readonly string[]): number {
   return failures.reduce((sum, failure) => {
     const told = /^entry \d+ cannot be applied and is parked(?:, and so are (\d+) behind it)?$/.exec(failure)
@@ -54,7 +54,7 @@ describeWithNats('A log that may hold an entry twice', () => {
       return stream.ask((manager) => manager.jetstream().publish(subject, body, { ...(headers && { headers }) }))
     }
 
-    /** Follows until everything is applied; gives what went wrong. */
+    /** Follows until everything is applied; returns what went wrong. */
     async function applyAll(): Promise<string[]> {
       const failures: string[] = []
       const follower = new LogFollower({

@@ -1,4 +1,4 @@
-// Parked entries on every store: an operator tries one again or gives it up, and its request is told so.
+// Parked entries on every store: an operator tries one again or gives it up, and that shows in what became of its request.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { CUSTOMER_ID } from '../src/core/user.ts'
 import { dropParked, replayParked } from '../src/pipeline/replay-parked.ts'

@@ -1,4 +1,4 @@
-// Report an audience through real HTTP, on every store: what a member may say, and what is refused of it.
+// Report an audience through real HTTP, on every store: what a member may say, and what of it is refused.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GROUPS } from '../src/core/facts.ts'
 import type { StoredCampaign } from '../src/store/campaigns.ts'

@@ -1,4 +1,4 @@
-// What tests of reports do again and again: make a campaign, send a report about it, and look at what stands in the log.
+// What tests of reports do again and again: make a campaign, send a report about it, and look at what is in the log.
 import { expect } from 'vitest'
 import type { EntryKind, LogEntry } from '../src/log/event-log.ts'
 import { addCampaign, lockCampaigns, type StoredCampaign } from '../src/store/campaigns.ts'
@@ -6,7 +6,7 @@ import { openLogReader } from '../src/log/open-log.ts'
 import type { Answer, CallOptions, TestServer, TestWorkspace } from './server.ts'
 import type { AcceptedBody } from './tracking.ts'
 
-/** One of the two reports: its place, the name of its list, and an item with nothing but what is required. */
+/** One of the two reports: its path, the name of its list, and an item with only what is required. */
 export interface ReportKind {
   readonly kind: EntryKind
   readonly path: 'audience' | 'message-events'

@@ -1,4 +1,4 @@
-// Report message events through real HTTP, on every store: what an event may say, and what is refused of it.
+// Report message events through real HTTP, on every store: what an event may say, and what of it is refused.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MESSAGE_KINDS } from '../src/core/facts.ts'
 import type { StoredCampaign } from '../src/store/campaigns.ts'

@@ -1,4 +1,5 @@
-// Reports of audiences and message events as a pure noun: what is refused beyond the schema, and which facts a report holds.
+// Reports of audiences and message events without store or HTTP: what is refused beyond the schema, and which facts a report
+// holds.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { GROUPS, MESSAGE_KINDS, type MessageKind } from '../src/core/facts.ts'
@@ -280,7 +281,7 @@ describe('the facts of a report', () => {
     { requiredKeys: ['customer_id', 'platform', 'time', 'kind'] },
   )
 
-  /** Expects that `take` gives for items in another order, with their members in another order, the same in that order. */
+  /** Expects that for items in another order, with their members in another order, `take` gives the same, in that other order. */
   function expectOrderless<Item extends object, Fact>(item: fc.Arbitrary<Item>, take: (items: Item[]) => Fact[]): void {
     const items = fc.array(item, { maxLength: 20 })
     const shuffled = items.chain((all) => {
@@ -304,7 +305,7 @@ describe('the facts of a report', () => {
   })
 })
 
-/** The same members, the last one first. */
+/** The same members in reverse order. */
 function turned<Item extends object>(item: Item): Item {
   return Object.fromEntries(Object.entries(item).toReversed()) as Item
 }

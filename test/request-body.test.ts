@@ -1,5 +1,5 @@
-// How bodies are read over real HTTP: their size to the byte, compression, media types, and that whoever sends something
-// that is refused can read the answer and go on.
+// How bodies are read over real HTTP: their size to the byte, compression, media types, and that a client whose request is
+// refused can read the answer and go on.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -314,7 +314,7 @@ describe('A connection', () => {
     connection.close()
   })
 
-  /** The statuses of what is answered before the server closes the connection, and whether that is all. */
+  /** The statuses of the answers that come before the server closes the connection, and whether there are no others. */
   async function statusesUntilEnd(connection: RawConnection, count: number) {
     const statuses: number[] = []
     while (statuses.length < count) statuses.push((await connection.nextAnswer()).status)

@@ -39,12 +39,12 @@ vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 /** How soon a replaced key or a suspension holds in a running server ("Tiles"). */
 const KEYS_WAIT_MS = 1_000
-/** How soon changed settings do. */
+/** How soon changed settings hold. */
 const SETTINGS_WAIT_MS = 5_000
 
 const body = JSON.stringify({ type: 'event', customer_id: 'c1', actions: [{ action: 'Order Placed' }] })
 
-/** Sends one event; gives the answer. */
+/** Sends one event; returns the answer. */
 function track(url: string, workspaceId: string, key: string): Promise<Response> {
   const headers = { authorization: basic(workspaceId, key), 'content-type': 'application/json' }
   return fetch(`${url}/v1/event/${workspaceId}`, { method: 'POST', headers, body })

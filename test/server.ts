@@ -21,10 +21,10 @@ export interface TestWorkspace {
 }
 
 export interface CallOptions {
-  /** A workspace whose key of the operation's tile is used; null for no Authorization header. */
+  /** The workspace whose key of the operation's tile is used; null for no Authorization header. */
   readonly as?: TestWorkspace | null
   readonly tile?: 'data' | 'reports'
-  /** A value becomes JSON; a text or bytes are sent as they are. */
+  /** A value is sent as JSON; a text or bytes are sent as they are. */
   readonly body?: unknown
   /** Sent in addition; undefined takes a header away. */
   readonly headers?: Readonly<Record<string, string | undefined>>
@@ -44,7 +44,7 @@ export interface TestServer {
   readonly databaseUrl: string | undefined
   /** A workspace with the default settings. */
   readonly workspace: TestWorkspace
-  /** Changes what time it is for the server; undefined: the real time. */
+  /** Sets what time it is for the server; undefined: the real time. */
   setClock(now: number | undefined): void
   /** A further workspace. Its id is made up when none is given. */
   makeWorkspace(settings?: Partial<WorkspaceSettings>, id?: string): Promise<TestWorkspace>
@@ -56,9 +56,9 @@ export interface TestServer {
 }
 
 export interface StartOptions extends Partial<Pick<ServeOptions, 'withPipeline' | 'diagnostics' | 'httpLimits'>> {
-  /** A server with whose PostgreSQL this one works too, as another machine would; it stops before that one. */
+  /** A server whose PostgreSQL this one uses too, as another machine would; this one stops before that one. */
   readonly beside?: TestServer
-  /** A place that is there already, with its workspace if it has one, and stays when the server stops. */
+  /** A place that exists already, with its workspace if it has one, and is kept when the server stops. */
   readonly at?: DatabasePlace & { readonly workspace?: TestWorkspace }
 }
 
@@ -109,9 +109,11 @@ async function placeBeside({ databaseUrl }: TestServer): Promise<TestPlace> {
   return { ...(await makePlace('sqlite')), databaseUrl }
 }
 
-/** Longer than a lease of partitions is kept for a process that was killed, shorter than a test may take. */
+/** Longer than the partitions of a process that was killed stay leased to it, shorter than a test may take. */
 const UNTIL_MS_MAX = 15_000
-/** Between looks: a part of what was waited so far, so that a long wait leaves the processors to what it waits for. */
+/**
+ * The time between looks is this part of what was waited so far, so that a long wait leaves the processors to what it waits for.
+ */
 const LOOK_PART = 1 / 50
 const LOOK_MS_MIN = 5
 const LOOK_MS_MAX = 50

@@ -14,13 +14,13 @@ const MINUTE_MS = 60_000
 const SECOND_MS = 1_000
 const NOON = Date.UTC(2030, 5, 15, 12)
 const PROCESSES_MAX = 4
-/** Of each process. */
+/** How many clients each process has. */
 const CLIENTS = 25
 const WAIT_MS = 60_000
 
 describeOnPostgres('Shared limits', () => {
   let place: TestPlace
-  /** One a process. */
+  /** One for each process. */
   let windowsOf: LimitWindows[]
   let made = 0
 
@@ -41,7 +41,7 @@ describeOnPostgres('Shared limits', () => {
   const start = (processes: number, options: SharedRateLimitsOptions = {}) => {
     return windowsOf.slice(0, processes).map((windows) => new SharedRateLimits(windows, options))
   }
-  /** What comes of all that one process asks for at once. */
+  /** The outcomes of all that one process asks for at once. */
   const takeAll = (
     limits: SharedRateLimits,
     workspace: Workspace,

@@ -1,4 +1,4 @@
-// What commits write beside a SQLite file is brought into it by a thread, while they go on.
+// What commits write beside a SQLite file is moved into it by a thread, while they go on.
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,14 +8,14 @@ import { startCheckpoints } from '../src/store/sqlite-checkpoints.ts'
 import { until } from './server.ts'
 
 const ROW_BYTES = 1_000
-/** More than what one round leaves beside a file before that begins anew. */
+/** More than one round leaves beside a file before that file begins anew. */
 const ROWS = 10_000
 
 let folder: string
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'tidings-checkpoints-'))))
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Commits rows without ever bringing them into the file. */
+/** Commits rows without ever moving them into the file. */
 function openWriter(name: string) {
   const path = join(folder, name)
   const file = new SqliteFile(path)

@@ -18,7 +18,7 @@ afterEach(async () => {
   await place.remove()
 })
 
-/** The library makes a function for the rows of a statement, and another one when SQLite has compiled that anew. */
+/** The library makes a function for the rows of a statement, and another one each time SQLite has compiled the statement anew. */
 function countCompiled(): () => number {
   const made = vi.spyOn(globalThis, 'Function')
   return () => made.mock.calls.length
@@ -34,7 +34,7 @@ it('compiles a statement with a parameter for its limit each time one is given t
   file.close()
 })
 
-/** Pages of one statement. */
+/** Reads pages with one statement. */
 async function readPages({ query }: Store): Promise<string[][]> {
   const page = async (limit: number, offset: number) => {
     const names = query.selectFrom('cursors').select('name').where('name', '<', 'd').orderBy('name')

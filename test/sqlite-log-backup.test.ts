@@ -42,7 +42,7 @@ async function append(to: LogWriter, ...numbers: number[]): Promise<string[]> {
   return outcomes
 }
 
-/** Copies what a snapshot holds into a state whose cursor stands there, and makes a log of it again. */
+/** Copies what a snapshot holds into a state whose cursor is at `cursor`, and makes a log of it again. */
 async function carryOver(snapshot: SqliteLogSnapshot, cursor: number): Promise<{ positions: number[]; last: number }> {
   new SqliteFile(path('backup.db')).exec('create table cursors (name text)').close()
   snapshot.copyInto(path('backup.db'), cursor)

@@ -1,4 +1,4 @@
-// A pipeline that starts just when the database goes away: it waits, as it does later, and nothing of its process ends.
+// A pipeline that starts just when the database goes away: it waits, as it does later, and its process does not end.
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { LogWriter } from '../src/log/event-log.ts'
 import { openPostgresLog } from '../src/log/postgres-log.ts'

@@ -88,7 +88,7 @@ describe('keeps what is compiled', () => {
     ['nowhere if nothing is to be kept', { ...home, NODE_COMPILE_CACHE: '' }, ''],
   ]
 
-  /** What the script tells Node, run by a user who may write into `node_modules`, or may not. */
+  /** What the script passes to Node, run by a user who may write into `node_modules`, or may not. */
   function askFor(environment: Record<string, string>, { mayWrite }: { mayWrite: boolean }) {
     const name = `kept-${++made}`
     const bin = makeCheckout(name, { withModules: false })

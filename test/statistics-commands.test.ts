@@ -27,7 +27,7 @@ import { describeEachStore, makePlace, openTestDatabase } from './stores.ts'
 vi.setConfig({ testTimeout: 60_000 })
 
 const DAY = { startDate: '2026-03-10', endDate: '2026-03-11' } as const
-/** More than are told apart. */
+/** More than are listed one by one. */
 const MANY = 1_005
 const REBUILDS = 2
 
@@ -281,7 +281,10 @@ const QUESTION = { ...DAY, attributionType: 'CLICK_THROUGH', metricType: 'TOTAL'
 const NOTHING = { audiences: [], messages: [], events: [] } as const
 const REPORT = { kind: 'svc_message_events' } as const
 const DAY_NUMBER = fromCalendarDate(DAY.startDate) ?? 0
-/** Of everything on that day: 4 messages; of 2 units audience, sent, devices and active devices, and of one impression. */
+/**
+ * The occurrences of everything on that day: 4 messages; of each of 2 units audience, sent, devices and active devices, and one
+ * impression.
+ */
 const OCCURRENCES = 4 + 2 * 4 + 1
 /** The place of `click` among the kinds of message events. */
 const KIND_CLICK = 5
@@ -306,8 +309,8 @@ const ENTRIES: readonly HistoryEntry[] = [
 ]
 
 /**
- * Changes rows of the table as no batch would, of the first of the campaigns: adds to each, by default one user and one
- * occurrence of what was sent on the day of the entries, makes it if it is not there, and deletes it when nothing is left.
+ * Changes rows of the first campaign in the table as no batch would: adds to each, by default one user and one occurrence of what
+ * was sent on the day of the entries, makes it if it is not there, and deletes it when nothing is left.
  */
 async function changeRows(
   database: Database,
@@ -360,7 +363,7 @@ function metricOf(difference: unknown): string {
   return (difference as { metric: string }).metric
 }
 
-/** The same database, where something is done after everything was read as it is at one moment. */
+/** The same database, where `intervene` is called after everything was read as it is at one moment. */
 function afterSnapshot(database: Database, intervene: () => Promise<unknown>): Database {
   return {
     ...database,

@@ -15,7 +15,7 @@ export const DAY_OF_NOON: Question = {
 }
 
 export interface Facts extends Partial<ModelWorkspace> {
-  /** Of the campaign `c1`, where no campaigns are given. */
+  /** The goals of the campaign `c1`, where no campaigns are given. */
   readonly goals?: readonly Goal[]
 }
 
@@ -50,7 +50,7 @@ export function controlOf(
   return statsOf(facts, question)?.platforms['all_platforms']?.locales[locale]?.variations[group]
 }
 
-/** The locales, and the variations in all of them, beside the control groups. */
+/** The locales, and the variations in all of them, without the control groups. */
 export function keysOf(facts: Facts): { locales: string[]; variations: string[] } {
   const locales = statsOf(facts)?.platforms['all_platforms']?.locales ?? {}
   const variations = Object.keys(locales['all_locales']?.variations ?? {})

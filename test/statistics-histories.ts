@@ -1,5 +1,5 @@
-// Random histories of a workspace for property tests of campaign statistics: few names and few instants, so that facts meet
-// at one instant, at the very edge of a window, of a day, and of a change of the clock.
+// Random histories of a workspace for property tests of campaign statistics: few names and few instants, so that facts meet at
+// one instant, at the very edge of a window, of a day, and of a clock change.
 import * as fc from 'fast-check'
 import type { Condition, Goal } from '../src/core/goal.ts'
 import type {
@@ -15,7 +15,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** For each zone instants at which a day begins or the clock is changed. */
+/** For each zone, instants at which a day begins or the clock is changed. */
 const EDGES: Readonly<Record<string, readonly string[]>> = {
   UTC: ['2026-03-10T00:00Z', '2025-12-31T23:30Z'],
   // Clocks change at 02:00 and 03:00.
@@ -90,11 +90,11 @@ const OPERATORS = ['is', 'is_not', 'greater_than', 'less_than', 'contains', 'exi
 const VALUES = [1, 2, '1', 'ab', 'b', null, true, ['b', 1], { k: 1, l: [2] }, { l: [2], k: 1 }]
 const ATTRIBUTES = ['a', 'toString']
 
-/** What follows what, so that both ends of every window are met. */
+/** How long after another fact a fact may be, so that both ends of every window are met. */
 const DISTANCES = [0, 0, 30 * MINUTE, HOUR, 2 * HOUR, 12 * HOUR, DAY, 36 * HOUR, 3 * DAY, 240 * HOUR]
 const JITTER = [0, 0, 0, -1, 1]
 
-/** The words of one history: few of all, others in each, so that in some history any two rules meet. */
+/** The words of one history: few in all, others in each history, so that any two rules meet in some history. */
 interface Words {
   readonly campaigns: readonly ModelCampaign[]
   readonly times: readonly number[]
@@ -129,7 +129,9 @@ export interface Arrival extends Reports {
   readonly users: Users
 }
 
-/** A workspace, and its reports as they may arrive: in any order and cut, some again, while users are found to be one person. */
+/**
+ * A workspace, and its reports as they may arrive: in any order and cut, some repeated, while users are found to be one person.
+ */
 export function arrivals(timezone: string): fc.Arbitrary<{ workspace: ModelWorkspace; steps: Arrival[] }> {
   return workspaces(timezone).chain((workspace) => {
     const parts: Reports[] = [
@@ -253,7 +255,7 @@ function message(words: Words): fc.Arbitrary<MessageReport> {
   })
 }
 
-/** An id stands for one event: which of two different ones is kept is not to be tested here. */
+/** An id stands for one event: which of two different ones with the same id is kept is not tested here. */
 function trackedEvent({ customers, times }: Words): fc.Arbitrary<TrackedEvent> {
   const attributes = fc.dictionary(fc.constantFrom(...ATTRIBUTES), fc.constantFrom(...VALUES), {
     noNullPrototype: true,

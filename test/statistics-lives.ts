@@ -1,5 +1,6 @@
-// Random lives of a workspace: entries are applied while goals change and users are counted anew beside the batches, all at once. At
-// every moment a recount finds no difference, and what stands is the answer of the naive model by the goals that stand.
+// Random lives of a workspace: entries are applied while goals change and users are counted anew beside the batches, all at once.
+// At every moment a recount finds no difference, and the numbers that stand are the answer of the naive model by the goals that
+// stand.
 import * as fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Cell } from '../src/core/cells.ts'
@@ -22,7 +23,7 @@ import {
   type StatisticsRun,
 } from './statistics-run.ts'
 
-/** What is done at once: entries applied by two processes, goals changed, and steps of the recounter. */
+/** What is done at the same time: entries applied by two processes, goals changed, and steps of the recounter. */
 interface Action {
   readonly batch: number
   /** Which of the reports are in another partition of the log than the rest. */
@@ -34,7 +35,7 @@ interface Action {
 export interface Life {
   readonly history: ModelWorkspace
   readonly entries: readonly HistoryEntry[]
-  /** After the last of them all other entries are applied. */
+  /** After the last action, all entries that are left are applied. */
   readonly actions: readonly Action[]
   readonly choices: readonly RangeChoice[]
 }
@@ -61,17 +62,17 @@ export function lives(): fc.Arbitrary<Life> {
   )
 }
 
-/** A recounter whose steps are as small as can be, unless told otherwise. */
+/** A recounter with the smallest possible steps, unless something else is given. */
 export function makeRecounter(database: Database, bounds = { usersPerStep: 1, factsPerPortion: 1 }): Recounter {
   return new Recounter({ database, clock: () => NOW, ...bounds, onFailure: () => {} })
 }
 
-/** Takes steps until there is nothing to do, or as many as told. */
+/** Takes steps until there is nothing to do, or `max` of them. */
 export async function step(recounter: Recounter, max = STEPS_MAX): Promise<void> {
   for (let steps = 0; steps < max; steps++) if (!(await recounter.step())) return
 }
 
-/** Expects of a run that it is right at every moment of a life. */
+/** Expects that a run is right at every moment of a life. */
 export async function expectRightThroughout(run: StatisticsRun, life: Life): Promise<void> {
   const recounter = makeRecounter(run.database)
   const ranges = run.ranges(life.choices)
@@ -107,7 +108,7 @@ function isReport(kind: HistoryEntry['kind']): boolean {
   return kind === 'svc_audience' || kind === 'svc_message_events'
 }
 
-/** `exists` looks at no value, so that none is kept. */
+/** `exists` looks at no value, so none is kept. */
 function newGoals(): fc.Arbitrary<Goal[]> {
   return goals().map((all) =>
     all.map((goal) => ({
@@ -119,7 +120,7 @@ function newGoals(): fc.Arbitrary<Goal[]> {
   )
 }
 
-/** The goals of the one moment by which all campaigns count: those set last, or while something is pending any. */
+/** The goals by which all campaigns count, which must be those of one moment: the last or, while something is pending, any. */
 async function findStanding(
   run: StatisticsRun,
   moments: readonly (readonly ModelCampaign[])[],

@@ -1,5 +1,5 @@
-// Clients of a serving program who report audiences, message events and goal events, much of it again, and let customers be found to
-// be one person; and what the statistics must be when all of it has been acknowledged.
+// Clients of a serving program who report audiences, message events and goal events, much of it again, and let customers be found
+// to be one person; and what the statistics must be when all of it has been acknowledged.
 import { isDeepStrictEqual } from 'node:util'
 import { GROUPS, MESSAGE_KINDS } from '../src/core/facts.ts'
 import type { Goal } from '../src/core/goal.ts'
@@ -27,16 +27,16 @@ export const LOAD_SETTINGS: Partial<WorkspaceSettings> = {
   },
 }
 
-/** Few of all, so that most reports meet others. */
+/** Few of everything, so that most reports meet others. */
 const CUSTOMERS = 12
-/** The first of the customers are two and two one person. */
+/** Two by two, the first of the customers are one person. */
 const PERSONS = 3
 const CAMPAIGNS = 3
 const HOURS = 40
 const HOUR_MS = 3_600_000
 const ITEMS_MAX = 5
 const CLIENTS = 8
-/** How much is sent that was sent before. */
+/** The share of what is sent that was sent before. */
 const REPEATED_SHARE = 0.2
 const KEYED_SHARE = 0.3
 const COUNTED_WAIT_MS = 30_000
@@ -72,7 +72,7 @@ export class StatisticsLoad {
     return this.#sent.filter(({ isAcknowledged }) => isAcknowledged).length
   }
 
-  /** Makes the campaigns of which is reported. */
+  /** Makes the campaigns that are reported on. */
   async makeCampaigns(url: string): Promise<void> {
     for (let count = 0; count < CAMPAIGNS; count++) {
       const body = { name: 'Summer', platforms: ['EMAIL'], conversion_goals: [], created_by: 'anna' }
@@ -81,7 +81,7 @@ export class StatisticsLoad {
     }
   }
 
-  /** Gives the campaigns other goals, one after the other. */
+  /** Gives other goals to the campaigns, one after the other. */
   async changeGoals(url: string): Promise<void> {
     for (const { id } of this.#campaigns) {
       const goals = ['bought', 'signed up'].map((name) => this.#makeGoal(name))

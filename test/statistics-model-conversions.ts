@@ -1,5 +1,5 @@
-// Conversions of the naive model of campaign statistics ("Conversions"): which goals an event meets, and to which touch or
-// audience it is credited. Written from the documents, apart from the code it is to judge.
+// Conversions in the naive model of campaign statistics ("Conversions"): which goals an event meets, and to which touch or
+// audience it is credited. Written from the documents, independently of the code it is to judge.
 import type { Group } from '../src/core/facts.ts'
 import type { Condition, Goal } from '../src/core/goal.ts'
 import { compareAudiences, compareByCodePoint } from './statistics-model-facts.ts'
@@ -7,7 +7,7 @@ import type { Audience, Message, ModelCampaign, ModelFacts, Place, UserEvent } f
 
 export type Attribution = 'VIEW_THROUGH' | 'CLICK_THROUGH' | 'IN_SESSION' | 'TOTAL_CONVERSIONS' | 'CLICK_CONVERSIONS'
 
-/** A goal event, counted where the touch is to which it is credited. */
+/** A goal event, counted at the place of the touch to which it is credited. */
 export interface Conversion extends Place {
   readonly campaignId: string
   readonly goal: string
@@ -16,7 +16,7 @@ export interface Conversion extends Place {
   readonly day: string
 }
 
-/** A goal event of a user in a control group, counted where the audience is to which it is credited. */
+/** A goal event of a user in a control group, counted at the place of the audience to which it is credited. */
 export interface ControlConversion extends Place {
   readonly campaignId: string
   readonly goal: string
@@ -30,7 +30,7 @@ const HOUR = 60 * MINUTE
 /** Touches, from the strongest to the weakest. */
 const TOUCHES = ['click', 'impression', 'sent']
 
-/** Of every event, by every attribution type. */
+/** The conversions of every event, by every attribution type. */
 export function conversionsOf(campaigns: readonly ModelCampaign[], facts: ModelFacts): Conversion[] {
   return facts.events.flatMap((event) => [
     ...campaigns.flatMap((campaign) =>
@@ -121,7 +121,7 @@ function latestTouchFirst(left: Message, right: Message): number {
   return right.time - left.time || compareByCodePoint(left.platform, right.platform)
 }
 
-/** At one instant as touches are credited, the first platform by text; then what wins as a report. */
+/** Latest first; at one instant, as with touches, the first platform by text, then the one that wins as a report. */
 function latestAudienceFirst(left: Audience, right: Audience): number {
   return right.at - left.at || compareByCodePoint(left.platform, right.platform) || compareAudiences(left, right)
 }

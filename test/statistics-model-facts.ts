@@ -1,5 +1,5 @@
-// Facts of the naive model of campaign statistics ("Facts"): which of several reports is kept, whose it is, which day it
-// is on, and where a message event belongs. Written from the documents, apart from the code it is to judge.
+// Facts in the naive model of campaign statistics ("Facts"): which of several reports is kept, whose it is, which day it is on,
+// and where a message event belongs. Written from the documents, independently of the code it is to judge.
 import type { Group, MessageKind } from '../src/core/facts.ts'
 import type { Goal } from '../src/core/goal.ts'
 
@@ -8,7 +8,7 @@ export interface ModelCampaign {
   readonly goals: readonly Goal[]
 }
 
-/** A member as reported of an audience; instants are milliseconds since the epoch, null is what the report left out. */
+/** A member as reported in an audience; instants are milliseconds since the epoch, null is what the report left out. */
 export interface AudienceReport {
   readonly campaignId: string
   readonly customerId: string
@@ -138,7 +138,7 @@ export function dayOf(instant: number, timezone: string): string {
   return day
 }
 
-/** Formatting takes most of the time of a run, and instants come again. */
+/** Remembered, because formatting takes most of the time of a run and instants recur. */
 const daysOf = new Map<string, Map<number, string>>()
 const formats = new Map<string, Intl.DateTimeFormat>()
 
@@ -226,7 +226,7 @@ function keptEvents(workspace: ModelWorkspace): UserEvent[] {
   })
 }
 
-/** Of all reports with one identity the one that comes first, and of equal ones the one that was there first. */
+/** Of all reports with one identity, the one that comes first; of equal ones, the one that was there first. */
 function keepFirst<Report>(
   reports: readonly Report[],
   identityOf: (report: Report) => readonly unknown[],
@@ -245,7 +245,7 @@ function userOf({ users }: ModelWorkspace, customerId: string): string {
   return users.find((customerIds) => customerIds.includes(customerId))?.[0] ?? customerId
 }
 
-/** The platforms that have a name of their own in capitals, others as sent. */
+/** Platforms that have a name of their own are kept in capitals, others as sent. */
 function asKept(platform: string): string {
   return COUNTED_PLATFORMS.includes(platform.toUpperCase()) ? platform.toUpperCase() : platform
 }

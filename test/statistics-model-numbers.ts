@@ -1,6 +1,6 @@
 // The arithmetic of the naive model of campaign statistics: percentages without rounding errors, and the interval of uplift.
 
-/** As much as a goal says about the difference between the target group and a control group. */
+/** What a goal says about the difference between the target group and a control group. */
 export interface Uplift {
   readonly uplift: number
   readonly uplift_low: number
@@ -16,10 +16,10 @@ export interface Side {
 
 export const NO_UPLIFT: Uplift = { uplift: 0, uplift_low: 0, uplift_high: 0, uplift_significant: false }
 
-/** Of the normal distribution, two-sided 95 %. */
+/** The two-sided 95 % quantile of the normal distribution. */
 const Z = 1.959963984540054
 
-/** `part / whole` in percent, half away from zero at two decimals; 0 where there is no whole. */
+/** `part / whole` in percent, rounded to two decimals, half away from zero; 0 where there is no whole. */
 export function percentage(part: number, whole: number): number {
   return whole === 0 ? 0 : Number(roundedQuotient(BigInt(part) * 10_000n, BigInt(whole))) / 100
 }

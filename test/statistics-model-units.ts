@@ -1,15 +1,15 @@
-// Delivery funnel of the naive model of campaign statistics ("Delivery funnel and failure breakdown"): users on days of
+// The delivery funnel in the naive model of campaign statistics ("Delivery funnel and failure breakdown"): users on days of
 // audience, the state of each, and what is left of them step by step.
 import { compareByCodePoint, type Audience, type Message } from './statistics-model-facts.ts'
 
 /** A user on a day of audience at one level. */
 export interface Unit {
   readonly state: 'removed' | 'sent' | 'failed' | 'pending'
-  /** Of what was removed or failed. */
+  /** The reason why it was removed or failed. */
   readonly reason: string | null
   /** Whether an impression belongs to an audience that was not removed. */
   readonly isSeen: boolean
-  /** All that belong to any audience of the unit. */
+  /** All messages that belong to any audience of the unit. */
   readonly messages: readonly Message[]
 }
 
@@ -82,7 +82,7 @@ function without(units: readonly Unit[], reasons: readonly string[]): Unit[] {
   return units.filter(({ state, reason }) => !(state === 'removed' && reason !== null && reasons.includes(reason)))
 }
 
-/** Distinct in each unit, added up. */
+/** Devices, distinct within each unit, added up. */
 function devicesOf(units: readonly Unit[], isCounted: (message: Message) => boolean): number {
   return units
     .map(({ messages }) => new Set(messages.filter(isCounted).map(({ device }) => device)).size)

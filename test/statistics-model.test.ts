@@ -1,5 +1,5 @@
 // Pins the naive model of campaign statistics to `docs/api/statistics.md`, from facts to the delivery funnel: small examples, one
-// for each rule, whose numbers were worked out by hand. What it finds everywhere else is believed because of these.
+// for each rule, whose numbers were worked out by hand. These are why its findings are trusted everywhere else.
 import { describe, expect, it } from 'vitest'
 import { DAY_OF_NOON, HOUR, NOON, controlOf, keysOf, member, message, variationOf } from './statistics-examples.ts'
 import type { AudienceReport, MessageReport } from './statistics-model-facts.ts'

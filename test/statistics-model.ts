@@ -1,5 +1,5 @@
-// A naive model of campaign statistics, to hold the real ones against: for each question it loops over all facts and counts
-// with Maps and Sets. Written from `docs/api/statistics.md`, apart from the code it is to judge: it shares only types with it.
+// A naive model of campaign statistics, to compare the real ones with: for each question it loops over all facts and counts with
+// Maps and Sets. Written from `docs/api/statistics.md`, independently of the code it is to judge: it shares only types with it.
 import type { Group } from '../src/core/facts.ts'
 import type { Goal } from '../src/core/goal.ts'
 import { controlConversionsOf, conversionsOf, isMetAfter } from './statistics-model-conversions.ts'
@@ -59,7 +59,7 @@ interface Level {
 /** What lies in the range of a question. */
 interface Counted {
   readonly messages: readonly Message[]
-  /** Those of target groups, and those of control groups. */
+  /** The audiences of target groups, and those of control groups. */
   readonly audiences: readonly Audience[]
   readonly controls: readonly Audience[]
   readonly conversions: readonly Conversion[]
@@ -200,13 +200,13 @@ function isAt(place: Place, { platform, locale, variation }: Level): boolean {
   )
 }
 
-/** Everything that makes keys of the tree present; in control groups variations are ignored. */
+/** Everything that makes keys of the tree appear; in control groups variations are ignored. */
 function placesOf({ messages, audiences, controls, conversions, controlConversions }: Counted): Place[] {
   const ofControls = controls.map(({ platform, locale }) => ({ platform, locale, variation: null }))
   return [...messages, ...audiences, ...ofControls, ...conversions, ...controlConversions]
 }
 
-/** Each name once, with what stands under it; null is no name. */
+/** Each name once, with what is under it; null is no name. */
 function namedOf<Value>(names: readonly (string | null)[], valueOf: (name: string) => Value): Named<Value> {
   const distinct = [...new Set(names)].filter((name) => name !== null)
   return Object.fromEntries(distinct.map((name) => [name, valueOf(name)]))

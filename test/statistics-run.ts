@@ -1,4 +1,4 @@
-// One workspace with campaigns in a real store, to which histories are applied batch by batch, and what must always hold of it:
+// One workspace with campaigns in a real store, to which histories are applied batch by batch, and what must always hold there:
 // the answers of the operation itself are those of the naive model, and a recount of the facts finds no difference.
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -46,7 +46,7 @@ const ATTRIBUTION_TYPES = [
 ] as const
 const METRIC_TYPES = ['TOTAL', 'UNIQUE'] as const
 
-/** Days of the history, as indexes of those with anything on them, and how far the ends of the range lie from them. */
+/** Days of the history, as indexes into the days with anything on them, and how far the ends of the range are from them. */
 export interface RangeChoice {
   readonly from: number
   readonly days: number
@@ -69,7 +69,7 @@ export interface StatisticsBench {
   readonly place: TestPlace
   readonly database: Database
   readonly freshness: Freshness
-  /** What a server that was just started would say. */
+  /** What a server that has just started would say. */
   processedUntil(): Promise<number>
   close(): Promise<void>
 }
@@ -95,7 +95,7 @@ export async function openStatisticsBench(kind: StoreKind): Promise<StatisticsBe
   }
 }
 
-/** What time it always is. */
+/** The time that it always is. */
 export const NOW = Date.parse('2026-12-01T10:00:00.000Z')
 const PARTITIONS = 2
 let made = 0
@@ -116,11 +116,11 @@ export class StatisticsRun {
   readonly workspaceId: string
   /** What has been applied so far, in order. */
   readonly applied: HistoryEntry[] = []
-  /** The goals by which the numbers that stand are counted. */
+  /** The goals by which the numbers that stand were counted. */
   campaigns: readonly ModelCampaign[]
   readonly #factsPerUserMax: number | undefined
   readonly #freshness: Freshness
-  /** For all that the run asks, so that what is kept of one answer may be wrong in the next. */
+  /** Shared by all questions of the run, so that a wrongly kept answer shows in a later one. */
   readonly #keptStats = new KeptAnswers()
   readonly #goalBooks = new GoalBooks()
   readonly #history: ModelWorkspace
@@ -140,7 +140,10 @@ export class StatisticsRun {
     this.#history = history
   }
 
-  /** A new workspace with the campaigns of the history, made in their order; users become large beyond so many facts. */
+  /**
+   * A new workspace with the campaigns of the history, made in their order; a user with more than `factsPerUserMax` facts is
+   * large.
+   */
   static async make(bench: StatisticsBench, history: ModelWorkspace, factsPerUserMax?: number): Promise<StatisticsRun> {
     const workspaceId = `workspace-${++made}`
     const settings = { timezone: history.timezone, identityResolution: [PERSON] }
@@ -172,7 +175,7 @@ export class StatisticsRun {
     for (const [id, number] of added) this.#numbers.set(id, number)
   }
 
-  /** The entries as the log holds them, behind all that it held before. */
+  /** The entries as the log holds them, after all that it held before. */
   toLog(entries: readonly HistoryEntry[], receivedAt = NOW): LogEntry[] {
     const { workspaceId } = this
     const numberOf = (campaignId: string) => this.#numbers.get(campaignId) ?? 0
@@ -218,7 +221,7 @@ export class StatisticsRun {
     }
   }
 
-  /** Changes the goals of a campaign as its operation does; what is counted anew counts by the goals set last. */
+  /** Changes the goals of a campaign as its operation does; recounts use the goals that were set last. */
   async setGoals(campaignId: string, goals: readonly Goal[]): Promise<void> {
     const conversion_goals = goals.map(({ windowHours, ...goal }) => ({ ...goal, window_hours: windowHours }))
     const path = { campaign_id: storedId(this.workspaceId, campaignId) }
@@ -254,7 +257,7 @@ export class StatisticsRun {
     return Object.fromEntries(Object.entries(data).map(([id, stats]) => [id.slice(prefix.length), stats]))
   }
 
-  /** The ranges chosen among the days of all that the history ever tells. */
+  /** The ranges chosen among the days of all that the history ever says. */
   ranges(choices: readonly RangeChoice[]): Range[] {
     const { timezone, audiences, messages, events } = this.#history
     const instants = [...audiences.map(({ evaluatedAt }) => evaluatedAt), ...[...messages, ...events].map(timeOf)]
@@ -299,7 +302,7 @@ export async function expectAnswers(run: StatisticsRun, ranges: readonly Range[]
   }
 }
 
-/** Ids of campaigns are unique over all workspaces; these keep the order of the history's. */
+/** Ids of campaigns are unique over all workspaces; these keep the order of those in the history. */
 function storedId(workspaceId: string, campaignId: string): string {
   return `${workspaceId} ${campaignId}`
 }

@@ -68,7 +68,7 @@ export class StatisticsTable {
     return cellsOf(this.#sum)
   }
 
-  /** Of every user with a fact. */
+  /** The histories of every user with a fact. */
   get histories(): History[] {
     const users = new Map(
       [...this.#customers.keys()].map((customer) => [userOf(this.#users, customer).join(), customer]),
@@ -177,7 +177,7 @@ export class StatisticsTable {
   }
 }
 
-/** Every cell in one order, so that sums can be compared. */
+/** Every cell in a fixed order, so that sums can be compared. */
 export function cellsOf(sum: CellSum): CountedCell[] {
   return [...sum.entries()].toSorted(([left], [right]) => (left < right ? -1 : 1))
 }

@@ -36,7 +36,7 @@ const sent: Omit<Series, 'campaign'> = {
   variation: ALL,
 }
 
-/** `sent` of one user, once, on day 10, for the first time, where nothing else is said. */
+/** `sent` of one user, once, on day 10, for the first time, unless something else is given. */
 type Given = Partial<Cell>
 
 function sumOf(campaign: number, cells: readonly Given[]): CellSum {
@@ -47,7 +47,7 @@ function sumOf(campaign: number, cells: readonly Given[]): CellSum {
   return sum
 }
 
-/** The cells of a sum in one order. */
+/** The cells of a sum in a fixed order. */
 function listed(sum: CellSum) {
   return [...sum.entries()].toSorted(([left], [right]) => (left < right ? -1 : 1))
 }
@@ -228,7 +228,7 @@ describeEachStore('The table of statistics', (kind) => {
   })
 
   describe('pageSeriesCounts', () => {
-    /** One user on the days 10, 12 and 20; two users on 12 alone; one on 12 who was there on 5. */
+    /** One user on days 10, 12 and 20; two users on day 12 alone; one on day 12 who was there on day 5. */
     const days: Given[] = [
       { day: 10, occurrences: 3 },
       { day: 12, previousDay: 10, occurrences: 4 },

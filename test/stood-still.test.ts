@@ -1,5 +1,5 @@
-// A batch that computes for so long between two statements that PostgreSQL ends its transaction: it is not tried again for
-// ever, and what can be split into shorter pieces is not ended at all.
+// A batch that computes for so long between two statements that PostgreSQL ends its transaction: it is not tried again for ever,
+// and what can be split into shorter pieces is not ended at all.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { LogFollower } from '../src/pipeline/follow-log.ts'
@@ -63,7 +63,7 @@ describeOnPostgres('A transaction that stands still', () => {
   })
 })
 
-/** The same tables, where whoever stores an event with the name `slow` then computes for longer than it may. */
+/** The same tables, where storing an event with the name `slow` is followed by computing for longer than allowed. */
 function withSlowEvents(database: Database): Database {
   const write: Database['write'] = (change) => {
     return database.write((store) => change(meddled(store, 'request_receipts', () => computeSlowEvents(store))))

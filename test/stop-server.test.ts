@@ -1,5 +1,5 @@
-// Stopping a server that is being used: what is in flight is finished, nobody waits for connections that are kept, and a
-// balancer has the time to send requests elsewhere.
+// Stopping a server that is being used: what is in flight is finished, nobody waits for connections that are kept alive, and a
+// balancer has time to send requests elsewhere.
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
@@ -20,10 +20,10 @@ import { trackingOf } from './tracking.ts'
 
 /** Far below the time for which an idle connection is kept. */
 const STOP_MS_MAX = 15_000
-/** What `deploy/haproxy.cfg` needs to take a process out: `fall` times `inter`. */
+/** How long `deploy/haproxy.cfg` takes to take a process out: `fall` times `inter`. */
 const BALANCER_MS = 2_000
 
-/** What the diagnostics say of a batch that is not waited for any longer. */
+/** What the diagnostics say about a batch that is no longer waited for. */
 const GIVEN_UP = expect.stringContaining('the pipeline did not end in time') as string
 
 const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Visit' }] }
@@ -46,7 +46,7 @@ it(
 )
 
 const PAGE = '/docs/swagger-ui-bundle.js'
-/** More than the system takes over of what a client does not read. */
+/** More pages than the system takes over for a client that does not read. */
 const PAGES = 6
 
 /** A server that is stopping, and a connection whose client has begun to read pages, but not gone on. */
@@ -238,7 +238,7 @@ async function ask(
   return { status: answer.statusCode, text: (await answer.toArray()).join('') }
 }
 
-/** Sends a request but for its last byte; `finish` sends that too, and gives the status of the answer. */
+/** Sends a request except for its last byte; `finish` sends that too, and returns the status of the answer. */
 async function beginSending(
   url: string,
   headers: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-// Runs a suite over every store: SQLite always; PostgreSQL where one is found, else the suite says so and is skipped.
+// Runs a suite over every store: SQLite always; PostgreSQL where one is found, otherwise the suite says so and is skipped.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,7 @@ async function findPostgres(): Promise<string | undefined> {
 
 const postgresUrl = await findPostgres()
 
-/** Declares the same suite once a store. */
+/** Declares the same suite once for each store. */
 export function describeEachStore(name: string, declare: (kind: StoreKind) => void): void {
   describe(`${name} on sqlite`, () => {
     declare('sqlite')
@@ -42,7 +42,7 @@ export function describeEachStore(name: string, declare: (kind: StoreKind) => vo
   describeOnPostgres(name, () => declare('postgres'))
 }
 
-/** Declares a suite of what only several processes with one store can do, or one that is across a network. */
+/** Declares a suite about what only several processes with one store can do, or only a store across a network. */
 export function describeOnPostgres(name: string, declare: () => void): void {
   describe.skipIf(postgresUrl === undefined)(`${name} on postgres`, () => {
     declare()

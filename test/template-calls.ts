@@ -102,7 +102,7 @@ export class TemplateCaller {
   }
 }
 
-/** The body of an answer that must be a success for the test to go on. */
+/** The body of an answer that must be successful for the test to go on. */
 function accepted<Body>({ status, body }: Answer<Body>): Body {
   if (status !== 200) throw new Error(`answered ${status}: ${JSON.stringify(body)}`)
   return body

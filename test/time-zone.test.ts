@@ -60,7 +60,7 @@ describe("a zone's offset", () => {
   })
 })
 
-/** Zones with something of their own: half hours, days skipped, summer in winter, winter in Ramadan, seconds. */
+/** Zones with peculiarities: half hours, days skipped, summer in winter, winter in Ramadan, seconds. */
 const ODD_ZONES = `
   Europe/Berlin Europe/London Europe/Dublin Europe/Lisbon Europe/Moscow Europe/Volgograd America/New_York
   America/St_Johns America/Sao_Paulo America/Boa_Vista America/Caracas America/Nuuk America/Havana
@@ -73,7 +73,7 @@ const ODD_ZONES = `
 const DAY_MS = 86_400_000
 const YEAR_10_000 = Date.UTC(10_000, 0, 1)
 
-/** A clock of Intl in the zone, read part by part. */
+/** A clock of the zone by Intl, read part by part. */
 function readClock(zone: string): (instant: number) => number {
   const numeric = 'numeric' as const
   const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const

@@ -1,4 +1,4 @@
-// Track Events through real HTTP, on every store: what is taken, what is refused, and what of it can be read back.
+// Track Events through real HTTP, on every store: what is accepted, what is refused, and what of it can be read back.
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { expectRefusal, startServer, type TestServer } from './server.ts'

@@ -1,8 +1,8 @@
-// Changes of the same thing that follow one another.
+// Changes to the same thing that follow one another.
 import { expect, it } from 'vitest'
 import { Turns, TURNS_WAITING_MAX } from '../src/operations/turns.ts'
 
-/** Work that is over when its gate opens, and notes when it begins. */
+/** Work that ends when its gate opens, and notes when it begins. */
 function gated(noted: string[], name: string) {
   const gate = Promise.withResolvers<string>()
   const work = () => {

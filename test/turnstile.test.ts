@@ -1,4 +1,4 @@
-// Whoever writes without pause lets others have their turn, and hears of what comes meanwhile.
+// A writer that writes without pause lets others have their turn, and hears of what comes meanwhile.
 import { expect, it } from 'vitest'
 import { Turnstile } from '../src/store/turnstile.ts'
 

@@ -1,5 +1,5 @@
-// Two servers over one PostgreSQL, as on two machines: a workspace's limits hold over both, its keys and settings change in
-// both, and both answer with the same numbers.
+// Two servers over one PostgreSQL, as on two machines: a workspace's limits hold over both, its keys and settings change in both,
+// and both answer with the same numbers.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits } from '../src/core/workspace.ts'
 import { ALL, ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '../src/core/cells.ts'
@@ -16,7 +16,7 @@ import { describeOnPostgres } from './stores.ts'
 const NOON = Date.UTC(2030, 5, 15, 12)
 const MINUTE_MS = 60_000
 const STATS_PATH = '/core-services/v1/campaign-stats'
-/** From when on a change made anywhere must hold everywhere. */
+/** How soon a change made anywhere must hold everywhere. */
 const KNOWN_AFTER_MS = 5_000
 
 describeOnPostgres('Two servers', () => {
@@ -36,7 +36,7 @@ describeOnPostgres('Two servers', () => {
     for (const server of servers) server.setClock(NOON)
     return servers[0].makeWorkspace({ limits: { ...LIMIT_DEFAULTS, ...limits } })
   }
-  /** One unit of `management_per_minute`. */
+  /** Takes one unit of `management_per_minute`. */
   const list = (server: TestServer, as: TestWorkspace, options: CallOptions = {}) => {
     return server.call('GET', `/v1/event/${as.id}?customer_id=c1`, { as, ...options })
   }

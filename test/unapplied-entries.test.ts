@@ -1,4 +1,4 @@
-// What a workspace has in the log that is not applied, looked for before a transaction and to the end in it.
+// What a workspace has in the log that is not applied: most of it is looked for before a transaction, the rest within it.
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { v7 as newId } from 'uuid'
@@ -40,7 +40,7 @@ describeEachStore('Entries of a workspace that are not applied', (kind) => {
     await place.remove()
   })
 
-  /** One after the other, into several partitions. */
+  /** Appends one after the other, into several partitions. */
   async function append(...workspaceIds: readonly string[]): Promise<void> {
     for (const workspaceId of workspaceIds) await writer.append(newEntry(newId(), { workspaceId }))
   }

@@ -19,7 +19,7 @@ const operation = trackEvents
 describeOnPostgres('Shared limits that cannot be reached', () => {
   let place: TestPlace
   let proxy: CuttableProxy
-  /** Through the proxy, and past it. */
+  /** Windows reached through the proxy, and past it. */
   let windows: LimitWindows
   let beside: Database
   let made = 0

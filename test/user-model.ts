@@ -1,4 +1,4 @@
-// A naive model of "Identity resolution", to hold the pipeline against: maps and loops, one entry after the other.
+// A naive model of "Identity resolution", to compare the pipeline with: maps and loops, one entry after the other.
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
 
 /** What one entry says, in the plainest form. */
@@ -14,7 +14,7 @@ export interface ModelEntry {
 /** The value of an attribute, when it was received, and where in the log. */
 type Told = readonly [value: unknown, receivedAt: number, position: number]
 
-/** A user as both the model and the store can tell it. */
+/** A user in terms that both the model and the store know. */
 export interface ModelUser {
   readonly id: number
   readonly workspaceId: string
@@ -24,7 +24,7 @@ export interface ModelUser {
   readonly attributes: Readonly<Record<string, Told>>
   /** `name=value` → when last seen; for customer ids when first seen. */
   readonly identities: Readonly<Record<string, number>>
-  /** Positions of the entries whose events stand under the user. */
+  /** Positions of the entries whose events are under the user. */
   readonly entries: readonly number[]
 }
 
@@ -40,7 +40,7 @@ interface MutableUser {
   readonly entries: number[]
 }
 
-/** The users after these entries, which stand in the log from `position` on; oldest first. */
+/** The users after these entries, which are in the log from `position` on; oldest first. */
 export function modelUsers(entries: readonly ModelEntry[], position: number): ModelUser[] {
   let users: MutableUser[] = []
   entries.forEach((entry, index) => {
@@ -65,7 +65,7 @@ function hasAnyId(user: MutableUser, { ids }: ModelEntry): boolean {
   return Object.entries(ids).some(([name, value]) => user.identities.has(`${name}=${value}`))
 }
 
-/** Oldest first, each younger one becomes part of the oldest. */
+/** Called oldest first: each younger user becomes part of the oldest. */
 function mergeInto(older: MutableUser | undefined, younger: MutableUser): MutableUser {
   if (!older) return younger
   nameUser(older, younger.customerId, younger.customerAt)
@@ -83,7 +83,7 @@ function newUser({ workspaceId, receivedAt }: ModelEntry, position: number): Mut
   return { id, workspaceId, ...unnamed, createdAt: receivedAt, attributes, identities: new Map(), entries: [] }
 }
 
-/** Of several customer ids the one that came first is shown. */
+/** Of several customer ids, the one that came first is shown. */
 function nameUser(user: MutableUser, customerId: string | null, at: number): void {
   if (customerId === null || user.customerAt <= at) return
   user.customerId = customerId
@@ -104,7 +104,7 @@ function applyEntry(user: MutableUser, entry: ModelEntry, position: number): voi
       setAttribute(user, name, [value, receivedAt, position])
 }
 
-/** The newest value wins; of two received in the same millisecond the one that stands later in the log. */
+/** The newest value wins; of two received in the same millisecond, the one that is later in the log. */
 function setAttribute(user: MutableUser, name: string, told: Told): void {
   const [, receivedAt, position] = told
   const known = user.attributes.get(name)

@@ -27,13 +27,15 @@ import { describeEachStore } from './stores.ts'
 import { countWaiting } from './waiting-apart.ts'
 
 const TIMEOUT_MS = 60_000
-/** So few that everybody is large. */
+/** So few facts that everybody is large. */
 const EVERYBODY = -1
 const HEAP_MIB = 64
 /** Days with a message event of each kind in each campaign; at all levels 144,000 cells, and 19,200. */
 const MANY = { campaigns: 3, days: 1_000 }
 const SOME = { campaigns: 1, days: 400 }
-/** What a transaction writes at the most: with what one series brings beyond the bound, and the cells that follow from others. */
+/**
+ * The most that a transaction writes, including what one series brings beyond the bound, and the cells that follow from others.
+ */
 const CELLS_PER_WRITE_MAX = 8_000
 /** More facts of one user than are read at once. */
 const SCATTERED = { campaigns: 82, days: 4, perDay: 250, kinds: ['click'] } as const
@@ -158,7 +160,7 @@ interface Large {
   readonly ann: Person
 }
 
-/** Ann, large, in an audience of each of so many campaigns, and all of it counted. */
+/** Makes Ann large, in an audience of each of this many campaigns, with everything counted. */
 async function makeLarge(bench: StatisticsBench, campaigns: number): Promise<Large> {
   const run = await StatisticsRun.make(bench, workspace({ campaigns: campaignsOf(campaigns) }), EVERYBODY)
   for (const { id } of run.campaigns) await run.apply([audienceOf(id)])
@@ -185,7 +187,7 @@ async function firstPersonOf(run: StatisticsRun): Promise<Person> {
   return person
 }
 
-/** The same database, where `work` is done after each transaction that writes; it hears how many there were. */
+/** The same database, where `work` is called after each transaction that writes, with the number of those so far. */
 function afterWrites(database: Database, work: (written: number) => Promise<void>): Database {
   let written = 0
   const write: Database['write'] = async (change) => {
@@ -208,7 +210,7 @@ async function keptOf(database: Database, { userId }: Person): Promise<KeptSerie
   return kept
 }
 
-/** Makes the tables those of a program that kept all of a user in one value. */
+/** Changes the tables to those of a program that kept everything of a user in one value. */
 async function keepInOneValue(database: Database, { userId }: Person, kept: readonly KeptSeries[]): Promise<void> {
   const cells = kept.flatMap((one) => {
     const numbers = toSeriesCells(one)

@@ -8,7 +8,7 @@ interface Bounds {
   readonly timeoutMs: number
 }
 
-/** Counts who waits in a store. How the process ended, and what it had to say. */
+/** Counts the users waiting in a store. Returns how the process ended, and what it had to say. */
 export function countWaiting(
   { dataDir, databaseUrl }: TestPlace,
   { heapMib, timeoutMs }: Bounds,

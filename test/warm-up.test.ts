@@ -35,7 +35,7 @@ function warmUp(path = process.env['PATH'] ?? ''): Promise<Ended> {
   return run([WARM_UP], { NODE_COMPILE_CACHE: cache, PATH: path }, process.execPath)
 }
 
-/** Every file that is kept, and when it was written. */
+/** Every file in the cache, and when it was written. */
 function listKept(): string[] {
   const files = readdirSync(cache, { recursive: true, encoding: 'utf8' }).toSorted()
   return files.map((file) => `${file} ${statSync(join(cache, file)).mtimeMs}`)

@@ -1,4 +1,4 @@
-// Addresses of databases as people are shown them.
+// Addresses of databases as they are shown to people.
 import { expect, it } from 'vitest'
 import { withoutPassword } from '../src/store/without-password.ts'
 

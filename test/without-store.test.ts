@@ -1,4 +1,4 @@
-// Commands where there is no store, or one of another version: only who may make a store makes one, or changes its tables.
+// Commands where there is no store, or one of another version: only those that may make a store make one, or change its tables.
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { sql } from 'kysely'
@@ -14,7 +14,7 @@ import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from '
 vi.setConfig({ testTimeout: 120_000 })
 
 const MAKERS = ['serve', 'workspace create', 'restore', 'move']
-/** It has rules of its own, and tests of its own. */
+/** Left out here: it has rules of its own, and tests of its own. */
 const BACKUP = 'backup'
 const OPERANDS: Readonly<Record<string, string>> = {
   ID: 'main',

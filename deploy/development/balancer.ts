@@ -1,5 +1,5 @@
-// A small balancer for development: hands each connection to the next process that is ready, and to any while none is: that
-// one says why. Several machines want a real one (`deploy/haproxy.cfg`).
+// A small balancer for development: hands each connection to the next process that is ready or, while none is, to any, which says
+// why. Several machines want a real one (`deploy/haproxy.cfg`).
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -19,7 +19,9 @@ const NOBODY_IS_THERE = [
 
 export interface Balancer {
   readonly url: string
-  /** Who takes connections from now on: the addresses of processes, such as `http://127.0.0.1:8081`. Until then the answer is 503. */
+  /**
+   * Who takes connections from now on: the addresses of processes, such as `http://127.0.0.1:8081`. Until then the answer is 503.
+   */
   handTo(targets: readonly string[]): void
   /** Resolves when all processes are ready. */
   readonly allReady: Promise<void>
@@ -62,7 +64,7 @@ export async function startBalancer(port: number): Promise<Balancer> {
   }
 }
 
-/** All of them, beginning with the one whose turn it is, which then is the last. */
+/** All of them, beginning with the one whose turn it is, which is last the next time. */
 function nextFirst(targets: Set<string>): readonly string[] {
   const inTurn = [...targets]
   const [first] = inTurn
@@ -73,7 +75,7 @@ function nextFirst(targets: Set<string>): readonly string[] {
   return inTurn
 }
 
-/** To the first that takes the connection; who does not is out until it is found ready again. */
+/** Hands over to the first that takes the connection; one that does not is out until it is found ready again. */
 async function handOver(
   client: Socket,
   targets: readonly string[],

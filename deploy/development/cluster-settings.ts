@@ -1,11 +1,11 @@
-// What can be set of `npm run cluster`, all from the environment, and its help.
+// What can be set for `npm run cluster`, all from the environment, and its help.
 import { readConfig } from '../../src/config.ts'
 
 /** Where the log is kept. */
 const LOGS = ['jetstream', 'postgres'] as const
 export type ClusterLog = (typeof LOGS)[number]
 
-/** Processes of one role at the most. */
+/** The most processes of one role. */
 const PROCESSES_MAX = 16
 
 const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: string])[] = [

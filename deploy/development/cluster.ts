@@ -15,7 +15,7 @@ const READY_WAIT_MS = 30_000
 if (process.argv.includes('--help')) process.stdout.write(HELP)
 else await run()
 
-/** Until a signal ends it. */
+/** Runs until a signal ends it. */
 async function run(): Promise<void> {
   const cluster = new RunningCluster()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -32,9 +32,10 @@ async function run(): Promise<void> {
   }
 }
 
-/** Gives the text that tells how to use it. */
+/** Starts everything; returns the text that tells how to use it. */
 async function start(cluster: RunningCluster, settings: ClusterSettings): Promise<string> {
-  // First, so that where the port is taken nothing is made. It is stopped first too, and so told of last.
+  // Started first, so that nothing is made where the port is taken. It is to be stopped first too, so the cluster is told of it
+  // last.
   const balancer = await startBalancer(settings.port)
   const nats = await planNats(settings)
   const log: ClusterLog = nats ? 'jetstream' : 'postgres'

@@ -8,7 +8,7 @@ import type { ProgramPlan } from './started-program.ts'
 
 const HOST = '127.0.0.1'
 const NAMES = ['nats-1', 'nats-2', 'nats-3'] as const
-/** Debian puts it where not everybody looks. */
+/** Debian puts it where not every PATH looks. */
 const ALSO_LOOK_IN = '/usr/sbin'
 
 /** The program, with its path where that is needed; undefined when there is none. */
@@ -22,7 +22,7 @@ export interface NatsPlan {
   readonly servers: readonly ProgramPlan[]
 }
 
-/** How the servers are to be started. Throws when those of an earlier start still have the folder. */
+/** How the servers are to be started. Throws when those of an earlier start still use the folder. */
 export async function planNatsCluster(program: string, folder: string): Promise<NatsPlan> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   for (const name of NAMES) refuseRunning(name, pidFileOf(folder, name))
@@ -60,7 +60,7 @@ function refuseRunning(name: string, pidFile: string): void {
   throw new Error(`${name} of an earlier start still runs, as process ${pid}: end it first.`)
 }
 
-/** All at once, so that they differ. */
+/** All looked for at once, so that they differ. */
 async function findFreePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, HOST))
   await Promise.all(servers.map((server) => once(server, 'listening')))

@@ -13,7 +13,7 @@ export class RunningCluster {
     return this.#stopping !== undefined
   }
 
-  /** Starts programs side by side, which are also stopped side by side. One that ends by itself is told of. */
+  /** Starts programs side by side, which are also stopped side by side. One that ends by itself is reported. */
   async startGroup(plans: readonly ProgramPlan[]): Promise<readonly StartedProgram[]> {
     const group: Stoppable[] = []
     this.#groups.push(group)

@@ -41,7 +41,7 @@ export async function startProgram({ name, command, args, environment }: Program
     createInterface(child.stdout).once('line', resolve)
     void once(child, 'close').then(() => ended.then((how) => reject(new Error(`${name} ended ${how}.`))))
   })
-  // Who does not ask for it need not hear that there is none.
+  // Whoever does not ask for the line need not hear that there is none.
   firstLine.catch(() => {})
   return {
     name,

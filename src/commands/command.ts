@@ -41,7 +41,7 @@ export interface CommandCall {
 export interface CommandOutput {
   readonly json: object
   readonly text: string
-  /** The command did what it was asked, and what it found is a failure: exit status 1. */
+  /** The command did what it was asked, but what it found is a failure: exit status 1. */
   readonly isFailure?: boolean
 }
 

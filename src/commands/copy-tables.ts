@@ -26,8 +26,8 @@ import type { Progress } from './terminal-progress.ts'
 type Pages = Generator<Page, void, void>
 
 /**
- * Copies a table; goes on where an earlier run was interrupted, or begins anew where what was copied then is no longer what
- * the source holds. Gives how many rows this run has copied.
+ * Copies a table; goes on where an earlier run was interrupted, or begins anew where what was copied then is no longer what the
+ * source holds. Returns how many rows this run has copied.
  */
 export async function copyTable(table: CopiedTable, target: Database, progress: Progress): Promise<number> {
   const { source } = table
@@ -64,7 +64,7 @@ interface TableCopy {
   readonly show: (progress: MoveProgress) => void
 }
 
-/** Each page and how far the table then is in one transaction, so that whatever is killed nothing is copied twice. */
+/** Writes each page in one transaction with the progress of its table, so that nothing is copied twice, whatever is killed. */
 async function copyPages({ table, target, pages, show }: TableCopy, start: MoveProgress): Promise<number> {
   let from = start
   for (const page of pages) {
@@ -84,7 +84,7 @@ async function copyPages({ table, target, pages, show }: TableCopy, start: MoveP
   return from.rows - start.rows
 }
 
-/** What the database says of values that it does not take does not tell where they are. */
+/** Adds where they are to what the database says of values that it does not take. */
 function located(error: unknown, { source }: CopiedTable, { rows }: MoveProgress): unknown {
   if (!(error instanceof StoreError)) return error
   const where = `in ${source}, in one of the rows after the first ${rows}`
@@ -95,12 +95,12 @@ function located(error: unknown, { source }: CopiedTable, { rows }: MoveProgress
 export interface TableComparison {
   readonly table: string
   readonly source: MoveProgress
-  /** Of a table that has more rows than the source at least one more is counted. */
+  /** Where the target has more rows than the source, at least one more is counted. */
   readonly target: MoveProgress
   readonly isEqual: boolean
 }
 
-/** Reads a table on both sides, in the order of its key. One that differs is begun anew by the next run. */
+/** Reads a table on both sides, in the order of its key. A table that differs is begun anew by the next run. */
 export async function compareTable(table: CopiedTable, target: Database, progress: Progress): Promise<TableComparison> {
   let wanted = NOTHING_MOVED
   let found = NOTHING_MOVED

@@ -1,4 +1,4 @@
-// What operators read while a server runs, line by line, and how errors look in it.
+// What operators read while a server runs, line by line, and how errors look there.
 import { pino, type DestinationStream } from 'pino'
 import { toDescription } from '../store/describe-error.ts'
 
@@ -8,15 +8,15 @@ export function newDiagnostics(level: string, to: DestinationStream = standardEr
 }
 
 /**
- * Standard error without the lines that it does not take, as where it is a file on a full disk. By itself one such line would end
- * the process, and that would first wait for room to write it, for as long as there is none.
+ * Standard error without the lines that it does not take, as when it is a file on a full disk. Otherwise one such line would end
+ * the process, which would first wait for room to write it, for as long as there is none.
  */
 function standardError(): DestinationStream {
   let to: DestinationStream | undefined
   const open = () => {
     const opened = pino.destination(2)
     opened.on('error', ({ code }: { readonly code?: unknown }) => {
-      // To a pipe that nobody reads any more it writes nothing from now on.
+      // Nothing more is written to a pipe that nobody reads any more.
       if (code === 'EPIPE') return
       opened.destroy()
       if (to === opened) to = undefined

@@ -1,4 +1,4 @@
-// The two files of an embedded store, held for one process while it is moved.
+// The two files of an embedded store, held by one process while the store is moved.
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type SqliteFile from 'better-sqlite3'

@@ -1,4 +1,4 @@
-// What operators are told of a database that a command cannot use: why, and what they can do. Never its password.
+// What operators are told about a database that a command cannot use: why, and what they can do. Never its password.
 import { AppError } from '../core/app-error.ts'
 import { TablesAreNewer } from '../store/migrations.ts'
 import { StoreError, Unreachable } from '../store/store.ts'
@@ -14,7 +14,7 @@ export interface NamedDatabase {
 const INVALID_AUTHORIZATION = /^28/
 const NO_SUCH_DATABASE = '3D000'
 
-/** The error that says it in place of one that a command failed with; the same error where there is nothing to add. */
+/** The error that says so in place of the one with which a command failed; that same error where there is nothing to add. */
 export function explainDatabase(error: unknown, { setting, url }: NamedDatabase): unknown {
   if (error instanceof TablesAreNewer) {
     return new AppError(error.code, `${error.message}. Use that newer version, or restore a backup from before it.`)
@@ -24,7 +24,7 @@ export function explainDatabase(error: unknown, { setting, url }: NamedDatabase)
   return new AppError('unavailable', 'The database cannot be used.', [{ field: setting, problem }])
 }
 
-/** As what goes on behind the name of the setting. */
+/** In words that follow the name of the setting. */
 function findProblem(error: unknown, host: string): string | undefined {
   const server = host === '' ? 'a PostgreSQL' : `a PostgreSQL at ${host}`
   if (error instanceof Unreachable) {

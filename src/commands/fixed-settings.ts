@@ -11,7 +11,7 @@ import type { UnappliedEntries } from './unapplied-entries.ts'
 interface FixedSetting {
   readonly key: string
   readonly setting: keyof WorkspaceSettings
-  /** What keeps it as it is, in words that go on after "cannot be changed"; undefined where nothing does. */
+  /** What keeps it as it is, in words that follow "cannot be changed"; undefined where nothing does. */
   readonly findObstacle: (store: Store, workspaceId: string, unapplied: UnappliedEntries) => Promise<string | undefined>
 }
 
@@ -25,7 +25,7 @@ export interface SettingsChange {
   readonly after: WorkspaceSettings
 }
 
-/** Reads what `findFixedFaults` would have to read while pipelines wait. To be called before the transaction. */
+/** Reads what `findFixedFaults` would otherwise have to read while pipelines wait. To be called before the transaction. */
 export async function prepareFixedFaults(
   store: Store,
   unapplied: UnappliedEntries,
@@ -35,7 +35,7 @@ export async function prepareFixedFaults(
   await unapplied.lookAhead(store)
 }
 
-/** Faults of a change that the data of a workspace no longer allows. To be asked in the transaction of the change. */
+/** Faults of a change that the data of a workspace no longer allows. To be called in the transaction of the change. */
 export async function findFixedFaults(
   store: Store,
   unapplied: UnappliedEntries,
@@ -44,7 +44,7 @@ export async function findFixedFaults(
   const faults: Fault[] = []
   for (const { key, setting, findObstacle } of FIXED_SETTINGS) {
     if (before[setting] === after[setting]) continue
-    // A batch that is being applied with the settings of before is waited for.
+    // Waits for a batch that is being applied with the settings from before.
     await store.lock(PIPELINE_CURSOR)
     const obstacle = await findObstacle(store, before.id, unapplied)
     if (obstacle !== undefined) faults.push({ field: key, problem: `cannot be changed ${obstacle}` })
@@ -56,7 +56,7 @@ async function findZoneObstacle(store: Store, workspaceId: string): Promise<stri
   return (await hasStatistics(store, workspaceId)) ? 'once there are statistics' : undefined
 }
 
-/** Requests that are not applied hold addresses too, as they were protected then: in the log, or parked. */
+/** Requests that are not applied yet hold addresses too, protected as they were then: in the log, or parked. */
 async function findProtectionObstacle(
   store: Store,
   workspaceId: string,

@@ -32,7 +32,7 @@ export interface StatisticsComparison {
   readonly workspaceId: string
   readonly cells: number
   readonly differingCells: number
-  /** Users with very many facts who are remembered otherwise than these say. */
+  /** Users with very many facts for whom something other than these facts say is remembered. */
   readonly misrememberedUsers: number
   readonly isEqual: boolean
 }
@@ -41,7 +41,7 @@ export interface FinishedMove extends PreparedStore {
   readonly outcome: 'moved' | 'differs'
   readonly tables: readonly TableComparison[]
   readonly statistics: readonly StatisticsComparison[]
-  /** Copied by this run, and in what time. */
+  /** What this run has copied, and how long that took. */
   readonly copiedRows: number
   readonly copiedMs: number
 }
@@ -49,11 +49,11 @@ export interface FinishedMove extends PreparedStore {
 export type MoveOutcome = FinishedMove | { readonly outcome: 'moved before'; readonly at: number }
 
 /**
- * Moves what is not moved yet and compares everything. May be interrupted anywhere and run again. Throws AppError
- * `conflict` when the embedded store or the target is in use, or when the target holds anything but an unfinished move of it.
+ * Moves what is not moved yet and compares everything. May be interrupted anywhere and run again. Throws AppError `conflict` when
+ * the embedded store or the target is in use, or when the target holds anything but an unfinished move of this store.
  */
 export async function moveStore({ from, to, progress }: MoveOptions): Promise<MoveOutcome> {
-  // Before anything is done anywhere, though somebody could still start a server: the files are held again below.
+  // Refuses before anything is done anywhere. A server could still be started after this, so the files are held again below.
   holdEmbeddedFiles(from.dataDir).close()
   const target = openDatabase(to)
   try {
@@ -94,7 +94,7 @@ async function beginMove(target: Database, to: Config, { name }: PreparedStore):
   })
 }
 
-/** What is running may take in and apply what is no part of the move. */
+/** Processes that run may take in and apply what is not part of the move. */
 async function refusePipelines(store: Store): Promise<void> {
   const pipelines = await countPipelines(store)
   if (pipelines === 0) return
@@ -143,7 +143,7 @@ async function move(files: EmbeddedFiles, { target, to, prepared, progress }: Mo
   return { ...prepared, outcome: isEqual ? 'moved' : 'differs', tables, statistics, copiedRows, copiedMs }
 }
 
-/** All tables of the state, and the keys of requests in the log. Its entries are applied, and so are in the tables. */
+/** All tables of the state, and the keys of requests in the log. The log's entries are applied, and so are in the tables. */
 async function listTables({ state, log }: EmbeddedFiles, to: Config): Promise<CopiedTable[]> {
   const keys = await keysTableOf(to)
   return [

@@ -1,5 +1,5 @@
-// Brings an embedded store to where it can be moved: up to date, with nothing left to be applied or taken back. It does no
-// more than the next start of the server would do.
+// Makes an embedded store ready to be moved: up to date, with nothing left to be applied or taken back. It does no more than the
+// next start of the server would do.
 import type { Config } from '../config.ts'
 import { AppError } from '../core/app-error.ts'
 import type { LogReader } from '../log/event-log.ts'
@@ -16,11 +16,11 @@ import { withPreparedStore } from './with-store.ts'
 
 /** Between two looks at how far the log is applied. */
 const LOOK_MS = 50
-/** Without one applied batch in this time something is wrong with the store. */
+/** If no batch is applied in this time, something is wrong with the store. */
 const STANDSTILL_MS = 60_000
 
 export interface PreparedStore {
-  /** Tells the store from others, through all that may change in it. */
+  /** Distinguishes the store from others, whatever may change in it. */
   readonly name: string
   /** The last position of the log; everything up to it is applied. */
   readonly position: number
@@ -51,7 +51,7 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
   })
 }
 
-/** Uploads of coupons that were cut off count nowhere, and their clients were not told otherwise. */
+/** Uploads of coupons that were cut off count nowhere, and their clients were never told that they do. */
 async function takeBackUploads(database: Database): Promise<number> {
   const left = await listLeftUploads(database)
   await giveUpLeftUploads(database, left)
@@ -78,7 +78,7 @@ async function applyRestOfLog(
   }
 }
 
-/** Applies what is left as the server does; what cannot be applied is parked. Gives how many entries there were. */
+/** Applies what is left as the server does; what cannot be applied is parked. Returns how many entries there were. */
 async function follow(database: Database, logReader: LogReader, progress: Progress): Promise<number> {
   let applied = 0
   let movedAt = performance.now()

@@ -12,9 +12,9 @@ import { explainRefusal } from './refused-by-disk.ts'
 import { namesOfSqliteFile, removeSqliteFile, syncToDisk } from './write-backup.ts'
 
 /**
- * Throws AppError `conflict` when the directory holds data, or only what a killed server left beside it and SQLite would take
- * for newer pages of what is restored; `invalid_request` when `file` is no whole backup. Until the last byte is on disk a file
- * in the directory says that it is not whole, so that no command uses what a crash left.
+ * Throws AppError `conflict` when the directory holds data, or only what a killed server left beside it, which SQLite would take
+ * for newer pages of what is restored; `invalid_request` when `file` is not a whole backup. Until the last byte is on disk, a
+ * file in the directory says that it is not whole, so that no command uses what a crash left.
  */
 export async function restoreBackup(file: string, dataDir: string): Promise<void> {
   if (!existsSync(file)) throw new AppError('not_found', `There is no file ${file}.`)
@@ -35,7 +35,7 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
     await bringUpToDate(dataDir)
     for (const path of [state, log, dataDir]) syncToDisk(path)
   } catch (error) {
-    // A server that was starting in this moment has made a store of its own.
+    // A server that was starting at this moment has made a store of its own.
     const isOfOther = (error as { code?: unknown }).code === 'EEXIST'
     if (!isOfOther) for (const path of [state, log]) removeSqliteFile(path)
     rmSync(mark)

@@ -11,7 +11,7 @@ import { toKeysBody, toKeysText } from './workspace-commands.ts'
 const ROLES = ['http', 'pipeline'] as const
 type Role = (typeof ROLES)[number]
 
-/** The workspace of a first start. */
+/** The workspace that a first start makes. */
 const FIRST_WORKSPACE_ID = 'main'
 
 export const serveCommand: Command = {
@@ -40,7 +40,7 @@ export const serveCommand: Command = {
       return
     }
     const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })
-    // Before any key is made: stopping in order waits for what the store has in hand, so that keys which are made are shown.
+    // Set before any key is made: an orderly stop waits for what the store has in hand, so that keys that are made are shown.
     shutdown.running = server
     print(describe(server.url, roles, await makeFirstWorkspace(server, shutdown)))
   },

@@ -14,8 +14,8 @@ export interface Stoppable {
 }
 
 /**
- * How long stopping may take after a signal; past it the process ends with exit status 1. Below the time after which it is
- * killed, so that the end still tells what was wrong: container runtimes give ten seconds, the files in `deploy/` fifteen.
+ * How long stopping may take after a signal; past that the process ends with exit status 1. Shorter than the time after which it
+ * is killed, so that it can still say what was wrong: container runtimes give ten seconds, the files in `deploy/` fifteen.
  */
 export function stopWaitMs({ databaseUrl }: Pick<Config, 'databaseUrl'>): number {
   return databaseUrl === undefined ? FINISH_WAIT_MS : DRAIN_MS + FINISH_WAIT_MS
@@ -28,8 +28,8 @@ export class Shutdown {
   #isStopping = false
 
   /**
-   * From here on signals end the process in order, and the end of any thread ends it with exit status 1. `failStart`
-   * says so of a start; later the one object of `--json` has been printed already.
+   * From here on signals end the process in order, and the end of any thread ends it with exit status 1. `failStart` reports that
+   * during a start; later the one object of `--json` has been printed already.
    */
   constructor(failStart: CommandCall['fail'], waitMs: number) {
     this.#failStart = failStart
@@ -39,7 +39,7 @@ export class Shutdown {
     process.on('worker', (thread) => this.#watch(thread))
   }
 
-  /** What a signal stops. Where there is nothing it just ends the process. */
+  /** What a signal stops. Where it is undefined, the signal just ends the process. */
   set running(running: Stoppable | undefined) {
     this.#running = running
   }

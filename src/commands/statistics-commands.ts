@@ -54,7 +54,7 @@ const rebuild: Command = {
 
 export const statisticsCommands: readonly Command[] = [verify, rebuild]
 
-/** A verification with the words for its campaigns. */
+/** A verification with the ids of its campaigns. */
 interface Verified extends Verification {
   readonly workspaceId: string
   /** Number → id. */
@@ -84,7 +84,7 @@ function forWorkspaces({ config, option }: CommandCall, count: Count): Promise<V
   })
 }
 
-/** Shows on a terminal how far the count is, until it ends or fails: either has something to say. */
+/** Shows on a terminal how far the count is, until it ends or fails: what is printed then takes the place of the line. */
 async function countShown(count: Count, database: Database, workspaceId: string): Promise<Verification> {
   const progress = terminalProgress()
   try {

@@ -5,7 +5,7 @@ const SHOWN_EVERY_MS = 500
 const CLEAR_LINE = '\r\u001B[K'
 
 export interface Progress {
-  /** Replaces the line, now and then. */
+  /** Replaces the line, but not at every call. */
   show(text: string): void
   /** Replaces the line for good. */
   done(text: string): void

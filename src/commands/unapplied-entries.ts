@@ -1,5 +1,5 @@
-// Whether the log holds requests of a workspace that are not applied yet. A transaction that asks keeps the pipelines
-// waiting: opening a log across a network, and reading what waits in it, are done before.
+// Whether the log holds requests of a workspace that are not applied yet. A transaction that asks keeps the pipelines waiting: so
+// a log across a network is opened, and what waits in it is read, before that.
 import { existsSync } from 'node:fs'
 import type { LogReader } from '../log/event-log.ts'
 import { isEmbedded, logPathOf, openLogReader, type LogPlace } from '../log/open-log.ts'
@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 
 const READ_BOUNDS = { entries: 1_000, bytes: 4 * 1024 * 1024 }
 
-/** What a look into one partition has come to. */
+/** What came of a look into one partition. */
 interface Look {
   /** The last position that was read. */
   readonly until: number
@@ -40,7 +40,7 @@ export class UnappliedEntries {
     this.#looks = looks
   }
 
-  /** To be asked in the transaction that holds the pipeline's lock. */
+  /** To be called in the transaction that holds the pipeline's lock. */
   async areThere(store: Store): Promise<boolean> {
     const log = await this.#open()
     if (!log) return false
@@ -64,7 +64,7 @@ export class UnappliedEntries {
     return this.#log
   }
 
-  /** Reads behind `after` to the first entry of the workspace, to `last`, or to the end. */
+  /** Reads what is behind `after`, up to the first entry of the workspace, to `last`, or to the end. */
   async #look(
     log: LogReader,
     { partition, after, last }: { readonly partition: number; readonly after: number; readonly last: number },

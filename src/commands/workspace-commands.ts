@@ -98,7 +98,10 @@ interface Assigned {
   readonly assignments: readonly string[]
 }
 
-/** Looks into the log first, where the change depends on it: pipelines wait for the transaction, also across a network. */
+/**
+ * Looks into the log first, where the change depends on it: pipelines wait for the transaction, and the log may be across a
+ * network.
+ */
 async function setSettings(database: Database, config: Config, assigned: Assigned): Promise<Workspace> {
   const unapplied = new UnappliedEntries(config, assigned.id)
   try {
@@ -161,7 +164,7 @@ function toSettingsBody(workspace: Workspace) {
   }
 }
 
-/** One setting a line, as `workspace set` takes it, lists with commas; among them what it does not change, such as the id. */
+/** One setting per line, as `workspace set` takes it, lists with commas; also what that does not change, such as the id. */
 function toSettingsText(workspace: Workspace): string {
   const { limits, ...settings } = toSettingsBody(workspace)
   const rows = [

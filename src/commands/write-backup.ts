@@ -24,14 +24,15 @@ import { openSqliteDatabase } from '../store/sqlite-database.ts'
 import { explainRefusal } from './refused-by-disk.ts'
 
 /**
- * Writes the backup beside `file` under another name and gives it its name when it is whole and on disk.
- * The log is looked at before the state is copied, so that every entry acknowledged before is in the backup: applied, if
- * the copied state has come that far, else in the log. Returns its bytes. Throws AppError `conflict` when there is a file.
+ * Writes the backup under another name beside `file`, and gives it its name when it is whole and on disk. The snapshot of the log
+ * is taken before the state is copied, so that every entry acknowledged before is in the backup: applied, if the copied state has
+ * come that far, otherwise in the log. Returns the size in bytes. Throws AppError `conflict` when there is such a file already.
  */
 export async function writeBackup(dataDir: string, file: string): Promise<number> {
   if (existsSync(file)) throw isThere(file)
   refuseUnwritable(dirname(file))
-  // No process id, which in containers is the same for each: it would meet what a killed one left, or another is writing.
+  // Not the process id, which is the same in every container: the name would meet what a killed process left, or another is
+  // writing.
   const unfinished = `${file}.unfinished-${randomBytes(6).toString('hex')}`
   const log = new SqliteLogSnapshot(join(dataDir, LOG_FILE))
   try {
@@ -50,7 +51,9 @@ export async function writeBackup(dataDir: string, file: string): Promise<number
   }
 }
 
-/** A link refuses what another backup has written meanwhile; only a file system without links needs a name that replaces. */
+/**
+ * A link does not replace what another backup has written meanwhile; a rename does, and is only for file systems without links.
+ */
 function giveName(unfinished: string, file: string): void {
   try {
     linkSync(unfinished, file)
@@ -84,19 +87,19 @@ export function syncToDisk(path: string): void {
   }
 }
 
-/** Removes a file of SQLite with what stands beside it, if it is there. */
+/** Removes a SQLite file with the files beside it, where they are there. */
 export function removeSqliteFile(path: string): void {
   for (const name of namesOfSqliteFile(path)) rmSync(name, { force: true })
 }
 
-/** A file of SQLite, and what may stand beside it. */
+/** A SQLite file, and the files that may stand beside it. */
 export function namesOfSqliteFile(path: string): string[] {
   return ['', '-wal', '-shm', '-journal'].map((suffix) => path + suffix)
 }
 
 /**
- * How far the copied state has applied the log. Throws AppError `conflict` for one of a newer version, of which nobody here can
- * tell what belongs into a backup; one of an older version has the same log.
+ * How far the copied state has applied the log. Throws AppError `conflict` for a state of a newer version, because this program
+ * cannot tell what of that belongs in a backup; one of an older version has the same log.
  */
 async function readCursor(path: string): Promise<number> {
   const database = openSqliteDatabase({ path })

@@ -1,11 +1,14 @@
-// Tells where anything is counted at all, without reading everything that is: one more series at each platform, locale and
-// variation, the sum of all others ("Presence and freshness").
+// Tells where anything is counted at all without reading every series: one more series at each platform, locale and variation
+// holds the sum of all others ("Presence and freshness").
 import { ANY_GROUP, cellKey, CellSum, fromCellKey, NO_DAY, seriesKey, type Cell, type Metric } from './cells.ts'
 
-/** Counts the occurrences of all other metrics of a day, and nobody. Users contribute no cells of it; they follow. */
+/**
+ * Counts the occurrences of all other metrics on a day, but no users. Users contribute no cells of it: its cells follow from the
+ * others.
+ */
 export const ANYTHING: Metric = 'anything'
 
-/** The cells of `ANYTHING` that follow from others, and those that are among them. */
+/** The sum of the `ANYTHING` cells that follow from other cells and of those that are among `cells` already. */
 export function sumAnything(cells: readonly Cell[]): CellSum {
   const sum = new CellSum()
   for (const { day, previousDay, users, occurrences, ...series } of cells) {
@@ -15,13 +18,13 @@ export function sumAnything(cells: readonly Cell[]): CellSum {
   return sum
 }
 
-/** All cells of a sum, with those of `ANYTHING` that follow. */
+/** All cells of a sum, with the `ANYTHING` cells that follow from them. */
 export function withAnything(sum: CellSum): Cell[] {
   const cells = sum.toCells()
   return [...cells.filter((cell) => !isAnything(cell)), ...sumAnything(cells).toCells()]
 }
 
-/** How many cells `withAnything` gives, without making them. Of a sum that holds none of `ANYTHING` itself. */
+/** How many cells `withAnything` gives, without making them. The sum must hold no cells of `ANYTHING` itself. */
 export function countWithAnything(sum: CellSum): number {
   const followers = new Set<string>()
   for (const [key] of sum.entries()) {

@@ -25,17 +25,17 @@ export interface Fault {
   readonly problem: string
 }
 
-/** Faults named in one answer at the most. Where there are more, not all of them are looked for. */
+/** At most this many faults are named in one answer. Where there are more, not all of them are looked for. */
 export const DETAILS_MAX = 1_000
 
 /**
- * Refuses a request. `details` names every field to blame at once, and is empty where none is. What is long of a field's path
- * is left out ("details.field"), whoever blames it: names that a client makes up may be as long as its request.
+ * Refuses a request. `details` names every field to blame at once, and is empty if none is. Long field paths are shortened here
+ * ("details.field"), whoever names them: names that a client makes up may be as long as its request.
  */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly details: readonly Fault[]
-  /** After how many seconds a repeat may succeed; only for `rate_limited` and `unavailable`. */
+  /** After how many seconds a repeat may succeed: for `rate_limited`, `unavailable`, and a `conflict` that passes by itself. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(code: ErrorCode, message: string, details: readonly Fault[] = [], retryAfterSeconds?: number) {

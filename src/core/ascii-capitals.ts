@@ -1,4 +1,4 @@
-// Words that are compared without case: only ASCII letters have one, for some others become ASCII in capitals, such as ı and ſ.
+// Words that are compared without case. Only ASCII letters change: the capitals of some others, such as ı and ſ, are ASCII.
 
 /** The text with its ASCII letters in capitals. */
 export function toAsciiCapitals(text: string): string {

@@ -9,7 +9,10 @@ const ATTRIBUTES_MAX = 500
 /** Levels of nesting; the attributes themselves are the first. */
 export const NESTING_MAX = 10
 
-/** Adds to `faults` what is wrong with `attributes`, which stand at the path `field`; not all where that is more than is told. */
+/**
+ * Adds to `faults` what is wrong with `attributes`, whose path is `field`; stops when there are as many faults as an answer
+ * names.
+ */
 export function checkAttributes(attributes: Readonly<Record<string, unknown>>, field: string, faults: Fault[]): void {
   const names = Object.keys(attributes)
   if (names.length > ATTRIBUTES_MAX) {
@@ -36,7 +39,7 @@ export function nameProblem(name: string): string | undefined {
 
 /** What is wrong with a value that may have `levels` more levels; undefined when nothing is. */
 export function valueProblem(value: unknown, levels: number): string | undefined {
-  // JSON.parse makes Infinity of a number that is too large, and JSON.stringify would write that as null.
+  // JSON.parse turns a number that is too large into Infinity, and JSON.stringify would write that as null.
   if (value === Infinity || value === -Infinity) return 'must not hold numbers beyond those of 64-bit floating point'
   if (typeof value !== 'object' || value === null) return undefined
   if (levels === 0) return `must not be nested deeper than ${NESTING_MAX} levels`

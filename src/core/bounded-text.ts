@@ -1,6 +1,6 @@
-// What a text must be before it may become an identifier or a name: its length in code points, and storable everywhere.
+// What a text must be before it may become an identifier or a name: of a bounded length in code points, and storable everywhere.
 
-/** Code points of a text; a surrogate pair is one. */
+/** The number of code points in a text; a surrogate pair is one. */
 export function codePointLength(text: string): number {
   let length = text.length
   for (let index = 0; index < text.length - 1; index++) {
@@ -26,11 +26,11 @@ export function textProblem(value: unknown, maxLength: number): string | undefin
   return unstorableProblem(value)
 }
 
-/** Characters at each end with which a long text is told. */
+/** Characters that are kept at each end of a long text. */
 const END_LENGTH = 256
 
 /**
- * A text of more than 512 characters by both of its ends, because the path of a field ends with the field's own name. A
+ * Shortens a text of more than 512 characters to both of its ends, because the path of a field ends with the field's own name. A
  * character that is cut in two is replaced.
  */
 export function shortenMiddle(text: string): string {
@@ -38,7 +38,7 @@ export function shortenMiddle(text: string): string {
   return `${text.slice(0, END_LENGTH)}…${text.slice(-END_LENGTH)}`.toWellFormed()
 }
 
-/** The text as every database takes it: what none can keep stands as the replacement character. */
+/** The text as every database takes it: what not every one can store becomes the replacement character. */
 export function toStorable(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd')
 }

@@ -31,28 +31,28 @@ export interface DayRange {
 /** The numbers of a series over a range of days. */
 export interface SeriesCount extends Series {
   readonly occurrences: number
-  /** Distinct users with at least one. */
+  /** Distinct users with at least one occurrence. */
   readonly users: number
 }
 
 export const METRIC_TYPES = ['TOTAL', 'UNIQUE'] as const
 export type MetricType = (typeof METRIC_TYPES)[number]
 
-/** What of the numbers is asked for. */
+/** Which numbers are asked for. */
 export interface StatsQuestion {
   readonly attributionType: AttributionType
   readonly metricType: MetricType
 }
 
 /**
- * Platform → its locales, each with its numbers. The aggregates have the keys `all_platforms` and `all_locales`. Worked out as it is
- * gone through: all of it at once may be more than memory should hold.
+ * Platform → its locales, each with its numbers. The aggregates have the keys `all_platforms` and `all_locales`. Computed while
+ * it is iterated: all of it at once may be more than memory should hold.
  */
 export type CampaignCounts = Iterable<readonly [platform: string, locales: LocalesCounts]>
 export type LocalesCounts = Iterable<readonly [locale: string, counts: LocaleCounts]>
 
 export interface LocaleCounts {
-  /** The aggregate has the key `all_variations`. Worked out as it is gone through. */
+  /** The aggregate has the key `all_variations`. Computed while it is iterated. */
   readonly variations: Iterable<readonly [variation: string, counts: VariationCounts]>
   readonly campaignControl: ControlCounts
   readonly globalControl: ControlCounts
@@ -96,10 +96,10 @@ export interface FunnelCounts {
   readonly activeDevices: number
 }
 
-/** The series of a campaign with any count, by place. */
+/** The series of a campaign that have a count, by place. */
 export class CampaignSeries {
   readonly #tree: Tree = new Map()
-  /** Each metric once: series that were read one by one bring one text each. */
+  /** The text of each metric, once: series that were read one by one each bring a copy of it. */
   readonly #metrics = new Map<string, string>()
 
   add(counts: Iterable<SeriesCount>): this {
@@ -117,8 +117,8 @@ export class CampaignSeries {
   }
 
   /**
-   * Everything that is shown of the campaign. A platform, locale or variation is there when anything is counted for it,
-   * whatever was asked; goals always are.
+   * Everything that is shown of the campaign. A platform, locale or variation is included if anything is counted for it, whatever
+   * was asked for; goals always are.
    */
   *count(goalNames: readonly string[], question: StatsQuestion): Generator<readonly [string, LocalesCounts]> {
     const goals = goalNames.map((name) => toGoalMetrics(name, question.attributionType))
@@ -128,7 +128,7 @@ export class CampaignSeries {
   }
 }
 
-/** The metrics of a goal, put together once and not for each of hundreds of places. */
+/** The metrics of a goal, put together once instead of for each of hundreds of places. */
 interface GoalMetrics {
   readonly name: string
   readonly converted: string
@@ -164,7 +164,7 @@ class PlaceCounts {
     return this.#groups.get(group)?.get(metric)?.users ?? 0
   }
 
-  /** By the metric type that is asked for. */
+  /** The number of the metric type that is asked for. */
   number(group: Series['group'], metric: string, metricType: MetricType): number {
     return metricType === 'TOTAL' ? this.occurrences(group, metric) : this.users(group, metric)
   }
@@ -174,7 +174,7 @@ type Variations = Map<string, PlaceCounts>
 /** Platform → locale → variation. */
 type Tree = Map<string, Map<string, Variations>>
 
-/** With the aggregates of everything that has a count. */
+/** Finds a place, or makes it together with its aggregates: whatever has a count has those too. */
 function placeIn(tree: Tree, platform: string, locale: string, variation: string): PlaceCounts {
   const known = tree.get(platform)?.get(locale)?.get(variation)
   if (known) return known
@@ -236,7 +236,7 @@ function countPerformance(place: PlaceCounts, metricType: MetricType): Performan
   }
 }
 
-/** By what `cvr` divides. */
+/** What `cvr` divides by. */
 const CONVERSION_BASES: Readonly<Record<AttributionType, MessageKind>> = {
   VIEW_THROUGH: 'impression',
   CLICK_THROUGH: 'click',
@@ -257,7 +257,7 @@ function countGoal(
   return { conversions, cvr: percentage(conversions, base), ...uplift }
 }
 
-/** That of the global control group where the campaign has none of its own. */
+/** The share of the campaign's own control group; that of the global one where the campaign has none of its own. */
 function controlShareOf(place: PlaceCounts, goal: GoalMetrics): Share {
   const own = shareOf(place, 'campaign_control', goal)
   return own.users > 0 ? own : shareOf(place, 'global_control', goal)
@@ -297,7 +297,7 @@ function countFunnel(place: PlaceCounts): FunnelCounts {
   }
 }
 
-/** Units that were removed or failed, by reason; a reason can be one of both. */
+/** Units that were removed or failed, by reason; the same reason can occur as both. */
 function countFailures(place: PlaceCounts): Map<string, number> {
   const failures = new Map<string, number>()
   for (const [metric, { occurrences }] of place.metricsOf('target')) {

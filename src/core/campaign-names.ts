@@ -1,11 +1,11 @@
-// The names that reports give to the numbers of a campaign: places, which are a platform, a locale and a variation of an audience, and
-// reasons. All of them are shown with the campaign, so that only so many fit.
+// The names that reports give to the numbers of a campaign: reasons, and places (a platform, a locale and a variation of an
+// audience). All of them are shown with the campaign, so only a limited number fits.
 import { countedPlatform, toMessagePlatform, UNKNOWN_REASON } from './facts.ts'
 import type { Member, MessageReport } from './report.ts'
 
 /** Different places of a campaign. */
 export const PLACES_MAX = 1_000
-/** Different reasons of a campaign, of removals and of failures together. */
+/** Different reasons of a campaign, those of removals and failures together. */
 export const REASONS_MAX = 100
 /** Places times reasons of a campaign: every reason may be counted at every place, and at its aggregates. */
 export const PLACE_REASONS_MAX = 25_000
@@ -13,10 +13,13 @@ export const PLACE_REASONS_MAX = 25_000
 export const NAME_KINDS = ['place', 'reason'] as const
 export type NameKind = (typeof NAME_KINDS)[number]
 
-/** Of each kind the names, each once. A place is the JSON of its platform, locale and variation, the last two null where none is. */
+/**
+ * The names of each kind, each once. A place is the JSON of its platform, locale and variation, the last two null where there is
+ * none.
+ */
 export type CampaignNames = Readonly<Record<NameKind, ReadonlySet<string>>>
 
-/** Of each kind the names in a report, with the index of the first item that has it. */
+/** The names of each kind in a report, with the index of the first item that has the name. */
 export type ReportedNames = Readonly<Record<NameKind, ReadonlyMap<string, number>>>
 
 type Audience = readonly Pick<Member, 'platform' | 'locale' | 'variation' | 'removed'>[]
@@ -37,7 +40,7 @@ export function namesOfAudience(members: Audience): ReportedNames {
   return { place: places, reason: reasons }
 }
 
-/** The names in message events: the reasons of failures, since with other kinds they count nowhere. */
+/** The names in message events: only the reasons of failures, because those of other kinds are counted nowhere. */
 export function namesOfMessages(events: Messages): ReportedNames {
   const reasons = new Map<string, number>()
   for (let index = 0; index < events.length; index++) {
@@ -47,7 +50,7 @@ export function namesOfMessages(events: Messages): ReportedNames {
   return { place: new Map(), reason: reasons }
 }
 
-/** What a failure is counted by that has no reason is there in any campaign. */
+/** Leaves out the reason by which failures without one are counted: every campaign has it. */
 function addReason(reasons: Map<string, number>, reason: string, index: number): void {
   if (reason !== UNKNOWN_REASON) addFirst(reasons, reason, index)
 }
@@ -60,7 +63,7 @@ function addFirst(firsts: Map<string, number>, name: string, index: number): voi
 class SeenPlaces {
   readonly #platforms = new Map<string, Map<string | undefined, Set<string | undefined>>>()
 
-  /** False where the same was added before. */
+  /** False if the same place was added before. */
   add(platform: string, locale: string | undefined, variation: string | undefined): boolean {
     let locales = this.#platforms.get(platform)
     if (!locales) this.#platforms.set(platform, (locales = new Map()))

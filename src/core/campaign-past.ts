@@ -13,7 +13,7 @@ import {
 import type { Platform } from './platform.ts'
 import type { CountedCampaign } from './rules.ts'
 
-/** Kinds of message events that can be credited with a conversion; one before it in this list wins over those after it. */
+/** Kinds of message events that can be credited with a conversion; a kind wins over those after it in this list. */
 export const TOUCH_KINDS = ['click', 'impression', 'sent'] as const satisfies readonly MessageKind[]
 export type TouchKind = (typeof TOUCH_KINDS)[number]
 
@@ -24,27 +24,29 @@ export function isTouch(kind: MessageKind): kind is TouchKind {
 export interface PastFacts {
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
-  /** Message events of which it is compared with and without: either both are of one place, or neither. */
+  /** Message events by which two pasts that are compared differ. They count for `isOnePlace`, so that it is the same for both. */
   readonly changed?: readonly MessageEvent[]
 }
 
-/** Everything in it is derived from the facts that it is made of. */
+/** Everything in it is derived from the facts that it is made from. */
 export class CampaignPast {
   readonly campaign: CountedCampaign
   readonly messages: readonly MessageEvent[]
-  /** The user's group: that of the earliest audience, at one instant target first. Undefined without any audience. */
+  /** The user's group: that of the earliest audience; of several at one instant, target first. Undefined without any audience. */
   readonly group: Group | undefined
-  /** The audiences of that group; those of others are not counted. */
+  /** The audiences of that group; those of other groups are not counted. */
   readonly audiences: readonly Membership[]
-  /** Whether everything has the same place, as with most users: then all its aggregates hold the same as itself. */
+  /**
+   * Whether everything has the same place, as for most users: then all aggregates of the place hold the same as the place itself.
+   */
   readonly isOnePlace: boolean
-  /** By time; of one instant the one last that would win as a report. */
+  /** By time; of several at one instant, the one that would win as a report comes last. */
   readonly #memberships: readonly Membership[]
-  /** The same by the platform under which they are counted. */
+  /** The same, by the platform under which they are counted. */
   readonly #byPlatform = new Map<Platform, readonly Membership[]>()
   readonly #touches = new Map<TouchKind, readonly MessageEvent[]>()
   readonly #levels = new Map<string, readonly Level[]>()
-  /** The place that `levelsAt` was asked for last, which is mostly the next one too, and the answer. */
+  /** The place that `levelsAt` was last asked for, with the answer: mostly the next question is for the same place. */
   #last: { readonly place: Place; readonly levels: readonly Level[] } | undefined
 
   constructor(campaign: CountedCampaign, { memberships, messages, changed = [] }: PastFacts) {
@@ -63,7 +65,7 @@ export class CampaignPast {
     return end > 0 ? own[end - 1] : this.#earliest(own)
   }
 
-  /** Where a message event is counted: by its own platform, and the locale and variation of its audience. */
+  /** Where a message event is counted: under its own platform, and the locale and variation of its audience. */
   placeOf(message: Pick<MessageEvent, 'platform' | 'time'>): Place {
     const audience = this.audienceOf(message)
     const platform = countedPlatform(message.platform)
@@ -80,7 +82,7 @@ export class CampaignPast {
     return levels
   }
 
-  /** The latest touch of a kind at or before an instant; of those at one instant the first platform by text. */
+  /** The latest touch of a kind at or before an instant; of several at one instant, the one whose platform is first by text. */
   latestTouch(kind: TouchKind, instant: number): MessageEvent | undefined {
     const touches = this.#touchesOf(kind)
     let [low, high] = [0, touches.length]
@@ -108,14 +110,14 @@ export class CampaignPast {
     return memberships
   }
 
-  /** Of those at the first instant the one that would win as a report. */
+  /** Of those at the first instant, the one that would win as a report. */
   #earliest(memberships: readonly Membership[]): Membership | undefined {
     const first = memberships[0]?.evaluatedAt
     return memberships.findLast(({ evaluatedAt }) => evaluatedAt === first)
   }
 }
 
-/** How many of memberships, by time, are at or before an instant. */
+/** How many of the memberships, which are sorted by time, are at or before an instant. */
 export function countUntil(memberships: readonly Membership[], instant: number): number {
   let [low, high] = [0, memberships.length]
   while (low < high) {
@@ -145,7 +147,10 @@ function haveOnePlace(memberships: readonly Membership[], messages: readonly Mes
   return messages.every((message) => countedPlatform(message.platform) === platform)
 }
 
-/** Of memberships by time. Another order than that in which reports win: of these one that was removed does not come first. */
+/**
+ * Takes memberships sorted by time. At one instant only the order of `GROUPS` counts, unlike between reports, where a removed one
+ * wins first.
+ */
 function earliestGroup(memberships: readonly Membership[]): Group | undefined {
   const first = memberships[0]?.evaluatedAt
   return GROUPS.find((wanted) => {

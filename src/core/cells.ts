@@ -12,19 +12,22 @@ export const ATTRIBUTION_TYPES = [
 ] as const
 export type AttributionType = (typeof ATTRIBUTION_TYPES)[number]
 
-/** The aggregate of all platforms, locales or variations, where one of them would stand. None of them is empty. */
+/** Stands in place of a platform, locale or variation for the aggregate of all of them. None of them has an empty name. */
 export const ALL = ''
-/** Where no group of an audience stands: what happened to messages, and conversions credited to them. */
+/**
+ * Stands in place of a group for what belongs to no group of an audience: what happened to messages, and conversions credited to
+ * them.
+ */
 export const ANY_GROUP = ''
 /** The generation of what does not depend on goals. */
 export const NO_GENERATION = 0
 
 /**
- * What a cell counts. Of message events: their kind. Of audiences, a unit being a user on a day of audience:
- * `audience` (units, and the users in them), `unit.sent`, `unit.pending`, `unit.impression`, `unit.failed:` and
- * `unit.removed:` with the reason, `unit.devices` and `unit.active_devices` (occurrences are devices). Of goals:
- * `converted.` with the attribution type and the goal, `converted:` with the goal in a control group, and `met:` with the
- * goal: users who met it in the window after an audience.
+ * What a cell counts. For message events: their kind. For audiences, where a unit is a user on a day of audience: `audience`
+ * (units, and the users in them), `unit.sent`, `unit.pending`, `unit.impression`, `unit.failed:` and `unit.removed:` with the
+ * reason, `unit.devices` and `unit.active_devices` (occurrences are devices). For goals: `converted.` with the attribution type
+ * and the goal; `converted:` with the goal, in a control group; and `met:` with the goal: users who met it in the window after an
+ * audience.
  */
 export type Metric = string
 
@@ -41,7 +44,7 @@ export const convertedMetric = (attribution: AttributionType, goal: string): Met
 export const controlConvertedMetric = (goal: string): Metric => `converted:${goal}`
 export const metMetric = (goal: string): Metric => `met:${goal}`
 
-/** Which number of a campaign: everything of a cell but its days. */
+/** Which number of a campaign: everything that identifies a cell but its days. */
 export interface Series {
   /** The number of the campaign. */
   readonly campaign: number
@@ -49,28 +52,31 @@ export interface Series {
   readonly generation: number
   readonly group: Group | typeof ANY_GROUP
   readonly metric: Metric
-  /** `ALL`, or one of each. */
+  /** A platform, a locale and a variation, or `ALL` in place of each. */
   readonly platform: string
   readonly locale: string
   readonly variation: string
 }
 
 export interface Cell extends Series {
-  /** A calendar day of the workspace's time zone, since 1970-01-01. */
+  /** A calendar day of the workspace's time zone, as days since 1970-01-01. */
   readonly day: number
-  /** The user's active day in the series before it; `NO_DAY` when there is none. */
+  /** The user's active day before this one in the series; `NO_DAY` when there is none. */
   readonly previousDay: number
   readonly users: number
   readonly occurrences: number
 }
 
-/** Before every day of the calendar, so that a comparison with the start of a range holds for it too. */
+/** Before every day of the calendar, so that it compares as earlier than the start of any range. */
 export const NO_DAY = -1_000_000
 
-/** A sum of cells; those that came to nothing are not in it. */
+/** A sum of cells; those that add up to nothing are not in it. */
 export class CellSum {
   readonly #cells = new Map<string, Counted>()
-  /** Cells of one platform, locale and variation which stand for those of their aggregates too; spread when they are read. */
+  /**
+   * Cells at one platform, locale and variation that also stand for the same at all aggregates; spread to these when they are
+   * read.
+   */
   readonly #spread = new Map<string, Counted>()
 
   /** How many cells there are. */
@@ -79,7 +85,7 @@ export class CellSum {
     return this.#cells.size
   }
 
-  /** No fewer than there are cells, told without spreading those that stand for others. */
+  /** At least as many as there are cells, told without spreading those that stand for others. */
   get sizeMax(): number {
     return this.#cells.size + this.#spread.size * LEVELS_PER_PLACE_MAX
   }
@@ -160,15 +166,15 @@ function addTo(cells: Map<string, Counted>, key: string, users: number, occurren
   else cells.set(key, sum)
 }
 
-/** Where something is counted: one platform, and a locale and a variation or `ALL` where there is none. */
+/** Where something is counted: one platform, and a locale and a variation, each `ALL` where there is none. */
 export type Place = Pick<Series, 'platform' | 'locale' | 'variation'>
 
-/** A place or one of its aggregates, with the end of the keys of all series there. */
+/** A place or one of its aggregates, with the part that ends the keys of all series there. */
 export interface Level extends Place {
   readonly key: string
 }
 
-/** How many `levelsOf` gives at the most: with and without each of platform, locale and variation. */
+/** The most levels that `levelsOf` gives: with and without each of platform, locale and variation. */
 const LEVELS_PER_PLACE_MAX = 8
 
 /** The place itself and its aggregates, each once: up to eight. */
@@ -184,7 +190,7 @@ export function levelsOf({ platform, locale, variation }: Place): Level[] {
   return levels
 }
 
-/** Levels that are remembered; there are as many as campaigns have platforms, locales and variations, which is few. */
+/** The most levels that are remembered; campaigns have few different platforms, locales and variations. */
 const LEVELS_MAX = 10_000
 const knownLevels = new Map<string, Map<string, Map<string, Level>>>()
 let levelsKnown = 0
@@ -209,12 +215,12 @@ function rememberLevel(level: Level): void {
   levelsKnown++
 }
 
-/** The part of a cell's key that its days share. No text of a request holds NUL, so that no two series share one. */
+/** The part of a cell's key that the days of its series share. No text of a request holds NUL, so no two series have the same. */
 export function seriesKey(series: Series): string {
   return seriesKeyAt(series, series.metric, toLevel(series).key)
 }
 
-/** The same of a metric at a level. */
+/** The same for a metric at the level with this key. */
 export function seriesKeyAt(
   { campaign, generation, group }: Pick<Series, 'campaign' | 'generation' | 'group'>,
   metric: Metric,
@@ -227,7 +233,7 @@ export function cellKey(series: string, day: number, previousDay: number): strin
   return `${series}\0${day}\0${previousDay}`
 }
 
-/** What `cellKey` was made of. */
+/** What `cellKey` made the key from. */
 export function fromCellKey(key: string): Omit<Cell, 'users' | 'occurrences'> {
   const [campaign, generation, group, metric = '', platform = '', locale = '', variation = '', day, previousDay] =
     key.split('\0')

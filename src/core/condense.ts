@@ -1,10 +1,10 @@
-// Makes short what is known of a user with very many message events, without a change to any number: of those that nothing
-// tells apart the latest stays, with how many they were.
+// Shortens what is known of a user with very many message events, without changing any number: of events that no number tells
+// apart, only the latest is kept, with how many there were.
 import type { History } from './contributions.ts'
 import type { GoalEvent, MessageEvent } from './facts.ts'
 import { localDay } from './time-zone.ts'
 
-/** What message events are not joined across. */
+/** The instants across which message events are not joined. */
 interface Instants {
   readonly memberships: History['memberships']
   readonly goalEvents: readonly Pick<GoalEvent, 'time'>[]
@@ -12,8 +12,8 @@ interface Instants {
 
 /**
  * Takes message events one by one. Two are joined when they agree in campaign, kind, platform, device, reason and day, and
- * neither an audience lies between them, to which only the later would belong, nor a goal event, which only the earlier
- * could be credited with. What is left grows with days, audiences and goal events, not with message events.
+ * neither an audience (to which only the later would belong) nor a goal event (which only the earlier could be credited with)
+ * lies between them. What is left grows with days, audiences and goal events, not with message events.
  */
 export class Condenser {
   readonly #timezone: string
@@ -30,7 +30,7 @@ export class Condenser {
   add(message: MessageEvent): void {
     const { campaign, kind, platform, device, reason, time, times = 1 } = message
     const day = localDay(this.#timezone, time)
-    // An event at the instant of an audience belongs to it; one at the instant of a goal event is before it.
+    // An event at the instant of an audience belongs to it; one at the instant of a goal event counts as before it.
     const between = `${countBelow(this.#audienceInstants, time + 1)} ${countBelow(this.#goalInstants, time)}`
     const key = `${campaign} ${kind} ${day} ${between}\0${platform}\0${device}\0${reason ?? '\0'}`
     const known = this.#messages.get(key)

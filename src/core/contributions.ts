@@ -26,21 +26,21 @@ export interface Scope {
 const EVERYTHING: Scope = { campaigns: 'all', parts: 'all' }
 
 /**
- * The cells of one user, with those of every aggregate level, since distinct users cannot be added up across levels.
+ * The cells of one user, with those of every aggregate level, because distinct users cannot be added up across levels.
  *
  * For each campaign, let M be the user's memberships in it, E the message events, and G the tracked events that meet one
- * of its goals. What is counted, each at the platform, locale and variation of its place and all aggregates of that:
+ * of its goals. What is counted, each at the platform, locale and variation of its place and at all aggregates of these:
  *
  * - performance: each e ∈ E on its day, by kind; its place is that of the latest m ∈ M of its platform not after it, else
  *   of the earliest, else its platform alone;
- * - units (`delivery-units.ts`): each day of audience of the user's group with the one state it came to;
+ * - units (`delivery-units.ts`): each day of audience of the user's group, with the one state that came of it;
  * - conversions (`conversions.ts`): each g ∈ G on its day, for each attribution type, at the place of the one touch that
  *   it is credited to; in a control group at the place of the latest audience whose window holds it;
  * - for uplift, each m ∈ M of the user's group whose window holds some g ∈ G, on the day of m.
  *
- * In every such series let d₁ < d₂ < … be the days on which the user was active and nᵢ how often. The cell (dᵢ, dᵢ₋₁) gets
- * one user and nᵢ occurrences, d₀ being `NO_DAY`. Over a range from s to e the occurrences with s ≤ d ≤ e add up to TOTAL,
- * the users of cells with p < s ≤ d ≤ e to UNIQUE, each user counting once: at the first active day of the range.
+ * In every such series let d₁ < d₂ < … be the days on which the user was active, and nᵢ how often. The cell (dᵢ, dᵢ₋₁) gets
+ * one user and nᵢ occurrences, d₀ being `NO_DAY`. Over a range from s to e, the occurrences of cells (d, p) with s ≤ d ≤ e add
+ * up to TOTAL, and the users of cells with p < s ≤ d ≤ e to UNIQUE: each user counts once, on the first active day of the range.
  */
 export function contributions(history: History, rules: Rules, scope = EVERYTHING): CellSum {
   const sum = new CellSum()
@@ -48,11 +48,11 @@ export function contributions(history: History, rules: Rules, scope = EVERYTHING
   return sum
 }
 
-/** By what a history is counted. */
+/** What a history is counted by. */
 export interface Counting {
   readonly rules: Rules
   readonly scope: Scope
-  /** The last interactions of its goal events by these rules; where nothing is said, they are found in the history. */
+  /** The last interactions before its goal events by these rules; if undefined, they are found in the history. */
   readonly last?: LastInteractions | undefined
 }
 
@@ -65,7 +65,7 @@ export function addContributions(
   for (const tally of toTallies(history, counting)) tally.addTo(sum, times)
 }
 
-/** The contributions of a history series by series, each once. */
+/** The contributions of a history, series by series, each once. */
 export function* contributedSeries(
   history: History,
   counting: Counting,
@@ -73,7 +73,9 @@ export function* contributedSeries(
   for (const tally of toTallies(history, counting)) yield* tally.series()
 }
 
-/** The same as adding those of one history and taking away those of another; what both have in common costs nothing. */
+/**
+ * The same as adding the contributions of one history and taking away those of another; what both have in common costs nothing.
+ */
 export function addChange(
   sum: CellSum,
   { before, after }: { readonly before: History; readonly after: History },
@@ -94,7 +96,7 @@ function differingMessages(before: History, after: History): readonly MessageEve
   return [...added, ...rest]
 }
 
-/** With `changed` of performance and units only what these message events can change, be they in the history or not. */
+/** With `changed`, only what these message events can change of performance and units, whether they are in the history or not. */
 function toTallies(
   history: History,
   { rules, scope, last, changed }: Counting & { readonly changed?: readonly MessageEvent[] | undefined },

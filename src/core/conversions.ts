@@ -17,7 +17,10 @@ import { Tally } from './tally.ts'
 
 const SESSION_MS = 30 * 60 * 1000
 
-/** Touches that a goal is credited to by itself, whatever other campaigns did, and how long before the event. */
+/**
+ * Attribution types that do not depend on other campaigns: the kind of touch that is credited, and how long before the event it
+ * may be.
+ */
 const OWN_ATTRIBUTIONS: readonly {
   readonly type: AttributionType
   readonly kind: TouchKind
@@ -28,7 +31,7 @@ const OWN_ATTRIBUTIONS: readonly {
   { type: 'IN_SESSION', kind: 'click', within: () => SESSION_MS },
 ]
 
-/** What a campaign counts conversions of, and what competes for them. */
+/** The goal events that a campaign counts conversions of, and what competes for them. */
 export interface Converted {
   readonly events: readonly GoalEvent[]
   /** Of the same events, by the same rules. */
@@ -58,8 +61,8 @@ function goalsMet({ campaign }: CampaignPast, { action, met }: GoalEvent): reado
 }
 
 /**
- * The last interaction before each event: of all touches in their windows a click before an impression before a sent, then the
- * latest, then that of the lower campaign id. The campaigns need not be in memory at one time; no more is kept than a touch for
+ * The last interaction before each event: of all touches in their windows, a click before an impression before a `sent`, then the
+ * latest, then that of the lower campaign id. The campaigns need not be in memory at the same time; only one touch is kept for
  * each event.
  */
 export class LastInteractions {
@@ -70,7 +73,7 @@ export class LastInteractions {
     this.#events = events
   }
 
-  /** Each campaign once, with all touches of the user. */
+  /** To be called once for each campaign, with all touches of the user. */
   add(past: CampaignPast): void {
     const { campaign } = past
     for (const event of this.#events) {
@@ -78,24 +81,24 @@ export class LastInteractions {
       const touch = goals.length > 0 ? strongestTouch(past, goals, event.time) : undefined
       if (!touch) continue
       const known = this.#last.get(event)
-      // Not the whole past: it holds all facts of its campaign.
+      // The past itself is not kept: it holds all facts of its campaign.
       if (!known || isStronger(campaign, touch, known)) this.#last.set(event, { campaign, touch })
     }
   }
 
-  /** Among the campaigns that were added; undefined where none of them has a touch in a window. */
+  /** The last interaction among the campaigns that were added; undefined if none of them has a touch in a window. */
   of(event: GoalEvent): Interaction | undefined {
     return this.#last.get(event)
   }
 }
 
-/** A campaign with a touch in whose window an event meets one of its goals. */
+/** A campaign, and its touch in whose window an event meets one of the campaign's goals. */
 interface Interaction {
   readonly campaign: CountedCampaign
   readonly touch: MessageEvent
 }
 
-/** Of the touches of one campaign in the window of any of the goals. */
+/** The touch that wins among those of one campaign in the window of any of the goals. */
 function strongestTouch(past: CampaignPast, goals: readonly Goal[], instant: number): MessageEvent | undefined {
   for (const kind of TOUCH_KINDS) {
     const touch = past.latestTouch(kind, instant)
@@ -122,9 +125,9 @@ interface LastTouch {
 
 class ConversionCounter {
   readonly #past: CampaignPast
-  /** Credited to touches. */
+  /** Conversions that are credited to touches. */
   readonly #touched: Tally
-  /** Of the user's group: conversions of a control group, and audiences whose window held a goal event. */
+  /** What counts for the user's group: conversions of a control group, and audiences whose window held a goal event. */
   readonly #grouped: Tally | undefined
   /** Goal → when it was met. */
   readonly #met = new Map<Goal, number[]>()
@@ -168,7 +171,7 @@ class ConversionCounter {
     this.#touched.add(convertedMetric(type, goal.name), this.#past.placeOf(touch), event.time)
   }
 
-  /** By intention to treat: whatever was sent, the audiences before the event had met the goal. */
+  /** By intention to treat: whatever was sent, the event counts for the audiences before it. */
   #addToGroup(event: GoalEvent, goal: Goal): void {
     const instants = this.#met.get(goal)
     if (instants) instants.push(event.time)
@@ -186,7 +189,7 @@ class ConversionCounter {
   }
 }
 
-/** Of audiences in order those in whose window the goal was met at one of the instants. */
+/** Of audiences in order of time, those in whose window the goal was met at one of the instants. */
 function audiencesMet(audiences: readonly Membership[], goal: Goal, instants: readonly number[]): Membership[] {
   const sorted = instants.toSorted((left, right) => left - right)
   let next = 0
@@ -196,7 +199,7 @@ function audiencesMet(audiences: readonly Membership[], goal: Goal, instants: re
   })
 }
 
-/** The latest of audiences in order at or before an instant. */
+/** Of audiences in order of time, the latest at or before an instant. */
 function latestAudience(audiences: readonly Membership[], instant: number): Membership | undefined {
   const end = countUntil(audiences, instant)
   const last = audiences[end - 1]
@@ -204,7 +207,10 @@ function latestAudience(audiences: readonly Membership[], instant: number): Memb
   return audiences.slice(first, end).reduce<Membership | undefined>(laterAudience, undefined)
 }
 
-/** Of several at one instant the first platform by text; audiences come in order, the one that wins as a report last. */
+/**
+ * Of several at one instant, the one whose platform is first by text; audiences come in order, the one that wins as a report
+ * last.
+ */
 function laterAudience(latest: Membership | undefined, audience: Membership): Membership {
   if (!latest || audience.evaluatedAt > latest.evaluatedAt) return audience
   const order = compareTexts(audiencePlace(audience).platform, audiencePlace(latest).platform)

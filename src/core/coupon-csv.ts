@@ -1,12 +1,12 @@
-// Reads coupon codes from CSV, one a line, piece by piece as the bytes come. Whatever comes, it keeps no more than a line.
+// Reads coupon codes from CSV, one per line, piece by piece as the bytes arrive. Whatever arrives, it keeps no more than a line.
 import type { Fault } from './app-error.ts'
 import { couponCodeProblem, toCouponCode } from './coupon-list.ts'
 
-/** Invalid lines that are named; all of them are counted. */
+/** At most this many invalid lines are named; all of them are counted. */
 export const INVALID_CODES_NAMED_MAX = 100
 
 const HEADER = 'coupon code'
-/** A line with outer spaces and quotation marks; a code is much shorter. */
+/** Includes outer spaces and quotation marks; a code is much shorter. */
 const LINE_LENGTH_MAX = 1_024
 /** No line of `LINE_LENGTH_MAX` UTF-16 units has more bytes. */
 const LINE_BYTES_MAX = LINE_LENGTH_MAX * 3
@@ -52,7 +52,7 @@ export class CouponCsv {
     return codes
   }
 
-  /** The code of the last line, when nothing ends it. */
+  /** The code of the last line, if no line feed ends it. */
   end(): string[] {
     return this.#unfinished?.byteLength === 0 ? [] : this.#readLines(NO_BYTES)
   }
@@ -82,7 +82,7 @@ export class CouponCsv {
       for (const line of text.split('\n')) this.#take(readLine(line), codes)
       return
     }
-    // Line by line only to tell which of them it is: no byte of a longer character looks like a line feed.
+    // Goes line by line only to tell which of them is not valid: no byte of a longer character looks like a line feed.
     for (const line of splitLines(block)) {
       const text = decode(line)
       this.#take(text === undefined ? NOT_UTF8 : readLine(text), codes)
@@ -105,11 +105,11 @@ export class CouponCsv {
   }
 }
 
-/** One line without its line feed. RFC 4180: quotation marks may surround a field, commas part one from the next. */
+/** One line without its line feed. RFC 4180: quotation marks may surround a field, commas separate fields. */
 function readLine(text: string): Line {
   if (text.length > LINE_LENGTH_MAX) return TOO_LONG
   const field = text.endsWith('\r') ? text.slice(0, -1) : text
-  // This also cuts the byte order mark of a first line.
+  // This also cuts off the byte order mark of the first line.
   const cut = field.trim()
   if (cut === '') return undefined
   if (!cut.startsWith('"')) {

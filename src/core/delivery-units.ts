@@ -20,7 +20,9 @@ import { changesUnits, type Narrowing } from './narrowing.ts'
 import { Tally } from './tally.ts'
 import { localDay } from './time-zone.ts'
 
-/** Removal reasons before each step of the funnel, in their order; any other acts after the last of them. */
+/**
+ * Removal reasons that act before each step of the funnel, in order of the steps; any other reason acts after the last of them.
+ */
 export const FUNNEL_REMOVALS = {
   segment_after_uninstall: [
     'user_removed_due_to_uninstall',
@@ -38,7 +40,7 @@ const BEFORE_SENDING: ReadonlySet<string> = new Set(Object.values(FUNNEL_REMOVAL
 type UnitState =
   { readonly state: 'sent' | 'pending' } | { readonly state: 'failed' | 'removed'; readonly reason: string }
 
-/** Counts the units of the user's group: with all their states in the target group, as audience alone in control groups. */
+/** Counts the units of the user's group: in the target group with all their states, in control groups as audience alone. */
 export function countUnits(past: CampaignPast, timezone: string, narrowing?: Narrowing): Tally[] {
   const { group } = past
   if (group === undefined) return []
@@ -60,7 +62,7 @@ interface Unit {
   readonly members: Membership[]
 }
 
-/** In control groups variations are ignored. With `levels` only units there. */
+/** In control groups variations are ignored. With `levels`, gives only units at these. */
 function unitsOf(past: CampaignPast, timezone: string, levels?: ReadonlySet<string>): Unit[] {
   const units = new Map<string, Unit>()
   for (const membership of past.audiences) {
@@ -92,7 +94,7 @@ function byAudience(past: CampaignPast): ReadonlyMap<Membership, readonly Messag
 
 type Counts = readonly (readonly [metric: Metric, times: number])[]
 
-/** What units add, those with the same one audience once for all levels. */
+/** What units add; for units with the same single audience it is computed once for all levels. */
 class UnitCounts {
   readonly #messages: ReadonlyMap<Membership, readonly MessageEvent[]>
   readonly #ofOne = new Map<Membership, Counts>()
@@ -111,7 +113,7 @@ class UnitCounts {
   }
 }
 
-/** Metric → how many a unit adds to it. Days of units are counted alike for TOTAL and UNIQUE. */
+/** Metric → how many a unit adds to it. Units add up over days, alike for TOTAL and UNIQUE. */
 function countUnit(members: readonly Membership[], messages: ReadonlyMap<Membership, readonly MessageEvent[]>): Counts {
   const open = members.filter(({ removed }) => removed === null)
   const events = eventsOf(open, messages)
@@ -133,7 +135,7 @@ function eventsOf(
 ): readonly MessageEvent[] {
   const [first, ...others] = members
   if (!first) return []
-  // Most units have one.
+  // Most units have one audience.
   const events = messages.get(first) ?? []
   return others.length === 0 ? events : [...events, ...others.flatMap((member) => messages.get(member) ?? [])]
 }
@@ -151,7 +153,7 @@ function stateOf(events: readonly MessageEvent[]): UnitState {
   return latest ? { state: 'failed', reason: latest.reason } : { state: 'pending' }
 }
 
-/** The reason of the latest audience; of several at one instant the first by text. */
+/** The reason of the latest audience; of several at one instant, the first by text. */
 function removalOf(members: readonly Membership[]): string {
   let latest: Membership | undefined
   for (const member of members) {
@@ -179,7 +181,7 @@ function metricOf(unit: UnitState): string {
 
 function countDevices(events: readonly MessageEvent[]): number {
   const first = events[0]?.device
-  // Most users have one.
+  // Most users have one device.
   if (events.every(({ device }) => device === first)) return Math.min(1, events.length)
   return new Set(events.map(({ device }) => device)).size
 }

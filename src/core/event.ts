@@ -14,12 +14,12 @@ import {
 import type { WorkspaceSettings } from './workspace.ts'
 
 /**
- * Events of one request at the most: 128 KiB hold fewer than 9,000 of the smallest. With it an event's number is made of
- * its entry's position and its index.
+ * The most events of one request: 128 KiB hold fewer than 9,000 of the smallest. An event's number is made with it from its
+ * entry's position and its index.
  */
 export const EVENTS_PER_ENTRY_MAX = 16_384
 
-/** One element of `actions`, as it was sent. A null is as if it was not sent, but for the three that say when ("Bounds"). */
+/** One element of `actions`, as it was sent. A null counts as not sent, except in the three members that say when ("Bounds"). */
 export interface Action {
   readonly action: string
   readonly attributes?: Readonly<Record<string, unknown>> | null

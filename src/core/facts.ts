@@ -24,7 +24,7 @@ export interface Membership {
   readonly group: Group
   readonly variation: string | null
   readonly locale: string | null
-  /** The reason why the customer was taken out before sending; null for who was not. */
+  /** The reason why the customer was taken out before sending; null if the customer was not. */
   readonly removed: string | null
 }
 
@@ -43,16 +43,19 @@ export interface MessageEvent {
   readonly time: number
   readonly messageId: string | null
   readonly reason: string | null
-  /** How many events this one stands for, where several were condensed into their latest; 1 without it. */
+  /** How many events this one stands for, where several were condensed into the latest of them; 1 if absent. */
   readonly times?: number
 }
 
-/** A tracked event whose name some goal has. Identity: its id. */
+/** A tracked event whose name is the event name of some goal. Identity: its id. */
 export interface GoalEvent {
   readonly id: number
   readonly action: string
   readonly time: number
-  /** The goals with conditions that it meets; those without are met by every event of their name. Nothing else counts. */
+  /**
+   * The goals with conditions that it meets; goals without conditions are met by every event of their name. Nothing else of the
+   * attributes counts.
+   */
   readonly met: { has(goal: Goal): boolean }
 }
 
@@ -101,7 +104,9 @@ export function messageIdentity(event: MessageEvent): string {
   return `${event.campaign}\0${event.customer}\0${event.kind}\0${event.time}\0${messageKey(event)}`
 }
 
-/** The part of a message event's identity beside its campaign, customer, kind and time. No two kinds of it are alike. */
+/**
+ * The part of a message event's identity besides its campaign, customer, kind and time. Keys of its two forms are never equal.
+ */
 export function messageKey({ messageId, platform, device }: Pick<MessageEvent, 'messageId' | 'platform' | 'device'>) {
   return messageId === null ? `${platform.length}:${platform}${device}` : `=${messageId}`
 }
@@ -134,7 +139,7 @@ export function compareMessages(left: MessageEvent, right: MessageEvent): number
   )
 }
 
-/** Of several reports of one fact the one that wins, by identity. */
+/** Identity → of several reports of that fact, the one that wins. */
 export function keepBest<Fact>(
   reports: readonly Fact[],
   identityOf: (fact: Fact) => string,
@@ -160,7 +165,10 @@ export function compareTexts(left: string, right: string): number {
   return left.length - right.length
 }
 
-/** The first different unit may be the second half of a pair, whose first halves are then equal; so may only one be a pair. */
+/**
+ * If only one of the first different units belongs to a surrogate pair, its text comes after the other. Otherwise the units
+ * decide: if they are second halves, the first halves are equal.
+ */
 function codePointOrder(left: string, right: string, index: number): number {
   const isLeftPair = isSurrogate(left.charCodeAt(index))
   const isRightPair = isSurrogate(right.charCodeAt(index))

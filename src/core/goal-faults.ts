@@ -3,18 +3,18 @@ import type { Fault } from './app-error.ts'
 import { nameProblem, NESTING_MAX, valueProblem } from './attributes.ts'
 import type { Operator } from './goal.ts'
 
-/** Conditions of one goal at the most. */
+/** The most conditions of one goal. */
 export const CONDITIONS_MAX = 20
-/** Characters of all goals of a campaign as JSON, since the goals of all campaigns are held in memory. */
+/** The most characters of all goals of a campaign as JSON: the goals of all campaigns are held in memory. */
 export const GOALS_JSON_LENGTH_MAX = 65_536
 
 /**
- * Bytes of the names of a campaign's goals as JSON. They stand at every platform, locale and variation of its statistics, three
- * times at each, and all of a campaign must fit into one answer.
+ * The most bytes of the names of a campaign's goals as JSON. They appear at every platform, locale and variation of its
+ * statistics, three times at each, and all of a campaign must fit into one answer.
  */
 export const GOAL_NAMES_BYTES_MAX = 1_536
 
-/** A condition as it was sent; a member of the wrong type is undefined, one that was not sent is not there. */
+/** A condition as it was sent; a member of the wrong type is undefined, one that was not sent is absent. */
 export interface SentCondition {
   readonly attribute?: string | undefined
   readonly operator?: Operator | undefined
@@ -28,7 +28,7 @@ export interface SentGoal {
   readonly where?: readonly (SentCondition | undefined)[] | undefined
 }
 
-/** Faults of the goals that stand at the path `field`. */
+/** Faults of the goals, whose path is `field`. */
 export function goalFaults(goals: readonly (SentGoal | undefined)[], field: string): Fault[] {
   const names = goals.map((goal) => goal?.name)
   const faults = goals.flatMap((goal, index) => {
@@ -61,7 +61,7 @@ function valueFaults(condition: SentCondition | undefined, field: string): Fault
   return problem === undefined ? [] : [{ field, problem }]
 }
 
-/** What is wrong with the value of a condition; undefined when nothing is, and with `exists`, which looks at none. */
+/** What is wrong with the value of a condition; undefined when nothing is, and with `exists`, which looks at no value. */
 function conditionProblem(condition: SentCondition, operator: Operator): string | undefined {
   const { value } = condition
   switch (operator) {
@@ -72,7 +72,7 @@ function conditionProblem(condition: SentCondition, operator: Operator): string 
       if (typeof value !== 'number') return `must be a number with ${operator}`
       break
     case 'contains':
-      // A member that was not sent is undefined, which JSON has not.
+      // A value that was not sent is undefined, which JSON does not have.
       if (value === undefined || (typeof value === 'object' && value !== null)) {
         return 'must be a string, a number, a boolean or null with contains'
       }

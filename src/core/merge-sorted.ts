@@ -1,6 +1,6 @@
 // Goes through several sorted lists as if they were one, a little at a time, so that nobody waits for a long sort.
 
-/** The texts of all lists in their order (by UTF-16 units, as `sort` has it); repeats stay. Few lists, any length. */
+/** The texts of all lists in order (by UTF-16 units, as `sort` compares); repeats stay. Meant for few lists of any length. */
 export function* mergeSorted(lists: readonly (readonly string[])[]): Generator<string, void, void> {
   const places = lists.map(() => 0)
   for (;;) {

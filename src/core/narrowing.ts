@@ -1,17 +1,17 @@
-// What message events of a user can change of the numbers of one campaign while the audiences stay as they are: what else
-// there is comes to the same before and after, and need not be counted.
+// Which numbers of one campaign a user's message events can change while the audiences stay as they are: all other numbers are
+// the same before and after, and need not be counted.
 import type { CampaignPast } from './campaign-past.ts'
 import { levelsOf, UNIT_ACTIVE_DEVICES, UNIT_DEVICES, UNIT_IMPRESSION, UNIT_SENT, type Metric } from './cells.ts'
 import type { MessageEvent, MessageKind } from './facts.ts'
 
-/** Of performance and units; conversions depend on more. */
+/** Applies to performance and units; conversions depend on more. */
 export interface Narrowing {
   readonly kinds: ReadonlySet<MessageKind>
   /** Keys of levels: of the places of the message events, and of all their aggregates. */
   readonly levels: ReadonlySet<string>
 }
 
-/** What `changed` can change, which a user has, or had, of the campaign of `past`. */
+/** What the message events of `changed` can change, which the user has, or had, in the campaign of `past`. */
 export function narrowTo(past: CampaignPast, changed: readonly MessageEvent[]): Narrowing {
   const levels = changed.flatMap((message) => levelsOf(past.placeOf(message)))
   return { kinds: new Set(changed.map(({ kind }) => kind)), levels: new Set(levels.map(({ key }) => key)) }
@@ -28,7 +28,7 @@ export function changesUnits(kinds: ReadonlySet<MessageKind>, metric: Metric): b
     case UNIT_ACTIVE_DEVICES:
       return kinds.has('sent')
     default:
-      // What became of it, and why.
+      // What became of a unit, and why.
       return kinds.has('sent') || kinds.has('failed')
   }
 }

@@ -1,4 +1,4 @@
-// JSON.parse, without the keys that V8 takes for others.
+// JSON.parse, without V8's mistaking of some keys for others.
 
 const QUOTE = '"'
 const BACKSLASH = '\\'
@@ -7,10 +7,10 @@ const COLON_NEXT = /[ \t\n\r]*:/y
 /**
  * The value of a JSON text that holds keys which clients have chosen. Throws SyntaxError.
  *
- * V8 compares a key with the one that followed the same earlier keys in an object before, but as it is written, before its escapes
- * are resolved (nodejs/node#63785): once anybody has sent `{"a":1,"b\\":2}`, it reads `{"a":1,"b\"":2}` as that. What a key is
- * taken for holds a backslash then, as the text of an escape does. So where a key that was read holds one, as hardly any does,
- * everything is read again.
+ * V8 compares a key with the one that followed the same keys in an earlier object, but does so before the key's escapes are
+ * resolved (nodejs/node#63785): once anybody has sent `{"a":1,"b\\":2}`, it reads `{"a":1,"b\"":2}` as the same. A key that
+ * another is mistaken for then holds a backslash, as the text of an escape does. So if any key that was read holds one, as hardly
+ * any does, everything is read again.
  */
 export function parseJsonText(text: string): unknown {
   const value: unknown = JSON.parse(text)
@@ -20,14 +20,14 @@ export function parseJsonText(text: string): unknown {
 function hasBackslashInKey(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (Array.isArray(value)) return value.some(hasBackslashInKey)
-  // What JSON.parse makes inherits nothing that can be enumerated, and this makes no list of the keys.
+  // Values from JSON.parse inherit nothing enumerable, and `for in` makes no list of the keys.
   for (const key in value) {
     if (key.includes(BACKSLASH) || hasBackslashInKey((value as Record<string, unknown>)[key])) return true
   }
   return false
 }
 
-/** With a number in the place of every key, in the order of the text: without escapes none is taken for another. */
+/** Reads the text with a number in place of every key, in order: without escapes, none is mistaken for another. */
 function parseNumbered(text: string): unknown {
   const keys: string[] = []
   const pieces: string[] = []
@@ -36,14 +36,14 @@ function parseNumbered(text: string): unknown {
     end = endOfString(text, start)
     if (!isKey(text, end)) continue
     pieces.push(text.slice(copied, start), `"${keys.length}"`)
-    // Alone it is compared with nothing.
+    // On its own it is compared with nothing.
     keys.push(JSON.parse(text.slice(start, end)) as string)
     copied = end
   }
   return withKeys(JSON.parse(pieces.join('') + text.slice(copied)), keys)
 }
 
-/** The place behind the string that begins at `start`, in a text that is known to be JSON. */
+/** The place after the string that begins at `start`, in a text that is known to be JSON. */
 function endOfString(text: string, start: number): number {
   let place = start + 1
   while (text[place] !== QUOTE) place += text[place] === BACKSLASH ? 2 : 1

@@ -1,19 +1,19 @@
-// A user's email preferences: how a request changes them, and what those of two users found to be one are together
-// ("Email opt-in"). Every decision keeps its time, because of two that contradict each other the newer one holds.
+// A user's email preferences: how a request changes them, and how those of two users found to be one are joined ("Email opt-in").
+// Every decision keeps its time, because the newer of two that contradict each other holds.
 import { toAsciiCapitals } from './ascii-capitals.ts'
 import type { KeyTile } from './workspace.ts'
 
 export const OPT_IN_STATUSES = ['OPTED_IN', 'DOUBLE_OPTED_IN', 'OPTED_OUT', 'OPT_IN_PENDING'] as const
 export type OptInStatus = (typeof OPT_IN_STATUSES)[number]
 
-/** Of two decisions made at the same time the one stands that allows less: the earlier one here. */
+/** Of two decisions made at the same time, the one that allows less holds: the earlier one in this list. */
 const MOST_CAUTIOUS_FIRST: readonly OptInStatus[] = ['OPTED_OUT', 'OPT_IN_PENDING', 'OPTED_IN', 'DOUBLE_OPTED_IN']
 
 /** A value and when it was decided, in milliseconds since the epoch. */
 export type Decision<Value> = readonly [value: Value, decidedAt: number]
 
 export interface Preference {
-  /** Null until it is decided; then users are told `OPT_IN_PENDING`. */
+  /** Null until it is decided; until then it is shown as `OPT_IN_PENDING`. */
   readonly status: Decision<OptInStatus> | null
   /** A category that was never set is absent and counts as neither in nor out. */
   readonly categories: { readonly [name: string]: Decision<boolean> }
@@ -29,19 +29,19 @@ export interface OptIn {
   readonly categories: { readonly [name: string]: boolean }
 }
 
-/** What a request wants; at least one of both. */
+/** What a request wants; at least one of the two. */
 export interface PreferenceRequest {
   readonly status?: OptInStatus | undefined
   readonly categories?: { readonly [name: string]: boolean } | undefined
 }
 
-/** What a proof of consent says made a change: an API key, a link in an email, or two users having become one. */
+/** What a proof of consent names as the cause of a change: an API key, a link in an email, or that two users became one. */
 export type ChangedBy = `key:${KeyTile}` | `link:${string}` | 'merge'
 
 /** One proof of consent. */
 export interface PreferenceChange {
   readonly userId: number
-  /** Grows with every change of one user, also where several have the same time. */
+  /** Grows with every change of one user, even where several have the same time. */
   readonly number: number
   readonly at: number
   readonly by: ChangedBy
@@ -59,21 +59,21 @@ export interface UserPreference {
   readonly lastChange: number
 }
 
-/** What holds for a user of whom nothing is stored. */
+/** What holds for a user about whom nothing is stored. */
 export function nothingSetFor(userId: number): UserPreference {
   return { userId, preference: NOTHING_SET, lastChange: 0 }
 }
 
-/** The status that is written like this, without case; undefined when there is none. */
+/** The status with this name, whatever its case; undefined when there is none. */
 export function toOptInStatus(text: string): OptInStatus | undefined {
   const capitals = toAsciiCapitals(text)
   return OPT_IN_STATUSES.find((status) => status === capitals)
 }
 
 /**
- * What a request makes of preferences. Named categories are set, others stay. A request that sends categories and leaves
- * at least one false and none true makes the status OPTED_OUT, whatever else it sent; categories that the workspace no
- * longer has do not count, for nobody could opt out of them any more.
+ * The preferences after a request. Named categories are set, others stay. A request that sends categories and leaves at least one
+ * false and none true makes the status OPTED_OUT, whatever else it sent; categories that the workspace no longer has do not
+ * count, because nobody could opt out of them any more.
  */
 export function changePreference(
   before: Preference,
@@ -104,7 +104,7 @@ export function mergePreferences(left: Preference, right: Preference): Preferenc
   return { status, categories, updatedAt: updates.length > 0 ? Math.max(...updates) : null }
 }
 
-/** Replaces what holds for a user, and proves it. */
+/** What holds for a user after a change, with its proof. */
 export function recordChange(
   known: UserPreference,
   preference: Preference & { readonly updatedAt: number },
@@ -133,7 +133,7 @@ function leavesNone(categories: Preference['categories'], active: ReadonlySet<st
   return left.length > 0 && left.every(([, [isIn]]) => !isIn)
 }
 
-/** Of two decisions the newer; of two made together the one with the smaller rank. */
+/** The newer of two decisions; of two made at the same time, the one with the smaller rank. */
 function newer<Value>(
   left: Decision<Value>,
   right: Decision<Value>,

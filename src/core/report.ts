@@ -1,6 +1,6 @@
-// What other systems report of campaigns, audiences and message events: what the schema cannot say about a report, and how an
-// accepted one becomes facts. Depends on nothing but the report and the workspace, so that it comes out the same whenever
-// it is taken apart.
+// What other systems report of campaigns (audiences and message events): what the schema cannot say about a report, and how an
+// accepted one becomes facts. The facts depend on nothing but the report and the workspace, so they are the same whenever it is
+// taken apart.
 import type { Fault } from './app-error.ts'
 import { toMessagePlatform, type Group, type Membership, type MessageEvent, type MessageKind } from './facts.ts'
 import { futureProblem, parseTimeValue, TIME_PROBLEM } from './time-value.ts'
@@ -44,15 +44,15 @@ export interface ReportedMessage extends Omit<MessageEvent, 'customer'> {
   readonly customerId: string
 }
 
-/** What a report says beside its body. */
+/** What belongs to a report besides its body. */
 export interface ReportPlace {
   /** The number of the campaign. */
   readonly campaign: number
-  /** The workspace's, for times without zone. */
+  /** The workspace's time zone, for times without one. */
   readonly timezone: string
 }
 
-/** What of a workspace decides which times are taken. */
+/** The settings of a workspace that decide which times are accepted. */
 type TimeSettings = Pick<WorkspaceSettings, 'timezone' | 'clockSkewSeconds'>
 
 /** Items as the checks see them: members that the schema refused are undefined. */
@@ -147,7 +147,7 @@ function acceptedInstant(value: unknown, timezone: string): number {
   return instant
 }
 
-/** Undefined for what is no time, or before 1970: also a clock's reading that is so only in the workspace's zone. */
+/** Undefined for what is not a time or lies before 1970, even if a time without zone does so only in the workspace's zone. */
 function toInstant(value: unknown, timezone: string): number | undefined {
   const time = parseTimeValue(value)
   if (!time || time.kind === 'instant') return time?.ms

@@ -1,4 +1,4 @@
-// By what a workspace counts: its time zone, and the goals of all its campaigns.
+// What a workspace counts by: its time zone, and the goals of all its campaigns.
 import type { Goal } from './goal.ts'
 
 /** A campaign with the goals by which it is counted. */
@@ -9,7 +9,7 @@ export interface CountedCampaign {
   readonly goals: readonly Goal[]
 }
 
-/** By what a workspace counts. */
+/** What a workspace counts by. */
 export interface Rules {
   readonly timezone: string
   /** All campaigns of the workspace, by number. */

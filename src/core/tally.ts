@@ -23,15 +23,15 @@ export interface TallyOptions {
 }
 
 export class Tally {
-  /** Tallies of two histories with the same key can be compared; of one history no two have the same. */
+  /** Tallies of two histories can be compared if they have the same key; within one history, no two have the same. */
   readonly key: string
   readonly #past: CampaignPast
   readonly #options: TallyOptions
   readonly #levels: ReadonlySet<string> | undefined
-  /** Key of a level → metric → its days. Only the places themselves when the user has a single one. */
+  /** Key of a level → metric → its days. Only the level of the place itself if everything has the same place. */
   readonly #days = new Map<string, Map<Metric, DayCounts>>()
 
-  /** With `levels` it counts at these alone. */
+  /** With `levels`, counts only at these. */
   constructor(past: CampaignPast, options: TallyOptions, levels?: ReadonlySet<string>) {
     this.key = `${past.campaign.number} ${options.generation} ${options.group} ${past.isOnePlace}`
     this.#past = past
@@ -39,13 +39,13 @@ export class Tally {
     this.#levels = levels
   }
 
-  /** Counts something that happened at an instant, or several on its day, at its place and all aggregates of that. */
+  /** Counts something that happened at an instant, or `times` over on its day, at its place and all aggregates of it. */
   add(metric: Metric, place: Place, instant: number, times = 1): void {
     const day = localDay(this.#options.timezone, instant)
     for (const level of this.#past.levelsAt(place)) this.addOnDay(metric, level, day, times)
   }
 
-  /** Counts something at one of the levels of a place alone. */
+  /** Counts something at only one of the levels of a place. */
   addOnDay(metric: Metric, { key }: Level, day: number, times: number): void {
     if (this.#levels && !this.#levels.has(key)) return
     const metrics = this.#days.get(key)
@@ -56,8 +56,8 @@ export class Tally {
   }
 
   /**
-   * Each active day makes the user one of those with that day and the active day before it. Cells that are the same in
-   * `other` are left out: of two tallies, one added and one taken away, they would come to nothing.
+   * Each active day makes the user one of those with that day and that active day before it. Cells that are the same in `other`
+   * are left out: with one tally added and the other taken away, they would cancel out.
    */
   addTo(sum: CellSum, times: 1 | -1, other?: Tally): void {
     const common = { campaign: this.#past.campaign.number, ...this.#options }
@@ -94,7 +94,7 @@ export class Tally {
 
 const NO_COUNTS: readonly number[] = []
 
-/** How often something happened on which days. */
+/** On which days something happened, and how often. */
 class DayCounts {
   /** In order: a day, then how often, then the next day. */
   readonly #counts: number[]
@@ -120,7 +120,7 @@ class DayCounts {
     return cells
   }
 
-  /** Calls back with each day, the active day before it and how often, in their order; not with what is the same in `other`. */
+  /** Calls `use` with each day, the active day before it and how often, in order; not with what is the same in `other`. */
   eachCell(other: DayCounts | undefined, use: (day: number, previousDay: number, occurrences: number) => void): void {
     const [counts, others] = [this.#counts, other ? other.#counts : NO_COUNTS]
     let otherPlace = 0

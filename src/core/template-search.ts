@@ -40,11 +40,11 @@ export interface TemplateSearch {
   readonly sort: Sort
 }
 
-/** The order of a search ("sort_params"): first by the place in the list, then in the object. */
+/** The order of a search ("sort_params"): first by the place in the list, then by the place in the object. */
 export function toSort(params: readonly { readonly [key in SortKey]?: SortOrder | undefined }[]): Sort {
   const orders = new Map<SortKey, SortOrder>()
   for (const param of params) {
-    // What is said of a key a second time cannot change the order any more.
+    // A key that comes a second time cannot change the order any more.
     for (const [key, order] of Object.entries(param)) if (!orders.has(key as SortKey)) orders.set(key as SortKey, order)
   }
   const [first = DEFAULT_SORT[0], ...others] = [...orders].map(([key, order]) => ({ key, order }))

@@ -1,4 +1,4 @@
-// An email template: its versions, the group it may stand in, and how an update makes the next version of it.
+// An email template: its versions, the group it may be in, and how an update makes the next version of it.
 import type { Fault } from './app-error.ts'
 
 export const TEMPLATE_TYPES = ['CUSTOM', 'PRE_BUILT'] as const
@@ -17,7 +17,7 @@ export const ATTACHMENT_NAME_LENGTH_MAX = 256
 export const TEMPLATE_ID_LENGTH_MAX = 256
 export const LOCALE_LENGTH_MAX = 64
 export const VARIATION_LENGTH_MAX = 64
-/** These three stand together in the indexes of the search, whose entries PostgreSQL bounds at 2,704 bytes. */
+/** These three are together in the indexes of the search, whose entries PostgreSQL limits to 2,704 bytes. */
 export const TEMPLATE_NAME_LENGTH_MAX = 256
 export const TEMPLATE_VERSION_LENGTH_MAX = 64
 export const TEMPLATE_USER_LENGTH_MAX = 128
@@ -65,13 +65,13 @@ export interface TemplateVersion {
 }
 
 /**
- * What a template is to a group. A group is there as long as templates name the same parent, its id is the parent's,
+ * What a template is to a group. A group exists as long as templates name the same parent; its id is the parent's,
  * and the parent is its default template. Groups do not nest.
  *
  * | from    | to      | by                                               |
  * |---------|---------|--------------------------------------------------|
  * | single  | default | another template names it                        |
- * | default | single  | the last template that named it names it no more |
+ * | default | single  | the last template that named it no longer does   |
  * | single  | child   | it names a single or default template            |
  * | child   | single  | it names none any more                           |
  */
@@ -99,7 +99,7 @@ export function firstVersion(
   return { ...content, externalTemplateId, version: 1, createdAt: now, updatedAt: now, updatedBy: createdBy }
 }
 
-/** The version that an update makes. `groupFault` has let the change of group pass. */
+/** The version that an update makes. The change of group must have passed `groupFault`. */
 export function nextVersion(
   { latest, standing }: CurrentTemplate,
   change: TemplateChange,
@@ -112,15 +112,15 @@ export function nextVersion(
     details: { ...latest.details, ...change.details },
     // A default template may repeat the group id that it is shown with, which names no parent.
     meta: standing === 'default' ? { ...meta, groupId: null } : meta,
-    // Requests that wait for each other may come in another order than they were received.
+    // Requests that wait for each other may run in another order than they were received.
     updatedAt: Math.max(now, latest.updatedAt),
     updatedBy,
   }
 }
 
 /**
- * Why a template may not name `groupId` as its group; undefined when it may. A new template has no `current` yet.
- * `parent` is what the template so named is to its group, undefined where there is none.
+ * Why a template may not name `groupId` as its group; undefined when it may. A new template has no `current` yet. `parent` is the
+ * standing of the template so named; undefined where there is none.
  */
 export function groupFault(
   groupId: string | null,

@@ -18,7 +18,7 @@ export const TIME_PROBLEM =
   'must be a time since 1970, such as 2026-05-04T10:00:00Z: ISO 8601, or seconds or milliseconds since the epoch, ' +
   'as a number or a string'
 
-/** What is wrong with a time past the receipt, which lies `receivedAt`: how it was read, and the server's own time. */
+/** What is wrong with a time after `receivedAt`: how it was read, and the server's own time. */
 export function futureProblem(instant: number, receivedAt: number): string {
   return `must not lie in the future: ${toIso(instant)} is later than now, ${toIso(receivedAt)}`
 }
@@ -61,7 +61,7 @@ export function eventInstant(times: EventTimes, timezone: string, receivedAt: nu
   return userTime ? localToInstant(timezone, userTime.ms) : receivedAt
 }
 
-/** The part that `eventInstant` goes by, where there is any. */
+/** The part that `eventInstant` goes by, if there is any. */
 export function decidingField({ userTime, currentTime, offsetSeconds }: EventTimes): 'user_time' | 'current_time' {
   const isUserTimeComplete = userTime && (userTime.kind === 'instant' || offsetSeconds !== undefined)
   return currentTime && !isUserTimeComplete ? 'current_time' : 'user_time'
@@ -75,7 +75,10 @@ function fromEpoch(value: number): TimeValue | undefined {
 const SECONDS_LENGTH = '2026-05-04T10:00:00Z'.length
 const MILLISECONDS_LENGTH = '2026-05-04T10:00:00.000Z'.length
 
-/** What most clients send, digit by digit, in a third of the time. Undefined for everything else, be it a time or not. */
+/**
+ * Reads the form that most clients send, digit by digit, in a third of the time. Undefined for everything else, whether it is a
+ * time or not.
+ */
 function fromPlainUtc(text: string): TimeValue | undefined {
   const hasMilliseconds = text.length === MILLISECONDS_LENGTH
   if (!hasMilliseconds && text.length !== SECONDS_LENGTH) return undefined
@@ -88,7 +91,7 @@ function fromPlainUtc(text: string): TimeValue | undefined {
   return instantOf(Date.UTC(year, month - 1, day, hour, minute, second, milliseconds))
 }
 
-/** The number that stands from `start` to before `end`; NaN where anything but digits does. */
+/** The number written from `start` to before `end`; NaN if there is anything but digits. */
 function digits(text: string, start: number, end: number): number {
   let number = 0
   for (let index = start; index < end; index++) {
@@ -131,7 +134,7 @@ function isClockTime(hour: number, minute: number, second: number): boolean {
 
 const DAYS_OF_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Years before 1000 are refused with everything before 1970, and Date.UTC would read some of them as of 1900. */
+/** Years before 1000 are refused like everything before 1970, and Date.UTC would count some of them from 1900. */
 function isCalendarDate(year: number, month: number, day: number): boolean {
   const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   const days = month === 2 && isLeapYear ? 29 : (DAYS_OF_MONTH[month - 1] ?? 0)

@@ -1,21 +1,23 @@
-// Calendar arithmetic in IANA time zones: from instants to local days and back. When offsets change is asked of Intl, once for
-// each zone and stretch of time, and remembered.
+// Calendar arithmetic in IANA time zones: from instants to local days and back. Intl is asked when offsets change, once for each
+// zone and stretch of time, and its answers are remembered.
 
 const SECOND_MS = 1000
 const DAY_MS = 24 * 60 * 60 * 1000
 const WEEK_MS = 7 * DAY_MS
-/** Closer together than any two changes of one zone; the closest since 1970 are 167 hours apart (Boa Vista in October 2000). */
+/**
+ * Less than the time between any two changes of one zone; the closest since 1970 are 167 hours apart (Boa Vista in October 2000).
+ */
 const STEP_MS = 3 * DAY_MS
-/** What is asked of Intl at a time: 128 steps, which take 0.2 ms. */
+/** The stretch that Intl is asked about at a time: 128 steps, which take 0.2 ms. */
 const SPAN_MS = 128 * STEP_MS
 /**
- * From this year on every zone goes by rules that name weekdays of months, so that years of equal length that begin on the
- * same weekday are alike. With it, what is remembered of a zone ends: some 150 spans for all the times that clients can write.
+ * From this year on every zone follows rules that name weekdays of months, so years of equal length that begin on the same
+ * weekday are alike. This limits what is remembered of a zone: some 150 spans for all the times that clients can write.
  */
 const ALIKE_FROM_YEAR = 2101
 const ALIKE_FROM = Date.UTC(ALIKE_FROM_YEAR, 0, 1)
 
-/** Until when which offset holds, in order, alternating: `[until, offset, until, offset]`; the last one is without end. */
+/** Which offset holds until when, in order, alternating: `[until, offset, until, offset]`; the last one has no end. */
 type Span = readonly number[]
 
 interface ZoneMemory {
@@ -24,10 +26,10 @@ interface ZoneMemory {
 }
 
 const zones = new Map<string, ZoneMemory>()
-/** Year → how long after the year that is like it. */
+/** Year → how much later it is than the year that it is like, in milliseconds. */
 const movedYears = new Map<number, number>()
 
-/** Whether `zone` is an IANA time zone that this runtime knows. Offsets such as `+02:00` are none, though Intl takes them. */
+/** Whether `zone` is an IANA time zone that this runtime knows. Offsets such as `+02:00` are not, though Intl accepts them. */
 export function isTimeZone(zone: string): boolean {
   if (!/^[A-Za-z]/.test(zone)) return false
   try {
@@ -55,8 +57,8 @@ export function localDay(zone: string, instant: number): number {
 }
 
 /**
- * The instant at which a clock in `zone` shows `localMs` (written as if it were UTC). A time that occurs twice is the
- * first of the two; one that is skipped is moved on by the length of the gap, as ECMAScript's Temporal does ("compatible").
+ * The instant at which a clock in `zone` shows `localMs` (written as if it were UTC). A time that occurs twice is the first of
+ * the two; one that is skipped is moved forward by the length of the gap, as ECMAScript's Temporal does ("compatible").
  */
 export function localToInstant(zone: string, localMs: number): number {
   const before = zoneOffsetMs(zone, localMs - DAY_MS)
@@ -80,7 +82,7 @@ export function fromCalendarDate(date: string): number | undefined {
   return ms / DAY_MS
 }
 
-/** The same moment of a year from `ALIKE_FROM_YEAR` on, one of 28, that begins and ends on the same weekdays. */
+/** The same moment in the year, one of 28 from `ALIKE_FROM_YEAR` on, that begins and ends on the same weekdays. */
 function toAlikeYear(instant: number): number {
   const year = new Date(instant).getUTCFullYear()
   const known = movedYears.get(year)
@@ -121,7 +123,7 @@ function rememberSpan({ format, spans }: ZoneMemory, number: number): Span {
   return span
 }
 
-/** The instant within the step after `from` from which the offset is another than `offset`; zones change at whole seconds. */
+/** The instant within the step after `from` at which the offset stops being `offset`; zones change at whole seconds. */
 function findChange(format: Intl.DateTimeFormat, from: number, offset: number): number {
   let [before, after] = [from / SECOND_MS, (from + STEP_MS) / SECOND_MS]
   while (after - before > 1) {
@@ -132,7 +134,7 @@ function findChange(format: Intl.DateTimeFormat, from: number, offset: number): 
   return after * SECOND_MS
 }
 
-/** Intl tells it in English as `GMT`, `GMT+05:30` or `GMT-00:44:30`, behind the date. */
+/** In English, Intl tells it after the date as `GMT`, `GMT+05:30` or `GMT-00:44:30`. */
 function askOffset(format: Intl.DateTimeFormat, instant: number): number {
   const told = format.format(instant)
   const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(told)

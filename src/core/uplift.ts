@@ -1,9 +1,9 @@
-// Uplift: by how much more of those who could be reached met a goal than of those who were left alone ("Conversions").
+// Uplift: by how much those who could be reached were likelier to meet a goal than those who were left alone ("Conversions").
 import { exactPercentage, roundPercentage } from './percentage.ts'
 
 /** The standard normal distribution has 95 % of its mass between −z and z. */
 const Z = 1.959963984540054
-/** Added to all four numbers where nobody of the target group met the goal, since there is no logarithm of nothing. */
+/** Added to all four numbers where nobody in the target group met the goal, because zero has no logarithm. */
 const WALTERS = 0.5
 
 /** Distinct users of a group, and those of them who met the goal. */
@@ -23,7 +23,7 @@ export interface Uplift {
 
 export const NO_UPLIFT: Uplift = { uplift: 0, low: 0, high: 0, isSignificant: false }
 
-/** All per cent. Nothing can be said where a side is empty or nobody of the control group met the goal. */
+/** All numbers are percentages. Nothing can be said where a side is empty or nobody in the control group met the goal. */
 export function computeUplift(target: Share, control: Share): Uplift {
   if (target.users === 0 || control.users === 0 || control.met === 0) return NO_UPLIFT
   const [low, high] = interval(target, control)
@@ -40,7 +40,7 @@ function product(left: number, right: number): bigint {
   return BigInt(left) * BigInt(right)
 }
 
-/** Katz's interval of the ratio by its logarithm, as an interval of the uplift. */
+/** Katz's interval for the ratio, by its logarithm, as an interval for the uplift. */
 function interval(target: Share, control: Share): [low: number, high: number] {
   if (target.met === 0) return [-100, bound(plus(target, WALTERS), plus(control, WALTERS), Z)]
   return [bound(target, control, -Z), bound(target, control, Z)]

@@ -6,7 +6,7 @@ import { isTimeZone } from './time-zone.ts'
 
 export const EMAIL = 'email'
 
-/** What the schema cannot say of a user's attributes: names and bounds, an address that is none, an unknown zone. */
+/** The faults of a user's attributes that the schema cannot see: names and bounds, an invalid address, an unknown zone. */
 export function userAttributeFaults(attributes: Readonly<Record<string, unknown>>): Fault[] {
   const faults: Fault[] = []
   checkAttributes(attributes, 'attributes', faults)
@@ -20,7 +20,7 @@ export function userAttributeFaults(attributes: Readonly<Record<string, unknown>
   return faults
 }
 
-/** Valid attributes as they count: an empty `email` or `timezone` is as if not sent, and a number as `mobile` is its text. */
+/** Valid attributes as they count: an empty `email` or `timezone` counts as not sent, and a number in `mobile` as its text. */
 export function countedAttributes(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { email, timezone, mobile } = sent
   if (email !== '' && timezone !== '' && typeof mobile !== 'number') return sent

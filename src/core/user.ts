@@ -6,7 +6,7 @@ import { memberPath } from './field-path.ts'
 /** The reserved prefix of system names. */
 export const SYSTEM_PREFIX = 'svc_'
 export const USER_ID_LENGTH_MAX = 256
-/** The name under which customer ids stand among a user's identities; no identifier may be called so. */
+/** The name of customer ids among a user's identities; no identifier may have this name. */
 export const CUSTOMER_ID = 'customer_id'
 
 /** One way to find a user: its customer id, or a configured identifier. */
@@ -16,21 +16,21 @@ export interface Identity {
 }
 
 /**
- * What is known of one user, as the length of its JSON, where reports add to it: twice what a request may have, and little
- * enough to be read and written with each batch. Names that a client makes up as it goes would else grow without end.
+ * How long, as JSON, what is known of one user can become by reports: twice what a request may have, and little enough to be read
+ * and written with each batch. Without a limit, names that a client makes up as it goes would grow without end.
  */
 export const USER_ATTRIBUTES_LENGTH_MAX = 2 * 1024 * 1024
 
 /**
- * Attribute → its value, when it was received, and the position of its entry in the log, since two requests of which one has
- * answered the other are often received in one millisecond; values from before these were noted have none. The newest value
- * wins, whatever the order of arrival.
+ * Attribute → its value, when it was received, and the position of its entry in the log: a request that is sent once another is
+ * answered is often received in the same millisecond. Values from before positions were noted have none. The newest value wins,
+ * whatever the order of arrival.
  */
 export type Attributes = {
   readonly [name: string]: readonly [value: unknown, receivedAt: number, position?: number]
 }
 
-/** How a body refers to its user. A null is as if it was not sent. */
+/** How a body refers to its user. A null counts as not sent. */
 export interface UserReference {
   readonly customer_id?: string | null | undefined
   readonly user_identifiers?: unknown
@@ -38,7 +38,7 @@ export interface UserReference {
 
 /** What is wrong with the way a request refers to its user ("Identity resolution"). */
 export function userReferenceFaults(body: UserReference, identifierNames: readonly string[]): Fault[] {
-  // What was sent but refused by the schema is a fault already, and not missing besides.
+  // What was sent but refused by the schema is a fault already, and is not reported as missing too.
   const isNamed = Object.hasOwn(body, CUSTOMER_ID) && body.customer_id !== null
   if (identifierNames.length === 0) return isNamed ? [] : [{ field: CUSTOMER_ID, problem: 'is required' }]
   const identifiers = body.user_identifiers ?? undefined
@@ -47,7 +47,7 @@ export function userReferenceFaults(body: UserReference, identifierNames: readon
   }
   if (identifiers === undefined) return []
   if (!isObject(identifiers)) return [{ field: 'user_identifiers', problem: 'must be an object' }]
-  // Of more than these, as many as are told are not configured.
+  // Where there are more, at least `DETAILS_MAX` of these are not configured, which is as many as an answer names.
   const looked = Object.entries(identifiers).slice(0, DETAILS_MAX + identifierNames.length)
   const faults = looked.flatMap(([name, value]) => identifierFaults(name, value, identifierNames))
   if (!isNamed && Object.values(identifiers).every((value) => value === null)) {
@@ -77,7 +77,7 @@ export function userKey(
   return `${workspace.id} ${first}`
 }
 
-/** Joins two sets of attributes: per name the value received last. */
+/** Joins two sets of attributes: for each name, the value received last. */
 export function mergeAttributes(left: Attributes, right: Attributes): Attributes {
   const merged: Record<string, Attributes[string]> = { ...left }
   for (const [name, candidate] of Object.entries(right)) {
@@ -101,7 +101,7 @@ export class GrowingAttributes {
     return this.#kept
   }
 
-  /** Per name the value received last; gives the names of those that do not fit. */
+  /** Keeps for each name the value received last; gives the names of those that do not fit. */
   add(reported: Attributes): string[] {
     return Object.entries(reported).flatMap(([name, candidate]) => (this.#addOne(name, candidate) ? [] : [name]))
   }
@@ -117,7 +117,7 @@ export class GrowingAttributes {
   }
 }
 
-/** Of one attribute within the JSON of all, with its comma. */
+/** The length of one attribute within the JSON of all, with its colon and comma. */
 function lengthOf(name: string, attribute: Attributes[string]): number {
   return JSON.stringify(name).length + JSON.stringify(attribute).length + ':,'.length
 }
@@ -126,7 +126,10 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Of two of one millisecond without positions the greater JSON text, so that the order in which they are met does not matter. */
+/**
+ * Of two from the same millisecond without positions, the greater JSON text is the newer, so that the order in which they are met
+ * does not matter.
+ */
 function isNewer(candidate: Attributes[string], known: Attributes[string]): boolean {
   if (candidate[1] !== known[1]) return candidate[1] > known[1]
   const [position, knownPosition] = [candidate[2] ?? 0, known[2] ?? 0]
@@ -134,10 +137,10 @@ function isNewer(candidate: Attributes[string], known: Attributes[string]): bool
   return JSON.stringify(candidate[0]) > JSON.stringify(known[0])
 }
 
-/** Digits of any decimal that 64-bit floating point keeps apart from all others with no more. */
+/** No two decimals with at most this many digits are the same number in 64-bit floating point. */
 const FRACTION_DIGITS_MAX = 15
 
-/** Two people whose ids are rounded to the same number would be made one; JSON.parse makes Infinity of what is too large. */
+/** Two people whose ids are rounded to the same number would be made one; JSON.parse turns what is too large into Infinity. */
 function isExact(value: number): boolean {
   if (Number.isInteger(value)) return Number.isSafeInteger(value)
   return Number.isFinite(value) && Number(value.toPrecision(FRACTION_DIGITS_MAX)) === value

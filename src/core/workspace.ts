@@ -1,4 +1,4 @@
-// A workspace: one customer's data, its two key tiles, its settings and their defaults. Parsing settings, never storing them.
+// A workspace: one customer's data, its two key tiles, its settings and their defaults. Parses settings, never stores them.
 import type { Fault } from './app-error.ts'
 import { textProblem } from './bounded-text.ts'
 import { isTimeZone } from './time-zone.ts'
@@ -69,8 +69,8 @@ export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {
 export type SettingTexts = Readonly<Record<string, string>>
 
 /**
- * Applies `KEY=VALUE` texts to the settings, all or nothing: gives the new settings, or every fault at once
- * (`field` is the key). Rules that need the store (fixed once there are users) are the caller's.
+ * Applies `KEY=VALUE` texts to the settings: gives what they become and every fault at once (`field` is the key). With any fault,
+ * nothing is to be saved. Rules that need the store (fixed once there are users) are the caller's.
  */
 export function changeSettings(
   settings: WorkspaceSettings,
@@ -93,7 +93,7 @@ export function changeSettings(
 
 const UNNAMEABLE = 'must not be __proto__, which no request may hold'
 
-/** The categories with one more, or why its name cannot be one. One that is there already changes nothing. */
+/** The categories with one more, or why the name cannot be one. A name that is there already changes nothing. */
 export function addCategory(categories: readonly string[], name: string): readonly string[] | string {
   const problem = textProblem(name, NAME_LENGTH_MAX)
   if (problem !== undefined) return problem

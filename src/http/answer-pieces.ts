@@ -1,10 +1,10 @@
-// A large answer in the pieces in which it is written: what is copied into one piece makes garbage that is slow to go, and of
-// what is written at once nobody could tell whether it is being read (`connections.ts`).
+// Cuts a large answer into the pieces in which it is written. Copied into one piece it would make garbage that is slow to go, and
+// if it were written at once nobody could tell whether it is being read (`connections.ts`).
 
-/** What is written of an answer in one piece. */
+/** The most that is written of an answer in one piece. */
 export const PIECE_BYTES_MAX = 256 * 1024
 
-/** The same bytes, none of them copied, in pieces that are no larger than that. */
+/** The same bytes, not copied, in pieces of at most `PIECE_BYTES_MAX`. */
 export function* piecesToSend(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
   for (const piece of pieces) {
     for (let start = 0; start < piece.byteLength; start += PIECE_BYTES_MAX) {

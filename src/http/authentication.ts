@@ -6,16 +6,16 @@ import { hashKey, matchTile } from '../store/api-key.ts'
 import type { KeyHashes, StoredWorkspace } from '../store/workspaces.ts'
 import type { WorkspaceRegistry } from './workspace-registry.ts'
 
-/** Failures a minute from one address, after which its further ones get 429. */
+/** Failed attempts from one address in a minute; further ones get 429. */
 const FAILURES_PER_MINUTE_MAX = 100
-/** Addresses counted in one minute at the most; those beyond share one count. */
+/** Addresses counted separately in one minute; those beyond share one count. */
 const ADDRESSES_COUNTED_MAX = 10_000
 const OTHER_ADDRESSES = 'others'
 const MINUTE_MS = 60_000
 
-/** Compared with when there is no such workspace; no key has this hash. */
+/** What a key is compared with when there is no such workspace; no key has this hash. */
 const NO_HASHES: KeyHashes = { data: '0'.repeat(64), reports: '0'.repeat(64) }
-/** The same for whatever is wrong. */
+/** The same message whatever is wrong. */
 const WHAT_IS_NEEDED =
   'The Authorization header must be "Basic", a space and base64 of id:key: a workspace id, a colon and one of its API keys.'
 /** Not a workspace id, so that none is found. */
@@ -29,7 +29,7 @@ export interface Caller {
 interface Attempt {
   readonly user: string
   readonly keyHash: string
-  /** False without the header: many clients send a key only when they are asked for it with 401, before each request. */
+  /** False without the header: many clients send each request without a key first, and with it only when a 401 asks for it. */
   readonly isTried: boolean
 }
 
@@ -47,7 +47,10 @@ export class Authentication {
     return toCaller(this.#registry.get(attempt.user), attempt.keyHash) ?? this.#askAgain(attempt, address, now)
   }
 
-  /** The key or the workspace may be newer than what is remembered. Both failures ask, so that both take as long. */
+  /**
+   * The key or the workspace may be newer than what is remembered. The database is asked whichever of them is wrong, so that both
+   * failures take equally long.
+   */
   async #askAgain({ user, keyHash, isTried }: Attempt, address: string, now: number): Promise<Caller> {
     const caller = toCaller(await this.#registry.reload(user), keyHash)
     if (caller) return caller

@@ -1,10 +1,10 @@
-// The caller's own address: of the connection, or what trusted proxies say of it in X-Forwarded-For.
+// The caller's own address: that of the connection, or what trusted proxies say of it in X-Forwarded-For.
 import type { FastifyRequest } from 'fastify'
 import { toForwardedAddress } from '../operations/forwarded-address.ts'
 
 /**
- * Without what a proxy writes around an address, such as the port: each connection has another. An entry that is no address
- * says nothing of the caller, for whom the nearest proxy that is known then stands.
+ * Leaves out what a proxy writes around an address, such as the port, which differs with each connection. An entry that is not an
+ * address says nothing about the caller; the known proxy nearest to the caller then stands for it.
  */
 export function callerAddress({ ip, ips }: FastifyRequest): string {
   // No proxy is trusted, or none has said anything.

@@ -1,5 +1,5 @@
-// Bodies in chunks (`Transfer-Encoding: chunked`): how many there may be of one. A chunk of one byte costs the parser as much
-// as a large one, also where nobody reads the body, and one read of a connection brings ten thousand of them.
+// Bodies in chunks (`Transfer-Encoding: chunked`): how many chunks one may have. A chunk of one byte costs the parser as much as
+// a large one, even where nobody reads the body, and one read of a connection brings ten thousand of them.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -8,9 +8,9 @@ import { EVENTS_PER_ENTRY_MAX } from '../core/event.ts'
 import type { Operation } from '../operations/operation.ts'
 import type { BrokenRequests } from './broken-requests.ts'
 
-/** Whoever makes a chunk of each event of a request can send as many as it may have. */
+/** A client that sends each event as a chunk can send as many as a request may have. */
 const CHUNKS_MAX = EVENTS_PER_ENTRY_MAX
-/** An upload may have one more for each of its codes: so many bytes at least, with the end of the line. */
+/** An upload may have one more chunk for each of its codes: a code takes at least this many bytes, with the end of its line. */
 const UPLOAD_CHUNK_BYTES = 4
 
 interface Chunks {
@@ -26,7 +26,7 @@ export class ChunkedBodies {
     this.#brokenRequests = brokenRequests
   }
 
-  /** To be called before anything of the body comes; does nothing for one that does not come in chunks. */
+  /** To be called before any of the body comes; does nothing for a body that is not chunked. */
   follow({ raw: request, routeOptions }: FastifyRequest, { raw: response }: FastifyReply): void {
     if (request.headers['transfer-encoding'] === undefined) return
     const chunks: Chunks = { count: 0, bytes: 0, isUpload: isUpload(request, routeOptions.config.operation) }
@@ -36,11 +36,11 @@ export class ChunkedBodies {
       this.#refuse(request, response)
       return false
     }
-    // Of a body that nobody reads Node would pass nothing on any more once its request is answered.
+    // Once a request is answered, Node would pass on nothing more of a body that nobody reads.
     response.prependOnceListener('finish', () => request.resume())
   }
 
-  /** Who reads the body answers; where nobody does, it is a request that broke. The rest of it is not even parsed. */
+  /** Whoever reads the body answers; where nobody does, the request counts as broken. The rest of it is not even parsed. */
   #refuse(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     request.push = () => false
@@ -62,7 +62,7 @@ function isWithinLimit(chunks: Chunks, { byteLength }: Uint8Array): boolean {
   return chunks.count <= CHUNKS_MAX + (chunks.isUpload ? chunks.bytes / UPLOAD_CHUNK_BYTES : 0)
 }
 
-/** Node's parser leaves a connection alone that somebody else listens to, and then nobody does. */
+/** Node's parser lets go of a connection that somebody else listens to, and after that nobody listens. */
 function stopParsing(socket: Socket): void {
   socket.on('data', () => {})
   socket.removeAllListeners('data')

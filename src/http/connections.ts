@@ -1,11 +1,11 @@
-// All connections: how many there may be, and how long one is kept that does not read its answer. One timer looks at all.
+// All connections: how many there may be, and how long one that does not read its answer is kept. One timer looks at all.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import type { HttpLimits } from './http-limits.ts'
 import type { ReceivedBodies } from './received-bodies.ts'
 
-/** How much of what a connection is sent was taken over by the system, and since when no more. */
+/** How many of the bytes sent on a connection the system has taken over, and since when it has taken no more. */
 interface Unread {
   readonly sent: number
   readonly since: number
@@ -29,7 +29,7 @@ export class Connections {
   /** To be called before the server listens. */
   follow(server: Server): void {
     server.maxConnections = this.#limits.connectionsMax
-    // Whoever has sent all may still wait for the answer.
+    // A client that has ended its side may still wait for the answer.
     Object.assign(server, { httpAllowHalfOpen: true })
     this.#keepUnread(server)
     server.on('drop', () => this.#dropped++)
@@ -46,7 +46,10 @@ export class Connections {
     })
   }
 
-  /** Ends those that have not read their answer whole, or not sent their request whole: only what `isAwaited` goes on. */
+  /**
+   * Closes the connections that have not read their whole answer, or not sent their whole request: only those go on that merely
+   * wait for an answer (`isAwaited`).
+   */
   closeStalled(isAwaited: (socket: Socket) => boolean): void {
     for (const socket of this.#sockets) if (socket.writableLength > 0 || !isAwaited(socket)) socket.destroy()
   }
@@ -78,7 +81,7 @@ export class Connections {
     this.#dropped = 0
   }
 
-  /** What is sent large is sent in pieces (`answer-pieces.ts`), so that whoever reads slowly is seen to read. */
+  /** Large answers are sent in pieces (`answer-pieces.ts`), so that a client that reads slowly is seen to read. */
   #closeUnread(socket: Socket, now: number): void {
     if (socket.writableLength === 0) {
       this.#unread.delete(socket)

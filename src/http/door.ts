@@ -28,7 +28,7 @@ export interface DoorParts {
   readonly rateLimits: Limiter
 }
 
-/** The same with what one server counts of all that passes. */
+/** The same, with what one server counts over all requests. */
 export interface Door extends DoorParts {
   readonly readiness: Readiness
   readonly bodies: ReceivedBodies
@@ -59,12 +59,15 @@ declare module 'fastify' {
   }
 }
 
-/** What the content type parsers hand to the handler instead of a parsed body: what reads it, or the stream of an upload. */
+/**
+ * What the content type parsers hand to the handler instead of a parsed body: a function that reads it, or the stream of an
+ * upload.
+ */
 type RawBody =
   | { readonly read: (bytesMax: number) => Promise<Uint8Array>; readonly upload: undefined }
   | { readonly upload: AsyncIterable<Uint8Array> }
 
-/** The routes of one operation, one an address. */
+/** The routes of one operation, one for each address. */
 export function routesOf(operation: Operation, door: Door): RouteOptions[] {
   const passage: Passage = { operation, validator: new OperationValidator(operation), door }
   return [operation.url, ...(operation.otherUrls ?? [])].map((url) => ({
@@ -77,8 +80,8 @@ export function routesOf(operation: Operation, door: Door): RouteOptions[] {
 }
 
 /**
- * Everything that can be refused before the body is read. Answers at once where the caller is known already and the limits
- * are this process's own, without a promise for each request.
+ * Refuses what can be refused before the body is read. Decides at once, without a promise for each request, where the caller is
+ * known already and the limits are this process's own.
  */
 function admit(request: FastifyRequest, reply: FastifyReply, passage: Passage, done: HookHandlerDoneFunction): void {
   const { authentication, parts, readiness } = passage.door
@@ -111,11 +114,11 @@ function admitCaller(
       throw refusal
     })
   }
-  // Where the units stand in the body, they are taken when it has been read.
+  // Where the units depend on the body, they are taken when it has been read.
   return operation.limitUnits ? undefined : takeLimit(request, reply, operation, 1, door)
 }
 
-/** Goes on at once with what is there, and later with what is not. */
+/** Goes on at once with a value that is there, and later with one that is promised. */
 function afterwards<Value, Result>(
   value: Value | Promise<Value>,
   next: (value: Value) => Result | Promise<Result>,
@@ -165,7 +168,7 @@ function tooManyUnits({ limitUnits }: Operation, units: number, { limitName, lim
 }
 
 /**
- * A request that Fastify refused with an error, before the handler could read its body, counts as one. Gives the refusal that
+ * Counts a request that Fastify refused with an error, before the handler could read its body, as one. Returns the refusal that
  * comes first: the limit's, or that error.
  */
 export async function countUnread(
@@ -194,7 +197,7 @@ async function carryOut(request: FastifyRequest, reply: FastifyReply, passage: P
   return preparePayload(reply, passage, await output)
 }
 
-/** Apart, so that what was made of the body need not stay in memory until the operation is done. */
+/** A function of its own, so that what was made of the body need not stay in memory until the operation is done. */
 function runOperation(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -207,7 +210,7 @@ function runOperation(
 
 type Input = OperationRequest<RequestFields, RequestFields, unknown>
 
-/** Throws AppError `invalid_request` with every fault of all that was sent. */
+/** Throws AppError `invalid_request` with every fault of the whole request. */
 async function refuseInput(
   { operation, door: { parts } }: Passage,
   input: Input,
@@ -245,7 +248,7 @@ function checkInput(
 
 const NO_BODY = { value: undefined, faults: [] as readonly Fault[] }
 
-/** Reads the body, and takes the limit where its units stand in the body: a body that cannot be read counts as one. */
+/** Reads the body, and takes the units of the limit where they depend on it: a body that cannot be read counts as one. */
 async function readInput(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -303,10 +306,10 @@ function headerFaults(request: FastifyRequest, operation: Operation): Fault[] {
   return faults
 }
 
-/** What Fastify sends as it is: handing it over spares the promises by which it would wait for a reply that sends itself. */
+/** What Fastify sends as it is. Returning it saves the promises with which Fastify would wait for a reply that sends itself. */
 type Payload = string | Readable | undefined
 
-/** Sets status and headers. Throws `unavailable` where too much else is unsent for an answer that changed nothing. */
+/** Sets status and headers. Throws `unavailable` where the request changed nothing and too much else is unsent. */
 function preparePayload(reply: FastifyReply, { operation, door: { unsent } }: Passage, value: unknown): Payload {
   reply.code(operation.successStatus)
   if (operation.successStatus === 204) return undefined
@@ -335,7 +338,7 @@ export function deferJson(bodies: ReceivedBodies) {
   }
 }
 
-/** The content type parser of everything else; refused by the handler, so that the request counts in the limit. */
+/** The content type parser of everything else: the handler refuses it, so that the request counts in the limit. */
 export async function deferUnsupported({ routeOptions }: FastifyRequest): Promise<RawBody> {
   return { read: () => refuseMediaType(routeOptions.config.operation), upload: undefined }
 }

@@ -1,4 +1,4 @@
-// What callers can make this process hold, and for how long, in one place (`docs/decisions/0022`). Each limit is of the whole
+// What callers can make this process hold, and for how long, in one place (`docs/decisions/0022`). Each limit is for the whole
 // process, whoever calls.
 
 const MIB = 1024 * 1024
@@ -15,17 +15,19 @@ export interface HttpLimits {
   readonly receivedBytesMax: number
   /** Requests that wait for the answer before them, on all connections. */
   readonly pipelinedMax: number
-  /** Of these on one connection. */
+  /** The same on one connection. */
   readonly pipelinedPerConnectionMax: number
   /** How long a client may take nothing of an answer that it is sent. */
   readonly answerUnreadMs: number
   /** Bytes of all large answers that are not sent whole. */
   readonly unsentBytesMax: number
-  /** How long an answer is waited for, once that many are unsent, before its connection makes room for another. */
+  /**
+   * How long an answer is waited for, once that many bytes are unsent, before its connection is closed to make room for another.
+   */
   readonly unsentPatienceMs: number
   /** How long answers that are not read whole, and requests that have not come whole, are waited for when the process stops. */
   readonly stopStalledMs: number
-  /** How often the waiting are looked at: every time above is exact to this. */
+  /** How often all that waits is looked at: every time above is exact to within this. */
   readonly sweepEveryMs: number
 }
 
@@ -36,7 +38,7 @@ export const HTTP_LIMITS: HttpLimits = {
   uploadQuietMs: 60_000,
   receivedBytesMax: 64 * MIB,
   pipelinedMax: 10_000,
-  // Read at once are 64 KiB: some 260 of the smallest requests with an event, or 400 that read something.
+  // One read takes 64 KiB: some 260 of the smallest requests with an event, or 400 that read something.
   pipelinedPerConnectionMax: 500,
   answerUnreadMs: 60_000,
   unsentBytesMax: 128 * MIB,

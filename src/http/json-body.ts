@@ -12,8 +12,8 @@ import { syntaxProblem } from './json-syntax.ts'
 export const JSON_DEPTH_MAX = 64
 
 /**
- * Keys that are found at fault: more than are told, since many may be told alike. To put together a long path for each of
- * 50,000 took a second, in which nobody else was served.
+ * How many keys at fault are looked at: more than are reported, since many may read alike. Putting together a long path for each
+ * of 50,000 took a second, in which nobody else was served.
  */
 const BLAMED_MAX = 2 * DETAILS_MAX
 
@@ -56,7 +56,7 @@ function bodyFault(problem: string) {
   return invalidRequest([{ field: 'body', problem }])
 }
 
-/** Counts the keys as written (a colon outside of strings each) and the depth, without building anything. */
+/** Counts the keys as written (one for each colon outside strings) and the depth, without building anything. */
 function measure(bytes: Buffer): { keys: number; depth: number } {
   let keys = 0
   let depth = 0
@@ -85,7 +85,7 @@ function collectKeys(value: unknown, found: Keys): void {
     for (const item of value) collectKeys(item, found)
     return
   }
-  // What JSON.parse makes inherits nothing that can be enumerated, and this makes no list of the keys.
+  // Objects made by JSON.parse inherit nothing enumerable, and this loop makes no list of the keys.
   for (const key in value) {
     found.count++
     const member = (value as Record<string, unknown>)[key]

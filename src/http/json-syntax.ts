@@ -1,5 +1,5 @@
-// Says where a text stops being JSON, and what stands there. Bodies do not belong in answers or diagnostics: of what was sent
-// nothing is repeated but a sign of punctuation or one of the words below.
+// Says where a text stops being JSON, and what stands there. Bodies do not belong in answers or diagnostics: nothing of what was
+// sent is repeated except a punctuation mark or one of the words below.
 import { visit } from 'jsonc-parser'
 
 /** What other languages and notations write where JSON has a value of its own, or none. */
@@ -8,13 +8,13 @@ const FOREIGN_WORDS: ReadonlySet<string> = new Set(
 )
 const FOREIGN_WORD_LENGTH_MAX = 16
 
-/** The end of a sentence that begins with what holds `text`. `error` is what JSON.parse threw for it. */
+/** The end of a sentence whose subject is what holds `text`. `error` is what JSON.parse threw for it. */
 export function syntaxProblem(text: string, error: SyntaxError): string {
   const offset = offsetOf(text, error.message)
   return `must be valid JSON; it breaks at character ${offset}, where ${standsAt(text, offset, error.message)}`
 }
 
-/** V8 does not say where a token stands that it did not expect. */
+/** V8 does not say where an unexpected token is. */
 function offsetOf(text: string, message: string): number {
   const position = /position (\d+)/.exec(message)?.[1]
   if (position !== undefined) return Number(position)

@@ -17,7 +17,7 @@ export interface LimitUse {
 
 export type LimitedOperation = Pick<Operation, 'name' | 'limits'>
 
-/** What the response headers tell: of the window with the smallest share left. */
+/** What the response headers say about the window with the smallest share left. */
 export interface LimitState {
   readonly limit: number
   readonly remaining: number
@@ -34,11 +34,11 @@ export interface LimitOutcome {
 /** `rate_limited`, or that a whole window could never hold the units: then waiting would not help. */
 export type LimitRefusal = AppError | NeverPasses
 
-/** Answers at once where it can. A promise rejects when limits that are shared cannot be reached. */
+/** Answers at once where it can. A promise rejects when shared limits cannot be reached. */
 export interface Limiter {
-  /** Takes the units of every limit of the operation, or of none. */
+  /** Takes the units from every limit of the operation, or from none. */
   take(use: LimitUse): LimitOutcome | Promise<LimitOutcome>
-  /** Counts one request that is refused for another reason than the limit; never more than a window holds. */
+  /** Counts one request that is refused for a reason other than the limit; never more than a window holds. */
   count(use: Omit<LimitUse, 'units'>): LimitState | Promise<LimitState>
 }
 
@@ -74,7 +74,7 @@ export function lengthMsOf(name: LimitName): number {
   return isPerDay(name) ? DAY_MS : MINUTE_MS
 }
 
-/** Why units cannot be taken of all windows; undefined when they can. */
+/** Why units cannot be taken from all windows; undefined when they can. */
 export function refusalOf(windows: readonly OpenWindow[], units: number, now: number): LimitRefusal | undefined {
   const tooSmall = windows.find(({ limit }) => units > limit)
   if (tooSmall) return new NeverPasses(tooSmall.name, tooSmall.limit)
@@ -82,7 +82,7 @@ export function refusalOf(windows: readonly OpenWindow[], units: number, now: nu
   return full.length > 0 ? limited(Math.max(...full.map(({ endsAt }) => endsAt)), now) : undefined
 }
 
-/** Of two windows with equal shares, such as none, the one that takes longer to end. */
+/** Of two windows with equal shares left, such as none, the one that ends later. */
 export function smallestShare(windows: readonly OpenWindow[]): LimitState {
   const states = windows.map(({ window, limit, endsAt }) => {
     return { limit, remaining: Math.max(0, limit - window.used), reset: endsAt / 1000 }

@@ -1,13 +1,13 @@
-// Cuts the lists of a body one item past what they may hold, wherever they stand, and those that hold whatever fits behind as
-// many items of a wrong type as are told: that is refused as all of them would be, and nobody can make the server look for
-// faults in half a million items. Objects that take any name are cut like lists.
+// Cuts every list of a body one item past what it may hold, and a list that has no such limit after one more item of a wrong type
+// than is reported. What is left is refused as the whole would be, and nobody can make the server look for faults in half a
+// million items. Objects that take any name are cut like lists.
 import type { TSchema } from 'typebox'
 import { DETAILS_MAX } from '../core/app-error.ts'
 
-/** Items and members of a wrong type that are left: with one more than is told, nothing of the body is looked at any further. */
+/** How many items and members of a wrong type are left: with one more than is reported, the body is not looked at any further. */
 const WRONG_MAX = DETAILS_MAX + 1
 
-/** Gives the value itself where nothing is to be cut, else a copy of what holds the lists that were. */
+/** Returns the value itself where nothing is to be cut, otherwise a copy of whatever holds the lists that were cut. */
 export type ListCutter = (value: unknown) => unknown
 
 interface Nesting {
@@ -17,7 +17,7 @@ interface Nesting {
   readonly additionalProperties?: unknown
 }
 
-/** Undefined for a schema without lists that end anywhere, whose values need not be looked at. */
+/** Undefined for a schema without lists to cut: its values need not be looked at. */
 export function listCutterOf(schema: TSchema): ListCutter | undefined {
   const { properties, items, maxItems, additionalProperties } = schema as Nesting
   if (properties) return cutterOfMembers(properties)
@@ -27,7 +27,7 @@ export function listCutterOf(schema: TSchema): ListCutter | undefined {
   return items && cutterOfItems(listCutterOf(items), maxItems)
 }
 
-/** The one type of a value that JavaScript calls as schemas do. */
+/** The one type of a schema's values, where JavaScript has the same name for it. */
 function plainTypeOf(schema: unknown): 'string' | 'boolean' | undefined {
   const { type } = (schema ?? {}) as { readonly type?: unknown }
   return type === 'string' || type === 'boolean' ? type : undefined
@@ -50,7 +50,7 @@ function cutterOfPlainMembers(type: string): ListCutter {
   }
 }
 
-/** How many values there are up to the last of `WRONG_MAX` that are of another type, or in all. */
+/** How many values there are up to the last of the first `WRONG_MAX` of another type; all of them where there are fewer such. */
 function endOfWrong(values: readonly unknown[], type: string): number {
   let wrong = 0
   const last = values.findIndex((value) => typeof value !== type && ++wrong === WRONG_MAX)

@@ -4,7 +4,7 @@ import type { KeyTile } from '../core/workspace.ts'
 
 export type JsonObject = { readonly [name: string]: unknown }
 
-/** One scheme a key, so that the reference page sends each operation the one it takes. */
+/** One scheme for each key, so that the reference page sends each operation the key it takes. */
 export const KEY_SCHEMES: Readonly<Record<KeyTile, string>> = { data: 'DataKey', reports: 'ReportsKey' }
 
 export const REQUEST_ID_HEADER = { 'x-request-id': { $ref: '#/components/headers/RequestId' } }
@@ -33,7 +33,7 @@ const REFUSALS: Readonly<Record<ErrorCode, string>> = {
 
 const RETRY_AFTER: JsonObject = { $ref: '#/components/headers/RetryAfter' }
 
-/** Headers that a refusal has beside the request id; those of the limits come with every call of a known caller. */
+/** Headers that a refusal has besides the request id; those of the limits come with every call of a known caller. */
 const REFUSAL_HEADERS: Readonly<Partial<Record<ErrorCode, JsonObject>>> = {
   unauthorized: { 'www-authenticate': { schema: { type: 'string' }, description: 'Asks for HTTP Basic.' } },
   conflict: { 'retry-after': RETRY_AFTER },

@@ -16,7 +16,7 @@ import {
 } from './openapi-components.ts'
 import { OPERATOR_PAGES, type OperatorPage } from './operator-pages.ts'
 
-/** The paths of the document; what stands beside them there is the same for all operations. */
+/** The paths of the document; everything beside them is the same for all operations. */
 export interface OpenApiDocument {
   readonly openapi: string
   readonly paths: { readonly [path: string]: { readonly [method: string]: JsonObject } }
@@ -40,7 +40,7 @@ and nothing has been executed.
 **Bodies** are JSON in UTF-8 and may be sent with \`Content-Encoding: gzip\`; limits of size count what is decompressed.
 `.trim()
 
-/** Operations that all can end with these; the others stand where the operation says so. */
+/** Codes with which every operation can end; the others are listed where the operation says so. */
 const ALWAYS: readonly ErrorCode[] = [
   'invalid_request',
   'unauthorized',
@@ -51,7 +51,7 @@ const ALWAYS: readonly ErrorCode[] = [
 ]
 const WITH_BODY: readonly ErrorCode[] = ['request_timeout', 'payload_too_large', 'unsupported_media_type']
 
-/** The document as it is served. Addresses in it are relative to its own, so that it holds behind any proxy. */
+/** The document as it is served. Addresses in it are relative to its own, so that they are right behind any proxy. */
 export function openApiDocument(operations: readonly Operation[], version: string): OpenApiDocument {
   const paths: Record<string, Record<string, JsonObject>> = {}
   for (const operation of operations) {
@@ -140,7 +140,7 @@ function toParameter(place: 'path' | 'query', name: string, fields: Operation['p
   const field = fields.properties[name]
   if (!field) throw new Error(`the path has no schema for ${name}`)
   const { description, items, ...schema } = toJsonSchema(field)
-  // What is sent twice is a list to the server, which may let it pass; to send is one text.
+  // To the server, what is sent twice is a list, which it may let pass; a client is to send one text.
   const type = items === undefined ? schema['type'] : 'string'
   return { name, in: place, required, ...(description !== undefined && { description }), schema: { ...schema, type } }
 }
@@ -186,14 +186,14 @@ function toPageObject(page: OperatorPage): JsonObject {
   }
 }
 
-/** A schema as others read it: our own format `text` means nothing to them, and few generators of clients know patterns of names. */
+/** A schema as others read it: our own format `text` means nothing to them, and few client generators know patterns of names. */
 function toJsonSchema(schema: object): JsonObject {
   const isOwn = (name: string, value: unknown) => name === 'format' && value === 'text'
   const text = JSON.stringify(schema, (name, value: unknown) => (isOwn(name, value) ? undefined : withAnyName(value)))
   return JSON.parse(text) as JsonObject
 }
 
-/** A record of TypeBox has one schema for the names of a pattern that all of them match. */
+/** TypeBox writes a record as one schema for names of a pattern that all names match. */
 function withAnyName(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !('patternProperties' in value)) return value
   const { patternProperties, ...schema } = value

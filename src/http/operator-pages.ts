@@ -1,11 +1,12 @@
-// What needs no authentication, as data: its routes are in `operator-routes.ts`, its description in the OpenAPI document.
+// The pages that need no authentication, as data: the routes are in `operator-routes.ts`, the description is in the OpenAPI
+// document.
 
 export interface OperatorPage {
   readonly path: string
   readonly summary: string
   readonly description: string
   readonly mediaType: string
-  /** JSON Schema of the answer; a text where there is none. */
+  /** JSON Schema of the answer; a string where it is not JSON. */
   readonly schema: object
   /** Whether it answers 503 while something that Tidings needs is missing. */
   readonly mayBeUnavailable?: boolean

@@ -1,5 +1,5 @@
-// Requests that a client sends before it has the answer to the one before: each is worked on when that answer is sent whole,
-// so that a connection never has more than one answer in memory. Meanwhile no more is read from it.
+// Requests that a client sends before it has the answer to the one before: each is worked on only when that answer is sent whole,
+// so that a connection never has more than one answer in memory. Meanwhile nothing more is read from it.
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { HttpLimits } from './http-limits.ts'
@@ -18,8 +18,8 @@ export class PipelinedRequests {
   }
 
   /**
-   * Calls `go` when it is the turn of the request on `socket` that this is the response of; to be called where it is not yet,
-   * which is where `response.socket` is null. Never when the connection ends before, as it does where too many wait.
+   * Calls `go` when it is the turn of the request on `socket` that `response` belongs to; never if the connection ends before
+   * that, as it does where too many wait. To be called where it is not its turn yet: `response.socket` is null then.
    */
   wait(socket: Socket, response: ServerResponse, go: () => void): void {
     if (socket.destroyed) return
@@ -32,7 +32,7 @@ export class PipelinedRequests {
     queue.waiting++
     this.#waiting++
     socket.pause()
-    // Node hands the connection to a response when the one before it is sent, and is not done with that before the next turn.
+    // Node hands the connection to a response when the one before it is sent, and is not done with that one before the next tick.
     response.once('socket', () => process.nextTick(() => this.#leave(socket, queue, go)))
   }
 

@@ -1,5 +1,5 @@
-// What the values of a query are: percent-encoded UTF-8, and texts, of which some are whole numbers. Fastify takes a value that cannot
-// be decoded as it is written.
+// What the values of a query are: percent-encoded UTF-8, and texts, some of which are whole numbers. Fastify leaves a value that
+// cannot be decoded as it is written.
 import type { TObject } from 'typebox'
 
 type Query = Readonly<Record<string, unknown>>
@@ -12,8 +12,8 @@ export function integersOf({ properties }: TObject): readonly string[] {
 }
 
 /**
- * The query with its whole numbers read, those that `integersOf` names. Whatever else JavaScript reads as a number stays a text,
- * as which it is refused: Ajv would take `-Infinity` for an integer, and for one within all bounds.
+ * The query with the whole numbers that `integersOf` names converted. Whatever else JavaScript reads as a number stays a text,
+ * and is refused as one: Ajv's own conversion would take `-Infinity` for an integer, and for one within all bounds.
  */
 export function readIntegers(names: readonly string[], query: Query): Query {
   const whole = names.filter((name) => {

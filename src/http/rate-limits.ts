@@ -1,5 +1,5 @@
-// Limits of a server whose store is its own: fixed windows aligned to the UTC minute and day, per workspace and operation,
-// exact at the edge ("Rate limits"). Counted in memory; `save-limits.ts` keeps them over restarts.
+// Limits of a server that has its store to itself: fixed windows aligned to the UTC minute and day, per workspace and operation,
+// exact at the edge ("Rate limits"). Counted in memory; `save-limits.ts` keeps them across restarts.
 import type { LimitName } from '../core/workspace.ts'
 import { CLOCK_BEHIND_MS_MAX, type LimitKey, type UsedWindows } from '../store/limit-windows.ts'
 import {
@@ -24,11 +24,11 @@ interface KeyWindows extends LimitKey {
 type SaveWindows = (windows: readonly UsedWindows[]) => Promise<void>
 
 export class RateLimits implements Limiter {
-  /** By workspace and operation, of those that were ever used: bounded by what operators make. */
+  /** By workspace and operation, of those that were ever used: bounded by what operators create. */
   readonly #windows = new Map<string, Map<string, KeyWindows>>()
-  /** Those of operations with a limit a day that were used since they were last saved. */
+  /** Those of operations with a daily limit that were used since they were last saved. */
   readonly #unsaved = new Set<KeyWindows>()
-  /** Those of all others that were used since the start. */
+  /** Those of all other operations that were used since the start. */
   readonly #usedOfMinutes = new Set<KeyWindows>()
 
   /** Goes on with windows as they were saved; those that have ended begin anew when they are used. */
@@ -50,8 +50,9 @@ export class RateLimits implements Limiter {
   }
 
   /**
-   * Hands over all that runs, also of operations without a limit a day. To be called when nothing takes from them any more. What
-   * was read and not used stays as it is saved: where a start fails because a server is there, that has used more since.
+   * Hands over all windows that still run, also of operations without a daily limit. To be called when nothing takes from them
+   * any more. Windows that were read but not used stay as they are saved: where a start fails because a server is there already,
+   * that server has used more of them since.
    */
   async saveAll(save: SaveWindows, now: number): Promise<void> {
     for (const windows of this.#usedOfMinutes) {
@@ -60,7 +61,7 @@ export class RateLimits implements Limiter {
     await this.save(save)
   }
 
-  /** Hands over what operations with a limit a day have used since it was last saved; what is rejected, again. */
+  /** Hands over what operations with a daily limit have used since it was last saved; if `save` rejects, again the next time. */
   async save(save: SaveWindows): Promise<void> {
     const unsaved = [...this.#unsaved]
     if (unsaved.length === 0) return
@@ -104,7 +105,7 @@ export class RateLimits implements Limiter {
   }
 }
 
-/** Where the window has ended, or was begun by a clock that has been set back since. */
+/** Begins the window anew where it has ended, or was begun by a clock that has been set back since. */
 function beginAnew(window: Window, name: LimitName, now: number): void {
   const lengthMs = lengthMsOf(name)
   if (isRunning(window, lengthMs, now)) return
@@ -112,7 +113,7 @@ function beginAnew(window: Window, name: LimitName, now: number): void {
   window.used = 0
 }
 
-/** A clock that goes back a little, as when it is set right, must not give back what is used. */
+/** A clock that goes back a little, as when it is corrected, must not give back what is used. */
 function isRunning({ startsAt }: Window, lengthMs: number, now: number): boolean {
   return startsAt > now - lengthMs && startsAt <= now + CLOCK_BEHIND_MS_MAX
 }

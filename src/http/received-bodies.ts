@@ -5,7 +5,7 @@ import { AppError } from '../core/app-error.ts'
 import type { HttpLimits } from './http-limits.ts'
 
 const RETRY_AFTER_SECONDS = 5
-/** What each piece of a body takes beside its bytes: a client may send them one by one. */
+/** What each piece of a body takes besides its bytes: a client may send them one by one. */
 const PIECE_BYTES = 512
 
 /** A request whose body is to be read. */
@@ -20,9 +20,9 @@ export interface BodySource {
 export interface ReceivedBody extends BodySource {
   /** Bytes counted in the sum of all. */
   held: number
-  /** When it was first seen waiting; of an upload, since when nothing has come. Undefined before it is looked at. */
+  /** When it was first seen waiting; for an upload, since when nothing has come. Undefined until it is first looked at. */
   since: number | undefined
-  /** What the connection had received then. */
+  /** How many bytes the connection had received when it was last looked at. */
   bytesRead: number
 }
 
@@ -35,7 +35,10 @@ export class ReceivedBodies {
     this.#limits = limits
   }
 
-  /** Whoever reads must listen for errors of the request until `end`: one that takes too long gets an AppError as such. */
+  /**
+   * Whoever reads must listen for errors of the request until `end`: a body that takes too long is given up with an AppError
+   * there.
+   */
   begin({ request, sender, isUpload }: BodySource): ReceivedBody {
     const body = { request, sender, isUpload, held: 0, since: undefined, bytesRead: 0 }
     this.#bodies.add(body)
@@ -44,7 +47,7 @@ export class ReceivedBodies {
 
   /**
    * Counts a piece that is kept until the body is complete. Where all bodies hold too much already, those of the workspace that
-   * holds the most give way, the oldest first. Throws `unavailable` where it is that workspace's own.
+   * holds the most give way, the oldest first. Throws `unavailable` where that is the workspace of `body` itself.
    */
   hold(body: ReceivedBody, bytes: number): void {
     const held = bytes + PIECE_BYTES
@@ -57,14 +60,14 @@ export class ReceivedBodies {
     this.#held += held
   }
 
-  /** May be called again. */
+  /** May be called more than once. */
   end(body: ReceivedBody): void {
     this.#bodies.delete(body)
     this.#held -= body.held
     body.held = 0
   }
 
-  /** Gives up what takes too long. `now`: milliseconds that never go back. */
+  /** Gives up bodies that take too long. `now`: milliseconds of a clock that never goes back. */
   sweep(now: number): void {
     for (const body of this.#bodies) {
       const { isUpload } = body
@@ -81,7 +84,10 @@ export class ReceivedBodies {
     body.request.emit('error', reason)
   }
 
-  /** Of the workspace whose bodies hold the most together. Looks at all of them, which only happens where there is no room. */
+  /**
+   * The oldest body of the workspace whose bodies together hold the most. Looks at all bodies, which only happens where there is
+   * no room.
+   */
   #oldestOfGreatest(): ReceivedBody | undefined {
     const heldBy = new Map<string, number>()
     for (const { sender, held } of this.#bodies) heldBy.set(sender, (heldBy.get(sender) ?? 0) + held)
@@ -90,7 +96,7 @@ export class ReceivedBodies {
     return undefined
   }
 
-  /** Whether something came, or waits to be taken in here: then it is not the client that stands still. */
+  /** Whether something came, or waits to be taken in here: then it is not the client that has stalled. */
   #hasMoved(body: ReceivedBody): boolean {
     const { request } = body
     const before = body.bytesRead

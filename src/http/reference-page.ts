@@ -9,7 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 const PAGE = './reference-page/page.html'
 
-/** What the page names: path → file and its media type. */
+/** What the page refers to: path → file and its media type. */
 const ASSETS: Readonly<Record<string, readonly [file: string, mediaType: string]>> = {
   '/docs/page.css': ['./reference-page/page.css', 'text/css; charset=utf-8'],
   '/docs/start.js': ['./reference-page/start.js', 'text/javascript; charset=utf-8'],
@@ -19,10 +19,10 @@ const ASSETS: Readonly<Record<string, readonly [file: string, mediaType: string]
 }
 
 const ADDRESS = '/docs'
-/** The same as people also write it; the page's own links would lead astray from there. */
+/** The same as people also write it; from there the page's own links would lead nowhere. */
 const WITH_SLASH = '/docs/'
 
-/** Beside `/docs` itself. */
+/** All paths besides `/docs` itself. */
 export const REFERENCE_PATHS = [WITH_SLASH, ...Object.keys(ASSETS)]
 
 /** Nothing from elsewhere, no script or style inside the page; Swagger UI's icons are `data:` images. */
@@ -51,7 +51,7 @@ export function addReferencePage(app: FastifyInstance): void {
 interface LoadedFile {
   readonly content: Buffer
   readonly compressed: Buffer
-  /** Of the content in either form, so a weak one. */
+  /** Stands for the content in either form, so it is a weak one. */
   readonly tag: string
 }
 
@@ -60,7 +60,7 @@ function serveFile(file: string, mediaType: string) {
   const path = createRequire(import.meta.url).resolve(file)
   let loading: Promise<LoadedFile> | undefined
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    // One that failed, as where no more files may be open, is read again for the next who asks.
+    // After a failure, as where no more files may be open, it is read again for the next who asks.
     loading ??= load(path).catch((error: unknown) => {
       loading = undefined
       throw error

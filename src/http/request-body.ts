@@ -38,7 +38,7 @@ export async function readBody(request: IncomingMessage, toRead: BodyToRead): Pr
   return Buffer.concat(chunks)
 }
 
-/** The common case by events, which spares a small body the promises of an iteration. */
+/** The common case, read by events, which saves a small body the promises of an iteration. */
 function readPlain(request: IncomingMessage, { sender, bytesMax, bodies }: BodyToRead): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const body = bodies.begin({ request, sender, isUpload: false })
@@ -54,13 +54,13 @@ function readPlain(request: IncomingMessage, { sender, bytesMax, bodies }: BodyT
     request.on('data', (chunk: Uint8Array) => {
       if (isRefused) return
       bytes += chunk.byteLength
-      // What is too large is read on but not kept, so that the client can finish sending and read the answer.
+      // The rest of a body that is too large is read but not kept, so that the client can finish sending and read the answer.
       if (bytes > bytesMax) {
         if (bytes > bytesMax + DRAINED_BYTES_MAX) refuse(tooLarge(bytesMax))
         return
       }
       try {
-        // What came whole is used at once, and not counted.
+        // A body that came whole is used at once, and is not counted.
         if (!request.complete) bodies.hold(body, chunk.byteLength)
         chunks.push(chunk)
       } catch (error) {
@@ -76,7 +76,7 @@ function readPlain(request: IncomingMessage, { sender, bytesMax, bodies }: BodyT
   })
 }
 
-/** An upload piece by piece, with the same refusals as `readBody`; it may take long, as long as something comes. */
+/** An upload piece by piece, with the same refusals as `readBody`; it may take long as long as something keeps coming. */
 export async function* streamBody(request: IncomingMessage, toRead: BodyToRead): AsyncGenerator<Uint8Array> {
   refuseLost(request)
   const { sender, bytesMax, bodies } = toRead
@@ -88,15 +88,15 @@ export async function* streamBody(request: IncomingMessage, toRead: BodyToRead):
   }
 }
 
-/** A client that left before its body is read has been told of by an event, which comes only once. */
+/** That a client left before its body is read was told by an event, which comes only once. */
 function refuseLost(request: IncomingMessage): void {
   if (request.destroyed) throw incomplete()
 }
 
 async function* readChunks(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
-  // What is announced as too large is not even begun: a stream has effects before its end.
+  // A body that is announced as too large is not even begun: a stream takes effect before its end.
   let isTooLarge = announcedBytes(request) > bytesMax
-  // One that nobody happens to listen for would end the process.
+  // An error that nobody listens for would end the process.
   request.on('error', () => {})
   try {
     if (!isTooLarge) isTooLarge = yield* upTo(bytesMax, decoded(request, bytesMax))
@@ -104,7 +104,7 @@ async function* readChunks(request: IncomingMessage, bytesMax: number): AsyncGen
   } catch (error) {
     throw request.errored && !(error instanceof AppError) ? incomplete() : error
   } finally {
-    // What nobody reads any more flows past, or neither the client would finish sending nor its next request be read.
+    // What nobody reads any more is discarded: otherwise the client could not finish sending, nor would its next request be read.
     request.resume()
   }
   if (isTooLarge) throw tooLarge(bytesMax)
@@ -143,7 +143,7 @@ function decoded(request: IncomingMessage, bytesMax: number): AsyncIterable<Uint
 async function* gunzipped(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip()
   let compressedBytes = 0
-  // Gzip of nothing can go on for ever without giving a byte to count.
+  // Gzip that decompresses to nothing can go on for ever without giving a byte to count.
   request.on('data', (chunk: Uint8Array) => {
     compressedBytes += chunk.byteLength
     if (compressedBytes > bytesMax + GZIP_OVERHEAD_MAX) gunzip.destroy(tooLarge(bytesMax))

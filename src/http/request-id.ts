@@ -1,4 +1,4 @@
-// The id of every request: a UUID of version 7, which begins with the time, so that rows stored by it stand together.
+// The id of every request: a UUID of version 7, which begins with the time, so that rows stored by it lie together.
 import * as crypto from 'node:crypto'
 import { v7 } from 'uuid'
 

@@ -1,5 +1,5 @@
-// One operation of one workspace whose limits are shared: who waits for units, what one statement asks for all of them, and
-// who gets what of its answer. Asks nobody itself.
+// The shared limits of one operation of one workspace: who waits for units, what one statement asks for all of them, and who gets
+// what of its answer. Asks nobody itself.
 import type { Workspace } from '../core/workspace.ts'
 import type { LimitAnswer, LimitQuestion } from '../store/limit-windows.ts'
 import {
@@ -13,7 +13,9 @@ import {
   type Window,
 } from './limiter.ts'
 
-/** How long a full window is taken for full without asking: short beside a window, long beside a flood of requests. */
+/**
+ * How long a full window is taken for full without asking: short compared with a window, long compared with a flood of requests.
+ */
 const FULL_KNOWN_MS = 1_000
 
 interface Waiting {
@@ -22,9 +24,9 @@ interface Waiting {
   readonly answer: PromiseWithResolvers<LimitOutcome>
 }
 
-/** What the last statement told, and when it was asked by this process's own steady clock. */
+/** What the last statement said, and when it was asked, by this process's own steady clock. */
 interface Known {
-  /** One a limit of the operation, in their order. Until it ends a window never has more left than is known here. */
+  /** One for each limit of the operation, in their order. Until it ends, a window never has more left than is known here. */
   readonly windows: readonly Window[]
   readonly now: number
   readonly askedAt: number
@@ -35,7 +37,7 @@ export class SharedLimit {
   /** As the last request knew it: its settings hold for all who wait. */
   #workspace: Workspace
   #waiting: Waiting[] = []
-  /** What the statement that runs asks for: those who get their units if it takes any, and all others. */
+  /** Whom the running statement asks for: those who get their units if it takes any, and all others. */
   #chosen: Waiting[] = []
   #others: Waiting[] = []
   #askedAt = 0
@@ -50,19 +52,19 @@ export class SharedLimit {
     return this.#waiting.length > 0
   }
 
-  /** Refuses without asking while a window is known to be full; `now` is what a test says it is. */
+  /** Refuses without asking while a window is known to be full; only tests give `now`. */
   refuseAtOnce(workspace: Workspace, units: number, now: number | undefined): LimitOutcome | undefined {
     if (!this.#known || performance.now() - this.#known.askedAt > FULL_KNOWN_MS) return undefined
     this.#workspace = workspace
     const windows = this.#open(this.#known.windows)
-    // Never behind the database's time, so that no window is thought to run that has ended.
+    // Never behind the database's time, so that no window that has ended is taken to be running.
     const latest = now ?? this.#known.now + performance.now() - this.#known.askedAt
     if (!windows.some(({ window, limit, endsAt }) => window.used >= limit && endsAt > latest)) return undefined
     const refusal = refusalOf(windows, units, latest)
     return refusal && { state: smallestShare(windows), refusal }
   }
 
-  /** Waits for units, or without units to be counted as refused. */
+  /** Waits for units or, without `units`, to be counted as refused. */
   wait(workspace: Workspace, units: number | undefined): Promise<LimitOutcome> {
     this.#workspace = workspace
     const answer = Promise.withResolvers<LimitOutcome>()
@@ -72,8 +74,8 @@ export class SharedLimit {
 
   /**
    * The question for all who wait now. It asks for the units of as many as may fit, in their order; if they do not all fit,
-   * because others have taken units since the last answer, it takes nothing, and they are asked for anew with what it tells.
-   * So no units are ever given back, and a window never has fewer left than is used. `now` as in `refuseAtOnce`.
+   * because others have taken units since the last answer, it takes nothing, and they are asked for anew, given what it says. So
+   * no units ever have to be given back, and a window never counts more than is used. `now` as in `refuseAtOnce`.
    */
   ask(now: number | undefined): LimitQuestion {
     this.#askedAt = performance.now()
@@ -98,7 +100,9 @@ export class SharedLimit {
     }
   }
 
-  /** Answers all of whom it is clear now what they get, and gives their number; the others wait for the next statement. */
+  /**
+   * Answers all those for whom it is now clear what they get, and returns their number; the others wait for the next statement.
+   */
   settle(told: LimitAnswer): number {
     const known = this.#operation.limits.map((name) => ({ ...(isPerDay(name) ? told.day : told.minute) }))
     const windows = this.#open(known)
@@ -123,7 +127,7 @@ export class SharedLimit {
     this.#askAgain([...this.#chosen, ...this.#others])
   }
 
-  /** Gives the number of those who hear of the error: all who were asked for. */
+  /** Returns the number of those who hear of the error: all whom the statement asked for. */
   fail(error: unknown): number {
     const asked = [...this.#chosen, ...this.#others]
     this.#askAgain([])
@@ -142,7 +146,7 @@ export class SharedLimit {
     this.#others = []
   }
 
-  /** What the windows that still run have left, as far as is known; all of their limit where nothing is. */
+  /** What the windows that still run have left, as far as is known; the whole limit where nothing is known. */
   #leftAtMost(now: number | undefined): number {
     const latest = now ?? (this.#known ? this.#known.now + this.#askedAt - this.#known.askedAt : 0)
     const windows = this.#open(this.#known?.windows ?? this.#operation.limits.map(() => ({ startsAt: 0, used: 0 })))

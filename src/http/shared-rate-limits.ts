@@ -6,14 +6,14 @@ import type { LimitWindows } from '../store/limit-windows.ts'
 import type { LimitedOperation, Limiter, LimitOutcome, LimitState, LimitUse } from './limiter.ts'
 import { SharedLimit } from './shared-limit.ts'
 
-/** Requests of one process that wait for units at the most; those beyond are answered at once. */
+/** The most requests of one process that may wait for units; those beyond are answered at once. */
 const WAITING_MAX = 10_000
-/** Limits asked for in one statement at the most. */
+/** The most limits that one statement asks for. */
 const LIMITS_PER_STATEMENT_MAX = 500
 const RETRY_AFTER_SECONDS = 1
 
 export interface SharedRateLimitsOptions {
-  /** Only tests give one; else the time is the database's. */
+  /** Only tests give one; otherwise the time is the database's. */
   readonly clock?: (() => number) | undefined
   /** A smaller bound, for tests of what happens past it. */
   readonly waitingMax?: number
@@ -23,7 +23,7 @@ export class SharedRateLimits implements Limiter {
   readonly #windows: LimitWindows
   readonly #clock: (() => number) | undefined
   readonly #waitingMax: number
-  /** One per workspace and operation that was ever used: bounded by what operators make. */
+  /** One for each workspace and operation that was ever used: bounded by what operators create. */
   readonly #limits = new Map<string, SharedLimit>()
   /** Those for which somebody waits, in the order in which they began to. */
   readonly #awaited = new Set<SharedLimit>()

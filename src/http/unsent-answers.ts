@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { AppError } from '../core/app-error.ts'
 import type { HttpLimits } from './http-limits.ts'
 
-/** Answers that are not counted: the system takes as much over at once, of each connection. */
+/** Answers up to this size are not counted: the system takes over that much at once for each connection. */
 const UNCOUNTED_BYTES_MAX = 16 * 1024
 const RETRY_AFTER_SECONDS = 5
 
@@ -23,7 +23,7 @@ export class UnsentAnswers {
     this.#limits = limits
   }
 
-  /** Counts an answer of something that was done, and has to be told whatever else is unsent. */
+  /** Counts an answer about something that was done, which has to be told however much else is unsent. */
   add(response: ServerResponse, bytes: number): void {
     if (bytes <= UNCOUNTED_BYTES_MAX) return
     this.#makeRoom(bytes)
@@ -34,7 +34,7 @@ export class UnsentAnswers {
     response.once('close', () => this.#forget(response))
   }
 
-  /** The same for an answer that can be asked for again; false where too much is unsent for it. */
+  /** The same for an answer that can be asked for again; false where too much else is unsent for it to fit. */
   addIfFits(response: ServerResponse, bytes: number): boolean {
     if (bytes <= UNCOUNTED_BYTES_MAX) return true
     this.#makeRoom(bytes)
@@ -48,7 +48,7 @@ export class UnsentAnswers {
     return this.#bytes === 0 || this.#bytes + bytes <= this.#limits.unsentBytesMax
   }
 
-  /** Who reads slowest goes first, once it had its time. */
+  /** Whoever has taken longest to read gives way first, after having had its time. */
   #makeRoom(bytes: number): void {
     for (const [response, { since }] of this.#answers) {
       if (this.#fits(bytes) || performance.now() - since < this.#limits.unsentPatienceMs) return

@@ -37,7 +37,7 @@ export class OperationValidator {
     return this.#check('path', this.#operation.path, value)
   }
 
-  /** Values of the query are texts, of which integers are read. `url` ends with the query as it was sent. */
+  /** Values of the query are texts, from which integers are read. `url` ends with the query as it was sent. */
   query(value: unknown, url = ''): Validated {
     const schema = this.#operation.query
     const query = readIntegers(this.#integers, value as Readonly<Record<string, unknown>>)
@@ -80,7 +80,7 @@ function newAjv(): Ajv {
 
 const ajv = newAjv()
 
-/** What cannot be decoded is blamed for that alone, and was not sent for the checks beyond the schema. */
+/** A value that cannot be decoded is blamed for that alone, and is undefined in the checks beyond the schema. */
 function withoutUndecodable({ value, faults }: Validated, names: readonly string[]): Validated {
   const blamed = [...new Set(names)].map((name) => ({
     field: `query.${name}`,
@@ -91,7 +91,7 @@ function withoutUndecodable({ value, faults }: Validated, names: readonly string
   return { value: { ...(value as object), ...undefinedOnes }, faults: [...blamed, ...others] }
 }
 
-/** Where only a few values are right these are named, and not also their type. */
+/** Where only certain values are right, these are named, and not their type as well. */
 function withoutConsequences(errors: readonly ErrorObject[]): ErrorObject[] {
   const listed = errors.filter(({ keyword }) => keyword === 'const' || keyword === 'enum')
   const places = new Set(listed.map(({ instancePath }) => instancePath))
@@ -125,7 +125,7 @@ function pathOf(error: ErrorObject, value: unknown): (string | number)[] {
     .split('/')
     .slice(1)
     .map((part) => {
-      // A member of an object may be called like the index of an item.
+      // A member of an object may have a name like the index of an item.
       const step = Array.isArray(at) ? Number(part) : unescapePointer(part)
       at = (at as Readonly<Record<string | number, unknown>>)[step]
       return step

@@ -1,4 +1,4 @@
-// The workspaces of this process's memory, so that no request asks the database who it is. Changes made elsewhere (the
+// The workspaces in this process's memory, so that no request asks the database who it is from. Changes made elsewhere (the
 // command line, another process) arrive by their revision within `REFRESH_MS`, and new keys at once.
 import type { Database } from '../store/store.ts'
 import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces.ts'
@@ -16,7 +16,7 @@ export class WorkspaceRegistry {
     this.#database = database
   }
 
-  /** Reads everything once, then follows the changes. `onError` hears once of a database that stops answering. */
+  /** Reads everything once, then follows the changes. `onError` is told once when the database stops answering. */
   async start(onError: (error: unknown) => void): Promise<void> {
     await this.refresh()
     let isFailing = false

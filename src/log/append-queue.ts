@@ -1,10 +1,10 @@
-// Entries that wait for their commit, a bounded number of them for a bounded time, in bounded groups: one is being written,
-// and all that come meanwhile are gathered for the next. Knows nothing of where they are written.
+// Entries that wait for their commit: a bounded number of them, for a bounded time, in bounded groups. While one group is
+// being written, all entries that arrive are gathered for the next. Knows nothing of where they are written.
 import { WAITING_MAX, type AppendOutcome, type NewEntry, type WaitingBounds } from './event-log.ts'
 import { GroupedCalls } from './grouped-calls.ts'
 import { findRefusal } from './unavailable.ts'
 
-/** Bounds of one group, so that the first of it does not wait for ever, nor other writers behind it. */
+/** Bounds of one group, so that neither its first entry nor the writers behind it wait for ever. */
 const GROUP_ENTRIES_MAX = 1_000
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
 

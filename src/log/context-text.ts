@@ -1,15 +1,15 @@
-// How a log keeps what came with a request beside its body.
+// How a log keeps what came with a request besides its body.
 import { unstorableProblem } from '../core/bounded-text.ts'
 import { isObject } from '../core/user.ts'
 import type { EntryContext } from './event-log.ts'
 
-/** JSON of it; null for an empty context, which is what most requests have. */
+/** The context as JSON; null for an empty one, which is what most requests have. */
 export function contextText(context: EntryContext): string | null {
   for (const name in context) if (Object.hasOwn(context, name)) return JSON.stringify(context)
   return null
 }
 
-/** Whether a value is what a context holds under a name. */
+/** For each member of a context, whether a value may stand there. */
 const MEMBERS: Readonly<Record<keyof EntryContext, (value: unknown) => boolean>> = {
   ip: isText,
   projectCode: isText,
@@ -17,7 +17,7 @@ const MEMBERS: Readonly<Record<keyof EntryContext, (value: unknown) => boolean>>
   sealedEmail: (value) => isObject(value) && isText(value['sealed']) && isText(value['key']),
 }
 
-/** The context behind a text that others may have written: what it may not hold is left out. Never throws. */
+/** The context in a text that others may have written: whatever a context may not hold is left out. Never throws. */
 export function toContext(text: string): EntryContext {
   const given = parse(text)
   if (!isObject(given)) return {}

@@ -1,4 +1,4 @@
-// How many events a request sent, as its receipt tells. Read from the entry's body, because the log keeps no count.
+// How many events a request sent, for its receipt. Read from the entry's body, because the log keeps no count.
 import { parseJsonText } from '../core/parse-json.ts'
 import type { EntryKind, LogEntry } from './event-log.ts'
 
@@ -10,7 +10,7 @@ const LISTS: Readonly<Record<EntryKind, string | null>> = {
   svc_message_events: 'events',
 }
 
-/** Never throws: a body that cannot be read holds none that could be counted. */
+/** Never throws: a body that cannot be read counts as 0 events. */
 export function countEvents({ kind, body }: Pick<LogEntry, 'kind' | 'body'>): number {
   const list = LISTS[kind]
   if (!list) return 0

@@ -1,4 +1,4 @@
-// An entry as both databases keep it.
+// An entry as both SQLite and PostgreSQL keep it.
 import type { EntryContext, EntryKind, LogEntry } from './event-log.ts'
 
 export interface EntryRow {

@@ -2,19 +2,19 @@
 // One contract suite runs over every log (`test/log-contract.ts`).
 
 /**
- * What an entry holds; each is one accepted request, taken apart only in the pipeline. Clients cannot send events under the
- * reserved `svc_` names.
+ * Which kind of request an entry holds. An entry is one accepted request, taken apart only in the pipeline. Clients cannot
+ * send events under the reserved `svc_` names.
  */
 export type EntryKind = 'track_events' | 'track_user' | 'svc_audience' | 'svc_message_events'
 
-/** What came with a request beside its body. JSON of this is kept with the entry. */
+/** What came with a request besides its body; kept with the entry, as JSON. */
 export interface EntryContext {
-  /** The user's address, from X-Forwarded-For. */
+  /** The user's IP address, from X-Forwarded-For. */
   readonly ip?: string
   readonly projectCode?: string
   /** The number of the campaign that a report is about. */
   readonly campaign?: number
-  /** The address of the body's user, sealed; the body itself then holds none. */
+  /** The email address of the body's user, sealed; the body itself then holds none. */
   readonly sealedEmail?: { readonly sealed: string; readonly key: string }
 }
 
@@ -29,7 +29,7 @@ export interface NewEntry {
   readonly body: Uint8Array
   /** How many events the body holds, for the metrics; not kept. */
   readonly events: number
-  /** Entries with the same key stand in the same partition, such as those of one user. Not kept. */
+  /** Entries with the same key, such as those of one user, go to the same partition. Not kept. */
   readonly partitionKey: string
   /** The client's key for retries, and a hash of what makes the request the same. */
   readonly idempotency?: { readonly key: string; readonly hash: string }
@@ -39,14 +39,17 @@ export interface NewEntry {
 export interface LogEntry extends Omit<NewEntry, 'idempotency' | 'events' | 'partitionKey'> {
   /** Grows with every entry, over all partitions; never used twice. */
   readonly position: number
-  /** Noted by who reads several partitions; 0 without it. */
+  /** Set when several partitions are read; where it is missing, the partition is 0. */
   readonly partition?: number
 }
 
 /** An entry's place and time, without what it holds. */
 export type EntryPlace = Pick<LogEntry, 'position' | 'receivedAt'>
 
-/** `appended` and on disk; a `repeated` request, applied once under its first request id; or the key was used for another. */
+/**
+ * `appended`: the entry is on disk. `repeated`: the request had come before, and is applied once, under its first request id.
+ * `key_conflict`: the key was used for another request.
+ */
 export type AppendOutcome =
   | { readonly outcome: 'appended' }
   | { readonly outcome: 'repeated'; readonly requestId: string }
@@ -56,7 +59,7 @@ export type AppendOutcome =
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000
 /** Entries stay this long after they have been applied, for an operator to look at. */
 export const APPLIED_ENTRIES_KEPT_MS = 60 * 60 * 1000
-/** What may wait for its commit at the most; past either bound requests are answered 503. */
+/** How much may wait for its commit; past either bound requests are answered 503. */
 export interface WaitingBounds {
   readonly entries: number
   readonly bytes: number
@@ -67,7 +70,7 @@ export const WAITING_MAX: WaitingBounds = { entries: 20_000, bytes: 64 * 1024 * 
 /** One durable step of the log, for the metrics. */
 export interface LogCommit {
   readonly entries: number
-  /** Repeats of requests left out. */
+  /** Without those of repeated requests. */
   readonly events: number
   readonly durationMs: number
 }
@@ -75,14 +78,14 @@ export interface LogCommit {
 /** The side that requests write to. */
 export interface LogWriter {
   /**
-   * Resolves when the entry is on disk, grouped with all that wait. Rejects at once with AppError `unavailable` when too
-   * much is waiting, and when the disk refuses; nothing of the entry is then kept. Only when the answer of another machine
-   * is lost may the entry be kept though this rejects: then a repeat with the same key is applied once.
+   * Resolves when the entry is on disk, committed together with all others that wait. Rejects with AppError `unavailable`: at
+   * once when too much is waiting, and when the disk refuses; nothing of the entry is then kept. Only when the answer of
+   * another machine is lost may the entry be kept although this rejects; a repeat with the same key is then applied once.
    */
   append(entry: NewEntry): Promise<AppendOutcome>
   /** When the oldest entry that still waits for its commit was received; undefined when none waits. */
   oldestWaitingReceivedAt(): number | undefined
-  /** Deletes a bounded number of applied entries and forgotten keys; true when there may be more. */
+  /** Deletes a bounded number of applied entries and expired keys; true when there may be more. */
   trim(limits: TrimLimits): Promise<boolean>
   /** Proves that the log can be written; rejects with the reason. */
   check(): Promise<void>
@@ -98,26 +101,26 @@ export interface TrimLimits {
 }
 
 /**
- * The side that the pipeline and the looks into the log read from. A log that several pipelines follow is cut into
- * partitions, numbered from 0, each of which is followed by itself; the embedded log is one.
+ * The side that the pipeline, and whoever looks something up in the log, reads from. A log that several pipelines follow is
+ * cut into partitions, numbered from 0, each of which is followed on its own; the embedded log is a single partition.
  */
 export interface LogReader {
   readonly partitions: number
-  /** Whether an entry may stand in it twice, under one request id and in one partition. */
+  /** Whether the log may hold an entry twice, with the same request id and in the same partition. */
   readonly mayRepeat?: boolean
   /**
-   * The entries of a partition, the first if none is named, after a position, in order, as many as fit both bounds but at
-   * least one if there is any. An entry that is not there yet has a greater position than all that were ever read.
+   * The entries of a partition (partition 0 if none is named) after a position, in order: as many as fit both bounds, but at
+   * least one if there is any. An entry that is not there yet will have a greater position than all that were ever read.
    */
   read(
     after: number,
     bounds: { readonly entries: number; readonly bytes: number },
     partition?: number,
   ): Promise<LogEntry[]>
-  /** The first of all entries behind the cursors of their partitions, in the order of these; undefined when none is. */
+  /** The first of all entries past the cursors, which are in the order of the partitions; undefined when there is none. */
   firstAfter(cursors: readonly number[]): Promise<EntryPlace | undefined>
   /**
-   * An instant, `now` at the latest, before which no further entry can be stamped, but for those that wait in the memory
+   * An instant, `now` at the latest, before which no further entry can be stamped, except for those that wait in the memory
    * of a writer of the embedded log.
    */
   settledUntil(now: number): Promise<number>

@@ -1,15 +1,15 @@
-// Makes one call of many: what is asked while a call runs goes together into the next, so that a statement costs the same
-// for one request and for hundreds. Who has waited too long is answered without a call, so that nobody waits for the calls of
-// all who came before when each of them runs into its limit of time.
+// Makes one call out of many: whatever is asked while a call runs goes into the next one together, so that a statement costs
+// the same for hundreds of requests as for one. What has waited too long is refused without a call: otherwise, when each call
+// runs into its time limit, an item would wait for the calls of all that came before it.
 import { unavailable } from './unavailable.ts'
 
-/** Longer than all calls before it need while the other side answers. */
+/** Longer than all earlier calls need as long as the other side answers. */
 const WAIT_MS_MAX = 5_000
 
 export interface GroupedCallsOptions<Item, Result> {
   /** Answers all items of a group in their order; when it fails, each of them does. */
   readonly call: (items: readonly Item[]) => Promise<readonly Result[]>
-  /** Bounds of one group; a single item may be of more bytes. */
+  /** Bounds of one group; a single item may have more bytes. */
   readonly itemsMax: number
   readonly bytesMax?: number
   /** What counts for `bytesMax`. */
@@ -43,17 +43,17 @@ export class GroupedCalls<Item, Result> {
     return this.#called.length + this.#waiting.length
   }
 
-  /** Of the items without an answer. */
+  /** The bytes of the items without an answer. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** The item that waits for an answer longest. */
+  /** The item that has waited longest for an answer. */
   get oldest(): Item | undefined {
     return (this.#called[0] ?? this.#waiting[0])?.item
   }
 
-  /** Rejects as the call does, or with AppError `unavailable` when no call began in time: then nothing was done. */
+  /** Rejects as the call does, or with AppError `unavailable` when no call began in time, in which case nothing was done. */
   ask(item: Item): Promise<Result> {
     const bytes = this.#options.bytesOf?.(item) ?? 0
     const answer = Promise.withResolvers<Result>()
@@ -68,7 +68,7 @@ export class GroupedCalls<Item, Result> {
     if (this.#isCalling) await new Promise<void>((resolve) => (this.#onIdle = resolve))
   }
 
-  /** At the end of this turn of the event loop, so that what is asked in it is one group. */
+  /** Calls at the end of this turn of the event loop, so that everything asked during the turn is one group. */
   #callSoon(): void {
     if (this.#isCalling) return
     this.#isCalling = true

@@ -3,7 +3,7 @@ import type { StreamInfo } from '@nats-io/jetstream'
 import { openLogStream, REPLICAS, STREAM, type LogStream } from './jetstream-stream.ts'
 
 export interface DurabilityOptions {
-  /** The servers, as the log is opened with. */
+  /** The servers, in the form in which the log is opened. */
   readonly url: string
   /** Where servers show their settings over HTTP (`http_port`). */
   readonly monitoringPort?: number
@@ -15,10 +15,10 @@ const MONITORING_WAIT_MS = 1_000
 
 /**
  * What to tell an operator at the start; undefined where a loss of power is survived. A server answers before its disk has
- * the message, so that takes copies on other machines, or `sync_interval: always`, which servers know from 2.10 on. They
- * show it only to their system account, which cannot use JetStream, and on their monitoring port: where that is closed, as
- * it is by default, or says nothing of it, as in 2.9, nobody can tell, and only copies count. Three copies on one machine
- * look like three machines.
+ * the message, so surviving takes copies on other machines, or `sync_interval: always`, which servers know from 2.10 on. They
+ * show that setting only to their system account, which cannot use JetStream, and on their monitoring port. Where that port is
+ * closed, as it is by default, or does not show the setting, as in 2.9, nobody can tell, and only copies count. Three copies
+ * on one machine look like three machines.
  */
 export async function findDurabilityWarning(options: DurabilityOptions): Promise<string | undefined> {
   const stream = await openLogStream(options.url)
@@ -42,7 +42,7 @@ function keepersOf({ cluster }: StreamInfo, { connection }: LogStream): string[]
   return names.length > 0 ? names : [connection.info?.server_name ?? '']
 }
 
-/** The names of the servers that say that they write to the disk before they answer. */
+/** The names of the servers that claim to write to the disk before they answer. */
 async function findSyncing({ connection }: LogStream, port: number): Promise<Set<string>> {
   const hosts = new Set(connection.getServers().map(({ hostname }) => hostname))
   const names = await Promise.all([...hosts].map((host) => findSyncingAt(`http://${host}:${port}/varz`)))
@@ -60,7 +60,7 @@ async function findSyncingAt(address: string): Promise<string | undefined> {
     const settings = (await answer.json()) as ServerSettings
     return settings.jetstream?.config?.sync_always === true ? settings.server_name : undefined
   } catch {
-    // Not open, or not what it seems: it tells nothing.
+    // The port is closed, or something else answers there: it tells nothing.
     return undefined
   }
 }

@@ -1,4 +1,4 @@
-// Reads the log in JetStream: partition by partition for who follows it, and by looks into it for who asks.
+// Reads the log in JetStream: partition by partition for those who follow it, and by look-ups for those who ask about it.
 import type { MsgRequest, NextMsgRequest, StoredMsg } from '@nats-io/jetstream'
 import type { EntryPlace, LogEntry, LogReader } from './event-log.ts'
 import { CLOCKS_DIFFER_MS_MAX, SettledInstants } from './jetstream-marks.ts'
@@ -12,14 +12,14 @@ import { LOG_PARTITIONS } from './partition.ts'
 export interface JetStreamLogReaderOptions {
   /** The servers, as `nats://user:password@host:port`, separated by commas. */
   readonly url: string
-  /** Copies of a stream that is not there yet; 3 in a cluster without it, else 1. */
+  /** How many copies to make of a stream that is not there yet; by default 3 in a cluster, else 1. */
   readonly replicas?: number
 }
 
 /**
  * How far `findByRequestId` looks: through messages stamped from about the time in the request's id (a UUID of version 7)
- * until that much later, and through so many at the most. An entry is stamped when all of its request has come in. One
- * that came in slower, or among more, is not found while it waits.
+ * until this much later, and through this many at the most. An entry is stamped when all of its request has come in. One
+ * whose request took longer to come in, or came among more messages, is not found while it waits.
  */
 const FOUND_WITHIN_MS = 60_000
 const FOUND_WITHIN_MESSAGES = 100_000
@@ -37,12 +37,12 @@ class JetStreamLogReader implements LogReader {
   readonly #stream: LogStream
   readonly #readers: readonly PartitionReader[]
   readonly #settled: SettledInstants
-  /** What was found to be the first entry behind a position, for each partition. */
+  /** For each partition, the first entry that was found after a position. */
   readonly #firsts = new Map<number, { readonly after: number; readonly place: EntryPlace }>()
 
   constructor(stream: LogStream) {
     this.#stream = stream
-    // What one partition learns of a server spares the others the time in which it does not answer.
+    // When one partition learns that a server is lost, the others need not wait for its answer in vain.
     const onServerLost = (server: string) => this.#readers.forEach((reader) => reader.leaveServer(server))
     this.#readers = Array.from({ length: LOG_PARTITIONS }, (_, partition) => {
       return new PartitionReader(stream, partition, onServerLost)
@@ -73,7 +73,7 @@ class JetStreamLogReader implements LogReader {
 
   async findByRequestId(requestId: string): Promise<LogEntry | undefined> {
     const time = timeOf(requestId)
-    // The servers do not take every year that an id of others may tell.
+    // An id made by others may name any year, and the servers do not accept every year.
     if (time === undefined || time > Date.now() + FOUND_WITHIN_MS) return undefined
     const position = await this.#findPosition(requestId, time)
     const message = position === undefined ? null : await this.#find({ seq: position })
@@ -86,8 +86,8 @@ class JetStreamLogReader implements LogReader {
   }
 
   /**
-   * The last of a partition is found at once, and tells of most that nothing waits; the first behind a cursor is searched
-   * for from there on, which takes long only where much lies in between.
+   * The last entry of a partition is found at once, and shows for most partitions that nothing waits. The first entry after
+   * a cursor is searched for from the cursor on, which takes long only where much lies in between.
    */
   async #firstOf(partition: number, cursor: number): Promise<EntryPlace | undefined> {
     const known = this.#firsts.get(partition)
@@ -102,7 +102,7 @@ class JetStreamLogReader implements LogReader {
     return place
   }
 
-  /** Asks the leader. The client's types leave out what servers know from 2.9 on, the next message of a subject. */
+  /** Asks the leader. The client's types lack the next message of a subject, which servers know from 2.9 on. */
   #find(what: MsgRequest | NextMsgRequest): Promise<StoredMsg | null> {
     return this.#stream.ask(({ streams }) => streams.getMessage(STREAM, what as MsgRequest))
   }
@@ -125,7 +125,7 @@ class JetStreamLogReader implements LogReader {
   }
 }
 
-/** When an id was made; undefined for one that does not tell, which is none of ours. */
+/** When an id was made; undefined for one that does not tell, which is not one of ours. */
 function timeOf(requestId: string): number | undefined {
   const [, high, low] = UUID_WITH_TIME.exec(requestId) ?? []
   return high === undefined || low === undefined ? undefined : parseInt(high + low, 16)

@@ -1,5 +1,5 @@
-// The log in NATS JetStream as requests see it, for many machines. An entry is acknowledged when the stream has said that
-// it keeps it, on a majority of its replicas; entries wait for that beside each other, within bounds.
+// The log in NATS JetStream as requests see it, for many machines. An entry is acknowledged when the stream has confirmed that
+// a majority of its replicas keep it; entries wait for that side by side, within bounds.
 import {
   WAITING_MAX,
   type AppendOutcome,
@@ -22,7 +22,7 @@ export interface JetStreamLogOptions {
   readonly url: string
   /** Where idempotency keys are kept. */
   readonly keys: KeyStore
-  /** Copies of a stream that is not there yet; 3 in a cluster without it, else 1. */
+  /** How many copies to make of a stream that is not there yet; by default 3 in a cluster, else 1. */
   readonly replicas?: number
   readonly onCommit?: (commit: LogCommit) => void
   /** Smaller bounds of what may wait, for tests of what happens past them. */
@@ -48,7 +48,7 @@ class JetStreamLog implements LogWriter {
   #waitingBytes = 0
   #isClosed = false
   #onIdle: (() => void) | undefined
-  /** Up to where the stream was stamped before an instant, for all steps of one trimming. */
+  /** The last position that was stamped before an instant, kept for all steps of one trimming. */
   #stamped: { readonly before: number; readonly position: number } | undefined
 
   constructor(stream: LogStream, options: JetStreamLogOptions) {
@@ -101,7 +101,7 @@ class JetStreamLog implements LogWriter {
     this.#commits.add(startedAt, requestId === entry.requestId ? entry.events : 0)
   }
 
-  /** Entries stand in the order of their stamps, so those to be trimmed are the first. */
+  /** Entries are in the order of their stamps, so those to be trimmed come first. */
   async #trimEntries({ throughPosition, entriesReceivedBefore }: TrimLimits): Promise<boolean> {
     const { state } = await this.#stream.ask(({ streams }) => streams.info(STREAM))
     if (state.messages === 0 || throughPosition < state.first_seq) return false
@@ -116,7 +116,7 @@ class JetStreamLog implements LogWriter {
     return seq <= last
   }
 
-  /** The position of the first message from an instant on. */
+  /** The position of the first message stamped at an instant or later; undefined when there is none. */
   async #firstStampedFrom(instant: number): Promise<number | undefined> {
     const puller = await JetStreamPuller.openFrom(this.#stream, instant)
     try {
@@ -128,7 +128,7 @@ class JetStreamLog implements LogWriter {
   }
 }
 
-/** Tells of all acknowledgements of one turn of the event loop at once, as of one step. */
+/** Reports all acknowledgements of one turn of the event loop together, as one durable step. */
 class GatheredCommits {
   readonly #onCommit: (commit: LogCommit) => void
   #entries = 0

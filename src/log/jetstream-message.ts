@@ -1,5 +1,5 @@
-// An entry as a message of the stream: the request's own bytes, and in headers what came with them. Measured against one
-// envelope around both: the same 75,000 messages a second, and these can be read with the tools of NATS.
+// An entry as a message of the stream: the request's own bytes, and in headers what came with them. Measured against a single
+// envelope around both, it is as fast (75,000 messages a second), and these messages can be read with NATS's own tools.
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
 import { textProblem, toStorable } from '../core/bounded-text.ts'
@@ -25,8 +25,8 @@ export interface StoredMessage {
 }
 
 /**
- * The request's id. Not `Nats-Msg-Id`, by which servers would keep once what is sent twice: when both tries are on their way
- * and a server is lost, replicas of NATS 2.9 come to give the same message different positions.
+ * The request's id. Not `Nats-Msg-Id`, by which servers would keep only once what is sent twice: when a server is lost while
+ * both tries are on their way, replicas of NATS 2.9 end up giving the same message different positions.
  */
 const ID_HEADER = 'Tidings-Request'
 const KIND_HEADER = 'Tidings-Kind'
@@ -37,15 +37,15 @@ const PACKING_HEADER = 'Tidings-Packing'
 const BYTES_HEADER = 'Tidings-Bytes'
 const PACKING = 'zstd'
 /**
- * Larger bodies are packed: 1 MiB of JSON would not fit with its headers into the message that a server takes by default.
- * Whatever is in it, text in UTF-8 becomes smaller.
+ * Bodies from this size on are packed: 1 MiB of JSON would not fit, with its headers, into the largest message that a server
+ * takes by default. Text in UTF-8 becomes smaller whatever it says.
  */
 const PACKED_FROM_BYTES = 512 * 1024
-/** More than any body has, so that a message of others cannot fill the memory. */
+/** More than any body of ours has, so that a message published by others cannot fill the memory. */
 const UNPACKED_BYTES_MAX = 4 * 1024 * 1024
-/** More than any kind or workspace has, so that none of them is what is left of a longer text. */
+/** More than any kind or workspace has, so that a longer text that is cut off here never equals one of them. */
 const NAME_LENGTH_MAX = 100
-/** Ids of ours are UUIDs. A database indexes them, and takes none of any length. */
+/** Our own ids are UUIDs. A database indexes ids, and so does not take them at just any length. */
 const ID_LENGTH_MAX = 100
 
 export function toMessage(entry: NewEntry, requestId: string): OutgoingMessage {
@@ -68,8 +68,8 @@ export function toMessage(entry: NewEntry, requestId: string): OutgoingMessage {
 }
 
 /**
- * The entry that a message holds. Never throws: what others published under the log's subjects comes out as an entry that
- * every database can keep, so that the pipeline sets aside what it cannot apply instead of stopping before it. An id that
+ * The entry that a message holds. Never throws: whatever others published under the log's subjects becomes an entry that
+ * every database can keep, so that the pipeline sets aside what it cannot apply instead of getting stuck at it. An id that
  * cannot be kept counts as none.
  */
 export function toEntry({ position, subject, stampedAt, headers: fields, body }: StoredMessage): LogEntry {
@@ -85,7 +85,7 @@ export function toEntry({ position, subject, stampedAt, headers: fields, body }:
   }
 }
 
-/** How large the body of a message's entry is, without unpacking it. One that does not say is at least as large as this. */
+/** The size of the body in a message's entry, without unpacking it: of a packed one at least `PACKED_FROM_BYTES`. */
 export function bodyBytesOf({ headers: fields, body }: StoredMessage): number {
   if (!isPackedBy(fields)) return body.byteLength
   return Math.max(PACKED_FROM_BYTES, Number(fields?.get(BYTES_HEADER)) || 0)

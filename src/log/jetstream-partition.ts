@@ -1,5 +1,5 @@
-// Follows one partition of the log in JetStream: keeps its place in the server between reads, and what was pulled beyond the
-// bounds of one read for the next.
+// Follows one partition of the log in JetStream. Between reads it keeps its place on the server, and whatever was pulled beyond
+// the bounds of one read is kept for the next.
 import { DeliverPolicy } from '@nats-io/jetstream'
 import { AppError } from '../core/app-error.ts'
 import type { LogEntry } from './event-log.ts'
@@ -7,7 +7,7 @@ import { bodyBytesOf, toEntry, type StoredMessage } from './jetstream-message.ts
 import { JetStreamPuller } from './jetstream-puller.ts'
 import { subjectOf, type LogStream } from './jetstream-stream.ts'
 
-/** Asked for at once, unless they are large: then so many that they hold about as much as a read may. */
+/** How many entries are pulled at once; of large ones only as many as hold, together, about as much as a read may. */
 const PULLED_ENTRIES_MAX = 256
 
 export interface ReadBounds {
@@ -15,7 +15,7 @@ export interface ReadBounds {
   readonly bytes: number
 }
 
-/** A message that was pulled, as it came: packed bodies are many times as large once they are unpacked. */
+/** A message that was pulled, kept as it came: packed bodies are many times as large once they are unpacked. */
 interface PulledMessage {
   readonly message: StoredMessage
   readonly position: number
@@ -28,15 +28,15 @@ export class PartitionReader {
   readonly #subject: string
   readonly #onServerLost: (server: string) => void
   #puller: JetStreamPuller | undefined
-  /** Everything of the partition behind this position is in `#ahead`, or still to come from the puller. */
+  /** Everything in the partition after this position is in `#ahead`, or still to come from the puller. */
   #returned = 0
   #ahead: PulledMessage[] = []
-  /** How large entries were of late. */
+  /** The mean size of the entries that were pulled last. */
   #entryBytes = 1
-  /** Reads of one partition follow each other. */
+  /** The last read of the partition; reads run one after the other. */
   #last: Promise<unknown> = Promise.resolve()
 
-  /** `onServerLost` hears of a server whose consumer did not answer, by its name. */
+  /** `onServerLost` is told the name of a server whose consumer did not answer. */
   constructor(stream: LogStream, partition: number, onServerLost: (server: string) => void) {
     this.#stream = stream
     this.#subject = subjectOf(partition)
@@ -54,12 +54,12 @@ export class PartitionReader {
     this.#puller?.close()
   }
 
-  /** Reads on through another consumer if its own is kept by this server. */
+  /** If the consumer is kept by this server, reads on through another. */
   leaveServer(server: string): void {
     if (this.#puller?.server === server) this.#puller.close()
   }
 
-  /** A consumer goes with the server that keeps it; another takes its place at once. */
+  /** A consumer is lost with the server that keeps it; another takes its place at once. */
   async #readAgain(after: number, bounds: ReadBounds): Promise<LogEntry[]> {
     const hadPuller = this.#puller !== undefined
     try {
@@ -85,7 +85,7 @@ export class PartitionReader {
     return read.map(({ message }) => toEntry(message))
   }
 
-  /** Brings what comes next into `#ahead`; false when that is all there is now. */
+  /** Pulls what comes next into `#ahead`; false when that is all there is now. */
   async #pull(bounds: ReadBounds): Promise<boolean> {
     if (this.#puller?.isLost) this.#puller = undefined
     this.#puller ??= await JetStreamPuller.open(this.#stream, {
@@ -112,7 +112,7 @@ function toPulled(message: StoredMessage): PulledMessage {
   return { message, position: message.position, bytes: bodyBytesOf(message) }
 }
 
-/** How many of the first messages fit both bounds as entries; one at least if there is any. */
+/** How many messages, from the first on, fit both bounds as entries; at least one if there is any. */
 function countFitting(pulled: readonly PulledMessage[], bounds: ReadBounds): number {
   let sum = 0
   for (const [index, { bytes }] of pulled.entries()) {

@@ -1,4 +1,4 @@
-// Where the log in JetStream begins when it goes on from another.
+// Sets where the log in JetStream begins when it continues another.
 import { jetstream } from '@nats-io/jetstream'
 import { AppError } from '../core/app-error.ts'
 import { MARK_SUBJECT, openLogStream, STREAM, type LogStream } from './jetstream-stream.ts'
@@ -9,8 +9,9 @@ const MARK_WAIT_MS = 10_000
 const MARK_AGAIN_MS = 250
 
 /**
- * See `continueBehind`. A stream that is purged up to a sequence which it does not have yet begins there, on every server
- * that has JetStream; to make a stream with a first sequence would need 2.10. The mark behind it shows that it did.
+ * See `continueBehind`. A stream that is purged up to a sequence number that it has not reached yet begins there, on every
+ * server that has JetStream; making a stream with a first sequence number would need 2.10. The mark that is published
+ * afterwards shows that it worked.
  */
 export async function continueStreamBehind(url: string, position: number): Promise<void> {
   const stream = await openLogStream(url)
@@ -27,7 +28,7 @@ export async function continueStreamBehind(url: string, position: number): Promi
   }
 }
 
-/** The leader of a replicated stream refuses the first message after such a purge, which it takes for one of before. */
+/** Tries again: after such a purge the leader of a replicated stream refuses the first message, taking it for an older one. */
 async function mark(stream: LogStream): Promise<number> {
   const deadline = performance.now() + MARK_WAIT_MS
   for (;;) {

@@ -1,23 +1,23 @@
 // Publishes to the stream, many messages at once: none waits for the answer to another. What is not answered is sent again
-// until the limit of time; a change of the leader is waited out that way. The stream may then hold it twice, under one id.
+// until its time is up, which also bridges a change of leader. The stream may then hold a message twice, under one id.
 import { createInbox, type Msg } from '@nats-io/transport-node'
 import type { OutgoingMessage } from './jetstream-message.ts'
 import type { LogStream } from './jetstream-stream.ts'
 import { unavailable } from './unavailable.ts'
 
-/** Unanswered for so long, a message is refused; whether it is kept is then unknown. */
+/** A message that is unanswered for this long is refused; whether the stream keeps it is then unknown. */
 const ANSWER_MS_MAX = 5_000
-/** Sent again when unanswered for so long, as when the leader was lost with it. */
+/** A message that is unanswered for this long is sent again: it may have been lost with the leader. */
 const RESEND_MS = 2_000
-/** Sent again so soon after a server said that nobody leads the stream now. */
+/** How soon a message is sent again after a server said that nobody leads the stream now. */
 const LEADERLESS_MS = 150
-/** How often it looks for what is due. */
+/** How often to look for what is due. */
 const LOOK_MS = 50
 const NO_RESPONDERS = 503
 /** JetStream or its cluster does not serve now. */
 const PASSING = new Set([10008, 10009])
 
-/** What the stream says of a message that it keeps, on a majority of its replicas. */
+/** How the stream answers a message; one with a position is kept, on a majority of the replicas. */
 interface Acknowledgement {
   readonly seq?: number
   readonly error?: { readonly code: number; readonly err_code?: number; readonly description: string }
@@ -26,7 +26,7 @@ interface Acknowledgement {
 interface Pending {
   readonly message: OutgoingMessage
   readonly token: string
-  /** What the stream had reached before it was sent: it stands behind that. */
+  /** The position that the stream had reached before the message was sent: its own must be greater. */
   readonly behind: number
   readonly deadline: number
   dueAt: number
@@ -40,7 +40,7 @@ export class JetStreamPublisher {
   /** In the order of their deadlines. */
   readonly #pending = new Map<string, Pending>()
   #lastToken = 0
-  /** The highest position that the stream is known to have given. */
+  /** The highest position that the stream is known to have handed out. */
   #reached: number
   #timer: NodeJS.Timeout | undefined
 
@@ -57,8 +57,8 @@ export class JetStreamPublisher {
 
   /**
    * Resolves with the message's position when the stream keeps it. Rejects with AppError `unavailable` when it is refused or
-   * not answered in time; in that case it may be kept all the same. So it does where the stream has lost what it had, or is
-   * another: whoever follows is past such a position, and would never read the message.
+   * not answered in time; in the latter case the stream may keep it all the same. Rejects too where the stream has lost what
+   * it had, or is a different one: those who follow it are past such a position already, and would never read the message.
    */
   publish(message: OutgoingMessage): Promise<number> {
     const token = (++this.#lastToken).toString(36)
@@ -77,7 +77,7 @@ export class JetStreamPublisher {
     return pending.answer.promise
   }
 
-  /** What the lost connection took with it is sent again. */
+  /** Sends again what was lost with the connection. */
   #sendAll(): void {
     for (const pending of this.#pending.values()) pending.dueAt = 0
     this.#look()
@@ -93,7 +93,7 @@ export class JetStreamPublisher {
         ...(headers && { headers }),
       })
     } catch (error) {
-      // The client refuses the message itself: it is closed, or the server takes no messages as large any more.
+      // The client itself refuses the message: it is closed, or the server no longer takes messages as large as this.
       this.#take(pending)?.reject(unavailable(`The log in NATS refuses entries: ${(error as Error).message}.`))
     }
   }
@@ -110,7 +110,7 @@ export class JetStreamPublisher {
       this.#take(pending)?.reject(unavailable(`The log in NATS refuses entries: ${error.description}.`))
       return
     }
-    // Without a position it is not kept.
+    // A message without a position is not kept.
     if (seq > 0) this.#settle(pending, seq)
     else pending.dueAt = performance.now() + LEADERLESS_MS
   }
@@ -143,7 +143,7 @@ export class JetStreamPublisher {
   }
 }
 
-/** A server that leads no more answers with the words of its own parts, without a code of JetStream. */
+/** A server that no longer leads answers with an internal error of its own, without one of JetStream's codes. */
 function isPassing({ code, err_code: reason = 0 }: NonNullable<Acknowledgement['error']>): boolean {
   return PASSING.has(reason) || (code === NO_RESPONDERS && reason === 0)
 }

@@ -1,5 +1,5 @@
-// Reads messages of the stream in order, through a consumer that the server keeps for as long as it is asked: it remembers
-// only how far it has read. Nothing is acknowledged, for cursors stand in the tables.
+// Reads messages of the stream in order, through a consumer that the server keeps for as long as it is asked for messages: the
+// consumer remembers only how far it has read. Nothing is acknowledged to it, because the cursors are in the tables.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AckPolicy, DeliverPolicy, ReplayPolicy, type ConsumerConfig, type ConsumerInfo } from '@nats-io/jetstream'
@@ -8,21 +8,21 @@ import type { StoredMessage } from './jetstream-message.ts'
 import { ALL_SUBJECTS, STREAM, type LogStream } from './jetstream-stream.ts'
 import { unavailable } from './unavailable.ts'
 
-/** The server forgets a consumer that was not asked for so long: one that follows, and one for a look that is over soon. */
+/** When the server forgets a consumer that is not asked: one that follows the log, and one for a look that is over soon. */
 const IDLE_MS_MAX = 60_000
 const LOOK_IDLE_MS_MAX = 5_000
-/** Another consumer is asked for when the servers have not made one in this time, a further one after twice that. */
+/** Another consumer is asked for when the servers have not made one in this time; before each further one the wait doubles. */
 const MAKE_AGAIN_MS = 100
-/** How long consumers are made until the stream's leader keeps one; each takes some milliseconds, and of three one is its. */
+/** How long consumers are made until the leader keeps one; each takes some milliseconds, and one in three is the leader's. */
 const MAKE_WAIT_MS = 3_000
-/** A consumer that says nothing for so long is lost, with the server that kept it. */
+/** A consumer that says nothing for this long counts as lost, with the server that kept it. */
 const SILENCE_MS_MAX = 2_000
 /**
- * What one pull may bring into memory before the consumer is left, counted as it comes: whoever reads the bodies unpacks
- * them one read at a time. A pull has no bound in bytes of its own: 2.9 ends one with such a bound without a word.
+ * How much one pull may bring into memory before the consumer is left. Bodies count as they come, packed: whoever reads them
+ * unpacks them one read at a time. The pull itself names no bound in bytes, because 2.9 ends such a pull without a word.
  */
 const PULLED_BYTES_MAX = 2 * 1024 * 1024
-/** What a server says of a pull that has ended with less than was asked for. */
+/** The codes with which a server says that a pull has ended with less than was asked for. */
 const NO_MORE = new Set([404, 408])
 
 export type ConsumerStart = Pick<
@@ -63,7 +63,7 @@ export class JetStreamPuller {
     return new JetStreamPuller(stream, await makeConsumer(stream, start))
   }
 
-  /** As `open`, for a look at the headers of what was stamped from an instant on; the server finds that by itself. */
+  /** As `open`, to look at the headers of messages stamped at an instant or later; the server itself finds the first. */
   static openFrom(stream: LogStream, instant: number): Promise<JetStreamPuller> {
     return JetStreamPuller.open(stream, {
       deliver_policy: DeliverPolicy.StartTime,
@@ -74,14 +74,14 @@ export class JetStreamPuller {
     })
   }
 
-  /** Whether it must be left, and another opened behind what it has read. */
+  /** Whether this puller must be left, and another opened that goes on after what it has read. */
   get isLost(): boolean {
     return this.#isLost
   }
 
   /**
-   * The next messages, as many as there are now and `max` at the most; fewer, and `isLost`, where they are very large.
-   * Rejects with AppError `unavailable` when the consumer is lost. One pull at a time.
+   * The next messages: as many as there are now, `max` at the most. Where they are very large, fewer, and `isLost` is true
+   * afterwards. Rejects with AppError `unavailable` when the consumer is lost. One pull at a time.
    */
   async pull(max: number): Promise<StoredMessage[]> {
     if (!this.#stream.link.isUp) throw unavailable('The connection to the log in NATS is lost.')
@@ -100,7 +100,7 @@ export class JetStreamPuller {
     this.#subscription.unsubscribe()
   }
 
-  /** Nothing waits for an answer yet when the client refuses to send, as it does on a connection that is being closed. */
+  /** Called before anything waits for an answer: on a connection that is being closed, the client refuses to send. */
   #ask(max: number): void {
     const subject = `$JS.API.CONSUMER.MSG.NEXT.${STREAM}.${this.#name}`
     const { connection } = this.#stream
@@ -114,7 +114,8 @@ export class JetStreamPuller {
   #receive(message: Msg): void {
     const { subject, data, reply } = message
     const headers = headersOf(message)
-    // What the stream holds comes with its place; in the headers of that a code is its publisher's, and says nothing here.
+    // Messages of the stream come with their place. A status code in the headers of one is from its publisher, and means
+    // nothing here.
     if (!reply) {
       if (headers && NO_MORE.has(headers.code)) this.#end()
       else this.#lose(headers?.status ?? 'it sends what nobody has asked for')
@@ -151,7 +152,7 @@ export class JetStreamPuller {
   }
 }
 
-/** None where the client takes them for broken: servers pass on whatever somebody calls headers. */
+/** Undefined where the client finds the headers broken: servers pass on whatever somebody calls headers. */
 function headersOf(message: Msg): MsgHdrs | undefined {
   try {
     return message.headers
@@ -161,27 +162,28 @@ function headersOf(message: Msg): MsgHdrs | undefined {
 }
 
 /**
- * Gives a consumer that the stream's leader keeps. The servers choose by chance which of them does, and a consumer gives what
- * its own server has: others may lag, and with NATS 2.9 a leader that was killed comes back with what it had proposed and
- * nobody else has, in the places of what has been acknowledged since. Rejects when the servers do, or nobody leads.
+ * Gives a consumer that the stream's leader keeps. The servers choose at random which of them keeps it, and a consumer gives
+ * what its own server has. Other servers may lag, and with NATS 2.9 a leader that was killed comes back with messages that it
+ * had proposed and nobody else has, in the places of those acknowledged since. Rejects when the servers do, or nobody leads.
  */
 async function makeConsumer(stream: LogStream, start: ConsumerStart): Promise<ConsumerInfo> {
-  // There is nothing to choose, and servers differ in what they then tell of a leader.
+  // There is nothing to choose then, and servers differ in what they say about a leader.
   if (stream.replicas === 1) return await makeSomeConsumer(stream, start)
   const deadline = performance.now() + MAKE_WAIT_MS
   do {
     const { cluster } = await stream.ask(({ streams }) => streams.info(STREAM))
     const consumer = await makeSomeConsumer(stream, start)
     if (consumer.cluster?.leader === cluster?.leader) return consumer
-    // It would be forgotten by itself, only later.
+    // The servers would forget it anyway, only later.
     stream.ask(({ consumers }) => consumers.delete(STREAM, consumer.name)).catch(() => {})
   } while (performance.now() < deadline)
   throw unavailable('The log in NATS cannot be read now: the leader of its stream keeps no consumer.')
 }
 
 /**
- * Gives the consumer that was made first. For minutes after a server has died the others may choose that one, which never
- * answers; so others are asked for meanwhile. Those that are not needed are forgotten. Rejects when one of them does.
+ * Gives whichever consumer is made first. For minutes after a server has died, the others may choose that server, which never
+ * answers; so further consumers are asked for meanwhile. The servers forget those that are not needed. Rejects when one of the
+ * requests does.
  */
 async function makeSomeConsumer(stream: LogStream, start: ConsumerStart): Promise<ConsumerInfo> {
   const tries: Promise<ConsumerInfo>[] = []
@@ -208,8 +210,8 @@ function addConsumer(stream: LogStream, start: ConsumerStart): Promise<ConsumerI
 }
 
 /**
- * What the server tells in the subject for an acknowledgement, `$JS.ACK.[domain.account.]stream.consumer.tries.position.
- * delivery.nanoseconds.pending`: the message's place, and the how-manieth of this consumer it is.
+ * What the server says in the subject for an acknowledgement, `$JS.ACK.[domain.account.]stream.consumer.tries.position.
+ * delivery.nanoseconds.pending`: the message's place, its number among the consumer's deliveries, and its stamp.
  */
 function toDelivery(reply: string): { position: number; delivery: number; stampedAt: number } {
   const tokens = reply.split('.')

@@ -1,6 +1,6 @@
 // Idempotency keys of a log that many processes write to and that cannot keep them itself. A key is claimed before its
-// request is published, and marked afterwards; in between, whoever comes with the same request publishes it again under
-// the first id, under which it is applied once. What becomes of a process in between is thus of no matter.
+// request is published, and marked afterwards. In between, whoever comes with the same request publishes it again under the
+// first id, under which it is applied once; so it does not matter what becomes of a process in between.
 //
 // | found                | same hash                                 | another hash |
 // | -------------------- | ----------------------------------------- | ------------ |
@@ -27,7 +27,10 @@ export interface HeldKey {
 
 /** Where keys are kept: in the state database, which all processes share. */
 export interface KeyStore {
-  /** Gives each key to its claim unless it was received within `keptMs`; tells who holds it then. All keys differ. */
+  /**
+   * Gives each key to its claim, unless a request received within `keptMs` before holds it; tells who holds it then. All keys
+   * must differ.
+   */
   claim(claims: readonly KeyClaim[], keptMs: number): Promise<HeldKey[]>
   markPublished(claims: readonly KeyClaim[]): Promise<void>
   /** Deletes a bounded number of keys; true when there may be more. */
@@ -46,7 +49,7 @@ export class KeyClaims {
     this.#marks = new GroupedCalls({ call: (claims) => markAll(store, claims), itemsMax })
   }
 
-  /** `publish` resolves when the entry is kept under a request's id; it may be called for one that is kept already. */
+  /** `publish` resolves when the log holds the entry under this request id; it may be called for one that it holds already. */
   async append(entry: NewEntry, publish: (requestId: string) => Promise<void>): Promise<AppendOutcome> {
     const claim = toClaim(entry)
     if (!claim) {
@@ -69,7 +72,7 @@ function toClaim({ workspaceId, requestId, receivedAt, idempotency }: NewEntry):
   return idempotency && { workspaceId, requestId, receivedAt, ...idempotency }
 }
 
-/** Of claims to one key the first counts; it answers for all. */
+/** Of several claims to one key, the first counts; what it is told holds for all. */
 async function claimAll(store: KeyStore, claims: readonly KeyClaim[]): Promise<HeldKey[]> {
   const firsts = new Map<string, KeyClaim>()
   for (const claim of claims) if (!firsts.has(nameOf(claim))) firsts.set(nameOf(claim), claim)

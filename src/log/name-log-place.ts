@@ -1,4 +1,4 @@
-// Says to people where a log is, without the users and passwords that addresses hold.
+// Tells people where a log is, without the users and passwords that addresses hold.
 import { logPathOf, type LogPlace } from './open-log.ts'
 
 export function nameLogPlace(place: LogPlace): string {

@@ -1,5 +1,5 @@
 // Opens the log that the settings name: in NATS JetStream, else in PostgreSQL, else the embedded one in the data directory.
-// What a log does not need is not loaded.
+// The code of logs other than the embedded one is loaded only where it is used.
 import { join } from 'node:path'
 import type { LogCommit, LogReader, LogWriter } from './event-log.ts'
 import type { KeyStore } from './key-claims.ts'
@@ -33,7 +33,7 @@ export function logPathOf({ dataDir }: LogPlace): string {
   return join(dataDir, LOG_FILE)
 }
 
-/** Opens the log for writing and makes what is missing of it. */
+/** Opens the log for writing and makes whatever of it is missing. */
 export async function openLog(place: LogPlace, { onCommit, keys }: LogOptions): Promise<LogWriter> {
   if (place.databaseUrl === undefined) return openSqliteLog({ path: logPathOf(place), onCommit })
   if (place.natsUrl !== undefined) {
@@ -44,7 +44,7 @@ export async function openLog(place: LogPlace, { onCommit, keys }: LogOptions): 
   return openPostgresLog({ url: place.databaseUrl, onCommit })
 }
 
-/** Opens the log for reading and makes what is missing of it. */
+/** Opens the log for reading and makes whatever of it is missing. */
 export async function openLogReader(place: LogPlace): Promise<LogReader> {
   if (place.natsUrl !== undefined) {
     const { openJetStreamLogReader } = await import('./jetstream-log-reader.ts')

@@ -1,8 +1,8 @@
-// Which partition of a log that several pipelines follow an entry stands in. Says nothing of who follows it.
+// Which partition an entry belongs to, in a log that several pipelines follow. Says nothing about who follows it.
 
 /**
- * The partitions of a log for many machines: room for as many pipelines. Never change it where a log holds entries: those
- * of one user would stand in two partitions, to be applied in any order.
+ * How many partitions a log for many machines has: room for as many pipelines. Never change it where a log holds entries:
+ * those of one user would be in two partitions, and be applied in any order.
  */
 export const LOG_PARTITIONS = 32
 

@@ -1,4 +1,4 @@
-// One group of entries on its way to PostgreSQL: which of them are sent, as columns, and what each is told of the answer.
+// One group of entries on its way to PostgreSQL: which of them are sent, as columns, and what the answer means for each.
 import { contextText } from './context-text.ts'
 import type { AppendOutcome, NewEntry } from './event-log.ts'
 import { partitionOf } from './partition.ts'
@@ -14,7 +14,7 @@ interface Claim {
 
 export class EntryGroup {
   readonly #entries: readonly NewEntry[]
-  /** Without those whose key an earlier one of the group has: whatever becomes of that one, they are not appended. */
+  /** Without those whose key an earlier entry of the group has: whatever becomes of that entry, they are not appended. */
   readonly #sent: readonly NewEntry[]
 
   constructor(entries: readonly NewEntry[]) {
@@ -47,7 +47,7 @@ export class EntryGroup {
     }
   }
 
-  /** What became of every entry of the group, from those that were left out because their keys are known. */
+  /** The outcome of every entry of the group, told from those that were left out because their keys are known. */
   outcomes(known: readonly KnownKeyRow[]): AppendOutcome[] {
     const claims = new Map<string, Claim>()
     for (const { place, known_hash: hash, known_request_id: requestId } of known) {

@@ -1,5 +1,5 @@
-// The log's own few connections to PostgreSQL. Every wait on them is bounded, here and in the server, and what the driver
-// throws is told apart by its code.
+// The log's own few connections to PostgreSQL. Every wait on them is bounded, here and in the server, and the driver's errors
+// are told apart by their codes.
 import { Pool, types, type CustomTypesConfig, type PoolConfig, type QueryConfig, type QueryResultRow } from 'pg'
 import { unavailable } from './unavailable.ts'
 
@@ -10,12 +10,12 @@ export const ANSWER_WAIT_MS = 7_000
 const STATEMENT_MS_MAX = 6_000
 /** Others hold the log's lock for one commit each. */
 const LOCK_WAIT_MS = 5_000
-/** Whether the other side of a quiet connection is still there. */
+/** How soon to check whether the other side of a quiet connection is still there. */
 const KEEP_ALIVE_MS = 10_000
 /**
- * The log's functions look, under its lock, for what others have committed until then: with a snapshot from before it was
- * theirs they would hand out positions twice. So this must not be the operator's choice. The pool waits for it, though its
- * types do not say so.
+ * Once they have the log's lock, the log's functions look at what others have committed by then: with a snapshot from before
+ * they had it, they would hand out positions twice. So the isolation level must not be the operator's choice. The pool waits
+ * for this, though its types do not say so.
  */
 const SET_ISOLATION = ((client) =>
   client.query(`set default_transaction_isolation = 'read committed'`)) as PoolConfig['onConnect']
@@ -23,10 +23,10 @@ const POSTGRES_INT8 = types.builtins.INT8
 
 /**
  * What may pass by itself: broken connections, wrong credentials, missing databases, lack of resources, locks not given in
- * time, servers that go down, start up or may only be read, and broken machines. All else comes from what was asked.
+ * time, servers that go down, start up or may only be read, and broken machines. All else is due to the question itself.
  */
 const PASSING = /^(?:08|25006|28|3D|40|53|55|57|58|XX00[12])/
-/** What PostgreSQL says has such a code; what the socket says has one that begins with E, and the driver's own words none. */
+/** The codes of PostgreSQL's own errors. Those of the socket begin with E, and the driver's own errors have none. */
 const SQL_STATE = /^[0-9FHPX][0-9A-Z]{4}$/
 
 export class LogConnections {
@@ -49,13 +49,13 @@ export class LogConnections {
     })
     // A connection that breaks while idle is replaced by the pool; the next question tells whether the server is there.
     this.#pool.on('error', () => {})
-    // One that breaks in use fails its question, and says so again as an event, which must be heard by somebody.
+    // One that breaks in use fails its question, and also emits an error event, which somebody must listen to.
     this.#pool.on('connect', (client) => client.on('error', () => {}))
   }
 
   /**
    * One statement, or several without parameters, in a transaction of its own. Rejects with AppError `unavailable` for what
-   * may pass by itself; the statement may then have been carried out. Anything else is given on as the driver threw it.
+   * may pass by itself; the statement may then have been carried out. Anything else is passed on as the driver threw it.
    */
   async ask<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
     try {

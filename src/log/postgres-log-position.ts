@@ -1,4 +1,4 @@
-// Where the log in PostgreSQL begins when it goes on from another.
+// Sets where the log in PostgreSQL begins when it continues another.
 import { LogConnections } from './postgres-log-connections.ts'
 import { CREATE_LOG, skipPositions } from './postgres-log-table.ts'
 

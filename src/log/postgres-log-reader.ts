@@ -8,8 +8,9 @@ import { CREATE_LOG, findEntry, findFirstAfter, findLast, findSettled, readEntri
 
 const CONNECTIONS_MAX = 4
 /**
- * While somebody appends, the last entry bounds what is settled: after a quiet night that of the evening, though each process
- * that asked before was told the time. Who appends is done soon, so it is asked again.
+ * While somebody appends, only what is before the last entry counts as settled. After a quiet night that entry is from the
+ * evening before, although each process that asked meanwhile was told the present time. An append is over soon, so the
+ * question is asked again.
  */
 const SETTLED_BEHIND_MS_MAX = 100
 const SETTLED_TRIES_MAX = 5

@@ -1,12 +1,12 @@
 // The tables of the log in PostgreSQL, and every statement that names them.
 //
-// Numbers of a sequence are handed out before commit, so that a reader who remembers the last could miss one that commits
-// late. Here positions and times are given, and committed, by one transaction at a time: the one that holds the log's lock.
+// A sequence hands out its numbers before commit, so a reader who remembers the last one could miss one that commits late.
+// Here positions and times are given, and committed, by one transaction at a time: the one that holds the log's lock.
 // PostgreSQL shows a transaction's rows before it lets go of its locks, so whoever sees an entry sees all before it.
 //
-// `log_entries` is cut into slices by time, each a table of its own that is dropped as a whole. Changing rows are avoided:
-// where the log stands is read from its last entry, since a counter that is updated by each append leaves dead rows that
-// all have to be passed as long as anybody (a dump, say) still looks at the past.
+// `log_entries` is cut into slices by time, each a table of its own that is dropped as a whole. Rows that change are avoided:
+// how far the log has come is read from its last entry. A counter updated by each append would leave dead rows, and all of
+// them would have to be passed over as long as anybody (a dump, say) still looks at the past.
 import type { QueryConfig } from 'pg'
 import { IDEMPOTENCY_KEPT_MS, type TrimLimits } from './event-log.ts'
 import { LOG_PARTITIONS } from './partition.ts'
@@ -14,19 +14,19 @@ import { LOG_PARTITIONS } from './partition.ts'
 /** A lock that two databases of one server do not share. */
 const LOCK = `hashtextextended('the event log', 0)`
 const DATABASE_NOW = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint`
-/** The last position and time handed out, also after all entries have been dropped. */
+/** The last position and time handed out, even after all entries have been dropped. */
 const LAST = `
   select position, received_at from (
     (select position, received_at from log_entries order by received_at desc, position desc limit 1)
     union all select position, received_at from log_trimmed
   ) as known order by position desc limit 1`
-/** For who drops a slice, which none can read or write meanwhile; it is tried again with the next trimming. */
+/** How long dropping a slice may wait, while nobody can read or write it; the next trimming tries again. */
 const DROP_WAIT = '200ms'
 const KEYS_FORGOTTEN_PER_STEP_MAX = 2_000
-/** Where idempotency keys are, in the columns of the embedded log. */
+/** Where idempotency keys are, in the same columns as in the embedded log. */
 export const KEYS_TABLE = 'log_keys'
 
-/** Asked for before it is tried: whoever makes an index, though it is there, waits for all who change the table. */
+/** Checks first whether all this is there: making an index, even one that exists, waits for all who change the table. */
 const TABLES = `
   do $$ begin
   if to_regclass('log_entries') is not null then return; end if;
@@ -63,9 +63,9 @@ const TABLES = `
 `
 
 /**
- * Makes the slice that holds an instant if it is not there. To be called under the lock. Attaching a table, unlike
- * creating it as a part, lets readers go on. Bodies are not compressed: on two cores 64 writers appended 13,300 bodies of
- * 8 KB a second so and 3,000 compressed, 3,700 of 60 KB so and 240 compressed.
+ * Makes the slice that holds an instant if it is not there. To be called under the lock. Attaching a table, unlike creating
+ * it with `partition of`, lets readers go on. Bodies are not compressed: on two cores 64 writers appended 13,300 bodies of
+ * 8 KB a second, but only 3,000 compressed; of bodies of 60 KB 3,700, but only 240 compressed.
  */
 const OPEN_SLICE = `
   create or replace function log_open_slice(instant bigint, slice_ms bigint, next_position bigint)
@@ -86,12 +86,12 @@ const OPEN_SLICE = `
 `
 
 /**
- * Appends a group of entries, all in this one call: the lock is never held while the network is waited for. Gives, by
- * their places in the group, those that were left out because their keys are known, with what is known. A key must be in a
- * group once. Slices grow with positions whatever the clock does: no entry gets a time before the newest slice, which a group
- * of which nothing was kept may have opened. Where the operator chose not to wait for the disk, this waits nevertheless. On two
- * cores one process with 64 requests waiting appended 40,000 entries of 500 bytes a second, two of them 16,000 each, so that
- * COPY is not needed.
+ * Appends a group of entries, all in this one call, so that the lock is never held while the network is waited for. Gives the
+ * entries that were left out because their keys are known, by their places in the group, with what is known of the keys. A key
+ * may be in a group only once. Later slices hold greater positions whatever the clock does: no entry gets a time before the
+ * newest slice, which may have been opened by a group of which nothing was kept. Waits for the disk even where the operator
+ * chose not to. On two cores one process with 64 requests waiting appended 40,000 entries of 500 bytes a second, and two such
+ * processes 16,000 each, so COPY is not needed.
  */
 const APPEND = `
   create or replace function log_append(
@@ -142,7 +142,7 @@ const APPEND = `
   end $$;
 `
 
-/** Drops the oldest slice if all of its entries were applied and are old enough; false when there is none such. */
+/** Drops the oldest slice if all of its entries were applied and are old enough; false when nothing was dropped. */
 const DROP_SLICE = `
   create or replace function log_drop_slice(through_position bigint, received_before bigint)
   returns boolean language plpgsql as $$
@@ -166,12 +166,12 @@ const DROP_SLICE = `
   end $$;
 `
 
-/** Makes what is not there of the log, and brings its functions up to date. One transaction, and one at a time. */
+/** Makes whatever of the log is missing, and brings its functions up to date. One transaction, and one at a time. */
 export const CREATE_LOG: QueryConfig = {
   text: `select pg_advisory_xact_lock(${LOCK}); ${TABLES} ${OPEN_SLICE} ${APPEND} ${DROP_SLICE}`,
 }
 
-/** Entries side by side as columns, the bodies in one piece, which PostgreSQL takes as the bytes they are. */
+/** Entries as columns side by side. The bodies are in one piece, which PostgreSQL takes as raw bytes. */
 export interface EntryColumns {
   readonly kinds: readonly string[]
   readonly workspaceIds: readonly string[]
@@ -230,7 +230,7 @@ export function skipPositions(through: number): QueryConfig {
 /** Gives one row, `has_more`. */
 export function forgetKeys({ keysReceivedBefore }: TrimLimits): QueryConfig {
   return {
-    // A key that is given out anew at this moment is passed over.
+    // A key that is just being taken by a new request is passed over.
     text: `
       with old as (
         select workspace_id, key from log_keys where received_at < $1
@@ -244,7 +244,7 @@ export function forgetKeys({ keysReceivedBefore }: TrimLimits): QueryConfig {
 }
 
 const ENTRY_COLUMNS = 'position, kind, workspace_id, request_id, received_at, context, body'
-/** The slice in which the entry behind a position stands, or will; all before it need not be looked at. */
+/** Limits a query to the slice that holds, or will hold, the entry after a position, and to later slices. */
 const sliceBehind = (position: string) =>
   `received_at >= coalesce((select max(starts_at) from log_slices where first_position <= ${position} + 1), 0)`
 
@@ -285,10 +285,10 @@ export function findFirstAfter(cursors: readonly number[]): QueryConfig {
 }
 
 /**
- * Gives one row: `instant`, `now` at the latest, and `behind_ms`, how much later the database's time is than what it was taken
- * from. Whoever appends stamps behind the lock. Where that is free, all that was stamped is committed, and what comes next reads
- * the clock after us. Else the last entry that is committed bounds what is on its way; waiting for the lock would say more, but
- * would make whoever reads wait for the disk. Holds as long as nobody sets the clock of the database back.
+ * Gives one row: `instant`, `now` at the latest, and `behind_ms`, how far the time that it was taken from is behind the
+ * database's clock. Entries are stamped under the lock. Where the lock is free, all that was stamped is committed, and what
+ * comes next reads the clock after us. Otherwise what is on its way is not stamped before the last committed entry; waiting for
+ * the lock would tell more, but would make readers wait for the disk. Holds as long as nobody sets the database's clock back.
  */
 export function findSettled(now: number): QueryConfig {
   return {

@@ -1,5 +1,5 @@
-// The log in PostgreSQL as requests see it, for many processes on many machines. All that wait are appended together by one
-// call, and acknowledged after PostgreSQL's commit.
+// The log in PostgreSQL as requests see it, for many processes on many machines. All entries that wait are appended together,
+// by one call, and acknowledged after PostgreSQL's commit.
 import { AppError } from '../core/app-error.ts'
 import { AppendQueue } from './append-queue.ts'
 import type { AppendOutcome, LogCommit, LogWriter, NewEntry, TrimLimits, WaitingBounds } from './event-log.ts'
@@ -15,7 +15,7 @@ import {
 } from './postgres-log-table.ts'
 import { unavailable } from './unavailable.ts'
 
-/** How much time one slice of the log holds, which is how much longer than needed entries may be kept. */
+/** How much time one slice of the log spans, and so how much longer than needed entries may be kept. */
 const SLICE_MS = 10 * 60 * 1000
 /** One appends; the other trims and checks meanwhile. */
 const CONNECTIONS_MAX = 2
@@ -63,7 +63,7 @@ class PostgresLog implements LogWriter {
     return slice?.dropped === true || keys?.has_more === true
   }
 
-  /** Takes the lock and appends nothing, which a server refuses that may only be read. */
+  /** Takes the lock and appends nothing; a server that may only be read refuses even that. */
   async check(): Promise<void> {
     await this.#write(new EntryGroup([]).columns())
   }

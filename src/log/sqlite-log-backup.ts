@@ -20,8 +20,8 @@ export class SqliteLogSnapshot {
 
   /**
    * Adds the log's tables to a file whose state has applied everything up to `cursor`: all entries of the snapshot, and
-   * those behind it that the state holds already. What is newer than both is left out, with its keys, so that a repeat
-   * of such a request is not mistaken for one that is kept. Positions go on behind all of them.
+   * those after it that the state holds already. What is newer than both is left out, with its keys, so that a repeat of
+   * such a request is not mistaken for one that is kept. New positions go on after all of them.
    */
   copyInto(path: string, cursor: number): void {
     const backup = openPlain(path)
@@ -47,14 +47,14 @@ export class SqliteLogSnapshot {
     this.#log.close()
   }
 
-  /** Holds the log as it is now for everything read from here on; gives its last position. */
+  /** Everything read from here on sees the log as it is now; gives its last position. */
   #pin(): number {
     this.#log.exec('begin')
     return lastPosition(this.#log)
   }
 }
 
-/** Makes a log of what a backup holds of it. There must be no file at `path`. */
+/** Makes a log from what a backup holds of it. There must be no file at `path`. */
 export function restoreLog(backupPath: string, path: string): void {
   const backup = new SqliteFile(backupPath, { readonly: true, fileMustExist: true })
   try {
@@ -73,7 +73,7 @@ export function restoreLog(backupPath: string, path: string): void {
   }
 }
 
-/** Takes the log's tables out of a copy of a backup, which leaves the state, and gives their room back. */
+/** Takes the log's tables out of a copy of a backup, so that only the state is left, and gives their space back. */
 export function removeLog(path: string): void {
   const file = openPlain(path)
   try {
@@ -83,7 +83,7 @@ export function removeLog(path: string): void {
   }
 }
 
-/** For a file that nobody else knows yet: whoever fills it makes it durable when it is whole. */
+/** For a file that nobody else knows yet: whoever fills it makes it durable once it is complete. */
 function openPlain(path: string): SqliteFile.Database {
   const file = new SqliteFile(path, { fileMustExist: true })
   file.pragma('journal_mode = MEMORY')
@@ -96,7 +96,7 @@ function copyEntries(from: SqliteFile.Database, to: SqliteFile.Database, after: 
   copyRows(entries.raw().iterate(after, through), to.prepare(insertInto('entries', ENTRY_COLUMNS)))
 }
 
-/** All keys, also those whose entries were trimmed since. */
+/** All keys, even those whose entries have been trimmed since. */
 function copyKeys(from: SqliteFile.Database, to: SqliteFile.Database): void {
   const keys = from.prepare(`select ${KEY_COLUMNS.join(', ')} from idempotency_keys`)
   copyRows(keys.raw().iterate(), to.prepare(insertInto('idempotency_keys', KEY_COLUMNS)))
@@ -110,7 +110,7 @@ function copyKeysOf(from: SqliteFile.Database, to: SqliteFile.Database, after: n
   copyRows(keys.raw().iterate(after, through), to.prepare(insertInto('idempotency_keys', KEY_COLUMNS)))
 }
 
-/** A key that was given out anew replaces the one of more than a day ago. */
+/** A key that was used anew replaces its use of more than a day before. */
 function insertInto(table: string, columns: readonly string[]): string {
   return `insert or replace into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`
 }

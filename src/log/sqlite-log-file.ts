@@ -3,18 +3,18 @@ import SqliteFile from 'better-sqlite3'
 import { AppError } from '../core/app-error.ts'
 
 /**
- * Large pages, of which an entry of a hundred events needs one instead of five: every page is written beside the log and then brought
- * into it, each time by calls of its own. A log made with smaller ones keeps them.
+ * Large pages: an entry of a hundred events needs one of them instead of five, and every page is first written to the
+ * write-ahead log and then moved into the file, each time by calls of its own. A log made with smaller pages keeps them.
  */
 const PAGE_BYTES = 16 * 1024
 /**
- * Past so much in the file beside the log the writer brings it into the log itself, and acknowledges nothing meanwhile.
- * It comes to that only where the thread that does it otherwise (`store/sqlite-checkpoints.ts`) falls behind by half a second.
+ * When the write-ahead log holds more than this, the writer itself moves it into the file, and acknowledges nothing meanwhile.
+ * That happens only if the thread that normally does it (`store/sqlite-checkpoints.ts`) falls behind by half a second.
  */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024
-/** What grew beside the log while somebody read for long is given back to the disk down to this, as soon as nobody does. */
+/** A write-ahead log that grew because somebody read for long is cut back to this size as soon as nobody does. */
 const KEPT_BESIDE_BYTES = 2 * CHECKPOINT_BYTES
-/** Memory for pages, in place of 16 MiB a connection: what is written is read once, soon and by another. */
+/** Memory for pages, in place of 16 MiB a connection: what is written is read once, soon, and by another connection. */
 const WRITE_CACHE_KIB = 4 * 1024
 const READ_CACHE_KIB = 1024
 const BUSY_WAIT_MS = 5_000

@@ -6,21 +6,21 @@ import { openLogForReading } from './sqlite-log-file.ts'
 
 type Bounds = Parameters<LogReader['read']>[1]
 
-/** An entry's row, with the length of its body in place of it. */
+/** An entry's row, with the length of its body in place of the body. */
 interface EntryHead extends Omit<EntryRow, 'body'> {
   body_bytes: number
 }
 
-/** Heads that are read together, so that few are in vain where bodies are large. */
+/** How many heads are read together: not more, so that few are read in vain where bodies are large. */
 const HEADS_AT_ONCE = 250
 
-/** SQLite would compile it anew for each limit that is given to a parameter by itself. */
+/** With a bare parameter as the limit, instead of a cast, SQLite would compile the statement anew for each value. */
 const HEADS = `
   select position, kind, workspace_id, request_id, received_at, context, octet_length(body) as body_bytes
   from entries where position > ? order by position limit cast(? as integer)
 `
 
-/** One behind the other, because of all that reading an entry costs, a buffer of its own for the body is a third. */
+/** All bodies in one piece, because a buffer of its own for each body is a third of what reading an entry costs. */
 const BODIES = `
   select cast(group_concat(cast(body as text), '') as blob)
   from (select body from entries where position between ? and ? order by position)
@@ -57,7 +57,7 @@ export function openSqliteLogReader(path: string): LogReader {
   }
 }
 
-/** What lists the entries after a position, as `LogReader.read` says. */
+/** Makes a function that lists the entries after a position, as `LogReader.read` says. */
 function entryLister(file: SqliteFile.Database): (after: number, bounds: Bounds) => LogEntry[] {
   const headsAfter: SqliteFile.Statement<[number, number], EntryHead> = file.prepare(HEADS)
   const bodiesBetween: SqliteFile.Statement<[number, number], Buffer> = file.prepare(BODIES)
@@ -93,7 +93,8 @@ function listHeads(
 function toEntries(heads: readonly EntryHead[], bodies: Buffer): LogEntry[] {
   let [start, kind, workspaceId] = [0, '', '']
   return heads.map((head) => {
-    // Texts that entries have in common are kept once: as keys of maps V8 looks each copy of them up among all its texts.
+    // Texts that entries have in common are kept once: V8 looks up each copy that is used as a key of a map among all its
+    // texts.
     if (head.kind !== kind) kind = head.kind
     if (head.workspace_id !== workspaceId) workspaceId = head.workspace_id
     const body = bodies.subarray(start, start + head.body_bytes)

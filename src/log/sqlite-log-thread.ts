@@ -40,10 +40,10 @@ export type LogAnswer =
 
 const TRIMMED_PER_STEP_MAX = 2_000
 /**
- * Something to write that is no entry, in place of what was written before it; other bytes each time, for SQLite need not write
- * a page that stays as it is. More than most requests need, so that it finds no room on a full disk where they find none:
- * the file beside the log keeps its size when it begins anew, and the change of a page would fit into it for ever. Its table
- * goes into no backup.
+ * Something to write that is not an entry, in place of what was written the time before; other bytes each time, because SQLite
+ * need not write a page that stays as it is. More than most requests need, so that on a full disk it finds no room where they
+ * find none: the write-ahead log keeps its size when it begins anew, and the change of a single page would fit into it for
+ * ever. Its table goes into no backup.
  */
 const CHECKED_BYTES = 32 * 1024
 const CHECK = `
@@ -99,7 +99,7 @@ class LogFile {
     return Math.max(entries, keys) >= TRIMMED_PER_STEP_MAX
   }
 
-  /** Commits a real change, as beginning a transaction alone would succeed on a full disk; throws when the disk refuses it. */
+  /** Commits a real change, because just beginning a transaction succeeds on a full disk; throws when the disk refuses it. */
   check(): void {
     this.#file.exec(CHECK)
   }

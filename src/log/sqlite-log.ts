@@ -1,5 +1,5 @@
-// The embedded log as requests see it. Entries of one turn of the event loop cross to the writing thread together, many in
-// a few groups; what arrives while a commit runs is in the next one. One message carries a whole group.
+// The embedded log as requests see it. Entries of one turn of the event loop cross to the writing thread together, or in a few
+// groups if there are many; what arrives while a commit runs is in the next one. One message carries a whole group.
 import { Worker } from 'node:worker_threads'
 import { contextText } from './context-text.ts'
 import {
@@ -26,8 +26,9 @@ const APPENDED: AppendOutcome = { outcome: 'appended' }
 /** Groups handed over and not answered: one being written and one to follow. More would only be more messages. */
 const GROUPS_AHEAD_MAX = 2
 /**
- * So much is handed over at once. Where one turn brings large requests of all connections, the thread else waited for the end
- * of the turn, and then all of them for the thread. Small ones are rather one large group, which is one commit.
+ * As soon as this much is gathered, it is handed over. Otherwise, where one turn brings large requests on all connections, the
+ * thread would wait for the end of the turn, and then all of them for the thread. Small ones had better be one large group,
+ * which is one commit.
  */
 const GROUP_BYTES_ENOUGH = 256 * 1024
 /** Larger buffers are not kept for the next group. */
@@ -54,13 +55,13 @@ class SqliteLog implements LogWriter {
   readonly #thread: Worker
   readonly #onCommit: (commit: LogCommit) => void
   readonly #bounds: WaitingBounds
-  /** What this turn of the event loop has gathered, not yet handed over. */
+  /** What has been gathered and not yet handed over. */
   #gathered: NewEntry[] = []
   #gatheredAnswers: PromiseWithResolvers<AppendOutcome>[] = []
   #gatheredBytes = 0
   readonly #committing = new Map<number, WaitingGroup>()
   readonly #asked = new Map<number, PromiseWithResolvers<boolean>>()
-  /** Come back with the answers of the thread, so that neither side fills its memory with garbage that is slow to go. */
+  /** They come back with the thread's answers, so that neither side fills its memory with garbage that is slow to go. */
   readonly #spareBuffers: ArrayBuffer[] = []
   #waitingEntries = 0
   #waitingBytes = 0
@@ -113,7 +114,7 @@ class SqliteLog implements LogWriter {
     await ended
   }
 
-  /** At the end of this turn if not at once, unless the thread has enough to do: then when it has answered. */
+  /** Hands over at once, or at the end of this turn; while the thread has enough to do, not before it has answered. */
   #handOverSoon(): void {
     if (this.#committing.size >= GROUPS_AHEAD_MAX) return
     if (this.#gatheredBytes >= GROUP_BYTES_ENOUGH) this.#handOver()
@@ -123,7 +124,7 @@ class SqliteLog implements LogWriter {
     }
   }
 
-  /** All may have been handed over since. */
+  /** Everything may have been handed over in the meantime. */
   #endTurn(): void {
     this.#isHandingOver = false
     if (this.#gathered.length > 0 && this.#committing.size < GROUPS_AHEAD_MAX) this.#handOver()
@@ -231,7 +232,7 @@ function toGroup(entries: readonly NewEntry[], spareBuffers: ArrayBuffer[]): Ent
   }
 }
 
-/** A spare buffer if one is large enough, else a new one with room for a little more. */
+/** The next spare buffer if it is large enough, else a new one, its size rounded up to a power of two. */
 function takeBuffer(spareBuffers: ArrayBuffer[], bytes: number): ArrayBuffer {
   const spare = spareBuffers.pop()
   return spare && spare.byteLength >= bytes ? spare : new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(1024, bytes))))

@@ -1,4 +1,4 @@
-// What a log says when it does not take or give entries now, and may do so soon.
+// What a log says when it cannot take or give entries now, but may soon be able to.
 import { AppError } from '../core/app-error.ts'
 import type { NewEntry, WaitingBounds } from './event-log.ts'
 
@@ -15,7 +15,7 @@ interface Waiting {
   readonly bytes: number
 }
 
-/** Why an entry may not wait too; undefined when it may. */
+/** Why an entry may not join those that wait; undefined when it may. */
 export function findRefusal(entry: NewEntry, waiting: Waiting, bounds: WaitingBounds): AppError | undefined {
   if (waiting.isClosed) return unavailable('The server is stopping; please repeat the request.')
   if (waiting.entries >= bounds.entries || waiting.bytes + entry.body.byteLength > bounds.bytes) {

@@ -23,7 +23,7 @@ export const ReportPlatform = Text(
   'EMAIL, ANDROID, IOS, WEB or TV, without case; anything else is kept as sent and counted as UNKNOWN.',
 )
 
-/** A time that is read as `user_time` is. */
+/** A time that is read in the same way as `user_time`. */
 export function ReportTime(description: string) {
   return Type.Unsafe<string | number>({
     type: ['string', 'number'],
@@ -85,8 +85,9 @@ interface AcceptedReport extends Omit<Claim, 'campaign'> {
 }
 
 /**
- * Appends a report with so many items and names and answers once it is durable. Throws AppError `not_found` for a
- * campaign that the workspace does not have, `conflict` where it would have too many names, and whatever `accept` does.
+ * Appends a report, of which only the number of items and the names are needed, and answers once it is durable. Throws AppError
+ * `not_found` for a campaign that the workspace does not have, `conflict` where the campaign would have too many names, and
+ * whatever `accept` throws.
  */
 async function acceptReport(
   request: OperationRequest<Static<typeof CampaignPath>, object, unknown>,
@@ -95,7 +96,7 @@ async function acceptReport(
 ): Promise<Accepted> {
   const { number } = await requireCampaign(parts.database, request.workspace, request.path.campaign_id)
   await claimNames(parts, { campaign: number, ...named })
-  // It names users of all partitions, so that any will do; repeats of one request stand in the same.
+  // A report names users of all partitions, so any will do; repeats of one request go to the same one.
   const partitionKey = request.header('idempotency-key') ?? request.requestId
   return accept(request, parts, { kind, context: { campaign: number }, events: items, partitionKey })
 }

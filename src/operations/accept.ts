@@ -12,7 +12,7 @@ export interface Accepted {
   readonly request_id: string
 }
 
-/** What of a request becomes the entry; `body` only where it differs from what was sent. */
+/** The parts of a request that become the entry; `body` only where it differs from what was sent. */
 export interface Acceptance {
   readonly kind: EntryKind
   readonly context: EntryContext
@@ -48,7 +48,7 @@ export function accept(
   return answer(appended, request.requestId, request.answerAs)
 }
 
-/** Knows as little as possible of the request, so that its body can go while the entry waits for the disk. */
+/** Holds as little as possible of the request, so that its body can be freed while the entry waits for the disk. */
 async function answer(
   appended: Promise<AppendOutcome>,
   requestId: string,
@@ -73,9 +73,9 @@ function accepted(requestId: string): Accepted {
 }
 
 /**
- * The same key with another operation, campaign, project or body is another request. The hash is kept for a day, so it is of
- * what may be written: on that of a body with its address, whoever sees it could try addresses. A sealed address has its
- * keyed hash in its place.
+ * The same key with another operation, campaign, project or body is another request. The hash is kept for a day, so it is taken
+ * only of what may be written: with the hash of a body that has its address in it, anyone who sees the hash could try addresses.
+ * A sealed address is represented by its keyed hash.
  */
 function hashRequest(kind: EntryKind, { campaign, projectCode, sealedEmail }: EntryContext, kept: Uint8Array): string {
   const what = JSON.stringify([kind, campaign, projectCode, sealedEmail?.key])

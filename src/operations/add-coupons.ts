@@ -30,7 +30,7 @@ export const addCoupons = defineOperation({
   path: CouponListPath,
   query: NoFields,
   body: Strict({
-    // What they may hold is looked at code by code, and not past a hundred invalid ones.
+    // Their content is checked code by code, and not past a hundred invalid ones.
     coupons: Type.Array(Type.String(), { minItems: 1, description: 'Codes of 1 to 128 characters.' }),
   }),
   upload: { mediaType: 'text/csv', bytesMax: UPLOAD_BYTES_MAX, example: 'Coupon Code\nSUMMER-7Q2X\nSUMMER-9KDF\n' },

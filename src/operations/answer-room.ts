@@ -1,14 +1,15 @@
-// What answers may take of this process while they are worked out, so that neither one nor many end it. Made once at the start.
+// How much memory of this process answers may take while they are worked out, so that neither one nor many end it. Made once at
+// the start.
 import { AppError } from '../core/app-error.ts'
 
 /**
- * Bytes of one answer. A campaign with all that it may have takes 63 MiB (`SERIES_PER_CAMPAIGN_MAX` says what that is), so that
- * any can be asked for by itself.
+ * Bytes of one answer. A campaign with all that it may have takes 63 MiB (`SERIES_PER_CAMPAIGN_MAX` says what that is), so any
+ * campaign can be asked for by itself.
  */
 export const ANSWER_BYTES_MAX = 64 * 1024 * 1024
-/** Bytes of all answers that are being worked out; of those that are sent the door knows. */
+/** Bytes of all answers that are being worked out; the door counts those that are being sent. */
 const HELD_BYTES_MAX = 2 * ANSWER_BYTES_MAX
-/** Requests with much to work out that wait while another is at work: of one workspace, and of all. */
+/** How many requests with much to work out may wait while another is worked on: of one workspace, and of all. */
 export const WAITING_PER_WORKSPACE_MAX = 8
 export const WAITING_MAX = 32
 
@@ -18,17 +19,17 @@ export class AnswerRoom {
   #heldBytes = 0
   #isBusy = false
   #waiting = 0
-  /** By workspace those who wait, each in the order in which they came; the workspace whose turn is next stands first. */
+  /** Those who wait, by workspace, each in the order in which they came; the workspace whose turn is next stands first. */
   readonly #lines = new Map<string, Start[]>()
 
-  /** Room for one answer that has nothing in it yet. */
+  /** Room for one answer, which has nothing in it yet. */
   open(): HeldAnswer {
     return new HeldAnswer((bytes) => this.#hold(bytes))
   }
 
   /**
-   * Does work that takes much memory, one after the other; workspaces take turns, however much each has to be done. Rejects
-   * with AppError `unavailable` where too many wait.
+   * Does work that takes much memory, one piece after the other; workspaces take turns, however much work each has waiting.
+   * Rejects with AppError `unavailable` where too many wait.
    */
   async inTurn<Result>(workspaceId: string, work: () => Promise<Result>): Promise<Result> {
     if (this.#isBusy) await this.#waitIn(workspaceId)

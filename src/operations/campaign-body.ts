@@ -91,7 +91,7 @@ export const CampaignOutput = Type.Object({
 })
 export type CampaignBody = Static<typeof CampaignOutput>
 
-/** Faults beyond the schema of what creating and updating have in common. */
+/** Faults beyond the schema in what creating and updating a campaign have in common. */
 export function campaignFaults(
   sent: { readonly platforms?: unknown; readonly conversion_goals?: unknown } | undefined,
 ): Fault[] {
@@ -114,7 +114,7 @@ export function toPlatforms(sent: readonly string[]): string[] {
   return sent.map(toMessagePlatform)
 }
 
-/** Goals with everything that was not given. `exists` looks at no value, so that none is kept. */
+/** Goals with the defaults for what was not given. `exists` looks at no value, so none is kept. */
 export function toGoals(sent: SentGoals): Goal[] {
   return sent.map(({ name, event, where = [], window_hours: windowHours = WINDOW_HOURS_DEFAULT }) => {
     const conditions = where.map(({ attribute, operator, value }) => {
@@ -141,7 +141,7 @@ export function toCampaignBody(campaign: StoredCampaign, recount: GoalRecount | 
   }
 }
 
-/** Null for one that ended after the campaign was read. */
+/** Null for a recount that ended after the campaign was read. */
 function toRecountBody(recount: GoalRecount | undefined): CampaignBody['recount'] {
   if (!recount?.isRunning || recount.startedAt === null) return null
   return {

@@ -19,7 +19,7 @@ const Count = (description?: string) => Type.Integer(description === undefined ?
 const Rate = (description: string) =>
   Type.Number({ description: `${description}, per cent with two decimals; 0 where the divisor is 0.` })
 
-/** An object with names of its own, such as one for every platform. */
+/** An object whose member names are not fixed, such as one member for every platform. */
 const MapOf = <Schema extends TSchema>(schema: Schema, description?: string) =>
   Type.Unsafe<Record<string, Static<Schema>>>({
     type: 'object',
@@ -111,8 +111,8 @@ export const CampaignStatsOutput = Type.Object({
 export type CampaignStatsBody = Static<typeof CampaignStatsOutput>
 
 /**
- * The JSON of what is shown of a campaign: one object, in a list. In pieces, none of more than one variation, each worked out when
- * it is asked for: all of them may be more than memory should hold.
+ * The JSON of what is shown of a campaign: one object, in a list. It comes in pieces, none of more than one variation, each
+ * worked out when it is asked for: all of them may be more than memory should hold.
  */
 export function* writeCampaignStats(counts: CampaignCounts): Generator<string, void, undefined> {
   yield '[{"platforms":'
@@ -126,7 +126,7 @@ function* writePlatform(locales: LocalesCounts): Generator<string, void, undefin
   yield '}'
 }
 
-/** Readers look for the control groups beside the variations or inside of each: they find them at both places. */
+/** Readers look for the control groups beside the variations or inside each of them: they are in both places. */
 function* writeLocale({
   variations,
   campaignControl,

@@ -5,7 +5,9 @@ import { savePendingGeneration, type StoredCampaign } from '../store/campaigns.t
 import { findGoalRecount, firstRecount, saveGoalRecount, type GoalRecount } from '../store/goal-recounts.ts'
 import type { Store } from '../store/store.ts'
 
-/** Notes that copies of what the workspace's campaigns are counted by are out of date. To be called behind `lockCampaigns`. */
+/**
+ * Marks copies of what the workspace's campaigns are counted by as out of date. To be called under the lock of `lockCampaigns`.
+ */
 export async function raiseVersion(store: Store, workspaceId: string): Promise<GoalRecount> {
   const before = (await findGoalRecount(store, workspaceId)) ?? firstRecount(workspaceId)
   const raised = { ...before, version: before.version + 1 }
@@ -13,7 +15,7 @@ export async function raiseVersion(store: Store, workspaceId: string): Promise<G
   return raised
 }
 
-/** Whether what counts for one of them may not count for the other; the order of goals tells apart, too. */
+/** Whether the same things count for both; the same goals in another order are different goals, too. */
 export function areSameGoals(left: readonly Goal[], right: readonly Goal[]): boolean {
   return isSameJson(left, right)
 }
@@ -28,16 +30,16 @@ export interface GoalChange {
 }
 
 /**
- * Begins to count anew, under a generation of its own, the campaign and every other whose conversions may change with it.
- * One that was running starts again from the first user, with all campaigns it had. To be called behind `lockCampaigns`;
- * saves all but the campaign itself, and gives the recount with the generation.
+ * Begins to count anew, under a generation of its own, the campaign and every other whose conversions may change with it. A
+ * recount that was running starts again from the first user, with all campaigns it had. To be called under the lock of
+ * `lockCampaigns`; saves everything but the campaign itself, and returns the recount with the generation.
  */
 export async function startRecount(store: Store, { before, goals, allUsers, now }: GoalChange): Promise<GoalRecount> {
   const { workspaceId } = before
   const last = await raiseVersion(store, workspaceId)
   const generation = last.generation + 1
-  // An event counts for the campaign with its last interaction alone, so that a goal which takes or leaves events changes the
-  // numbers of every campaign with a goal on the same events.
+  // An event counts only for the campaign that had the last interaction, so a goal that gains or loses events changes the numbers
+  // of every campaign with a goal on the same events.
   const events = [...before.goals, ...goals].map(({ event }) => event)
   await savePendingGeneration(store, { number: before.number, workspaceId, events }, generation)
   const progress = { isRunning: true, userCursor: 0, countedUsers: 0, allUsers, startedAt: now }

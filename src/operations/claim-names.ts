@@ -1,5 +1,5 @@
-// Writes down the names in a report that its campaign has not had before, and refuses a report with which it would have too many.
-// Exact, whoever else reports: of the campaign each name is there once, before the report is in the log.
+// Writes down the names in a report that are new to its campaign, and refuses a report with which the campaign would have too
+// many. Exact, whoever else reports: each name of a campaign is stored once, before the report is in the log.
 import { AppError, DETAILS_MAX, type Fault } from '../core/app-error.ts'
 import {
   NAME_KINDS,
@@ -14,7 +14,7 @@ import { addCampaignNames, listCampaignNames, lockCampaignNames } from '../store
 import type { Database, Store } from '../store/store.ts'
 import type { KnownNames } from './known-names.ts'
 
-/** What a report says of whom. */
+/** The names in a report, and the campaign that they are reported of. */
 export interface Claim {
   /** The number of the campaign. */
   readonly campaign: number
@@ -24,21 +24,22 @@ export interface Claim {
   readonly names: ReportedNames
 }
 
-/** Throws AppError `conflict`, naming the first item of each name that is new, where a campaign would have too many names. */
+/** Throws AppError `conflict`, naming the first item with each new name, where a campaign would have too many names. */
 export async function claimNames(
   { database, knownNames }: { readonly database: Database; readonly knownNames: KnownNames },
   claim: Claim,
 ): Promise<void> {
   const { campaign, names } = claim
   if (isWithin(names, knownNames.find(campaign))) return
-  // Looked at first, so that reports that are refused or known do not wait for their turn to write: no name ever goes.
+  // Read before writing, so that reports that are refused, or bring no new name, do not wait for their turn to write: names are
+  // never removed.
   let stored = await listCampaignNames(database, campaign)
   refuseTooManyNames(stored, claim)
   if (!isWithin(names, stored)) stored = await database.write((store) => addNames(store, claim))
   knownNames.keep(campaign, stored)
 }
 
-/** Gives all names that the campaign has then. */
+/** Returns all names that the campaign has then. */
 async function addNames(store: Store, claim: Claim): Promise<CampaignNames> {
   const { campaign, names } = claim
   await lockCampaignNames(store, campaign)
@@ -60,7 +61,7 @@ function freshNames(kind: NameKind, known: CampaignNames | undefined, names: Rep
   return [...names[kind].keys()].filter((name) => !known?.[kind].has(name))
 }
 
-/** Of each kind how many there may be, what they are called, and what a new one is. */
+/** For each kind: how many there may be, what they are called, and what is said of a new one. */
 const KINDS = {
   place: {
     max: PLACES_MAX,

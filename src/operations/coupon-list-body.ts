@@ -99,7 +99,7 @@ export function toCouponListBody(list: CouponList, today: string): CouponListBod
   }
 }
 
-/** Conditions with those that were given in place of what they were. */
+/** The conditions as they were before, except for those that were given. */
 export function toAlertConditions(
   given: Static<typeof AlertConditionsInput> = {},
   before: AlertConditions = NO_ALERTS,
@@ -120,7 +120,7 @@ export function toAlertConditions(
   }
 }
 
-/** Faults of subscribers that are no addresses. */
+/** Faults of subscribers that are not addresses. */
 export function subscriberFaults(subscribers: Partially<readonly string[]> | undefined): Fault[] {
   return (subscribers ?? []).flatMap((address, index) => {
     if (address === undefined || isEmail(address)) return []

@@ -1,4 +1,4 @@
-// Create campaign: a campaign with its goals, of which audiences and message events can be reported from then on.
+// Create campaign: a campaign with its goals, for which audiences and message events can be reported from then on.
 import { Type } from 'typebox'
 import { v7 as newCampaignId } from 'uuid'
 import { AppError } from '../core/app-error.ts'

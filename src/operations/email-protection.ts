@@ -1,5 +1,5 @@
-// What a workspace's email protection means: which part of an address is written, how users are found by one, and which key
-// goes with them ("Tokenized emails", "Encrypted emails").
+// What a workspace's email protection means: which part of an address is written, how users are found by one, and whether a key
+// is the right one ("Tokenized emails", "Encrypted emails").
 import { AppError } from '../core/app-error.ts'
 import { normalizeEmail } from '../core/email-address.ts'
 import { EMAIL } from '../core/user-attributes.ts'
@@ -11,7 +11,7 @@ import { findUserWithEmail, type User } from '../store/users.ts'
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** Attributes as they may be written, and what of the address goes beside them. */
+/** Attributes as they may be written, and the sealed address that goes beside them, if there is one. */
 export interface ProtectedAttributes {
   readonly attributes: Attributes
   readonly sealedEmail?: NonNullable<EntryContext['sealedEmail']>
@@ -54,14 +54,15 @@ export function shownAttributes(
 }
 
 /**
- * Whether `vault` opens an address of the workspace that the tables hold, one for all of them; any does while there are none.
+ * Whether `vault` opens the addresses of the workspace in the tables: one is tried for all of them. Any key does while there are
+ * none.
  */
 export async function hasTheKey(store: Store, { id }: Workspace, vault: EmailVault): Promise<boolean> {
   const [sealed] = (await findUserWithEmail(store, id))?.attributes[EMAIL] ?? []
   return typeof sealed !== 'string' || vault.opens(id, sealed)
 }
 
-/** A server without the key does not start with such a workspace, but one may be made while it runs. */
+/** A server without the key does not start with such a workspace, but one may be created while it runs. */
 function present(vault: EmailVault | undefined): EmailVault {
   if (vault) return vault
   throw new AppError('unavailable', 'This workspace encrypts emails, and the server was started without PII_KEY.')

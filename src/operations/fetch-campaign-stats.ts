@@ -117,8 +117,8 @@ export const fetchCampaignStats = defineOperation({
   successStatus: 200,
   output: StatsOutput,
   outputExample: exampleAnswer(),
-  // Without ids all campaigns are looked through, thousands of them in a fifth of a second of the store: as many such requests as a
-  // workspace may send would keep all others waiting.
+  // Without ids all campaigns are looked through, which takes the store a fifth of a second for thousands of them: as many such
+  // requests as a workspace may send would keep all others waiting.
   handle({ workspace, body }, parts) {
     const work = () => answer(workspace, body, parts)
     if (body.campaign_ids) return work()
@@ -162,7 +162,7 @@ function exampleAnswer(): Static<typeof StatsOutput> {
   }
 }
 
-/** Each date alone is a date of the calendar or a fault of its own. */
+/** Checks only the order and the distance of the dates: what is not a date of the calendar is a fault of its own. */
 function rangeFaults(start: string | undefined, end: string | undefined): Fault[] {
   if (start === undefined || end === undefined) return []
   const days = toDay(end) - toDay(start)
@@ -171,7 +171,7 @@ function rangeFaults(start: string | undefined, end: string | undefined): Fault[
   return [{ field: 'end_date', problem: `must lie at most ${RANGE_DAYS_MAX} days after start_date, not ${days}` }]
 }
 
-/** What the schema overlooks: Ajv remembers items as members of an object, which keeps nothing as `__proto__`. */
+/** What the schema overlooks: Ajv remembers items as members of an object, which keeps nothing under `__proto__`. */
 function repeatFaults(ids: readonly (string | undefined)[]): Fault[] {
   const isRepeated = ids.some((id, index) => id !== undefined && ids.indexOf(id) < index)
   return isRepeated ? [{ field: 'campaign_ids', problem: 'must not repeat an item' }] : []

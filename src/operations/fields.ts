@@ -7,7 +7,7 @@ export function Text(min: number, max: number, description?: string) {
   return Type.String({ minLength: min, maxLength: max, format: 'text', ...(description && { description }) })
 }
 
-/** The same, or null, which is as if it was not sent: many clients write it for what they have not. */
+/** The same, or null, which counts as not sent: many clients send it for what they do not have. */
 export function TextIfAny(min: number, max: number, description: string) {
   return Type.Unsafe<string | null>({
     type: ['string', 'null'],
@@ -41,20 +41,20 @@ export const WorkspacePath = Strict({
 
 export const CustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user.')
 
-/** Of operations that find a user by configured identifiers, too: then null is as if it was not sent. */
+/** For operations that can also find a user by configured identifiers: null then counts as not sent. */
 export const TrackedCustomerId = TextIfAny(
   1,
   USER_ID_LENGTH_MAX,
   'Identifies the user. Needed, unless `user_identifiers` name the user where identity resolution is on.',
 )
 
-/** What descriptions of attributes say of their numbers. */
+/** What descriptions of attributes say about numbers in them. */
 export const ATTRIBUTE_NUMBERS = 'Numbers are kept as 64-bit floating point: send longer ones as texts.'
 
 /** A time in answers: ISO 8601 in UTC with milliseconds. */
 export const IsoTime = Type.String({ format: 'date-time' })
 
-/** What operations answer that append to the log. */
+/** What operations that append to the log answer. */
 export const AcceptedOutput = Type.Object({
   status: Type.Literal('success'),
   message: Type.String(),

@@ -21,7 +21,7 @@ export function firstForwardedAddress(header: string | undefined): string | unde
 
 /** The address of one entry of such a list; undefined for a malformed one. */
 export function toForwardedAddress(entry: string): string | undefined {
-  // A zone (`%eth0`) names a network card of some machine, and may be of any length.
+  // A zone (`%eth0`) names a network interface of some machine, and may be of any length.
   if (entry.includes('%')) return undefined
   if (isIP(entry) !== 0) return entry
   const text = QUOTED.exec(entry)?.[1] ?? entry

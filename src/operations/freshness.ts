@@ -20,9 +20,10 @@ export class Freshness {
   }
 
   /**
-   * The instant before which every received event is in whatever is read after this resolves; now when nothing waits.
-   * Never goes back. The order of the looks matters: an entry that leaves one place between two of them is met in the
-   * next, from the memory of what waits for its commit over the log to the tables, and there to what is not counted yet.
+   * The instant before which every received event is in whatever is read after this resolves; the present when nothing waits.
+   * Never goes back. The order of the reads matters: an entry that leaves one place between two of them is met in the next. It
+   * goes from the memory of what waits for its commit to the log, from there to the tables, and may be among what is not counted
+   * yet there.
    */
   async processedUntil(): Promise<number> {
     const { database, log, logReader, clock } = this.#sources

@@ -12,7 +12,7 @@ import { defineOperation, type Parts } from './operation.ts'
 import { inTurnOfUsers } from './turn-of-users.ts'
 import { EMAIL_FIELD, findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from './user-lookup.ts'
 
-/** Users that were found to be this one, the youngest, whose events are looked at for the last. */
+/** How many of the users that were found to be this one, the youngest, are looked at for the last event. */
 const MERGED_USERS_MAX = 10_000
 
 export const getUser = defineOperation({
@@ -50,7 +50,7 @@ async function read(query: LookupQuery, workspace: Workspace, parts: Parts) {
   const user = await findNamedUser(query, workspace, parts)
   if (!user) throw new AppError('not_found', 'There is no such user.')
   const { database, emailVault } = parts
-  // The first is the user's own, or that of the one it was merged into since.
+  // The first id is the user's own, or that of the user it has been merged into since.
   const userIds = await listYoungestUserIds(database, user.id, MERGED_USERS_MAX)
   const identifiers = await listNewestIdentifiers(database, userIds[0] as number)
   const lastEventTime = await findLastEventTime(database, userIds)

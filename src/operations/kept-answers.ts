@@ -4,7 +4,7 @@
 const KEPT_BYTES_MAX = 8 * 1024 * 1024
 /** What is larger than this is not kept: one answer must not drive all others out. */
 const ANSWER_BYTES_MAX = KEPT_BYTES_MAX / 8
-/** What an answer takes beside its JSON, which may be empty: its question and its place. */
+/** What an answer takes besides its JSON, which may be empty: its question and its place. */
 const PLACE_BYTES = 512
 
 interface KeptAnswer {
@@ -12,7 +12,7 @@ interface KeptAnswer {
   readonly json: Buffer
 }
 
-/** Parts of answers as JSON, by what was asked. Those that were asked for least recently go first. */
+/** Parts of answers as JSON, by what was asked. Those that were asked for least recently are dropped first. */
 export class KeptAnswers {
   /** In the order in which they were asked for last. */
   readonly #answers = new Map<string, KeptAnswer>()

@@ -1,10 +1,10 @@
-// Names that campaigns are known to have, in memory, so that a report of nothing else needs no look at the table.
+// Names that campaigns are known to have, in memory, so that a report with no others needs no look at the table.
 import { NAME_KINDS, type CampaignNames } from '../core/campaign-names.ts'
 
 /** Names in memory; each takes at most some 350 bytes. */
 const KNOWN_MAX = 50_000
 
-/** Those of the campaigns that were reported of least recently go first. What is not here may well be in the table. */
+/** Those of the campaigns that were reported of least recently are dropped first. What is not here may well be in the table. */
 export class KnownNames {
   /** By the number of the campaign, in the order in which they were asked for last. */
   readonly #names = new Map<number, CampaignNames>()

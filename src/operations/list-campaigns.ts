@@ -52,7 +52,7 @@ export const listCampaigns = defineOperation({
     data: Type.Array(CampaignOutput),
     next_before: Nullable(Type.String({ description: 'The id of the last campaign of this page.' })),
   }),
-  // A page of large goals takes megabytes: of a workspace no more than one is worked out at a time.
+  // A page of campaigns with large goals takes megabytes: for one workspace no more than one is worked out at a time.
   handle({ workspace, query }, { database, turns }) {
     const work = async () => {
       const { limit = LIMIT_DEFAULT } = query

@@ -23,7 +23,7 @@ export const listCouponLists = defineOperation({
   body: null,
   successStatus: 200,
   output: Type.Object({ data: Type.Array(CouponListOutput) }),
-  // All lists may be tens of megabytes: of a workspace no more than one such answer is worked out at a time.
+  // All lists may take tens of megabytes: for one workspace no more than one such answer is worked out at a time.
   handle({ workspace, query, now }, { database, turns, answerRoom }) {
     const today = calendarDate(workspace.timezone, now)
     const work = async () => {

@@ -99,7 +99,7 @@ function beforeFaults(before: string | undefined, timezone: string): Fault[] {
   return [{ field: 'query.before', problem: 'must be the next_before of a page, or an ISO 8601 time since 1970' }]
 }
 
-/** Where a page begins; undefined for what is neither a cursor nor a time. A time without zone is the workspace's. */
+/** Where a page begins; undefined for what is neither a cursor nor a time. A time without a zone is in the workspace's. */
 function parseBefore(before: string, timezone: string): EventsBefore | undefined {
   const place = CURSOR.parse(before)
   if (place) return place

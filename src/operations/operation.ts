@@ -21,13 +21,13 @@ export interface Parts {
   /** Undefined when the server has no PII_KEY; then no workspace encrypts. */
   readonly emailVault: EmailVault | undefined
   readonly freshness: Freshness
-  /** Of Fetch Campaign Stats: the numbers of campaigns. */
+  /** For Fetch Campaign Stats: the numbers of campaigns. */
   readonly keptStats: KeptAnswers
-  /** Of Add Coupons: those that come as a stream. */
+  /** For Add Coupons: places for bodies that come as a stream. */
   readonly uploadPlaces: UploadPlaces
-  /** Of reports: the places and reasons that campaigns have. */
+  /** For reports: the places and reasons that campaigns have. */
   readonly knownNames: KnownNames
-  /** Of changes that take several transactions. */
+  /** For work that must not mingle, or that would keep others waiting if a workspace asked for as much of it as it may. */
   readonly turns: Turns
   /** What large answers may take together. */
   readonly answerRoom: AnswerRoom
@@ -72,7 +72,7 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly description: string
   readonly group: 'Email templates' | 'Coupon lists' | 'Events and users' | 'Preferences' | 'Campaigns'
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
-  /** Whether it changes nothing though it is no GET, so that its answer can be asked for again. */
+  /** Whether it changes nothing though it is not a GET, so that its answer can be asked for again. */
   readonly onlyReads?: true
   /** In Fastify's notation: `/v1/event/:Workspace_ID`. */
   readonly url: string
@@ -100,19 +100,19 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   /** What the schema cannot say. Every fault at once; called with what is valid so far. */
   readonly faults?: (request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>) => readonly Fault[]
   /**
-   * What only the store can blame, and `handle` refuses by itself. Asked for where something else is at fault, so that
-   * this too is told at once; called with what is valid so far.
+   * Faults that only the store can tell, and that `handle` refuses by itself. Called only where something else is at fault, so
+   * that these are told at the same time; called with what is valid so far.
    */
   readonly storedFaults?: (
     request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>,
     store: Store,
   ) => Promise<readonly Fault[]>
-  /** What `handle` may refuse with, beside what every operation may. */
+  /** What `handle` may refuse with, besides what every operation may. */
   readonly refusals?: readonly ('not_found' | 'conflict')[]
   readonly successStatus: 200 | 201 | 204
   /** Null with 204. */
   readonly output: TSchema | null
-  /** An example of the answer, where one that is made of its schema would be too large to read. */
+  /** An example of the answer, where one made from its schema would be too large to read. */
   readonly outputExample?: unknown
   readonly handle: (
     request: OperationRequest<Static<Path>, Static<Query>, Static<Body>>,
@@ -139,6 +139,6 @@ export const BODY_BYTES_MAX = 1024 * 1024
 export function defineOperation<Path extends TObject, Query extends TObject, Body extends TSchema, Output>(
   spec: OperationSpec<Path, Query, Body, Output>,
 ): Operation {
-  // The door validates with these very schemas before it calls, so that what is forgotten here holds there.
+  // The door validates with these very schemas before it calls, so that the types forgotten here hold there.
   return spec
 }

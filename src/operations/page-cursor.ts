@@ -1,5 +1,5 @@
 // What `next_before` holds: a letter that says whose cursor it is, and the numbers of the place behind the last item of a page.
-// Times begin with a digit, so that no cursor is one.
+// Times begin with a digit, so that no cursor is taken for one.
 
 const RADIX = 36
 const NUMBER = '([0-9a-z]{1,11})'
@@ -16,7 +16,7 @@ export class PageCursor<Name extends string> {
     this.#pattern = new RegExp(`^${letter}${names.map(() => NUMBER).join('-')}$`)
   }
 
-  /** Undefined for what is no such cursor, or has a number that is not exact. */
+  /** Undefined for what is not such a cursor, or has a number that is not exact. */
   parse(text: string): Readonly<Record<Name, number>> | undefined {
     const numbers = this.#pattern.exec(text)?.slice(1).map(toNumber)
     if (!numbers?.every(Number.isSafeInteger)) return undefined

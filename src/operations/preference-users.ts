@@ -9,11 +9,12 @@ import { toEmailKey } from './email-protection.ts'
 import { CustomerId, Text } from './fields.ts'
 import type { Parts } from './operation.ts'
 
-/** Users whose preferences are changed or read at once: some 10 ms, as long as others have to wait. */
+/** Users whose preferences are changed or read at once: some 10 ms, which is how long others have to wait. */
 const USERS_PER_PORTION = 500
 /**
- * Where a workspace has many or long categories a portion has fewer users, for each has all of them, and its proof twice. 600 users
- * with 1,000 categories of 250 characters, 500 at a time, kept others waiting for 7 s, at 1.5 GB.
+ * Where a workspace has many or long categories, a portion has fewer users, because each user has all categories, and the proof
+ * of a change has them twice. 600 users with 1,000 categories of 250 characters, 500 at a time, kept others waiting for 7 s, at
+ * 1.5 GB.
  */
 const CATEGORY_CHARACTERS_PER_PORTION = 1024 * 1024
 /** Longer than any address, so that spaces around one do no harm. */
@@ -43,7 +44,7 @@ export function userIdFaults(ids: SentUserIds, at: string, { emailProtection }: 
   return ids.email_id === undefined || isEmail(ids.email_id) ? [] : [{ field, problem: 'must be an email address' }]
 }
 
-/** Neither of two members was sent, of which one is needed. */
+/** The faults where one of two members is needed, and neither was sent. */
 export function eitherRequired(at: string, one: string, other: string): Fault[] {
   return [
     { field: `${at}.${one}`, problem: `is required where ${other} is not given` },
@@ -51,7 +52,7 @@ export function eitherRequired(at: string, one: string, other: string): Fault[] 
   ]
 }
 
-/** The key of the address whose users valid ids mean; undefined where they mean the user with the customer id. */
+/** For valid ids, the key of the address whose users they mean; undefined where they mean the user with the customer id. */
 export function emailKeyMeant(
   { email_id: email }: SentUserIds,
   { workspace, emailVault }: Pick<Parts, 'emailVault'> & { readonly workspace: Workspace },

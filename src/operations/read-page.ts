@@ -1,23 +1,25 @@
 // A page of a list whose items may be large: read in portions, and written out portion by portion, so that a request never holds
 // more than a page of a bounded size and one portion of rows.
 
-/** A page ends before the item with which its items would take more; an item larger than that is a page of its own. */
+/**
+ * A page ends before the item with which its items would take more than this; an item that is larger alone is a page of its own.
+ */
 export const PAGE_BYTES_MAX = 4 * 1024 * 1024
 
 /** The same in words, for descriptions. */
 export const PAGE_ROOM = `${PAGE_BYTES_MAX / (1024 * 1024)} MiB`
 
-/** A page of the usual 50, and the one that tells whether another follows, are read at once. */
+/** A page of the usual 50, and the row that tells whether another page follows, are read at once. */
 const PORTION_MAX = 51
 
 export interface PageSource<Place, Row extends Place> {
   /** Where the page begins: behind this place, or at the beginning of the list. */
   readonly before: Place | undefined
-  /** Items of the page at the most. */
+  /** The most items of the page. */
   readonly limit: number
-  /** Rows that are read at once, where they are small; else `PORTION_MAX`. */
+  /** How many rows to read at once, given where they are small; otherwise `PORTION_MAX`. */
   readonly portionMax?: number
-  /** The rows behind a place, in order, `max` at the most; fewer only where the list ends. */
+  /** The rows behind a place, in order, at most `max`; fewer only where the list ends. */
   readonly read: (portion: { readonly before: Place | undefined; readonly max: number }) => Promise<readonly Row[]>
   /** A row as the JSON of its item. */
   readonly write: (row: Row) => string

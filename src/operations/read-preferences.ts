@@ -20,7 +20,7 @@ import {
 import { PAGE_ROOM, readPage, type PageSource } from './read-page.ts'
 import { inTurnOfUsers } from './turn-of-users.ts'
 
-/** More than nearly all addresses have users: what fits comes in one answer. */
+/** More users than nearly any address has: what fits comes in one answer. */
 const LIMIT_MAX = 10_000
 const BEFORE_LENGTH_MAX = 64
 const CURSOR = new PageCursor('u', ['userId'])
@@ -66,7 +66,8 @@ export const readPreferences = defineOperation({
     if (emailKey === undefined) {
       return JsonText.objectBeginningWith('data', [write(await requirePreference(database, workspace, query))], {})
     }
-    // From the newest user on: a merge between two portions or pages, which goes into an older user, shows both, never neither.
+    // From the newest user on: where two users are merged between two portions or pages, which goes into the older one, both are
+    // shown, never neither.
     const source: PageSource<{ readonly userId: number }, NamedPreference> = {
       before: before === undefined ? undefined : CURSOR.parse(before),
       limit,

@@ -4,7 +4,7 @@ import type { Workspace } from '../core/workspace.ts'
 import { findTakenNames } from '../store/coupon-lists.ts'
 import type { Store } from '../store/store.ts'
 
-/** Throws AppError `conflict` naming every field that is taken. To be called behind `lockCouponLists`. */
+/** Throws AppError `conflict` naming every field that is taken. To be called under the lock of `lockCouponLists`. */
 export async function refuseTakenNames(
   store: Store,
   workspace: Workspace,

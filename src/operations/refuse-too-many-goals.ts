@@ -3,10 +3,10 @@ import { AppError } from '../core/app-error.ts'
 import type { Goal } from '../core/goal.ts'
 import { GOALS_BYTES_MAX } from '../store/campaigns.ts'
 
-/** As much as the goals of a workspace may take, in words. */
+/** How much the goals of a workspace may take, in words. */
 export const GOALS_ROOM = `${GOALS_BYTES_MAX / (1024 * 1024)} MiB as JSON`
 
-/** What the goals of a campaign take of what a workspace may have. */
+/** How much of what a workspace may have the goals of a campaign take. */
 export function toGoalsBytes(goals: readonly Goal[]): number {
   return Buffer.byteLength(JSON.stringify(goals))
 }

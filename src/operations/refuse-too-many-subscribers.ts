@@ -2,10 +2,10 @@
 import { AppError } from '../core/app-error.ts'
 import { SUBSCRIBERS_BYTES_MAX } from '../store/coupon-lists.ts'
 
-/** As much as the subscribers of a workspace may take, in words. */
+/** How much the subscribers of a workspace may take, in words. */
 export const SUBSCRIBERS_ROOM = `${SUBSCRIBERS_BYTES_MAX / (1024 * 1024)} MiB as JSON`
 
-/** What the subscribers of a list take of what a workspace may have. */
+/** How much of what a workspace may have the subscribers of a list take. */
 export function toSubscribersBytes(subscribers: readonly string[]): number {
   return Buffer.byteLength(JSON.stringify(subscribers))
 }

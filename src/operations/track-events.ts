@@ -19,7 +19,7 @@ const Time = Type.Unsafe<string | number>({
   description: 'ISO 8601 with or without zone, epoch seconds or epoch milliseconds (from 100,000,000,000).',
 })
 
-// Unknown members are let pass here: real clients send extras, such as device and SDK keys.
+// Unknown members are accepted here: real clients send extras, such as device and SDK keys.
 const ActionBody = Type.Object({
   action: Text(1, NAME_LENGTH_MAX, 'Event name. Must not start with the reserved prefix `svc_`.'),
   attributes: Type.Optional(
@@ -66,7 +66,7 @@ export const trackEvents = defineOperation({
   }),
   // Real clients add parameters of their own to this address.
   query: Type.Object({
-    // Given twice it is a list, which is no project.
+    // Given twice it is a list, which names no project.
     project_code: Type.Optional(
       Type.Unsafe<string>({ type: ['string', 'array'], items: { type: 'string' }, description: PROJECT_CODE }),
     ),

@@ -68,7 +68,7 @@ export const trackUser = defineOperation({
   path: WorkspacePath,
   // Real clients add parameters of their own to this address.
   query: Type.Object({}),
-  // Unknown members are let pass here, as in Track Events.
+  // Unknown members are accepted here, as in Track Events.
   body: Type.Object({
     type: Type.Literal('customer'),
     customer_id: Type.Optional(TrackedCustomerId),
@@ -112,7 +112,7 @@ export const trackUser = defineOperation({
   },
 })
 
-/** The body written anew from what is read of it alone, so that no address slips by in a member that nobody reads. */
+/** The body written anew, with only those members that are read, so that no address slips by in a member that nobody reads. */
 function toBytes(
   { identityResolution }: Workspace,
   { type, customer_id, user_identifiers }: Readonly<Record<string, unknown>>,

@@ -1,11 +1,12 @@
-// Lets work on the same thing follow one another within this process: changes that take several transactions, and searches.
+// Makes work on the same thing follow one another within this process: changes that take several transactions, and what one
+// workspace reads in large pages, or by looking through much.
 import { AppError } from '../core/app-error.ts'
 
-/** How many may wait for one thing: each has a request that waits, too. */
+/** How many may wait for one thing: with each of them a request waits, too. */
 export const TURNS_WAITING_MAX = 20
 const RETRY_AFTER_SECONDS = 1
 
-/** Of one thing: when the last work on it is over, and how much there is. */
+/** For one thing: when the last work on it is over, and how many there are, with the one that runs. */
 interface Line {
   over: Promise<unknown>
   length: number
@@ -15,8 +16,8 @@ export class Turns {
   readonly #lines = new Map<string, Line>()
 
   /**
-   * Does the work when all that came before for the key is over. Throws AppError `unavailable` where more than `waitingMax`
-   * wait already.
+   * Does the work when all that came before it for the key is over. Throws AppError `unavailable` where `waitingMax` wait
+   * already.
    */
   async take<Result>(key: string, work: () => Promise<Result>, waitingMax = TURNS_WAITING_MAX): Promise<Result> {
     const line = this.#lines.get(key) ?? { over: Promise.resolve(), length: 0 }

@@ -1,4 +1,4 @@
-// Update template: makes the next version of it. Versions before stay as they were.
+// Update template: makes the next version of it. Earlier versions stay as they were.
 import { Type, type Static, type TString } from 'typebox'
 import { AppError } from '../core/app-error.ts'
 import { nextVersion, type TemplateDetails, type TemplateMeta } from '../core/template.ts'
@@ -70,7 +70,7 @@ export const updateTemplate = defineOperation({
   },
 })
 
-/** One type with two names instead of a union of two schemas, which would report the faults of both. */
+/** One schema with two types instead of a union of two schemas, which would report the faults of both. */
 function orNull(text: TString) {
   return Type.Unsafe<string | null>({ ...text, type: ['string', 'null'] })
 }
@@ -103,7 +103,7 @@ function toMeta(body: Static<typeof ChangedMeta>): Partial<TemplateMeta> {
   })
 }
 
-/** Without the members that the request does not speak of. */
+/** Only the members that the request names. */
 function given<Members>(members: { readonly [Key in keyof Members]: Members[Key] | undefined }): Partial<Members> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<Members>
 }

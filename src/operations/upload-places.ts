@@ -12,8 +12,8 @@ export class UploadPlaces {
   #takenByAll = 0
 
   /**
-   * Does the work in a place of its own, given back however it ends. Throws AppError `unavailable` where all are taken, or as many
-   * as one workspace may have.
+   * Does the work in a place of its own, which is given back however the work ends. Throws AppError `unavailable` where all
+   * places are taken, or as many as one workspace may have.
    */
   async during<Result>(workspaceId: string, work: () => Promise<Result>): Promise<Result> {
     const own = this.#taken.get(workspaceId) ?? 0

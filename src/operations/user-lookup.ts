@@ -16,7 +16,7 @@ export const LOOKUP_FIELDS = {
   identifier_value: Type.Optional(Text(1, USER_ID_LENGTH_MAX, 'The value of the identifier.')),
 }
 
-/** Besides, where users are found by address too. */
+/** In addition, where users are found by address too. */
 export const EMAIL_FIELD = {
   email: Type.Optional(
     Text(1, EMAIL_LENGTH_MAX, 'Without case and outer spaces; of several users with the address the oldest is meant.'),

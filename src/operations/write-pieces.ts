@@ -1,7 +1,7 @@
 // Writes a long text out in pieces, with turns for other requests between them.
 import type { HeldAnswer } from './answer-room.ts'
 
-/** Characters of one piece, about. */
+/** Characters of one piece, approximately. */
 const PIECE_LENGTH = 1024 * 1024
 /** Characters between two turns for other requests: some 5 ms where each of them has to be worked out. */
 const TURN_LENGTH = 256 * 1024

@@ -1,5 +1,5 @@
-// Changes of many users that come to the same: a campaign that goes out does to most of them what it does to thousands of
-// others. Those are counted once, and added as often as there are users.
+// Changes that come to the same for many users: a campaign that goes out does the same to most of its users as to thousands of
+// others. Such changes are counted once, and added as many times as there are users.
 import { CellSum } from '../core/cells.ts'
 import type { Membership, MessageEvent } from '../core/facts.ts'
 import { localDay } from '../core/time-zone.ts'
@@ -7,7 +7,7 @@ import { addDifference } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
 import type { Change, StoredHistory } from './histories.ts'
 
-/** What a batch brings of one user, and what was there before. */
+/** What a batch brings for one user, and what was there before. */
 export type StoredChange = Change & { readonly stored: StoredHistory }
 
 /** Users with more facts than this are hardly ever alike. */
@@ -20,7 +20,7 @@ export class AlikeChanges {
   readonly #book: GoalBook
   readonly #byShape = new Map<string, { readonly change: StoredChange; users: number }>()
 
-  /** What changes is added to `sum`, all of it after `settle`. */
+  /** What changes is added to `sum`; all of it is there after `settle`. */
   constructor(sum: CellSum, book: GoalBook) {
     this.#sum = sum
     this.#book = book
@@ -53,10 +53,10 @@ export class AlikeChanges {
 }
 
 /**
- * All that a change of statistics depends on: of two users with the same shape it is the same, also where a recount of goals
- * has come to only one of them, for without goal events nothing of goals changes. Of an instant that is its day and its place
- * among the others, of a device which of the user's devices it is. Undefined where more than that counts: with goal events,
- * whose windows are lengths of time; where users became one; and with two facts that may be reports of the same one.
+ * Everything that a change of statistics depends on: for two users with the same shape it is the same, even where a recount of
+ * goals has come to only one of them, because without goal events no count by goals changes. An instant is reduced to its day and
+ * its place among the others, a device to which of the user's devices it is. Undefined where more than that counts: with goal
+ * events, whose windows are lengths of time; where users became one; and with two facts that may be reports of the same one.
  */
 export function shapeOf({ before, stored, facts }: StoredChange, timezone: string): string | undefined {
   if (before.length !== 1 || stored.goalEvents.length > 0 || facts.goalEvents.length > 0) return undefined
@@ -75,7 +75,7 @@ export function shapeOf({ before, stored, facts }: StoredChange, timezone: strin
   return shapes.join('\0')
 }
 
-/** Of few instants; sorting them first would take longer. */
+/** There are few instants; sorting them first would take longer. */
 function countBefore(instants: readonly number[], instant: number): number {
   let before = 0
   for (const other of instants) if (other < instant) before++
@@ -106,7 +106,7 @@ function messageShape({ campaign, platform, kind, reason, times = 1 }: MessageEv
   return `${campaign}\0${instant}\0${platform}\0${kind}\0${device}\0${orNull(reason)}\0${times}`
 }
 
-/** No text of a request holds NUL, so that texts cannot run into each other; nor is any of them the same as a missing one. */
+/** No text of a request holds NUL, so texts cannot run into each other; and none of them is the same as a missing one. */
 function orNull(text: string | null): string {
   return text === null ? '' : `=${text}`
 }

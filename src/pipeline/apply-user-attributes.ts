@@ -22,7 +22,7 @@ function userOf({ userOf }: Batch, { subjects }: UserEntry): number {
   return userOf.get(subjects[0] as Subject) as number
 }
 
-/** What all reports of a batch make of a user: its attributes are copied and measured once, however many those are. */
+/** The user after all reports of a batch: its attributes are copied and measured once, however many reports there are. */
 function changeUser(user: User, reports: readonly UserEntry[], batch: Batch): User {
   const growing = new GrowingAttributes(user.attributes)
   let { emailKey } = user
@@ -39,7 +39,7 @@ function changeUser(user: User, reports: readonly UserEntry[], batch: Batch): Us
   return { ...user, attributes: growing.attributes, emailKey }
 }
 
-/** In sentences for a receipt; empty where all was kept. */
+/** The reasons, as a receipt states them; empty if everything was kept. */
 function whyLeftOut({ isEmailDropped }: UserEntry, names: readonly string[]): string {
   const reasons: string[] = []
   if (names.length > 0) {

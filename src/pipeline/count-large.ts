@@ -1,5 +1,5 @@
-// Counts one user from all its facts, however many these are: campaign by campaign, each read in small pages, between which
-// others write, and joined where no number tells them apart.
+// Counts one user from all its facts, however many there are: campaign by campaign, each read in small pages, between which
+// others can write. Facts that no number tells apart are joined.
 import { CampaignPast, isTouch } from '../core/campaign-past.ts'
 import { contributedSeries, type Counting, type History } from '../core/contributions.ts'
 import { LastInteractions } from '../core/conversions.ts'
@@ -23,16 +23,22 @@ import type { GoalBook } from './goal-books.ts'
 import { judgeEvents, type UserGoalEvent } from './goal-events.ts'
 import { cutPortions, loadsOf, type CampaignLoad, type CampaignLoads, type CampaignPortion } from './plan-portions.ts'
 
-/** What one portion of campaigns weighs (`weigher`), unless it is a single one with more; facts that are read before they are joined. */
+/**
+ * The most that a portion of campaigns weighs (`weigher`), unless it is a single campaign that weighs more. Facts count as they
+ * are read, before they are joined.
+ */
 const FACTS_PER_PORTION = 20_000
 /** Facts of one page: reading them holds up the batches for a few milliseconds. */
 const FACTS_PER_PAGE_MAX = 2_000
-/** User ids with event names that are looked for at once: a user may have a hundred thousand ids, and a workspace as many names. */
+/**
+ * Pairs of a user id and an event name that are looked for at once: a user may have a hundred thousand ids, and a workspace as
+ * many names.
+ */
 const ACTIONS_AT_ONCE = 5_000
 
 export interface Portions {
   readonly factsPerPortion?: number | undefined
-  /** Gives the count up between two pages. */
+  /** Gives up the count between two pages. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -42,25 +48,26 @@ export interface LargeCount extends Portions {
   readonly person: Person
   /** Goal events that are stored already and do not count yet. */
   readonly uncounted?: ReadonlySet<number>
-  /** By what: by all that users count by where nothing is said. */
+  /** What the user is counted by; if absent, all that users count by. */
   readonly countings?: (history: CountedHistory) => readonly Counting[]
 }
 
 /** What a user contributes to the campaigns of one portion. */
 export interface CountedPortion extends CampaignPortion {
-  /** How many facts that is made of; the goal events of the user are in the first. */
+  /** How many facts that comes from; the goal events of the user are included in the first portion. */
   readonly facts: number
   readonly series: readonly ContributedSeries[]
 }
 
 /**
- * What a user contributes by the goals of a book, portion by portion; when it was given up, fewer of them. Facts of campaigns
- * that are not in the book are left out: they were stored after it was read, by a batch that has noted that the user is to be
- * counted.
+ * What a user contributes by the goals of a book, portion by portion; fewer portions if the count was given up. Facts of
+ * campaigns that are not in the book are left out: they were stored after it was read, by a batch that has noted that the user is
+ * to be counted.
  *
- * In memory are the goal events of the user, each with the last interaction before it by any campaign, and of one portion at a
- * time the memberships, what message events leave when they are condensed, at the most one for each kind, device and reason on
- * each day, and again for each audience and goal event that lies between, and the days that these and the goal events make.
+ * In memory are the goal events of the user, each with the last interaction before it by any campaign, and, for one portion at a
+ * time: the memberships; what is left of the message events of a campaign when they are condensed, at most one for each kind,
+ * platform, device and reason on each day, and one more for each audience or goal event that lies between; and the days that
+ * these and the goal events make.
  */
 export async function* countLarge(store: Store, count: LargeCount): AsyncGenerator<CountedPortion, void, undefined> {
   const { book, person, countings = (history) => countingsOf(book, history) } = count
@@ -89,17 +96,17 @@ function hasCampaigns({ scope }: Counting): boolean {
   return scope.campaigns === 'all' || scope.campaigns.size > 0
 }
 
-/** By which rules → the last interactions of the user's goal events. */
+/** Rules → the last interactions before the user's goal events by these. */
 type LastBy = ReadonlyMap<Rules, LastInteractions>
 
-/** What there is of the campaigns in the book. */
+/** What the user has of the campaigns in the book. */
 async function countedLoads(store: Store, count: LargeCount): Promise<CampaignLoads> {
   const { book, person, factsPerPortion = FACTS_PER_PORTION } = count
   const loads = await loadsOf(store, person, { factsMax: factsPerPortion, goesOn: () => goOn(count) })
   return new Map([...loads].filter(([campaign]) => book.counted.campaigns.has(campaign)))
 }
 
-/** A campaign weighs its facts, and each goal event once for every goal that it may meet. */
+/** The weight of a campaign is the number of its facts, plus one for every goal that each goal event may meet. */
 function weigher(rules: readonly Rules[], goalEvents: readonly UserGoalEvent[]) {
   const events = new Map<string, number>()
   for (const { action } of goalEvents) events.set(action, (events.get(action) ?? 0) + 1)
@@ -122,7 +129,7 @@ interface Wanted {
   readonly goalEvents: readonly UserGoalEvent[]
 }
 
-/** All facts of a portion's campaigns, message events condensed. */
+/** All facts of a portion's campaigns, with message events condensed. */
 async function readPortion(store: Store, count: LargeCount, { portion, goalEvents }: Wanted): Promise<Read> {
   const isWanted = ({ campaign }: { readonly campaign: number }) => portion.campaigns.has(campaign)
   const memberships: Membership[] = []
@@ -141,7 +148,9 @@ async function readPortion(store: Store, count: LargeCount, { portion, goalEvent
   return { memberships, messages: condenser.messages(), facts }
 }
 
-/** What a history with the last interactions of all campaigns contributes, campaign by campaign; fewer when it was given up. */
+/**
+ * What a history contributes with the last interactions of all campaigns, campaign by campaign; less if the count was given up.
+ */
 async function countCampaigns(
   portions: Portions,
   { memberships, messages, goalEvents }: History,
@@ -171,13 +180,13 @@ interface Searched {
   readonly lastBy: LastBy
 }
 
-/** Adds the touches of all campaigns with goals; fewer when it was given up. */
+/** Adds the touches of all campaigns with goals; fewer if the count was given up. */
 async function addTouchesOf(store: Store, count: LargeCount, { loads, goalEvents, lastBy }: Searched): Promise<void> {
   const { book, factsPerPortion = FACTS_PER_PORTION } = count
   const hasGoals = ([campaign]: readonly [number, CampaignLoad]) =>
     book.eventsOfCampaign.get(campaign)?.names.size !== 0
   const searched = new Map([...loads].filter(hasGoals))
-  // By facts alone: only touches are in memory, however many goals the events may meet.
+  // Weighed by facts alone: only touches are in memory, however many goals the events may meet.
   for (const portion of cutPortions(searched, (_campaign, { facts }) => facts, factsPerPortion)) {
     const condenser = new Condenser({ memberships: [], goalEvents }, book.counted.timezone)
     for await (const page of messagesOf(store, count, portion)) {
@@ -187,7 +196,7 @@ async function addTouchesOf(store: Store, count: LargeCount, { loads, goalEvents
   }
 }
 
-/** Adds the touches among message events, campaign by campaign; fewer when it was given up. */
+/** Adds the touches among message events, campaign by campaign; fewer if the count was given up. */
 async function addTouches(portions: Portions, lastBy: LastBy, messages: readonly MessageEvent[]): Promise<void> {
   for (const [number, touches] of Map.groupBy(
     messages.filter(({ kind }) => isTouch(kind)),
@@ -201,7 +210,7 @@ async function addTouches(portions: Portions, lastBy: LastBy, messages: readonly
   }
 }
 
-/** All tracked events of a user that some goal names; fewer when it was given up. */
+/** All tracked events of a user that some goal names; fewer if the count was given up. */
 async function goalEventsOf(
   store: Store,
   count: LargeCount,
@@ -220,7 +229,7 @@ async function goalEventsOf(
   return goalEvents
 }
 
-/** Under which of a user's ids there are events that some goal names; not all of them when the count was given up. */
+/** Which of a user's ids have events that some goal names; not all of them if the count was given up. */
 async function* trackedActionsOf(store: Store, count: LargeCount): AsyncGenerator<UserAction, void, undefined> {
   const { book, person } = count
   let wanted: UserAction[] = []
@@ -276,7 +285,7 @@ async function goOn({ signal }: Portions): Promise<boolean> {
   return !signal?.aborted
 }
 
-/** A turn of the event loop: what waits meanwhile is done first. */
+/** A turn of the event loop: what is waiting is done first. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }

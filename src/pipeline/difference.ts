@@ -41,14 +41,14 @@ export function addHistory(sum: CellSum, book: GoalBook, history: StoredHistory,
 /** Whose history it is, and which campaigns are in it. */
 export type CountedHistory = Pick<StoredHistory, 'person' | 'campaigns'>
 
-/** A user counts by the goals that stand and, where a recount has come that far, by the new ones. */
+/** A user counts by the goals in use and, where a recount has come that far, by the new ones too. */
 export function countingsOf({ counted, pending }: GoalBook, history: CountedHistory): Counting[] {
   const standing: Counting = { rules: counted, scope: { campaigns: history.campaigns, parts: 'all' } }
   if (!pending || history.person.userId > pending.userCursor) return [standing]
   return [standing, { rules: pending.rules, scope: pendingScope(pending.campaigns, history) }]
 }
 
-/** The goals that a recount counts anew, as far as they are in the history. */
+/** The goals that a recount counts anew, as far as their campaigns are in the history. */
 export function pendingScope(campaigns: ReadonlySet<number>, { campaigns: own }: CountedHistory): Scope {
   return {
     campaigns: own === 'all' ? campaigns : new Set([...own].filter((one) => campaigns.has(one))),
@@ -83,7 +83,7 @@ const MESSAGES: Reports<MessageEvent> = {
   compare: compareMessages,
 }
 
-/** What is stored with what is new. Reports of one fact agree in its instant, so that most need no further look. */
+/** What is stored, together with what is new. Reports of one fact agree in its instant, so most facts need no further look. */
 function join<Fact>(
   stored: readonly Fact[],
   fresh: readonly Fact[],

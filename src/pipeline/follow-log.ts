@@ -17,11 +17,11 @@ import { untilAvailable, type Waiting } from './until-available.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 
 /**
- * While all is quiet the pause between two looks at the log doubles up to this, and ends when this process has written to it;
- * what others have written is found by looking.
+ * While all is quiet, the pause between two looks at the log doubles up to this. It ends early when this process has written to
+ * the log; what other processes have written is found by looking.
  */
 const QUIET_MS_MAX = 160
-/** Tries of the same entries before they are split or parked, and the pause before each. */
+/** Tries of the same entries before they are split or parked, and the first pause between them. */
 const TRIES_MAX = 3
 const RETRY_MS = 50
 
@@ -40,7 +40,7 @@ export interface FollowerOptions {
   readonly turnstile: Turnstile
   /** Woken by whoever writes to the log. */
   readonly sleep?: LightSleep
-  /** The partitions that this process has now; without it the only one of the embedded log. */
+  /** The partitions that this process has now; if absent, the only one of the embedded log. */
   readonly partitions?: () => readonly number[]
   readonly clock: () => number
   readonly onBatch: (applied: AppliedBatch) => void
@@ -122,7 +122,7 @@ export class LogFollower {
   async #read(cursors: readonly number[]): Promise<{ readonly entries: LogEntry[]; readonly hasMore: boolean }> {
     const { logReader, partitions = EMBEDDED } = this.#options
     const own = partitions()
-    // While all is quiet one look at the whole log spares one at each partition.
+    // While all is quiet, one look at the whole log saves one at each partition.
     if (this.#isQuiet && own.length > 1 && !(await logReader.firstAfter(cursors)))
       return { entries: [], hasMore: false }
     const room = new BatchRoom()
@@ -140,7 +140,7 @@ export class LogFollower {
     const { database, logReader, clock } = this.#options
     const fresh = logReader.mayRepeat ? await withoutRepeats(database, entries) : entries
     const read = await readBatch(database, fresh, { now: clock(), goalBooks: this.#goalBooks })
-    // The cursors move behind repeats too.
+    // The cursors move past repeats too.
     const batch = { ...read, lastPositions: toLastPositions(entries) }
     const error = await this.#try(batch, cursors)
     if (error === undefined) return this.#tellOfUnreadable(batch)
@@ -156,7 +156,7 @@ export class LogFollower {
     await this.#apply(entries.slice(half), between)
   }
 
-  /** One line a batch, however many they are. Reasons do not quote bodies. */
+  /** One line per batch, however many entries are unreadable. Reasons do not quote bodies. */
   #tellOfUnreadable({ unreadable }: Batch): void {
     const [first] = unreadable
     if (!first) return
@@ -165,7 +165,9 @@ export class LogFollower {
     this.#options.onFailure(new AppError('invalid_request', first.reason), what)
   }
 
-  /** Undefined when the batch is applied, else why it cannot be. Throws what has nothing to do with its entries. */
+  /**
+   * Undefined when the batch is applied, else the error that prevents it. Throws errors that have nothing to do with its entries.
+   */
   async #try(batch: Batch, cursors: readonly number[]): Promise<unknown> {
     for (let tries = 1; ; tries++) {
       try {
@@ -195,14 +197,14 @@ export class LogFollower {
 
 type Amount = 'nothing' | 'less than a batch' | 'more than a batch'
 
-/** Whether others have changed meanwhile what the batch was read by: it is to be read again. */
+/** Whether others have meanwhile changed what the batch was read by, so that it must be read again. */
 function isOvertaken(error: unknown): boolean {
   return error instanceof CursorMoved || error instanceof UsersOvertaken || error instanceof SettingsChanged
 }
 
 /**
- * Whether an error is about the database and not about the entries. One that stands still may be about them, and would never
- * pass: fewer are computed sooner.
+ * Whether an error is about the database and not about the entries. `StoodStill` may be about the entries, and would then never
+ * pass; fewer of them are computed sooner.
  */
 export function isPassing(error: unknown): boolean {
   if (error instanceof StoodStill) return false

@@ -1,4 +1,4 @@
-// By what campaigns are counted, as the pipeline holds it in memory: read anew when a campaign changes.
+// What campaigns are counted by, as the pipeline holds it in memory; read anew when a campaign changes.
 import { NO_GENERATION, type Series } from '../core/cells.ts'
 import type { CountedCampaign, Rules } from '../core/rules.ts'
 import { hasConditions, windowMs, type Goal } from '../core/goal.ts'
@@ -7,18 +7,18 @@ import { findGoalRecount, type GoalRecount } from '../store/goal-recounts.ts'
 import type { Store } from '../store/store.ts'
 import { findWorkspace } from '../store/workspaces.ts'
 
-/** The goals of a workspace: those by which the numbers that stand are counted, and those of a recount that runs. */
+/** The goals of a workspace: those by which the numbers in use are counted, and those of a running recount. */
 export interface GoalBook {
   readonly workspaceId: string
-  /** Raised with every change of what is in here, but for the cursor of a recount. */
+  /** Raised with every change of what is in here, except for the cursor of a recount. */
   readonly version: number
   readonly counted: Rules
   readonly pending: PendingGoals | undefined
   /** The last generation that was handed out to changed goals. */
   readonly generation: number
-  /** The names of the events of all goals, by either. */
+  /** The event names of all goals, counted and pending. */
   readonly eventNames: ReadonlySet<string>
-  /** Campaign → the names of the events of its goals, by either, and the longest window of one. */
+  /** Campaign → the event names of its goals, counted and pending, and the longest window of any. */
   readonly eventsOfCampaign: ReadonlyMap<number, GoalEvents>
 }
 
@@ -27,18 +27,19 @@ export interface GoalEvents {
   readonly windowMs: number
 }
 
-/** What users count for beside, as far as the recount has come: only goals, and only of the campaigns it concerns. */
+/** What users count by in addition, as far as the recount has come: only goals, and only those of the campaigns it concerns. */
 export interface PendingGoals {
   readonly generation: number
   readonly rules: Rules
   readonly campaigns: ReadonlySet<number>
-  /** Users up to this id. */
+  /** The recount has come to users up to this id. */
   readonly userCursor: number
 }
 
 /**
- * Workspaces whose goals are held at the most, each in some kilobytes more, and bytes of these as JSON; the one that was read first
- * goes. Where more are busy at once, those with thousands of campaigns are read again for each batch, which takes 0.3 s.
+ * The most workspaces whose goals are held, and the most bytes of these goals as JSON; in memory, each workspace takes some
+ * kilobytes more. The one that was read first goes. Where more are busy at once, those with thousands of campaigns are read again
+ * for each batch, which takes 0.3 s.
  */
 const BOOKS_MAX = 2_000
 const BOOKS_BYTES_MAX = 64 * 1024 * 1024
@@ -74,7 +75,7 @@ export class GoalBooks {
       // Where each statement sees what was committed before it, campaigns may be newer than their recount.
       if ((await findGoalRecount(store, workspaceId))?.version !== recount.version) continue
       const book = toBook(campaigns, recount, timezone)
-      // Where goals were changed, those of before are in it too.
+      // Where goals were changed, the earlier ones are in the book too.
       const bytes = book.pending ? goalsBytes + countedBytes : goalsBytes
       this.#keep({ version: recount.version, timezone, bytes, book })
       return book
@@ -96,7 +97,7 @@ export class GoalBooks {
   }
 }
 
-/** The goals with conditions on an event name of some campaigns, by either. */
+/** Event name → the goals of some campaigns, counted and pending, that have conditions on events of that name. */
 export function conditionalGoals({ counted, pending }: GoalBook, campaigns: Iterable<number>): Map<string, Goal[]> {
   const found = new Map<string, Goal[]>()
   const goals = new Set<Goal>()
@@ -113,7 +114,7 @@ export function conditionalGoals({ counted, pending }: GoalBook, campaigns: Iter
   return found
 }
 
-/** Whether a series is of a number that is shown or will be; those of goals of the past are waiting to be deleted. */
+/** Whether a series is of a number that is shown or will be; series of past goals are waiting to be deleted. */
 export function isStanding(
   { counted, pending }: GoalBook,
   { campaign, generation }: Pick<Series, 'campaign' | 'generation'>,
@@ -123,11 +124,11 @@ export function isStanding(
 }
 
 /**
- * Whether campaigns count alike by both. Those that were made between them are in only one: they change nothing of what
- * others count, since nothing that is older than they are is of them.
+ * Whether campaigns count alike by both books. Campaigns made between the two are in only one: they change nothing of what others
+ * count, because nothing older than they are belongs to them.
  */
 export function areSameGoals(one: GoalBook, other: GoalBook): boolean {
-  // Goals that change take a generation, and those of a recount stand when nothing is pending any more.
+  // Goals that change take a new generation, and those of a recount are in use once nothing is pending any more.
   const isBoth = (one.pending === undefined) === (other.pending === undefined)
   return isBoth && one.generation === other.generation && one.counted.timezone === other.counted.timezone
 }
@@ -140,7 +141,7 @@ function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, time
   const counted = campaigns.map((campaign) => toCounted(campaign, campaign.countedGoals, campaign.countedGeneration))
   const next = campaigns.map((campaign, index) => {
     const { goals, pendingGeneration } = campaign
-    // Those that did not change are in memory once.
+    // Campaigns that did not change are in memory once.
     return pendingGeneration === null
       ? (counted[index] as CountedCampaign)
       : toCounted(campaign, goals, pendingGeneration)

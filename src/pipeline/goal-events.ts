@@ -1,5 +1,5 @@
-// Which goals tracked events meet. Nothing else of what an event says of itself stays in memory: that may be a hundred
-// kilobytes, and a user may have thousands of events.
+// Which goals tracked events meet. Nothing else of an event's attributes stays in memory: they may be a hundred kilobytes, and a
+// user may have thousands of events.
 import type { GoalEvent } from '../core/facts.ts'
 import { meetsConditions, type Goal } from '../core/goal.ts'
 import { parseJsonText } from '../core/parse-json.ts'
@@ -7,9 +7,9 @@ import { listAttributes, measureAttributes, type NamedEvent } from '../store/eve
 import type { Store } from '../store/store.ts'
 import { conditionalGoals, type GoalBook } from './goal-books.ts'
 
-/** Attributes that are in memory at one time, as JSON; of one event also more. */
+/** Attributes that are in memory at one time, as JSON; those of a single event may be more. */
 const ATTRIBUTES_BYTES_MAX = 4 * 1024 * 1024
-/** Events that one statement looks into at the most. */
+/** The most events that one statement looks into. */
 const EVENTS_AT_ONCE = 5_000
 
 /** A goal event of one user. */
@@ -23,15 +23,15 @@ export interface Unjudged {
 
 interface Portions {
   readonly eventsAtOnce?: number | undefined
-  /** Asked between two portions; where it says no, what comes back is of no use. */
+  /** Asked between two portions; if it says no, the result is of no use. */
   readonly goesOn?: () => Promise<boolean>
 }
 
 const NO_GOALS: GoalEvent['met'] = new Set<Goal>()
 
 /**
- * The events of several users with the goals that they meet, in the order of the users. Looks only into events on whose name a
- * goal of one of their campaigns has conditions, a few megabytes at a time.
+ * The events of several users with the goals that they meet, in the order of the users. Looks only into events for whose name a
+ * goal of one of the user's campaigns has conditions, a few megabytes at a time.
  */
 export async function judgeEvents(
   store: Store,
@@ -68,7 +68,7 @@ class Judge {
     this.#places = new Map(goals.map((goal, place) => [goal, place]))
   }
 
-  /** `attributes` as JSON. */
+  /** `attributes` is JSON. */
   judge(attributes: string): Verdict {
     const values = parseJsonText(attributes) as Readonly<Record<string, unknown>>
     const bits = new Uint8Array(Math.ceil(this.#goals.length / BITS))
@@ -87,12 +87,15 @@ class Judge {
 const BITS = 8
 const BITS_SHIFT = 3
 
-/** The goals that an event meets, one bit each: there may be thousands of goals, and of events that differ in what they meet. */
+/**
+ * The goals that an event meets, one bit each: there may be thousands of goals, and thousands of events that differ in which they
+ * meet.
+ */
 class Verdict {
   readonly #places: ReadonlyMap<Goal, number>
   readonly #bits: string
 
-  /** `bits`: eight to a character. */
+  /** `bits` holds eight to a character. */
   constructor(places: ReadonlyMap<Goal, number>, bits: string) {
     this.#places = places
     this.#bits = bits

@@ -17,10 +17,10 @@ import type { Person } from '../store/users.ts'
 import type { GoalBook } from './goal-books.ts'
 import { judgeEvents, type UserGoalEvent } from './goal-events.ts'
 
-/** Facts of one kind that are read at once at the most: twice what a portion shall have, so that few are read in vain. */
+/** The most facts of one kind that are read at once: twice what a portion should have, so that few are read in vain. */
 const FACTS_AT_ONCE_MAX = 80_000
 const ONE_TOO_MANY = FACTS_AT_ONCE_MAX + 1
-/** Ids of users, each with a campaign or the name of an event, that one statement looks up at the most: some 100 MiB. */
+/** The most pairs that one statement looks up, each an id of a user with a campaign or the name of an event: some 100 MiB. */
 const PAIRS_AT_ONCE_MAX = 500_000
 const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
 
@@ -32,10 +32,10 @@ export interface NewFacts {
   readonly goalEvents: readonly NamedEvent[]
 }
 
-/** What a batch brings of one user. */
+/** What a batch brings for one user. */
 export interface Change {
   readonly person: Person
-  /** The users that it was before the batch. */
+  /** The users that this one was before the batch. */
   readonly before: readonly Person[]
   readonly facts: NewFacts
   /** When the first of it was received. */
@@ -46,13 +46,13 @@ export interface Change {
 export interface StoredHistory extends History {
   readonly person: Person
   readonly goalEvents: readonly UserGoalEvent[]
-  /** The campaigns of which all is known here; of others only the touches that compete with them. */
+  /** The campaigns of which everything is here; of others only the touches that compete with them. */
   readonly campaigns: ReadonlySet<number> | 'all'
 }
 
 /**
- * Everything that the tables hold of users; goal events also as far as the facts count that a batch brings of each. Undefined
- * where there are too many facts of one kind to be read at once, or too many ids to look for them.
+ * Everything that the tables hold of users; for goal events, the facts that a batch brings for each user count as if they were
+ * stored. Undefined where there are too many facts of one kind to be read at once, or too many ids to look for them.
  */
 export async function loadHistories(
   store: Store,
@@ -74,11 +74,11 @@ export async function loadHistories(
 }
 
 /**
- * As much as the facts of a batch can change. A message event or an audience changes the numbers of its own campaign; a
- * goal event those of all campaigns that had to do with the user in the longest window before it; and a touch with goal
- * events in its window those of all campaigns that compete for them. All facts of these campaigns are read, and of others
- * the touches in the windows of the goal events, so that years of other campaigns cost nothing. Where nothing can change a
- * conversion there are no goal events in what is read: none before a touch can be credited to it, and as long as none is,
+ * As much as the facts of a batch can change. A message event or an audience changes the numbers of its own campaign; a goal
+ * event, those of all campaigns that had to do with the user in the longest window before it; and a touch with goal events in its
+ * window, those of all campaigns that compete for these events. All facts of these campaigns are read, and of others only the
+ * touches in the windows of the goal events, so that years of other campaigns cost nothing. Where nothing can change a
+ * conversion, what is read holds no goal events: an event before a touch cannot be credited to it, and as long as no event is,
  * those that are credited to others stay as they are. Undefined as above.
  */
 export async function loadConcernedHistories(
@@ -96,7 +96,7 @@ export async function loadConcernedHistories(
   return drafts.areTooMany ? undefined : drafts.toHistories(store, book)
 }
 
-/** All facts of each draft's campaigns that are not there yet; not all of them where there are too many. */
+/** Reads all facts of each draft's campaigns that were not read yet; not all of them where there are too many. */
 async function loadCampaigns(store: Store, drafts: Drafts, wanted: readonly Draft[]): Promise<void> {
   if (drafts.noteWhetherTooManyPairs(wanted.map((draft) => draft.countUnread()))) return
   const pairs = wanted.flatMap((draft) => draft.takeUnread())
@@ -105,7 +105,7 @@ async function loadCampaigns(store: Store, drafts: Drafts, wanted: readonly Draf
   drafts.addMessages(await listMessageEvents(store, pairs, ONE_TOO_MANY))
 }
 
-/** Widens drafts with goal events to the campaigns that may count them, and to what competes for these. */
+/** Widens drafts with goal events to the campaigns that may count them, and to the touches that compete for them. */
 async function loadCompetitors(
   store: Store,
   book: GoalBook,
@@ -122,11 +122,11 @@ async function loadCompetitors(
   if (drafts.areTooMany) return
   await loadGoalEvents(store, book, { drafts, wanted: converting, spansOf: (draft) => draft.spans() })
   if (drafts.areTooMany) return
-  // What was read with its campaign is there already.
+  // What was read with its campaign is not added again.
   drafts.addCompetitors(await listTouchesOfPeriods(store, converting.flatMap(windowsBefore), ONE_TOO_MANY))
 }
 
-/** Where touches may lie that a draft's goal events are credited to. */
+/** When there may have been touches that a draft's goal events are credited to. */
 function windowsBefore({ person, goalEvents }: Draft): CustomerPeriod[] {
   let [first, last] = [Infinity, -Infinity]
   for (const { time } of goalEvents.values()) [first, last] = [Math.min(first, time), Math.max(last, time)]
@@ -139,7 +139,7 @@ interface WantedGoalEvents {
   readonly spansOf: (draft: Draft) => Spans
 }
 
-/** The goal events by which the spans of drafts may be followed; not all of them where there are too many. */
+/** Reads the goal events that may follow the spans of drafts; not all of them where there are too many. */
 async function loadGoalEvents(
   store: Store,
   book: GoalBook,
@@ -154,7 +154,7 @@ async function loadGoalEvents(
   drafts.addGoalEvents(await listNamedEvents(store, pairs, ONE_TOO_MANY))
 }
 
-/** Event name → where goal events may lie that what a user has of campaigns is followed by. */
+/** Event name → when goal events may follow what a user has of campaigns. */
 function goalPeriods(spans: Spans, book: GoalBook): ReadonlyMap<string, Span> {
   const periods = new Map<string, Span>()
   for (const [campaign, { from, until }] of spans) {
@@ -183,7 +183,7 @@ class Draft {
   readonly memberships: Membership[] = []
   readonly messages: MessageEvent[] = []
   readonly goalEvents = new Map<number, NamedEvent>()
-  /** Campaigns of which all is to be known, and of which it is. */
+  /** The campaigns of which everything is wanted, and those of which it has been read. */
   readonly #campaigns = new Set<number>()
   readonly #read = new Set<number>()
   #expected: NewFacts = { memberships: [], messages: [], goalEvents: [] }
@@ -200,7 +200,7 @@ class Draft {
     for (const event of facts.goalEvents) this.goalEvents.set(event.id, event)
   }
 
-  /** What is followed by the goal events whose conversions the expected facts can change. */
+  /** The spans that are followed by the goal events whose conversions the expected facts can change. */
   convertingSpans(): Spans {
     // An audience may change the group of its user, and the place of every touch.
     if (this.#expected.memberships.length > 0) return this.spans()
@@ -242,7 +242,7 @@ class Draft {
     return spans
   }
 
-  /** Whether all of a campaign is there. */
+  /** Whether everything of a campaign has been read. */
   hasRead(campaign: number): boolean {
     return this.#read.has(campaign)
   }
@@ -260,7 +260,7 @@ function widenSpan(spans: Map<number, Span>, campaign: number, instant: number):
   else if (instant > known.until) spans.set(campaign, { ...known, until: instant })
 }
 
-/** The drafts of several users, and to whom what is read belongs. */
+/** The drafts of several users; adds what is read to the one it belongs to. */
 class Drafts {
   readonly all: readonly Draft[]
   readonly #byCustomer = new Map<number, Draft>()
@@ -285,7 +285,7 @@ class Drafts {
     return this.#areTooMany
   }
 
-  /** The same of what is to be looked up: of each draft how many pairs. */
+  /** The same for what is to be looked up: how many pairs for each draft. */
   noteWhetherTooManyPairs(counts: readonly number[]): boolean {
     if (counts.reduce((sum, count) => sum + count, 0) > PAIRS_AT_ONCE_MAX) this.#areTooMany = true
     return this.#areTooMany
@@ -315,7 +315,7 @@ class Drafts {
     for (const event of events) this.#byUserId.get(event.userId)?.goalEvents.set(event.id, event)
   }
 
-  /** What has been read, when nothing more is: only now are all campaigns known whose goals the events may meet. */
+  /** What has been read, once nothing more is to be read: only then are all campaigns known whose goals the events may meet. */
   async toHistories(store: Store, book: GoalBook): Promise<StoredHistory[]> {
     const unjudged = this.all.map((draft) => {
       const campaigns = draft.goalEvents.size > 0 ? draft.spans().keys() : []

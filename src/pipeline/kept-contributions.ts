@@ -1,5 +1,5 @@
-// What is kept of large users against what has been counted of them: what must be added to the statistics, and what is to be
-// kept from then on, in parts that one short transaction writes.
+// Compares what is kept of large users with what has been counted for them: what must be added to the statistics, and what is to
+// be kept from then on, in parts that one short transaction writes.
 import { addSeriesCells, CellSum, countCells, seriesKey, type ContributedSeries } from '../core/cells.ts'
 import {
   findKeptUserIds,
@@ -14,14 +14,14 @@ import type { Person } from '../store/users.ts'
 import { turn, type CountedPortion } from './count-large.ts'
 import { isStanding, type GoalBook } from './goal-books.ts'
 
-/** Cells of the series that one transaction writes, and these; of its last series there may be more, one for each day. */
+/** The cells and the series that one transaction writes; its last series may bring more cells, one for each day. */
 const CELLS_PER_WRITE = 5_000
 const SERIES_PER_WRITE = 2_000
 
 /** Series that are looked at between two turns of the event loop, which others need meanwhile. */
 const SERIES_PER_TURN = 1_000
 
-/** A part of what has changed. All parts belong to what was kept when they were made. */
+/** A part of what has changed. All parts refer to what was kept when they were made. */
 export interface KeptChange {
   /** What must be added to the statistics. */
   readonly difference: CellSum
@@ -30,8 +30,8 @@ export interface KeptChange {
 }
 
 /**
- * What a count of some campaigns of a user changes. What is kept of users that were merged into it is its own from then on;
- * what is kept of goals of the past is forgotten, since nothing of it is in the numbers that stand.
+ * What a count of some of a user's campaigns changes. What is kept of users that were merged into this one is its own from then
+ * on; what is kept by past goals is forgotten, because nothing of it is in the numbers in use.
  */
 export async function* compareKept(
   store: Store,
@@ -73,13 +73,15 @@ async function bySeries(counted: readonly ContributedSeries[]): Promise<Map<stri
   return found
 }
 
-/** Keeps what a change says. */
+/** Stores what a change says. */
 export async function applyKept(store: Store, { saved, removed }: KeptChange): Promise<void> {
   await removeKeptSeries(store, removed)
   await saveKeptSeries(store, saved)
 }
 
-/** Keeps what users contribute of whom nothing is kept, many series with one statement. All of it after `flush`. */
+/**
+ * Stores what users contribute of whom nothing is kept yet, many series with one statement. All of it is stored after `flush`.
+ */
 export class KeptWriter {
   readonly #store: Store
   #draft = new KeptDraft()
@@ -116,7 +118,7 @@ class KeptDraft implements KeptChange {
     return this.#cells >= CELLS_PER_WRITE || this.saved.length + this.removed.length >= SERIES_PER_WRITE
   }
 
-  /** Keeps what was counted of a series instead of what is kept of it; nothing where nothing was counted. */
+  /** Keeps what was counted of a series in place of what was kept of it; keeps nothing where nothing was counted. */
   replace(kept: KeptSeries, counted: ContributedSeries | undefined, isStanding: boolean): void {
     const cells = counted?.cells()
     const text = cells && JSON.stringify(cells)

@@ -1,5 +1,5 @@
-// Users with so many facts that counting them within a batch would hold up the others. A batch stores their facts and leaves
-// the counting to `recount-large.ts`, which is never more than seconds behind; until then nothing claims to hold them.
+// Users with so many facts that counting them within a batch would hold up the others. A batch stores their facts and leaves the
+// counting to `recount-large.ts`, which is never more than seconds behind; until then nothing claims to include them.
 import { contributedSeries } from '../core/contributions.ts'
 import {
   findLargeHistories,
@@ -24,7 +24,7 @@ import { loadHistories, type Change, type NewFacts, type StoredHistory } from '.
 import { KeptWriter } from './kept-contributions.ts'
 import { countFacts, inPortions } from './portions.ts'
 
-/** Facts of one user, as far as new ones concern them, that are counted within a batch at the most. */
+/** The most facts of one user, as far as new ones concern them, that are counted within a batch. */
 export const FACTS_PER_USER_MAX = 2_000
 /** Users whose histories are in memory at one time; each has thousands of facts. */
 const JOINED_AT_ONCE_MAX = 20
@@ -33,7 +33,7 @@ export function isLarge(history: StoredHistory, factsPerUserMax: number): boolea
   return countFacts([history]) > factsPerUserMax
 }
 
-/** The changes of users who are large, or were before they were found to be one with others. */
+/** Separates the changes of users who are large, or were large before they were found to be one with others. */
 export async function separateLarge(
   store: Store,
   changes: readonly Change[],
@@ -63,8 +63,8 @@ export async function leaveForLater(store: Store, book: GoalBook, changes: reado
 }
 
 /**
- * Makes of each change a large user, of whom is kept what the users that it was before contribute: of those that were large as
- * it is, of the others what their facts make.
+ * Makes the user of each change a large one. What is kept of it is what the users that it was before contribute: for those that
+ * were large, what was kept of them; for the others, what their facts make.
  */
 async function join(store: Store, book: GoalBook, changes: readonly Change[]): Promise<NewlyUncounted[]> {
   const involved = changes.flatMap(involvedIds)
@@ -85,7 +85,7 @@ interface Joined {
   readonly isKept: (userId: number) => boolean
 }
 
-/** Keeps what users contribute who were not large, without what the batch has stored of their goal events already. */
+/** Keeps what the users who were not large contribute, without the goal events that the batch has already stored for them. */
 async function keepOthers(store: Store, book: GoalBook, { changes, isKept }: Joined): Promise<void> {
   const others = changes.flatMap(({ before, facts }) => before.map((person) => ({ person, facts })))
   const load = (portion: readonly BeforeChange[]) => {
@@ -122,7 +122,7 @@ function joinKept({ workspaceId }: GoalBook, change: Change, kept: ReadonlyMap<n
   return { userId: change.person.userId, workspaceId, pendingGeneration: 0, version }
 }
 
-/** When the first fact was received that is not in what is kept of any of the users that one was before. */
+/** When the first fact was received that is not yet in what is kept of the users that this one was before. */
 function firstSince({ since, before }: Change, uncounted: ReadonlyMap<number, UncountedUser>): number {
   const waits = before.map(({ userId }) => uncounted.get(userId))
   return Math.min(since, ...waits.flatMap((wait) => [wait?.waitingSince ?? since, wait?.countingSince ?? since]))

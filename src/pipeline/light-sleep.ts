@@ -1,5 +1,6 @@
 // How the thread that follows the log sleeps while all is quiet: until it has slept long enough, or the thread that answers
-// requests tells of something new in the log. A message a sleep and not one a request: a shared number says whether one is wanted.
+// requests tells it of something new in the log. That takes one message per sleep, not one per request: a shared number says
+// whether one is wanted.
 
 const AWAKE = 0
 const LISTENING = 1
@@ -14,19 +15,22 @@ export class LightSleep {
     this.#state = new Int32Array(shared)
   }
 
-  /** Wants to hear of whatever is new from here on. To be called before each look, so that nothing falls between look and sleep. */
+  /**
+   * Asks to be told of whatever is new from here on. To be called before each look, so that nothing is missed between look and
+   * sleep.
+   */
   listen(): void {
     this.#isWoken = false
     Atomics.store(this.#state, 0, LISTENING)
   }
 
-  /** Ends the sleep, or the next one where nobody sleeps. */
+  /** Ends the sleep, or the next one if nobody is asleep. */
   wake(): void {
     this.#isWoken = true
     this.#end?.()
   }
 
-  /** Sleeps so many milliseconds at the most. */
+  /** Sleeps for at most `ms` milliseconds. */
   async sleep(ms: number): Promise<void> {
     if (this.#isWoken) return
     const woken = Promise.withResolvers<void>()
@@ -43,7 +47,10 @@ export function makeSleep(): SharedArrayBuffer {
   return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
 }
 
-/** The other side: gives what to call when there is something new, which tells the sleeper if it has listened since it was last told. */
+/**
+ * The other side: gives a function to call when there is something new, which tells the sleeper if it has listened since it was
+ * last told.
+ */
 export function wakerOf(shared: SharedArrayBuffer, tell: () => void): () => void {
   const state = new Int32Array(shared)
   return () => {

@@ -11,7 +11,7 @@ import type { Batch } from './batch.ts'
 export async function mergeUserPreferences(store: Store, batch: Batch): Promise<void> {
   const { merges } = batch
   if (merges.length === 0) return
-  // A change of preferences that found a user before this batch merged it has been made, or finds the survivor.
+  // A change of preferences that found a user before this batch merged it has either been made by now, or will find the survivor.
   await lockPreferences(store, workspacesOf(batch))
   const involved = new Set(merges.flatMap(({ from, into }) => [from, into]))
   const known = await findPreferences(store, [...involved])
@@ -50,7 +50,7 @@ function mergeOne(
   return recordChange({ ...survivor, lastChange }, { ...merged, updatedAt }, { by: 'merge', ip: null })
 }
 
-/** Those of the entries whose users had others merged into them. */
+/** The workspaces of the entries whose users had others merged into them. */
 function workspacesOf({ entries, merges, userOf }: Batch): string[] {
   const survivors = new Set(merges.map(({ into }) => into))
   const subjects = entries.flatMap((read) => read.subjects)

@@ -1,23 +1,25 @@
 // How fast the pipeline goes on. It gathers entries, so that batches are few. And requests go first: while threads wait for a
-// processor the pipeline rests between batches. What it does not apply at once waits in the log, which is durable; a request
+// processor, the pipeline rests between batches. What it does not apply at once waits in the log, which is durable; a request
 // waits with its caller.
 import { readFileSync } from 'node:fs'
 import { pause } from '../store/turnstile.ts'
 
 /**
- * The pause before the next look at the log, unless there is more than one batch in it. A batch costs the same few
- * statements whatever it holds, and writes a page once however much of it changes, so gathering for a moment makes these few.
+ * The pause before the next look at the log, unless there is more than one batch in it. A batch costs the same few statements
+ * whatever it holds, and writes a page once however much of it changes, so gathering for a moment saves many of both.
  */
 export const PAUSE_MS = 40
 const PAUSE_MS_MIN = 10
-/** The same while processors are missing: what fewer batches spare goes to requests. */
+/** The same while processors are scarce: what fewer batches save goes to requests. */
 const BUSY_PAUSE_MS = 120
-/** What an event waits for under load: the batch before its own, the pause and its own, as long as batches are short enough. */
+/**
+ * How long an event waits under load, as long as batches are short enough: for the batch before its own, the pause and its own.
+ */
 const READABLE_MS = 100
 const BUSY_READABLE_MS = 300
-/** Events per second; who applies fewer is not slowed down, however busy the processors are. */
+/** Events per second; a pipeline that applies fewer is not slowed down, however busy the processors are. */
 const RATE_MIN = 30_000
-/** From which part of its time on a thread that waits for a processor is one too many. */
+/** Processors are scarce when a thread waits for one for more than this share of its time. */
 const WAITED_SHARE_MAX = 0.1
 
 /** What a thread has done since its last pause. */
@@ -85,7 +87,7 @@ export class Pace {
   }
 }
 
-/** How long this thread has waited for a processor so far. Linux tells, if it was built to; elsewhere nobody ever waits. */
+/** How long this thread has waited for a processor so far. Linux tells, if it was built to; elsewhere it is always 0. */
 function readWaitedMs(): number {
   try {
     const [, waitedNs] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')

@@ -1,5 +1,5 @@
-// Which partitions of a shared log this process follows: a share that it renews while it lives, and others take over when
-// it does not. Leases only spare processes to do the same work twice; that nothing takes effect twice rests on the cursors.
+// Which partitions of a shared log this process follows: a share that it renews while it lives, and that others take over when it
+// does not. Leases only save processes from doing the same work twice; that nothing takes effect twice is ensured by the cursors.
 import { hostname } from 'node:os'
 import { v7 as newRunId } from 'uuid'
 import { refuseNewerTables, TablesAreNewer } from '../store/migrations.ts'
@@ -7,7 +7,7 @@ import { endMembership, renewLeases } from '../store/partition-leases.ts'
 import type { Database } from '../store/store.ts'
 import { pause } from '../store/turnstile.ts'
 
-/** How long a process that says nothing keeps its partitions, and how often it speaks. */
+/** How long a process that does not renew its partitions keeps them, and how often it renews them. */
 const LEASE_KEPT_MS = 5_000
 const RENEW_EVERY_MS = 1_000
 
@@ -22,7 +22,7 @@ export class PartitionLeases {
   readonly #options: LeaseOptions
   readonly #holder = `${hostname()} ${process.pid} ${newRunId()}`
   #held: readonly number[] = []
-  /** By this process's own clock, which goes on while it is stopped. */
+  /** By this process's own clock, which goes on while the process is stopped. */
   #keptUntil = 0
   #isStopping = false
   #ended: Promise<void> = Promise.resolve()
@@ -47,7 +47,7 @@ export class PartitionLeases {
     this.#held = []
     await this.#options.database
       .write((store) => endMembership(store, this.#holder))
-      // Without an answer of the database they run out by themselves.
+      // Without an answer from the database they expire by themselves.
       .catch((error: unknown) =>
         this.#options.onFailure(error, 'partitions cannot be given back; others take them soon'),
       )
@@ -62,7 +62,7 @@ export class PartitionLeases {
 
   async #renew(): Promise<void> {
     const { database, partitions } = this.#options
-    // From before the database's clock was asked, so that the own one ends earlier than that of the others.
+    // Taken before the database's clock is asked, so that a lease ends earlier by this process's clock than by the database's.
     const startedAt = performance.now()
     try {
       const wanted = { holder: this.#holder, partitions, keptMs: LEASE_KEPT_MS }
@@ -72,7 +72,7 @@ export class PartitionLeases {
       })
       this.#keptUntil = startedAt + LEASE_KEPT_MS
     } catch (error) {
-      // What a newer program counts is not for this one to go on with.
+      // This program must not go on with what a newer one counts.
       if (error instanceof TablesAreNewer) this.#keptUntil = 0
       this.#options.onFailure(error, 'partitions cannot be renewed; trying again')
     }

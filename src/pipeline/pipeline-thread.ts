@@ -30,7 +30,7 @@ export type PipelineMessage =
 /** Batches write to every index of the events and users. */
 const PAGE_CACHE_KIB = 12 * 1024
 
-/** Who waits for an answer goes first: while requests keep all processors busy, the log may grow for a while. */
+/** Whoever waits for an answer goes first: while requests keep all processors busy, the log may grow for a while. */
 const NICENESS = 10
 
 const port = parentPort
@@ -58,7 +58,7 @@ const logReader = await untilAvailable(() => openLogReader(data.place), {
 if (logReader) stopRunning = run(logReader)
 if (isStopping) await end()
 
-/** Follows the log and recounts; gives how to end both, and all that was opened for them. */
+/** Starts to follow the log and to recount; gives a function that ends both and closes what was opened for them. */
 function run(logReader: LogReader): () => Promise<void> {
   const { partitions } = logReader
   // The embedded log has one follower, who needs no lease.
@@ -77,7 +77,7 @@ function run(logReader: LogReader): () => Promise<void> {
     database,
     clock: Date.now,
     onFailure,
-    // Of processes with leases just one holds a partition; two that believe to for a moment do no harm.
+    // Only one of the processes with leases holds a partition; two that both believe to hold it for a moment do no harm.
     ...(leases && { isInCharge: () => leases.held().includes(0) }),
   })
   leases?.start()
@@ -90,7 +90,7 @@ function run(logReader: LogReader): () => Promise<void> {
   }
 }
 
-/** Only Linux gives threads a priority of their own; elsewhere, and where it does not tell who they are, all have the same. */
+/** Only Linux gives threads a priority of their own; elsewhere, and where a thread cannot learn its own id, all have the same. */
 function yieldToRequests(): void {
   if (process.platform !== 'linux') return
   try {
@@ -101,7 +101,7 @@ function yieldToRequests(): void {
   }
 }
 
-/** While the log is not open yet, whoever waits for it ends the thread. */
+/** While the log is not open yet, the code above that waits for it ends the thread. */
 async function stop(): Promise<void> {
   isStopping = true
   if (stopRunning) await end()

@@ -9,7 +9,7 @@ import { recordReceipts } from './record-receipts.ts'
 import { resolveUsers } from './resolve-users.ts'
 import { storeEvents } from './store-events.ts'
 
-/** A step works on all entries of the batch with a few statements, never with one a row. */
+/** A step works on all entries of the batch with a few statements, never with one per row. */
 export type Step = (store: Store, batch: Batch) => Promise<void>
 
 /** The cursor moves in the same transaction (`apply-batch.ts`). */

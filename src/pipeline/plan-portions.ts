@@ -1,4 +1,4 @@
-// Cuts the campaigns of one user into portions with so little in them that one of them is always in memory at once.
+// Cuts the campaigns of one user into portions, each small enough for memory; they are counted one by one.
 import { countMemberships } from '../store/memberships.ts'
 import { countMessageEvents } from '../store/message-events.ts'
 import type { CampaignFacts, CountedRange } from '../store/fact-table.ts'
@@ -6,9 +6,9 @@ import { EVERY_CAMPAIGN, type CampaignRange } from '../store/kept-series.ts'
 import type { Store } from '../store/store.ts'
 import type { Person } from '../store/users.ts'
 
-/** Campaigns of a user that are counted together. All portions of a user together hold every campaign that there may be. */
+/** Campaigns of a user that are counted together. All portions of a user together cover every campaign that there may be. */
 export interface CampaignPortion extends CampaignRange {
-  /** Those of which the user has facts; the others between the two ends have none. */
+  /** Those in which the user has facts; the user has none in the others between the two ends. */
   readonly campaigns: ReadonlySet<number>
   /** The customer ids of the user with memberships in these … */
   readonly members: ReadonlySet<number>
@@ -18,7 +18,7 @@ export interface CampaignPortion extends CampaignRange {
 
 /** What a user has of one campaign. */
 export interface CampaignLoad {
-  /** How many facts; where one customer id has at least `factsMax` of one kind, only that. */
+  /** How many facts; if one customer id has at least `factsMax` of one kind, only that is known of these. */
   readonly facts: number
   /** The customer ids with memberships, and with message events, each once. */
   readonly members: readonly number[]
@@ -29,15 +29,15 @@ export interface CampaignLoad {
 export type CampaignLoads = ReadonlyMap<number, CampaignLoad>
 
 interface Plan {
-  /** Facts that one statement counts. */
+  /** The most facts that one statement counts. */
   readonly factsMax: number
-  /** Asked between two statements; where it says no, what comes back is of no use. */
+  /** Asked between two statements; if it says no, the result is of no use. */
   readonly goesOn: () => Promise<boolean>
 }
 
 /**
- * What a user has of each campaign, so that portions can be cut before a fact is read. Whose count is given up (`goesOn`) gets
- * a part of it.
+ * What a user has of each campaign, so that portions can be cut before any fact is read. Incomplete if the count is given up
+ * (`goesOn`).
  */
 export async function loadsOf(store: Store, { customers }: Person, plan: Plan): Promise<CampaignLoads> {
   const loads = new Map<number, DraftLoad>()
@@ -63,7 +63,7 @@ interface DraftLoad {
   readonly recipients: number[]
 }
 
-/** Each campaign once, and how many facts there are; of one with at least `factsMax` nothing but that is known. */
+/** Each campaign once, and how many facts there are; of one with at least `factsMax`, only that is known. */
 async function* countsOf(
   read: (range: CountedRange) => Promise<CampaignFacts[]>,
   { factsMax, goesOn }: Plan,
@@ -80,7 +80,7 @@ async function* countsOf(
   }
 }
 
-/** At least one portion, in the order of the campaigns' numbers. One weighs no more than `max`, unless it is a single campaign. */
+/** At least one portion, in the order of the campaigns' numbers. None weighs more than `max`, unless it is a single campaign. */
 export function cutPortions(
   loads: CampaignLoads,
   weightOf: (campaign: number, load: CampaignLoad) => number,

@@ -3,26 +3,26 @@
 import type { StoredHistory } from './histories.ts'
 
 /**
- * Facts that are in memory at one time: some 10 MiB. Until users with very many come up, for whom a portion is only then made
- * smaller.
+ * Facts that are in memory at one time: some 10 MiB. There may be more when users with very many facts come up, because a portion
+ * is made smaller only then.
  */
 const FACTS_PER_PORTION = 40_000
 /**
- * How long is computed between two statements: PostgreSQL ends a transaction that stands still for five seconds, and a
+ * The longest that is computed between two statements: PostgreSQL ends a transaction that stands still for five seconds, and a
  * machine may be much slower than usual for a moment.
  */
 const COMPUTED_MS_MAX = 500
-/** So few that they fit with the most facts that are counted within a batch (`FACTS_PER_USER_MAX`). */
+/** So few that they fit even if each has the most facts that are counted within a batch (`FACTS_PER_USER_MAX`). */
 const FIRST_PORTION_USERS = 20
 
-/** What there is of users; undefined where there are too many facts of one kind to be read at once. */
+/** Reads what there is of users; undefined where there are too many facts of one kind to be read at once. */
 type Load<Item> = (portion: readonly Item[]) => Promise<readonly StoredHistory[] | undefined>
 
 /**
- * What `load` gives for each item, portion by portion, with its item: as many items as the portion before would have needed
- * for `FACTS_PER_PORTION`, and twice as many as were computed of it at the most. A portion that is too much is halved, and an
- * item with more than `FACTS_PER_PORTION` comes without a history. A portion that takes the caller longer than `COMPUTED_MS_MAX` ends
- * there, and the rest of it is loaded anew.
+ * Gives each item with what `load` gives for it, portion by portion. A portion has as many items as would have made the one
+ * before it `FACTS_PER_PORTION` facts, but at most twice as many as were computed of that one. A portion that is too large is
+ * halved, and an item with more than `FACTS_PER_PORTION` comes without a history. A portion that takes the caller longer than
+ * `COMPUTED_MS_MAX` ends there, and the rest of it is loaded again.
  */
 export async function* inPortions<Item>(
   items: readonly Item[],

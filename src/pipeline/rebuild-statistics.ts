@@ -1,4 +1,4 @@
-// Writes what the table of statistics should hold and does not, beside a server that goes on counting.
+// Writes what the table of statistics should hold and does not, while a server goes on counting.
 import { AppError } from '../core/app-error.ts'
 import { CellSum } from '../core/cells.ts'
 import { noteAnew } from '../store/campaigns.ts'
@@ -13,13 +13,13 @@ import { verifyIn, type CountProgress, type Verification } from './verify-statis
 
 /** Cells that one transaction writes, so that batches wait little for it. */
 const CELLS_PER_WRITE = 5_000
-/** Counts the rebuilds, so that two at a time do not both add what is missing. */
+/** Counts the rebuilds, so that two at the same time do not both add what is missing. */
 const REBUILD_CURSOR = 'statistics rebuild'
 
 /**
- * Compares the statistics of a workspace with its facts, and writes what differs: the table is a sum, so that what is
- * missing in it now is missing still after other things were added. Throws AppError `conflict` when another rebuild or a
- * change of goals came between; what was written until then is right.
+ * Compares the statistics of a workspace with its facts, and writes what differs: the table is a sum, so what is missing in it
+ * now is still missing after other things are added. Throws AppError `conflict` when another rebuild or a change of goals came in
+ * between; what was written until then is right.
  */
 export async function rebuildStatistics(
   database: Database,
@@ -52,7 +52,9 @@ function overtaken(): AppError {
   return new AppError('conflict', 'Another rebuild or a change of goals came between; please run it again.')
 }
 
-/** What is remembered of large users comes first, so that whoever counts them meanwhile adds what is missing to the right. */
+/**
+ * What is kept of large users is corrected first, so that whoever counts them meanwhile adds the difference from what is right.
+ */
 function* writesOf({ missing, misremembered }: Verification): Generator<(store: Store) => Promise<void>, void, void> {
   for (const { kept, changes } of misremembered) {
     for (const [index, change] of changes.entries()) {

@@ -1,4 +1,4 @@
-// Says of every request of the batch what became of it.
+// Records for every request of the batch what became of it.
 import { saveReceipts, type RequestReceipt } from '../store/request-receipts.ts'
 import type { Store } from '../store/store.ts'
 import type { Batch, EventsEntry, ReadEntry } from './batch.ts'

@@ -1,5 +1,5 @@
-// Counts conversions anew after goals were changed, a few users at a time beside the batches: under a generation of their
-// own, so that the old numbers stand, and are kept up to date, until the new ones are complete.
+// Counts conversions anew after goals were changed, a few users at a time beside the batches: under a generation of their own, so
+// that the old numbers stay in use, and are kept up to date, until the new ones are complete.
 import { addSeriesCells, CellSum } from '../core/cells.ts'
 import { addContributions, type Counting } from '../core/contributions.ts'
 import { listRecountedGenerations, lockCampaigns, noteAnew, standByNewGoals } from '../store/campaigns.ts'
@@ -27,11 +27,11 @@ interface Turn {
   readonly usersPerStep?: number | undefined
   /** Workspaces that are not to be tried yet. */
   readonly pausing?: ReadonlySet<string>
-  /** Hears of a workspace whose step has failed, before the next one has its turn. Throws where that is of no use. */
+  /** Hears of a workspace whose step has failed, before the next one has its turn. Throws if the next one is not to be tried. */
   readonly onFailure?: (error: unknown, workspaceId: string) => void
 }
 
-/** Takes one step of a recount that runs, and gives its workspace; undefined when there is nothing to do. */
+/** Takes one step of a running recount, and gives its workspace; undefined when there is nothing to do. */
 export async function recountGoals(
   database: Database,
   books: GoalBooks,
@@ -62,8 +62,8 @@ interface Step {
 }
 
 /**
- * One step, in one transaction: counts some users, or makes the new numbers stand when all are counted, or deletes some of
- * the old ones. False when there is nothing to do, or not yet.
+ * One step, in one transaction: counts some users, or puts the new numbers into use when all are counted, or deletes some of the
+ * old ones. False when there is nothing to do, or not yet.
  */
 function takeStep(database: Database, books: GoalBooks, { workspaceId, now, usersPerStep }: Step): Promise<boolean> {
   return database.write(async (store) => {
@@ -78,7 +78,7 @@ function takeStep(database: Database, books: GoalBooks, { workspaceId, now, user
     const last = userIds.at(-1)
     if (last === undefined) return complete(store, recount)
     const large = await findLargeUserIds(store, userIds)
-    // They are counted apart; from now on by the new goals too.
+    // Large users are counted apart, from now on by the new goals too.
     const waiting = [...large].map((userId) => ({ userId, since: now }))
     await markWaiting(store, waiting)
     const persons = await findPersons(
@@ -124,9 +124,9 @@ async function addPending(
 }
 
 /**
- * Makes the numbers of the new goals those that stand. From here on campaigns are found by the events that are noted of them, which
- * another program may not have done that changed the goals beside this one. False while large users are still to be counted by
- * them.
+ * Puts the numbers of the new goals into use, and notes anew the events of campaigns, by which campaigns are found from here on:
+ * another program that changed goals beside this one may not have noted them. False while large users are still to be counted by
+ * the new goals.
  */
 async function complete(store: Store, recount: GoalRecount): Promise<boolean> {
   if (await hasLargeToRecount(store, recount.workspaceId, recount.generation)) return false
@@ -136,7 +136,7 @@ async function complete(store: Store, recount: GoalRecount): Promise<boolean> {
   return true
 }
 
-/** Deletes a bounded number of cells that count by goals of the past; the recount ends when there are none. */
+/** Deletes a bounded number of cells that count by past goals; the recount ends when there are none. */
 async function removeOld(store: Store, recount: GoalRecount): Promise<boolean> {
   const standing = await listRecountedGenerations(store, recount.workspaceId)
   if (!(await removeGenerations(store, standing))) await saveGoalRecount(store, { ...recount, isRunning: false })

@@ -29,16 +29,17 @@ export interface LargeTurn extends Portions {
 /** Whose turn it was. */
 export interface LargeUserTurn {
   readonly userId: number
-  /** False where the count was given up, or overtaken by others. */
+  /** False if the count was given up, or overtaken by others. */
   readonly isCounted: boolean
 }
 
 /**
- * Counts the large user who waits longest, and says whom; undefined when none waits. Throws NotCounted. What is read may be
- * newer than when it began, and even hold a part of a batch: that user waits again then, and what was added is kept to the
- * cell, so the next count mends it.
- * A user whose count is given up, or whose process dies, goes on waiting, and with each part that was written so far the
- * statistics hold of the user exactly what is kept.
+ * Counts the large user who has waited longest, and says whom; undefined when none waits. Throws NotCounted. What is read may be
+ * newer than the start of the count, and may even hold only a part of a batch: the user then waits again, and because what was
+ * added is kept to the cell, the next count corrects it.
+ *
+ * A user whose count is given up, or whose process dies, goes on waiting. After each part that was written, the statistics hold
+ * of the user exactly what is kept.
  */
 export async function recountLarge(
   database: Database,
@@ -61,7 +62,7 @@ interface Wanted {
   readonly portions: Portions
 }
 
-/** False where not all of it was written. */
+/** False if not all of it was written. */
 async function count(database: Database, books: GoalBooks, { taken, portions }: Wanted): Promise<boolean> {
   const book = await books.open(database, taken.kept.workspaceId)
   if (!book) throw new Error(`user ${taken.kept.userId} has facts of campaigns that are not there`)
@@ -84,7 +85,10 @@ interface Taken {
   readonly person: Person
 }
 
-/** The user as committed batches have left it: of one that is not, it could be another person after all. */
+/**
+ * The user as committed batches have left it: by a batch that is not committed, it might be taken for another person than it
+ * turns out to be.
+ */
 function take(database: Database, userId: number): Promise<Taken | undefined> {
   return database.write(async (store) => {
     if (!(await markCounting(store, userId))) return undefined
@@ -100,11 +104,11 @@ interface Count {
   readonly books: GoalBooks
   readonly book: GoalBook
   readonly person: Person
-  /** That of what was kept when the count began. */
+  /** The version of what was kept when the count began. */
   readonly version: number
 }
 
-/** Writes what has changed of one user, in short transactions, as long as nobody else does. */
+/** Writes what has changed for one user, in short transactions, as long as nobody else does. */
 class Writer {
   readonly #count: Count
   #version: number
@@ -115,8 +119,8 @@ class Writer {
   }
 
   /**
-   * Does one part. False, and nothing is done, for a user who was merged with another meanwhile, whose goals were changed, or
-   * whom another process counts too: it is counted again, where it still waits.
+   * Writes one part. False, and nothing is written, if the user was merged with another meanwhile, if goals were changed, or if
+   * another process counts the user too: it is counted again if it still waits.
    */
   async write(change: (store: Store) => Promise<void>, pendingGeneration?: number): Promise<boolean> {
     const { database, books, book, person } = this.#count
@@ -146,12 +150,12 @@ class Writer {
   }
 }
 
-/** Whether the user counts by the same goals still, the new ones of a recount included. */
+/** Whether the user still counts by the same goals, the new ones of a recount included. */
 function countsAlike(book: GoalBook, current: GoalBook, userId: number): boolean {
   return areSameGoals(book, current) && hasCome(book, userId) === hasCome(current, userId)
 }
 
-/** Whether a recount of goals that runs has come to a user. */
+/** Whether a running recount of goals has come to a user. */
 function hasCome({ pending }: GoalBook, userId: number): boolean {
   return pending !== undefined && userId <= pending.userCursor
 }

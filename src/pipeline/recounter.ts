@@ -10,7 +10,7 @@ import { SetAside } from './set-aside.ts'
 
 /** The pause before the next look when there was nothing to do. */
 const IDLE_MS = 200
-/** How much longer than a step the pause after it is, so that batches have most of the time. */
+/** The pause after a step, as a multiple of the step, so that batches have most of the time. */
 const PAUSE_PER_STEP = 2
 /** The longest pause after a failure; it doubles up to that. */
 const FAILED_MS_MAX = 5_000
@@ -23,11 +23,11 @@ export interface RecounterOptions {
   /** Facts of a large user that are read at once. */
   readonly factsPerPortion?: number
   /**
-   * Whether counting anew is up to this process now; always without it. Processes that share a log would only wait for each
-   * other, and all but one throw away what they counted.
+   * Whether it is up to this process now to recount; if absent, it always is. Several processes that share a log would only wait
+   * for each other, and all but one would throw away what they counted.
    */
   readonly isInCharge?: () => boolean
-  /** By which pauses after failures are measured, in milliseconds since whenever; the process's own without it. */
+  /** The clock for pauses after failures, in milliseconds from any start; if absent, that of the process. */
   readonly stopwatch?: () => number
   /** Hears of every failure. */
   readonly onFailure: (error: unknown, what: string) => void
@@ -45,7 +45,7 @@ export class Recounter {
   /** What has failed and is tried again later. */
   readonly #workspaces: SetAside<string>
   readonly #users: SetAside<number>
-  /** From a count that was overtaken on, the users who have had a turn: all others who wait have theirs before them. */
+  /** Since a count was overtaken, the users who have had a turn: all others who wait have theirs before these have another. */
   readonly #served = new Set<number>()
   /** The workspace whose goals had the last step. */
   #lastWorkspace = ''
@@ -61,7 +61,7 @@ export class Recounter {
     this.#ended = this.#run()
   }
 
-  /** Takes one step of each kind. False when there was nothing to do. Throws the first failure, when all have had their turn. */
+  /** Takes one step of each kind. False when there was nothing to do. Throws the first failure, after all have had their turn. */
   async step(): Promise<boolean> {
     const failures: Failure[] = []
     const isBusy = await this.#takeStep(failures)
@@ -76,8 +76,8 @@ export class Recounter {
   }
 
   /**
-   * One step of each kind. What fails is set aside and noted in `failures`, and the others go on. Throws where it is nothing
-   * of a workspace or a user that failed, so that all would.
+   * One step of each kind. What fails is set aside and noted in `failures`, and the others go on. Throws if the failure is not
+   * one of a workspace or a user, so that all would fail.
    */
   async #takeStep(failures: Failure[]): Promise<boolean> {
     const { isInCharge = () => true } = this.#options
@@ -120,7 +120,10 @@ export class Recounter {
     }
   }
 
-  /** No count may ever come to an end of who is found to be somebody else again and again, and waits longest all the time. */
+  /**
+   * A user who is found to be somebody else again and again may never be counted to the end, and yet waits longest all the time:
+   * so others have their turn first.
+   */
   async #giveTurn(): Promise<LargeUserTurn | undefined> {
     const { database, factsPerPortion } = this.#options
     const { pausing } = this.#users
@@ -150,7 +153,7 @@ export class Recounter {
     }
   }
 
-  /** Ends at once when there is no more to wait for. */
+  /** Ends at once when the recounter stops. */
   async #pause(ms: number): Promise<void> {
     const { signal } = this.#stopping
     await pause(ms, undefined, { signal }).catch((error: unknown) => {

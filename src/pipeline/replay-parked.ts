@@ -5,15 +5,15 @@ import { findReceipt, saveReceipts } from '../store/request-receipts.ts'
 import type { Database, Store } from '../store/store.ts'
 import { lockTables, readBatch, runSteps } from './apply-batch.ts'
 
-/** `applied` and no longer parked; `unreadable` and still parked, with the reason of today; or nothing is parked there. */
+/** `applied` and no longer parked; `unreadable` and still parked, with the present reason; or nothing is parked there. */
 export type ReplayOutcome =
   | { readonly outcome: 'applied' }
   | { readonly outcome: 'unreadable'; readonly reason: string }
   | { readonly outcome: 'not_parked' }
 
 /**
- * Applies one parked entry, takes it away and rewrites its receipt, all in one transaction: of two replays at the same
- * moment the second finds nothing. Rejects with the error of the step that failed; the entry is then still parked.
+ * Applies one parked entry, removes it and rewrites its receipt, all in one transaction: of two replays at the same moment, the
+ * second finds nothing. Rejects with the error of the step that failed; the entry is then still parked.
  */
 export function replayParked(database: Database, position: number, now: number): Promise<ReplayOutcome> {
   return database.write(async (store) => {

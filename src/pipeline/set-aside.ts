@@ -3,7 +3,7 @@
 /** The first pause; each failure doubles it, up to the longest. */
 const PAUSE_MS_MIN = 400
 const PAUSE_MS_MAX = 60_000
-/** Of more than these the one that failed first is forgotten, and tried again at once. */
+/** If there are more than this, the one that failed first is forgotten, and tried again at once. */
 const KEYS_MAX = 1_000
 
 interface Failed {

@@ -19,7 +19,7 @@ export interface PipelineOptions extends Omit<PipelineThreadData, 'sleep'> {
 }
 
 export interface RunningPipeline {
-  /** To be called when this process has written to the log: what it wrote is applied at once where all was quiet. */
+  /** To be called when this process has written to the log: what it wrote is applied at once if all was quiet. */
   readonly wake: () => void
   /**
    * Finishes the batch in hand and ends the thread. A batch that takes too long is given up: nothing of it stays, and whoever

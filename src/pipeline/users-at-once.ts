@@ -1,4 +1,4 @@
-// Reads users to change them, of a batch as many as fit into memory: each of them may have megabytes of attributes.
+// Reads the users that a batch changes, as many as fit into memory: each of them may have megabytes of attributes.
 import type { Store } from '../store/store.ts'
 import { findUsers, measureUsers, type User } from '../store/users.ts'
 import type { Batch } from './batch.ts'

@@ -1,5 +1,4 @@
-// Counts the statistics of a workspace anew from the stored facts and compares: what the table should hold, whatever way it
-// came about.
+// Counts the statistics of a workspace anew from the stored facts and compares them with the table, however that came about.
 import { countWithAnything, isAnything, sumAnything, withAnything } from '../core/anything.ts'
 import { addSeriesCells, cellKey, CellSum, seriesKey, type Cell } from '../core/cells.ts'
 import { listMisnoted } from '../store/campaigns.ts'
@@ -19,7 +18,7 @@ import { countFacts, inPortions } from './portions.ts'
 /** Users of one step; large ones among them are counted one by one. */
 const USERS_PER_STEP = 500
 
-/** How far a count is. */
+/** How far a count has come. */
 export interface CountProgress {
   readonly users: number
   readonly facts: number
@@ -33,12 +32,12 @@ export interface CellDifference {
 }
 
 export interface Verification extends CountProgress {
-  /** Cells that the facts make, with those that tell where there are any. */
+  /** Cells that the facts make, including those that tell where there are any. */
   readonly cells: number
   /** What must be added to the table (`addCells`). */
   readonly missing: CellSum
   readonly differingCells: number
-  /** The first of them, `DIFFERENCES_MAX` at the most. */
+  /** The first of them, at most `DIFFERENCES_MAX`. */
   readonly differences: readonly CellDifference[]
   /** Large users whose newest facts are not counted yet, and who are taken as they were counted last. */
   readonly waitingUsers: number
@@ -47,7 +46,7 @@ export interface Verification extends CountProgress {
   readonly misnoted: readonly number[]
 }
 
-/** A large user who is remembered otherwise than the facts say; the next count would carry the error into the table. */
+/** A large user of whom something else is kept than the facts say; the next count would carry the error into the table. */
 export interface Misremembered {
   readonly kept: LargeHistory
   readonly changes: readonly KeptChange[]
@@ -58,7 +57,7 @@ interface Counted {
   readonly occurrences: number
 }
 
-/** Cells that are told apart; of all that differ the rest is only counted. */
+/** At most this many differing cells are listed; the rest are only counted. */
 export const DIFFERENCES_MAX = 1_000
 
 /** Compares the statistics of a workspace with its facts, all as they are at one moment. */
@@ -70,7 +69,7 @@ export function verifyStatistics(
   return database.readSnapshot((store) => verifyIn(store, workspaceId, onProgress))
 }
 
-/** The same, of what `store` sees: all as it is at one moment. */
+/** The same for what `store` sees, which must be as it is at one moment. */
 export async function verifyIn(
   store: Store,
   workspaceId: string,
@@ -87,7 +86,7 @@ export async function verifyIn(
 
 /** What has been counted so far. */
 interface FactCount {
-  /** What the table should hold of it: contributions. */
+  /** What the table should hold for it: contributions. */
   readonly counted: CellSum
   readonly misremembered: Misremembered[]
   users: number
@@ -117,7 +116,7 @@ async function countAll(
   }
 }
 
-/** Of users who are not large; one with more facts than fit into memory is counted as these are. */
+/** Adds users who are not large; one with more facts than fit into memory is counted as large ones are. */
 async function addOthers(
   store: Store,
   book: GoalBook,
@@ -139,7 +138,7 @@ function addPortion(count: FactCount, { facts, series }: CountedPortion): void {
   for (const one of series) addSeriesCells(count.counted, one.series, one.cells(), 1)
 }
 
-/** One that waits is taken as it was counted last, which is what the table holds of it. */
+/** Adds a large user. One that waits is taken as it was counted last, which is what the table holds of it. */
 async function addLarge(
   store: Store,
   book: GoalBook,
@@ -161,7 +160,7 @@ async function addLarge(
   if (changes.some(({ difference }) => difference.size > 0)) count.misremembered.push({ kept, changes })
 }
 
-/** All that is kept of a user, as far as it is in the numbers that stand. */
+/** Adds all that is kept of a user, as far as it is in the numbers in use. */
 async function addKept(
   store: Store,
   book: GoalBook,
@@ -177,8 +176,8 @@ async function addKept(
 }
 
 /**
- * What must be added to the table to make it `counted`, of which that is left. Cells by goals of the past are of no number, and
- * not looked at.
+ * What must be added to the table to make it `counted`: that is what `counted` holds afterwards. Cells that count by past goals
+ * belong to no number, and are not looked at.
  */
 async function compare(
   store: Store,
@@ -199,7 +198,7 @@ async function* streamStanding(store: Store, book: GoalBook): AsyncGenerator<rea
   }
 }
 
-/** The cells with what the table holds of them, for which it is read once more. */
+/** The cells with what the table holds of them; it is read once more for this. */
 async function toDifferences(store: Store, book: GoalBook, missing: readonly Cell[]): Promise<CellDifference[]> {
   if (missing.length === 0) return []
   const wanted = new Set(missing.map(keyOf))

@@ -5,7 +5,7 @@ import type { KeyHashes } from './workspaces.ts'
 
 const KEY_BYTES = 32
 
-/** A new key: 256 random bits, so that a fast hash is a safe one. */
+/** A new key: 256 random bits, so a fast hash is safe. */
 export function generateKey(tile: KeyTile): string {
   return `td_${tile}_${randomBytes(KEY_BYTES).toString('base64url')}`
 }
@@ -15,7 +15,7 @@ export function hashKey(key: string): string {
   return hash('sha256', key, 'hex')
 }
 
-/** The tile whose key has this hash; undefined when it is neither. Takes the same time whatever the outcome. */
+/** The tile whose key has this hash; undefined when neither has. Takes the same time whatever the outcome. */
 export function matchTile(keyHash: string, known: KeyHashes): KeyTile | undefined {
   const given = toBytes(keyHash)
   const expected = bytesOf(known)
@@ -25,7 +25,7 @@ export function matchTile(keyHash: string, known: KeyHashes): KeyTile | undefine
   return isReports ? 'reports' : undefined
 }
 
-/** As bytes, which are what can be compared in constant time; made once of what is compared with every request. */
+/** Hashes as bytes, which can be compared in constant time; made only once, because they are compared at every request. */
 const knownBytes = new WeakMap<KeyHashes, { readonly [tile in KeyTile]: Buffer }>()
 
 function bytesOf(known: KeyHashes): { readonly [tile in KeyTile]: Buffer } {

@@ -1,4 +1,4 @@
-// The table of the events that campaigns have goals on: a change of goals finds with it the campaigns it concerns, without
+// The table of the events that campaigns have goals on: with it, a change of goals finds the campaigns it concerns without
 // reading the goals of all.
 import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
@@ -42,7 +42,7 @@ export async function createCampaignEvents({ query }: Store, { text, integer, cl
 
 const COLUMNS = { campaign: 'integer', event: 'text', workspace_id: 'text' } as const
 
-/** Adds the events of campaigns of which none are noted. */
+/** Adds the events of campaigns for which none are noted yet. */
 export async function addCampaignEvents(store: Store, campaigns: readonly EventsOfCampaign[]): Promise<void> {
   const rows = campaigns.flatMap(({ number, workspaceId, events }) => {
     return [...new Set(events)].map((event) => ({ campaign: number, event, workspace_id: workspaceId }))
@@ -50,13 +50,13 @@ export async function addCampaignEvents(store: Store, campaigns: readonly Events
   if (rows.length > 0) await insertRows(store, 'campaign_events', { columns: COLUMNS, rows }).execute()
 }
 
-/** Notes these events of a campaign instead of those that are noted. */
+/** Replaces the events that are noted for a campaign. */
 export async function replaceCampaignEvents(store: Store, campaign: EventsOfCampaign): Promise<void> {
   await store.query.deleteFrom('campaign_events').where('campaign', '=', campaign.number).execute()
   await addCampaignEvents(store, [campaign])
 }
 
-/** Campaign → the events that are noted of it, of all campaigns of a workspace with any. */
+/** Campaign → the events that are noted for it, for all campaigns of a workspace that have any. */
 export async function listCampaignEvents({ query }: Store, workspaceId: string): Promise<Map<number, Set<string>>> {
   const rows = await query.selectFrom('campaign_events').selectAll().where('workspace_id', '=', workspaceId).execute()
   const found = new Map<number, Set<string>>()

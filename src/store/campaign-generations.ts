@@ -1,4 +1,4 @@
-// Generations of goals as the tables of statistics hold them: which of a campaign's are kept, and what lies between.
+// Generations of goals as the tables of statistics hold them: which ones of a campaign are kept, and which lie in between.
 import { NO_GENERATION } from '../core/cells.ts'
 
 /** A campaign with a generation of its goals. */
@@ -17,7 +17,7 @@ export interface GenerationGap {
 
 export const GAP_COLUMNS = { campaign: 'integer', after: 'integer', before: 'integer' } as const
 
-/** All generations of the named campaigns but `NO_GENERATION` and those that are named. */
+/** All generations of the campaigns in `kept`, except `NO_GENERATION` and those in `kept`. */
 export function gapsBetween(kept: readonly CampaignGeneration[]): GenerationGap[] {
   const generations = new Map<number, number[]>()
   for (const { number, generation } of kept) {

@@ -1,5 +1,5 @@
-// The table of names: which places and reasons reports have given to campaigns, so that there are not too many of them. They stand
-// here before the first report that holds them is in the log, and never go.
+// The table of names: the places and reasons that reports have given to campaigns, kept so that they do not become too many.
+// A name is here before the first report that holds it is in the log, and never goes.
 import { NAME_KINDS, type CampaignNames, type NameKind } from '../core/campaign-names.ts'
 import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
@@ -45,7 +45,7 @@ export async function listCampaignNames({ query }: Store, campaign: number): Pro
   return { place: namesOf('place'), reason: namesOf('reason') }
 }
 
-/** Adds names of campaigns, by their numbers; gives which were not there. To be called behind `lockCampaignNames`. */
+/** Adds names to campaigns, by their numbers; gives those that were not there. To be called under `lockCampaignNames`. */
 export async function addCampaignNames(
   store: Store,
   names: ReadonlyMap<number, CampaignNames>,

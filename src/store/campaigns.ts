@@ -1,5 +1,5 @@
-// The table of campaigns. Beside the goals that were set last it keeps those by which the numbers that stand were counted:
-// they differ while a recount runs (`goal-recounts.ts`).
+// The table of campaigns. Besides the goals that were set last, it keeps those by which the current numbers were counted: the
+// two differ while a recount runs (`goal-recounts.ts`).
 import { sql, type Selectable } from 'kysely'
 import type { Goal } from '../core/goal.ts'
 import { parseJsonText } from '../core/parse-json.ts'
@@ -15,10 +15,10 @@ import type { CampaignGeneration } from './campaign-generations.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { wantedValues } from './wanted-values.ts'
 
-/** Campaigns of one workspace at the most, since its pipeline holds all of their goals in memory. */
+/** How many campaigns one workspace may have: the pipeline holds all of their goals in memory. */
 export const CAMPAIGNS_MAX = 10_000
 
-/** Bytes that the goals of all these campaigns take as JSON at the most, for the same reason. */
+/** How many bytes the goals of all these campaigns may take as JSON, for the same reason. */
 export const GOALS_BYTES_MAX = 16 * 1024 * 1024
 
 /** The generation of the goals that a campaign is made with. */
@@ -34,7 +34,7 @@ interface CampaignRow {
   platforms: string
   /** JSON of `Goal[]`, as set last. */
   goals: string
-  /** JSON of `Goal[]`, by which the numbers that stand were counted. */
+  /** JSON of `Goal[]`, by which the current numbers were counted. */
   counted_goals: string
   counted_generation: number
   /** Under which generation a recount counts `goals`; null while none does. */
@@ -87,10 +87,13 @@ export async function createCampaigns({ query }: Store, { text, integer }: SqlTy
   await query.schema.createIndex('campaigns_by_workspace').on('campaigns').columns(['workspace_id', 'number']).execute()
 }
 
-/** Campaigns whose events are noted at a time. */
+/** For how many campaigns events are noted at a time. */
 const NOTED_AT_ONCE = 500
 
-/** Adds what finds the campaigns that a change of goals concerns, for all that are there already. */
+/**
+ * Adds the table and the index by which a change of goals finds the campaigns it concerns, and notes the events of the
+ * campaigns that are there already.
+ */
 export async function noteGoalEvents(store: Store, types: SqlTypes): Promise<void> {
   const { query } = store
   await createCampaignEvents(store, types)
@@ -147,7 +150,7 @@ export async function findCampaignsById(
   return rows.map(toCampaign)
 }
 
-/** Number → the generation of the goals by which the campaign's numbers stand now. */
+/** Number → the generation of the goals by which the campaign's current numbers were counted. */
 export async function findCountedGenerations(
   store: Store,
   workspaceId: string,
@@ -181,7 +184,7 @@ export async function listAllCampaigns({ query }: Store, workspaceId: string): P
   return (await campaigns.orderBy('number').execute()).map(toCampaign)
 }
 
-/** The campaigns of a workspace whose goals were ever counted anew, by the goals by which their numbers stand. */
+/** The campaigns of a workspace that were ever recounted, with the generation of their current numbers. */
 export async function listRecountedGenerations({ query }: Store, workspaceId: string): Promise<CampaignGeneration[]> {
   return query
     .selectFrom('campaigns')
@@ -191,7 +194,7 @@ export async function listRecountedGenerations({ query }: Store, workspaceId: st
     .execute()
 }
 
-/** How many campaigns a workspace has, and the bytes of their goals as JSON, and of those by which they count. */
+/** How many campaigns a workspace has, and the bytes as JSON of their goals and of the goals they are counted by. */
 export async function measureCampaigns(
   { query }: Store,
   workspaceId: string,
@@ -200,7 +203,7 @@ export async function measureCampaigns(
     .selectFrom('campaigns')
     .select((select) => [
       select.fn.countAll<number>().as('campaigns'),
-      // Known to the databases without reading the texts.
+      // The databases know these lengths without reading the texts.
       sql<number>`coalesce(sum(octet_length(goals)), 0)`.as('goals'),
       sql<number>`coalesce(sum(octet_length(counted_goals)), 0)`.as('counted'),
     ])
@@ -215,11 +218,11 @@ export type NewCampaign = Pick<
 >
 
 /**
- * Adds a campaign, which counts by its goals from the beginning. It joins a recount that runs: for which events it has the last
- * interaction depends on the goals of the others, old and new. To be called behind `lockCampaigns`.
+ * Adds a campaign, which is counted by its goals from the beginning. If a recount is running, the campaign joins it: for which
+ * events it has the last interaction depends on the goals of the others, old and new. To be called under `lockCampaigns`.
  */
 export async function addCampaign(store: Store, campaign: NewCampaign): Promise<StoredCampaign> {
-  // Numbers are taken from all workspaces' together.
+  // All workspaces share one sequence of numbers.
   await store.lock('campaign numbers')
   const { query } = store
   const last = await query
@@ -247,7 +250,7 @@ export async function addCampaign(store: Store, campaign: NewCampaign): Promise<
   return added
 }
 
-/** Under which generation campaigns of a workspace are counted anew; null while none is. */
+/** Under which generation campaigns of a workspace are being recounted; null while none is. */
 async function findPendingGeneration({ query }: Store, workspaceId: string): Promise<number | null> {
   const row = await query
     .selectFrom('campaigns')
@@ -259,7 +262,7 @@ async function findPendingGeneration({ query }: Store, workspaceId: string): Pro
   return row?.pending_generation ?? null
 }
 
-/** Replaces what may change of a campaign. The caller has read it behind `lockCampaigns`. */
+/** Replaces what may change of a campaign. The caller has read it under `lockCampaigns`. */
 export async function saveCampaign(store: Store, campaign: StoredCampaign): Promise<void> {
   await store.query
     .updateTable('campaigns')
@@ -269,7 +272,7 @@ export async function saveCampaign(store: Store, campaign: StoredCampaign): Prom
   await replaceCampaignEvents(store, toEvents(campaign))
 }
 
-/** Makes the new goals of all campaigns that are counted anew those by which the numbers stand, in one statement. */
+/** For all campaigns that are being recounted, makes the new goals those of the current numbers, in one statement. */
 export async function standByNewGoals({ query }: Store, workspaceId: string): Promise<void> {
   await query
     .updateTable('campaigns')
@@ -284,8 +287,8 @@ export async function standByNewGoals({ query }: Store, workspaceId: string): Pr
 }
 
 /**
- * Has a campaign counted anew under a generation, with every other that has a goal on one of the events or is counted anew
- * already: in one statement, and without reading goals. To be called behind `lockCampaigns`.
+ * Has a campaign recounted under a generation, together with every other that has a goal on one of the events or is being
+ * recounted already: in one statement, and without reading goals. To be called under `lockCampaigns`.
  */
 export async function savePendingGeneration(
   store: Store,
@@ -313,8 +316,8 @@ export async function savePendingGeneration(
 }
 
 /**
- * The campaigns of a workspace of which other events are noted than their goals say: by a program that knew of no notes and served
- * beside this one. A change of goals would not find them.
+ * The campaigns of a workspace for which other events are noted than their goals say, with the right ones. Left by a program
+ * that does not know of the notes and served beside this one. A change of goals would not find these campaigns.
  */
 export async function listMisnoted(store: Store, workspaceId: string): Promise<EventsOfCampaign[]> {
   const noted = await listCampaignEvents(store, workspaceId)
@@ -325,13 +328,13 @@ export async function listMisnoted(store: Store, workspaceId: string): Promise<E
   })
 }
 
-/** Notes the events of a workspace's campaigns as their goals say, where others are noted. */
+/** Where other events are noted for a workspace's campaigns than their goals say, notes the right ones. */
 export async function noteAnew(store: Store, workspaceId: string): Promise<void> {
   await lockCampaigns(store, workspaceId)
   for (const campaign of await listMisnoted(store, workspaceId)) await replaceCampaignEvents(store, campaign)
 }
 
-/** The events by which a campaign is found: those it is counted by too, where nobody counts it anew for that already. */
+/** The events by which a campaign is found; unless it is being recounted anyway, also those of the goals it is counted by. */
 function toEvents({ number, workspaceId, goals, countedGoals, pendingGeneration }: StoredCampaign): EventsOfCampaign {
   const either = pendingGeneration === null ? [...goals, ...countedGoals] : goals
   return { number, workspaceId, events: either.map(({ event }) => event) }

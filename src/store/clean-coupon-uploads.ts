@@ -1,4 +1,4 @@
-// Takes back what uploads left that will not be completed, in small steps between which others have their turn to write.
+// Takes back what is left of uploads that will not be completed, in small steps between which others have their turn to write.
 import { AppError } from '../core/app-error.ts'
 import {
   closeUpload,
@@ -38,19 +38,19 @@ export async function cleanAbandonedUploads(database: Database, now: number, isS
   }
 }
 
-/** Where one process has the store to itself, what is open before it takes requests was left by one that is gone. */
+/** Where one process has the store to itself: the uploads open before it takes requests, left by a process that is gone. */
 export async function listLeftUploads(database: Database): Promise<OpenUpload[]> {
   return database.kind === 'sqlite' ? listOpenUploads(database) : []
 }
 
-/** To be called by a process that is sure to have the store to itself, else it takes from another what that has in hand. */
+/** Only for a process that is sure to have the store to itself: otherwise it ends uploads that another is working on. */
 export async function giveUpLeftUploads(database: Database, left: readonly OpenUpload[]): Promise<void> {
   for (const { firstCouponId } of left) await database.write((store) => giveUpUpload(store, firstCouponId))
 }
 
 /**
- * True when there may be more to take back. Looks each time whether the upload is given up at all: who uploaded does not know
- * whether it was completed when the answer to its last commit is lost.
+ * True when there may be more to take back. Checks each time that the upload really is given up: when the answer to its last
+ * commit is lost, whoever uploaded does not know whether it was completed.
  */
 async function cleanStep(database: Database, firstCouponId: number): Promise<boolean> {
   await database.letOthersPass()

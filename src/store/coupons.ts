@@ -1,9 +1,9 @@
-// The table of coupon codes. The ids of one upload follow each other, so that an upload that is not complete is told from
-// the codes of its list by a single comparison, and taken back by a range.
+// The table of coupon codes. The ids of one upload are consecutive, so that an upload that is not complete is told from the
+// codes of its list by a single comparison, and taken back by a range.
 import { sql } from 'kysely'
 import type { SqlTypes, Store } from './store.ts'
 
-/** Ids set aside for an upload whose size is not known yet: 64 MiB hold no more codes, each with its line feed. */
+/** How many ids are set aside for an upload of unknown size: 64 MiB hold no more codes, each with its line feed. */
 export const COUPONS_PER_UPLOAD_MAX = 2 ** 25
 
 interface CouponRow {
@@ -63,7 +63,7 @@ export async function addCodes(
       insert
         .selectFrom(store.rowsOf('fresh', columns, rows))
         .select((select) => ['fresh.id', select.val(listNumber).as('list_number'), 'fresh.code'])
-        // As in `insertRows`, which takes no value that all rows have in common.
+        // For the same reason as in `insertRows`, which takes no value that all rows have in common and so does not serve here.
         .where(insert.lit(true)),
     )
     .onConflict((conflict) => conflict.columns(['list_number', 'code']).doNothing())

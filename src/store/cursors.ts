@@ -1,10 +1,10 @@
-// The table of cursors: up to which position of the log the tables hold everything. Moves in the transaction of the batch.
+// The table of cursors: up to which position of the log the tables hold everything. Cursors move in a batch's transaction.
 import type { SqlTypes, Store } from './store.ts'
 
-/** The cursor of what follows the first partition of the log, which is all of the embedded one. */
+/** The name of the cursor in the first partition of the log, which is the only one of the embedded log. */
 export const PIPELINE_CURSOR = 'pipeline'
 
-/** The cursor of what follows a partition of the log. */
+/** The name of the cursor in a partition of the log. */
 export function pipelineCursor(partition: number): string {
   return partition === 0 ? PIPELINE_CURSOR : `${PIPELINE_CURSOR} ${partition}`
 }

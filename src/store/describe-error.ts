@@ -1,4 +1,4 @@
-// What diagnostics say of an error: where it broke, and in which words unless these may quote what somebody sent.
+// What diagnostics say about an error: where it happened, and its message unless that may quote what somebody sent.
 import { AppError } from '../core/app-error.ts'
 import { StoreError, Unreachable } from './store.ts'
 
@@ -9,11 +9,11 @@ export interface ErrorDescription {
   readonly message?: string
   /** Why the database cannot be reached. */
   readonly reason?: string
-  /** Of what nobody foresaw. */
+  /** Only for errors that nobody foresaw. */
   readonly stack?: readonly string[]
 }
 
-/** PostgreSQL's class of errors about data. Its words quote the data, as those of a JSON text that breaks do. */
+/** PostgreSQL's class of errors about data. Their messages quote the data, as those about broken JSON do. */
 const DATA_EXCEPTION = /^22/
 
 export function describeError(error: unknown): ErrorDescription {
@@ -32,7 +32,7 @@ export function describeError(error: unknown): ErrorDescription {
   }
 }
 
-/** The same for what may be described already, as whoever writes a line takes it: it would call each description an Object. */
+/** The same for what may already be a description: the writer of diagnostics would itself give each the type `Object`. */
 export function toDescription(error: unknown): unknown {
   return error instanceof Error ? describeError(error) : error
 }

@@ -7,7 +7,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const VERSION = 'v1'
 
-/** An address as it is kept: `sealed` can be opened with the key, `key` only compared. */
+/** An address as it is kept: `sealed` can be opened with PII_KEY, `key` can only be compared. */
 export interface SealedEmail {
   readonly sealed: string
   readonly key: string
@@ -17,7 +17,7 @@ export class EmailVault {
   readonly #cipherKey: Buffer
   readonly #hashKey: Buffer
 
-  /** `secret`: the 32 bytes of PII_KEY. Two keys are derived from it, one a purpose. */
+  /** `secret`: the 32 bytes of PII_KEY. Two keys are derived from it, one for each purpose. */
   constructor(secret: Uint8Array) {
     if (secret.byteLength !== PII_KEY_BYTES) throw new Error(`the PII key must have ${PII_KEY_BYTES} bytes`)
     const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', secret, '', `tidings ${purpose}`, PII_KEY_BYTES))
@@ -59,12 +59,12 @@ export class EmailVault {
     try {
       return Buffer.concat([text, decipher.final()]).toString('utf8')
     } catch {
-      // There is nothing else that the end of a decryption refuses.
+      // The end of a decryption fails for no other reason.
       return undefined
     }
   }
 
-  /** The keyed hash of the normalised address; the same for one workspace and address always. */
+  /** The keyed hash of the normalised address; always the same for one workspace and address. */
   hash(workspaceId: string, address: string): string {
     return createHmac('sha256', this.#hashKey)
       .update(`${workspaceId}\n${normalizeEmail(address)}`)

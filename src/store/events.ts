@@ -82,7 +82,7 @@ const COLUMNS = {
   received_at: 'integer',
 } as const
 
-/** Stores events. Those whose given id the workspace has already are dropped; the ids of all that were kept come back. */
+/** Stores events, dropping those whose given id the workspace has already. Gives the ids of all that were kept. */
 export async function addEvents(store: Store, events: readonly StoredEvent[]): Promise<number[]> {
   const withGivenId: StoredEvent[] = []
   const others: StoredEvent[] = []
@@ -109,7 +109,7 @@ export interface EventsPage {
   readonly max: number
 }
 
-/** Newest first, `max` events at the most, of all the ids under which a user's events may stand. */
+/** A user's events, newest first, `max` at the most. `userIds` are all the ids under which they may be stored. */
 export async function listUserEvents(
   store: Store,
   userIds: readonly number[],
@@ -140,8 +140,9 @@ export async function findLastEventTime(store: Store, userIds: readonly number[]
 }
 
 /**
- * Of a user's ids those whose own newest event is among the `max` newest: a page has no event of any other. Two steps along the index
- * for each id, where a walk for each takes a hundred times as long. What are few are given back as they are.
+ * Those of a user's ids whose own newest event is among the `max` newest of these: a page has no event of any other id. It
+ * takes two steps along the index for each id, where a walk for each would take a hundred times as long. A few ids are given
+ * back as they are.
  */
 export async function listIdsOfNewest(
   store: Store,
@@ -170,8 +171,8 @@ async function findNewestOfEach(store: Store, userIds: readonly number[], before
 }
 
 /**
- * Time and id of the newest events. One walk along the index for each user, many walks a statement: a plain query over
- * all of a user's ids would sort every event that the user ever had.
+ * Time and id of the newest events. One walk along the index for each of the user's ids, many walks in a statement: a plain
+ * query over all the ids would sort every event that the user ever had.
  */
 async function listNewest({ query }: Store, userIds: readonly number[], page: EventsPage): Promise<EventsBefore[]> {
   const { before, max } = page
@@ -204,7 +205,7 @@ export interface ActionPeriod {
   readonly until: number
 }
 
-/** An event without what it says of itself, which may be a thousand times as large. */
+/** An event without its attributes and other details, which may be a thousand times as large. */
 export interface NamedEvent {
   readonly id: number
   readonly userId: number
@@ -212,7 +213,7 @@ export interface NamedEvent {
   readonly time: number
 }
 
-/** The events of the given names, users and periods, or as many as `max`. */
+/** The events of the given names, users and periods, `max` at the most. */
 export async function listNamedEvents(
   store: Store,
   periods: readonly ActionPeriod[],
@@ -269,7 +270,7 @@ const ACTIONS_PER_STATEMENT = 5_000
 /** Events of one name under one user id. */
 export type UserAction = Pick<ActionPeriod, 'user_id' | 'action'>
 
-/** Those of the given names of which there is any event under the user id. */
+/** Those of the given pairs for which there is any event. */
 export async function listTrackedActions(store: Store, wanted: readonly UserAction[]): Promise<UserAction[]> {
   const found: UserAction[] = []
   for (let first = 0; first < wanted.length; first += ACTIONS_PER_STATEMENT) {
@@ -292,7 +293,7 @@ export async function listTrackedActions(store: Store, wanted: readonly UserActi
   return found
 }
 
-/** Where a page of events of one name ends: behind the one at this time with this id. */
+/** Where a page of events of one name ends: after the one at this time with this id. */
 export type NamedEventPlace = EventsBefore
 
 /** A page of the events of one name, by time, and where the next begins; undefined after the last. */
@@ -312,7 +313,7 @@ export async function pageNamedEvents(
   return { events: rows.map(toNamedEvent), next: last && { time: last.time, id: last.id } }
 }
 
-/** Gives the ids of the rows that were kept when `mayRepeat`; otherwise none, for they all were. */
+/** With `mayRepeat`, gives the ids of the rows that were kept; otherwise none, because all were. */
 async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: boolean): Promise<number[]> {
   if (events.length === 0) return []
   const rows = events.map(toEventRow)
@@ -320,7 +321,7 @@ async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: b
     await insertRows(store, 'events', { columns: COLUMNS, rows }).execute()
     return []
   }
-  // Of repeats among them the first is kept.
+  // If an event repeats another of these, the first is kept.
   const kept = await insertRows(store, 'events', { columns: COLUMNS, rows, orderBy: ['id'] })
     .onConflict((conflict) => conflict.doNothing())
     .returning('id')

@@ -1,5 +1,5 @@
 // What the tables of facts have in common: facts of customers in campaigns, each kept once, whoever reports it again. Each
-// table's own file names it, and says what its rows are.
+// table is named in its own file, which says what its rows are.
 import type { InsertQueryBuilder, InsertResult, Kysely } from 'kysely'
 import { keepBest, type CustomerCampaign } from '../core/facts.ts'
 import { insertRows } from './insert-rows.ts'
@@ -13,26 +13,26 @@ export interface FactTableSpec<Row extends object, Fact> {
   /** The columns of the primary key. */
   readonly key: readonly (keyof Row & string)[]
   readonly columns: BulkColumns<Row>
-  /** What makes two reports the same fact; the same as the key. */
+  /** What makes two reports the same fact; it must agree with the key. */
   readonly identityOf: (fact: Fact) => string
-  /** Of different reports of one fact: negative when `left` wins. */
+  /** Compares different reports of one fact: negative when `left` wins. */
   readonly compare: (left: Fact, right: Fact) => number
   readonly toRow: (fact: Fact) => Row
   readonly fromRow: (row: Row) => Fact
 }
 
 export interface FactTable<Fact> {
-  /** All facts of customers in campaigns, or as many as `max`. */
+  /** All facts of customers in campaigns, `max` at the most. */
   readonly listIn: (store: Store, wanted: readonly CustomerCampaign[], max?: number) => Promise<Fact[]>
-  /** All facts of customers, in whatever campaign, or as many as `max`. */
+  /** All facts of customers, in whatever campaign, `max` at the most. */
   readonly listOf: (store: Store, customers: readonly number[], max?: number) => Promise<Fact[]>
-  /** How many of a customer's facts are of which campaign, as `countByCampaign` says. */
+  /** How many facts a customer has in each campaign, as `countByCampaign` says. */
   readonly count: (store: Store, customer: number, range: CountedRange) => Promise<CampaignFacts[]>
-  /** Ranges of customers that follow each other and hold all facts, each with some `max` facts, or one customer with more. */
+  /** Consecutive ranges of customers that together hold all facts; each has some `max` facts, or one customer with more. */
   readonly cut: (store: Store, max: number) => AsyncGenerator<CustomerRange, void, undefined>
   /**
-   * Stores facts, each once: of different reports the one that wins. The identities of those that were not known before
-   * come back.
+   * Stores facts, each once: of different reports, the one that wins. Gives the identities of those that were not known
+   * before.
    */
   readonly add: (store: Store, reports: readonly Fact[]) => Promise<Set<string>>
 }
@@ -108,8 +108,8 @@ async function listOf<Row extends object, Fact>(
 }
 
 /**
- * The campaigns of a customer in the order of their numbers, with how many facts there are of each. Where these add up to
- * `max`, more may follow, and of the last there may be more: nothing walks through all that there is of a customer.
+ * The campaigns of a customer in the order of their numbers, with the number of facts in each. Where these add up to `max`,
+ * more campaigns may follow, and the last one may have more facts: nothing walks through all that there is of a customer.
  */
 async function countByCampaign<Row extends object, Fact>(
   { table }: FactTableSpec<Row, Fact>,
@@ -172,7 +172,7 @@ async function insertNew<Row extends object, Fact>(
   if (facts.size === 0) return new Set()
   const rows = new Map([...facts].map(([identity, fact]) => [identity, toRow(fact)]))
   const fresh = { columns, rows: [...rows.values()], orderBy: ['customer', 'campaign'] }
-  // Cast as in `tablesOf`: which of the tables of facts it is, only its own file knows.
+  // Cast as in `tablesOf`: only the table's own file knows which of the tables of facts it is.
   const insert = insertRows(store, table, fresh as never) as unknown as FactInsert
   const added = await insert
     .onConflict((conflict) => conflict.doNothing())
@@ -184,7 +184,7 @@ async function insertNew<Row extends object, Fact>(
   return new Set([...rows].filter(([, row]) => keys.has(keyOf(row))).map(([identity]) => identity))
 }
 
-/** Of facts that are known already, those that another report beats are replaced. */
+/** Replaces those facts that are known already and are beaten by another report. */
 async function replaceBeaten<Row extends object, Fact>(
   spec: FactTableSpec<Row, Fact>,
   store: Store,
@@ -208,7 +208,7 @@ async function replaceBeaten<Row extends object, Fact>(
     .execute()
 }
 
-/** Looked up one by one along the key: of one customer there may be very many, in one campaign too. */
+/** The facts that are kept, each looked up by its key: one customer may have very many, even in one campaign. */
 async function findKept<Row extends object, Fact>(
   { table, key, columns, identityOf, toRow, fromRow }: FactTableSpec<Row, Fact>,
   store: Store,

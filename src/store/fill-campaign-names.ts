@@ -1,5 +1,5 @@
-// Notes the names that campaigns have from reports of before there was a table of names, as far as these are applied: from the facts,
-// since what is counted tells a place from a sum of places no more.
+// Notes the names that campaigns got from reports made before there was a table of names, as far as these are applied. Takes
+// them from the facts, because in the counts a place cannot be told from a sum of places any more.
 import {
   namesOfAudience,
   namesOfMessages,
@@ -14,7 +14,7 @@ import { cutMemberships, listAudienceNames, type AudienceNames } from './members
 import { cutMessageEvents, listFailureReasons } from './message-events.ts'
 import type { Store } from './store.ts'
 
-/** Facts that one statement looks into, so that no more names than these are in memory. */
+/** How many facts one statement looks into, and so how many names there can be in memory. */
 const FACTS_PER_PORTION = 20_000
 
 /** How many names of each kind. */
@@ -23,8 +23,8 @@ type NameCounts = Record<NameKind, number>
 const MAX = { place: PLACES_MAX, reason: REASONS_MAX } as const satisfies Record<NameKind, number>
 
 /**
- * To be called by the migration. Of a campaign with more names than it may have, as many are noted as that; a process of a version
- * that has the table already, and adds names meanwhile, may add a few more.
+ * To be called by the migration. If a campaign has more names than it may have, only as many as it may have are noted; a
+ * process of a version that has the table already, and adds names meanwhile, may add a few more.
  */
 export async function fillCampaignNames(store: Store, { factsPerPortion = FACTS_PER_PORTION } = {}): Promise<void> {
   const filler = new Filler(store)
@@ -49,14 +49,14 @@ function toMember({ platform, locale, variation, removed }: AudienceNames) {
 
 class Filler {
   readonly #store: Store
-  /** How many names a campaign has, by its number: of all campaigns, which operators make. */
+  /** How many names a campaign has, by its number; holds all campaigns, since operators make them. */
   readonly #counts = new Map<number, NameCounts>()
 
   constructor(store: Store) {
     this.#store = store
   }
 
-  /** Adds what a portion of facts names to each of its campaigns. */
+  /** Adds the names in a portion of facts to their campaigns. */
   async addAll<Row extends { readonly campaign: number }>(
     rows: readonly Row[],
     toNames: (rows: readonly Row[]) => ReportedNames,
@@ -71,7 +71,7 @@ class Filler {
     }
   }
 
-  /** Which of them are there already matters only where there may not be room for all. */
+  /** Which of the names are there already matters only where there may not be room for all. */
   async #findWanted(campaign: number, names: ReportedNames): Promise<CampaignNames> {
     let counts = this.#counts.get(campaign)
     if (!counts) {
@@ -88,7 +88,7 @@ class Filler {
     return { place: place.size, reason: reason.size }
   }
 
-  /** As many of those that are not there as there is room for. */
+  /** As many of the names that are not there yet as there is room for. */
   async #findFresh(campaign: number, names: ReportedNames): Promise<CampaignNames> {
     const known = await listCampaignNames(this.#store, campaign)
     const freshOf = (kind: NameKind) => {

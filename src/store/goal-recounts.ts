@@ -1,5 +1,5 @@
-// The table of goal recounts, a row for each workspace that has campaigns: how far the pipeline has counted all users anew
-// by goals that were changed. Changes only behind `lockCampaigns`.
+// The table of goal recounts, a row for each workspace that has campaigns: how far the pipeline has recounted all users by
+// changed goals. Changes only under `lockCampaigns`.
 import type { Selectable } from 'kysely'
 import { FIRST_GENERATION } from './campaigns.ts'
 import type { SqlTypes, Store } from './store.ts'
@@ -23,9 +23,9 @@ declare module './tables.ts' {
 
 export interface GoalRecount {
   readonly workspaceId: string
-  /** Raised with every campaign and every change of goals or of what is counted, so that copies of goals know their age. */
+  /** Raised with every new campaign and every change of goals or of what is counted, to show whether copies are out of date. */
   readonly version: number
-  /** The last one that was handed out; changed goals count under one of their own. */
+  /** The last one that was handed out; changed goals are counted under one of their own. */
   readonly generation: number
   readonly isRunning: boolean
   /** Users up to this id are counted by the new goals; 0 before the first. */
@@ -51,7 +51,7 @@ export async function createGoalRecounts({ query }: Store, { text, integer }: Sq
     .execute()
 }
 
-/** What stands for a workspace before its first campaign. */
+/** What holds for a workspace before its first campaign. */
 export function firstRecount(workspaceId: string): GoalRecount {
   const nothing = { isRunning: false, userCursor: 0, countedUsers: 0, allUsers: 0, startedAt: null }
   return { workspaceId, version: 0, generation: FIRST_GENERATION, ...nothing }
@@ -64,13 +64,13 @@ export async function findGoalRecount({ query }: Store, workspaceId: string): Pr
   return row && toGoalRecount(row)
 }
 
-/** The recounts that are to be continued, by workspace; at most one a workspace. */
+/** The recounts that are to be continued, in the order of their workspaces; at most one for each. */
 export async function listRunningRecounts({ query }: Store): Promise<GoalRecount[]> {
   const rows = query.selectFrom('goal_recounts').selectAll().where('is_running', '=', 1)
   return (await rows.orderBy('workspace_id').execute()).map(toGoalRecount)
 }
 
-/** Adds or replaces the recount of its workspace. The caller has read it behind `lockCampaigns`. */
+/** Adds or replaces the recount of its workspace. The caller has read it under `lockCampaigns`. */
 export async function saveGoalRecount({ query }: Store, recount: GoalRecount): Promise<void> {
   const columns = {
     version: recount.version,

@@ -1,4 +1,4 @@
-// The table of idempotency keys whose requests stand in a log that cannot keep them itself. The logs in SQLite and
+// The table of idempotency keys whose requests are in a log that cannot keep them itself. The logs in SQLite and
 // PostgreSQL have such tables of their own, written in one transaction with their entries; a backup may hold both.
 import { sql } from 'kysely'
 import { insertRows } from './insert-rows.ts'
@@ -83,7 +83,7 @@ async function claimKeys(
   claims: readonly IdempotencyKey[],
   keptMs: number,
 ): Promise<HeldIdempotencyKey[]> {
-  // In one order everywhere, so that two processes do not wait for each other.
+  // All processes claim in the same order, so that no two wait for each other.
   const rows = claims.map(toRow).toSorted((left, right) => (nameOf(left) < nameOf(right) ? -1 : 1))
   await insertRows(store, 'published_keys', { columns: COLUMNS, rows })
     .onConflict((conflict) =>
@@ -112,7 +112,7 @@ async function claimKeys(
   return claims.map((claim) => toHeld(holders.get(nameOf(toRow(claim))) as PublishedKeyRow))
 }
 
-/** Notes that the log has the requests of these claims. Leaves a key that another request holds by now. */
+/** Notes that the log has the requests of these claims. Leaves alone a key that another request holds by now. */
 async function markPublished(store: Store, claims: readonly IdempotencyKey[]): Promise<void> {
   const wanted = { workspace_id: 'text', key: 'text', request_id: 'text' } as const
   const rows = claims.map((claim) => ({ ...toName(toRow(claim)), request_id: claim.requestId }))

@@ -1,4 +1,4 @@
-// Inserts many rows in one statement and one parameter. The table's own file names it.
+// Inserts many rows in one statement and one parameter. The table is still named only by its own file.
 import type { InsertQueryBuilder, InsertResult } from 'kysely'
 import type { ColumnType, Store } from './store.ts'
 import type { Tables } from './tables.ts'
@@ -7,11 +7,11 @@ import type { Tables } from './tables.ts'
 interface FreshRows<Row, Column extends keyof Row & string> {
   readonly columns: { readonly [column in Column]: ColumnType }
   readonly rows: readonly Pick<Row, Column>[]
-  /** In which order they are inserted, and so locked; in that of `rows` where nothing else is said. */
+  /** The order in which they are inserted, and so locked; by default that of `rows`. */
   readonly orderBy?: readonly Column[]
 }
 
-/** The statement that inserts rows, to which the caller adds what becomes of those that are there already. */
+/** The statement that inserts rows, to which the caller adds what happens with those that are there already. */
 export function insertRows<Table extends keyof Tables, Column extends keyof Tables[Table] & string>(
   store: Store,
   table: Table,

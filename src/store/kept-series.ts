@@ -1,23 +1,23 @@
-// The table of kept series: what large users (`large-histories.ts`) add to the statistics, as each was counted last, one row a
-// series. It is looked at by campaign, so that no more of a user than that is in memory.
+// The table of kept series: what large users (`large-histories.ts`) add to the statistics, as each was counted last, one row
+// for each series. It is read campaign by campaign, so that no more of a user than that is in memory.
 import { fromCellKey, seriesKey, type Series, type SeriesCells } from '../core/cells.ts'
 import { insertRows } from './insert-rows.ts'
 import { toName, type SeriesName } from './series.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { wantedValues } from './wanted-values.ts'
 
-/** Rows of one page at the most; each holds a cell for every day since 1970 at the most, some 300 KB. */
+/** How many rows a page may have; each holds, at the most, a cell for every day since 1970, some 300 KB. */
 const SERIES_PER_PAGE_MAX = 100
 
 interface KeptSeriesRow {
-  /** Under whom it was counted: who is merged into another user keeps it until that one is counted anew. */
+  /** The user it was counted for, even after that one was merged into another, until the other is recounted. */
   user_id: number
   /** The number of the campaign. */
   campaign: number
   generation: number
   /** JSON of a `SeriesName`. */
   name: string
-  /** JSON of `SeriesCells`. The last column: long. */
+  /** JSON of `SeriesCells`. The last column, because it is long. */
   cells: string
 }
 
@@ -75,7 +75,7 @@ export interface CampaignRange {
 /** The numbers of all campaigns there may be. */
 export const EVERY_CAMPAIGN: CampaignRange = { after: -1, until: Number.MAX_SAFE_INTEGER }
 
-/** What is kept of a user in a range of campaigns, in pages; of a store in which that does not change meanwhile. */
+/** What is kept of a user in a range of campaigns, in pages; `store` must be one in which that does not change meanwhile. */
 export async function* streamKeptSeries(
   store: Store,
   userId: number,
@@ -95,7 +95,7 @@ function listRowsAfter(
   last: KeptSeriesRow | undefined,
 ): Promise<KeptSeriesRow[]> {
   let rows = query.selectFrom('kept_series').selectAll().where('user_id', '=', userId)
-  // The place first: SQLite enters the index by the first lower bound that it meets.
+  // This condition comes first: SQLite enters the index by the first lower bound that it meets.
   if (last) {
     const { campaign, generation, name } = last
     rows = rows.where((row) =>
@@ -132,7 +132,7 @@ export async function removeKeptSeries(store: Store, kept: readonly KeptSeries[]
     .execute()
 }
 
-/** What stands in a sum, as kept series of a user, from the keys of its cells (`cellKey`). */
+/** The cells of a sum, given with their keys (`cellKey`), as kept series of a user. */
 export function keptSeriesOf(
   userId: number,
   cells: Iterable<readonly [key: string, users: number, occurrences: number]>,

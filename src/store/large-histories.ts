@@ -1,19 +1,19 @@
 // The table of users with more facts than are counted within a batch. What each contributes is kept as it was last counted
-// (`kept-series.ts`), so that it can be counted anew apart from the batches, and taken away as it was added. Who has to be
-// counted stands in `uncounted-users.ts`.
+// (`kept-series.ts`), so that the user can be recounted apart from the batches, and what was added can be subtracted exactly
+// as it was added. Who has to be counted is in the table of `uncounted-users.ts`.
 import { sql, type Selectable } from 'kysely'
 import { insertRows } from './insert-rows.ts'
 import { createKeptSeries, keptSeriesOf, saveKeptSeries } from './kept-series.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { wantedValues } from './wanted-values.ts'
 
-/** Series of one statement of the migration: each may hold a cell for every day since 1970. */
+/** How many series one statement of the migration may save: each may hold a cell for every day since 1970. */
 const SERIES_PER_STATEMENT_MAX = 20
 
 interface LargeHistoryRow {
   user_id: number
   workspace_id: string
-  /** The generation of a running recount of goals that is in what is kept, complete; 0 for none. */
+  /** The generation of a running goal recount that what is kept includes completely; 0 for none. */
   pending_generation: number
   version: number
 }
@@ -28,7 +28,7 @@ export interface LargeHistory {
   readonly userId: number
   readonly workspaceId: string
   readonly pendingGeneration: number
-  /** Higher with every change of what is kept, so that who has read it knows whether somebody else counted meanwhile. */
+  /** Grows with every change of what is kept, so that whoever has read it knows whether somebody else counted meanwhile. */
   readonly version: number
 }
 
@@ -65,7 +65,7 @@ export async function separateKeptSeries(store: Store, types: SqlTypes): Promise
   await query.schema.alterTable('large_histories').dropColumn('cells').execute()
 }
 
-/** The key of each cell (`cellKey`) that a user adds to the statistics. */
+/** Each cell that a user adds to the statistics, with its key (`cellKey`). */
 type KeptCells = readonly (readonly [key: string, users: number, occurrences: number])[]
 
 /** Which of the given users are large. */
@@ -90,9 +90,9 @@ export async function findLargeHistories(store: Store, userIds: readonly number[
   return new Map(rows.map((row) => [row.user_id, toLargeHistory(row)]))
 }
 
-/** Whether large users of a workspace are still to be counted by the goals of a recount that runs under a generation. */
+/** Whether any large user of a workspace is still to be counted by the goals of the recount that runs under a generation. */
 export async function hasLargeToRecount(store: Store, workspaceId: string, generation: number): Promise<boolean> {
-  // Two walks along the index: one that looks for what is unequal would pass all that are counted.
+  // Two walks along the index: a single one, for all that differ, would pass over every user that is counted already.
   for (const comparison of ['<', '>'] as const) {
     const others = store.query
       .selectFrom('large_histories')
@@ -111,7 +111,7 @@ const COLUMNS = {
   version: 'integer',
 } as const
 
-/** Adds large users, or replaces what is said of them here. */
+/** Adds large users, or replaces what this table says of them. */
 export async function saveLargeHistories(store: Store, histories: readonly LargeHistory[]): Promise<void> {
   if (histories.length === 0) return
   await insertRows(store, 'large_histories', { columns: COLUMNS, rows: histories.map(toRow) })

@@ -1,22 +1,22 @@
-// The table of limit windows: what has been used of each limit ("Rate limits"). One row a workspace and operation, which
-// begins anew with its minute and its day, so that nothing has to be forgotten. Processes with one PostgreSQL share limits,
-// so that what takes from them is written for it alone, and has a connection of its own. A server whose store is its own
-// counts in memory, and lists and saves here what is to outlive it.
+// The table of limit windows: what has been used of each limit ("Rate limits"). One row for each workspace and operation,
+// which begins anew with its minute and its day, so that nothing has to be deleted. Processes on one PostgreSQL share limits;
+// so what takes from limits is written for PostgreSQL alone, and has connections of its own. A server that has its store to
+// itself counts in memory, and lists and saves here what is to outlive it.
 import type { Pool } from 'pg'
 import { insertRows } from './insert-rows.ts'
 import { fromDriver, openPostgresPool } from './postgres-pool.ts'
 import type { BulkColumns, SqlTypes, Store } from './store.ts'
 
-/** One statement runs at a time; while one hangs that nobody waits for any more, there is another. */
+/** One statement runs at a time; while one hangs that nobody waits for any more, the other connection serves. */
 const CONNECTIONS_MAX = 2
 const CONNECT_WAIT_MS = 2_000
-/** How long a statement is waited for, that needs less than a millisecond. */
+/** How long to wait for a statement, which needs less than a millisecond. */
 const ANSWER_WAIT_MS = 3_000
 /** Others hold a row for one statement each. */
 const LOCK_WAIT_MS = 2_500
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
-/** A clock behind the one that began a window counts in that window; one that is farther behind was set back, and begins anew. */
+/** A clock up to this far behind a window's start counts in that window; one farther behind was set back, and begins anew. */
 export const CLOCK_BEHIND_MS_MAX = 10 * MINUTE_MS
 
 /** Of both windows: when they began, and what has been used since. */
@@ -91,13 +91,13 @@ export async function createLimitWindows({ query }: Store, { text, integer, clus
     .execute()
 }
 
-/** All that were saved, also those that have ended: one a workspace and operation at the most. */
+/** All that were saved, even those that have ended: at most one for each workspace and operation. */
 export async function listLimitWindows({ query }: Store): Promise<UsedWindows[]> {
   const rows = await query.selectFrom('limit_windows').selectAll().execute()
   return rows.map(toUsedWindows)
 }
 
-/** Replaces what was saved of these keys, each of which is there once. */
+/** Replaces what was saved for these keys, each of which may occur only once. */
 export async function saveLimitWindows(store: Store, windows: readonly UsedWindows[]): Promise<void> {
   await insertRows(store, 'limit_windows', { columns: ROW_TYPES, rows: windows.map(toRow) })
     .onConflict((conflict) =>
@@ -117,8 +117,8 @@ export interface LimitWindowsOptions {
 }
 
 /**
- * The windows as one process reaches them. Rejects with AppError `unavailable`, or StoreError, what cannot be answered or is
- * not answered in time: it may have been carried out.
+ * The windows as one process reaches them. What cannot be answered, or not in time, rejects with AppError `unavailable` or
+ * StoreError; it may have been carried out all the same.
  */
 export class LimitWindows {
   readonly #pool: Pool
@@ -137,11 +137,11 @@ export class LimitWindows {
 
   /**
    * Answers questions of different keys, each as if nobody else asked meanwhile, in one statement that is a transaction of
-   * its own. No answer for a key that has no windows yet. The time is the database's, the one clock that all processes
+   * its own. Gives no answer for a key that has no windows yet. The time is the database's, the one clock that all processes
    * share, unless a test gives its own.
    */
   async take(questions: readonly LimitQuestion[], now: number | undefined): Promise<LimitAnswer[]> {
-    // Prepared once a connection: to plan it anew takes ten times as long as to carry it out.
+    // Prepared once for each connection: planning it anew takes ten times as long as carrying it out.
     const statement = { name: 'take from limits', text: TAKE, values: [JSON.stringify(questions.map(toAsked)), now] }
     const { rows } = await fromDriver(() => this.#pool.query<AnswerRow>(statement))
     return rows.map(toAnswer)
@@ -158,7 +158,7 @@ export class LimitWindows {
   }
 }
 
-/** All processes insert in one order, so that no two wait for each other. */
+/** All processes insert in the same order, so that no two wait for each other. */
 const OPEN = `
   insert into limit_windows (workspace_id, operation, minute_starts_at, minute_used, day_starts_at, day_used)
   select workspace_id, operation, 0, 0, 0, 0
@@ -167,8 +167,8 @@ const OPEN = `
   on conflict do nothing`
 
 /**
- * Rows are locked in one order, so that no two statements wait for each other. The commit does not wait for the disk: a crash
- * of the database may take back what was used in its last second, where each request would otherwise wait for one more write.
+ * Rows are always locked in the same order, so that no two statements wait for each other. The commit does not wait for the
+ * disk: a crash of the database may undo what was used in its last second, but no request waits for one more write.
  */
 const TAKE = `
   with locked as (

@@ -1,14 +1,14 @@
-// Lines of changes that begin with the same lock, in one process: all but two of each wait without a connection. Else as many as
-// have come for one workspace would hold every connection, and whoever wants anything else would wait behind them.
+// Lines of changes in one process that begin with the same lock: all but two in each line wait without a connection. Otherwise
+// the changes of one workspace could hold every connection, and whoever wants anything else would wait behind them.
 import { TooBusy } from './store.ts'
 
-/** Of a line: one that has the lock, and one that gets it as soon as the other ends. */
+/** How many of a line have a place: one that has the lock, and one that gets it as soon as the first ends. */
 const AT_ONCE_MAX = 2
 
 interface Line {
-  /** Those that have a place. */
+  /** How many have a place. */
   entered: number
-  /** In the order in which they came; each has a request, or somebody else, that waits too. */
+  /** In the order in which they came; for each, a request or some other caller waits too. */
   readonly waiting: Set<() => void>
 }
 
@@ -41,7 +41,7 @@ export class LockLines {
     }
   }
 
-  /** Gives a place to who waits longest. */
+  /** Gives the place to whoever has waited longest. */
   leave(key: string): void {
     const line = this.#lines.get(key) as Line
     const [next] = line.waiting

@@ -53,7 +53,7 @@ export async function createMemberships({ query }: Store, { text, integer, clust
     .execute()
 }
 
-/** In which campaigns customers have memberships of a period. */
+/** The campaigns in which customers have memberships in given periods. */
 export async function listCampaignsOfPeriods(
   store: Store,
   periods: readonly CustomerPeriod[],
@@ -72,7 +72,7 @@ export async function listCampaignsOfPeriods(
     .execute()
 }
 
-/** Where a page of memberships ends: behind the one with these values. */
+/** Where a page of memberships ends: after the one with these values. */
 export interface MembershipPlace {
   readonly campaign: number
   readonly evaluatedAt: number
@@ -93,7 +93,7 @@ export async function pageMemberships(
   { after, max, campaigns }: MembershipPage,
 ): Promise<{ readonly events: Membership[]; readonly next: MembershipPlace | undefined }> {
   const all = query.selectFrom('memberships').selectAll().where('customer', '=', customer)
-  // The place first: SQLite enters the index by the first lower bound that it meets.
+  // This condition comes first: SQLite enters the index by the first lower bound that it meets.
   const rest = after
     ? all.where((row) => {
         const place = row.tuple(after.campaign, after.evaluatedAt, after.platform)
@@ -135,14 +135,14 @@ const FACTS = factTable<MembershipRow, Membership>({
 export const listMemberships = FACTS.listIn
 /** All memberships of customers, in whatever campaign. */
 export const listMembershipsOf = FACTS.listOf
-/** How many memberships of a customer are of which campaign. */
+/** How many memberships a customer has in each campaign. */
 export const countMemberships = FACTS.count
-/** Ranges of customers that hold all memberships. */
+/** Ranges of customers that together hold all memberships. */
 export const cutMemberships = FACTS.cut
 /** Stores memberships, each once; gives the identities (`membershipIdentity`) of those that were not known before. */
 export const addMemberships = FACTS.add
 
-/** What the memberships of customers name to their campaigns, each once. */
+/** The names that memberships of customers give to their campaigns, each combination once. */
 export type AudienceNames = Pick<MembershipRow, 'campaign' | 'platform' | 'locale' | 'variation' | 'removed'>
 
 export function listAudienceNames({ query }: Store, { after, until }: CustomerRange): Promise<AudienceNames[]> {

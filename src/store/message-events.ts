@@ -37,7 +37,7 @@ declare module './tables.ts' {
 
 const KEY = ['customer', 'campaign', 'kind', 'time', 'message_key'] as const
 
-/** The kinds of touches, as literals: a search uses the index of touches when it names these. */
+/** The kinds of touches, as literals: a query that names these uses the index of touches. */
 const TOUCHES = sql.join(TOUCH_KINDS.map((kind) => sql.lit(MESSAGE_KINDS.indexOf(kind))))
 
 export async function createMessageEvents({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
@@ -54,7 +54,7 @@ export async function createMessageEvents({ query }: Store, { text, integer, clu
     .addPrimaryKeyConstraint('message_events_key', [...KEY])
     .modifyEnd(clustered)
     .execute()
-  // Only of touches: every row of it is a page to be written beside that of the event itself.
+  // Only for touches: every row of the index is one more page to write, besides that of the event itself.
   await query.schema
     .createIndex('touches_by_time')
     .on('message_events')
@@ -63,7 +63,7 @@ export async function createMessageEvents({ query }: Store, { text, integer, clu
     .execute()
 }
 
-/** Where a page of message events ends: behind the one with these values. */
+/** Where a page of message events ends: after the one with these values. */
 export interface MessageEventPlace {
   readonly campaign: number
   readonly kind: number
@@ -85,7 +85,7 @@ export async function pageMessageEvents(
   { after, max, campaigns }: MessageEventPage,
 ): Promise<{ readonly events: MessageEvent[]; readonly next: MessageEventPlace | undefined }> {
   const all = query.selectFrom('message_events').selectAll().where('customer', '=', customer)
-  // The place first: SQLite enters the index by the first lower bound that it meets.
+  // This condition comes first: SQLite enters the index by the first lower bound that it meets.
   const rest = after
     ? all.where((row) => {
         const place = row.tuple(after.campaign, after.kind, after.time, after.messageKey)
@@ -107,7 +107,7 @@ export async function pageMessageEvents(
   return { events: rows.map(toMessageEvent), next }
 }
 
-/** The touches of customers in periods, by whatever campaign, or as many as `max`. */
+/** The touches of customers in periods, by whatever campaign, `max` at the most. */
 export async function listTouchesOfPeriods(
   store: Store,
   periods: readonly CustomerPeriod[],
@@ -152,14 +152,14 @@ const FACTS = factTable<MessageEventRow, MessageEvent>({
 export const listMessageEvents = FACTS.listIn
 /** All message events of customers, in whatever campaign. */
 export const listMessageEventsOf = FACTS.listOf
-/** How many message events of a customer are of which campaign. */
+/** How many message events a customer has in each campaign. */
 export const countMessageEvents = FACTS.count
-/** Ranges of customers that hold all message events. */
+/** Ranges of customers that together hold all message events. */
 export const cutMessageEvents = FACTS.cut
 /** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
 export const addMessageEvents = FACTS.add
 
-/** Why messages to customers failed, for each campaign each reason once. */
+/** Why messages to customers failed: for each campaign, each reason once. */
 export async function listFailureReasons(
   { query }: Store,
   { after, until }: CustomerRange,

@@ -1,9 +1,9 @@
-// Which tables of an embedded store go into a cluster. The compiler asks here for every table that a migration adds.
+// Which tables of an embedded store go into a cluster. The compiler demands every table that a migration adds to be listed here.
 import type { Tables } from './tables.ts'
 
 /**
- * `data`: moved row for row. `counter`: moved too; its one row is there from the beginning, and so says nothing of
- * whether a database holds data. `left`: of no meaning elsewhere, as each reason says.
+ * `data`: moved row for row. `counter`: moved too; its one row is there from the beginning, and so says nothing about
+ * whether a database holds data. `left`: not moved, because it means nothing elsewhere, for the reason given.
  */
 type Treatment = 'data' | 'counter' | { readonly left: string }
 
@@ -49,7 +49,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
 /** The tables to be moved. */
 export const MOVED_TABLES: readonly string[] = tablesThatAre('data', 'counter')
 
-/** Those that hold nothing in a database that is new. */
+/** Those that hold nothing in a new database. */
 export const DATA_TABLES: readonly string[] = tablesThatAre('data')
 
 function tablesThatAre(...wanted: readonly Treatment[]): string[] {

@@ -1,5 +1,5 @@
-// The tables of a move: which embedded store comes into this database (`tidings move`), and how far each of its tables is.
-// Until the last step they also say that the database is not whole, so that nobody serves it.
+// The tables of a move: which embedded store is moved into this database (`tidings move`), and how far each of its tables has
+// come. Until the last step they also say that the database is not complete, so that nobody serves it.
 import type { Selectable } from 'kysely'
 import { AppError } from '../core/app-error.ts'
 import type { SqlTypes, Store } from './store.ts'
@@ -64,7 +64,7 @@ export async function findMove({ query }: Store): Promise<Move | undefined> {
   return row && toMove(row)
 }
 
-/** Throws AppError `conflict` where only a part of the data is. */
+/** Throws AppError `conflict` where only a part of the data is there. */
 export async function refuseUnfinishedMove(store: Store): Promise<void> {
   const move = await findMove(store)
   if (!move || move.completed) return
@@ -81,7 +81,7 @@ export async function completeMove({ query }: Store, logPosition: number, now: n
   await query.updateTable('moves').set({ log_position: logPosition, completed_at: now }).execute()
 }
 
-/** How far a table is; undefined before its first row. */
+/** How far a table has come; undefined before it is begun. */
 export async function findMoveProgress({ query }: Store, table: string): Promise<MoveProgress | undefined> {
   const progress = query.selectFrom('move_progress').selectAll().where('table_name', '=', table)
   const row = await progress.executeTakeFirst()

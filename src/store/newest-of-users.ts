@@ -1,9 +1,9 @@
-// What users did, newest first, where one person may stand under very many ids: a few of them in one statement, and of all that
-// these give only the newest.
+// What users did, newest first, where one person may have very many ids: asks for a limited number of ids in each statement,
+// and keeps only the newest of all that they give.
 
-/** Users whose rows one statement walks through, each along the index; SQLite takes up to 500 parts in one. */
+/** For how many users one statement walks along the index, a part for each; SQLite takes up to 500 parts in a statement. */
 export const USERS_PER_WALK = 100
-/** Users of whom one statement finds the newest row: some 5 ms. */
+/** For how many users one statement finds the newest row: that takes some 5 ms. */
 export const USERS_PER_LOOK = 2_000
 
 interface Search<Row> {
@@ -13,7 +13,7 @@ interface Search<Row> {
   readonly max: number
 }
 
-/** The `max` newest of what is read of users, newest first. */
+/** The `max` newest of the rows that are read, newest first. */
 export async function findNewest<Row>(userIds: readonly number[], search: Search<Row>): Promise<Row[]> {
   const { usersPerStatement, read, newerFirst, max } = search
   let found: Row[] = []
@@ -24,7 +24,7 @@ export async function findNewest<Row>(userIds: readonly number[], search: Search
   return found
 }
 
-/** Whether so few ids are walked through as they are: finding out which of them a page needs would take as long. */
+/** Whether there are so few ids that all are walked through: finding out which ones a page needs would take as long. */
 export function areFew(userIds: readonly number[], max: number): boolean {
   return userIds.length <= Math.max(USERS_PER_WALK, max)
 }

@@ -13,11 +13,11 @@ export interface DatabasePlace {
 
 export const STATE_FILE = 'state.db'
 
-/** What either store understands of it; the other does not need it. */
+/** The options of both stores; what only one of them understands, the other does not need. */
 export type DatabaseOptions = Omit<SqliteDatabaseOptions, 'path'> &
   Pick<PostgresOptions, 'answerWaitMs' | 'writeWaitMs'>
 
-/** Opens the store and makes what is missing of its place; the caller runs the migrations. */
+/** Opens the store and makes whatever of its place is missing; the caller runs the migrations. */
 export function openDatabase(place: DatabasePlace, options: DatabaseOptions = {}): Database {
   const { answerWaitMs, writeWaitMs } = options
   if (place.databaseUrl !== undefined)

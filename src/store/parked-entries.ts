@@ -26,7 +26,7 @@ export interface ParkedEntry {
   readonly kind: string
   readonly requestId: string
   readonly receivedAt: number
-  /** JSON of what came beside the body. */
+  /** JSON of what came besides the body. */
   readonly context: string
   readonly body: string
   readonly error: string
@@ -49,8 +49,8 @@ export async function createParkedEntries({ query }: Store, { text, integer }: S
 }
 
 /**
- * Counting them, as the metrics do again and again, walks along this index instead of through the entries: 200,000 with 2.5 KB each
- * kept everybody else who read from SQLite waiting for a quarter of a second.
+ * With this index, counting parked entries, which the metrics do again and again, does not walk through the entries themselves:
+ * 200,000 of them with 2.5 KB each kept everybody else who read from SQLite waiting for a quarter of a second.
  */
 export async function indexParkedEntries({ query }: Store): Promise<void> {
   const index = query.schema.createIndex('parked_entries_by_workspace')

@@ -1,12 +1,12 @@
-// The tables of who follows which partition of a shared log. Only for PostgreSQL, by whose clock leases run: processes on
-// many machines have one clock in common. The embedded log has one follower and no leases.
+// The tables of who follows which partition of a shared log. Only for PostgreSQL: leases run by its clock, which processes on
+// many machines have in common. The embedded log has one follower and no leases.
 import { sql } from 'kysely'
 import type { SqlTypes, Store } from './store.ts'
 
 interface PipelineMemberRow {
   /** One run of a process. */
   holder: string
-  /** Its partitions are free when it has not renewed this before, by the clock of the database. */
+  /** From then on its partitions are free, unless it renews this before. By the clock of the database. */
   expires_at: number
 }
 
@@ -44,8 +44,9 @@ export interface LeaseHolder {
 }
 
 /**
- * Renews what a process holds, takes its share of what is free and gives back what is more than that: the partitions
- * divided by the processes that live. Gives the partitions that it has now, for `keptMs`. In a transaction.
+ * Renews what a process holds, takes free partitions up to its share, and gives back what it holds beyond that. The share is
+ * the number of partitions divided by the number of living processes. Gives the partitions that the process now has, for
+ * `keptMs`. To be called in a transaction.
  */
 export async function renewLeases(store: Store, { holder, partitions, keptMs }: LeaseHolder): Promise<number[]> {
   await store.lock('partition leases')
@@ -56,7 +57,7 @@ export async function renewLeases(store: Store, { holder, partitions, keptMs }: 
     .values({ holder, expires_at: now + keptMs })
     .onConflict((conflict) => conflict.column('holder').doUpdateSet({ expires_at: now + keptMs }))
     .execute()
-  // One beyond what anybody is kept comes from before the clock was set back: a living one has told so anew by then.
+  // An expiry later than any given now is from before the clock was set back: a living process has renewed its own by then.
   await query
     .deleteFrom('pipeline_members')
     .where((member) => member.or([member('expires_at', '<', now), member('expires_at', '>', now + keptMs)]))
@@ -86,7 +87,7 @@ export async function countPipelines(store: Store): Promise<number> {
   return count
 }
 
-/** Gives everything back that a process holds, for others to take at once. In a transaction. */
+/** Gives back everything that a process holds, for others to take at once. To be called in a transaction. */
 export async function endMembership(store: Store, holder: string): Promise<void> {
   await store.lock('partition leases')
   await store.query.deleteFrom('partition_leases').where('holder', '=', holder).execute()

@@ -9,9 +9,9 @@ import type { Tables } from './tables.ts'
 export interface PostgresOptions {
   readonly url: string
   readonly connectionsMax?: number
-  /** How long an answer is waited for; `ANSWER_WAIT_MS` without it. */
+  /** How long to wait for an answer; by default `ANSWER_WAIT_MS`. */
   readonly answerWaitMs?: number | undefined
-  /** How long a change waits for locks of others; `WRITE_WAIT_MS` without it. */
+  /** How long a change waits for locks of others; by default `WRITE_WAIT_MS`. */
   readonly writeWaitMs?: number | undefined
 }
 
@@ -19,22 +19,23 @@ export interface PostgresOptions {
 const ANSWER_WAIT_MS = 61_000
 /** For requests: enough to be told that others held a lock for `WRITE_WAIT_MS`. */
 export const REQUEST_ANSWER_WAIT_MS = WRITE_WAIT_MS + 2_000
-/** The server gives up so much earlier than we do, so that what became of a statement is nearly always known. */
+/** The server gives up this much earlier than we do, so that what became of a statement is nearly always known. */
 const SERVER_EARLIER_MS = 1_000
 
 const CONNECTIONS_MAX = 10
 const CONNECT_WAIT_MS = 5_000
-/** What a process that was stopped, or cut off, in the middle of a transaction has locked is given free after this. */
+/** After this time, whatever a process has locked that was stopped or cut off in the middle of a transaction is released. */
 const IDLE_IN_TRANSACTION_MS_MAX = 5_000
-/** Who reads a snapshot has locked nothing that others wait for, and may count for long between two statements. */
+/** Whoever reads a snapshot has locked nothing that others wait for, and may compute for long between two statements. */
 const IDLE_IN_SNAPSHOT = sql`set local idle_in_transaction_session_timeout = '10min'`
-/** To change tables takes as long as there are rows, whatever the operator lets a statement take by default. */
+/** Changing tables takes as long as their rows demand, however long the operator lets a statement take by default. */
 const UNHURRIED = sql`set local statement_timeout = 0`
-/** Read are many small pages, each of which PostgreSQL may take for much work, and would spend 40 ms of 50 on compiling. */
+/** Many small pages are read. PostgreSQL may take each for much work, and would then spend 40 ms of 50 on compiling. */
 const COMPILE_NOTHING = sql`set local jit = off`
 /**
- * Each of these pages has its index, and so has each table it joins. PostgreSQL reads whole tables for them where it knows nothing of
- * their contents yet, or believes that a user has thousands of rows: 600 ms instead of 9 for the facts of 500 of 200,000 users.
+ * Each of these pages has its index, and so has each table that it joins. Left to itself, PostgreSQL reads whole tables where it
+ * knows nothing of their contents yet, or believes that a user has thousands of rows: 600 ms instead of 9 for the facts of 500
+ * of 200,000 users.
  */
 const READ_BY_INDEX = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin'].map((what) => {
   return sql`set local ${sql.ref(what)} = off`
@@ -94,7 +95,7 @@ function openKysely(config: PoolConfig): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: toKyselyPool(openPostgresPool(config)) }) })
 }
 
-/** What a change meets whose first lock so many others of this process want that it has to wait in line. */
+/** Thrown in a change when so many others of this process want its first lock that it has to wait in line. */
 class InLine extends Error {
   readonly key: string
 
@@ -105,8 +106,8 @@ class InLine extends Error {
 }
 
 /**
- * One transaction, in the line of the lock with which it begins. Where it has to wait it gives its connection back, and begins
- * anew when it is its turn. Later locks wait in the database alone, so that nobody waits for each other in a circle.
+ * One transaction, in the line for the lock with which it begins. If it has to wait, it gives its connection back, and begins
+ * anew when it is its turn. It waits for later locks only in the database, so that no two wait for each other in a circle.
  */
 async function writeInLine<Result>(
   kysely: Kysely<Tables>,
@@ -149,7 +150,7 @@ async function writeWithRetries<Result>(
   }
 }
 
-/** `enterLine` hears of the key of the first lock, before it is asked for. */
+/** `enterLine` is told the key of the first lock, before that is asked for. */
 function postgresStore(query: Kysely<Tables>, enterLine?: (key: string) => void): Store {
   let hasLocked = false
   return {

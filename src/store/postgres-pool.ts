@@ -1,4 +1,4 @@
-// Connections to PostgreSQL that outlive what may happen to them, and what the driver's errors mean to us.
+// Pools of connections to PostgreSQL that survive what may happen to these, and what the driver's errors mean to us.
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, types, type CustomTypesConfig, type PoolClient, type PoolConfig } from 'pg'
 import { AppError } from '../core/app-error.ts'
@@ -6,12 +6,12 @@ import { StoodStill, StoreError, Unreachable } from './store.ts'
 
 const POSTGRES_INT8 = types.builtins.INT8
 const UNIQUE_VIOLATION = '23505'
-/** Waited too long: for a lock, or for a statement whatever it did. What was asked may be as sound as ever. */
+/** Waited too long: for a lock, or for a statement, whatever it did. Nothing need be wrong with what was asked. */
 const TAKES_TOO_LONG = new Set(['55P03', '57014'])
 /** Serialization failure and deadlock: the same transaction may succeed when it is tried again. */
 const REPEATABLE = new Set(['40001', '40P01'])
 /**
- * No such user or database, or none that may be entered; insufficient resources, a server going down, system errors,
+ * No such user or database, or one that does not let us in; insufficient resources, a server going down, system errors,
  * corruption; and a server that may only be read.
  */
 const BROKEN = /^(?:28|3D|55000|53|57P|58|XX00[12]|25006)/
@@ -22,11 +22,11 @@ const STOOD_STILL = '25P03'
  * what the socket says, such as ECONNREFUSED.
  */
 const UNREACHABLE = /^(?:08...|57P0[1235]|25P04|53300|E(?!RR_)[A-Z_]+)$/
-/** How soon it is asked whether the other side of a quiet connection is still there. */
+/** How soon to check whether the other side of a quiet connection is still there. */
 const KEEP_ALIVE_MS = 10_000
 /**
- * What our transactions are written for, whatever the operator made the database's default. The pool waits for it, though
- * its types do not say so.
+ * The isolation that our transactions are written for, whatever the operator made the database's default. The pool waits for
+ * this, though its types do not say so.
  */
 const SET_ISOLATION = ((client) =>
   client.query(`set default_transaction_isolation = 'read committed'`)) as PoolConfig['onConnect']
@@ -42,15 +42,15 @@ export function openPostgresPool(config: PoolConfig): Pool {
   })
   // A connection that breaks while idle is replaced by the pool; the next query tells whether the server is there.
   pool.on('error', () => {})
-  // One that breaks in use fails its query; beside that it says so as an event, which would end the process if nobody heard.
+  // One that breaks in use fails its query; it also emits an error event, which would end the process if nobody listened.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
 /**
- * A pool as Kysely takes it, whose errors are told apart by their codes. What the driver leaves open is closed here: after
- * an answer that did not come in time it would give the connection to the next who asks, behind the statement that nobody
- * answers, and let a transaction wait as long again for its rollback.
+ * A pool as Kysely takes it, whose errors are told apart by their codes. Closes connections that the driver would leave open:
+ * when an answer did not come in time, the driver would give the connection to the next caller, behind the statement that is
+ * never answered, and let a transaction wait as long again for its rollback.
  */
 export function toKyselyPool(pool: Pool): PostgresPool {
   return {
@@ -61,7 +61,7 @@ export function toKyselyPool(pool: Pool): PostgresPool {
 }
 
 function toKyselyClient(client: PoolClient): PostgresPoolClient {
-  /** Why the connection is gone: the rollback that follows says so too. */
+  /** Why the connection is gone; the rollback that follows fails with this too. */
   let lost: AppError | undefined
   const query = async (text: string, parameters: unknown[]) => {
     if (lost) throw lost
@@ -74,15 +74,15 @@ function toKyselyClient(client: PoolClient): PostgresPoolClient {
     }
   }
   return {
-    // Kysely also asks by cursors, for streams, which nobody here does.
+    // Kysely also queries through cursors, for streams, which nobody here uses.
     query: query as never,
     release: (isDiscarded) => client.release(lost !== undefined || isDiscarded),
   }
 }
 
 /**
- * Gives the result of the driver's work. Rejects with StoreError, or with AppError `unavailable`, where the driver failed, also
- * where it throws at once: a file of certificates that the address names is not there.
+ * Gives the result of the driver's work. Rejects with StoreError, or with AppError `unavailable`, where the driver fails, even
+ * where it throws at once, as when a file of certificates that the address names is not there.
  */
 export async function fromDriver<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
@@ -102,7 +102,7 @@ function fromPostgresError(error: unknown): unknown {
   if (error instanceof StoreError) return error
   if (isConnectionLost(error)) return new Unreachable(error.message)
   if (code === undefined) return error
-  // Where a host has several addresses, the error of all of them says nothing but its code.
+  // Where a host has several addresses, the error for all of them together says nothing but its code.
   const message = (error instanceof Error && error.message) || code
   if (code === STOOD_STILL) return new StoodStill()
   if (code === UNIQUE_VIOLATION) return new StoreError('unique', code, message)

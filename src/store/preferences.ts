@@ -1,5 +1,5 @@
 // Tables of email preferences: what holds for each user now, and the proofs of consent, which are only ever added to. When
-// a user turns out to be another, the proofs stay under the id they had (`listUserIds`).
+// a user turns out to be another, the user's proofs stay under the old id (`listUserIds`).
 import type { Selectable } from 'kysely'
 import { parseJsonText } from '../core/parse-json.ts'
 import {
@@ -72,9 +72,9 @@ export async function createPreferences({ query }: Store, { text, integer }: Sql
 }
 
 /**
- * Makes other changes of preferences in these workspaces wait until the transaction ends, merges of users included. Users
- * are to be looked up behind it: who was found before may have become another meanwhile. One lock a workspace and always
- * in the same order, so that nobody waits for each other in a circle; whoever holds it waits for nothing else.
+ * Makes other changes of preferences in these workspaces wait until the transaction ends, merges of users included. Look up
+ * users only under it: a user found before may have become another meanwhile. One lock for each workspace, always in the same
+ * order, so that no two wait for each other in a circle; whoever holds one waits for nothing else.
  */
 export async function lockPreferences(store: Store, workspaceIds: Iterable<string>): Promise<void> {
   for (const id of [...new Set(workspaceIds)].toSorted()) await store.lock(`preferences of ${id}`)
@@ -91,14 +91,14 @@ export async function findPreferences(store: Store, userIds: readonly number[]):
   return new Map(rows.map((row) => [row.user_id, toUserPreference(row)]))
 }
 
-/** What holds for a user, also where that is nothing, with the customer id that is shown. */
+/** What holds for a user, even if that is nothing, with the customer id that is shown. */
 export interface NamedPreference extends UserPreference {
   readonly customerId: string | null
 }
 
 /**
- * The preferences of the user with an identity; undefined when there is no such user. One statement, so that no merge,
- * which gives the preferences to another user, comes between the user and them.
+ * The preferences of the user with an identity; undefined when there is no such user. One statement, so that no merge, which
+ * gives the preferences to another user, comes between finding the user and reading them.
  */
 export async function findPreferenceOf(
   store: Store,
@@ -110,8 +110,8 @@ export async function findPreferenceOf(
 }
 
 /**
- * The preferences of users with an address, newest user first, as `usersWithEmail` pages them; one statement too. Who is
- * merged goes into an older user: a merge between two pages shows both, never neither.
+ * The preferences of users with an address, newest user first, in the pages of `usersWithEmail`; one statement too. A user is
+ * always merged into an older one, so a merge between two pages may show both, but never neither.
  */
 export function listPreferencesByEmail(
   store: Store,
@@ -152,7 +152,7 @@ const CHANGE_COLUMNS = {
   after: 'text',
 } as const
 
-/** Replaces what holds for users and adds the proofs, behind `lockPreferences`. */
+/** Replaces what holds for users and adds the proofs. To be called under `lockPreferences`. */
 export async function savePreferences(
   store: Store,
   preferences: readonly UserPreference[],
@@ -163,7 +163,7 @@ export async function savePreferences(
   await insertRows(store, 'preference_changes', { columns: CHANGE_COLUMNS, rows: changes.map(toChangeRow) }).execute()
 }
 
-/** Forgets what held for users who are others now; their proofs stay. */
+/** Deletes what held for users who turned out to be others; their proofs stay. */
 export async function removePreferences(store: Store, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
   await store.query
@@ -180,7 +180,7 @@ export interface ChangesPage {
   readonly max: number
 }
 
-/** Newest first, `max` proofs at the most, of all the ids under which a user's proofs may stand. */
+/** A user's proofs, newest first, `max` at the most. `userIds` are all the ids under which they may be stored. */
 export async function listUserPreferenceChanges(
   store: Store,
   userIds: readonly number[],
@@ -205,9 +205,9 @@ export async function listUserPreferenceChanges(
 type ChangeKey = Pick<PreferenceChangeRow, 'user_id' | 'at' | 'number'>
 
 /**
- * Where the newest proofs stand: a user made of many may have a page under each id, and only one page of all is read as
- * a whole. One walk along the index for each id, many walks a statement: a plain query over all ids would sort every
- * proof of the user.
+ * The keys of the newest proofs: a user merged from many may have a page under each id, and only one page of them all is read
+ * in full. One walk along the index for each id, many walks in a statement: a plain query over all ids would sort every proof
+ * of the user.
  */
 async function listNewest(
   { query }: Store,
@@ -237,8 +237,9 @@ function newerFirst(left: ChangeKey, right: ChangeKey): number {
 }
 
 /**
- * Of a user's ids those whose own newest proof is among the `max` newest: a page has no proof of any other. Two steps along the index
- * for each id, where a walk for each takes a hundred times as long. What are few are given back as they are.
+ * Those of a user's ids whose own newest proof is among the `max` newest of these: a page has no proof of any other id. It
+ * takes two steps along the index for each id, where a walk for each would take a hundred times as long. A few ids are given
+ * back as they are.
  */
 export async function listIdsOfNewestChanges(
   store: Store,

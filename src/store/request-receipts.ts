@@ -8,7 +8,7 @@ export const RECEIPTS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
 const FORGOTTEN_PER_STEP_MAX = 2_000
 
 interface RequestReceiptRow {
-  /** Begins with the time of the request, so that new rows stand together. */
+  /** Begins with the time of the request, so that new rows lie together. */
   request_id: string
   workspace_id: string
   status: string
@@ -60,7 +60,7 @@ const COLUMNS = {
 } as const
 
 /**
- * Writes receipts, in place of earlier ones of the same requests (a parked entry that was replayed). An entry that others
+ * Writes receipts, replacing earlier ones of the same requests (as for a parked entry that was replayed). An entry that others
  * put into the log without an id gets none: nobody could ask for it.
  */
 export async function saveReceipts(store: Store, receipts: readonly RequestReceipt[]): Promise<void> {
@@ -101,7 +101,7 @@ export async function findReceipt(
   }
 }
 
-/** Which of the given requests have a receipt: they were processed or set aside. */
+/** Which of the given requests have a receipt, because they were processed or parked. */
 export async function listKnownRequests(store: Store, requestIds: readonly string[]): Promise<Set<string>> {
   if (requestIds.length === 0) return new Set()
   const wanted = wantedValues(store, 'request_id', 'text', requestIds)

@@ -1,4 +1,4 @@
-// Writes a version of an email template: checks its place among the others, then keeps it and settles the groups.
+// Writes a version of an email template: checks its place among the other templates, then stores it and settles the groups.
 import { AppError, invalidRequest } from '../core/app-error.ts'
 import type { CurrentTemplate, TemplateVersion } from '../core/template.ts'
 import type { Store } from './store.ts'
@@ -12,7 +12,7 @@ import {
   saveLatest,
 } from './templates.ts'
 
-/** A template as it is now; undefined when there is none. Inside a change, behind `lockTemplates`. */
+/** A template as it is now; undefined when there is none. Whoever changes it based on this calls it under `lockTemplates`. */
 export async function findCurrentTemplate(
   store: Store,
   workspaceId: string,

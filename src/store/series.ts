@@ -1,12 +1,12 @@
-// The table of series: which numbers of which campaigns there are. Their texts stand here once instead of in every cell,
-// which carries the number of its series.
+// The table of series: which statistics of which campaigns there are. Their texts are here once instead of in every cell; a
+// cell carries the number of its series.
 import { sql, type Expression } from 'kysely'
 import { ATTRIBUTION_TYPES, convertedMetric, seriesKey, type AttributionType, type Series } from '../core/cells.ts'
 import { GAP_COLUMNS, type GenerationGap } from './campaign-generations.ts'
 import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
 
-/** Series of one statement at the most, so that none holds more than a megabyte or so. */
+/** How many series one statement may hold, so that none holds more than a megabyte or so. */
 const SERIES_PER_STATEMENT_MAX = 5_000
 
 interface SeriesRow {
@@ -15,13 +15,13 @@ interface SeriesRow {
   generation: number
   /** JSON of a `SeriesName`. */
   name: string
-  /** The attribution type whose conversions are counted; null where none is. */
+  /** The attribution type whose conversions are counted; null for a series that counts no conversions. */
   attribution: AttributionType | null
-  /** Never given to another series, since cells may know it longer than this row lives. */
+  /** Never given to another series, because cells may carry it longer than this row exists. */
   number: number
 }
 
-/** What tells the series of a campaign's generation from each other. */
+/** What tells the series of one generation of a campaign from each other. */
 export type SeriesName = [group: Series['group'], metric: string, platform: string, locale: string, variation: string]
 
 declare module './tables.ts' {
@@ -54,7 +54,7 @@ export async function createSeries({ query }: Store, { text, integer, clustered 
   await query.insertInto('series_numbers').values({ only: 1, last_number: 0 }).execute()
 }
 
-/** The numbers of series, by `seriesKey`; those that are new get theirs. To be called in a transaction. */
+/** The numbers of series, by `seriesKey`; new series are given theirs. To be called in a transaction. */
 export async function numberSeries(store: Store, wanted: Iterable<Series>): Promise<Map<string, number>> {
   const byKey = new Map<string, Series>()
   for (const series of wanted) byKey.set(seriesKey(series), series)
@@ -72,15 +72,15 @@ export async function listSeries({ query }: Store, campaign: number): Promise<Ma
   return new Map(rows.map((row) => [row.number, toSeries(row, JSON.parse(row.name) as SeriesName)]))
 }
 
-/** The series of a campaign's generation, for queries around it that have both. */
+/** The series of a campaign's generation, as a part of queries that know the number of the campaign and the generation. */
 export function seriesOf({ query }: Store, number: Expression<number>, generation: Expression<number>) {
   return query.selectFrom('series').where('series.campaign', '=', number).where('series.generation', '=', generation)
 }
 
-/** Where a series stands in the table, and the number that its cells carry. */
+/** The key of a series in the table, and the number that its cells carry. */
 export type SeriesPlace = Pick<SeriesRow, 'campaign' | 'generation' | 'name' | 'number'>
 
-/** Series of generations in gaps, `max` of them at the most. */
+/** Series whose generations lie in gaps, `max` at the most. */
 export async function listSeriesIn(store: Store, gaps: readonly GenerationGap[], max: number): Promise<SeriesPlace[]> {
   return store.query
     .selectFrom(store.rowsOf('gap', GAP_COLUMNS, gaps))
@@ -142,7 +142,7 @@ async function findNumbers(store: Store, wanted: ReadonlyMap<string, Series>): P
   return numbers
 }
 
-/** Whoever takes numbers waits for others who did, and then finds the series that they have added. */
+/** Taking numbers waits for other transactions that have taken some, and the series that those have added are then there. */
 async function addSeries(store: Store, fresh: readonly Series[]): Promise<void> {
   const { last_number: last } = await store.query
     .updateTable('series_numbers')

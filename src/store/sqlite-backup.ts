@@ -5,7 +5,7 @@ import SqliteFile from 'better-sqlite3'
 
 /** `tdng`: how a backup is told from other SQLite files. */
 const BACKUP_ID = 0x74646e67
-/** Grows when older programs could not restore what newer ones write. */
+/** Raised when older programs cannot restore what newer ones write. */
 const BACKUP_FORMAT = 1
 const BUSY_WAIT_MS = 5_000
 
@@ -19,7 +19,7 @@ export function copyState(statePath: string, backupPath: string): void {
   }
 }
 
-/** Makes a file known as a whole backup, in one piece; the last step before it is put in place. */
+/** Marks a file as a complete backup, and leaves it in one piece; the last step before it is put in place. */
 export function sealBackup(backupPath: string): void {
   const backup = new SqliteFile(backupPath, { fileMustExist: true })
   try {
@@ -52,11 +52,11 @@ export function backupProblem(path: string): string | undefined {
 }
 
 /**
- * Copies a backup to where the state belongs, as an ordinary file of the store. The log's tables are still in it. Rejects with the
- * system's `EEXIST`, and changes nothing, when there is a file already.
+ * Copies a backup to where the state belongs, as an ordinary file of the store. The log's tables are still in it. Rejects with
+ * the system's `EEXIST`, and changes nothing, when there is a file already.
  */
 export async function restoreState(backupPath: string, statePath: string): Promise<void> {
-  // The system's own copy would take over who may read the backup.
+  // The system's own way of copying would also copy who may read the backup.
   await pipeline(createReadStream(backupPath), createWriteStream(statePath, { flags: 'wx' }))
   const state = new SqliteFile(statePath, { fileMustExist: true })
   try {

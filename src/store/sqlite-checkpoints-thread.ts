@@ -1,22 +1,22 @@
-// Brings pages into SQLite files, a round at a time: soon again while much is written, seldom while little is. Started by
-// `sqlite-checkpoints.ts`. What is beside a file can begin anew only when nothing of it waits, which never happens by itself
-// while somebody writes without pause. Whoever commits does it too when very much waits.
+// Moves pages from the write-ahead logs of SQLite files into the files, a round at a time: often while much is written, seldom
+// while little is. Started by `sqlite-checkpoints.ts`. A write-ahead log can begin anew only when none of it waits to be moved,
+// which never happens by itself while somebody writes without pause. Whoever commits moves pages too when very many wait.
 import { parentPort, workerData } from 'node:worker_threads'
 import SqliteFile from 'better-sqlite3'
 
 /** Between two rounds. */
 const PAUSE_MS_MIN = 50
 const PAUSE_MS_MAX = 1_600
-/** A round with less that is new waits longer for the next. */
+/** After a round that found less than this, the next one is longer in coming. */
 const FEW_BYTES = 2 * 1024 * 1024
 
 /**
- * So much beside a file begins anew as soon as all is brought in, for which its writers wait a moment: they would do it
- * themselves later, with much more, and wait for that.
+ * A write-ahead log of this size begins anew as soon as all of it is moved. Its writers wait a moment for that; otherwise they
+ * would do it themselves later, with much more, and wait for that.
  */
 const BEGIN_ANEW_BYTES = 8 * 1024 * 1024
 
-/** What SQLite answers: pages beside the file in all; -1 when the file is held by someone else. */
+/** What SQLite answers: all pages in the write-ahead log; -1 when the file is held by someone else. */
 interface Checkpoint {
   readonly log: number
 }
@@ -24,7 +24,7 @@ interface Checkpoint {
 class CheckpointedFile {
   readonly #file: SqliteFile.Database
   readonly #pageBytes: number
-  /** Pages beside the file when it was last looked at. */
+  /** Pages in the write-ahead log when it was last looked at. */
   #known = 0
 
   constructor(path: string) {
@@ -33,7 +33,7 @@ class CheckpointedFile {
     this.#pageBytes = this.#file.pragma('page_size', { simple: true }) as number
   }
 
-  /** Brings in what no reader needs beside the file any more; gives how many bytes were new. */
+  /** Moves what no reader needs in the write-ahead log any more; gives how many bytes were new. */
   checkpoint(): number {
     return this.#bringInPages() * this.#pageBytes
   }
@@ -41,11 +41,11 @@ class CheckpointedFile {
   #bringInPages(): number {
     try {
       const fresh = this.#bringIn('PASSIVE')
-      // What was written meanwhile is little, and after it once more all but nothing: only for that must writers wait.
+      // Little was written meanwhile, and next to nothing while that little is moved: only for the last do writers have to wait.
       if (fresh === 0 || this.#known * this.#pageBytes < BEGIN_ANEW_BYTES) return fresh
       return fresh + this.#bringIn('PASSIVE') + this.#bringIn('FULL')
     } catch {
-      // A disk that refuses is found, and reported, by those who commit.
+      // A disk that refuses is noticed, and reported, by those who commit.
       return 0
     }
   }
@@ -54,7 +54,7 @@ class CheckpointedFile {
   #bringIn(mode: 'PASSIVE' | 'FULL'): number {
     const [{ log } = { log: -1 }] = this.#file.pragma(`wal_checkpoint(${mode})`) as Checkpoint[]
     if (log < 0) return 0
-    // Fewer than before: the file beside it was begun anew.
+    // Fewer than before: the write-ahead log has begun anew.
     const fresh = log < this.#known ? log : log - this.#known
     this.#known = log
     return fresh

@@ -1,5 +1,5 @@
-// Starts the thread that brings what commits have written beside SQLite files into them. Those who commit would have to do
-// it otherwise, and wait for the disk meanwhile; SQLite lets them go on.
+// Starts the thread that moves what commits have written from the write-ahead logs of SQLite files into the files. Otherwise
+// those who commit would have to do it, and wait for the disk meanwhile; while a thread does it, SQLite lets them go on.
 import { Worker } from 'node:worker_threads'
 
 export interface SqliteCheckpoints {

@@ -12,12 +12,12 @@ export interface SqliteDatabaseOptions {
   readonly path: string
   /** Statements run on a thread of their own instead of this one. */
   readonly ownThread?: boolean
-  /** False: a commit may return before it is on disk, for who can repeat it from the log. */
+  /** False: a commit may return before it is on disk, for those who can repeat it from the log. */
   readonly durable?: boolean
   /** Memory for pages of the file while writing. */
   readonly pageCacheKib?: number
   readonly turnstile?: Turnstile
-  /** How long a change waits for other writers; `WRITE_WAIT_MS` without it. */
+  /** How long a change waits for other writers; by default `WRITE_WAIT_MS`. */
   readonly writeWaitMs?: number
 }
 
@@ -52,7 +52,7 @@ async function closeBoth(kysely: Kysely<Tables>, executor: SqliteExecutor): Prom
   await executor.close()
 }
 
-/** A connection of its own, whose one transaction never ends before all is read. */
+/** On a connection of its own, whose one transaction does not end before all is read. */
 async function readSnapshot<Result>(
   path: string,
   turnstile: Turnstile,
@@ -92,11 +92,11 @@ interface Rows {
   readonly shared: ReadonlyMap<string, unknown>
 }
 
-/** SQLite takes 0.2 us a row to read a value that is told with it, empty or not. */
+/** A shared value is not repeated in each row: SQLite takes 0.2 us to read a value there, empty or not. */
 function rowsOf(alias: string, columns: Columns, { rows, shared }: Rows): never {
   const told = Object.keys(columns).filter((name) => !shared.has(name))
   const list = listValues(rows, told)
-  // Unlike `json_each` it does not write every row out as text for `->>` to read it again: half of the cost.
+  // Unlike `json_each`, `jsonb_each` does not write every row out as text for `->>` to read again, which is half of the cost.
   const selected = Object.entries(columns).map(([name, type]) => {
     const value = shared.has(name) ? toSql(shared.get(name), type) : sql`value ->> ${sql.lit(told.indexOf(name))}`
     return sql`${value} as ${sql.ref(name)}`
@@ -104,15 +104,15 @@ function rowsOf(alias: string, columns: Columns, { rows, shared }: Rows): never 
   return sql`(select ${sql.join(selected)} from jsonb_each(${JSON.stringify(list)}))`.as(alias) as never
 }
 
-/** Numbers are bound as floating point. */
+/** Numbers are bound as floating point, hence the cast. */
 function toSql(value: unknown, type: ColumnType) {
   if (value === null) return sql`null`
   return type === 'integer' ? sql`cast(${value} as integer)` : sql`${value}`
 }
 
 /**
- * Of each row the values of the columns. What is done with every row of a batch stands in functions that stay: V8 keeps what it
- * has compiled of one for no longer than the function is there, and collects that of an inner one with the garbage of the batch.
+ * For each row, the values of the columns. The work on every row of a batch is in functions that last: V8 keeps a function's
+ * compiled code only as long as the function exists, and collects that of an inner function with the garbage of the batch.
  */
 function listValues(rows: readonly object[], names: readonly string[]): unknown[][] {
   const list: unknown[][] = []
@@ -132,10 +132,10 @@ function findEmpty(columns: Columns, rows: readonly object[]): Map<string, null>
   return new Map(empty.map((name) => [name, null]))
 }
 
-/** Rows that share a value by chance are few: each other set of shared columns is a statement of its own. */
+/** Fewer rows may share a value by chance, and each different set of shared columns makes a statement of its own. */
 const SHARING_ROWS_MIN = 50
 
-/** The same, and of many rows the columns in which all have one value, such as the workspace. */
+/** The same and, if there are many rows, the columns in which all have the same value, such as the workspace. */
 function findShared(columns: Columns, rows: readonly object[]): Map<string, unknown> {
   const [first] = rows
   if (!first || rows.length < SHARING_ROWS_MIN) return findEmpty(columns, rows)
@@ -181,7 +181,7 @@ class ThreadExecutor implements SqliteExecutor {
       workerData: { path },
     })
     this.#thread.on('message', (answer: StatementAnswer) => this.#receive(answer))
-    // A broken thread is a broken process: `error` without listener ends it, as it should.
+    // A broken thread is a broken process: an `error` event without a listener ends it, as it should.
   }
 
   execute(connection: 'reader' | 'writer', text: string, parameters: readonly unknown[]) {

@@ -35,7 +35,7 @@ export function sqliteDialect(executor: SqliteExecutor, turnstile: Turnstile, wr
   }
 }
 
-/** Kysely's own lets one query at a time through; here transactions take turns and readers never wait for them. */
+/** Kysely's own adapter lets one query through at a time; here transactions take turns, and readers never wait for them. */
 class ConcurrentSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true
@@ -43,9 +43,10 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
 }
 
 /**
- * Writes statements so that each is compiled once (`docs/decisions/0026`). Hides the parameters of `limit` and `offset` in expressions:
- * SQLite looks at the value of one that stands there by itself, and therefore compiles the statement anew each time a value is given to
- * it, also the same one. A list of values to look in is one parameter, so that lists of all lengths are the same statement.
+ * Writes statements so that each is compiled once (`docs/decisions/0026`). Hides the parameters of `limit` and `offset` in
+ * expressions: SQLite looks at the value of a parameter that stands there alone, and therefore compiles the statement anew each
+ * time it is given a value, even the same one. The list of values of an `in` is one parameter, so that lists of all lengths make
+ * the same statement.
  */
 class PreparedOnceCompiler extends SqliteQueryCompiler {
   protected override visitLimit({ limit }: LimitNode): void {
@@ -61,7 +62,7 @@ class PreparedOnceCompiler extends SqliteQueryCompiler {
   }
 
   protected override visitPrimitiveValueList(list: PrimitiveValueListNode): void {
-    // The values of a row that is inserted are such a list too.
+    // The values of a row that is inserted are such a list too, but stay as they are.
     if (this.parentNode?.kind !== 'BinaryOperationNode') return super.visitPrimitiveValueList(list)
     this.append('(select value from json_each(')
     this.appendValue(JSON.stringify(list.values))
@@ -99,7 +100,7 @@ class SqliteDriver implements Driver {
       await this.#begin(deadline)
       own.beginTurn(turn.resolve)
     } catch (error) {
-      // Who has waited too long passes on a turn that is still to come.
+      // Whoever has waited too long passes the turn on when it comes.
       void before.then(turn.resolve)
       throw error
     }
@@ -148,7 +149,7 @@ class SqliteDriver implements Driver {
   }
 }
 
-/** Waits for something that always comes; throws StoreError `busy` when it has not by then. */
+/** Waits for something that is sure to come; throws StoreError `busy` when it has not come by the deadline. */
 async function untilDeadline(coming: Promise<void>, deadline: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_, reject) => {

@@ -1,17 +1,17 @@
 // Takes an SQLite file for this process alone, so that nobody changes it, or goes on serving it, while it is moved.
 import SqliteFile from 'better-sqlite3'
 
-/** For who is just closing the file. */
+/** For somebody who is just closing the file. */
 const BUSY_WAIT_MS = 1_000
 
 /**
- * Opens a file and keeps all others from it until it is closed; undefined while anybody has it open. The lock is the
- * system's, so that nothing is left of it when this process is killed.
+ * Opens a file and keeps all others from it until it is closed; undefined while anybody else has it open. The lock is the
+ * operating system's, so that nothing is left of it when this process is killed.
  */
 export function holdSqliteFile(path: string): SqliteFile.Database | undefined {
   const file = new SqliteFile(path, { fileMustExist: true, timeout: BUSY_WAIT_MS })
   try {
-    // Who has a file in WAL open shares a lock of it, which in this mode must be had alone.
+    // Everybody who has a file in WAL mode open holds a shared lock on it, which exclusive mode must have alone.
     file.pragma('locking_mode = EXCLUSIVE')
     file.exec('begin immediate')
     return file

@@ -1,11 +1,11 @@
-// The table of revisions: how often the numbers of each campaign have changed. Whoever keeps what follows from them sees in
-// one look whether it still holds (`docs/decisions/0018`).
+// The table of revisions: a number for each campaign that grows whenever its statistics change. Whoever keeps something made
+// from these sees at one look whether it still holds (`docs/decisions/0018`).
 import { randomInt } from 'node:crypto'
 import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 interface StatisticsRevisionRow {
-  /** The number of the campaign; without a row nothing has been counted for it. */
+  /** The number of the campaign; if it has no row, nothing has been counted for it. */
   campaign: number
   /** Grows with every transaction that changes cells of the campaign, by `STEP_MAX` at the most. */
   revision: number
@@ -18,8 +18,9 @@ declare module './tables.ts' {
 }
 
 /**
- * By how much is chance: a standby that takes over may lack the last changes, and what is counted there instead must not come to
- * the revision under which a process keeps an answer made of those. Small enough for billions of changes.
+ * By how much a revision grows is left to chance: a standby that takes over may lack the last changes, and what is counted there
+ * instead must not arrive at the revision under which a process keeps an answer made from the lost ones. Small enough for
+ * billions of changes.
  */
 const STEP_MAX = 2 ** 20
 
@@ -32,8 +33,8 @@ export async function createStatisticsRevisions({ query }: Store, { integer }: S
 }
 
 /**
- * Says that cells of the campaigns have changed, in the transaction that changes them. In the order of their numbers, so that
- * two transactions do not wait for each other in a circle.
+ * Notes that cells of the campaigns have changed, in the transaction that changes them. Goes in the order of the campaigns'
+ * numbers, so that two transactions do not wait for each other in a circle.
  */
 export async function raiseRevisions(store: Store, campaigns: ReadonlySet<number>): Promise<void> {
   if (campaigns.size === 0) return
@@ -48,7 +49,7 @@ export async function raiseRevisions(store: Store, campaigns: ReadonlySet<number
     .execute()
 }
 
-/** Campaign → its revision, of the few campaigns of a page; those without any number are not there. */
+/** Campaign → its revision, for the few campaigns of a page; those for which nothing has been counted are left out. */
 export async function findRevisions({ query }: Store, campaigns: readonly number[]): Promise<Map<number, number>> {
   if (campaigns.length === 0) return new Map()
   const rows = await query.selectFrom('statistics_revisions').selectAll().where('campaign', 'in', campaigns).execute()

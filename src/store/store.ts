@@ -17,11 +17,11 @@ export interface SqlTypes {
   /** Text by code point: SQLite's own order, and the collation "C" in PostgreSQL. */
   readonly text: RawBuilder<unknown>
   /**
-   * Ends the statement that creates a table whose rows stand in the order of its primary key: `without rowid` in SQLite.
+   * Ends the statement that creates a table whose rows are stored in the order of its primary key: `without rowid` in SQLite.
    * PostgreSQL has no such tables, and finds rows by the key's index.
    */
   readonly clustered: RawBuilder<unknown>
-  /** Whether there are such tables. */
+  /** Whether this database has such tables. */
   readonly canCluster: boolean
 }
 
@@ -38,8 +38,8 @@ export interface Store {
     rows: readonly Row[],
   ): AliasedExpression<Row, Alias>
   /**
-   * The same for rows that a statement inserts. On SQLite what all of them have in common is not told with each; beside
-   * another table that would mislead how the two are joined.
+   * The same for rows that a statement inserts. On SQLite, a value that all of them have in common is not repeated in each;
+   * where rows are joined with another table, that would mislead SQLite about how to join the two.
    */
   newRows<Row extends object>(columns: BulkColumns<Row>, rows: readonly Row[]): AliasedExpression<Row, 'fresh'>
   /**
@@ -47,7 +47,7 @@ export interface Store {
    * advisory lock; SQLite has one writer at a time and needs nothing.
    */
   lock(key: string): Promise<void>
-  /** Makes those wait who `lock` the key, but not those who do this too. */
+  /** Makes those who `lock` the key wait, but not those who also lock it shared. */
   lockShared(key: string): Promise<void>
   /**
    * Makes other writers of the rows that a query finds wait until this transaction ends: `for update` in PostgreSQL,
@@ -70,17 +70,17 @@ export interface Database extends Store {
   write<Result>(change: (store: Store) => Promise<Result>): Promise<Result>
   /**
    * The same for a change of the tables themselves, whose statements may take as long as they need. It waits for other writers
-   * no longer than any.
+   * no longer than any other change.
    */
   changeTables(change: (store: Store) => Promise<void>): Promise<void>
   /**
-   * Reads everything as it is at one moment, however long that takes, beside all who write. For commands and long readings: on
+   * Reads everything as it is at one moment, however long that takes, while others write. For commands and long reads: on
    * SQLite it reads on this thread, and keeps the file from being tidied up meanwhile.
    */
   readSnapshot<Result>(read: (store: Store) => Promise<Result>): Promise<Result>
   /**
-   * Between two of many changes in a row: waits a moment for those who want to write and have waited longer. SQLite has
-   * one place to write, which whoever writes without pause would keep; PostgreSQL has many and needs nothing.
+   * To be called between two of many changes in a row: waits a moment for those who want to write and have waited longer.
+   * SQLite has room for one writer, and one that writes without pause would keep it; PostgreSQL has many and needs nothing.
    */
   letOthersPass(): Promise<void>
   close(): Promise<void>
@@ -91,8 +91,8 @@ export const WRITE_WAIT_MS = 10_000
 
 /**
  * An error of the database, recognised by its code in the driver's file; never by its text. `unique`: the row is taken.
- * `busy`: others are writing. `broken`: the machine refuses, such as a full disk, whatever was asked. `other`: the rest,
- * which comes from what was asked and would come again.
+ * `busy`: others are writing. `broken`: the machine refuses whatever is asked, as with a full disk. `other`: the rest, which
+ * is due to what was asked and would happen again.
  */
 export class StoreError extends Error {
   readonly reason: 'unique' | 'busy' | 'broken' | 'other'
@@ -106,7 +106,7 @@ export class StoreError extends Error {
   }
 }
 
-/** What a change answers that waited `WRITE_WAIT_MS` for others in vain. */
+/** Thrown by a change that has waited `WRITE_WAIT_MS` for others in vain. */
 export class TooBusy extends AppError {
   constructor() {
     super('unavailable', 'The store is busy with other changes; please repeat the request.', [], 1)
@@ -114,8 +114,8 @@ export class TooBusy extends AppError {
 }
 
 /**
- * What a change meets that computed for so long between two of its statements that the database ended it. It may have been a
- * moment's trouble of this machine; where it comes again, it is too much for one transaction.
+ * Thrown in a change that computed for so long between two of its statements that the database ended it. It may have been a
+ * moment's trouble of this machine; if it happens again, the change is too much for one transaction.
  */
 export class StoodStill extends AppError {
   constructor() {
@@ -123,7 +123,7 @@ export class StoodStill extends AppError {
   }
 }
 
-/** What everybody meets while the database is away. */
+/** Thrown to everybody while the database cannot be reached. */
 export class Unreachable extends AppError {
   /** In the words of the driver, for operators only: callers are not told of machines. */
   readonly reason: string

@@ -1,5 +1,5 @@
 // Reads any table of an SQLite file in pages, in the order of its key, and writes and reads such pages in PostgreSQL. It
-// knows columns from the file alone, and nothing of what they mean.
+// knows the columns only from the file, and nothing of what they mean.
 import { createHash } from 'node:crypto'
 import type SqliteFile from 'better-sqlite3'
 import { sql, type RawBuilder } from 'kysely'
@@ -10,7 +10,7 @@ import type { BulkColumns, ColumnType, Store } from './store.ts'
 const PAGE_ROWS = 5_000
 const PAGE_CHARACTERS = 4 * 1024 * 1024
 
-/** Where a table is, and what it is called where it goes. */
+/** Where a table is, and its names there and where it is copied to. */
 export interface TablePlaces {
   readonly file: SqliteFile.Database
   readonly source: string
@@ -29,7 +29,7 @@ type Value = string | number | null
 /** The values of the columns, in their order. */
 export type CopiedRow = readonly Value[]
 
-/** Rows that follow each other. */
+/** Consecutive rows. */
 export interface Page {
   readonly rows: readonly CopiedRow[]
   /** The last key before them; undefined for the first page. */
@@ -91,13 +91,13 @@ export function* readPages({ file, source, columns, key, added = {} }: CopiedTab
   if (lastRow) yield { rows, after, last: keyOf(lastRow) }
 }
 
-/** Counts the rows of a page in; the checksum tells rows apart by their values and their order. */
+/** Adds the rows of a page to what was counted before; the checksum depends on the rows' values and their order. */
 export function addPage({ rows, checksum }: MoveProgress, page: readonly CopiedRow[]): MoveProgress {
   const text = JSON.stringify(page)
   return { rows: rows + page.length, checksum: createHash('sha256').update(checksum).update(text).digest('hex') }
 }
 
-/** Takes everything out of the target's table, also what migrations have put there. */
+/** Takes everything out of the target's table, even what migrations have put there. */
 export async function emptyTable({ query }: Store, { target }: CopiedTable): Promise<void> {
   await sql`truncate ${sql.table(target)}`.execute(query)
 }
@@ -111,8 +111,8 @@ export async function insertPage(store: Store, { target, columns }: CopiedTable,
 }
 
 /**
- * The rows of the target's table that stand where those of a page should: behind the page before it, up to its own last
- * key. One more than the page has at the most.
+ * The rows of the target's table that are where those of a page should be: after the page before it, up to its own last key.
+ * At the most one more than the page has.
  */
 export async function readSamePage({ query }: Store, table: CopiedTable, page: Page): Promise<CopiedRow[]> {
   const { target, columns, key } = table
@@ -125,7 +125,7 @@ export async function readSamePage({ query }: Store, table: CopiedTable, page: P
   return (await found.execute(query)).rows.map((row) => names.map((name) => row[name] ?? null))
 }
 
-/** How many rows the target's table has behind a key, where none should be; all of them without a key. */
+/** How many rows the target's table has after a key, where none should be; without a key, how many it has in all. */
 export async function countBehind(
   { query }: Store,
   { target, key }: CopiedTable,

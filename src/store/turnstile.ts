@@ -1,5 +1,6 @@
-// Lets the writers of one process take turns at a SQLite file, which has room for one: who writes without pause (the
-// pipeline) lets those go first who wait now and then (requests). A few shared bytes, since they are on different threads.
+// Lets the writers of one process take turns at an SQLite file, which has room for one: whoever writes without pause (the
+// pipeline) lets those go first who wait only now and then (requests). A few shared bytes, because the writers are on
+// different threads.
 
 const POLL_MS = 1
 /** How long one turn is held open for others before the busy writer goes on regardless. */
@@ -24,8 +25,8 @@ export class Turnstile {
   }
 
   /**
-   * Waits until nobody else wants to write, for `YIELD_MS_MAX` at most, and for one turn of the event loop at least: whoever
-   * works without pause would else never hear of a timer or a message, not even of the one to stop.
+   * Waits until nobody else wants to write, for `YIELD_MS_MAX` at most, and for one turn of the event loop at least: otherwise
+   * a thread that works without pause would never get a timer or a message, not even the one to stop.
    */
   async letOthersPass(): Promise<void> {
     await new Promise(setImmediate)

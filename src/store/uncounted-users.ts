@@ -1,16 +1,17 @@
-// The table of large users (`large-histories.ts`) with facts that are stored but not yet counted: a row only while there are
-// any. Apart from what is kept of these users, because it is looked at several times a second and written by every batch.
+// The table of large users (`large-histories.ts`) with facts that are stored but not yet counted: a user has a row only while
+// there are any. It is separate from what is kept of these users, because it is looked at several times a second and written
+// by every batch.
 import type { Selectable } from 'kysely'
 import { insertRows } from './insert-rows.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { wantedValues } from './wanted-values.ts'
 
-/** One of the instants at least is there. */
+/** At least one of the two instants is set. */
 interface UncountedUserRow {
   user_id: number
-  /** When the first of the facts was received that nobody has begun to count; null when there is none. */
+  /** When the first of the facts that nobody has begun to count was received; null when there is none. */
   waiting_since: number | null
-  /** The same, of those that are being counted. */
+  /** The same for the facts that are being counted. */
   counting_since: number | null
 }
 
@@ -35,7 +36,7 @@ export async function createUncountedUsers({ query }: Store, { integer }: SqlTyp
     .execute()
 }
 
-/** The large user who waits longest, of others than the given ones; undefined when none waits. */
+/** The large user who has waited longest, leaving out the users in `others`; undefined when none waits. */
 export async function findLongestWaiting(
   store: Store,
   others: readonly number[] = [],
@@ -49,7 +50,7 @@ export async function findLongestWaiting(
   return row && toUncountedUser(row)
 }
 
-/** When the oldest fact was received that no number holds yet; undefined when all are counted. */
+/** When the oldest fact that no number includes yet was received; undefined when all are counted. */
 export async function findOldestUncounted({ query }: Store): Promise<number | undefined> {
   const row = await query
     .selectFrom('uncounted_users')
@@ -106,11 +107,12 @@ export async function markWaiting(store: Store, users: readonly NewlyUncounted[]
 }
 
 /**
- * Notes that a user is being counted: what comes in from now on waits anew. One that is counted by another process, or was
- * by one that died, keeps what waits beside it. Undefined when the user does not wait any more.
+ * Notes that a user is being counted: what comes in from now on waits anew. If another process is counting the user already,
+ * or was when it died, what has come in since keeps waiting. Undefined when the user does not wait any more.
  *
- * The row is all that has to be locked. Who stores facts of the user marks it in the same transaction: either that has ended
- * before this one, and its facts are there for whoever reads them after it, or its mark waits for this one, and stays.
+ * The row is all that has to be locked. Whoever stores facts of the user marks the row in the same transaction: either that
+ * transaction ended before this one, and its facts are there for whoever reads after this one, or its mark waits for this one
+ * to end, and stays.
  */
 export async function markCounting({ query }: Store, userId: number): Promise<UncountedUser | undefined> {
   await query
@@ -129,7 +131,7 @@ export async function endCounting({ query }: Store, userId: number): Promise<voi
   await query.updateTable('uncounted_users').set({ counting_since: null }).where('user_id', '=', userId).execute()
 }
 
-/** Forgets that users wait, whoever counts them. */
+/** Forgets that users wait, even if somebody is counting them. */
 export async function removeUncountedUsers(store: Store, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
   await store.query

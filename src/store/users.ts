@@ -1,5 +1,5 @@
-// The table of users. A user found to be the same as an older one stays as a
-// row that points to it, so that events keep the user they were stored with and merging costs the same for any history.
+// The table of users. A user found to be the same person as an older one stays as a row that points to it, so that events keep
+// the user they were stored with and merging costs the same for any history.
 import { sql, type Selectable } from 'kysely'
 import { parseJsonText } from '../core/parse-json.ts'
 import type { Attributes, Identity } from '../core/user.ts'
@@ -65,7 +65,7 @@ export async function createUsers({ query }: Store, { text, integer }: SqlTypes)
 
 /**
  * The user with a customer id or another identity, never one that was merged into another; undefined when unknown. One
- * statement, so that no merge comes between the identity and its user.
+ * statement, so that no merge comes between finding the identity and reading its user.
  */
 export async function findUser(store: Store, workspaceId: string, identity: Identity): Promise<User | undefined> {
   const row = await store.query
@@ -77,20 +77,20 @@ export async function findUser(store: Store, workspaceId: string, identity: Iden
   return row && toUser(row)
 }
 
-/** The number of the user whom `findUser` finds, without all that is known of it. */
+/** The id of the user whom `findUser` finds, without everything else that is known of the user. */
 export async function findUserId(store: Store, workspaceId: string, identity: Identity): Promise<number | undefined> {
   return (await userWith(store, workspaceId, identity).executeTakeFirst())?.id
 }
 
 /**
- * The user with an identity, never one that was merged into another, as a part of a statement that joins what else is
- * asked. Number and customer id alone: the attributes of a user may take megabytes.
+ * The user with an identity, never one that was merged into another, as a part of a statement that joins whatever else is
+ * asked for. Only id and customer id: the attributes of a user may take megabytes.
  */
 export function userWith(store: Store, workspaceId: string, identity: Identity) {
   return shownUsers(store).where('user.id', '=', userIdWith(store, workspaceId, identity))
 }
 
-/** The same of the users with an address, newest first, beginning behind the user `before`; `max` at the most. */
+/** The same for the users with an address, newest first, only those older than the user `before`; `max` at the most. */
 export function usersWithEmail(
   store: Store,
   workspaceId: string,
@@ -149,15 +149,15 @@ export async function findUserWithEmail({ query }: Store, workspaceId: string): 
 }
 
 /**
- * The ids under which a user's events may stand: its own first, then those of the users that were merged into it. Of a user
- * that was itself merged since it was found, all ids of the one it became.
+ * The ids under which a user's events may be stored: its own first, then those of the users that were merged into it. If the
+ * user was itself merged after it was found, all ids of the user that it became.
  */
 export async function listUserIds(store: Store, userId: number): Promise<number[]> {
   const rows = await mergedInto(store, userId).orderBy('id').execute()
   return [rows[0]?.merged_into ?? userId, ...rows.map(({ id }) => id)]
 }
 
-/** The same with the youngest of the merged users, `max` at the most. */
+/** The same with only the youngest of the merged users, `max` at the most. */
 export async function listYoungestUserIds(store: Store, userId: number, max: number): Promise<number[]> {
   const rows = await mergedInto(store, userId).orderBy('id', 'desc').limit(max).execute()
   return [rows[0]?.merged_into ?? userId, ...rows.map(({ id }) => id)]
@@ -171,7 +171,7 @@ function mergedInto({ query }: Store, userId: number) {
   return query.selectFrom('users').select(['id', 'merged_into']).where('merged_into', '=', survivor)
 }
 
-/** Everything under which facts of one user stand. */
+/** All the numbers and ids under which facts of one user are stored. */
 export interface Person {
   readonly userId: number
   /** The numbers of all its customer ids. */
@@ -180,7 +180,7 @@ export interface Person {
   readonly userIds: readonly number[]
 }
 
-/** Users who are not merged into others, with all that belongs to them; an id that nobody has makes an empty one. */
+/** Everything that belongs to users who are not merged into others; for an id that nobody has, an empty person. */
 export async function findPersons(store: Store, userIds: readonly number[]): Promise<Map<number, Person>> {
   if (userIds.length === 0) return new Map()
   const wanted = wantedValues(store, 'id', 'integer', userIds)
@@ -196,7 +196,7 @@ export async function findPersons(store: Store, userIds: readonly number[]): Pro
   return persons
 }
 
-/** The users of a workspace behind the user `after` in the order of their ids, without merged ones. */
+/** The users of a workspace after the user `after`, in the order of their ids, without merged ones. */
 export async function listUserIdsAfter(
   { query }: Store,
   workspaceId: string,
@@ -277,7 +277,7 @@ export async function saveUsers(store: Store, users: readonly User[]): Promise<v
     .execute()
 }
 
-/** Makes other changes of these users wait until this transaction ends. In one order, so that none waits in a circle. */
+/** Makes other changes of these users wait until this transaction ends. Locks in one order, so that none wait in a circle. */
 export async function lockUsers(store: Store, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
   const wanted = wantedValues(store, 'id', 'integer', userIds)
@@ -296,8 +296,8 @@ export interface Merge {
 }
 
 /**
- * Carries out merges, in order; `saveUsers` has written what the survivors have become. What the others had told is
- * cleared, so that nothing of it is kept twice.
+ * Carries out merges, in order; `saveUsers` has already written what the survivors have become. What was known of the others
+ * is cleared, so that nothing of it is kept twice.
  */
 export async function mergeUsers(store: Store, merges: readonly Merge[]): Promise<void> {
   if (merges.length === 0) return
@@ -318,10 +318,10 @@ export async function mergeUsers(store: Store, merges: readonly Merge[]): Promis
   await moveIdentities(store, toSurvivors(merges))
 }
 
-/** Who is left of each merged user after all merges. */
+/** Which user each merged user has become after all merges. */
 function toSurvivors(merges: readonly Merge[]): { from_id: number; into_id: number }[] {
   const survivors = new Map<number, number>()
-  // A user is merged once, and later merges may only concern the one it became: from last to first all is known.
+  // A user is merged only once, and later merges may only concern the one it became: from last to first, all is known.
   for (const { from, into } of merges.toReversed()) survivors.set(from, survivors.get(into) ?? into)
   return [...survivors].map(([from, into]) => ({ from_id: from, into_id: into }))
 }

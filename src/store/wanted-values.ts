@@ -1,4 +1,4 @@
-// Values that a statement asks for, such as ids, as rows of their own that it joins or looks in.
+// Values that a statement asks for, such as ids, as rows of their own that it joins or searches.
 import type { AliasedExpression } from 'kysely'
 import type { BulkColumns, Store } from './store.ts'
 

@@ -1,6 +1,6 @@
-// Says to people where a database is, without the password that its address holds.
+// Tells people where a database is, without the password that its address holds.
 
-/** For what is printed, and kept in somebody's terminal. Parameters are left out too: one of them may be the password. */
+/** For output that stays in somebody's terminal. Parameters are left out too: one of them may be the password. */
 export function withoutPassword(databaseUrl: string): string {
   const url = new URL(databaseUrl)
   url.password = ''

@@ -13,7 +13,7 @@ interface WorkspaceRow {
   project_codes: string
   categories: string
   clock_skew_seconds: number
-  /** JSON of the limits that differ from the defaults, so that a new default reaches those who never chose. */
+  /** JSON of the limits that differ from the defaults, so that a new default reaches those who never chose another. */
   limits: string
   data_key_hash: string
   reports_key_hash: string
@@ -79,7 +79,7 @@ export async function addWorkspace(store: Store, workspace: Workspace, keyHashes
   await store.query.insertInto('workspaces').values(row).execute()
 }
 
-/** Replaces all settings. The caller has read them in the same transaction, behind `lockWorkspaces`. */
+/** Replaces all settings. The caller has read them in the same transaction, under `lockWorkspaces`. */
 export async function saveSettings(store: Store, id: string, settings: WorkspaceSettings): Promise<void> {
   const row = { ...toSettingsRow(settings), revision: await nextRevision(store) }
   await store.query.updateTable('workspaces').set(row).where('id', '=', id).execute()
@@ -102,7 +102,7 @@ export async function findWorkspace({ query }: Store, id: string): Promise<Store
   return row && toStored(row)
 }
 
-/** Workspace → its revision; those that are not there have none. */
+/** Workspace → its revision; workspaces that do not exist are left out. */
 export async function findRevisions({ query }: Store, ids: readonly string[]): Promise<Map<string, number>> {
   if (ids.length === 0) return new Map()
   const rows = await query.selectFrom('workspaces').select(['id', 'revision']).where('id', 'in', ids).execute()
@@ -115,7 +115,7 @@ export async function listWorkspaces({ query }: Store): Promise<StoredWorkspace[
   return rows.map(toStored)
 }
 
-/** What has changed since a revision, in the order of the changes. */
+/** The workspaces that have changed since a revision, in the order of the changes. */
 export async function listWorkspacesChangedSince({ query }: Store, revision: number): Promise<StoredWorkspace[]> {
   const changed = query.selectFrom('workspaces').selectAll().where('revision', '>', revision)
   return (await changed.orderBy('revision').execute()).map(toStored)

@@ -8,10 +8,12 @@ function followScheme() {
 prefersDark.addEventListener('change', followScheme)
 followScheme()
 
-/** Characters. What is coloured has an element for each of its words: with ten times as many the browser stands still for seconds. */
+/**
+ * In characters. Coloured text has an element for each of its words: with ten times as many the browser stands still for seconds.
+ */
 const COLOURED_LENGTH_MAX = 20_000
 
-/** What Swagger UI leaves to wish for, as a plugin of it. */
+/** What Swagger UI lacks, as a plugin for it. */
 function mendSwaggerUi() {
   // Longer texts are shown without colours: answers may be megabytes, and so may the bodies in the lines for curl.
   const wrapHighlighter = (Coloured, { React, getComponent }) =>
@@ -22,7 +24,7 @@ function mendSwaggerUi() {
       const PlainTextViewer = getComponent('PlainTextViewer')
       return renderPlainText?.({ children, PlainTextViewer }) ?? React.createElement(PlainTextViewer, null, children)
     }
-  // Only bodies are written in one of these, and nothing else tells those who do not see it what it is.
+  // Only bodies are typed into these, and nothing else tells those who cannot see one what it is.
   const wrapTextArea = (Plain, { React }) =>
     function TextArea(given) {
       return React.createElement(Plain, { 'aria-label': 'Request body', ...given })
