@@ -87,6 +87,23 @@ describeEachStore('Preferences of users found to be one', (kind) => {
     )
   })
 
+  it('have the proof of the merge behind those of both, and the next one behind it, where all have one time', async () => {
+    const { older, younger, unite } = await makeTwo()
+    // What follows them is not before them, though the clock says so.
+    server.setClock(Date.now() + HOUR_MS)
+    for (const opt_in_status of ['OPTED_IN', 'OPT_IN_PENDING', 'OPTED_OUT']) {
+      await calls.set({ customer_id: younger, opt_in_status })
+    }
+    server.setClock(undefined)
+    await unite()
+    await calls.set({ customer_id: older, opt_in_status: 'DOUBLE_OPTED_IN' })
+    const proofs = await calls.proofsOf(older)
+    expect(new Set(proofs.map(({ at }) => at)).size).toBe(1)
+    const after = ['DOUBLE_OPTED_IN', 'OPTED_OUT', 'OPTED_OUT', 'OPT_IN_PENDING', 'OPTED_IN']
+    expect(proofs.map(({ after }) => after.opt_in_status)).toEqual(after)
+    expect(proofs.map(({ by }) => by)).toEqual(['key:data', 'merge', 'key:data', 'key:data', 'key:data'])
+  })
+
   it('come in pages that neither overlap nor skip, whoever of them the proofs belong to', async () => {
     const { older, younger, unite } = await makeTwo()
     server.setClock(Date.now() - HOUR_MS)

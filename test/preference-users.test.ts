@@ -1,4 +1,4 @@
-// Whose preferences a request is about, as the store tells it: what is read of users, and users who are merged meanwhile.
+// Whose preferences a request is about, as the store tells it: what is read about users, and users who are merged meanwhile.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { nothingSetFor, recordChange } from '../src/core/preference.ts'
 import { CUSTOMER_ID } from '../src/core/user.ts'
@@ -36,7 +36,7 @@ describeEachStore('The users whose preferences are meant', (kind) => {
     await place.remove()
   })
 
-  /** Users with one address, the oldest first, of whom the youngest has opted out; and what makes that one the oldest. */
+  /** Makes users with one address, oldest first, the youngest of whom has opted out; and what makes that one the oldest. */
   async function makeUsers(count: number) {
     const email = `${++made}@example.com`
     const ids = Array.from({ length: count }, (_, index) => made * 1_000 + index)
@@ -52,10 +52,10 @@ describeEachStore('The users whose preferences are meant', (kind) => {
         await removePreferences(store, [youngest])
       })
     }
-    return { email, customerIds: ids.map((id) => `c${id}`), youngest: `c${youngest}`, unite }
+    return { email, ids, customerIds: ids.map((id) => `c${id}`), youngest: `c${youngest}`, unite }
   }
 
-  /** Read preferences, where a merge comes after the first look at users. */
+  /** Reads preferences, where a merge comes after the first look at users. */
   async function readDuring(merge: () => Promise<void>, query: SentUserIds): Promise<PreferencesBody[]> {
     const request = { workspace: WORKSPACE, query } as never
     const parts: Partial<Parts> = { database: meddled(database, 'users', merge), turns: new Turns() }
@@ -111,6 +111,16 @@ describeEachStore('The users whose preferences are meant', (kind) => {
     expect(new Set(shown.map(({ opt_in_status }) => opt_in_status))).toEqual(new Set(['OPTED_IN']))
   })
 
+  it.each([1, MORE_THAN_A_PAGE])('are nobody where all %i with an email have another by then', async (count) => {
+    const { email, ids } = await makeUsers(count)
+    const move = () => database.write((store) => addUsers(store, ids, `${email}.another`))
+    const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_OUT' } }
+    const request = { workspace: WORKSPACE, now: 7, tile: 'data', callerAddress: '127.0.0.1', body }
+    const parts = { database: meddled(database, 'users', move), turns: new Turns() }
+    const updated = updatePreferences.handle(request as never, parts as unknown as Parts)
+    await expect(updated).rejects.toMatchObject({ code: 'not_found' })
+  })
+
   it('are shown opted out where the one with a customer id is merged while it is read', async () => {
     const { youngest, unite } = await makeUsers(2)
     expect(await readDuring(unite, { customer_id: youngest })).toMatchObject([{ opt_in_status: 'OPTED_OUT' }])
@@ -140,6 +150,7 @@ async function addUsers(store: Store, ids: readonly number[], emailKey: string):
       seenAt: 1,
       number: null,
       seenNumber: null,
+      isAlone: false,
     })),
   )
 }

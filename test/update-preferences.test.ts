@@ -236,6 +236,7 @@ describeEachStore('Update User Email Opt-in Preferences', (kind) => {
         seenAt: 1,
         number: null,
         seenNumber: null,
+        isAlone: false,
       }
     })
     await server.database.write(async (store) => {

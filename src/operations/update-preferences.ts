@@ -104,8 +104,8 @@ export const updatePreferences = defineOperation({
 type Request = OperationRequest<object, object, { readonly user_preferences: UserPreferences }>
 
 /**
- * Every user with an address, in one transaction; where there is one place to write and more than a portion to change, in
- * several, with turns for others between them.
+ * Changes every user with an address, in one transaction. Where the store has one writer at a time and there is more than a
+ * portion to change, it takes several, with turns for others between them.
  */
 async function changeEverybody(
   { database, turns }: Pick<Parts, 'database' | 'turns'>,
@@ -120,7 +120,7 @@ async function changeEverybody(
     await changeAtOnce(database, emailKey, request)
     return
   }
-  // Portions of two requests must not mingle: for everybody the same one would be the later.
+  // Portions of two requests must not mingle: the later request must be the same one for everybody.
   await turns.take(`preferences ${id} ${emailKey}`, () => changeInPortions(database, emailKey, request))
 }
 
@@ -142,7 +142,7 @@ async function changeInPortions(database: Database, emailKey: string, request: R
   } while (before !== undefined)
 }
 
-/** The users behind the user `before`, newest first; gives where the next portion begins, if there is one. */
+/** Changes the users behind the user `before`, newest first; returns where the next portion begins, if there is one. */
 async function changePortion(
   store: Store,
   emailKey: string,
@@ -153,6 +153,9 @@ async function changePortion(
   await lockPreferences(store, [workspace.id])
   const max = usersPerPortion(workspace)
   const known = await listPreferencesByEmail(store, workspace.id, emailKey, { before, max })
+  // Those who had the address when they were counted may have another by now: success would then report a change that was made to
+  // nobody.
+  if (known.length === 0 && before === undefined) throw noSuchEmail()
   await change(store, known, request)
   return known.length === max ? known.at(-1)?.userId : undefined
 }
@@ -175,7 +178,7 @@ function toPreferenceRequest(sent: UserPreferences): PreferenceRequest {
   return { status, categories: sent.categories }
 }
 
-/** Members that the schema refused are there but undefined, and have been blamed. */
+/** Members that the schema refused are there but undefined, and are blamed already. */
 function wordFaults(sent: Partially<UserPreferences>): Fault[] {
   const faults: Fault[] = []
   const { opt_in_status: status, channel } = sent
@@ -191,7 +194,7 @@ function wordFaults(sent: Partially<UserPreferences>): Fault[] {
   return faults
 }
 
-/** Not all of them where there are more than are told. */
+/** Not all faults, where there are more than an answer names. */
 function categoryFaults(sent: object, active: ReadonlySet<string>): Fault[] {
   const unknown = Object.keys(sent).filter((name) => !active.has(name))
   const problem = 'is not an active category of this workspace'
