@@ -7,7 +7,7 @@ import { describeEachStore } from './stores.ts'
 import { newTemplate, ROOMY, SEARCH, TemplateCaller, TEMPLATES } from './template-calls.ts'
 
 const all = { page: 1, entries: 15 }
-/** The only version of a template of which nothing but what searches walk through is stored. */
+/** The only version of a template of which nothing is stored but what searches go through. */
 const latestOf = (number: number) => {
   const meta = {
     templateId: `id-${number}`,
@@ -162,7 +162,7 @@ describeEachStore('Search Email Template', (kind) => {
         expect(await templates.names({ template_name: text })).toEqual([])
     })
 
-    /** Version of each item, by name. */
+    /** The version of each item, by name. */
     const versions = async (body: Record<string, unknown>) => {
       return (await templates.find(body)).map((item) => `${String(item.meta_info['template_name'])} ${item.version}`)
     }
@@ -408,6 +408,9 @@ describeEachStore('Search Email Template', (kind) => {
       const named = (id: string) => ({ external_template_ids: [{ external_template_id: id, version: 1 }] })
       const [before] = await templates.find(named(child))
       expect(before).toMatchObject({ is_default_template_of_group: false, meta_info: { group_id: parent } })
+      await templates.add({ template_name: 'follower', group_id: child })
+      const [since] = await templates.find(named(child))
+      expect(since).toMatchObject({ is_default_template_of_group: false, meta_info: { group_id: parent } })
       await templates.change(parent, { template_name: 'parent' })
       const [first] = await templates.find(named(parent))
       expect(first).toMatchObject({ version: 1, is_default_template_of_group: true, meta_info: { group_id: parent } })

@@ -1,5 +1,5 @@
-// How searches of email templates are carried out: by the indexes of one workspace on every store, whatever the filter,
-// the sort and their mixture. SQLite plans without statistics, as it does in production; PostgreSQL with them.
+// How searches of email templates are carried out: by the indexes of one workspace on every store, whatever the filter, the sort
+// and their mixture. SQLite plans without statistics, as it does in production; PostgreSQL with them.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { firstVersion, type TemplateMeta } from '../src/core/template.ts'
@@ -19,21 +19,22 @@ import {
   findTemplateVersions,
   listNamedVersions,
 } from '../src/store/template-versions.ts'
+import { listTemplates } from '../src/store/template-pages.ts'
 import {
   closeGroupIfLeft,
-  countGroups,
-  countTemplates,
+  countOfTemplates,
+  countsOfGroups,
   findTemplateHolding,
   findTemplates,
-  listTemplates,
   openGroup,
+  pageOfTemplates,
   saveLatest,
 } from '../src/store/templates.ts'
-import { explain, expectIndexed, type QueryPlan } from './query-plan.ts'
+import { explain, expectIndexed, narrowsBy, type QueryPlan } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
-/** In PostgreSQL enough that it has reason to prefer one index to another; SQLite plans without looking at the rows. */
+/** So many in PostgreSQL that it has reason to prefer one index to another; SQLite plans without looking at the rows. */
 const TEMPLATES = { sqlite: 100, postgres: 8_000 }
 const MEMBERS_PER_GROUP = 20
 const PAGE = { offset: 30, limit: 15 }
@@ -68,12 +69,12 @@ describeEachStore('Searches of email templates', (kind) => {
   }
   const pagePlan = async (search: Partial<TemplateSearch>): Promise<QueryPlan> => {
     const whole = { filters: {}, isGrouped: false, sort: BY_DATE, ...search }
-    const [plan] = await plansOf((store) => listTemplates(store, 'main', whole, PAGE))
+    const [plan] = await plansOf((store) => pageOfTemplates(store, 'main', whole, PAGE).execute())
     return plan as QueryPlan
   }
   const countPlan = async (search: Partial<TemplateSearch>): Promise<QueryPlan> => {
     const whole = { filters: {}, isGrouped: false, sort: BY_DATE, ...search }
-    const [plan] = await plansOf((store) => countTemplates(store, 'main', whole))
+    const [plan] = await plansOf((store) => countOfTemplates(store, 'main', whole).execute())
     return plan as QueryPlan
   }
 
@@ -187,8 +188,29 @@ describeEachStore('Searches of email templates', (kind) => {
     expectIndexed(await countPlan({ isGrouped: true }))
   })
 
+  it('reads a page and all that is counted beside it by indexes of the workspace', async () => {
+    for (const isGrouped of [true, false]) {
+      const search = { filters: {}, isGrouped, sort: BY_DATE }
+      const [plan] = await plansOf((store) => listTemplates(store, 'main', search, { ...PAGE, isCounted: true }))
+      expectIndexed(plan as QueryPlan)
+      expect(plan?.accesses.map(({ index }) => index)).toContain('templates_sorted_by_date')
+    }
+  })
+
+  it('counts the groups of a page by an index alone', async () => {
+    const search = { filters: {}, isGrouped: true, sort: BY_DATE }
+    const [plan] = await plansOf((store) => listTemplates(store, 'main', search, { ...PAGE, isCounted: false }))
+    expect(plan?.accesses.map(({ index }) => index).toSorted()).toEqual([
+      'templates_by_group',
+      'templates_sorted_by_date',
+    ])
+    for (const access of (plan as QueryPlan).accesses) {
+      expect(narrowsBy(access, access.index === 'templates_by_group' ? 'group_id' : 'workspace_id')).toBe(true)
+    }
+  })
+
   it('counts groups by an index alone', async () => {
-    const [plan] = await plansOf((store) => countGroups(store, 'main', ['main-0', 'main-20']))
+    const [plan] = await plansOf((store) => countsOfGroups(store, 'main', ['main-0', 'main-20']).execute())
     expectIndexed(plan as QueryPlan, 'group_id')
     expect(plan?.accesses.map(({ index }) => index)).toEqual(['templates_by_group'])
   })
@@ -214,7 +236,7 @@ describeEachStore('Searches of email templates', (kind) => {
       await countNamedVersions(store, 'main', keys)
       await findTemplateVersions(store, 'main', keys)
     })
-    expect(plans).toHaveLength(4)
+    expect(plans).toHaveLength(5)
     for (const plan of plans) expectIndexed(plan, 'external_template_id')
   })
 })

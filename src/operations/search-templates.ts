@@ -11,15 +11,9 @@ import {
 } from '../core/template-search.ts'
 import { toIso } from '../core/time-value.ts'
 import type { Store } from '../store/store.ts'
+import { listTemplates, type TemplatesPage } from '../store/template-pages.ts'
 import { countNamedVersions, findTemplateVersions, listNamedVersions, type Page } from '../store/template-versions.ts'
-import {
-  countGroups,
-  countTemplates,
-  findTemplates,
-  listTemplates,
-  type FoundTemplate,
-  type GroupCounts,
-} from '../store/templates.ts'
+import { findTemplates, type GroupCounts } from '../store/templates.ts'
 import { IsoTime, NoFields, OneOf, Strict, Text } from './fields.ts'
 import { defineOperation } from './operation.ts'
 import { BasicDetails, ExternalTemplateId, MetaInfo } from './template-fields.ts'
@@ -28,7 +22,7 @@ const ENTRIES_MAX = 15
 /** Alternatives of one filter. */
 const FILTER_VALUES_MAX = 500
 const FILTER_LENGTH_MAX = 256
-/** There are three keys; more items than that only repeat what does not count any more. */
+/** There are three keys; more items than that only repeat keys, which then count no more. */
 const SORT_PARAMS_MAX = 10
 
 const FilterText = (description: string) => Type.Optional(Text(0, FILTER_LENGTH_MAX, description))
@@ -137,7 +131,7 @@ export const searchTemplates = defineOperation({
     data: Type.Array(Item),
     total_count: Type.Optional(Type.Integer({ description: 'With `is_count_required`.' })),
   }),
-  // One that walks far takes half a second of the store: as many as a workspace may send would keep all others waiting.
+  // A search through many templates takes the store half a second: as many as a workspace may send would keep all others waiting.
   handle({ body, workspace }, { database, turns }) {
     const work = () => search(database, workspace.id, body)
     return turns.take(`templates ${workspace.id}`, work, workspace.limits.search_templates_per_minute)
@@ -151,30 +145,21 @@ async function search(store: Store, workspaceId: string, body: SearchBody) {
   const versions = await findTemplateVersions(store, workspaceId, found.page)
   const defaults = found.page.filter(({ standing }) => standing === 'default')
   const defaultIds = new Set(defaults.map(({ externalTemplateId }) => externalTemplateId))
-  const counts = body.is_grouped_response ? await countGroups(store, workspaceId, [...defaultIds]) : undefined
-  const data = versions.map((version) => toItem(version, defaultIds, counts?.get(version.externalTemplateId)))
+  const data = versions.map((version) => toItem(version, defaultIds, found.groups?.get(version.externalTemplateId)))
   return { data, ...(found.count !== undefined && { total_count: found.count }) }
 }
 
-interface Found {
-  readonly page: readonly FoundTemplate[]
-  readonly count: number | undefined
-}
-
-async function find(store: Store, workspaceId: string, body: SearchBody): Promise<Found> {
+async function find(store: Store, workspaceId: string, body: SearchBody): Promise<TemplatesPage> {
   const search = { filters: toFilters(body), isGrouped: body.is_grouped_response === true, sort: sortOf(body) }
-  // Past the end is past the end; the product of both numbers is more than a database counts to.
+  // Past the end is past the end: the product of both numbers may be more than a database can count to.
   const offset = Math.min((body.page - 1) * body.entries, Number.MAX_SAFE_INTEGER)
   const page = { offset, limit: body.entries }
   if (meansExactVersions(search)) return findExact(store, workspaceId, body, page)
-  return {
-    page: await listTemplates(store, workspaceId, search, page),
-    count: body.is_count_required ? await countTemplates(store, workspaceId, search) : undefined,
-  }
+  return listTemplates(store, workspaceId, search, { ...page, isCounted: body.is_count_required === true })
 }
 
 /** "Latest or older": `external_template_ids` sent alone gives exactly those versions. */
-async function findExact(store: Store, workspaceId: string, body: SearchBody, page: Page): Promise<Found> {
+async function findExact(store: Store, workspaceId: string, body: SearchBody, page: Page): Promise<TemplatesPage> {
   const named = body.external_template_ids ?? []
   const ids = named.map(({ external_template_id }) => external_template_id)
   const templates = await findTemplates(store, workspaceId, [...new Set(ids)])

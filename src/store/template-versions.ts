@@ -1,4 +1,4 @@
-// The table of all versions of email templates, each written once. What a template is now stands in `templates.ts`.
+// The table of all versions of email templates, each written once. What a template is now is in the table of `templates.ts`.
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { TemplateDetails, TemplateMeta, TemplateSource, TemplateType, TemplateVersion } from '../core/template.ts'
 import type { Sort, SortKey, SortOrder } from '../core/template-search.ts'
@@ -43,7 +43,7 @@ export interface Page {
   readonly limit: number
 }
 
-/** The columns of both tables of templates that each sorting key means. */
+/** For each sorting key, the column that it means in both tables of templates. */
 export const SORT_COLUMNS = {
   template_name: 'template_name',
   last_modified_date: 'updated_at',
@@ -89,22 +89,53 @@ export async function addTemplateVersion({ query }: Store, workspaceId: string, 
   await query.insertInto('template_versions').values(row).execute()
 }
 
-/** Versions with their content, in the order of `keys`; those that are not there are left out. */
+/**
+ * Bytes of content that one statement reads at the most, or a single version with more: whoever else reads from the embedded
+ * store waits for as long as a statement takes.
+ */
+const DETAILS_BYTES_AT_ONCE_MAX = 1024 * 1024
+
+/**
+ * Versions with their content, in the order of `keys`; those that are not there are left out. Large ones are read in several
+ * statements: what a version says never changes.
+ */
 export async function findTemplateVersions(
   store: Store,
   workspaceId: string,
   keys: readonly VersionKey[],
 ): Promise<TemplateVersion[]> {
-  if (keys.length === 0) return []
-  const rows = await versionsNamed(store, workspaceId, keys).selectAll('made').execute()
-  const found = new Map(rows.map((row) => [keyOf(row.external_template_id, row.version), row]))
+  const found = new Map<string, Selectable<TemplateVersionRow>>()
+  for (const portion of await cutBySize(store, workspaceId, keys)) {
+    const rows = await versionsNamed(store, workspaceId, portion).selectAll('made').execute()
+    for (const row of rows) found.set(keyOf(row.external_template_id, row.version), row)
+  }
   return keys.flatMap(({ externalTemplateId, version }) => {
     const row = found.get(keyOf(externalTemplateId, version))
     return row ? [toTemplateVersion(row)] : []
   })
 }
 
-/** A page of those of the versions named that are there, sorted by what each of them says. */
+/** Those that exist of the named versions, in portions of which each has so much content that it may be read at once. */
+async function cutBySize(store: Store, workspaceId: string, keys: readonly VersionKey[]): Promise<VersionKey[][]> {
+  if (keys.length <= 1) return keys.map((key) => [key])
+  const sizes = await versionsNamed(store, workspaceId, keys)
+    .select(['made.external_template_id as externalTemplateId', 'made.version'])
+    .select(({ fn }) => fn<number>('octet_length', ['made.details']).as('bytes'))
+    .execute()
+  const portions: VersionKey[][] = []
+  let room = -1
+  for (const { bytes, ...key } of sizes) {
+    if (bytes > room) {
+      portions.push([])
+      room = DETAILS_BYTES_AT_ONCE_MAX
+    }
+    portions.at(-1)?.push(key)
+    room -= bytes
+  }
+  return portions
+}
+
+/** A page of those of the named versions that exist, sorted by what each of them says. */
 export async function listNamedVersions(
   store: Store,
   workspaceId: string,
@@ -125,7 +156,7 @@ export async function listNamedVersions(
   return rows.map((row) => ({ externalTemplateId: row.external_template_id, version: row.version }))
 }
 
-/** How many of the versions named are there. */
+/** How many of the named versions exist. */
 export async function countNamedVersions(
   store: Store,
   workspaceId: string,
@@ -148,8 +179,8 @@ export function tieDirection(sort: Sort): 'asc' | 'desc' {
 type NamedVersions = SelectQueryBuilder<Tables & { made: TemplateVersionRow }, 'made', object>
 
 /**
- * Looks each version up by its key; one that is named twice is one. A cross join, which SQLite carries out in the order
- * it is written: it would else read all versions of the workspace and look each up in the list.
+ * Looks each version up by its key; one that is named twice counts once. A cross join, which SQLite carries out in the order
+ * in which it is written: otherwise it would read all versions of the workspace and look each up in the list.
  */
 function versionsNamed(store: Store, workspaceId: string, keys: readonly VersionKey[]): NamedVersions {
   const distinct = new Map(keys.map((key) => [keyOf(key.externalTemplateId, key.version), key]))

@@ -1,6 +1,13 @@
 // The table of email templates as they are now, one row each, without their content: what searches walk through.
-// Groups are kept here, because a template becomes the default of its group by what others say.
-import { expressionBuilder, type Expression, type Selectable, type SelectQueryBuilder, type SqlBool } from 'kysely'
+// Groups are kept here, because a template becomes the default of its group only through what other templates say.
+import {
+  expressionBuilder,
+  type Expression,
+  type OperandValueExpressionOrList,
+  type Selectable,
+  type SelectQueryBuilder,
+  type SqlBool,
+} from 'kysely'
 import type { Fault } from '../core/app-error.ts'
 import { groupFault, type CurrentTemplate, type GroupStanding, type TemplateVersion } from '../core/template.ts'
 import {
@@ -16,7 +23,7 @@ import { SORT_COLUMNS, tieDirection, toDirection, type Page, type VersionKey } f
 interface TemplateRow {
   workspace_id: string
   external_template_id: string
-  /** The latest one; its content stands in `template-versions.ts`. */
+  /** The latest one; its content is in the table of `template-versions.ts`. */
   version: number
   template_id: string
   template_name: string
@@ -26,7 +33,7 @@ interface TemplateRow {
   created_by: string
   updated_by: string
   updated_at: number
-  /** The group it stands in: its parent's id, or its own if it is the default template of a group. */
+  /** The group it belongs to: its parent's id, or its own if it is the default template of a group. */
   group_id: string | null
   /** 1 where another template is its parent. */
   is_child: number
@@ -59,9 +66,9 @@ const FOUND = ['external_template_id', 'version', 'group_id', 'is_child'] as con
 const COMMON = ['template_source', 'template_type', 'template_version', 'created_by'] as const
 
 /**
- * The first three serve the sorts: behind their key and the id stands all else that may be asked, so that a walk along
- * them looks into no row. A walk past 100,000 templates of which none is wanted takes some 25 ms so, and 200 ms
- * otherwise. The template id stands in none of them, because PostgreSQL bounds an entry at 2,704 bytes.
+ * The first three serve the sorts: after their key and the id they hold everything else that may be asked for, so that a walk
+ * along them looks into no row. That way a walk past 100,000 templates of which none is wanted takes some 25 ms, and 200 ms
+ * otherwise. None of them holds the template id, because PostgreSQL limits an index entry to 2,704 bytes.
  * The next three serve filters in the default order, the last one the filter by group and the counts of groups.
  */
 const INDEXES: { readonly [name: string]: readonly (keyof TemplateRow)[] } = {
@@ -109,19 +116,19 @@ export async function createTemplates({ query }: Store, { text, integer }: SqlTy
     .execute()
 }
 
-/** Makes other changes of the workspace's templates wait until this transaction ends. To be called before any reading. */
+/** Makes other changes of the workspace's templates wait until this transaction ends. To be called before anything is read. */
 export async function lockTemplates(store: Store, workspaceId: string): Promise<void> {
   await store.lock(`templates ${workspaceId}`)
 }
 
-/** The latest versions of templates and what they are to their groups; unknown ids are left out. */
+/** The latest versions of templates and their standing in their groups; unknown ids are left out. */
 export async function findTemplates(
   { query }: Store,
   workspaceId: string,
   ids: readonly string[],
 ): Promise<FoundTemplate[]> {
   if (ids.length === 0) return []
-  // Whole rows, for the reason of `matchingTemplates`.
+  // Whole rows, for the reason given at `matchingTemplates`.
   const rows = await query
     .selectFrom('templates')
     .selectAll()
@@ -142,7 +149,7 @@ export async function findGroupFault(
   return groupFault(groupId, parent?.standing, current)
 }
 
-/** The template whose latest version has this id and version of the caller's own; undefined where none has. */
+/** The template whose latest version has this template id and template version, the caller's own; undefined where none has. */
 export async function findTemplateHolding(
   { query }: Store,
   workspaceId: string,
@@ -158,7 +165,7 @@ export async function findTemplateHolding(
   return row?.external_template_id
 }
 
-/** Makes a version the latest of its template, which stands in `groupId` from now on. */
+/** Makes a version the latest of its template, which belongs to `groupId` from now on. */
 export async function saveLatest(
   { query }: Store,
   workspaceId: string,
@@ -198,7 +205,7 @@ export async function openGroup({ query }: Store, workspaceId: string, parentId:
     .execute()
 }
 
-/** Makes a parent a template in no group again, if no other names it any more. */
+/** Makes a parent a template without a group again, if no other template names it any more. */
 export async function closeGroupIfLeft({ query }: Store, workspaceId: string, parentId: string): Promise<void> {
   const members = query
     .selectFrom('templates as member')
@@ -215,17 +222,16 @@ export async function closeGroupIfLeft({ query }: Store, workspaceId: string, pa
     .execute()
 }
 
-/** Counts the groups of these parents; a template that is no parent is left out. */
-export async function countGroups(
+/** The counts of the groups of these parents; a template that is not a parent has none. */
+export function countsOfGroups(
   { query }: Store,
   workspaceId: string,
-  parentIds: readonly string[],
-): Promise<Map<string, GroupCounts>> {
-  if (parentIds.length === 0) return new Map()
-  const rows = await query
+  parentIds: OperandValueExpressionOrList<Tables, 'templates', 'group_id'>,
+) {
+  return query
     .selectFrom('templates')
     .select(({ fn }) => [
-      'group_id',
+      'group_id as parent',
       fn.count<number>('locale').distinct().as('locales'),
       fn.count<number>('variation').distinct().as('variations'),
       fn.countAll<number>().as('templates'),
@@ -233,44 +239,31 @@ export async function countGroups(
     .where('workspace_id', '=', workspaceId)
     .where('group_id', 'in', parentIds)
     .groupBy('group_id')
-    .execute()
-  return new Map(
-    rows.map(({ group_id, locales, variations, templates }) => [
-      group_id as string,
-      { locales, variations, templates },
-    ]),
-  )
 }
 
 /**
  * One page of a search.
  *
- * Pages are numbered, so a deep one is reached by counting off what lies before it: OFFSET. It counts entries of an index
- * without looking into rows, 15 to 30 ms for 90,000 of them (sorted by several keys up to 0.5 s), and a workspace may
- * search 100 times a minute ("Limits").
+ * Pages are numbered, so a deep one is reached by counting off what lies before it: OFFSET. That counts entries of an index
+ * without looking into rows, and takes 15 to 30 ms for 90,000 of them (up to 0.5 s when sorted by several keys); a workspace
+ * may search 100 times a minute ("Limits").
  */
-export async function listTemplates(
-  store: Store,
-  workspaceId: string,
-  search: TemplateSearch,
-  { offset, limit }: Page,
-): Promise<FoundTemplate[]> {
+export function pageOfTemplates(store: Store, workspaceId: string, search: TemplateSearch, { offset, limit }: Page) {
+  const sortedBy = search.sort.map(({ key }) => SORT_COLUMNS[key])
   const sorted = search.sort.reduce(
     (query, { key, order }) => query.orderBy(SORT_COLUMNS[key], toDirection(order)),
-    matchingTemplates(store, workspaceId, search).select(FOUND),
+    matchingTemplates(store, workspaceId, search).select([...FOUND, ...sortedBy]),
   )
-  const page = sorted.orderBy('external_template_id', tieDirection(search.sort)).offset(offset).limit(limit)
-  return (await page.execute()).map(toFound)
+  return sorted.orderBy('external_template_id', tieDirection(search.sort)).offset(offset).limit(limit)
 }
 
 /** How many templates a search finds over all pages. */
-export async function countTemplates(store: Store, workspaceId: string, search: TemplateSearch): Promise<number> {
-  const matching = matchingTemplates(store, workspaceId, search)
-  const { count } = await matching.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
-  return count
+export function countOfTemplates(store: Store, workspaceId: string, search: TemplateSearch) {
+  return matchingTemplates(store, workspaceId, search).select(({ fn }) => fn.countAll<number>().as('count'))
 }
 
-type FoundRow = Pick<Selectable<TemplateRow>, (typeof FOUND)[number]>
+/** What a search gives of a template. */
+export type FoundRow = Pick<Selectable<TemplateRow>, (typeof FOUND)[number]>
 type Matching = SelectQueryBuilder<Tables & { found: TemplateRow }, 'found', object>
 
 const FILTER_COLUMNS = {
@@ -285,7 +278,7 @@ const FILTER_COLUMNS = {
   updatedBy: 'updated_by',
 } as const satisfies { readonly [filter in TemplateFilter]: keyof TemplateRow }
 
-/** Filters that name a template or its group, and so leave few. */
+/** Filters that name a template or its group, and so leave few templates. */
 const NARROW: readonly TemplateFilter[] = ['externalTemplateId', 'groupId', 'templateId', 'templateName']
 const OTHERS = TEMPLATE_FILTERS.filter((filter) => !NARROW.includes(filter))
 
@@ -294,9 +287,9 @@ function isNarrow({ filters }: TemplateSearch): boolean {
 }
 
 /**
- * What a search finds, before sorting and paging. Narrow filters come first, by their indexes alone: without statistics
- * SQLite would rather enter by what most templates have in common, walk past all of them in the order of the sort, or,
- * unless whole rows are asked for, read the workspace's part of any index that has the columns.
+ * What a search finds, before sorting and paging. Narrow filters are applied first, by their indexes alone: without statistics
+ * SQLite would rather use the index on something that most templates have in common, walk past all of them in the order of the
+ * sort, or, unless whole rows are asked for, read the workspace's part of any index that has the columns.
  */
 function matchingTemplates({ query }: Store, workspaceId: string, search: TemplateSearch): Matching {
   const found: Matching = isNarrow(search)
@@ -325,13 +318,13 @@ function conditions(
     const column = FILTER_COLUMNS[name]
     const [value, ...others] = filters[name] ?? []
     if (value === undefined) return []
-    // One alternative as an equation keeps the order of the index behind it.
+    // A single alternative is written as an equation, which preserves the order of the index columns after it.
     return others.length > 0 ? row(column, 'in', [value, ...others]) : row(column, '=', value)
   })
   return row.and([row('workspace_id', '=', workspaceId), ...all])
 }
 
-function toFound(row: FoundRow): FoundTemplate {
+export function toFound(row: FoundRow): FoundTemplate {
   const { external_template_id, version, group_id, is_child } = row
   const standing = is_child === 1 ? 'child' : group_id === null ? 'single' : 'default'
   return { externalTemplateId: external_template_id, version, standing }
