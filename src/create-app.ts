@@ -1,5 +1,5 @@
-// Puts HTTP together: every operation behind its door, and what operators ask for. A module of its own because it takes
-// longest to load: `serve.ts` does so while the threads of store and log load too.
+// Puts HTTP together: every operation behind its door, and what operators ask for. A module of its own because it takes longest
+// to load: `serve.ts` loads it while the threads of store and log load too.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { Authentication } from './http/authentication.ts'
@@ -10,6 +10,7 @@ import { DRAIN_MS, Readiness } from './http/readiness.ts'
 import {
   addOperatorRoutes,
   countReply,
+  countUnhooked,
   OPERATOR_METHODS,
   OPERATOR_PATHS,
   UNANSWERED_STATUS,
@@ -28,7 +29,7 @@ export interface AppParts {
   readonly registry: WorkspaceRegistry
   readonly rateLimits: Limiter
   readonly metrics: Metrics
-  /** Whether what is written is in the place that the settings name; without it, always. */
+  /** Whether what is written ends up in the place that the settings name; without this, it always does. */
   readonly areFilesThere?: (() => boolean) | undefined
   /** Other limits than the usual ones, for tests. */
   readonly httpLimits?: Partial<HttpLimits> | undefined
@@ -50,6 +51,7 @@ export function createApp(appParts: AppParts): FastifyInstance {
     drainMs: config.databaseUrl === undefined ? 0 : DRAIN_MS,
     limits: { ...HTTP_LIMITS, ...httpLimits },
     onUnanswered: (reply) => countReply(metrics, reply, UNANSWERED_STATUS),
+    onUnhooked: (answer) => countUnhooked(metrics, answer),
   })
   addOperatorRoutes(app, {
     version: readVersion(),
@@ -66,6 +68,6 @@ async function readLag({ database, logReader, clock }: Parts): Promise<LogLag> {
   const oldest = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const last = await logReader.lastPosition()
   if (!oldest) return { entries: 0, seconds: 0 }
-  // Behind the first that is not applied others may be, in other partitions.
+  // Entries behind the first that is not applied may be applied already, in other partitions.
   return { entries: last - oldest.position + 1, seconds: Math.max(0, clock() - oldest.receivedAt) / 1000 }
 }

@@ -26,7 +26,7 @@ interface Line {
 }
 
 const [WARN, ERROR] = [40, 50]
-/** Stands in everything that a request may hold. */
+/** Put into everything that a request may hold. */
 const SECRET = 'secret'
 const headers = {
   'x-request-id': 'client-id-1',
@@ -187,6 +187,25 @@ describeEachStore('Diagnostics', (kind) => {
       [{ ...common, operation: 'track_events', method: 'POST', status: 400, client_request_id: 'x'.repeat(128) }],
       [{ ...common, operation: 'none', method: 'GET', status: 404 }],
     ])
+  })
+
+  it('hold at the level debug a line also for what has no path that can be read, or is not HTTP', async () => {
+    const ids: string[] = []
+    const diagnostics = await withServer(kind, 'debug', async ({ url }) => {
+      for (const sent of [`GET /%zz${SECRET} HTTP/1.1\r\nhost: x\r\n\r\n`, `${SECRET}\r\n\r\n`]) {
+        const connection = await RawConnection.open(url)
+        await connection.write(sent)
+        ids.push((await connection.nextAnswer()).headers.get('x-request-id') as string)
+        connection.close()
+      }
+    })
+    const common = { level: 20, msg: 'request', operation: 'none' }
+    const duration_ms = expect.any(Number) as number
+    expect(ids.map((id) => diagnostics.of(id))).toMatchObject([
+      [{ ...common, method: 'GET', status: 404, duration_ms }],
+      [{ ...common, status: 400 }],
+    ])
+    expect(diagnostics.text).not.toContain(SECRET)
   })
 
   it('hold no line for a request that is not the fault of the server, at the level info', async () => {

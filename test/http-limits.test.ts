@@ -1,5 +1,5 @@
-// What callers can make one process hold over real sockets: requests that do not end, answers that nobody reads, uploads that
-// stand still, connections. Each has a limit for the whole process, and what is within it goes on.
+// What callers can make one process hold, over real sockets: requests that do not end, answers that nobody reads, stalled
+// uploads, connections. Each has a limit for the whole process, and what is within it goes on.
 import dns from 'node:dns'
 import { gzipSync } from 'node:zlib'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -39,7 +39,7 @@ function closeAll(): void {
   for (const connection of opened) connection.close()
 }
 
-/** A server with small limits, looked at so often that no test waits for it. */
+/** A server with small limits, checked so often that no test waits long for it. */
 async function start(httpLimits: Partial<HttpLimits>): Promise<void> {
   server = await startServer('sqlite', {}, { httpLimits: { sweepEveryMs: 10, ...httpLimits }, withPipeline: false })
 }
@@ -352,7 +352,7 @@ describe('Answers that nobody reads', () => {
   stopAfterEach()
 
   const page = { page: 1, entries: 15 }
-  /** Templates of which one page has 9 MiB: much more than the system takes over of an answer. */
+  /** Templates of which one page takes 9 MiB: much more of an answer than the system takes over. */
   const fill = async () => {
     const details = { email_content: 'x'.repeat(900 * KIB) }
     for (let count = 0; count < 10; count++) {
@@ -369,7 +369,7 @@ describe('Answers that nobody reads', () => {
     await until('the answer has begun', () => connection.hasAnswer)
     return connection
   }
-  /** Whoever does not read learns by writing that there is nobody any more. */
+  /** A client that does not read learns only by writing that the server is gone. */
   const isGone = async (connection: RawConnection) => {
     await connection.write('\r\n')
     return connection.isEnded
@@ -390,11 +390,14 @@ describe('Answers that nobody reads', () => {
     expect((await search()).status).toBe(200)
   })
 
-  it('leave no room for a refusal with many faults either, but for a short one', async () => {
+  it.each([
+    ['many faults', 500, 'x'],
+    ['some faults whose characters need three bytes each', 120, '€'],
+  ])('leave no room for a refusal with %s either, but for a short one', async (_, faults, character) => {
     await start({ unsentBytesMax: 9_300_000 })
     await fill()
     const slow = await leaveUnread()
-    const members = Array.from({ length: 500 }, (_, index) => [`${index}-${'x'.repeat(400)}`, 1] as const)
+    const members = Array.from({ length: faults }, (__, index) => [`${index}-${character.repeat(400)}`, 1] as const)
     const ask = () =>
       server.call('POST', '/core-services/v1/campaign-stats', { tile: 'reports', body: Object.fromEntries(members) })
     expectRefusal(await ask(), 503, 'unavailable')

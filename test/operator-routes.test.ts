@@ -10,11 +10,14 @@ import { STATE_FILE } from '../src/store/open-database.ts'
 import { readVersion } from '../src/version.ts'
 import { CAMPAIGNS_PATH, campaignCallsOf } from './campaign-calls.ts'
 import { LISTS_PATH } from './coupon-calls.ts'
+import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
 import { RawConnection } from './raw-http.ts'
 import { MESSAGE_EVENTS, reportOf } from './report-calls.ts'
-import { describeEachStore } from './stores.ts'
+import { describeEachStore, describeOnPostgres } from './stores.ts'
 import { expectRefusal, startServer, until, type TestServer } from './server.ts'
 
+/** How long a scrape may take, unless Prometheus is told otherwise. */
+const PROMETHEUS_WAIT_MS = 10_000
 const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Opened' }, { action: 'Closed' }] }
 
 /** The value of a metric, with its labels as they stand in the text; undefined when it is not there. */
@@ -22,6 +25,10 @@ async function readMetric(server: TestServer, name: string): Promise<number | un
   const { body } = await server.call<string>('GET', '/metrics', { as: null })
   const line = body.split('\n').find((text) => text.startsWith(`${name} `))
   return line === undefined ? undefined : Number(line.slice(name.length + 1))
+}
+
+function basicOf({ workspace: { id, dataKey } }: TestServer): string {
+  return `Basic ${btoa(`${id}:${dataKey}`)}`
 }
 
 const ready = (server: TestServer) => server.call('GET', '/readyz', { as: null })
@@ -122,6 +129,22 @@ describeEachStore('The metrics', (kind) => {
     expect(await metric(name)).toBe(before + 1)
   })
 
+  const unhooked: [what: string, sent: string, status: number][] = [
+    ['a path that cannot be read', 'GET /v1/event/%zz HTTP/1.1\r\nhost: x\r\n\r\n', 404],
+    ['a part of a path that is too long', `GET /v1/event/${'x'.repeat(2_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 404],
+    ['what is not HTTP', 'hello\r\n\r\n', 400],
+    ['a head that is too large', `GET / HTTP/1.1\r\nhost: x\r\nlarge: ${'x'.repeat(40_000)}\r\n\r\n`, 400],
+  ]
+  it.each(unhooked)('count the answer to %s', async (_what, sent, status) => {
+    const count = () => metric(`tidings_http_requests_total{operation="none",status="${status}"}`)
+    const before = (await count()) ?? 0
+    const connection = await RawConnection.open(server.url)
+    await connection.write(sent)
+    expect((await connection.nextAnswer()).status).toBe(status)
+    connection.close()
+    await until('it is counted', async () => (await count()) === before + 1)
+  })
+
   it('count requests whose client left before the whole answer as 499, each once', async () => {
     const count = (operation: string, status: number) =>
       metric(`tidings_http_requests_total{operation="${operation}",status="${status}"}`)
@@ -152,6 +175,21 @@ describeEachStore('The metrics', (kind) => {
     const next = await server.call('POST', LISTS_PATH, { tile: 'reports', body: list.replaceAll(/left/gi, 'next') })
     expect(next.status).toBe(201)
     expect([await left(), await count('create_coupon_list', 201)]).toEqual([[1, 1, 1], 1])
+  })
+
+  it('count no request that breaks in its body twice', async () => {
+    const count = (operation: string, status: number) =>
+      metric(`tidings_http_requests_total{operation="${operation}",status="${status}"}`)
+    const [left, refused] = [(await count('track_events', 499)) ?? 0, await count('none', 400)]
+    const connection = await RawConnection.open(server.url)
+    await connection.write(
+      `POST /v1/event/main HTTP/1.1\r\nhost: x\r\nauthorization: ${basicOf(server)}\r\n` +
+        'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nno length\r\n',
+    )
+    expect((await connection.nextAnswer()).status).toBe(400)
+    connection.close()
+    await until('it is counted', async () => (await count('track_events', 499)) === left + 1)
+    expect(await count('none', 400)).toBe(refused)
   })
 
   it('count events accepted and processed, repeats left out, and the commits of the log', async () => {
@@ -219,6 +257,24 @@ describeEachStore('The metrics', (kind) => {
     await until('the entry is parked', async () => (await metric('tidings_entries_parked')) === 1)
     // That one is read from the store; this one follows when the pipeline tells of its commit.
     await until('it is counted', async () => (await metric('tidings_entries_parked_total')) === 1)
+  })
+})
+
+describeEachStore('The metrics of a server that waits for a head no longer than a moment', (kind) => {
+  let server: TestServer
+  beforeAll(async () => {
+    server = await startServer(kind, {}, { httpLimits: { headWaitMs: 500, sweepEveryMs: 10 } })
+  })
+  afterAll(() => server.stop())
+
+  it('count what did not come whole, and not the connections on which nothing came', async () => {
+    for (const sent of ['', 'GET / HTTP/1.1\r\nhost']) {
+      const connection = await RawConnection.open(server.url)
+      await connection.write(sent)
+      expect((await connection.nextAnswer()).status).toBe(408)
+      connection.close()
+    }
+    expect(await readMetric(server, 'tidings_http_requests_total{operation="none",status="408"}')).toBe(1)
   })
 })
 
@@ -292,4 +348,37 @@ describeEachStore('/readyz', (kind) => {
       expect(await untilReady()).toBe(true)
     })
   }
+})
+
+describeOnPostgres('/metrics, while the database takes questions and answers none,', () => {
+  let proxy: CuttableProxy
+  let first: TestServer
+  let server: TestServer
+  beforeAll(async () => {
+    first = await startServer('postgres', {}, { withPipeline: false })
+    proxy = await startProxy(first.databaseUrl as string)
+    server = await startServer('postgres', { DATABASE_URL: proxy.url }, { withPipeline: false, beside: first })
+  })
+  afterAll(async () => {
+    await server.stop()
+    await proxy.stop()
+    await first.stop()
+  })
+
+  it('tells what the process counts, before Prometheus gives up', async () => {
+    // From here on there is a connection that answers.
+    expect(await readMetric(server, 'tidings_entries_parked')).toBe(0)
+    proxy.hold()
+    try {
+      const scraped = await fetch(`${server.url}/metrics`, { signal: AbortSignal.timeout(PROMETHEUS_WAIT_MS) })
+      const text = await scraped.text()
+      expect(text).toMatch(/^tidings_log_lag_seconds nan$/im)
+      expect(text).toMatch(/^tidings_entries_parked nan$/im)
+      expect(text).toMatch(/^tidings_events_accepted_total 0$/m)
+    } finally {
+      proxy.cut()
+      proxy.restore()
+    }
+    await until('it tells again', async () => (await readMetric(server, 'tidings_entries_parked')) === 0, 15_000)
+  })
 })

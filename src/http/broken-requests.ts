@@ -1,5 +1,5 @@
-// What is not even HTTP, or came too slowly, gets the one error body too, written on the bare connection. Where requests that
-// came whole before it are still to be answered, their answers come whole too, and the connection ends without another one.
+// What is not even HTTP, or came too slowly, gets the one error body as well, written on the bare connection. If complete
+// requests before it are still to be answered, they get their whole answers, and the connection ends without a further one.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
@@ -7,9 +7,9 @@ import { AppError } from '../core/app-error.ts'
 import { ERROR_STATUS, toErrorBody } from './error-answer.ts'
 import { newRequestId } from './request-id.ts'
 
-/** How long what a client still sends is read past, so that it can read the answer instead of a reset. */
+/** How long what a client still sends is read and discarded, so that it can read the answer instead of meeting a reset. */
 const LINGER_MS = 2_000
-/** What comes of such a request after its answer is not waited for. */
+/** The rest of a request that gets this answer is not waited for. */
 const TOO_SLOW = ERROR_STATUS.request_timeout
 
 const MESSAGES: Readonly<Record<string, string>> = {
@@ -17,19 +17,30 @@ const MESSAGES: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'The request took too long to arrive.',
 }
 
+/** An answer on the bare connection, to a request whose head never arrived whole, or was not valid. */
+export interface BareAnswer {
+  readonly requestId: string
+  readonly status: number
+}
+
+export interface BrokenRequestsOptions {
+  /** Gets every reply whose connection ended before the reply was sent whole. */
+  readonly onUnanswered: (reply: FastifyReply) => void
+  readonly onBareAnswer: (answer: BareAnswer) => void
+}
+
 export class BrokenRequests {
-  readonly #onUnanswered: (reply: FastifyReply) => void
+  readonly #options: BrokenRequestsOptions
   /**
-   * The answers that a connection has not got whole yet; more than one where requests are sent all at once. Besides, one
-   * that it got before its request came whole, until the next request tells that it did.
+   * The answers that a connection has not been sent whole yet; more than one where requests are sent all at once. Also an answer
+   * that was sent before its request arrived whole, until the next request shows that it did.
    */
   readonly #answers = new WeakMap<Socket, Set<ServerResponse>>()
-  /** Connections that are ending: what still comes is read past, and is reported as broken again and again. */
+  /** Connections that are ending: what still comes is discarded, and is reported as broken again and again. */
   readonly #broken = new WeakSet<Socket>()
 
-  /** `onUnanswered` gets every reply whose connection ended before it was sent whole. */
-  constructor(onUnanswered: (reply: FastifyReply) => void) {
-    this.#onUnanswered = onUnanswered
+  constructor(options: BrokenRequestsOptions) {
+    this.#options = options
   }
 
   /** To be called for every request, before anything answers it. */
@@ -37,7 +48,7 @@ export class BrokenRequests {
     const response = reply.raw
     const { socket } = response.req
     const answers = this.#answers.get(socket) ?? this.#begin(socket)
-    // They close in their order, so that many which are sent at once are not looked at again for each of them.
+    // Answers close in order, so the loop ends at the first open one: many sent at once are not all looked at again for each.
     for (const answer of answers) {
       if (!answer.closed) break
       answers.delete(answer)
@@ -45,8 +56,8 @@ export class BrokenRequests {
     answers.add(response)
     response.once('close', () => {
       if (response.req.complete) answers.delete(response)
-      // Node takes the connection from a response that is sent.
-      if (response.socket) this.#onUnanswered(reply)
+      // Node takes the connection away from a response that has been sent.
+      if (response.socket) this.#options.onUnanswered(reply)
     })
   }
 
@@ -55,12 +66,12 @@ export class BrokenRequests {
     return [...(this.#answers.get(socket) ?? [])].some(({ req, closed }) => req.complete && !closed)
   }
 
-  /** Whether nothing is answered any more that comes on this connection from now on. */
+  /** Whether what comes on this connection from now on is no longer answered. */
   isEnding(socket: Socket): boolean {
     return this.#broken.has(socket) || !socket.writable
   }
 
-  /** Ends the connection once `response` is sent, to a request of which nothing more is parsed. */
+  /** Ends the connection once `response` is sent; no more of its request is parsed. */
   endAfter(response: ServerResponse, socket: Socket): void {
     this.#broken.add(socket)
     if (response.closed) hangUp(socket, '')
@@ -68,9 +79,9 @@ export class BrokenRequests {
   }
 
   /**
-   * Node closes a connection that is not kept as soon as its answer is sent. What still comes of a request that was refused
-   * before its body would be answered with a reset, and the client would not get to read why: that is read past first, as on
-   * a connection that is kept.
+   * Node closes a connection that is not kept alive as soon as its answer is sent. What still comes of a request that was refused
+   * before its body would then meet a reset, and the client would not get to read why: so that is first read and discarded, as on
+   * a connection that is kept alive.
    */
   #begin(socket: Socket): Set<ServerResponse> {
     const answers = new Set<ServerResponse>()
@@ -85,7 +96,7 @@ export class BrokenRequests {
     return answers
   }
 
-  /** Refuses what broke where it is the next to be answered, and ends the connection. */
+  /** Refuses what broke if it is the next to be answered, and ends the connection. */
   answer(error: Error & { readonly code?: string }, socket: Socket): void {
     if (this.#broken.has(socket)) return
     this.#broken.add(socket)
@@ -93,13 +104,24 @@ export class BrokenRequests {
       socket.destroy()
       return
     }
-    // A refusal before one of these would be taken for its answer, and the client would repeat what has its effect.
+    // A refusal sent before one of these would be taken for its answer, and the client would repeat a request that has taken
+    // effect.
     const answers = [...(this.#answers.get(socket) ?? [])].filter(({ req, closed }) => !(req.complete && closed))
     const last = answers.findLast(({ req, headersSent }) => req.complete || headersSent)
-    if (!last) hangUp(socket, toAnswer(error instanceof AppError ? error : toRefusal(error.code ?? '')))
-    // Answered already, and what broke is the rest of its request: one request gets one answer.
+    if (!last) this.#refuse(socket, error instanceof AppError ? error : toRefusal(error.code ?? ''), answers.length > 0)
+    // It is answered already, and what broke is the rest of its own request: one request gets one answer.
     else if (last.closed) hangUp(socket, '')
     else last.once('close', () => hangUp(socket, ''))
+  }
+
+  /**
+   * A request that had a head is reported when its connection ends; a connection on which nothing ever came asked for nothing.
+   */
+  #refuse(socket: Socket, refusal: AppError, hasHead: boolean): void {
+    const requestId = newRequestId()
+    const isRequest = !hasHead && socket.bytesRead > 0
+    hangUp(socket, toAnswer(refusal, requestId))
+    if (isRequest) this.#options.onBareAnswer({ requestId, status: ERROR_STATUS[refusal.code] })
   }
 }
 
@@ -109,7 +131,7 @@ function hangUp(socket: Socket, lastWords: string): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
-/** However long the rest takes, as long as a request may take at all. */
+/** Waits for the rest of the request as long as a request may take at all. */
 function closeAfter(request: IncomingMessage, socket: Socket): void {
   socket.end()
   request.once('end', () => socket.destroy())
@@ -120,8 +142,7 @@ function toRefusal(errorCode: string): AppError {
   return new AppError(code, MESSAGES[errorCode] ?? 'This is not valid HTTP.')
 }
 
-function toAnswer(refusal: AppError): string {
-  const requestId = newRequestId()
+function toAnswer(refusal: AppError, requestId: string): string {
   const body = JSON.stringify(toErrorBody(refusal, requestId))
   const head = [
     refusal.code === 'request_timeout' ? 'HTTP/1.1 408 Request Timeout' : 'HTTP/1.1 400 Bad Request',

@@ -42,16 +42,16 @@ export function toErrorBody(error: AppError, requestId: string): ErrorBody {
 /** Sends a refusal with the headers that belong to its code. One that names many faults is counted in `unsent`. */
 export function sendError(reply: FastifyReply, error: AppError, unsent?: UnsentAnswers): FastifyReply {
   const text = JSON.stringify(toErrorBody(error, reply.request.id))
-  if (unsent?.addIfFits(reply.raw, text.length) === false) return sendError(reply, tooMuchUnsent())
+  if (unsent?.addIfFits(reply.raw, Buffer.byteLength(text)) === false) return sendError(reply, tooMuchUnsent())
   if (error.code === 'unauthorized') reply.header('www-authenticate', 'Basic realm="tidings", charset="UTF-8"')
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', String(error.retryAfterSeconds))
-  // The rest of such a request must not come any more.
+  // The client is not to send the rest of such a request any more.
   if (error.code === 'request_timeout') reply.header('connection', 'close')
   reply.code(ERROR_STATUS[error.code]).header('content-type', 'application/json; charset=utf-8')
   return reply.send(text)
 }
 
-/** Whether Fastify refuses a Content-Type that is not even the name of a media type. */
+/** Whether this is Fastify's refusal of a Content-Type that is not even the name of a media type. */
 export function isInvalidMediaType(error: unknown): boolean {
   return (error as { code?: unknown }).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
 }

@@ -20,7 +20,7 @@ export interface GaugeValues {
 /** The requests to one operation. */
 interface OperationRequests {
   readonly durations: Histogram.Internal<string>
-  /** By status: those since the counters were last read. */
+  /** By status: how many since the counters were last read. */
   readonly uncounted: Map<number, number>
 }
 
@@ -35,7 +35,7 @@ export class Metrics {
   })
   readonly #durations = new Histogram({
     name: 'tidings_http_request_duration_seconds',
-    help: 'Time from the first byte of a request to the last of its answer.',
+    help: 'Time from the end of the head of a request to the last byte of its answer.',
     labelNames: ['operation'],
     buckets: LATENCY_BUCKETS_S,
     registers: [this.#registry],
@@ -71,14 +71,15 @@ export class Metrics {
   /** Labels are looked up once per operation, not once per request. */
   readonly #operations = new Map<string, OperationRequests>()
 
-  countRequest(operation: string, status: number, seconds: number): void {
+  /** Without `seconds` where nobody knows when the request began. */
+  countRequest(operation: string, status: number, seconds?: number): void {
     let requests = this.#operations.get(operation)
     if (!requests) {
       requests = { durations: this.#durations.labels(operation), uncounted: new Map() }
       this.#operations.set(operation, requests)
     }
     requests.uncounted.set(status, (requests.uncounted.get(status) ?? 0) + 1)
-    requests.durations.observe(seconds)
+    if (seconds !== undefined) requests.durations.observe(seconds)
   }
 
   countCommit({ entries, events, durationMs }: LogCommit): void {
@@ -93,7 +94,7 @@ export class Metrics {
     this.#batchSeconds.observe(seconds)
   }
 
-  /** The text of all metrics, with the gauges as they are now: not a number where nothing could be asked. */
+  /** The text of all metrics, with the gauges as they are now: NaN where store or log did not answer. */
   async render({ lag, parked }: GaugeValues): Promise<{ readonly contentType: string; readonly text: string }> {
     this.#lagEntries.set(lag?.entries ?? Number.NaN)
     this.#lagSeconds.set(lag?.seconds ?? Number.NaN)

@@ -1,10 +1,10 @@
-// Whether requests can be served: store and log can be written now, and the process is not stopping. Asked by machines every
-// few seconds, so that checks which do not come to an end must not pile up.
+// Whether requests can be served: store and log can be written now, and the process is not stopping.
 import { AppError } from '../core/app-error.ts'
 import type { LogWriter } from '../log/event-log.ts'
 import { refuseNewerTables } from '../store/migrations.ts'
 import { StoreError, type Database } from '../store/store.ts'
 import { lockWorkspaces } from '../store/workspaces.ts'
+import { boundedAttempt } from './bounded-attempt.ts'
 
 /** How long an answer is waited for before the part counts as not ready. */
 export const READY_WAIT_MS = 2_000
@@ -21,34 +21,28 @@ const FILES_LOST = new AppError(
   1,
 )
 
-type Check = () => Promise<void>
-
-/** Since a newer program may need what this one does not do, it takes no requests beside one. */
+/** A newer program may need what this one does not do, so this one takes no requests beside a newer one. */
 export class Readiness {
-  readonly #checks: readonly Check[]
+  readonly #checks: readonly (() => Promise<void>)[]
   readonly #areFilesThere: () => boolean
   #isStopping = false
   #isWatched = false
 
-  /** `areFilesThere` tells whether what is written is in the place that the settings name. */
+  /** `areFilesThere` tells whether what is written ends up in the place that the settings name. */
   constructor(database: Database, log: LogWriter, areFilesThere: () => boolean = () => true) {
     this.#areFilesThere = areFilesThere
     this.#checks = [
-      // A real change, of a number that may grow at any time: beginning a transaction alone would succeed on a full disk.
-      waitingFor('the store', async () => {
-        await refuseNewerTables(database)
-        await database.write(lockWorkspaces)
-      }),
-      waitingFor('the log', () => log.check()),
+      boundedAttempt(() => checkStore(database), { what: 'the store', waitMs: READY_WAIT_MS }),
+      boundedAttempt(() => log.check(), { what: 'the log', waitMs: READY_WAIT_MS }),
     ]
   }
 
-  /** Whether anybody has asked so far, and may be sending requests here by the answers. */
+  /** Whether anybody has asked so far, and so may be sending requests here according to the answers. */
   get isWatched(): boolean {
     return this.#isWatched
   }
 
-  /** Why nothing may be taken in, however well it could be written; undefined when it may. */
+  /** Why nothing may be accepted, even if it could be written; undefined when it may. */
   get loss(): AppError | undefined {
     return this.#areFilesThere() ? undefined : FILES_LOST
   }
@@ -68,24 +62,15 @@ export class Readiness {
   }
 }
 
-/** One attempt at a time, however many ask; each who asks waits for a bounded time. */
-function waitingFor(what: string, check: Check): Check {
-  let attempt: Promise<void> | undefined
-  return async () => {
-    attempt ??= check().finally(() => (attempt = undefined))
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => late.reject(new AppError('unavailable', `${what} does not answer`)), READY_WAIT_MS)
-    try {
-      await Promise.race([attempt, late.promise])
-    } finally {
-      clearTimeout(timer)
-    }
-  }
+async function checkStore(database: Database): Promise<void> {
+  await refuseNewerTables(database)
+  // A real change, to a number that may grow at any time: merely beginning a transaction would succeed on a full disk.
+  await database.write(lockWorkspaces)
 }
 
 /** The words of a driver may name hosts and users, which are nobody's business here; its code says enough. */
 function toProblem(reason: unknown): string {
-  // A part of a sentence here, which ends where all parts do.
+  // It becomes part of a sentence, which ends after the last part.
   if (reason instanceof AppError) return reason.message.replace(/[.]$/, '')
   return reason instanceof StoreError ? `the store cannot be written (${reason.driverCode})` : 'something broke'
 }

@@ -4,12 +4,12 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify
 import { AppError } from '../core/app-error.ts'
 import { describeError } from '../store/describe-error.ts'
 
-/** Of a request id that the client made up itself. */
+/** Of a request id that the client chose itself. */
 const CLIENT_ID_LENGTH_MAX = 128
 
 /**
- * Gives Fastify the one child it makes for itself, which shows requests and replies by a few of their members, for all requests too,
- * where it would make another child for each: our lines name the request id themselves.
+ * Fastify makes one child logger for itself, which shows requests and replies by a few of their members, and would make another
+ * for each request. Here all requests share that one: our lines name the request id themselves.
  */
 export function sharedLogger(diagnostics: FastifyBaseLogger): FastifyBaseLogger {
   const parent = Object.create(diagnostics) as FastifyBaseLogger
@@ -28,18 +28,23 @@ export function reportFailure(request: FastifyRequest, error: unknown): void {
   else request.log.error({ ...subject, err: describeError(error) }, 'a request failed')
 }
 
-/** One line a request, where the level asks for it; elsewhere it costs nothing. */
+/** One line for each request, where the level asks for it; elsewhere it costs nothing. */
 export function reportRequests(app: FastifyInstance, diagnostics: FastifyBaseLogger): void {
   if (diagnostics.level !== 'debug' && diagnostics.level !== 'trace') return
   app.addHook('onResponse', (request, reply, done) => {
-    const line = {
-      ...subjectOf(request),
-      status: reply.statusCode,
-      duration_ms: Math.round(reply.elapsedTime * 10) / 10,
-    }
-    diagnostics.debug(line, 'request')
+    reportRequest(request, reply.statusCode, reply.elapsedTime)
     done()
   })
+}
+
+/** The same line for a request that meets no hook. */
+export function reportRequest(request: FastifyRequest, status: number, durationMs: number): void {
+  request.log.debug({ ...subjectOf(request), status, duration_ms: Math.round(durationMs * 10) / 10 }, 'request')
+}
+
+/** There is nothing to tell about what is not a request, except how it was answered. */
+export function reportBareAnswer(diagnostics: FastifyBaseLogger, requestId: string, status: number): void {
+  diagnostics.debug({ request_id: requestId, operation: 'none', status }, 'request')
 }
 
 function subjectOf(request: FastifyRequest) {

@@ -19,7 +19,7 @@ import type { HttpLimits } from './http-limits.ts'
 import { PipelinedRequests } from './pipelined-requests.ts'
 import type { Readiness } from './readiness.ts'
 import { ReceivedBodies } from './received-bodies.ts'
-import { reportFailure, reportRequests, sharedLogger } from './request-diagnostics.ts'
+import { reportBareAnswer, reportFailure, reportRequest, reportRequests, sharedLogger } from './request-diagnostics.ts'
 import { newRequestId } from './request-id.ts'
 import { UnsentAnswers } from './unsent-answers.ts'
 
@@ -30,7 +30,9 @@ import { UnsentAnswers } from './unsent-answers.ts'
 const REQUEST_TIMEOUT_MS = 15 * 60_000
 /** How long an idle connection is kept for the next request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
-/** Between the signal to stop and the closing of connections at least, and from then on between looks for idle ones. */
+/**
+ * The least time between the signal to stop and the closing of connections, and from then on how often idle ones are looked for.
+ */
 const CLOSE_AFTER_MS = 100
 const CLOSE_IDLE_EVERY_MS = 10
 const URL_PARAM_LENGTH_MAX = 1_024
@@ -44,17 +46,27 @@ export interface HttpOptions extends DoorParts {
   /** Addresses whose X-Forwarded-For is believed for the caller's own address; empty: nobody's. */
   readonly trustedProxies: readonly string[]
   readonly readiness: Readiness
-  /** How long to go on after the signal to stop, where somebody asks whether the process is ready; 0: no other takes over. */
+  /**
+   * How long to go on after the signal to stop, where somebody asks whether the process is ready; 0 where no other takes over.
+   */
   readonly drainMs: number
   readonly limits: HttpLimits
   /** Gets every reply whose client left, or was given up, before it was sent whole. */
   readonly onUnanswered: (reply: FastifyReply) => void
+  /** Gets every answer that was sent without a hook: to invalid paths, and to what is not even HTTP. */
+  readonly onUnhooked: (answer: UnhookedAnswer) => void
 }
 
-/** All routes of the operations; `addTo` may add what needs no authentication before the server listens. */
+export interface UnhookedAnswer {
+  readonly status: number
+  /** Undefined where nobody knows when the request began. */
+  readonly durationMs?: number
+}
+
+/** All routes of the operations, not listening yet: what needs no authentication is still to be added (`addOperatorRoutes`). */
 export function createHttpServer(options: HttpOptions): FastifyInstance {
   const { limits } = options
-  const brokenRequests = new BrokenRequests(options.onUnanswered)
+  const brokenRequests = newBrokenRequests(options)
   const chunked = new ChunkedBodies(brokenRequests)
   const bodies = new ReceivedBodies(limits)
   const connections = new Connections(limits, bodies, options.diagnostics)
@@ -68,16 +80,17 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // A base address that ends with a slash makes two of one, and some clients end every path with one.
+    // A base address that ends with a slash makes two of one, and some clients end every path with a slash.
     routerOptions: { maxParamLength: URL_PARAM_LENGTH_MAX, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     exposeHeadRoutes: false,
-    // What still arrives while closing is carried out, and its connection closed afterwards.
+    // Requests that still arrive while the server closes are carried out, and their connections closed afterwards.
     return503OnClosing: false,
-    // Paths that are none; they meet no hook.
+    // Invalid paths; no hook runs for them.
     frameworkErrors: (_error, request, reply) => {
       if (brokenRequests.isEnding(request.raw.socket)) return
       brokenRequests.follow(reply)
       chunked.follow(request, reply)
+      tellWhenSent(reply, options)
       void sendError(reply.header('x-request-id', request.id), NOTHING_HERE)
     },
     clientErrorHandler: (error, socket) => brokenRequests.answer(error, socket),
@@ -94,7 +107,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   app.decorateRequest('caller', null)
   app.decorateRequest('receivedAt', 0)
   app.addHook('onRequest', (request, reply, done) => {
-    // What was read together with something that ends the connection is not even begun.
+    // A request that was read together with something that ends the connection is not even begun.
     if (brokenRequests.isEnding(request.raw.socket)) return
     brokenRequests.follow(reply)
     chunked.follow(request, reply)
@@ -104,7 +117,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     else pipelined.wait(request.raw.socket, reply.raw, () => done(refusal))
   })
   app.setErrorHandler((error, request, reply) => {
-    // Fastify looks at the media type first, which is not what is wrong where nothing is.
+    // Fastify checks the media type first, but a path that does not exist takes none: that is what is wrong.
     if (request.is404) return sendError(reply, refuseUnknown(request, reply))
     if (!isInvalidMediaType(error)) return answerError(error, request, reply, door)
     return countUnread(error, request, reply, door).then((refusal) => answerError(refusal, request, reply, door))
@@ -116,9 +129,29 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const closeStalled = () => connections.closeStalled((socket) => brokenRequests.isAwaited(socket))
   app.addHook('preClose', () => prepareToClose(app.server, closeStalled, options))
   connections.follow(app.server)
-  // An expectation that is not known is no reason to refuse; Node's own 417 would have no body and no request id.
+  // An unknown `Expect` is no reason to refuse; Node's own 417 would have no body and no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
+}
+
+function newBrokenRequests({ onUnanswered, onUnhooked, diagnostics }: HttpOptions): BrokenRequests {
+  return new BrokenRequests({
+    onUnanswered,
+    onBareAnswer({ requestId, status }) {
+      onUnhooked({ status })
+      reportBareAnswer(diagnostics, requestId, status)
+    },
+  })
+}
+
+/** Tells what hooks tell of other requests. */
+function tellWhenSent(reply: FastifyReply, { onUnhooked }: HttpOptions): void {
+  const startedAt = performance.now()
+  reply.raw.once('finish', () => {
+    const durationMs = performance.now() - startedAt
+    onUnhooked({ status: reply.statusCode, durationMs })
+    reportRequest(reply.request, reply.statusCode, durationMs)
+  })
 }
 
 /** The paths of the operations with the methods that each of them takes. */
@@ -131,8 +164,8 @@ export function pathsOf(operations: readonly Operation[]): Map<string, string[]>
 }
 
 /**
- * Tells a path that is known, but not with this method, from one that is not. Looked up only when there is no route. A path
- * whose parts are empty is known as it stands; another also without the slashes that the router does not see.
+ * Distinguishes a path that is known, but not with this method, from one that is not known. Needed only when there is no route. A
+ * path with empty parts is known as it stands; any path also without the slashes that the router ignores.
  */
 function unknownRoutes({
   operations,
@@ -160,7 +193,7 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   return sendError(reply, refusal, unsent)
 }
 
-/** Whoever does not wait for an answer is no failure of ours. */
+/** A client that does not wait for its answer is no failure of ours. */
 function isClientGone(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }
@@ -179,13 +212,13 @@ function addOperation(app: FastifyInstance, operation: Operation, door: Door): v
 }
 
 /**
- * Whoever sends requests here by the answers of /readyz first gets the time to send them elsewhere; where nobody has ever
- * asked, that would tell nobody anything. All this while requests are answered, each as the last of its connection.
+ * Whoever sends requests here according to the answers of /readyz first gets time to send them elsewhere; where nobody has ever
+ * asked, waiting would tell nobody anything. All the while requests are answered, each as the last on its connection.
  *
- * Node closes the connections that are idle when closing begins, also where a request is on its way: those get a moment to
- * arrive. It keeps those with a request in flight for the next one, and would wait for them as long as
- * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as they become idle, and at last those too whose answer is not read, or whose
- * request does not come whole.
+ * Node closes the connections that are idle when closing begins, even if a request is on its way: such requests get a moment to
+ * arrive. It keeps connections with a request in flight open for the next one, and would wait for them for up to
+ * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as soon as they are idle, and finally also where the answer is not read or the request
+ * does not arrive whole.
  */
 async function prepareToClose(
   server: Server,
