@@ -1,5 +1,5 @@
-// Fetch Campaign Stats of campaigns with very many numbers: read in pages of one moment, and refused past a bound instead of ending
-// the process.
+// Fetch Campaign Stats of campaigns with very many numbers: read in pages of one moment, and refused past a bound instead of
+// ending the process.
 import { sql, type KyselyPlugin } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '../src/core/cells.ts'
@@ -8,7 +8,7 @@ import type { ErrorBody } from '../src/http/error-answer.ts'
 import { AnswerRoom } from '../src/operations/answer-room.ts'
 import type { CampaignStatsBody, VariationBody } from '../src/operations/campaign-stats-body.ts'
 import { KeptAnswers } from '../src/operations/kept-answers.ts'
-import { SERIES_PER_CAMPAIGN_MAX, StatsReader } from '../src/operations/stats-reader.ts'
+import { SERIES_PER_CAMPAIGN_MAX, StatsReader, type RangeQuestion } from '../src/operations/stats-reader.ts'
 import { addCampaign } from '../src/store/campaigns.ts'
 import { addCells } from '../src/store/statistics.ts'
 import type { Database, Store } from '../src/store/store.ts'
@@ -32,7 +32,7 @@ const QUESTION = {
 const PATH = '/core-services/v1/campaign-stats'
 /** Five names of 1 KiB each, at three places of every variation. */
 const LONG_GOALS = Array.from({ length: 5 }, (_, index) => `${index}${'😀'.repeat(255)}`)
-/** With such goals some 34 MiB of answer. */
+/** So many variations that the answer takes some 34 MiB with these goals. */
 const HALF_AN_ANSWER = 2_000
 
 describeEachStore('A large answer of Fetch Campaign Stats', (kind) => {
@@ -47,7 +47,9 @@ describeEachStore('A large answer of Fetch Campaign Stats', (kind) => {
       body: { ...request, ...(ids.length > 0 && { campaign_ids: ids }) },
     })
 
-  /** A campaign with as many variations, v1, v2 …, each of which was sent as often as its number says, in every metric. */
+  /**
+   * A campaign with this many variations, v1, v2 …, in each of which every metric counts as often as the variation's number says.
+   */
   async function makeCampaign(id: string, variations: number, metrics: string[], goals: string[] = []) {
     return server.database.write(async (store) => {
       const counted = goals.map((name) => ({ name, event: 'Bought', where: [], windowHours: 36 }))
@@ -100,10 +102,10 @@ describeEachStore('A large answer of Fetch Campaign Stats', (kind) => {
     expect(wrong).toEqual([])
   })
 
-  /** Reads a campaign from a database that somebody looks over. */
-  async function readFrom(database: Database, id: string) {
+  /** Reads a campaign from a database that the test watches. */
+  async function readFrom(database: Database, id: string, question: RangeQuestion = QUESTION) {
     const sources = { database, keptStats: new KeptAnswers(), answerRoom: new AnswerRoom() }
-    const reader = new StatsReader(sources, server.workspace.id, QUESTION)
+    const reader = new StatsReader(sources, server.workspace.id, question)
     const { data } = await reader.readPage({ campaign_ids: [id], offset: 0, limit: 1 })
     return variationsOf((JSON.parse(Buffer.concat([...(data[0]?.[1] ?? [])]).toString()) as [CampaignStatsBody])[0])
   }
@@ -149,6 +151,52 @@ describeEachStore('A large answer of Fetch Campaign Stats', (kind) => {
     expect(Object.keys(await readFrom(watched, 'long')).length).toBeGreaterThan(4_000)
     // 8,000 series, 500 a page.
     expect(turns).toBeGreaterThanOrEqual(16)
+  })
+
+  /** On each of 31 days, each of 100 variations is sent to users who last got it a day ago, two days ago and so on. */
+  async function sendOften(id: string, gaps: number) {
+    const number = await makeCampaign(id, 100, ['sent'])
+    const [first, anything] = [number * 10_000_000, number * 10_000_000 + 9_000_000].map((value) => sql.lit(value))
+    await server.database.write(async ({ query }) => {
+      const days = sql`with recursive days(i) as (select 1 union all select i + 1 from days where i < 100),
+        gaps(i) as (select 1 union all select i + 1 from gaps where i < ${sql.lit(gaps)})`
+      await sql`insert into series (campaign, generation, name, attribution, number)
+        values (${sql.lit(number)}, 0, '["","anything","","",""]', null, ${anything})`.execute(query)
+      await sql`${days} insert into statistics (campaign, series, day, previous_day, users, occurrences)
+        select ${sql.lit(number)}, ${anything}, ${sql.lit(DAY)} + i - 69, ${sql.lit(NO_DAY)}, 0, 1 from days`.execute(
+        query,
+      )
+      await sql`${days} insert into statistics (campaign, series, day, previous_day, users, occurrences)
+        select ${sql.lit(number)}, ${first} + series.i, ${sql.lit(DAY)} + days.i, ${sql.lit(DAY)} + days.i - gaps.i, 1, 1
+        from days cross join gaps cross join days as series where days.i <= 31`.execute(query)
+    })
+  }
+
+  it('is read in pages where its numbers are sums over very many days', async () => {
+    await sendOften('irregular', 70)
+    await sendOften('daily', 1)
+    const { database } = server
+    let queries = 0
+    const counter: KyselyPlugin = {
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        queries++
+        return result
+      },
+    }
+    const readSnapshot: Database['readSnapshot'] = (read) =>
+      database.readSnapshot((store) => read({ ...store, query: store.query.withPlugin(counter) }))
+    const month = { ...QUESTION, range: { firstDay: DAY + 1, lastDay: DAY + 31 } }
+    const sentOf = async (id: string) => {
+      const variations = await readFrom({ ...database, readSnapshot }, id, month)
+      return Array.from({ length: 100 }, (_, index) => variations[`v${index + 1}`]?.performance_stats.sent)
+    }
+    expect(await sentOf('irregular')).toEqual(Array.from({ length: 100 }, () => 31 * 70))
+    const pages = queries
+    expect(pages).toBeGreaterThanOrEqual(3)
+    expect(await sentOf('daily')).toEqual(Array.from({ length: 100 }, () => 31))
+    // At once, and not from the snapshot.
+    expect(queries).toBe(pages)
   })
 
   it('is refused where a campaign has more numbers than can be read', async () => {

@@ -35,6 +35,7 @@ describe('a percentage of whole numbers of any size', () => {
     [-1n, 800n, -0.13],
     [-3n, 800n, -0.38],
     [1n, 800n, 0.13],
+    [-1n, 20_000n, -0.01],
     [-1n, 20_001n, 0],
     [-1n, 3n, -33.33],
     [-(10n ** 30n), 10n ** 30n, -100],
@@ -56,6 +57,7 @@ describe('a percentage that is no quotient of counts', () => {
     [0.125, 0.13],
     [-0.125, -0.13],
     [-0.004, 0],
+    [-0.006, -0.01],
     [-100, -100],
   ]
   it.each(cases)('shows %d as %d', (value, shown) => {

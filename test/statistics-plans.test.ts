@@ -6,7 +6,9 @@ import { ALL, ANY_GROUP, cellKey, CellSum, NO_DAY, seriesKey } from '../src/core
 import { addCampaignNames, listCampaignNames } from '../src/store/campaign-names.ts'
 import { addCampaign } from '../src/store/campaigns.ts'
 import {
+  boundCells,
   countCampaignsWithCounts,
+  countCells,
   countSeries,
   hasStatistics,
   listCampaignsWithCounts,
@@ -71,6 +73,16 @@ describeEachStore('Statistics', (kind) => {
       'how many numbers a campaign has',
       ['campaign'],
       (store) => countSeries(store, seriesStarts([one]), 'IN_SESSION', 100),
+    ],
+    [
+      'how many cells a number can be the sum of',
+      ['campaign'],
+      (store) => boundCells(store, seriesStarts([one]), RANGE),
+    ],
+    [
+      'how many cells a campaign has in a range',
+      ['campaign', 'series'],
+      (store) => countCells(store, seriesStarts([one]), QUESTION, 100_000),
     ],
     [
       'how many campaigns have counts',

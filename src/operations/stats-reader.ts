@@ -1,14 +1,17 @@
-// Reads the numbers of campaigns for Fetch Campaign Stats, and writes them out as JSON. What has not changed since it was asked
-// before is answered from memory (`docs/decisions/0018`).
+// Reads the numbers of campaigns for Fetch Campaign Stats, and writes them out as JSON. Numbers that have not changed since they
+// were last asked for are answered from memory (`docs/decisions/0018`).
 import { AppError } from '../core/app-error.ts'
 import { CampaignSeries, type DayRange, type StatsQuestion } from '../core/campaign-counts.ts'
 import { findCampaignsById, findCountedGenerations, type StoredCampaign } from '../store/campaigns.ts'
 import {
+  boundCells,
   countCampaignsWithCounts,
+  countCells,
   countSeries,
   listCampaignsWithCounts,
   pageSeriesCounts,
   seriesStarts,
+  type SeriesStart,
 } from '../store/series-counts.ts'
 import { findRevisions } from '../store/statistics-revisions.ts'
 import type { Database } from '../store/store.ts'
@@ -21,16 +24,26 @@ import { nextTurn, writePieces } from './write-pieces.ts'
 const READ_AT_ONCE_MAX = 3
 /** How often the goals of a page may change while it is read; a change takes longer than reading one. */
 const READ_TRIES_MAX = 3
-/** Series that are read in one statement, of those that goals change and of the others each: hardly a campaign has more. */
+/**
+ * The most series read in one statement, of those that goals change and of the others separately: hardly any campaign has more.
+ */
 const SERIES_AT_ONCE_MAX = 5_000
 /** The same where a campaign has more and this thread reads them page by page: some 5 ms. */
 const SERIES_PER_PAGE = 500
 /**
- * Series of a campaign whose numbers can be read; no campaign within the limits of names has more. With p places, r reasons and five
- * goals, there are 6p + 7 places and aggregates: of each place six, of each of six platforms its own, and one of everything. At
- * each stand 6 kinds of message events, 6 metrics of units, 2 of each goal, and each reason, and the unknown one, of a failure and of
- * a removal, and what says that anything is counted, of goals and of the rest: 24 + 2(r + 1). Control groups ignore variations, and have 11 each at the 2p + 7 that remain. Together that is
- * 200p + 12pr + 14r + 336: with 1,000 places and 25 reasons 500,686. They take 51 MiB of memory, and are read in some ten seconds.
+ * The most cells read in one statement, some 50 ms. A campaign has more where it went on for months and reached the same users on
+ * differing days: 4,500 series with 2,170 cells each kept everybody else who read from SQLite waiting for four seconds.
+ */
+const CELLS_AT_ONCE_MAX = 200_000
+/** The most cells of one page, which nearly always holds far fewer. */
+const CELLS_PER_PAGE = 100_000
+/**
+ * The most series of a campaign whose numbers can be read; no campaign within the limits of names has more. With p places, r
+ * reasons and five goals, there are 6p + 7 places and aggregates: six for each place, one for each of six platforms, and one for
+ * everything. At each of these there are 6 kinds of message events, 6 metrics of units, 2 for each goal, one for each reason (and
+ * for the unknown one) of a failure and of a removal, and 2 that say that anything is counted, of goals and of the rest: 24 + 2(r
+ * + 1). Control groups ignore variations, and have 11 each at the 2p + 7 that remain. Together that is 200p + 12pr + 14r + 336:
+ * with 1,000 places and 25 reasons 500,686. They take 51 MiB of memory, and are read in some ten seconds.
  */
 export const SERIES_PER_CAMPAIGN_MAX = 510_000
 
@@ -41,7 +54,7 @@ export interface Selection {
   readonly limit: number
 }
 
-/** What is asked of each of them. */
+/** What is asked about each of them. */
 export interface RangeQuestion extends StatsQuestion {
   readonly range: DayRange
 }
@@ -72,9 +85,9 @@ export class StatsReader {
   }
 
   /**
-   * The numbers of a page. By which goals its campaigns count, and what they count, are several looks: where a recount of
-   * goals ended between them, what the first led to may be deleted already, and all are repeated. Throws AppError `conflict` for
-   * what is too much for one answer, `unavailable` where there is no room beside other answers.
+   * The numbers of a page. It takes several reads to find by which goals its campaigns count, and what they count: where a
+   * recount of goals ended between them, what the first read led to may be deleted already, and all are repeated. Throws AppError
+   * `conflict` for what is too much for one answer, `unavailable` where there is no room beside other answers.
    */
   async readPage(selection: Selection): Promise<Page> {
     const held = this.#sources.answerRoom.open()
@@ -104,7 +117,7 @@ export class StatsReader {
     return { campaigns: await listCampaignsWithCounts(store, workspaceId, range, { offset, limit }), total }
   }
 
-  /** The revisions are read first: what is counted after that look is no older than they say. */
+  /** The revisions are read first: what is counted after that is no older than they say. */
   async #countAll(campaigns: readonly StoredCampaign[], held: HeldAnswer): Promise<CountedCampaign[]> {
     const numbers = campaigns.map(({ number }) => number)
     const revisions = await findRevisions(this.#sources.database, numbers)
@@ -122,7 +135,7 @@ export class StatsReader {
     return asked.map((one) => ({ ...one, json: one.kept ? toPieces(one.kept) : (written.get(one.id) ?? []) }))
   }
 
-  /** What takes more than one piece is larger than what is kept. */
+  /** Keeps only what is one piece: what takes more is larger than what is kept. */
   #keep(counted: readonly CountedCampaign[]): void {
     for (const { question, revision, json, kept } of counted) {
       const [only = NOTHING_COUNTED, ...others] = json
@@ -130,18 +143,27 @@ export class StatsReader {
     }
   }
 
-  /** All that what is shown of a campaign depends on, but for its revision. Its goals go with their generation. */
+  /** Everything that the shown numbers of a campaign depend on, except for its revision. Its goals go with their generation. */
   #questionOf({ number, countedGeneration }: StoredCampaign): string {
     const { range, attributionType, metricType } = this.#question
     return [number, countedGeneration, range.firstDay, range.lastDay, attributionType, metricType].join(' ')
   }
 
-  /** Undefined where a campaign has more series than are read at once. */
+  /** Undefined where a campaign has more series, or more cells of them, than are read at once. */
   async #read({ number, countedGeneration: generation }: StoredCampaign): Promise<CampaignSeries | undefined> {
     const starts = seriesStarts([{ number, generation }])
     const { database } = this.#sources
+    if (await this.#hasManyCells(starts)) return undefined
     const { counts, rest } = await pageSeriesCounts(database, starts, this.#question, SERIES_AT_ONCE_MAX)
     return rest.length === 0 ? new CampaignSeries().add(counts) : undefined
+  }
+
+  /** Counts cells only where there may be too many: not those of campaigns of a few days. */
+  async #hasManyCells(starts: readonly SeriesStart[]): Promise<boolean> {
+    const { database } = this.#sources
+    const cellsPerSeriesMax = await boundCells(database, starts, this.#question.range)
+    if (cellsPerSeriesMax * starts.length * SERIES_AT_ONCE_MAX <= CELLS_AT_ONCE_MAX) return false
+    return (await countCells(database, starts, this.#question, CELLS_AT_ONCE_MAX)) > CELLS_AT_ONCE_MAX
   }
 
   /** Large campaigns one at a time, so that memory holds no more than one. */
@@ -159,8 +181,10 @@ export class StatsReader {
     if (wanted > SERIES_PER_CAMPAIGN_MAX) throw tooManySeries(id)
     return database.readSnapshot(async (store) => {
       const series = new CampaignSeries()
+      const cellsPerSeriesMax = await boundCells(store, starts, this.#question.range)
+      const max = Math.max(1, Math.min(SERIES_PER_PAGE, Math.floor(CELLS_PER_PAGE / Math.max(1, cellsPerSeriesMax))))
       for (let rest = starts; rest.length > 0; await nextTurn()) {
-        const page = await pageSeriesCounts(store, rest, this.#question, SERIES_PER_PAGE)
+        const page = await pageSeriesCounts(store, rest, this.#question, max)
         series.add(page.counts)
         rest = page.rest
       }
@@ -210,7 +234,7 @@ async function* readAhead<Item, Value>(items: readonly Item[], read: (item: Item
   for (const [index, item] of items.entries()) {
     for (const next of items.slice(index + readings.length, index + READ_AT_ONCE_MAX)) {
       const reading = read(next)
-      // Whoever gives up at an item before does not wait for it.
+      // A caller that gives up at an earlier item does not wait for this one.
       reading.catch(() => {})
       readings.push(reading)
     }

@@ -7,11 +7,13 @@ import { ALL, ANY_GROUP, NO_GENERATION, type AttributionType } from '../core/cel
 import type { CampaignGeneration } from './campaign-generations.ts'
 import { campaignsOf, toCampaign, type StoredCampaign } from './campaigns.ts'
 import { seriesOf, toName, type SeriesName } from './series.ts'
-import { cellsOfSeries } from './statistics.ts'
+import { cellsOfSeries, withCells } from './statistics.ts'
 import type { Store } from './store.ts'
 
-/** In texts that the database puts together, where no name holds one. */
+/** Separates the parts of texts that the database puts together; no name holds one. */
 const LINE_BREAK = sql.lit('\n')
+/** The series that tells on which days anything is counted for a campaign. */
+const ANYTHING_AT_ALL = toName({ group: ANY_GROUP, metric: ANYTHING, platform: ALL, locale: ALL, variation: ALL })
 
 /** What is asked of series: over which days, and which conversions. */
 export interface SeriesQuestion {
@@ -19,14 +21,14 @@ export interface SeriesQuestion {
   readonly attributionType: AttributionType
 }
 
-/** From where on the series of a campaign's generation are read: behind one with this name, or from the first. */
+/** From where on the series of a campaign's generation are read: after the one with this name, or from the first. */
 export interface SeriesStart extends CampaignGeneration {
   readonly after: string
 }
 
 export interface SeriesPage {
   readonly counts: SeriesCount[]
-  /** Where there may be more; empty behind the last. */
+  /** Where there may be more; empty after the last. */
   readonly rest: SeriesStart[]
 }
 
@@ -37,9 +39,9 @@ export function seriesStarts(campaigns: readonly CampaignGeneration[]): SeriesSt
 }
 
 /**
- * The next `max` series of each start, those of them with a count in the range. Each user counts once, at the first active day
- * in the range: the one whose active day before lies outside of it. Conversions are only those by the attribution; where
- * nothing but others is counted, `ANYTHING` stands for them.
+ * Of the next `max` series of each start, those with a count in the range. Each user counts once, on the first active day in
+ * the range: the one whose previous active day lies outside of it. Only conversions by the given attribution are included;
+ * where nothing but other conversions is counted, `ANYTHING` stands for them.
  */
 export async function pageSeriesCounts(
   store: Store,
@@ -50,8 +52,9 @@ export async function pageSeriesCounts(
   const columns = { number: 'integer', generation: 'integer', after: 'text' } as const
   const firstUsers = sql`coalesce(sum(users) filter (where previous_day < ${range.firstDay}), 0)`
   const sums = cellsOfSeries(store, range).select(sql<string>`sum(occurrences) || ',' || ${firstUsers}`.as('sums'))
-  // How many there are, the last of a full page, and a list as JSON: handed from thread to thread as rows, series would take
-  // longer than their sums. Without a cell in the range the sums are null, and so is what is made of them, which no list holds.
+  // How many series there are, the last of a full page, and a list as JSON: handing series from thread to thread as rows would
+  // take longer than summing them. Without a cell in the range the sums are null, and so is the item made of them, which the
+  // list then leaves out.
   const list = sql`coalesce(string_agg('[' || series.name || ',' || ${sums} || ']', ','), '')`
   const rows = await store.query
     .selectFrom(store.rowsOf('start', columns, starts))
@@ -76,7 +79,7 @@ export async function pageSeriesCounts(
   return { counts: pages.flatMap(({ counts }) => counts), rest: pages.flatMap(({ rest }) => rest) }
 }
 
-/** How many series of these starts are read in all; more than `max` are not counted to the end. */
+/** How many series are read from these starts in all; beyond `max` they are not counted to the end. */
 export async function countSeries(
   store: Store,
   starts: readonly SeriesStart[],
@@ -94,6 +97,51 @@ export async function countSeries(
   return series
 }
 
+/**
+ * How many cells in the range any one series of these starts has at the most: on each day with a count, no more than there are
+ * days with a count before it, and one cell for those without any.
+ */
+export async function boundCells(
+  store: Store,
+  starts: readonly CampaignGeneration[],
+  range: DayRange,
+): Promise<number> {
+  const always = { firstDay: Number.MIN_SAFE_INTEGER, lastDay: range.lastDay }
+  const days = await store.query
+    .selectFrom(store.rowsOf('start', { number: 'integer', generation: 'integer' }, starts))
+    .select((start) => {
+      const series = seriesOf(store, start.ref('start.number'), start.ref('start.generation'))
+      const count = (from: DayRange) =>
+        series
+          .where('series.name', '=', ANYTHING_AT_ALL)
+          .select((row) => cellsOfSeries(store, from).select(row.fn.countAll<number>().as('days')).as('days'))
+      return [count(range).as('inRange'), count(always).as('untilEnd')]
+    })
+    .execute()
+  return Math.max(0, ...days.map(({ inRange, untilEnd }) => (inRange ?? 0) * (untilEnd ?? 0)))
+}
+
+/** How many cells in the range these starts have in all; beyond `max` they are not counted to the end. */
+export async function countCells(
+  store: Store,
+  starts: readonly SeriesStart[],
+  { range, attributionType }: SeriesQuestion,
+  max: number,
+): Promise<number> {
+  let cells = 0
+  for (const { number, generation } of starts) {
+    const places = { number: sql.val(number), generation: sql.val(generation) }
+    const series = wantedSeries(store, places, attributionType).clearSelect()
+    const some = withCells(series, range)
+      .select('cell.day')
+      .limit(max + 1 - cells)
+    const counted = store.query.selectFrom(some.as('cells')).select((row) => row.fn.countAll<number>().as('cells'))
+    cells += (await counted.executeTakeFirstOrThrow()).cells
+    if (cells > max) break
+  }
+  return cells
+}
+
 function wantedSeries(
   store: Store,
   { number, generation }: { readonly number: Expression<number>; readonly generation: Expression<number> },
@@ -104,7 +152,7 @@ function wantedSeries(
     .select(['series.campaign', 'series.number', 'series.name'])
 }
 
-/** Of the text that `pageSeriesCounts` asks for. */
+/** Reads the text that `pageSeriesCounts` asks for. */
 function toPage(text: string, { number, generation }: CampaignGeneration, max: number): SeriesPage {
   const [firstBreak, secondBreak] = [text.indexOf('\n'), text.indexOf('\n', text.indexOf('\n') + 1)]
   const after = text.slice(firstBreak + 1, secondBreak)
@@ -149,12 +197,13 @@ export async function hasStatistics(store: Store, workspaceId: string): Promise<
 }
 
 function campaignsWithCounts(store: Store, workspaceId: string, range: DayRange) {
-  const anything = toName({ group: ANY_GROUP, metric: ANYTHING, platform: ALL, locale: ALL, variation: ALL })
   const counts = cellsOfSeries(store, range).select('cell.day').where('cell.occurrences', '>', 0)
   return campaignsOf(store, workspaceId).where((campaign) => {
     const [number, own] = [campaign.ref('campaigns.number'), campaign.ref('campaigns.counted_generation')]
     const areCounted = (generation: Expression<number>) => {
-      const series = seriesOf(store, number, generation).select('series.number').where('series.name', '=', anything)
+      const series = seriesOf(store, number, generation)
+        .select('series.number')
+        .where('series.name', '=', ANYTHING_AT_ALL)
       return campaign.exists(series.where((row) => row.exists(counts)))
     }
     return campaign.or([areCounted(campaign.lit(NO_GENERATION)), areCounted(own)])

@@ -1,6 +1,6 @@
-// The table of statistics: the sum of what every user contributes, one row a cell. Numbers over any range of days come
+// The table of statistics: the sum of what every user contributes, one row for each cell. Numbers over any range of days come
 // from it exactly ("TOTAL and UNIQUE from one table"; `docs/decisions/0014`).
-import { sql } from 'kysely'
+import { sql, type SelectQueryBuilder } from 'kysely'
 import { isAnything, sumAnything, withAnything } from '../core/anything.ts'
 import type { DayRange } from '../core/campaign-counts.ts'
 import { CellSum, seriesKey, type Cell, type Series } from '../core/cells.ts'
@@ -9,17 +9,18 @@ import { insertRows } from './insert-rows.ts'
 import { createSeries, listSeries, listSeriesIn, numberSeries, removeSeries, type SeriesPlace } from './series.ts'
 import { raiseRevisions } from './statistics-revisions.ts'
 import type { SqlTypes, Store } from './store.ts'
+import type { Tables } from './tables.ts'
 
-/** Rows of one statement at the most, so that none holds half a megabyte. */
+/** How many rows one statement may have, so that none holds half a megabyte. */
 const CELLS_PER_STATEMENT_MAX = 5_000
-/** Cells, and series, that one call of `removeGenerations` deletes at the most, so that others who write wait little. */
+/** How many cells, and series, one call of `removeGenerations` deletes at the most, so that other writers wait little. */
 const REMOVED_PER_CALL_MAX = 5_000
 const SERIES_REMOVED_PER_CALL_MAX = 1_000
-/** Cells of one page of `streamCells` at the most. */
+/** How many cells one page of `streamCells` may have. */
 const CELLS_PER_PAGE_MAX = 5_000
 
 interface StatisticRow {
-  /** That of the series, so that all cells of a campaign stand together. */
+  /** The campaign of the series, so that all cells of a campaign lie together. */
   campaign: number
   /** The number of the series. */
   series: number
@@ -37,7 +38,7 @@ declare module './tables.ts' {
   }
 }
 
-/** The days of a series stand together, because every number is a sum over days of one series. */
+/** The days of a series lie together, because every number is a sum over days of one series. */
 const KEY = ['campaign', 'series', 'day', 'previous_day'] as const
 const COLUMNS = {
   campaign: 'integer',
@@ -66,8 +67,8 @@ export async function createStatistics(store: Store, types: SqlTypes): Promise<v
 
 /**
  * Adds a sum of cells to the table and removes rows that come to nothing. To be called in a transaction. Raises the revisions
- * of the campaigns. Rows are locked in
- * the order of their keys, whatever the sum, so that two transactions do not wait for each other in a circle.
+ * of the campaigns. Rows are locked in the order of their keys, whatever the sum, so that two transactions do not wait for each
+ * other in a circle.
  */
 export async function addCells(store: Store, sum: CellSum): Promise<void> {
   const cells = withAnything(sum)
@@ -82,7 +83,7 @@ export async function addCells(store: Store, sum: CellSum): Promise<void> {
   await raiseRevisions(store, new Set(rows.map(({ campaign }) => campaign)))
 }
 
-/** The cells in the range of the series of the query around it. */
+/** The cells in the range, for the series of the enclosing query. */
 export function cellsOfSeries({ query }: Store, { firstDay, lastDay }: DayRange) {
   return query
     .selectFrom('statistics as cell')
@@ -93,21 +94,34 @@ export function cellsOfSeries({ query }: Store, { firstDay, lastDay }: DayRange)
 }
 
 /**
- * Deletes what goals of before have left of the campaigns in `kept`: all generations but `NO_GENERATION` and those with
- * which `kept` names the campaign. To be called in a transaction. True when there may be more than this call deleted.
+ * Series with each of their cells in the range. A cross join, so that SQLite goes from series to cells; the other way round it
+ * would look at all cells of a campaign.
+ */
+export function withCells(series: SelectQueryBuilder<Tables, 'series', object>, { firstDay, lastDay }: DayRange) {
+  return series
+    .crossJoin('statistics as cell')
+    .whereRef('cell.campaign', '=', 'series.campaign')
+    .whereRef('cell.series', '=', 'series.number')
+    .where('cell.day', '>=', firstDay)
+    .where('cell.day', '<=', lastDay)
+}
+
+/**
+ * Deletes what earlier goals have left of the campaigns in `kept`: all generations except `NO_GENERATION` and those that
+ * `kept` names. To be called in a transaction. True when there may be more than this call deleted.
  */
 export async function removeGenerations(store: Store, kept: readonly CampaignGeneration[]): Promise<boolean> {
   const stale = await listSeriesIn(store, gapsBetween(kept), SERIES_REMOVED_PER_CALL_MAX)
   if (stale.length === 0) return false
-  // Cells are found by their series, which go with the last of them: no call looks at what earlier ones have emptied.
+  // Cells are found by their series, and series go once their cells are gone: no call looks at what earlier ones have emptied.
   if ((await removeCells(store, stale, REMOVED_PER_CALL_MAX)) >= REMOVED_PER_CALL_MAX) return true
   await removeSeries(store, stale)
   return stale.length >= SERIES_REMOVED_PER_CALL_MAX
 }
 
 /**
- * All cells of the given campaigns that users have contributed, in pages, one campaign after the other; of a store that does
- * not change meanwhile. After each campaign, what its cells of `ANYTHING` hold that does not follow from the others: nothing,
+ * All cells of the given campaigns that users have contributed, in pages, one campaign after the other; the store must not
+ * change meanwhile. After each campaign come the parts of its cells of `ANYTHING` that do not follow from the others: none,
  * unless somebody else has changed the table.
  */
 export async function* streamCells(
@@ -148,7 +162,7 @@ async function upsertRows(store: Store, rows: readonly StatisticRow[]): Promise<
     .execute()
 }
 
-/** Removes those of the rows that came to nothing. */
+/** Removes those of the rows that have come to nothing. */
 async function removeEmptyRows(store: Store, rows: readonly StatisticRow[]): Promise<void> {
   const changed = store.query.selectFrom(store.rowsOf('changed', COLUMNS, rows)).select(KEY)
   await store.query
