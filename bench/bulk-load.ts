@@ -1,14 +1,14 @@
-// Fills a store with months of campaigns in minutes, past HTTP, log and pipeline, and ends in the same tables: the facts go
-// in by the store's own functions, in the order of their keys and in few large transactions; the statistics are the sum of
-// `contributions` over all people, added once at the end. `tidings statistics verify` finds no difference afterwards.
+// Fills a store with months of campaigns in minutes, bypassing HTTP, log and pipeline, and ends with the same tables: the facts
+// go in through the store's own functions, in the order of their keys and in few large transactions; the statistics are the sum
+// of `contributions` over all people, added once at the end. `tidings statistics verify` finds no difference afterwards.
 //
-// Facts come in two rounds, of the earlier campaigns and of the later ones. Those of the second go between those of the
-// first, so that there is about as much room in the pages of the file as in those of a store that grew day by day: after one
-// round all would be full, and whatever is added then would have to split one.
+// Facts come in two rounds, those of the earlier campaigns and then those of the later ones. The facts of the second round go
+// between those of the first, so the pages of the file have about as much free room as those of a store that grew day by day:
+// after a single round all pages would be full, and whatever is added then would have to split one.
 //
-// Memory holds the people of one transaction and the sum of all cells, whose number does not depend on that of the people.
-// Users and events get numbers as if the entries of the log from `FIRST_POSITION` on had made them. Only for a store that
-// nobody else has open; what fails in the middle leaves facts without statistics, which `statistics rebuild` would count.
+// Memory holds the people of one transaction and the sum of all cells, whose number does not depend on the number of people.
+// Users and events get numbers as if the entries of the log from `FIRST_POSITION` on had made them. Only for a store that nobody
+// else has open; a failure in the middle leaves facts without statistics, which `statistics rebuild` would count.
 import { CellSum } from '../src/core/cells.ts'
 import { contributions } from '../src/core/contributions.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
@@ -27,17 +27,19 @@ import { addIdentities } from '../src/store/user-identities.ts'
 import { saveUsers } from '../src/store/users.ts'
 import { CAMPAIGNS, GOALS, makePerson, type MadeEvent, type MadePerson } from './population.ts'
 
-/** People of one transaction, with some ten message events each; with more, the garbage of each grows old in memory. */
+/**
+ * People of one transaction, with some ten message events each; with more, the garbage of each transaction grows old in memory.
+ */
 const PEOPLE_PER_WRITE = 1_000
-/** Far behind what a server that is started on the store will use. */
+/** Far beyond the positions that a server started on the store will use. */
 const FIRST_POSITION = 1_000_000
 const ITEMS_PER_ENTRY = 1_000
-/** Before everything that happens to them. */
+/** Before everything that happens to the people. */
 const RECEIVED_AT = Date.parse('2026-04-30T00:00:00Z')
 
 export interface LoadOrder {
   readonly workspaceId: string
-  /** Message events at the least: the person with the last of them comes whole. */
+  /** The fewest message events: the person with the last of them is added whole. */
   readonly messageEvents: number
 }
 
@@ -99,7 +101,7 @@ async function addCampaigns(store: Store, workspaceId: string): Promise<string[]
   return ids
 }
 
-/** A person with the number of its user, which is that of its customer id too. */
+/** A person with the number of its user, which is also the number of its customer id. */
 interface NumberedPerson extends MadePerson {
   readonly number: number
   readonly orders: readonly NumberedEvent[]
@@ -121,7 +123,7 @@ class Loader {
     this.#goals = [...rules.campaigns.values()].flatMap(({ goals }) => goals)
   }
 
-  /** The people of one transaction, fewer when that makes enough message events; they are in the sum already. */
+  /** The people of one transaction, fewer if these bring enough message events; they are added to the sum here. */
   makePeople(messageEvents: number): NumberedPerson[] {
     const made: NumberedPerson[] = []
     while (made.length < PEOPLE_PER_WRITE && this.messageEvents < messageEvents) {
@@ -155,13 +157,14 @@ async function saveNames(store: Store, workspaceId: string, people: readonly Num
     return { id, workspaceId, customerId, attributes: {}, emailKey: null, createdAt: RECEIVED_AT }
   })
   const identities = people.map(({ number, customerId: value }) => {
-    return { workspaceId, name: CUSTOMER_ID, value, userId: number, seenAt: RECEIVED_AT, number, seenNumber: null }
+    const seen = { seenAt: RECEIVED_AT, seenNumber: null }
+    return { workspaceId, name: CUSTOMER_ID, value, userId: number, ...seen, number, isAlone: true }
   })
   await saveUsers(store, users)
   await addIdentities(store, identities)
 }
 
-/** What people have to do with the campaigns of one round. */
+/** Saves what people have had to do with the campaigns of one round. */
 async function saveFacts(
   store: Store,
   people: readonly Pick<MadePerson, 'memberships' | 'messages'>[],

@@ -1,6 +1,6 @@
-// Track Events over several processes on one machine: acknowledged and applied events a second for 1, 2 and 4 processes of
-// each role, with the log in PostgreSQL and in NATS JetStream, next to the embedded server in the same run; and which
-// programs the processors worked for meanwhile.
+// Track Events over several processes on one machine: acknowledged and applied events per second for 1, 2 and 4 processes of each
+// role, with the log in PostgreSQL and in NATS JetStream, next to the embedded server in the same run; and which programs the
+// processors worked for meanwhile.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { Console } from 'node:console'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -32,7 +32,7 @@ interface Row {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly failed: number
-  /** Seconds of processor time a second, by program. */
+  /** Seconds of processor time per second, by program. */
   readonly load: ReadonlyMap<string, number>
 }
 
@@ -187,7 +187,6 @@ async function startNats(dataDir: string): Promise<ChildProcess> {
 const TICKS_PER_SECOND = 100
 /** Threads of a pipeline and of HTTP are told apart by their process, whose command line names the role. */
 const PROGRAMS: readonly (readonly [name: string, pattern: RegExp])[] = [
-  ['load', /bench\/load\.ts/],
   ['http', /serve --role http/],
   ['pipeline', /serve --role pipeline/],
   ['embedded', /src\/main\.ts serve$/],
@@ -205,13 +204,13 @@ function readPrograms(): Map<string, { readonly program: string; readonly second
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
       if (program) found.set(pid, { program, seconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND })
     } catch {
-      // It ended between the list and the look.
+      // The process ended between the list and the look.
     }
   }
   return found
 }
 
-/** The load has ended when it is looked at, so that its own time is what is left. */
+/** Seconds of processor time per second, by program. The load itself has ended by then, and is not among them. */
 function difference(
   before: ReturnType<typeof readPrograms>,
   after: ReturnType<typeof readPrograms>,

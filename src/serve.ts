@@ -1,4 +1,4 @@
-// Puts the running server together: store, log, pipeline and HTTP, and takes them apart in the opposite order.
+// Puts the running server together: store, log, pipeline and HTTP; and takes them apart in the opposite order.
 import { lookup } from 'node:dns/promises'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
@@ -30,7 +30,7 @@ import { describeError } from './store/describe-error.ts'
 import { EmailVault } from './store/email-vault.ts'
 import { idempotencyKeysIn } from './store/idempotency-keys.ts'
 import { LimitWindows } from './store/limit-windows.ts'
-import { migrate, WAITS_FOR_TABLES } from './store/migrations.ts'
+import { migrate } from './store/migrations.ts'
 import { refuseUnfinishedMove } from './store/moves.ts'
 import { nameLogPlace } from './log/name-log-place.ts'
 import { isEmbedded, logPathOf, openLog, openLogReader } from './log/open-log.ts'
@@ -44,7 +44,7 @@ import { listWorkspaces } from './store/workspaces.ts'
 export interface ServeOptions {
   readonly config: Config
   readonly diagnostics: FastifyBaseLogger
-  /** Milliseconds since the epoch; only tests give another. */
+  /** Milliseconds since the epoch; only tests give another clock. */
   readonly clock?: () => number
   /** False leaves the log to another process with the role `pipeline`. */
   readonly withPipeline?: boolean
@@ -97,12 +97,15 @@ async function closeAll(opened: Closers): Promise<void> {
   for (let close = opened.pop(); close; close = opened.pop()) await close()
 }
 
-/** For what needs nothing of each other: all begin to close at once, so that none takes the time of another. */
+/** For parts that need nothing from each other: all begin to close at once, so that none takes the time of another. */
 async function closeTogether(running: Closers): Promise<void> {
   await Promise.all(running.map(async (close) => close()))
 }
 
-/** Store and log, before a pipeline follows them: its thread has connections of its own, so these are closed again. */
+/**
+ * Checks store and log before a pipeline follows them: its thread has connections of its own, so those made here are closed
+ * again.
+ */
 async function checkPlace(options: ServeOptions): Promise<void> {
   const { config } = options
   const opened: Closers = []
@@ -144,7 +147,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   // A batch may take long, and whoever sends requests here must hear at once that the process is stopping.
   const running: Closers = [() => app.close()]
   opened.push(() => closeTogether(running))
-  // A start that fails because a server is there already takes nothing from that; what comes after it is our own.
+  // A start that fails because a server is running there already takes nothing from that server; uploads after this are our own.
   const left = await listLeftUploads(database)
   await listen(app, config)
   await giveUpLeftUploads(database, left)
@@ -209,7 +212,8 @@ function prepareData(config: Config): void {
 }
 
 /**
- * Before anything else is opened: a program that is older than its database must leave alone what the log has there.
+ * Checks the database before anything else is opened: a program that is older than its database must leave alone what the log has
+ * there.
  */
 async function checkSharedDatabase(options: ServeOptions): Promise<void> {
   const database = openDatabase(options.config)
@@ -220,16 +224,16 @@ async function checkSharedDatabase(options: ServeOptions): Promise<void> {
   }
 }
 
-/** Brings the tables up to date, and refuses to start with what does not go with them. */
+/** Brings the tables up to date, and refuses to start with what does not fit them. */
 async function checkDatabase(database: Database, { config, diagnostics }: ServeOptions): Promise<void> {
-  await migrate(database, Date.now(), () => diagnostics.warn(WAITS_FOR_TABLES))
+  await migrate(database, Date.now(), (what) => diagnostics.warn(what))
   await refuseUnfinishedMove(database)
   await refuseWrongKey(database, config)
 }
 
 /**
- * Without the key that a workspace needs nobody there would be found by an address ("Encrypted emails"). Neither would they
- * be with another key, and what is sealed from then on could never be read together with what was before.
+ * Without the key that a workspace needs, nobody there would be found by an address ("Encrypted emails"). Nor would they be with
+ * another key, and what was sealed from then on could never be read together with what was sealed before.
  */
 async function refuseWrongKey(database: Database, { piiKey }: Config): Promise<void> {
   const vault = piiKey && new EmailVault(piiKey)
@@ -248,7 +252,7 @@ async function checkLog(database: Database, logReader: LogReader, options: Serve
   if (isEmbedded(options.config)) await warnOfGap(database, logReader, options)
 }
 
-/** New entries of a log that ends before what the tables have applied would never be applied: it belongs elsewhere. */
+/** If the log ends before what the tables have applied, its new entries would never be applied: it belongs elsewhere. */
 async function refuseForeignLog(database: Database, logReader: LogReader, config: Config): Promise<void> {
   const cursor = Math.max(...(await listPipelineCursors(database, logReader.partitions)))
   const last = await logReader.lastPosition()
@@ -258,8 +262,8 @@ async function refuseForeignLog(database: Database, logReader: LogReader, config
 }
 
 /**
- * Entries are trimmed only once they are applied, so that tables which lack some that were are older than their log, or new.
- * Positions of the embedded log leave nothing out.
+ * Entries are trimmed only once they are applied, so tables that lack trimmed entries are older than their log, or new. Positions
+ * of the embedded log have no gaps.
  */
 async function warnOfGap(
   database: Database,
@@ -274,7 +278,7 @@ async function warnOfGap(
   diagnostics.warn(`${what} in ${nameLogPlace(config)}: the tables are older than the log, or new`)
 }
 
-/** Tells operators where a loss of power may take what was acknowledged. Nothing else depends on finding it out. */
+/** Tells operators where a loss of power may take what was acknowledged. Nothing depends on whether that can be found out. */
 async function warnOfLosses({ config: { natsUrl }, diagnostics }: ServeOptions): Promise<void> {
   if (natsUrl === undefined) return
   try {
@@ -308,8 +312,8 @@ const LISTEN_PROBLEMS: Readonly<Record<string, (config: Config) => ConfigError['
 }
 
 /**
- * Listens on one address, of a name that has several too: for further ones of `localhost` Fastify would make servers that
- * none of our limits know. Throws ConfigError where another port or host would help.
+ * Listens on one address, even for a name that has several: for further ones of `localhost` Fastify would make servers that none
+ * of our limits know. Throws ConfigError where another port or host would help.
  */
 async function listen(app: FastifyInstance, config: Config): Promise<void> {
   try {

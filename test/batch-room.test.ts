@@ -1,7 +1,7 @@
-// How much of the embedded log is one batch of the pipeline.
+// How much of the embedded log goes into one batch of the pipeline.
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { LogReader, LogWriter } from '../src/log/event-log.ts'
+import type { EntryKind, LogReader, LogWriter } from '../src/log/event-log.ts'
 import { LOG_FILE } from '../src/log/open-log.ts'
 import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite-log.ts'
@@ -10,6 +10,7 @@ import {
   BATCH_ENTRIES_MAX,
   BATCH_WORKSPACES_MAX,
   BatchRoom,
+  REPORT_BYTES_MAX,
   SMALL_ENTRY_BYTES,
 } from '../src/pipeline/batch-room.ts'
 import { newEntry } from './log-contract.ts'
@@ -32,15 +33,20 @@ describe('A batch', () => {
     await place.remove()
   })
 
-  async function append(count: number, bytes: number, workspaces = 1): Promise<void> {
+  interface Alike {
+    readonly workspaces?: number
+    readonly kind?: EntryKind
+  }
+
+  async function append(count: number, bytes: number, { workspaces = 1, kind = 'track_events' }: Alike = {}) {
     const body = Buffer.alloc(bytes, 'x')
     const entries = Array.from({ length: count }, (_, index) => {
-      return newEntry(`r${index}`, { body, workspaceId: `workspace-${index % workspaces}` })
+      return newEntry(`r${index}`, { kind, body, workspaceId: `workspace-${index % workspaces}` })
     })
     await Promise.all(entries.map((entry) => log.append(entry)))
   }
 
-  /** The entries of each batch, until one is not full. */
+  /** The number of entries in each batch, until one is not full. */
   async function cut(): Promise<number[]> {
     const batches: number[] = []
     for (let cursor = 0; ;) {
@@ -79,12 +85,23 @@ describe('A batch', () => {
     // All have fewer than 512 bytes on average before the last of the first batch, and more with it.
     expect(await cut()).toEqual([915, 16, 9])
   })
+
+  it('of reports alone holds more', async () => {
+    const report = REPORT_BYTES_MAX / 12
+    await append(20, report, { kind: 'svc_message_events' })
+    await append(20, report, { kind: 'svc_audience' })
+    expect(await cut()).toEqual([12, 12, 12, 4])
+    await append(3, report)
+    await append(20, report, { kind: 'svc_audience' })
+    expect(await cut()).toEqual([12, 12, 12, 8, 12, 7])
+  })
+
   it('ends before the entry of one workspace more than it may have', async () => {
-    await append(3 * BATCH_WORKSPACES_MAX, 300, BATCH_WORKSPACES_MAX)
+    await append(3 * BATCH_WORKSPACES_MAX, 300, { workspaces: BATCH_WORKSPACES_MAX })
     expect(await cut()).toEqual([3 * BATCH_WORKSPACES_MAX])
-    await append(50, 300, BATCH_WORKSPACES_MAX + 1)
+    await append(50, 300, { workspaces: BATCH_WORKSPACES_MAX + 1 })
     expect(await cut()).toEqual([3 * BATCH_WORKSPACES_MAX + 50])
-    await append(BATCH_WORKSPACES_MAX + 7, 300, BATCH_WORKSPACES_MAX + 1)
+    await append(BATCH_WORKSPACES_MAX + 7, 300, { workspaces: BATCH_WORKSPACES_MAX + 1 })
     expect(await cut()).toEqual([4 * BATCH_WORKSPACES_MAX + 50, 7])
   })
 })

@@ -1,4 +1,4 @@
-// Condensed histories of users with very many message events count as whole ones do, to the cell, and stay short.
+// Condensed histories of users with very many message events count exactly as whole ones do, to the cell, and stay short.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Condenser } from '../src/core/condense.ts'
@@ -71,7 +71,7 @@ function cellsOf(history: History): Map<string, readonly [number, number]> {
   return new Map(contributions(history, RULES).entries())
 }
 
-/** So few words that many message events are alike but for their instants. */
+/** Histories of so few words that many message events differ only in their instants. */
 function someHistory(): fc.Arbitrary<History> {
   const time = fc
     .tuple(fc.constantFrom(0, 11, 12, 13, 14, 36), fc.constantFrom(0, 1, 2, HOUR / 2, HOUR))
@@ -84,7 +84,7 @@ function someHistory(): fc.Arbitrary<History> {
     time,
     kind: fc.constantFrom(...MESSAGE_KINDS),
     device: fc.constantFrom('d', 'e'),
-    reason: fc.constantFrom(null, 'unknown', 'x'),
+    reason: fc.constantFrom(null, 'null', 'unknown', 'x'),
   })
   const membership = fc.record({
     campaign,

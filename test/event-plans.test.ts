@@ -12,7 +12,7 @@ import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from '
 /** So many that PostgreSQL has reason to prefer an index. */
 const EVENTS = 40_000
 const USERS = 20_000
-/** The last of them have become others already. */
+/** The last of these users are merged into others already. */
 const MERGED = 10_000
 const MANY = Array.from({ length: 150 }, (_, index) => index + 1)
 
@@ -102,6 +102,7 @@ async function addUsersWithEvents(store: Store): Promise<void> {
       seenAt: 1,
       number: null,
       seenNumber: null,
+      isAlone: false,
     })),
   )
   const merged = Array.from({ length: MERGED }, (_, index) => ({ from: USERS - index, into: index + 1 }))

@@ -1,4 +1,4 @@
-// The table of identities of a store that was made before its rows stood in the order of their key.
+// The table of identities in a store that was made before its rows were kept in the order of their key.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { CUSTOMER_ID } from '../src/core/user.ts'
@@ -9,14 +9,14 @@ import { addIdentities, findIdentities, listCustomers, type KnownIdentity } from
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 const NOW = Date.parse('2026-05-04T10:00:00Z')
-const TAKEN_BACK = ['0029-identities-in-order', '0031-order-of-identities']
+const TAKEN_BACK = ['0029-identities-in-order', '0031-order-of-identities', '0032-alone-customers']
 const byValue = (left: KnownIdentity, right: KnownIdentity) => (left.value < right.value ? -1 : 1)
 
 /** Identities of users whose numbers are in another order than their customer ids. */
 function makeIdentities(count: number): KnownIdentity[] {
   return Array.from({ length: count }, (_, index) => {
     const [customerId, phone] = [`customer ${index}`, `+49 ${index}`]
-    const common = { workspaceId: 'main', userId: count - index, seenAt: NOW + index, seenNumber: null }
+    const common = { workspaceId: 'main', userId: count - index, seenAt: NOW + index, seenNumber: null, isAlone: false }
     return [
       { ...common, name: CUSTOMER_ID, value: customerId, number: 1_000 + index },
       { ...common, name: 'phone', value: phone, number: null },

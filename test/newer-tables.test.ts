@@ -1,12 +1,14 @@
-// Tables that another process brings up to date: who starts meanwhile waits, and who is older than they are takes nothing more.
+// Tables that another process brings up to date: whoever starts meanwhile waits, and a program older than the tables takes
+// nothing more.
 import SqliteFile from 'better-sqlite3'
 import { Client } from 'pg'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { PartitionLeases } from '../src/pipeline/partition-leases.ts'
-import { migrate, TablesAreNewer } from '../src/store/migrations.ts'
+import { CHANGES_TABLES, migrate, TablesAreNewer } from '../src/store/migrations.ts'
 import { openDatabase, statePathOf } from '../src/store/open-database.ts'
 import { openPostgresDatabase } from '../src/store/postgres-database.ts'
 import type { Database, Store } from '../src/store/store.ts'
+import { makeOlder } from './older-tables.ts'
 import { expectRefusal, startServer, until } from './server.ts'
 import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
@@ -15,7 +17,7 @@ const addLater = ({ query }: Store) => query.insertInto('migrations').values(LAT
 const removeLater = ({ query }: Store) => query.deleteFrom('migrations').where('name', '=', LATER.name).execute()
 
 const PARTITIONS = 32
-/** After which a statement of an operation is ended, and what one of a migration takes. */
+/** The time after which a statement of an operation is ended, and the time that a statement of a migration takes. */
 const ANSWER_WAIT_MS = 1_050
 const SLOW_SECONDS = 1.2
 
@@ -35,7 +37,7 @@ describeEachStore('Tables that another process is changing', (kind) => {
     closers.push(() => database.close())
   })
 
-  /** Takes what the other process has while it changes tables; gives it back by the end of its connection. */
+  /** Takes the lock that the other process holds while it changes tables; the end of the connection gives it back. */
   async function lockTables(): Promise<() => Promise<unknown> | void> {
     if (place.databaseUrl === undefined) {
       const file = new SqliteFile(statePathOf(place))
@@ -56,6 +58,38 @@ describeEachStore('Tables that another process is changing', (kind) => {
     await unlock()
     await migrated
     await expect(migrate(database, 1)).resolves.toBeUndefined()
+  })
+})
+
+describeEachStore('Tables of another version', (kind) => {
+  beforeEach(async () => {
+    place = await makePlace(kind)
+    closers.push(() => place.remove())
+    database = openDatabase(place)
+    closers.push(() => database.close())
+  })
+
+  it('are changed with a word about it, unless they are new or up to date', async () => {
+    const told: string[] = []
+    const bringUpToDate = () => migrate(database, 1, (what) => void told.push(what))
+    await bringUpToDate()
+    await bringUpToDate()
+    expect(told).toEqual([])
+    await makeOlder(place)
+    await bringUpToDate()
+    expect(told).toEqual([CHANGES_TABLES])
+  })
+
+  it('are refused in words, and left as they are, where the first steps were others', async () => {
+    await migrate(database, 1)
+    const steps = () => database.query.selectFrom('migrations').selectAll().orderBy('name').execute()
+    await database.write(({ query }) =>
+      query.deleteFrom('migrations').where('name', '=', '0002-user-identities').execute(),
+    )
+    const before = await steps()
+    const refused = migrate(database, 2)
+    await expect(refused).rejects.toMatchObject({ code: 'conflict', message: expect.stringMatching(/made by a draft/) })
+    expect(await steps()).toEqual(before)
   })
 })
 

@@ -1,5 +1,5 @@
-// What reports of campaigns bring about, on every store: receipts, customers that nobody knew, one person behind several customer ids,
-// and reports that could not be applied at first.
+// What reports of campaigns bring about, on every store: receipts, customers that nobody knew, one person behind several customer
+// ids, and reports that could not be applied at first.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { raiseVersion } from '../src/operations/change-goals.ts'
 import { replayParked } from '../src/pipeline/replay-parked.ts'
@@ -36,7 +36,7 @@ describeEachStore('A report of a campaign', (kind) => {
     const body = reportOf(report, ...items)
     return server.call<AcceptedBody>('POST', path, { tile: 'reports', as: workspace, body })
   }
-  /** Sends a report and gives what became of it. */
+  /** Sends a report and returns what became of it. */
   const apply = async (report: ReportKind, ...items: readonly object[]): Promise<Fate> => {
     return tracking.fateOf(await send(report, ...items))
   }
@@ -109,7 +109,7 @@ describeEachStore('A report of a campaign', (kind) => {
   })
 })
 
-describeEachStore('A report that cannot be applied', (kind) => {
+describeEachStore('A report in batches of the pipeline', (kind) => {
   let bench: PipelineBench
 
   beforeAll(async () => void (bench = await openPipelineBench(kind)))
@@ -131,6 +131,25 @@ describeEachStore('A report that cannot be applied', (kind) => {
       return number
     })
   }
+
+  it('is counted for one person where users become one in turn, all in one batch', async () => {
+    const workspaceId = await bench.makeWorkspace({ identityResolution: ['crm', 'card'] })
+    const track = (customer_id: string, user_identifiers = {}): TestEntry => {
+      return { body: { type: 'event', customer_id, user_identifiers, actions: [{ action: 'A' }] } }
+    }
+    const ids = ['oldest', 'older', 'younger']
+    await bench.append(track('oldest', { crm: 'x' }), track('older', { card: 'y' }), track('younger'))
+    const items = ids.map((customer_id) => ({ customer_id }))
+    await bench.append(report(await makeCampaign(), ...items))
+    await bench.follow()
+    expect(await verifyStatistics(bench.database, workspaceId, () => {})).toMatchObject({ users: 3, facts: 3 })
+    // The second one takes along who was found to be it just before.
+    await bench.append(track('younger', { card: 'y' }), track('older', { crm: 'x' }))
+    const { batches } = await bench.follow()
+    expect(batches).toHaveLength(1)
+    const { users, facts, missing } = await verifyStatistics(bench.database, workspaceId, () => {})
+    expect([users, facts, missing.size]).toEqual([1, 3, 0])
+  })
 
   it('because its campaign is not there is parked, and nothing of it is kept', async () => {
     const theirs = await makeCampaign()
@@ -171,7 +190,7 @@ describeEachStore('A report that cannot be applied', (kind) => {
   })
 })
 
-/** As much of campaign stats as is looked at here. */
+/** The part of campaign stats that is looked at here. */
 interface StatsBody {
   readonly data: Record<string, [Platforms]>
 }

@@ -1,5 +1,5 @@
-// "Identity resolution" on every store: who is the same person, what is left of two who are, and that it makes no difference
-// how the log is cut into batches.
+// "Identity resolution" on every store: who is the same person, what is left of two who are, and that it makes no difference how
+// the log is cut into batches.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS, type WorkspaceSettings } from '../src/core/workspace.ts'
@@ -9,7 +9,7 @@ import { toBatch } from '../src/pipeline/batch.ts'
 import { findCursor, PIPELINE_CURSOR, pipelineCursor } from '../src/store/cursors.ts'
 import type { Database } from '../src/store/store.ts'
 import { listNewestIdentifiers } from '../src/store/user-identities.ts'
-import { findUser, listUserIds, type User } from '../src/store/users.ts'
+import { findPersons, findUser, listUserIds, type User } from '../src/store/users.ts'
 import { listUserEvents } from '../src/store/events.ts'
 import { makePlace, openTestDatabase, describeEachStore, type StoreKind, type TestPlace } from './stores.ts'
 import { modelUsers, type ModelEntry, type ModelUser } from './user-model.ts'
@@ -24,6 +24,8 @@ describeEachStore('Identity resolution', (kind) => {
   let database: Database
   let made = 0
   let workspaceId: string
+  /** The users of the last batch of whom it knows, without a query, that all their facts are under one customer id. */
+  let alone: ReadonlyMap<number, number>
 
   beforeAll(async () => {
     place = await makePlace(kind)
@@ -42,7 +44,7 @@ describeEachStore('Identity resolution', (kind) => {
     return { kind: 'track_user', workspaceId, receivedAt, ids, attributes }
   }
 
-  /** Applies entries in batches of these sizes (the last takes the rest); gives the position of the first. */
+  /** Applies entries in batches of these sizes (the last takes the rest); returns the position of the first. */
   async function apply(entries: readonly ModelEntry[], sizes: readonly number[] = []): Promise<number> {
     const start = (await findCursor(database, PIPELINE_CURSOR)) + 1
     const log = entries.map((entry, index) => toLogEntry(entry, start + index))
@@ -53,6 +55,9 @@ describeEachStore('Identity resolution', (kind) => {
       const batch = toBatch(part, settings, { now: 0 })
       expect(batch.unreadable).toEqual([])
       await applyBatch(database, batch, [(part[0] as LogEntry).position - 1])
+      alone = batch.aloneUsers
+      const told = [...alone].map(([userId, customer]) => ({ userId, customers: [customer], userIds: [userId] }))
+      expect(told).toEqual([...(await findPersons(database, [...alone.keys()])).values()])
     }
     return start
   }
@@ -264,6 +269,23 @@ describeEachStore('Identity resolution', (kind) => {
   it('names and values that run into each other are not mixed up', async () => {
     await apply([track({ mobile: 'a\ncard\nb' }), track({ card: 'b' }), track({ mobile: 'a' })])
     expect(await storedUsers(database, [workspaceId])).toHaveLength(3)
+  })
+
+  const company: [what: string, ids: Ids][] = [
+    ['another customer id', { customer_id: 'b', mobile: '1' }],
+    ['somebody with a customer id, merged into it', { customer_id: 'later', mobile: '1' }],
+    ['somebody without one, merged into it', { card: 'later', mobile: '1' }],
+  ]
+  it.each(company)('a user with one customer id need not be looked up, until it has %s', async (_, ids) => {
+    await apply([track({ customer_id: 'a', mobile: '1' })])
+    expect(alone.size).toBe(1)
+    await apply([track({ customer_id: 'a' })])
+    expect(alone.size).toBe(1)
+    await apply([track({ customer_id: 'later' }), track({ card: 'later' })])
+    await apply([track(ids)])
+    expect(alone.size).toBe(0)
+    await apply([track({ customer_id: 'a' })])
+    expect(alone.size).toBe(0)
   })
 
   it('any cut of any log into batches gives the users of the naive model', async () => {

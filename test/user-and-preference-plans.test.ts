@@ -13,7 +13,7 @@ import {
   savePreferences,
 } from '../src/store/preferences.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { findIdentities, listNewestIdentifiers, saveIdentities } from '../src/store/user-identities.ts'
+import { clearAlone, findIdentities, listNewestIdentifiers, saveIdentities } from '../src/store/user-identities.ts'
 import {
   findUser,
   findUserByEmail,
@@ -34,7 +34,7 @@ const USERS = 20_000
 const USERS_PER_MERGE = 10
 const WANTED = [1, 5_000, USERS]
 const MANY = Array.from({ length: 150 }, (_, index) => index + 1)
-/** A user with an identifier that says nothing, and so with the customer ids of many. */
+/** A user with an identifier that says nothing, and so with the customer ids of many people. */
 const CROWD = USERS + 1
 const CROWD_IDS = 2_000
 
@@ -74,6 +74,7 @@ describeEachStore('Users and preferences', (kind) => {
       ['value'],
       (store) => findIdentities(store, [{ workspaceId: 'main', name: CUSTOMER_ID, value: 'c1' }]),
     ],
+    ['identities that are alone no more', ['value'], (store) => clearAlone(store, [{ workspaceId: 'main', ...named }])],
     ['many users', ['id'], (store) => findUsers(store, WANTED)],
     ['the preferences of many users', ['user_id', 'id'], (store) => findPreferences(store, WANTED)],
     [
@@ -197,6 +198,7 @@ async function addUsers(store: Store): Promise<void> {
       seenAt: 1,
       number: null,
       seenNumber: null,
+      isAlone: false,
     }
   })
   await saveIdentities(store, identities)
@@ -225,7 +227,7 @@ async function addCrowd(store: Store): Promise<void> {
     store,
     merged.map((from) => ({ from, into: CROWD })),
   )
-  const known = { workspaceId: 'main', userId: CROWD, number: null, seenNumber: null }
+  const known = { workspaceId: 'main', userId: CROWD, number: null, seenNumber: null, isAlone: false }
   const ids = Array.from({ length: CROWD_IDS }, (_, index) => {
     return { ...known, name: CUSTOMER_ID, value: `crowd-${index}`, seenAt: 1, number: CROWD + index }
   })

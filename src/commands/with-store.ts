@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { AppError } from '../core/app-error.ts'
 import { noStore, prepareDataDir, requireStore } from '../data-dir.ts'
-import { findTables, migrate, WAITS_FOR_TABLES } from '../store/migrations.ts'
+import { findTables, migrate } from '../store/migrations.ts'
 import { refuseUnfinishedMove } from '../store/moves.ts'
 import { openDatabase } from '../store/open-database.ts'
 import type { Database, Store } from '../store/store.ts'
@@ -16,20 +16,20 @@ const TABLES_ARE_OLDER =
 type Work<Result> = (database: Database) => Promise<Result>
 
 /**
- * The store as it is. Throws AppError `not_found` where there is none, and makes none; `conflict` where its tables are not those
- * of this program. Nor does it bring them up to date: that would stop the servers of an older version, and take the way back
- * to it.
+ * Does the work on the store as it is. Throws AppError `not_found` where there is none, and makes none; `conflict` where its
+ * tables are not those of this program. Does not bring them up to date either: that would stop the servers of an older version,
+ * and leave no way back to it.
  */
 export async function withStore<Result>(config: Config, work: Work<Result>): Promise<Result> {
   if (config.databaseUrl === undefined) requireStore(config.dataDir)
   return withDatabase(config, work, (database) => requireTables(database, config))
 }
 
-/** The same for who may make a store, and brings its tables up to date, as a server does when it starts. */
+/** The same for commands that may make a store, and that bring its tables up to date as a server does when it starts. */
 export async function withPreparedStore<Result>(config: Config, work: Work<Result>): Promise<Result> {
   if (config.databaseUrl === undefined) prepareDataDir(config.dataDir)
-  const tellOfWait = () => void process.stderr.write(`${WAITS_FOR_TABLES}\n`)
-  return withDatabase(config, work, (database) => migrate(database, Date.now(), tellOfWait))
+  const tell = (what: string) => void process.stderr.write(`${what}\n`)
+  return withDatabase(config, work, (database) => migrate(database, Date.now(), tell))
 }
 
 /** The workspace that an operand names. Throws AppError `not_found`. */

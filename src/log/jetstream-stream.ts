@@ -19,36 +19,37 @@ export const STREAM = 'tidings-log'
 const SUBJECT_PREFIX = 'tidings.log.'
 /** Every subject of the stream. */
 export const ALL_SUBJECTS = `${SUBJECT_PREFIX}*`
-/** The subject of marks, which are no entries: see `jetstream-marks.ts`. */
+/** The subject of marks, which are not entries: see `jetstream-marks.ts`. */
 export const MARK_SUBJECT = `${SUBJECT_PREFIX}mark`
 /** Copies of the stream where there is a cluster; a majority of them has an entry before it is acknowledged. */
 export const REPLICAS = 3
-/** The largest body, packed, and what comes with it, fit into what a server takes by default. */
+/** What a server takes by default. The largest body, packed, fits in with its headers. */
 const PAYLOAD_BYTES_MIN = 1024 * 1024
 
 const CONNECT_WAIT_MS = 3_000
 /** Between tries to connect again. */
 const RECONNECT_MS = 250
-/** A server that answers neither of two such looks is given up for another. */
+/** How often a server is pinged; one that answers neither of two pings is given up for another. */
 const PING_MS = 5_000
-/** A server is left for another this often at the most: leaders take as long to be chosen. */
+/** The least time between two changes of server: choosing a leader takes as long. */
 const CHANGE_MS_MIN = 10_000
 /**
- * How long the client may take to leave a server. It first hands over what it still has to send, and a machine that is gone
- * without a word takes nothing: with a full buffer it would wait for minutes, until the system gives the connection up.
+ * How long the client may take to leave a server. It first hands over what it still has to send, and a machine that vanished
+ * without a word takes nothing: with a full buffer the client would wait for minutes, until the operating system gives the
+ * connection up.
  */
 const LEAVE_WAIT_MS = 2_000
-/** What the client says before it leaves a server: it is told to, or the server has not answered its looks. */
+/** What the client reports before it leaves a server: it was told to, or the server has not answered its pings. */
 const LEAVING = new Set(['forceReconnect', 'staleConnection'])
 /** How long one question to the stream may take. */
 const ANSWER_WAIT_MS = 3_000
-/** How long opening waits for a cluster that is starting or chooses its leader, and the pause between looks. */
+/** How long opening waits for a cluster that is starting or choosing its leader, and the pause between tries. */
 const OPEN_WAIT_MS = 20_000
 const OPEN_AGAIN_MS = 250
 
-/** What servers answer about a stream that another has just made. */
+/** What servers answer about a stream that another process has just made. */
 const NAME_IN_USE = 10058
-/** About one whose servers are not all there yet, and about one that was there: its servers may have come back without it. */
+/** About a stream whose servers are not all there yet, and about one that is gone: its servers may have come back without it. */
 const NO_SUITABLE_PEERS = 10005
 const PASSING = new Set<number>([NO_SUITABLE_PEERS, JetStreamApiCodes.StreamNotFound])
 
@@ -57,7 +58,7 @@ export interface LogStream {
   readonly link: LogLink
   /** Asks the stream. Rejects with AppError `unavailable` for what may pass by itself. */
   ask<Answer>(question: (manager: JetStreamManager) => Promise<Answer>): Promise<Answer>
-  /** As it was opened. */
+  /** When it was opened. */
   readonly replicas: number
   /** The position of the last message when it was opened. */
   readonly lastPosition: number
@@ -65,8 +66,8 @@ export interface LogStream {
 }
 
 /**
- * Whether a connection is up. While it is not, the client keeps what it is given to send in memory, without bounds, only to
- * drop it before it connects again: so nothing must be sent then.
+ * Whether a connection is up. While it is not, the client keeps whatever it is given to send in memory, without bounds, only
+ * to drop it before it connects again; so nothing must be sent then.
  */
 class LogLink {
   readonly #connection: NatsConnection
@@ -84,18 +85,18 @@ class LogLink {
     return this.#isUp
   }
 
-  /** Calls whenever the connection has come back. */
+  /** Calls the listener whenever the connection has come back. */
   onReturn(listener: () => void): void {
     this.#onReturn.push(listener)
   }
 
-  /** Leaves a server through which nothing is answered for another: it may hang, or be cut off from the rest. */
+  /** Changes to another server when this one brings no answers: it may hang, or be cut off from the rest. */
   change(): void {
     const now = performance.now()
     if (!this.#isUp || now - this.#changedAt < CHANGE_MS_MIN) return
     this.#changedAt = now
     this.#isUp = false
-    // Rejects when it is closed already, and then there is nothing to leave.
+    // Rejects when the connection is closed already; then there is nothing to leave.
     this.#connection.reconnect().catch(() => {})
   }
 
@@ -107,7 +108,7 @@ class LogLink {
     }
   }
 
-  /** Breaks the connection off when the client does not come to an end with it. */
+  /** Breaks the connection off if the client does not leave the server in time. */
   #leave(): void {
     this.#isUp = false
     clearTimeout(this.#leaving)
@@ -125,7 +126,7 @@ class LogLink {
   }
 }
 
-/** Destroys the socket, as nothing in the client's own interface does; it then connects again as after any other loss. */
+/** Destroys the socket, which nothing in the client's own interface does; the client reconnects as after any other loss. */
 function breakOff(connection: NatsConnection): void {
   if (!(connection instanceof NatsConnectionImpl)) return
   connection.protocol.transport.close(new Error('the server does not take what is sent')).catch(() => {})
@@ -143,8 +144,8 @@ export function partitionOfSubject(subject: string): number {
 
 /**
  * Connects to the first server of a list (`nats://user:password@host:port,…`) that answers, and makes the stream if there
- * is none. Rejects with AppError `unavailable` when that takes too long, and with an Error where the stream that is there
- * would lose entries.
+ * is none. Rejects with AppError `unavailable` when that takes too long, and with an Error where the existing stream would lose
+ * entries.
  */
 export async function openLogStream(url: string, replicas?: number): Promise<LogStream> {
   const connection = await connect(toConnectionOptions(url)).catch((error: unknown) => {
@@ -175,8 +176,8 @@ export async function openLogStream(url: string, replicas?: number): Promise<Log
 }
 
 /**
- * What was sent in this turn to a server that has just gone fails in the next, and the client, once it closes, does not listen
- * for that any more: it would end the process.
+ * What was sent in this turn to a server that has just gone fails in the next turn. A client that is closing no longer listens
+ * for that error, which would then end the process.
  */
 async function closeNextTurn(connection: NatsConnection): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
@@ -184,7 +185,7 @@ async function closeNextTurn(connection: NatsConnection): Promise<void> {
 }
 
 function toConnectionOptions(url: string): NodeConnectionOptions {
-  const places = url.split(',').map((place) => new URL(place.includes('://') ? place.trim() : `nats://${place.trim()}`))
+  const places = url.split(',').map((place) => new URL(place.trim()))
   const authenticator = places.map(toAuthenticator).find((known) => known !== undefined)
   return {
     servers: places.map(({ host }) => host),
@@ -201,7 +202,7 @@ function toConnectionOptions(url: string): NodeConnectionOptions {
   }
 }
 
-/** Who we are, from an address: a user with a password, or a token alone. */
+/** The credentials in an address: a user with a password, or a token alone. */
 function toAuthenticator({ username, password }: URL): Authenticator | undefined {
   if (username === '') return undefined
   const user = decodeURIComponent(username)
@@ -234,7 +235,7 @@ async function findOrAddStream({ streams }: JetStreamManager, replicas: number):
     subjects: [ALL_SUBJECTS],
     storage: StorageType.File,
     retention: RetentionPolicy.Limits,
-    // Where an operator sets bounds to the stream, it refuses what is new rather than dropping what is not applied yet.
+    // A stream that an operator has limited refuses what is new rather than dropping what is not applied yet.
     discard: DiscardPolicy.New,
     num_replicas: replicas,
   }
@@ -245,7 +246,7 @@ async function findOrAddStream({ streams }: JetStreamManager, replicas: number):
   })
 }
 
-/** A stream of that name that an operator made otherwise must keep what it acknowledges until it is trimmed. */
+/** A stream of that name that an operator made with other settings must still keep what it acknowledges until it is trimmed. */
 function refuseUnfit({ config }: StreamInfo, { info }: NatsConnection): void {
   const dropsOld = config.discard === DiscardPolicy.Old && (config.max_bytes > 0 || config.max_msgs > 0)
   const faults = [

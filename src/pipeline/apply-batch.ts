@@ -7,10 +7,10 @@ import type { Workspace } from '../core/workspace.ts'
 import { toBatch, type Batch, type BatchOptions } from './batch.ts'
 import { STEPS } from './pipeline.ts'
 
-/** Another process has applied these entries; whoever meets this reads the cursor again. */
+/** Another process has applied these entries; whoever catches this reads the cursor again. */
 export class CursorMoved extends Error {}
 
-/** Settings by which entries were taken apart have changed since; whoever meets this reads them again. */
+/** Settings by which entries were taken apart have changed since; whoever catches this reads the entries again. */
 export class SettingsChanged extends Error {}
 
 /** Takes entries apart with the settings that their workspaces have now. */
@@ -27,13 +27,13 @@ export async function readBatch(store: Store, entries: readonly LogEntry[], opti
 }
 
 /**
- * Applies a batch and moves the cursors of its partitions from where they stand in `from` behind it. Throws CursorMoved
- * when one of them does not stand there any more, and SettingsChanged.
+ * Applies a batch and moves the cursors of its partitions from their positions in `from` to the end of the batch. Throws
+ * CursorMoved when one of them is no longer at that position, and SettingsChanged.
  */
 export async function applyBatch(database: Database, batch: Batch, from: readonly number[]): Promise<void> {
   await database.write(async (store) => {
     await store.lockShared(PIPELINE_CURSOR)
-    // In the order of the partitions, so that two processes that both believe to hold them do not wait in a circle.
+    // In the order of the partitions, so that two processes that both believe they hold them do not wait in a circle.
     for (const [partition, to] of batch.lastPositions) {
       const isMoved = await moveCursor(store, pipelineCursor(partition), from[partition] ?? 0, to)
       if (!isMoved) throw new CursorMoved()
@@ -43,21 +43,22 @@ export async function applyBatch(database: Database, batch: Batch, from: readonl
   })
 }
 
-/** Whoever changes what entries depend on waits from here on (`lockTables`), or has done so before. */
+/** From here on, whoever wants to change what entries depend on waits (`lockTables`), or has changed it before. */
 async function requireSettings(store: Store, { revisions }: Batch): Promise<void> {
   const now = await findRevisions(store, [...revisions.keys()])
   for (const [id, revision] of revisions) if (now.get(id) !== revision) throw new SettingsChanged()
 }
 
-/** Makes all wait who apply entries, and waits for them, for a change that concerns what they count by. */
+/** For a change of what entries are counted by: waits for all who apply entries, and makes others wait. */
 export async function lockTables(store: Store): Promise<void> {
   await store.lock(PIPELINE_CURSOR)
 }
 
-/** Runs all steps on a batch, also on one that was run in a transaction which then failed. */
+/** Runs all steps on a batch, even one that was run before in a transaction that then failed. */
 export async function runSteps(store: Store, batch: Batch): Promise<void> {
   batch.userOf.clear()
   batch.customerOf.clear()
+  batch.aloneUsers.clear()
   batch.merges.length = 0
   batch.before.clear()
   batch.leftOut.clear()

@@ -1,12 +1,16 @@
-// How much of the log is one batch. Others wait for their turn to write as long as a batch takes, and what it costs is a matter
-// of its events: of small entries, which have one each, it takes more.
-import type { LogEntry, LogReader } from '../log/event-log.ts'
+// How much of the log makes one batch. Others wait for their turn to write for as long as a batch takes, and what it costs
+// depends on its events: so it takes more of small entries, which have one event each.
+import type { EntryKind, LogEntry, LogReader } from '../log/event-log.ts'
 
 export const BATCH_ENTRIES_MAX = 4_000
 export const BATCH_BYTES_MAX = 256 * 1024
-/** As long as entries have fewer bytes than this on average a batch takes more of them than `BATCH_BYTES_MAX`, up to 2 MiB. */
+/** While entries have fewer bytes than this on average, a batch takes more of them than `BATCH_BYTES_MAX`, up to 2 MiB. */
 export const SMALL_ENTRY_BYTES = 512
-/** What is read once for each workspace of a batch takes some 0.35 ms: as long as a thousand small entries for 200. */
+/** A batch of nothing but reports holds more, such as two of a thousand message events (`docs/decisions/0019`). */
+export const REPORT_BYTES_MAX = 384 * 1024
+/**
+ * What is read once for each workspace of a batch takes some 0.35 ms: for 200 workspaces, as long as a thousand small entries.
+ */
 export const BATCH_WORKSPACES_MAX = 200
 
 /** The entries of one batch while it is read, from one partition or several. */
@@ -14,6 +18,7 @@ export class BatchRoom {
   readonly entries: LogEntry[] = []
   readonly #workspaces = new Set<string>()
   #bytes = 0
+  #areReports = false
   /** Whether there may be more than the batch has taken. */
   isFull = false
 
@@ -31,19 +36,27 @@ export class BatchRoom {
         }
         this.entries.push(partition === 0 ? entry : { ...entry, partition })
         this.#bytes += entry.body.byteLength
+        this.#areReports = REPORTS.has(entry.kind) && (this.#areReports || this.entries.length === 1)
         after = entry.position
       }
       if (!isCut(read, bounds)) return
-      const areSmall = this.#bytes < this.entries.length * SMALL_ENTRY_BYTES
-      this.isFull = !areSmall || this.entries.length >= BATCH_ENTRIES_MAX
+      const { entries, bytes } = this.#left()
+      // A reader gives at least one entry, however large.
+      this.isFull = entries === 0 || bytes < this.#bytes / this.entries.length
     }
   }
 
   #left(): ReadBounds {
-    const bytesMax = Math.max(BATCH_BYTES_MAX, this.entries.length * SMALL_ENTRY_BYTES)
-    return { entries: BATCH_ENTRIES_MAX - this.entries.length, bytes: bytesMax - this.#bytes }
+    const count = this.entries.length
+    const forWhatIsThere = this.#areReports ? REPORT_BYTES_MAX : count * SMALL_ENTRY_BYTES
+    return {
+      entries: BATCH_ENTRIES_MAX - count,
+      bytes: Math.max(BATCH_BYTES_MAX, forWhatIsThere) - this.#bytes,
+    }
   }
 }
+
+const REPORTS: ReadonlySet<EntryKind> = new Set(['svc_audience', 'svc_message_events'])
 
 type ReadBounds = Parameters<LogReader['read']>[1]
 

@@ -19,22 +19,22 @@ import type { Merge, Person } from '../store/users.ts'
 import { GoalBooks } from './goal-books.ts'
 import { FACTS_PER_USER_MAX } from './large-changes.ts'
 
-/** One user that an entry names: by what it can be found, or made. */
+/** One user that an entry names: what is needed to find it, or to make it. */
 export interface Subject {
   readonly workspaceId: string
   readonly receivedAt: number
   /** How to find the user; at least one. */
   readonly identities: readonly KeyedIdentity[]
-  /** Unique, and growing in the order of the log: the number of a user that is made for it, and of a new customer id. */
+  /** Unique, and growing in the order of the log. Becomes the number of a user that is made for it, and of a new customer id. */
   readonly number: number
 }
 
-/** With a key, which no other identity has, of whatever workspace; made once, for it is looked up again and again. */
+/** With a key that no other identity of any workspace has; made once, because it is looked up again and again. */
 export interface KeyedIdentity extends Identity {
   readonly key: string
 }
 
-/** No text of a request holds the NUL character, so that no two identities share a key. */
+/** No text of a request holds the NUL character, so no two identities share a key. */
 export function identityKey(workspaceId: string, { name, value }: Identity): string {
   return `${workspaceId}\0${name}\0${value}`
 }
@@ -54,13 +54,13 @@ export interface EventsEntry extends EntryBasis {
 export interface UserEntry extends EntryBasis {
   readonly kind: 'track_user'
   readonly attributes: Readonly<Record<string, unknown>>
-  /** What `users.email_key` becomes; undefined where the request does not speak of an address. */
+  /** What `users.email_key` becomes; undefined where the request does not mention an address. */
   readonly emailKey: string | null | undefined
   /** An address was sent, and must not be kept any more. */
   readonly isEmailDropped: boolean
 }
 
-/** What another system reports of one campaign and many users. */
+/** What another system reports about one campaign and many users. */
 export interface ReportEntry extends EntryBasis {
   readonly kind: 'svc_audience' | 'svc_message_events'
   readonly memberships: readonly ReportedMembership[]
@@ -83,16 +83,18 @@ export interface Batch {
   readonly lastPositions: ReadonlyMap<number, number>
   /** When the batch is applied, for what is dated by that. */
   readonly now: number
-  /** Workspace → its revision when its settings were read, by which its entries were taken apart. */
+  /** Workspace → the revision of the settings by which its entries were taken apart. */
   readonly revisions: ReadonlyMap<string, number>
   /** Goals of campaigns, by which events may have to be counted. */
   readonly goalBooks: GoalBooks
-  /** Facts of one user that are counted within the batch at the most. */
+  /** The most facts of one user that are counted within the batch. */
   readonly factsPerUserMax: number
   /** Filled by `resolveUsers`. */
   readonly userOf: Map<Subject, number>
   /** Filled by `resolveUsers`: the number of the customer id that a subject was named by, if any. */
   readonly customerOf: Map<Subject, number>
+  /** Filled by `resolveUsers`: users whose facts are all stored under one customer id, with its number; perhaps not all such. */
+  readonly aloneUsers: Map<number, number>
   /** Filled by `resolveUsers`: users who turned out to be another, in order. */
   readonly merges: Merge[]
   /** Filled by `resolveUsers`: the users of `merges` as they were before the batch. */
@@ -111,7 +113,7 @@ export interface BatchOptions {
   readonly factsPerUserMax?: number
 }
 
-/** Takes entries apart with the settings of their workspaces. Never throws: what cannot be read is told apart. */
+/** Takes entries apart with the settings of their workspaces. Never throws: what cannot be read is listed with the reason. */
 export function toBatch(
   entries: readonly LogEntry[],
   workspaces: ReadonlyMap<string, WorkspaceSettings>,
@@ -123,7 +125,7 @@ export function toBatch(
     try {
       read.push(readEntry(entry, workspaces.get(entry.workspaceId)))
     } catch (error) {
-      // Any error here comes from the entry and the settings of today, so that trying again would end the same.
+      // Any error here comes from the entry and the present settings, so trying again would end the same.
       unreadable.push({ entry, reason: error instanceof Error ? error.message : String(error) })
     }
   }
@@ -137,6 +139,7 @@ export function toBatch(
     factsPerUserMax,
     userOf: new Map(),
     customerOf: new Map(),
+    aloneUsers: new Map(),
     merges: [],
     before: new Map(),
     leftOut: new Map(),
@@ -216,7 +219,7 @@ function readEvents(entry: LogEntry, body: EventsBody, subject: Subject, { timez
   return { kind: 'track_events', entry, subjects: [subject], deviceId, events }
 }
 
-/** Which of the two lists it has goes with the kind of the entry. */
+/** The kind of the entry says which of the two lists the body has. */
 function readReport(entry: LogEntry, body: ReportBody, { timezone }: WorkspaceSettings): ReportEntry {
   const { campaign } = entry.context
   if (campaign === undefined) throw new Error('the entry names no campaign')
@@ -228,7 +231,7 @@ function readReport(entry: LogEntry, body: ReportBody, { timezone }: WorkspaceSe
   return { kind, entry, subjects: [...subjectOf.values()], memberships, messages, subjectOf }
 }
 
-/** Operations take fewer; more, which only others can have put into the log, would have the numbers of the next entry. */
+/** Operations take fewer. More can only have been put into the log by others, and would have the numbers of the next entry. */
 function requireNumbers(items: readonly unknown[]): void {
   if (items.length > EVENTS_PER_ENTRY_MAX) throw new Error(`the entry has more than ${EVENTS_PER_ENTRY_MAX} items`)
 }
@@ -261,8 +264,8 @@ function readUser(
     const attributes = { ...others, email: sealedEmail.sealed }
     return { kind: 'track_user', entry, subjects, attributes, emailKey: sealedEmail.key, isEmailDropped: false }
   }
-  // Accepted just before the protection was changed: nobody could read the address, or it must not be kept, so it is as if
-  // not sent.
+  // Accepted just before the protection was changed: nobody could read the address, or it must not be kept, so it counts as not
+  // sent.
   const isTooLate = emailProtection !== 'none' && typeof email === 'string'
   const attributes = email === undefined || isTooLate ? others : { ...others, email }
   const emailKey = isTooLate ? undefined : emailKeyOf(email)

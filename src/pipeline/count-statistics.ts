@@ -1,5 +1,5 @@
-// Stores the facts that a batch reports of campaigns, and adds to the statistics what these and its events change:
-// contributions after the batch minus contributions before, of the users concerned.
+// Stores the facts that a batch reports about campaigns, and adds to the statistics what these and the batch's events change: for
+// the users concerned, contributions after the batch minus contributions before.
 import { CellSum } from '../core/cells.ts'
 import { membershipIdentity, messageIdentity, type Membership, type MessageEvent } from '../core/facts.ts'
 import type { NamedEvent } from '../store/events.ts'
@@ -17,7 +17,7 @@ import { isLarge, leaveForLater, separateLarge } from './large-changes.ts'
 import { inPortions } from './portions.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 
-/** Cells that are in memory at one time, some 200 MiB while they are written; a batch changes a few thousand mostly. */
+/** Cells that are in memory at one time, some 200 MiB while they are written; a batch mostly changes a few thousand. */
 const CELLS_AT_ONCE_MAX = 300_000
 
 /** Fills `batch.keptFacts`. */
@@ -36,7 +36,7 @@ export async function countStatistics(store: Store, batch: Batch): Promise<void>
   await addCells(store, sum)
 }
 
-/** Facts of a campaign that is not there could never be counted, so that nothing of them must be kept. */
+/** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
 function requireCampaigns(reports: readonly Report[], workspaceId: string, book: GoalBook | undefined): void {
   for (const { entry } of reports.map(({ read }) => read)) {
     const { campaign = 0 } = entry.context
@@ -45,7 +45,7 @@ function requireCampaigns(reports: readonly Report[], workspaceId: string, book:
   }
 }
 
-/** The facts of a report, with the customers they were reported with, in its order. */
+/** The facts of a report, with the customers they were reported with, in the order of the report. */
 interface Report {
   readonly read: ReportEntry
   readonly memberships: readonly Membership[]
@@ -93,11 +93,28 @@ async function findChanges(store: Store, batch: Batch, { workspaceId, book, repo
   }
   const parts = partsBefore(batch, workspaceId)
   for (const userId of parts.keys()) facts.of(userId, batch.now)
-  const persons = await findPersons(store, [...facts.byUser.keys()])
+  const persons = await findPersonsOf(store, batch, [...facts.byUser.keys()])
   return [...facts.byUser].map(([userId, { since, ...own }]) => {
     const person = persons.get(userId) as Person
     return { person, before: parts.get(userId) ?? [person], facts: own, since }
   })
+}
+
+/** For nearly all users, the identities that were looked up have told everything. */
+async function findPersonsOf(
+  store: Store,
+  { aloneUsers }: Batch,
+  userIds: readonly number[],
+): Promise<Map<number, Person>> {
+  const persons = await findPersons(
+    store,
+    userIds.filter((userId) => !aloneUsers.has(userId)),
+  )
+  for (const userId of userIds) {
+    const customer = aloneUsers.get(userId)
+    if (customer !== undefined) persons.set(userId, { userId, customers: [customer], userIds: [userId] })
+  }
+  return persons
 }
 
 interface FactsDraft {
@@ -187,8 +204,8 @@ async function countWorkspace(
 }
 
 /**
- * A batch that changes more cells than may be in memory is halved. Those of a single entry are written before the others: two
- * transactions may wait for each other then, of which the database ends one that is tried again.
+ * A batch that changes more cells than may be in memory is halved. For a single entry, the cells so far are written before the
+ * others: then two transactions may wait for each other, and the database ends one of them, which is tried again.
  */
 async function keepSmall(store: Store, sum: CellSum, entries: number): Promise<void> {
   if (sum.sizeMax <= CELLS_AT_ONCE_MAX) return

@@ -1,15 +1,21 @@
-// Finds or makes the users that entries name: by customer id or any configured identifier; several users found are one person
-// ("Identity resolution"). A batch has the same outcome as its entries one by one.
+// Finds or makes the users that entries name: by customer id or any configured identifier; if several users are found, they are
+// one person ("Identity resolution"). A batch has the same outcome as its entries one by one.
 import { AppError } from '../core/app-error.ts'
 import { EMAIL } from '../core/user-attributes.ts'
 import { CUSTOMER_ID, mergeAttributes, type Attributes, type Identity } from '../core/user.ts'
 import type { Store } from '../store/store.ts'
-import { addIdentities, findIdentities, saveIdentities, type KnownIdentity } from '../store/user-identities.ts'
+import {
+  addIdentities,
+  findIdentities,
+  clearAlone,
+  saveIdentities,
+  type KnownIdentity,
+} from '../store/user-identities.ts'
 import { findPersons, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users.ts'
 import { identityKey, type Batch, type KeyedIdentity, type Subject } from './batch.ts'
 import { findUsersAtOnce } from './users-at-once.ts'
 
-/** Fills `batch.userOf`, `customerOf`, `merges` and `before`. */
+/** Fills `batch.userOf`, `customerOf`, `aloneUsers`, `merges` and `before`. */
 export async function resolveUsers(store: Store, batch: Batch): Promise<void> {
   const subjects = batch.entries.flatMap((read) => read.subjects)
   const people = new People(await findLocked(store, distinctIdentities(subjects)))
@@ -17,8 +23,10 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<void> {
   const merged = people.merges.flatMap(({ from, into }) => [from, into])
   for (const [id, person] of await findPersons(store, [...new Set(merged)])) batch.before.set(id, person)
   await saveUsers(store, await people.changedUsers(store, batch))
-  if (!(await addIdentities(store, people.newIdentities()))) throw new UsersOvertaken()
+  const alone = people.aloneUsers()
+  if (!(await addIdentities(store, people.newIdentities(alone)))) throw new UsersOvertaken()
   await saveIdentities(store, people.seenIdentities())
+  await clearAlone(store, people.joined)
   await mergeUsers(store, people.merges)
   batch.merges.push(...people.merges)
   for (const subject of subjects) {
@@ -26,15 +34,18 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<void> {
     const customer = people.customerOf(subject)
     if (customer !== undefined) batch.customerOf.set(subject, customer)
   }
+  for (const [userId, customer] of alone) batch.aloneUsers.set(userId, customer)
 }
 
-/** Another process has made or joined users of this batch meanwhile; whoever meets this applies it again from the start. */
+/**
+ * Another process has made or joined users of this batch meanwhile; whoever catches this applies the batch again from the start.
+ */
 export class UsersOvertaken extends Error {}
 
 /** How often users may be joined by others between looking and locking, before the batch begins anew. */
 const LOCK_TRIES_MAX = 5
 
-/** The known ones of identities, with their users locked: nobody else changes these until the batch is applied. */
+/** Those of the identities that are known, with their users locked: nobody else changes these until the batch is applied. */
 async function findLocked(store: Store, identities: readonly WorkspaceIdentity[]): Promise<KnownIdentity[]> {
   let known = await findIdentities(store, identities)
   if (!store.locksRows) return known
@@ -55,30 +66,33 @@ function distinctIdentities(subjects: readonly Subject[]): WorkspaceIdentity[] {
   return [...distinct.values()]
 }
 
-/** By itself: of a loop in a loop V8 throws away what it has compiled each time the inner one ends. */
+/** A function of its own: in nested loops, V8 throws away what it has compiled each time the inner loop ends. */
 function addIdentitiesOf({ workspaceId, identities }: Subject, to: Map<string, WorkspaceIdentity>): void {
   for (const { key, name, value } of identities) to.set(key, { workspaceId, name, value })
 }
 
-/** What becomes of users, in order: one is merged into an older one, or has a further customer id. */
+/** What becomes of users, in order: one is merged into an older one, or gets a further customer id. */
 type Change = ({ readonly type: 'merge' } & Merge) | ({ readonly type: 'name'; readonly userId: number } & CustomerName)
 
-/** A customer id with its number, which says how early it stood in the log. */
+/** A customer id with its number, which says how early it came in the log. */
 interface CustomerName {
   readonly customerId: string
   readonly number: number
 }
 
-/** A user with the number of the customer id that is shown. */
+/** A user with the number of the customer id that is shown, and whether all facts of the user were noted to be under that id. */
 interface NamedUser extends User {
   readonly customerNumber: number | null
+  readonly isAlone: boolean
 }
 
 /** Which identities belong to one person, as known before the batch and as its entries add to it. */
 class People {
   /** Users who turned out to be another, in the order in which that was found. */
   readonly merges: Merge[] = []
-  /** Their owners as they were first known: `#survivorOf` tells who that is by now. */
+  /** Customer ids under which all facts of their users were until this batch changed these; filled by `changedUsers`. */
+  readonly joined: WorkspaceIdentity[] = []
+  /** Identities by key, with their owners as first known: `#survivorOf` tells who that is by now. */
   readonly #identities = new Map<string, KnownIdentity>()
   readonly #known: ReadonlySet<string>
   readonly #changedKeys = new Set<string>()
@@ -118,7 +132,7 @@ class People {
   }
 
   /**
-   * The users that the batch makes, and what those become who were there before. What belongs to one person is joined at once:
+   * The users that the batch makes, and what those who were there before become. What belongs to one person is joined at once:
    * one with very much may be found to be another a thousand times in a batch.
    */
   async changedUsers(store: Store, batch: Batch): Promise<User[]> {
@@ -128,6 +142,9 @@ class People {
       batch,
       [...concerned].filter((id) => !this.#created.has(id)),
     )
+    // An only customer id is the one that is shown.
+    for (const { workspaceId, customerId, isAlone } of before)
+      if (isAlone) this.joined.push({ workspaceId, name: CUSTOMER_ID, value: customerId ?? '' })
     const users = new Map([...before, ...this.#created.values()].map((user) => [user.id, user]))
     const parts = Map.groupBy(concerned, (id) => this.#survivorOf(id))
     const names = Map.groupBy(this.#changes.filter(isName), ({ userId }) => this.#survivorOf(userId))
@@ -135,13 +152,30 @@ class People {
       const joined = joinAll(ids.toSorted((left, right) => left - right).map((id) => find(users, id)))
       users.set(survivor, (names.get(survivor) ?? []).reduce(addCustomerId, joined))
     }
-    // Of who is another now, the row of one that was there is cleared, and one that was made needs its row.
+    // Of users who are another now, one that was there has its row cleared (`mergeUsers`), and one that was made needs its row.
     return [...users.values()].filter(({ id }) => this.#created.has(id) || this.#survivorOf(id) === id)
   }
 
-  /** Identities that nobody had. */
-  newIdentities(): KnownIdentity[] {
-    return this.#changed().filter((identity) => !this.#known.has(keyOf(identity)))
+  /** Identities that nobody had; `alone` is what `aloneUsers` gives. */
+  newIdentities(alone: ReadonlyMap<number, number>): KnownIdentity[] {
+    return this.#changed()
+      .filter((identity) => !this.#known.has(keyOf(identity)))
+      .map((identity) => ({ ...identity, isAlone: alone.get(identity.userId) === identity.number }))
+  }
+
+  /** Users whose facts are all stored under one customer id, with its number, as far as the looked-up identities tell. */
+  aloneUsers(): Map<number, number> {
+    // Changed users: the customer id of those that this batch makes with just one, null for those that may have more.
+    const changed = new Map<number, number | null>()
+    for (const change of this.#changes) {
+      const isFirst = change.type === 'name' && this.#created.has(change.userId) && !changed.has(change.userId)
+      for (const userId of usersOf(change)) changed.set(userId, isFirst ? change.number : null)
+    }
+    const alone = new Map<number, number>()
+    for (const [userId, number] of changed) if (number !== null) alone.set(userId, number)
+    for (const { userId, number, isAlone } of this.#identities.values())
+      if (isAlone && number !== null && !changed.has(userId)) alone.set(userId, number)
+    return alone
   }
 
   /** Identities that were seen again, under the users they were first found with: merging moves them on. */
@@ -154,7 +188,7 @@ class People {
   }
 
   #create({ workspaceId, receivedAt: createdAt, number: id }: Subject): number {
-    const unnamed = { customerId: null, customerNumber: null }
+    const unnamed = { customerId: null, customerNumber: null, isAlone: false }
     this.#created.set(id, { id, workspaceId, ...unnamed, attributes: {}, emailKey: null, createdAt })
     return id
   }
@@ -173,8 +207,9 @@ class People {
     if (known && (isCustomerId || wasSeenSince(known, receivedAt, own))) return
     this.#changedKeys.add(key)
     const owner = known?.userId ?? userId
-    const [number, seenNumber] = isCustomerId ? [own, null] : [null, own]
-    this.#identities.set(key, { workspaceId, name, value, userId: owner, seenAt: receivedAt, number, seenNumber })
+    const seen = { seenAt: receivedAt, seenNumber: isCustomerId ? null : own }
+    const number = isCustomerId ? own : null
+    this.#identities.set(key, { workspaceId, name, value, userId: owner, ...seen, number, isAlone: false })
     if (isCustomerId) this.#changes.push({ type: 'name', userId, customerId: value, number: own })
   }
 
@@ -186,7 +221,7 @@ class People {
   }
 }
 
-/** Whether an identity was received after a time and, in the same millisecond, behind a number. */
+/** Whether an identity was last received after a time or, in the same millisecond, with at least this number. */
 function wasSeenSince({ seenAt, seenNumber }: KnownIdentity, receivedAt: number, number: number): boolean {
   return seenAt === receivedAt ? (seenNumber ?? 0) >= number : seenAt > receivedAt
 }
@@ -215,16 +250,16 @@ async function findNamedUsers(store: Store, batch: Batch, ids: readonly number[]
     return customerId === null ? [] : [{ workspaceId, name: CUSTOMER_ID, value: customerId }]
   })
   const known = await findIdentities(store, shown)
-  const numbers = new Map(known.map((identity) => [keyOf(identity), identity.number]))
+  const byKey = new Map(known.map((identity) => [keyOf(identity), identity]))
   return users.map((user) => {
-    const key = identityKey(user.workspaceId, { name: CUSTOMER_ID, value: user.customerId ?? '' })
-    return { ...user, customerNumber: numbers.get(key) ?? null }
+    const identity = byKey.get(identityKey(user.workspaceId, { name: CUSTOMER_ID, value: user.customerId ?? '' }))
+    return { ...user, customerNumber: identity?.number ?? null, isAlone: identity?.isAlone ?? false }
   })
 }
 
 /**
- * Of several customer ids of a user the one that came first in the log is shown, in whatever order its partitions are
- * applied; by the others it is found.
+ * Of several customer ids of a user, the one that came first in the log is shown, in whatever order its partitions are applied;
+ * the user is found by the others too.
  */
 function addCustomerId(user: NamedUser, { customerId, number }: CustomerName): NamedUser {
   if (user.customerNumber !== null && user.customerNumber < number) return user
@@ -232,12 +267,12 @@ function addCustomerId(user: NamedUser, { customerId, number }: CustomerName): N
 }
 
 /**
- * What users may have together who turn out to be one, as the length of the JSON of their attributes. Far more than a user
- * may be given: nothing of either is left out. Who joins more than that is set aside for an operator.
+ * What users who turn out to be one may have together, as the length of the JSON of their attributes. Far more than a user may be
+ * given: nothing of either is left out. An entry that joins more than that is set aside for an operator.
  */
 const MERGED_LENGTH_MAX = 16 * 1024 * 1024
 
-/** What users are together, the oldest first. In pairs, so that none is copied more often than there are rounds. */
+/** What users are together, the oldest first. Joined in pairs, so that none is copied more often than there are rounds. */
 function joinAll(users: readonly NamedUser[]): NamedUser {
   let joined = users
   while (joined.length > 1) {

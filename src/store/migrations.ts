@@ -1,5 +1,6 @@
-// Brings the tables of a database up to this program, in order, each step once. Safe to start twice at the same moment:
-// everything happens in one transaction that others wait for, however long it takes. (Kysely's own Migrator takes no lock on SQLite.)
+// Brings the tables of a database up to this program, step by step in order, each step once. Safe to start twice at the same
+// moment: everything happens in one transaction that others wait for, however long it takes. (Kysely's own Migrator takes no
+// lock on SQLite.)
 import { sql } from 'kysely'
 import { AppError } from '../core/app-error.ts'
 import { TooBusy, type Database, type SqlTypes, type Store } from './store.ts'
@@ -30,6 +31,7 @@ import { createUncountedUsers } from './uncounted-users.ts'
 import {
   clusterIdentities,
   createUserIdentities,
+  noteAloneCustomers,
   noteOrderOfIdentities,
   orderIdentitiesOfUsers,
 } from './user-identities.ts'
@@ -73,37 +75,44 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0029-identities-in-order': clusterIdentities,
   '0030-parked-entries-by-workspace': indexParkedEntries,
   '0031-order-of-identities': noteOrderOfIdentities,
+  '0032-alone-customers': noteAloneCustomers,
 }
 
-/** Encodings of a database that hold whatever a client sends; others refuse letters that they do not have. */
+/** Encodings of a database that hold whatever a client sends; others refuse characters that they do not have. */
 const ENCODINGS = new Set(['UTF8', 'SQL_ASCII'])
 
-/** What somebody who watches hears, each time another process has kept this one waiting for as long as a change waits. */
+/** What somebody who watches is told once, before steps that may take minutes in silence where there is much data. */
+export const CHANGES_TABLES = 'bringing the tables up to date, which takes a while where there are many users and facts'
+
+/** What somebody who watches is told each time another process has kept this one waiting for as long as a change waits. */
 export const WAITS_FOR_TABLES =
   'the tables are in the hands of another process, which may be changing them; waiting for it'
 
+type Tell = (what: typeof CHANGES_TABLES | typeof WAITS_FOR_TABLES) => void
+
 /**
- * Applies what is missing. While another process changes the tables, or keeps their locks, it waits and tells `onWaiting`: what
- * that does may take minutes, and who is killed keeps no lock. Throws AppError `conflict` when the database is newer than this program,
- * or is new and could not hold every text.
+ * Applies the missing steps, and tells when older tables are changed for that. While another process changes the tables, or
+ * holds their locks, it waits and tells of that: the other may need minutes, and a process that is killed keeps no lock. Throws
+ * AppError `conflict` when the database is newer than this program, is from before the first tables that can be brought up to
+ * date, or is new and could not hold every text.
  */
-export async function migrate(database: Database, now: number, onWaiting: () => void = () => {}): Promise<void> {
-  // Asking first spares a start the wait for the one writer when there is nothing to do.
+export async function migrate(database: Database, now: number, tell: Tell = () => {}): Promise<void> {
+  // Asking first spares a start that has nothing to do the wait for the one writer.
   for (;;) {
     const tables = await findTables(database)
     if (tables === 'current') return
     if (tables === 'none') await refuseNarrowEncoding(database)
     try {
-      await database.changeTables((store) => applyMissing(store, database.types, now))
+      await database.changeTables((store) => applyMissing(store, database.types, { now, tell }))
       return
     } catch (error) {
       if (!(error instanceof TooBusy)) throw error
-      onWaiting()
+      tell(WAITS_FOR_TABLES)
     }
   }
 }
 
-async function applyMissing(store: Store, types: SqlTypes, now: number): Promise<void> {
+async function applyMissing(store: Store, types: SqlTypes, { now, tell }: { now: number; tell: Tell }): Promise<void> {
   await store.lock('migrations')
   await store.query.schema
     .createTable('migrations')
@@ -112,14 +121,23 @@ async function applyMissing(store: Store, types: SqlTypes, now: number): Promise
     .addColumn('applied_at', types.integer, (column) => column.notNull())
     .execute()
   const applied = await appliedNames(store)
-  for (const [name, apply] of Object.entries(MIGRATIONS)) {
-    if (applied.has(name)) continue
+  refuseDraftTables(applied)
+  const missing = Object.entries(MIGRATIONS).filter(([name]) => !applied.has(name))
+  if (applied.size > 0 && missing.length > 0) tell(CHANGES_TABLES)
+  for (const [name, apply] of missing) {
     await apply(store, types)
     await store.query.insertInto('migrations').values({ name, applied_at: now }).execute()
   }
 }
 
-/** What clients send would be answered with errors for ever after, or be parked, by the letters that are in it. */
+/** The first steps were rewritten once, before any version was out: tables made by the old ones lack what facts are kept by. */
+function refuseDraftTables(applied: ReadonlySet<string>): void {
+  if (!applied.has('0002-users') || applied.has('0002-user-identities')) return
+  const what = 'The store was made by a draft of Tidings, from before campaigns, and cannot be brought up to date.'
+  throw new AppError('conflict', `${what} Start with another DATA_DIR, or another database.`)
+}
+
+/** Otherwise, depending on its characters, what clients send would for ever be answered with errors, or be parked. */
 async function refuseNarrowEncoding({ kind, query }: Database): Promise<void> {
   if (kind !== 'postgres') return
   const { rows } = await sql<{ encoding: string }>`select current_setting('server_encoding') as encoding`.execute(query)
@@ -129,7 +147,7 @@ async function refuseNarrowEncoding({ kind, query }: Database): Promise<void> {
   throw new AppError('conflict', `The database has the encoding ${encoding}, which does not hold every letter. ${how}`)
 }
 
-/** The tables have been brought up to a newer program, which may count and keep things otherwise. */
+/** The tables have been brought up to a newer program, which may count and keep things differently. */
 export class TablesAreNewer extends AppError {
   constructor(migration: string) {
     super('conflict', `the database is newer than this program: it has the migration ${migration}`)
@@ -141,7 +159,7 @@ export async function refuseNewerTables(store: Store): Promise<void> {
   await appliedNames(store)
 }
 
-/** How the tables are for this program: there are none, older ones, or its own. Throws `TablesAreNewer`. */
+/** Which tables there are, as this program sees them: none, older ones, or its own. Throws `TablesAreNewer`. */
 export async function findTables(database: Database): Promise<'none' | 'older' | 'current'> {
   const exists = database.kind === 'sqlite' ? sqliteTableExists : postgresTableExists
   if (!(await exists(database))) return 'none'

@@ -2,19 +2,19 @@
 import SqliteFile from 'better-sqlite3'
 import { StoreError } from './store.ts'
 
-/** Texts of SQL kept prepared per connection; past it the memory starts anew. */
+/** How many SQL statements a connection keeps prepared; past it, all are dropped. */
 const STATEMENTS_KEPT_MAX = 500
-/** Memory of one connection for pages of the file, unless it is given another. */
+/** Memory of one connection for pages of the file, unless another size is given. */
 const PAGE_CACHE_KIB = 4 * 1024
 
 /**
- * Past 64 MiB of pages beside the file a commit brings in what `sqlite-checkpoints.ts` has not yet, and whoever commits waits
- * for the disk.
+ * Past 64 MiB of pages in the write-ahead log, a commit moves into the file what `sqlite-checkpoints.ts` has not moved yet, and
+ * whoever commits waits for the disk.
  */
 const CHECKPOINT_PAGES = 16_000
 /**
- * What grew beside the file while somebody read for long is given back to the disk down to this, as soon as nobody does: more than
- * there is otherwise, so that it is never cut and grown in turn.
+ * A write-ahead log that grew while somebody read for long is cut back to this size as soon as nobody does. This is more than it
+ * has otherwise, so that it is not cut and grown by turns.
  */
 const KEPT_BESIDE_BYTES = 128 * 1024 * 1024
 
@@ -86,7 +86,7 @@ function openFile(path: string, options: SqliteOptions): SqliteFile.Database {
 }
 
 function prepare(file: SqliteFile.Database, { readOnly, durable, pageCacheKib = PAGE_CACHE_KIB }: SqliteOptions): void {
-  // Changing to WAL wants the file alone for a moment; two processes may start together.
+  // Changing to WAL needs the file to itself for a moment; two processes may start together.
   file.pragma('busy_timeout = 5000')
   if (!readOnly) file.pragma('journal_mode = WAL')
   file.pragma('busy_timeout = 0')
@@ -98,12 +98,18 @@ function prepare(file: SqliteFile.Database, { readOnly, durable, pageCacheKib = 
   file.pragma('temp_store = MEMORY')
 }
 
-/** The file or its machine does not do its work, whatever statement it is given. */
+/** The file or its machine fails, whatever the statement. */
 const BROKEN = /^SQLITE_(?:FULL|IOERR|NOMEM|READONLY|CANTOPEN|CORRUPT|NOTADB|PERM|AUTH|PROTOCOL)/
+
+/** SQLite's code, as if the disk had failed, when there is no room for the shared-memory file beside the file. */
+const NO_ROOM_BESIDE = 'SQLITE_IOERR_SHMSIZE'
+/** What SQLite says when there is no room for the file itself. */
+const NO_ROOM = 'database or disk is full'
 
 function toStoreError(error: unknown): unknown {
   if (!(error instanceof SqliteFile.SqliteError)) return error
-  const { code, message } = error
+  const { code } = error
+  const message = code === NO_ROOM_BESIDE ? NO_ROOM : error.message
   if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') {
     return new StoreError('unique', code, message)
   }

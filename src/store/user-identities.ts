@@ -14,8 +14,10 @@ interface UserIdentityRow {
   seen_at: number
   /** Stands for a customer id in the facts that were reported with it; null for other identities. Never changes. */
   number: number | null
-  /** How late in the log it was last received, as that of `users.id`; null for customer ids, and where it was not noted yet. */
+  /** Where in the log it was last received, a number as in `users.id`; null for customer ids, and where it is not noted yet. */
   seen_number: number | null
+  /** 1 if this customer id is known to be all there is of its user; see `KnownIdentity.isAlone`. */
+  alone: 1 | null
 }
 
 declare module './tables.ts' {
@@ -29,10 +31,15 @@ export interface KnownIdentity extends Identity {
   readonly workspaceId: string
   readonly userId: number
   readonly seenAt: number
-  /** Of two received in one millisecond the greater is the later; null for customer ids, and where it was not noted yet. */
+  /** Of two received in the same millisecond, the greater is later; null for customer ids, and where it is not noted yet. */
   readonly seenNumber: number | null
   /** Stands for a customer id in the facts that were reported with it; null for other identities. */
   readonly number: number | null
+  /**
+   * Whether all facts of the user are stored under this customer id: it has no other, and nobody was merged into it. Nearly
+   * all users are like that, and need no further look-up. False for other identities, and where it has not been noted.
+   */
+  readonly isAlone: boolean
 }
 
 export async function createUserIdentities(store: Store, types: SqlTypes): Promise<void> {
@@ -53,8 +60,8 @@ function newTable({ query }: Store, { text, integer }: SqlTypes) {
 }
 
 /**
- * Lets the identities of a user be walked through by name and value, past the customer ids: an identifier that says nothing,
- * such as `none`, may collect a million of these.
+ * Lets queries walk through the identities of a user by name and value, skipping the customer ids: an identifier that says
+ * nothing, such as `none`, may collect a million of these.
  */
 export async function orderIdentitiesOfUsers({ query }: Store): Promise<void> {
   await query.schema
@@ -66,8 +73,8 @@ export async function orderIdentitiesOfUsers({ query }: Store): Promise<void> {
 }
 
 /**
- * Lets the table be found in without a second step. Every event and every report looks an identity up by its key, and the
- * customer ids of its user: with the rows in the order of the key, and all of it in the index, a page less each.
+ * Makes a look-up in the table a single step. Every event and every report looks up an identity by its key, and the customer
+ * ids of its user: with the rows in the order of the key, and everything needed in the index, each reads one page less.
  */
 export async function clusterIdentities(store: Store, types: SqlTypes): Promise<void> {
   const { schema } = store.query
@@ -80,16 +87,20 @@ export async function clusterIdentities(store: Store, types: SqlTypes): Promise<
     .execute()
 }
 
-/** Times of receipt are whole milliseconds, in which two requests may come, one after the other. */
+/** Needed because times of receipt are whole milliseconds, and two requests may come, one after the other, within one. */
 export async function noteOrderOfIdentities({ query }: Store, { integer }: SqlTypes): Promise<void> {
   await query.schema.alterTable('user_identities').addColumn('seen_number', integer).execute()
+}
+
+export async function noteAloneCustomers({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('user_identities').addColumn('alone', integer).execute()
 }
 
 async function putInOrder(store: Store, types: SqlTypes): Promise<void> {
   const { query } = store
   await query.schema.alterTable('user_identities').renameTo('unordered_identities').execute()
   await newTable(store, types).modifyEnd(types.clustered).execute()
-  // Those that the table had then.
+  // The columns that the table had at this step.
   const columns = ['workspace_id', 'name', 'value', 'user_id', 'seen_at', 'number'] as const
   const names = sql.join(columns.map((column) => sql.ref(column)))
   const rows = sql`select ${names} from unordered_identities order by workspace_id, name, value`
@@ -107,14 +118,14 @@ export function userIdWith({ query }: Store, workspaceId: string, { name, value 
     .where('value', '=', value)
 }
 
-/** Identities that are read as they are: nearly every user has fewer. */
+/** A user with fewer identities than this, as nearly all have, has them read all at once. */
 const IDENTITIES_AT_ONCE = 100
-/** Values of one identifier of one user among which the newest is looked for: the first in the order of their text. */
+/** Among how many values of one identifier of a user the newest is looked for: the first ones in the order of their text. */
 export const IDENTIFIER_VALUES_MAX = 10_000
-/** Names that identifiers of one user have at the most, those that are not configured any more among them. */
+/** How many names the identifiers of one user have at the most, including names that are not configured any more. */
 const IDENTIFIER_NAMES_MAX = 100
 
-/** The newest value of each identifier of a user, the customer ids left out; of several of one request the last by text. */
+/** The newest value of each of a user's identifiers, without customer ids; of several in one request, the last by text. */
 export async function listNewestIdentifiers(store: Store, userId: number): Promise<Identity[]> {
   const few = await identitiesOf(store, userId).orderBy('value').limit(IDENTITIES_AT_ONCE).execute()
   if (few.length === IDENTITIES_AT_ONCE) return listNewestOfMany(store, userId)
@@ -132,7 +143,7 @@ function isAsNew(row: Seen, other: Seen | undefined): boolean {
   return (row.seen_number ?? 0) >= (other.seen_number ?? 0)
 }
 
-/** The same from name to name, whatever lies between. */
+/** The same, going from name to name, whatever lies between. */
 async function listNewestOfMany(store: Store, userId: number): Promise<Identity[]> {
   const found: Identity[] = []
   let name = ''
@@ -164,13 +175,8 @@ export async function findIdentities(
   identities: readonly (Identity & { readonly workspaceId: string })[],
 ): Promise<KnownIdentity[]> {
   if (identities.length === 0) return []
-  const wanted = store.rowsOf(
-    'wanted',
-    { workspace_id: 'text', name: 'text', value: 'text' },
-    identities.map(({ workspaceId, name, value }) => ({ workspace_id: workspaceId, name, value })),
-  )
   const rows = await store.query
-    .selectFrom(wanted)
+    .selectFrom(keysOf(store, identities))
     .innerJoin('user_identities as identity', (join) =>
       join
         .onRef('identity.workspace_id', '=', 'wanted.workspace_id')
@@ -180,6 +186,11 @@ export async function findIdentities(
     .selectAll('identity')
     .execute()
   return rows.map(toKnownIdentity)
+}
+
+function keysOf(store: Store, identities: readonly (Identity & { readonly workspaceId: string })[]) {
+  const keys = identities.map(({ workspaceId, name, value }) => ({ workspace_id: workspaceId, name, value }))
+  return store.rowsOf('wanted', { workspace_id: 'text', name: 'text', value: 'text' }, keys)
 }
 
 /** The numbers of all customer ids of users. */
@@ -205,6 +216,7 @@ const IDENTITY_COLUMNS = {
   seen_at: 'integer',
   number: 'integer',
   seen_number: 'integer',
+  alone: 'integer',
 } as const
 
 /** Adds identities that were not known; false when one of them has become known meanwhile. */
@@ -231,10 +243,23 @@ export async function saveIdentities(store: Store, identities: readonly KnownIde
 }
 
 function insertIdentities(store: Store, identities: readonly KnownIdentity[]) {
-  const rows = identities.map(({ workspaceId, name, value, userId, seenAt, number, seenNumber }) => {
-    return { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number, seen_number: seenNumber }
-  })
-  return insertRows(store, 'user_identities', { columns: IDENTITY_COLUMNS, rows })
+  return insertRows(store, 'user_identities', { columns: IDENTITY_COLUMNS, rows: identities.map(toRow) })
+}
+
+/** Clears the note that these customer ids are all there is of their users. */
+export async function clearAlone(
+  store: Store,
+  identities: readonly (Identity & { readonly workspaceId: string })[],
+): Promise<void> {
+  if (identities.length === 0) return
+  await store.query
+    .updateTable('user_identities')
+    .from(keysOf(store, identities))
+    .set({ alone: null })
+    .whereRef('user_identities.workspace_id', '=', 'wanted.workspace_id')
+    .whereRef('user_identities.name', '=', 'wanted.name')
+    .whereRef('user_identities.value', '=', 'wanted.value')
+    .execute()
 }
 
 /** Gives the identities of users to others. */
@@ -252,6 +277,20 @@ export async function moveIdentities(
 }
 
 function toKnownIdentity(row: Selectable<UserIdentityRow>): KnownIdentity {
-  const { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number, seen_number } = row
-  return { workspaceId, name, value, userId, seenAt, number, seenNumber: seen_number }
+  const { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number, seen_number, alone } = row
+  return { workspaceId, name, value, userId, seenAt, number, seenNumber: seen_number, isAlone: alone === 1 }
+}
+
+function toRow({
+  workspaceId,
+  name,
+  value,
+  userId,
+  seenAt,
+  number,
+  seenNumber,
+  isAlone,
+}: KnownIdentity): UserIdentityRow {
+  const [alone, seen] = [isAlone ? (1 as const) : null, { seen_at: seenAt, seen_number: seenNumber }]
+  return { workspace_id: workspaceId, name, value, user_id: userId, ...seen, number, alone }
 }
