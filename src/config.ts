@@ -11,7 +11,7 @@ export interface Config {
   readonly dataDir: string
   /** PostgreSQL instead of the embedded store. */
   readonly databaseUrl: string | undefined
-  /** NATS servers that keep the log, with commas; needs `databaseUrl`. */
+  /** NATS servers that keep the log, separated by commas; needs `databaseUrl`. */
   readonly natsUrl: string | undefined
   /** 32 bytes; needed by workspaces with encrypted emails. */
   readonly piiKey: Uint8Array | undefined
@@ -20,7 +20,7 @@ export interface Config {
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
 
-/** What to set, for every setting that is wrong: `field` is the variable. */
+/** Says what to set, for every setting that is wrong: `field` is the variable. */
 export class ConfigError extends Error {
   readonly faults: readonly Fault[]
 
@@ -91,7 +91,7 @@ function toPort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 }
 
-/** No more than the driver can read, which decodes the parts of the address and never comes back from a port that is none. */
+/** Takes only what the driver can read: it decodes the parts of the address, and never returns from a port that is not one. */
 function toPostgresUrl(text: string): string | undefined {
   const url = URL.parse(text)
   if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) return undefined
@@ -113,8 +113,13 @@ function isDecodable(part: string): boolean {
 
 function toNatsUrls(text: string): string | undefined {
   const urls = text.split(',').map((url) => url.trim())
-  const areRight = urls.every((url) => URL.canParse(url) && /^(?:nats|tls):$/.test(new URL(url).protocol))
-  return areRight ? urls.join(',') : undefined
+  return urls.every(isNatsUrl) ? urls.join(',') : undefined
+}
+
+/** User and password are decoded before the servers get them. */
+function isNatsUrl(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && /^(?:nats|tls):$/.test(url.protocol) && [url.username, url.password].every(isDecodable)
 }
 
 function toKey(text: string): Uint8Array | undefined {
@@ -130,7 +135,7 @@ function toAddresses(text: string): string[] | undefined {
 
 const NETWORK = /^(?<address>[^/%]+(?:%[0-9a-z]+)?)(?:\/(?<prefix>\d{1,3}))?$/i
 
-/** No more than Fastify takes, which throws where a network is everything, or a zone has more than letters and digits. */
+/** Takes only what Fastify takes: it throws where a network is everything, or a zone has more than letters and digits. */
 function isAddressOrNetwork(text: string): boolean {
   const { address = '', prefix = '1' } = NETWORK.exec(text)?.groups ?? {}
   const bitsMax = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0

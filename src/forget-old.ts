@@ -1,5 +1,5 @@
-// Forgets old log entries, keys of requests, receipts and what broken uploads left while the server runs, in bounded steps
-// between which others have their turn.
+// While the server runs, forgets old log entries, keys of requests, receipts and what broken uploads left, in bounded steps with
+// turns for others between them.
 import type { FastifyBaseLogger } from 'fastify'
 import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from './log/event-log.ts'
 import type { Parts } from './operations/operation.ts'
@@ -12,10 +12,10 @@ import type { Database } from './store/store.ts'
 
 /** How often it looks for what may be forgotten. */
 const FORGET_EVERY_MS = 60_000
-/** Up to where entries may be trimmed. */
+/** The cursor that says up to where entries may be trimmed. */
 const TRIM_CURSOR = 'trim'
 
-/** Starts; the returned function stops, and resolves when the step in hand is done. */
+/** Starts forgetting; the returned function stops it, and resolves when the step in hand is done. */
 export function startForgetting(parts: Parts, diagnostics: FastifyBaseLogger): () => Promise<void> {
   return startRepeating((isStopping) => forgetOld(parts, isStopping), {
     everyMs: FORGET_EVERY_MS,
@@ -25,7 +25,7 @@ export function startForgetting(parts: Parts, diagnostics: FastifyBaseLogger): (
   })
 }
 
-/** All that may be forgotten now; stops between two steps when it is told to. */
+/** Forgets all that may be forgotten now; stops between two steps when it is told to. */
 export async function forgetOld(
   { database, log, logReader, clock }: Pick<Parts, 'database' | 'log' | 'logReader' | 'clock'>,
   isStopping: () => boolean,
@@ -34,24 +34,27 @@ export async function forgetOld(
   const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const throughPosition = unapplied ? unapplied.position - 1 : last
   await bringToDisk(database, throughPosition)
-  const now = clock()
+  const ownNow = clock()
+  // A process whose clock is ahead must not take from others what they still need: a shared log has a clock of its own.
+  const now = await logReader.settledUntil(ownNow)
   const limits = {
     throughPosition,
     entriesReceivedBefore: now - APPLIED_ENTRIES_KEPT_MS,
     keysReceivedBefore: now - IDEMPOTENCY_KEPT_MS,
   }
   while (!isStopping() && (await log.trim(limits)));
-  // Of a request that is not applied yet there may be a second copy, which is known by the receipt of the first.
+  // A request that is not applied yet may have a second copy, which is recognised by the receipt of the first.
   const secondCopiesSince = (unapplied?.receivedAt ?? now) - IDEMPOTENCY_KEPT_MS
   const receiptsBefore = Math.min(now - RECEIPTS_KEPT_MS, secondCopiesSince)
   while (!isStopping() && (await database.write((store) => forgetReceipts(store, receiptsBefore))));
-  await cleanAbandonedUploads(database, now, isStopping)
+  await cleanAbandonedUploads(database, ownNow, isStopping)
 }
 
 /**
- * The embedded pipeline does not wait for the disk, and what a loss of power takes from it is applied again from the log, as
- * long as that holds it. This commit is on disk when it returns, and so is every one before it: up to `position` all stays
- * applied. A checkpoint could not be relied on, for it leaves alone what came after the beginning of a backup that runs.
+ * The embedded pipeline does not wait for the disk: what a loss of power takes from it is applied again from the log, as long as
+ * the log holds it. This commit is on disk when it returns, and so is every commit before it: everything up to `position` stays
+ * applied. A checkpoint could not be relied on, because it leaves out what was written after the beginning of a backup that still
+ * runs.
  */
 async function bringToDisk(database: Database, position: number): Promise<void> {
   await database.write(async (store) => {

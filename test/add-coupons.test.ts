@@ -1,4 +1,4 @@
-// Add coupons through real HTTP, on every store: what a request may hold, and what comes of each.
+// Add coupons through real HTTP, on every store: what a request may hold, and what each results in.
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ErrorBody } from '../src/http/error-answer.ts'
@@ -8,7 +8,7 @@ import { describeEachStore } from './stores.ts'
 
 const MIB = 1024 * 1024
 const DAY_MS = 24 * 60 * 60 * 1000
-/** Empty lines, of which a body of any size can be made. */
+/** Empty lines, from which a body of any size can be made. */
 const PADDING = `${' '.repeat(1_023)}\n`
 
 describeEachStore('Add coupons', (kind) => {
@@ -56,6 +56,9 @@ describeEachStore('Add coupons', (kind) => {
     expect((await calls.fetch(id)).updated_at).toBe('2190-01-01T00:00:00.000Z')
     server.setClock(Date.parse('2190-01-02T00:00:00Z'))
     await calls.addJson(id, ['A'])
+    expect((await calls.fetch(id)).updated_at).toBe('2190-01-01T00:00:00.000Z')
+    server.setClock(Date.parse('2189-12-31T00:00:00Z'))
+    await calls.addJson(id, ['B'])
     expect((await calls.fetch(id)).updated_at).toBe('2190-01-01T00:00:00.000Z')
     server.setClock(undefined)
   })

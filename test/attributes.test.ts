@@ -87,10 +87,15 @@ describe('a text', () => {
     ['abc', 3],
     [EMOJI, 1],
     [`a${EMOJI}b${EMOJI}`, 4],
+    ['\u{10000}\u{10ffff}', 2],
     ['e\u0301', 2],
     ['\ud83d', 1],
     ['\ude00\ud83d', 2],
     ['\ud83d\ud83d\ude00', 2],
+    ['\ud83da', 2],
+    ['a\ude00', 2],
+    ['\ud83d\ue000', 2],
+    ['\ud83d\udbff', 2],
   ]
   it.each(lengths)('%j has %i code points', (text, length) => {
     expect(codePointLength(text)).toBe(length)

@@ -1,5 +1,5 @@
-// Campaigns through real HTTP, on every store: making, reading, listing and changing them. What a change of goals sets off
-// is in `change-goals.test.ts`.
+// Campaigns through real HTTP, on every store: making, reading, listing and changing them. What a change of goals sets off is in
+// `change-goals.test.ts`.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { CONDITIONS_MAX, GOALS_JSON_LENGTH_MAX } from '../src/core/goal-faults.ts'
 import { CAMPAIGNS_MAX, GOALS_BYTES_MAX, measureCampaigns } from '../src/store/campaigns.ts'
@@ -284,6 +284,9 @@ describeEachStore('Campaigns', (kind) => {
     server.setClock(NOON + 2)
     const again = { ...changed.body, name: 'Nobody said', updated_by: null, updated_at: '2026-03-10T12:00:00.002Z' }
     expect((await calls.patch(id, { name: 'Nobody said' })).body).toEqual(again)
+    // Received before the last, and come after it.
+    server.setClock(NOON)
+    expect((await calls.patch(id, { name: 'Late' })).body).toEqual({ ...again, name: 'Late' })
   })
 
   it('updating replaces goals as a whole', async () => {

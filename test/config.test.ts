@@ -1,11 +1,11 @@
-// The environment as settings: defaults, what each variable takes, and all that is wrong at once.
+// The environment as settings: defaults, what each variable takes, and everything that is wrong at once.
 import { fastify } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { ConfigError, readConfig, type Config } from '../src/config.ts'
 
 const KEY = Buffer.alloc(32, 0xfb)
 
-/** What is said of settings that are wrong; undefined when they are read. */
+/** The error about settings that are wrong; undefined when they can be read. */
 function refusalOf(environment: Record<string, string>): ConfigError | undefined {
   try {
     readConfig(environment)
@@ -73,6 +73,8 @@ describe('the environment', () => {
     ['DATABASE_URL', 'postgres://me@db/tidings?port=65536'],
     ['DATABASE_URL', 'postgres://me:%E0%A4@db/tidings'],
     ['DATABASE_URL', 'postgres://me@db/%E0%A4%A'],
+    ['NATS_URL', 'http://host:4222'],
+    ['NATS_URL', 'nats://me:secret@host:4222,nats://me:%E0%A4@host:4222'],
     ['PII_KEY', KEY.subarray(1).toString('base64')],
     ['PII_KEY', '!'.repeat(44)],
     ['TRUSTED_PROXIES', 'proxy.internal'],

@@ -302,6 +302,20 @@ describeEachStore('Coupon lists', (kind) => {
     expect(await calls.fetch(id)).toEqual(archived)
   })
 
+  it('a change that was received before the last one, and came after it, has the time of that', async () => {
+    const [id, other] = [await calls.make(), await calls.make()]
+    server.setClock(NOON + 2)
+    await patch(id, { name: 'Later' })
+    await archive(other)
+    const times = { updated_at: '2026-03-10T12:00:00.002Z' }
+    server.setClock(NOON + 1)
+    expect((await patch(id, { expires_at: '2031-01-01' })).body).toMatchObject(times)
+    expect((await archive(id)).status).toBe(204)
+    expect(await calls.fetch(id)).toMatchObject({ status: 'ARCHIVED', ...times })
+    expect((await activate(other, '2031-01-01')).status).toBe(204)
+    expect(await calls.fetch(other)).toMatchObject({ status: 'ACTIVE', ...times })
+  })
+
   it('needs the key of the tile reports and SVC-APPKEY', async () => {
     const id = await calls.make()
     const path = `${LISTS_PATH}/${id}`

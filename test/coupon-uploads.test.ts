@@ -16,9 +16,10 @@ import { codesOf, couponCallsOf, countRows, LISTS_PATH, toCsv, type CouponCalls 
 import { expectRefusal, startServer, until, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
 
-/** A part of them is written before all have come. */
+/** So many that a part is written before all have come. */
 const MANY = CODES_GATHERED_MAX + 10_000
 const CLEANING_WAIT_MS = 10_000
+const YEAR_MS = 365 * 24 * 60 * 60 * 1000
 
 describeEachStore('Uploads of coupons', (kind) => {
   let server: TestServer
@@ -43,7 +44,7 @@ describeEachStore('Uploads of coupons', (kind) => {
   }
   const noneIsOpen = async () => (await listOpenUploads(server.database)).length === 0
 
-  /** What a process leaves behind that was killed in the middle of an upload. */
+  /** Leaves what a process leaves behind that was killed in the middle of an upload. */
   const leaveBehind = async (id: string, codes: readonly string[], heartbeatAt: number) => {
     const { number } = await calls.stored(id)
     return server.database.write(async (store) => {
@@ -170,6 +171,23 @@ describeEachStore('Uploads of coupons', (kind) => {
     await calls.expectCodes(id, ['LEFT-0'])
   })
 
+  it.each(['nobody uploads to again', 'somebody uploads to again'])(
+    'what is left behind in lists that %s is taken back though the clock was set back since',
+    async (who) => {
+      const id = await calls.make()
+      const now = Date.now()
+      server.setClock(now)
+      await leaveBehind(id, codesOf('AHEAD', 6_000), now + YEAR_MS)
+      const codes = who === 'somebody uploads to again' ? ['NEXT'] : []
+      for (const code of codes) {
+        expect((await calls.addJson(id, [code])).body).toEqual({ added: 1, duplicates: 0 })
+      }
+      await cleanAbandonedUploads(server.database, now, () => false)
+      await calls.expectCodes(id, codes)
+      expect(await noneIsOpen()).toBe(true)
+    },
+  )
+
   it('what is left behind in lists that nobody uploads to again is taken back too', async () => {
     const [left, running] = [await calls.make(), await calls.make()]
     const now = Date.now()
@@ -183,6 +201,18 @@ describeEachStore('Uploads of coupons', (kind) => {
     expect(await noneIsOpen()).toBe(true)
   })
 
+  it('takes back nothing that other lists were given before the upload, or after it', async () => {
+    const [before, left, after] = [await calls.make(), await calls.make(), await calls.make()]
+    const now = Date.now()
+    expect((await calls.addJson(before, ['BEFORE'])).status).toBe(200)
+    await leaveBehind(left, codesOf('LEFT', 6_000), now - UPLOAD_ABANDONED_MS)
+    expect((await calls.addJson(after, ['AFTER'])).status).toBe(200)
+    await cleanAbandonedUploads(server.database, now, () => false)
+    await calls.expectCodes(left, [])
+    await calls.expectCodes(before, ['BEFORE'])
+    await calls.expectCodes(after, ['AFTER'])
+  })
+
   it('an upload that stood still and was given up adds nothing when it goes on', async () => {
     const id = await calls.make()
     const upload = await begin(id, codesOf('STILL', MANY))
@@ -194,6 +224,17 @@ describeEachStore('Uploads of coupons', (kind) => {
     // Not one chunk more is written, so that it need not be taken back by whoever may be killed before.
     expectRefusal(await upload.answer, 409, 'conflict')
     upload.breakOff()
+    await calls.expectCodes(id, ['NEXT'])
+  })
+
+  it('an upload that was given up when all of it was written adds nothing when it ends', async () => {
+    const id = await calls.make()
+    const upload = await begin(id, codesOf('ALL', CODES_GATHERED_MAX))
+    const [open] = await listOpenUploads(server.database)
+    const longAgo = Date.now() - UPLOAD_ABANDONED_MS
+    await server.database.write((store) => keepUploadAlive(store, open?.firstCouponId ?? 0, longAgo))
+    expect((await calls.addJson(id, ['NEXT'])).body).toEqual({ added: 1, duplicates: 0 })
+    expectRefusal(await upload.end(), 409, 'conflict')
     await calls.expectCodes(id, ['NEXT'])
   })
 
@@ -213,6 +254,23 @@ describeEachStore('Uploads of coupons', (kind) => {
     }
     expect((await upload.end()).body).toEqual({ added: MANY + 3, duplicates: 0 })
     await calls.expectCodes(id, [...codes, 'SLOW-PART-1', 'SLOW-PART-2', 'SLOW-PART-3'])
+  })
+
+  it('a slow upload is not given up where the clock is set back meanwhile', async () => {
+    const id = await calls.make()
+    const now = Date.now()
+    server.setClock(now + YEAR_MS)
+    const codes = codesOf('BACK', MANY)
+    const upload = await begin(id, codes)
+    server.setClock(now)
+    await upload.send('BACK-PART\n')
+    await until('the upload has given a sign of life', async () => {
+      const [open] = await listOpenUploads(server.database)
+      return open?.heartbeatAt === now
+    })
+    await cleanAbandonedUploads(server.database, now, () => false)
+    expect((await upload.end()).body).toEqual({ added: MANY + 1, duplicates: 0 })
+    await calls.expectCodes(id, [...codes, 'BACK-PART'])
   })
 
   it('eight uploads may run at once; one more is 503 and can be repeated', async () => {

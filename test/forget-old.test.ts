@@ -1,10 +1,13 @@
 // What is forgotten while a server runs, and what waits for entries that are not applied yet.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { forgetOld } from '../src/forget-old.ts'
-import { saveReceipts } from '../src/store/request-receipts.ts'
+import { openPostgresLogReader } from '../src/log/postgres-log-reader.ts'
+import { openPostgresLog } from '../src/log/postgres-log.ts'
+import { findReceipt, saveReceipts } from '../src/store/request-receipts.ts'
 import type { Database } from '../src/store/store.ts'
+import { newEntry } from './log-contract.ts'
 import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
-import { describeEachStore } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase } from './stores.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -51,5 +54,28 @@ describeEachStore('Of old things', (kind) => {
     expect(await kept()).toBe(2)
     await forget()
     expect(await kept()).toBe(1)
+  })
+})
+
+describeOnPostgres('A process whose clock is ahead of that of a shared log', () => {
+  it('forgets no key of a request and no receipt too early', async () => {
+    const place = await makePlace('postgres')
+    const url = place.databaseUrl as string
+    const database = await openTestDatabase(place)
+    const log = await openPostgresLog({ url })
+    const logReader = await openPostgresLogReader(url)
+    const idempotency = { key: 'k1', hash: 'h1' }
+    expect(await log.append(newEntry('first', { idempotency }))).toEqual({ outcome: 'appended' })
+    const receipt = { requestId: 'first', workspaceId: 'main', receivedAt: Date.now(), error: null }
+    await database.write((store) =>
+      saveReceipts(store, [{ ...receipt, status: 'processed', events: 1, duplicates: 0 }]),
+    )
+    await forgetOld({ database, log, logReader, clock: () => Date.now() + 30 * DAY_MS }, () => false)
+    const repeated = await log.append(newEntry('second', { idempotency }))
+    const kept = await findReceipt(database, 'main', 'first')
+    await Promise.all([logReader.close(), log.close(), database.close()])
+    await place.remove()
+    expect(repeated).toEqual({ outcome: 'repeated', requestId: 'first' })
+    expect(kept).toBeDefined()
   })
 })

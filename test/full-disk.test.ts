@@ -1,6 +1,5 @@
-// A disk that is full: SQLite ends the transaction itself whose commit finds it so, and neither the error may be lost nor the
-// next transaction suffer; and the log says that it cannot be written. A real one, in a process that may not let a file grow
-// beyond a limit.
+// A full disk: SQLite itself ends the transaction whose commit meets it, and the error must not be lost, nor the next transaction
+// suffer; and the log says that it cannot be written. Tried for real, in a process that may not let a file grow beyond a limit.
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,10 +10,12 @@ import type { LogOutcomes } from './full-disk-log.ts'
 import type { WriteOutcome } from './full-disk-writes.ts'
 import { BIN, run, type Ended } from './program.ts'
 
-/** Of any file of the process, in KiB. */
+/** The limit for any file of the process, in KiB. */
 const FILE_KIB_MAX = 2_048
 /** Less than an empty store takes. */
 const SMALL_KIB = 128
+/** Less than SQLite needs beside a file that it opens. */
+const SMALLEST_KIB = 16
 
 describe.each(['own', 'same'])('A transaction whose commit finds the disk full, on the %s thread', (thread) => {
   let folder: string
@@ -71,6 +72,13 @@ describe('On a disk without room for the file', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('second.db'))).toEqual([])
   })
 
+  it('a command says that it is full, not that it is broken', async () => {
+    const ended = await runWithoutRoom(['workspace', 'list'], dataDir(), SMALLEST_KIB)
+    const path = join(dataDir(), 'state.db')
+    const stderr = `tidings: The store: ${path} cannot be opened: database or disk is full.\n`
+    expect(ended).toEqual({ status: 1, stdout: '', stderr })
+  })
+
   it('a restore says which folder was not filled, and leaves it empty', async () => {
     const empty = join(folder, 'empty')
     const ended = await runWithoutRoom(['restore', backup()], empty)
@@ -80,9 +88,9 @@ describe('On a disk without room for the file', () => {
   })
 })
 
-/** A command that may let no file grow to the size of even an empty store. */
-async function runWithoutRoom(args: readonly string[], dataDir: string): Promise<Ended> {
-  return run(['-c', `ulimit -f ${SMALL_KIB}; exec "$0" "$@"`, BIN, ...args], { DATA_DIR: dataDir }, 'bash')
+/** Runs a command that may let no file grow to the size of even an empty store. */
+async function runWithoutRoom(args: readonly string[], dataDir: string, kibMax = SMALL_KIB): Promise<Ended> {
+  return run(['-c', `ulimit -f ${kibMax}; exec "$0" "$@"`, BIN, ...args], { DATA_DIR: dataDir }, 'bash')
 }
 
 /** What a program of this folder prints, as JSON, when none of its files may grow beyond the limit. */

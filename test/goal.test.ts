@@ -6,7 +6,7 @@ function goalWhere(...where: Condition[]): Goal {
   return { name: 'Goal', event: 'Order Placed', where, windowHours: 36 }
 }
 
-/** As attributes come from a request: `__proto__` is a member like any other. */
+/** Attributes as they come from a request: `__proto__` is a member like any other. */
 function parse(json: string): Record<string, unknown> {
   return JSON.parse(json) as Record<string, unknown>
 }
@@ -29,6 +29,10 @@ describe('A goal', () => {
     ['null', 'is', 'null', true],
     ['null', 'is', '0', false],
     ['null', 'is', '""', false],
+    ['null', 'is', '{}', false],
+    ['{}', 'is', 'null', false],
+    ['0', 'is', '{}', false],
+    ['{}', 'is', '0', false],
     [undefined, 'is', 'null', false],
     ['[1,2]', 'is', '[1,2]', true],
     ['[1,2]', 'is', '[2,1]', false],

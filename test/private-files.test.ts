@@ -34,12 +34,14 @@ it('makes a data folder and a backup for its own user only', async () => {
 })
 
 it('restores for its own user only, whoever may read the backup, and leaves a folder as it is', async () => {
-  chmodSync(at('backup.db'), 0o644)
+  await run(['workspace', 'create', 'main'], { DATA_DIR: at('kept') })
+  expect(await run(['backup', at('open.db')], { DATA_DIR: at('kept') })).toMatchObject({ status: 0 })
+  chmodSync(at('open.db'), 0o644)
   mkdirSync(at('given'))
   chmodSync(at('given'), 0o755)
-  expect(await run(['restore', at('backup.db')], { DATA_DIR: at('given') })).toMatchObject({ status: 0 })
+  expect(await run(['restore', at('open.db')], { DATA_DIR: at('given') })).toMatchObject({ status: 0 })
   expect(modesIn(at('given'))).toMatchObject({ 'log.db': '600', 'state.db': '600' })
   expect(new Set(Object.values(modesIn(at('given'))))).toEqual(new Set(['600']))
-  expect(await run(['restore', at('backup.db')], { DATA_DIR: at('made') })).toMatchObject({ status: 0 })
+  expect(await run(['restore', at('open.db')], { DATA_DIR: at('made') })).toMatchObject({ status: 0 })
   expect([modeOf(at('given')), modeOf(at('made'))]).toEqual(['755', '700'])
 })

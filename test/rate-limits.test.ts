@@ -1,4 +1,4 @@
-// Rate limits through real HTTP ("Rate limits"): exact at the edge, aligned to the UTC minute and day, told in headers.
+// Rate limits through real HTTP ("Rate limits"): exact at the edge, aligned to the UTC minute and day, reported in headers.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AppError } from '../src/core/app-error.ts'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits } from '../src/core/workspace.ts'
@@ -30,7 +30,7 @@ async function updateOften(server: TestServer, workspace: TestWorkspace, times: 
   return statuses
 }
 
-/** The statuses of requests with one event each, one after the other. Their operation has no limit a day. */
+/** The statuses of requests with one event each, one after the other. Their operation has no daily limit. */
 async function trackOften(server: TestServer, workspace: TestWorkspace, times: number): Promise<number[]> {
   const body = { type: 'event', customer_id: 'c1', actions: visits(1) }
   const statuses: number[] = []
@@ -47,7 +47,7 @@ interface Starts {
   readonly send: typeof updateOften
 }
 
-/** The statuses of two requests after each start of a server over one store. */
+/** The statuses of two requests after each start of a server over the same store. */
 async function sendAtStarts(kind: StoreKind, { limits, times, send }: Starts): Promise<number[][]> {
   const place = await makePlace(kind)
   const statuses: number[][] = []
@@ -66,7 +66,7 @@ async function sendAtStarts(kind: StoreKind, { limits, times, send }: Starts): P
   }
 }
 
-/** The head of a Track Events request, the body of which is asked for as soon as the request is received. */
+/** The head of a Track Events request whose body is asked for as soon as the request is received. */
 function headOf({ id, dataKey }: TestWorkspace, length: number): string {
   const lines = [
     `POST /v1/event/${id} HTTP/1.1`,
@@ -79,7 +79,7 @@ function headOf({ id, dataKey }: TestWorkspace, length: number): string {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-/** What the headers tell, in numbers. */
+/** What the headers say, in numbers. */
 function limitsTold({ headers }: Answer<unknown>): { limit: number; remaining: number; reset: number } {
   const told = (name: string) => Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN)
   return { limit: told('limit'), remaining: told('remaining'), reset: told('reset') }
@@ -166,6 +166,18 @@ describeEachStore('A limit', (kind) => {
     expect(await told()).toEqual({ limit: 6, remaining: 0, reset: day })
   })
 
+  it('of two with equal shares left tells the one that lasts longer', async () => {
+    const workspace = await makeWorkspace({ update_preferences_per_minute: 2, update_preferences_per_day: 2 })
+    const body = { user_preferences: { customer_id: 'nobody', opt_in_status: 'OPTED_IN' } }
+    const reset = Date.UTC(2030, 5, 16) / SECOND_MS
+    for (const remaining of [1, 0, 0]) {
+      const answer = await server.call('PUT', PREFERENCES_PATH, { as: workspace, body })
+      expect(limitsTold(answer)).toEqual({ limit: 2, remaining, reset })
+    }
+    const refused = await server.call('PUT', PREFERENCES_PATH, { as: workspace, body })
+    expect(refused.headers.get('retry-after')).toBe(String(reset - NOON / SECOND_MS))
+  })
+
   it('counts a repeat like a first request', async () => {
     const workspace = await makeWorkspace({ track_events_per_minute: 10 })
     const body = { type: 'event', customer_id: 'c1', actions: visits(2) }
@@ -177,6 +189,7 @@ describeEachStore('A limit', (kind) => {
   const event = { type: 'event', customer_id: 'c1', actions: visits(1) }
   const refusals: [status: number, what: string, options: CallOptions & { path?: string }][] = [
     [400, 'invalid fields', { body: { ...event, type: 'x' } }],
+    [400, 'no actions', { body: { ...event, actions: [] } }],
     [400, 'broken JSON', { body: '{"type":' }],
     [400, 'an empty body', { body: '' }],
     [400, 'gzip that is none', { body: event, headers: { 'content-encoding': 'gzip' } }],
@@ -185,6 +198,7 @@ describeEachStore('A limit', (kind) => {
     [409, 'an Idempotency-Key of another request', { body: event, headers: { 'idempotency-key': 'taken' } }],
     [413, 'a body that is too large', { body: { ...event, device_id: 'x'.repeat(128 * 1024) } }],
     [415, 'another media type', { body: 'x', headers: { 'content-type': 'text/plain' } }],
+    [415, 'a media type that is none', { body: 'x', headers: { 'content-type': 'x' } }],
     [415, 'another content encoding', { body: event, headers: { 'content-encoding': 'br' } }],
   ]
   it.each(refusals)(

@@ -1,7 +1,10 @@
 // Track Events again and again, through real HTTP on every store: retries that do not double ("Retries"), and the limit that
 // counts events ("Rate").
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { join } from 'node:path'
+import SqliteFile from 'better-sqlite3'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
+import { LOG_FILE } from '../src/log/open-log.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { trackingOf, type Tracking } from './tracking.ts'
@@ -148,7 +151,7 @@ describeEachStore('Retries of Track Events', (kind) => {
 
 describeEachStore('The limit of Track Events', (kind) => {
   let server: TestServer
-  /** The begin of a minute. */
+  /** The beginning of a minute. */
   const start = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS
 
   beforeAll(async () => void (server = await startServer(kind)))
@@ -226,5 +229,17 @@ describeEachStore('The limit of Track Events', (kind) => {
     expect(await remaining(events(2), { 'idempotency-key': 'k' })).toBe('12')
     expect(await remaining(events(2), { 'idempotency-key': 'k' })).toBe('10')
     server.setClock(undefined)
+  })
+})
+
+describe('A retry that reaches a newer version', () => {
+  it('is found by the hash that the older one has kept, whose form therefore stays as it is', async () => {
+    const server = await startServer('sqlite')
+    await trackingOf(server).events(event('kept', A), { 'idempotency-key': 'kept' })
+    const log = new SqliteFile(join(server.dataDir, LOG_FILE), { readonly: true })
+    const hash = log.prepare('select hash from idempotency_keys').pluck().get()
+    log.close()
+    await server.stop()
+    expect(hash).toBe('18uvgKStlxTBJ32WDtf0eE9mDbS38KVk0nkPBjtBCHA=')
   })
 })

@@ -176,6 +176,11 @@ describe('the attributes of one user', () => {
     expect(grow(left, right)).toEqual({ attributes: mergeAttributes(left, right), leftOut: [[]] })
   })
 
+  it.each(['constructor', 'toString', 'length'])('are kept when one is called %s', (name) => {
+    const report: Attributes = { [name]: ['x', 1] }
+    expect(grow({}, report)).toEqual({ attributes: report, leftOut: [[]] })
+  })
+
   it('are kept as they were where the new ones do not fit, one by one', () => {
     const left: Attributes = { a: [half, 1], b: [half, 1], c: ['long', 1] }
     const right: Attributes = { d: [half, 2], c: ['short', 2], e: [half, 2], a: ['', 2] }

@@ -9,17 +9,19 @@ import { explainDatabase } from './explain-database.ts'
 import { reportFailure } from './failure.ts'
 import { helpOf, helpOfAll } from './help.ts'
 
-/** Exit statuses beside 0: what could not be done, and a command line that is wrong. */
+/** Exit statuses besides 0: what could not be done, and a command line that is wrong. */
 const FAILED = 1
 const MISUSED = 2
 
-/** Data and backups hold addresses of people: what is made of folders and files is for the user who runs this alone. */
+/** Data and backups hold people's addresses: folders and files that are made are only for the user who runs this. */
 const NOTHING_FOR_OTHERS = 0o077
 
 /** Runs one command line, and sets the exit status of the process. */
 export async function runCommand(args: readonly string[]): Promise<void> {
   process.umask(NOTHING_FOR_OTHERS)
-  process.stdout.on('error', ignoreUnread)
+  process.stdout.on('error', tellUnwritten)
+  // Without a listener an error would end the process, even a server; nobody is left to be told.
+  process.stderr.on('error', () => {})
   const { flags, words } = readFlags(args)
   const print = ({ json, text, isFailure = false }: CommandOutput) => {
     if (isFailure) process.exitCode = FAILED
@@ -40,9 +42,14 @@ export async function runCommand(args: readonly string[]): Promise<void> {
   }
 }
 
-/** What somebody has read enough of, such as `head`, was done all the same. */
-function ignoreUnread(error: Error): void {
-  if ((error as { code?: unknown }).code !== 'EPIPE') throw error
+/**
+ * A reader that has read enough, such as `head`, is no failure: the command was done. A server serves on even where the disk is
+ * full.
+ */
+function tellUnwritten(error: Error): void {
+  if ((error as { code?: unknown }).code === 'EPIPE') return
+  process.exitCode = FAILED
+  process.stderr.write(`tidings: what was to be printed is lost: ${error.message}.\n`)
 }
 
 const FLAGS: ReadonlySet<string> = new Set(['--help', '--json', '--version'])

@@ -4,14 +4,14 @@ import { codePointLength } from './bounded-text.ts'
 import { localDay, toCalendarDate } from './time-zone.ts'
 
 /**
- * Not stored: it follows from the calendar of the workspace and from whether the list was archived ("Status").
+ * The status is not stored: it follows from the calendar of the workspace and from whether the list was archived ("Status").
  *
  *     status     the day after expires_at   archive    activate with a date   another date
  *     ACTIVE     EXPIRED                    ARCHIVED   ACTIVE                 ACTIVE
  *     EXPIRED    EXPIRED                    ARCHIVED   ACTIVE                 ACTIVE
  *     ARCHIVED   ARCHIVED                   ARCHIVED   ACTIVE                 refused: it is activated instead
  *
- * Every date given must not lie in the past, so that nothing else leads back to ACTIVE.
+ * No date that is given may lie in the past, so nothing else leads back to ACTIVE.
  */
 export const COUPON_LIST_STATUSES = ['ACTIVE', 'EXPIRED', 'ARCHIVED'] as const
 export type CouponListStatus = (typeof COUPON_LIST_STATUSES)[number]
@@ -26,7 +26,7 @@ export interface AlertConditions {
 /** What a person decides about a list. */
 export interface CouponListDetails {
   readonly name: string
-  /** By this messages refer to the list, so that it never changes. */
+  /** Messages refer to the list by it, so it never changes. */
   readonly label: string
   /** The last day on which the list can be used, as `YYYY-MM-DD`. */
   readonly expiresAt: string
@@ -41,7 +41,7 @@ export interface CouponList extends CouponListDetails {
   readonly archivedAt: number | null
   readonly createdAt: number
   readonly updatedAt: number
-  /** Codes ever added and not withdrawn, and those of them that no user was given yet. */
+  /** Codes ever added and not withdrawn, and those of them not yet given to a user. */
   readonly totalCoupons: number
   readonly availableCoupons: number
 }
@@ -49,7 +49,7 @@ export interface CouponList extends CouponListDetails {
 export const LABEL_LENGTH_MAX = 256
 const COUPON_CODE_LENGTH_MAX = 128
 
-/** What was not given is false and 0 ("alert_conditions"). */
+/** What is not given is false or 0 ("alert_conditions"). */
 export const NO_ALERTS: AlertConditions = {
   successAlert: false,
   failureAlert: false,
@@ -65,21 +65,29 @@ export function calendarDate(timezone: string, instant: number): string {
   return toCalendarDate(localDay(timezone, instant))
 }
 
-/** The status on a day (`YYYY-MM-DD`); such texts stand in the order of the calendar. */
+/** The status on a day (`YYYY-MM-DD`); such texts sort in the order of the calendar. */
 export function couponListStatus(list: Pick<CouponList, 'archivedAt' | 'expiresAt'>, today: string): CouponListStatus {
   if (list.archivedAt !== null) return 'ARCHIVED'
   return today > list.expiresAt ? 'EXPIRED' : 'ACTIVE'
 }
 
-/** The list archived; one that is archived already stays as it is. */
-export function toArchivedList<List extends CouponList>(list: List, now: number): List {
-  return list.archivedAt === null ? { ...list, archivedAt: now, updatedAt: now } : list
+/**
+ * The time that a change gives as its own, never before that of the last one: requests that wait for each other may run in
+ * another order than they were received.
+ */
+export function changedAt({ updatedAt }: Pick<CouponList, 'updatedAt'>, now: number): number {
+  return Math.max(now, updatedAt)
 }
 
-/** The list ACTIVE until a day that does not lie in the past; nothing changes when it is so already. */
+/** The list, archived; one that is archived already stays as it is. */
+export function toArchivedList<List extends CouponList>(list: List, now: number): List {
+  return list.archivedAt === null ? { ...list, archivedAt: now, updatedAt: changedAt(list, now) } : list
+}
+
+/** The list, ACTIVE until a day that does not lie in the past; nothing changes if it is so already. */
 export function toActiveList<List extends CouponList>(list: List, expiresAt: string, now: number): List {
   if (list.archivedAt === null && list.expiresAt === expiresAt) return list
-  return { ...list, archivedAt: null, expiresAt, updatedAt: now }
+  return { ...list, archivedAt: null, expiresAt, updatedAt: changedAt(list, now) }
 }
 
 /** Faults of `expires_at`, which must be a date; `today` is that of the workspace. */

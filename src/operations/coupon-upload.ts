@@ -21,19 +21,19 @@ import type { Store } from '../store/store.ts'
 import type { Parts } from './operation.ts'
 import { requireCouponList } from './require-coupon-list.ts'
 
-/** Codes of one transaction. Measured with a million codes: 11 ms each, at the most 60 ms, while larger ones save little. */
+/** Codes written in one transaction. Measured with a million codes: 11 ms each, 60 ms at most, while larger ones save little. */
 const CODES_PER_CHUNK_MAX = 2_500
 /**
- * What is gathered and then written in the order of the codes, for neighbours stand on the same pages of the index:
- * measured, a million random codes in 8 s instead of 31 s.
+ * How many codes are gathered and then written in their order, because neighbours lie on the same pages of the index: measured, a
+ * million random codes in 8 s instead of 31 s.
  */
 export const CODES_GATHERED_MAX = 50_000
 const CHARACTERS_GATHERED_MAX = 2_000_000
-/** Uploads that run at the same time, wherever: each holds what it has gathered, and all share the disk. */
+/** Uploads that run at the same time, in whatever process: each holds what it has gathered, and all share the disk. */
 const UPLOADS_RUNNING_MAX = 8
 /** Far below `UPLOAD_ABANDONED_MS`. */
 const SIGN_OF_LIFE_EVERY_MS = 10_000
-/** How long a request waits until what a broken upload left is taken back. */
+/** How long a request waits until what a broken upload left behind is taken back. */
 const CLEANING_WAIT_MS = 10_000
 const RETRY_AFTER_SECONDS = 10
 
@@ -116,7 +116,7 @@ class CouponUpload {
     await cleanUpload(database, firstCouponId, CLEANING_WAIT_MS)
   }
 
-  /** Few codes need no upload that others could see. */
+  /** A few codes need no upload that others could see. */
   async #addAtOnce(codes: readonly string[]): Promise<AddedCoupons> {
     if (codes.length === 0) throw invalidRequest([{ field: 'body', problem: 'must hold at least one code' }])
     return this.#withFreeList(async (store, list) => {
@@ -172,12 +172,15 @@ class CouponUpload {
     this.#added += added
   }
 
-  /** A client may send so slowly that nothing is to be written for long. */
+  /**
+   * A client may send so slowly that there is nothing to write for a long time. A sign of life is due after a clock was set back,
+   * too.
+   */
   async #giveSignOfLife(): Promise<void> {
     const { database, clock } = this.#parts
     const open = this.#open
     const now = clock()
-    if (!open || now - this.#heardAt < SIGN_OF_LIFE_EVERY_MS) return
+    if (!open || Math.abs(now - this.#heardAt) < SIGN_OF_LIFE_EVERY_MS) return
     if (!(await database.write((store) => keepUploadAlive(store, open.firstCouponId, now)))) throw abandoned()
     this.#heardAt = now
   }
@@ -199,7 +202,7 @@ class CouponUpload {
     if (count > 0) await countAddedCoupons(store, listNumber, { count, lastCouponId, now: this.#parts.clock() })
   }
 
-  /** One transaction with the list locked, ACTIVE and free; what a broken upload left there is taken back before. */
+  /** One transaction with the list locked, ACTIVE and free; what a broken upload left there is taken back first. */
   async #withFreeList<Result>(change: (store: Store, list: StoredCouponList) => Promise<Result>): Promise<Result> {
     const { database } = this.#parts
     for (;;) {

@@ -59,7 +59,7 @@ export const updateCampaign = defineOperation({
   successStatus: 200,
   output: CampaignOutput,
   async handle({ workspace, path, body, now }, { database }) {
-    // Before the change, whose transaction others wait for; it only tells how long the recount will take.
+    // Counted before the change, whose transaction others wait for; it only tells how long the recount will take.
     const allUsers = body.conversion_goals ? await countUsers(database, workspace.id) : 0
     return database.write(async (store) => {
       await lockCampaigns(store, workspace.id)
@@ -85,7 +85,8 @@ function toChanged(campaign: StoredCampaign, changes: Static<typeof Changes>, no
     platforms: platforms ? toPlatforms(platforms) : campaign.platforms,
     goals: goals ? toGoals(goals) : campaign.goals,
     updatedBy: changes.updated_by ?? null,
-    updatedAt: now,
+    // Requests that wait for each other may get here in another order than they were received.
+    updatedAt: Math.max(now, campaign.updatedAt),
   }
 }
 
@@ -104,7 +105,7 @@ async function change(
   return { campaign: { ...after, pendingGeneration: recount.generation }, recount }
 }
 
-/** Goals that take less room than before are always welcome. */
+/** Goals that take no more room than before are always welcome. */
 async function refuseMoreGoals(store: Store, before: StoredCampaign, after: StoredCampaign): Promise<void> {
   const addedBytes = toGoalsBytes(after.goals) - toGoalsBytes(before.goals)
   if (addedBytes <= 0) return

@@ -1,7 +1,7 @@
 // Update coupon list: changes the members that are named. A label never changes, because messages refer to the list by it.
 import { Type, type Static } from 'typebox'
 import { AppError } from '../core/app-error.ts'
-import { calendarDate, expiryFaults, type CouponList } from '../core/coupon-list.ts'
+import { calendarDate, changedAt, expiryFaults, type CouponList } from '../core/coupon-list.ts'
 import { lockCouponLists, measureCouponLists, saveCouponList } from '../store/coupon-lists.ts'
 import type { Store } from '../store/store.ts'
 import {
@@ -79,7 +79,7 @@ function toChanged<List extends CouponList>(list: List, changes: Static<typeof C
     expiresAt: changes.expires_at ?? list.expiresAt,
     emailAlertSubscribers: changes.email_alert_subscribers ?? list.emailAlertSubscribers,
     alertConditions: toAlertConditions(changes.alert_conditions, list.alertConditions),
-    updatedAt: now,
+    updatedAt: changedAt(list, now),
   }
 }
 

@@ -4,13 +4,13 @@ import { sql, type Selectable } from 'kysely'
 import type { AlertConditions, CouponList, CouponListDetails } from '../core/coupon-list.ts'
 import type { SqlTypes, Store } from './store.ts'
 
-/** Lists of one workspace at the most, archived ones too, since the listing gives all of them. */
+/** How many lists one workspace may have, archived ones included, because the listing gives all of them. */
 export const COUPON_LISTS_MAX = 10_000
 
 /**
- * Bytes that the subscribers of all these lists take as JSON at the most, for the same reason: a hundred of the longest
- * addresses in every list made a listing of 343 MB, and 2 GB of memory for it; with this the largest is one of 36 MB, and 200.
- * A dozen addresses in each of as many lists as there can be take a fifth of it.
+ * How many bytes the subscribers of all these lists may take as JSON, for the same reason: a hundred of the longest addresses
+ * in every list made a listing of 343 MB, which took 2 GB of memory; with this limit the largest has 36 MB and takes 200 MB.
+ * A dozen addresses in each of as many lists as there can be use a fifth of the limit.
  */
 export const SUBSCRIBERS_BYTES_MAX = 16 * 1024 * 1024
 
@@ -78,7 +78,7 @@ export async function lockCouponLists(store: Store): Promise<void> {
   await store.lock('coupon_lists')
 }
 
-/** Undefined when the workspace has no such list, whoever else may have it. */
+/** Undefined when the workspace has no such list, even if another workspace has it. */
 export async function findCouponList(
   { query }: Store,
   workspaceId: string,
@@ -104,7 +104,7 @@ export async function measureCouponLists(
     .selectFrom('coupon_lists')
     .select((select) => [
       select.fn.countAll<number>().as('lists'),
-      // Known to the databases without reading the texts.
+      // The databases know these lengths without reading the texts.
       sql<number>`coalesce(sum(octet_length(email_alert_subscribers)), 0)`.as('bytes'),
     ])
     .where('workspace_id', '=', workspaceId)
@@ -112,7 +112,7 @@ export async function measureCouponLists(
   return { lists: row.lists, subscribersBytes: row.bytes }
 }
 
-/** What of a name and a label other lists of the workspace have already. */
+/** Which of a name and a label other lists of the workspace have already. */
 export async function findTakenNames(
   { query }: Store,
   workspaceId: string,
@@ -134,7 +134,7 @@ export interface NewCouponList extends CouponListDetails {
   readonly createdAt: number
 }
 
-/** Adds a list without codes. To be called behind `lockCouponLists`, after `findTakenNames`. */
+/** Adds a list without codes. To be called under `lockCouponLists`, after `findTakenNames`. */
 export async function addCouponList(store: Store, list: NewCouponList): Promise<StoredCouponList> {
   const { query } = store
   const last = await query
@@ -157,12 +157,12 @@ export async function addCouponList(store: Store, list: NewCouponList): Promise<
   return toCouponList(row)
 }
 
-/** Replaces what may change of a list, but not its counts. The caller has read it behind `lockCouponLists`. */
+/** Replaces what may change of a list, but not its counts. The caller has read it under `lockCouponLists`. */
 export async function saveCouponList({ query }: Store, list: StoredCouponList): Promise<void> {
   await query.updateTable('coupon_lists').set(toChangeableColumns(list)).where('number', '=', list.number).execute()
 }
 
-/** Counts codes that have been added, and shows all up to `lastCouponId`. */
+/** Adds new codes to the counts, and shows all codes up to `lastCouponId`. */
 export async function countAddedCoupons(
   { query }: Store,
   number: number,
@@ -174,7 +174,8 @@ export async function countAddedCoupons(
       total_coupons: sql`total_coupons + ${added.count}`,
       available_coupons: sql`available_coupons + ${added.count}`,
       last_coupon_id: added.lastCouponId,
-      updated_at: added.now,
+      // Never goes back, as in `changedAt`.
+      updated_at: sql`case when updated_at > ${added.now} then updated_at else ${added.now} end`,
     })
     .where('number', '=', number)
     .execute()

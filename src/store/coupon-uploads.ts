@@ -1,17 +1,18 @@
-// The table of uploads of coupons that are not complete: at most one a list. Their codes stand in `coupons.ts` already but do
-// not count; they do so all at once when the upload is completed, or are taken back.
+// The table of coupon uploads that are not complete: at most one for each list. Their codes are in the table of `coupons.ts`
+// already but do not count; either all begin to count at once when the upload is completed, or they are taken back.
 import type { Selectable } from 'kysely'
+import { CLOCK_BEHIND_MS_MAX } from './limit-windows.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 /**
  * An upload that gave no sign of life for this long is abandoned: its process was killed, or its client stands still.
- * Every chunk is a sign of life, and waits for its turn to be written much shorter.
+ * Every chunk is a sign of life, and waits much less than this for its turn to be written.
  */
 export const UPLOAD_ABANDONED_MS = 60_000
 
 interface CouponUploadRow {
   list_number: number
-  /** With it the ids of its codes begin; it also tells this upload from a later one of the list. */
+  /** The ids of its codes begin with this; it also tells this upload from a later one to the same list. */
   first_coupon_id: number
   /** The last sign of life; null once it is known that the upload will not be completed. */
   heartbeat_at: number | null
@@ -38,12 +39,12 @@ export async function createCouponUploads({ query }: Store, { integer }: SqlType
     .execute()
 }
 
-/** Whether somebody still works on an upload. */
-export function isRunning(upload: OpenUpload, now: number): boolean {
-  return upload.heartbeatAt !== null && upload.heartbeatAt > now - UPLOAD_ABANDONED_MS
+/** Whether somebody still works on an upload. A sign of life far in the future was given before the clock was set back. */
+export function isRunning({ heartbeatAt }: OpenUpload, now: number): boolean {
+  return heartbeatAt !== null && heartbeatAt > now - UPLOAD_ABANDONED_MS && heartbeatAt <= now + CLOCK_BEHIND_MS_MAX
 }
 
-/** Begins an upload. To be called behind `lockCouponLists`, for a list that has none. */
+/** Begins an upload. To be called under `lockCouponLists`, for a list that has none. */
 export async function openUpload({ query }: Store, upload: OpenUpload): Promise<void> {
   const { listNumber, firstCouponId, heartbeatAt } = upload
   await query
@@ -52,7 +53,7 @@ export async function openUpload({ query }: Store, upload: OpenUpload): Promise<
     .execute()
 }
 
-/** The upload of a list that is not complete, running or abandoned. */
+/** The upload to a list that is not complete, whether running or abandoned. */
 export async function findOpenUpload({ query }: Store, listNumber: number): Promise<OpenUpload | undefined> {
   const uploads = query.selectFrom('coupon_uploads').selectAll().where('list_number', '=', listNumber)
   const row = await uploads.executeTakeFirst()
@@ -65,7 +66,7 @@ export async function listOpenUploads({ query }: Store): Promise<OpenUpload[]> {
   return rows.map(toOpenUpload)
 }
 
-/** A sign of life. False when the upload was given up meanwhile; then nothing may be added to it any more. */
+/** Gives a sign of life. False when the upload was given up meanwhile; then nothing may be added to it any more. */
 export async function keepUploadAlive({ query }: Store, firstCouponId: number, now: number): Promise<boolean> {
   const kept = await query
     .updateTable('coupon_uploads')
@@ -76,7 +77,7 @@ export async function keepUploadAlive({ query }: Store, firstCouponId: number, n
   return Number(kept.numUpdatedRows) > 0
 }
 
-/** The upload is complete, or nothing is left of it. */
+/** To be called when the upload is complete, or when nothing is left of it. */
 export async function closeUpload({ query }: Store, firstCouponId: number): Promise<void> {
   await query.deleteFrom('coupon_uploads').where('first_coupon_id', '=', firstCouponId).execute()
 }
@@ -87,7 +88,7 @@ export async function isGivenUp({ query }: Store, firstCouponId: number): Promis
   return (await uploads.executeTakeFirst())?.heartbeat_at === null
 }
 
-/** Nothing will be added to the upload from now on, unless it is complete; what is there waits to be taken back. */
+/** Gives up an upload, unless it is complete: nothing will be added to it from now on, and its codes wait to be taken back. */
 export async function giveUpUpload({ query }: Store, firstCouponId: number): Promise<void> {
   await query
     .updateTable('coupon_uploads')
@@ -102,7 +103,13 @@ export async function giveUpIfAbandoned({ query }: Store, firstCouponId: number,
     .updateTable('coupon_uploads')
     .set({ heartbeat_at: null })
     .where('first_coupon_id', '=', firstCouponId)
-    .where((row) => row.or([row('heartbeat_at', 'is', null), row('heartbeat_at', '<=', now - UPLOAD_ABANDONED_MS)]))
+    .where((row) =>
+      row.or([
+        row('heartbeat_at', 'is', null),
+        row('heartbeat_at', '<=', now - UPLOAD_ABANDONED_MS),
+        row('heartbeat_at', '>', now + CLOCK_BEHIND_MS_MAX),
+      ]),
+    )
     .executeTakeFirst()
   return Number(abandoned.numUpdatedRows) > 0
 }
