@@ -10,7 +10,7 @@ import { createWorkspace } from '../src/store/create-workspace.ts'
 import type { DatabasePlace } from '../src/store/open-database.ts'
 import type { Database } from '../src/store/store.ts'
 import { saveSettings } from '../src/store/workspaces.ts'
-import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
+import { DEFAULT_SETTINGS, LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import { requireDescribed } from './described-answers.ts'
 import { makePlace, type StoreKind, type TestPlace } from './stores.ts'
 
@@ -42,7 +42,7 @@ export interface TestServer {
   readonly dataDir: string
   /** Undefined on SQLite. */
   readonly databaseUrl: string | undefined
-  /** A workspace with the default settings. */
+  /** A workspace with the default settings, in which tests may ask as often as they need to see what became of a request. */
   readonly workspace: TestWorkspace
   /** Sets what time it is for the server; undefined: the real time. */
   setClock(now: number | undefined): void
@@ -61,6 +61,9 @@ export interface StartOptions extends Partial<Pick<ServeOptions, 'withPipeline' 
   /** A place that exists already, with its workspace if it has one, and is kept when the server stops. */
   readonly at?: DatabasePlace & { readonly workspace?: TestWorkspace }
 }
+
+/** On a slow machine, tests that wait for the pipeline would otherwise use up the limit. */
+const OFTEN: WorkspaceSettings['limits'] = { ...LIMIT_DEFAULTS, management_per_minute: 1_000_000 }
 
 export async function startServer(
   kind: StoreKind,
@@ -83,7 +86,7 @@ export async function startServer(
   const makeWorkspace: TestServer['makeWorkspace'] = async (settings = {}, id = `workspace-${++made}`) => {
     return createWorkspace(database, id, settings, Date.now())
   }
-  const workspace = at?.workspace ?? beside?.workspace ?? (await makeWorkspace({}, 'main'))
+  const workspace = at?.workspace ?? beside?.workspace ?? (await makeWorkspace({ limits: OFTEN }, 'main'))
   return {
     url: server.url,
     database,
