@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { CONDITIONS_MAX, GOALS_JSON_LENGTH_MAX } from '../src/core/goal-faults.ts'
 import { CAMPAIGNS_MAX, GOALS_BYTES_MAX, measureCampaigns } from '../src/store/campaigns.ts'
 import { campaignCallsOf, CAMPAIGNS_PATH, type CampaignCalls } from './campaign-calls.ts'
-import { expectRefusal, startServer, type TestServer, type TestWorkspace } from './server.ts'
+import { expectRefusal, LIMITS_OF_TESTS, startServer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'
 
 const NOON = Date.parse('2026-03-10T12:00:00Z')
@@ -336,7 +336,7 @@ describeEachStore('Campaigns', (kind) => {
       expectRefusal(refused, 403, 'forbidden')
       const nameless = await calls.call(method, at, { ...sent, headers: { 'svc-appkey': 'other' } })
       expectRefusal(nameless, 403, 'forbidden', ['header.SVC-APPKEY'])
-      expect(nameless.headers.get('x-ratelimit-limit')).toBe('1000')
+      expect(nameless.headers.get('x-ratelimit-limit')).toBe(String(LIMITS_OF_TESTS.management_per_minute))
     }
     expectRefusal(await calls.call('DELETE', path), 405, 'method_not_allowed')
   })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { CouponListBody } from '../src/operations/coupon-list-body.ts'
 import { COUPON_LISTS_MAX, measureCouponLists, SUBSCRIBERS_BYTES_MAX } from '../src/store/coupon-lists.ts'
 import { couponCallsOf, LISTS_PATH, type CouponCalls } from './coupon-calls.ts'
-import { expectRefusal, startServer, type TestServer, type TestWorkspace } from './server.ts'
+import { expectRefusal, LIMITS_OF_TESTS, startServer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'
 
 const NOON = Date.parse('2026-03-10T12:00:00Z')
@@ -335,7 +335,7 @@ describeEachStore('Coupon lists', (kind) => {
     expect(answer.headers.get('x-ratelimit-limit')).toBe('10000')
     expect(answer.headers.get('x-ratelimit-reset')).toBe(String(Date.parse('2026-03-11T00:00:00Z') / 1000))
     const other = await calls.call('GET', LISTS_PATH)
-    expect(other.headers.get('x-ratelimit-limit')).toBe('1000')
+    expect(other.headers.get('x-ratelimit-limit')).toBe(String(LIMITS_OF_TESTS.management_per_minute))
   })
 
   it(`a workspace has at most ${COUPON_LISTS_MAX} lists`, async () => {

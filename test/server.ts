@@ -62,8 +62,8 @@ export interface StartOptions extends Partial<Pick<ServeOptions, 'withPipeline' 
   readonly at?: DatabasePlace & { readonly workspace?: TestWorkspace }
 }
 
-/** On a slow machine, tests that wait for the pipeline would otherwise use up the limit. */
-const OFTEN: WorkspaceSettings['limits'] = { ...LIMIT_DEFAULTS, management_per_minute: 1_000_000 }
+/** Of the workspace of each server. On a slow machine, tests that wait for the pipeline would use up the default. */
+export const LIMITS_OF_TESTS: WorkspaceSettings['limits'] = { ...LIMIT_DEFAULTS, management_per_minute: 1_000_000 }
 
 export async function startServer(
   kind: StoreKind,
@@ -86,7 +86,7 @@ export async function startServer(
   const makeWorkspace: TestServer['makeWorkspace'] = async (settings = {}, id = `workspace-${++made}`) => {
     return createWorkspace(database, id, settings, Date.now())
   }
-  const workspace = at?.workspace ?? beside?.workspace ?? (await makeWorkspace({ limits: OFTEN }, 'main'))
+  const workspace = at?.workspace ?? beside?.workspace ?? (await makeWorkspace({ limits: LIMITS_OF_TESTS }, 'main'))
   return {
     url: server.url,
     database,
