@@ -13,12 +13,14 @@ import {
 import { addMemberships, listCampaignsOfPeriods, listMemberships, listMembershipsOf } from '../src/store/memberships.ts'
 import {
   addMessageEvents,
+  cutMessageEvents,
   listMessageEvents,
   listMessageEventsOf,
   listTouchesOfPeriods,
   pageMessageEvents,
   type MessageEventPlace,
 } from '../src/store/message-events.ts'
+import type { CustomerRange } from '../src/store/fact-table.ts'
 import type { Database } from '../src/store/store.ts'
 import { compareAudiences, compareByCodePoint } from './statistics-model-facts.ts'
 import { describeEachStore, makePlace, openTestDatabase, type StoreKind, type TestPlace } from './stores.ts'
@@ -198,6 +200,26 @@ describeEachStore('The tables of facts', (kind) => {
       const all = await listMessageEventsOf(database, [customer])
       expect(met.map(messageIdentity)).toHaveLength(new Set(facts.map(messageIdentity)).size)
       expect(byIdentity(met, messageIdentity)).toEqual(byIdentity(all, messageIdentity))
+    })
+
+    it('are cut into ranges of customers that hold all of them, each as many as asked for', async () => {
+      const first = nextCustomer()
+      await keepMessages(message({ customer: 1 }))
+      await keepMessages(...Array.from({ length: 7 }, (_, index) => message({ customer: first + index })))
+      await keepMessages(...Array.from({ length: 7 }, (_, time) => message({ customer: first + 7, time })))
+      const facts = await database.query.selectFrom('message_events').select('customer').execute()
+      const ranges: CustomerRange[] = []
+      for await (const range of cutMessageEvents(database, 3)) ranges.push(range)
+      expect(ranges[0]?.after).toBeLessThan(1)
+      for (const [index, { after, until }] of ranges.entries()) {
+        expect(after).toBe(ranges[index - 1]?.until ?? after)
+        const found = facts.filter(({ customer }) => customer > after && customer <= until)
+        const isLast = index === ranges.length - 1
+        expect(found.length >= 3).toBe(!isLast)
+        // One more customer would have been too many.
+        expect(found.filter(({ customer }) => customer < until).length).toBeLessThan(3)
+      }
+      expect(ranges.at(-1)?.until).toBeGreaterThan(first + 7)
     })
   })
 

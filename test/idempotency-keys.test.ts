@@ -60,6 +60,12 @@ describeEachStore('Idempotency keys', (kind) => {
     expect(await claim(claimOf('r2', { receivedAt: NOW + laterMs }))).toEqual([holder])
   })
 
+  it('are kept anew for whom they were given to', async () => {
+    await claim(claimOf('r1'))
+    expect(await claim(claimOf('r2', { receivedAt: NOW + KEPT_MS }))).toEqual(['r2'])
+    expect(await claim(claimOf('r3', { receivedAt: NOW + 2 * KEPT_MS - 1 }))).toEqual(['r2'])
+  })
+
   it('have one holder each when many claim them at the same moment', async () => {
     const others = await openTestDatabase(place)
     const othersKeys = idempotencyKeysIn(others)

@@ -122,7 +122,11 @@ export function describeLog(name: string, makePlace: () => Promise<LogPlace>): v
         const first = writer.append(newEntry('r1', { receivedAt: NOW + 1 }))
         const second = writer.append(newEntry('r2', { receivedAt: NOW + 2 }))
         expect(writer.oldestWaitingReceivedAt()).toBe(NOW + 1)
-        await Promise.all([first, second])
+        // They are on their way together when another comes.
+        await turnOfEventLoop()
+        const third = writer.append(newEntry('r3', { receivedAt: NOW + 3 }))
+        expect(writer.oldestWaitingReceivedAt()).toBe(NOW + 1)
+        await Promise.all([first, second, third])
         expect(writer.oldestWaitingReceivedAt()).toBeUndefined()
       })
 
@@ -162,12 +166,12 @@ export function describeLog(name: string, makePlace: () => Promise<LogPlace>): v
 
       it('refuses what would wait with too many bytes', async () => {
         await writer.close()
-        writer = await place.openWriter({ entries: 100, bytes: 1_000 })
+        writer = await place.openWriter({ entries: 100, bytes: 1_200 })
         const body = Buffer.alloc(600, 'x')
-        const answers = await outcomes(['r1', 'r2'].map((id) => writer.append(newEntry(id, { body }))))
-        expect(answers[0]).toEqual(APPENDED)
-        expect(answers[1]).toMatchObject({ code: 'unavailable' })
-        expect(await writer.append(newEntry('r3', { body }))).toEqual(APPENDED)
+        const answers = await outcomes(['r1', 'r2', 'r3'].map((id) => writer.append(newEntry(id, { body }))))
+        expect(answers.slice(0, 2)).toEqual([APPENDED, APPENDED])
+        expect(answers[2]).toMatchObject({ code: 'unavailable' })
+        expect(await writer.append(newEntry('r4', { body }))).toEqual(APPENDED)
       })
     })
 
@@ -196,8 +200,11 @@ export function describeLog(name: string, makePlace: () => Promise<LogPlace>): v
       })
 
       it('keeps the keys of workspaces apart', async () => {
-        await keyed('r1', 'h')
-        expect(await keyed('r2', 'other', { workspaceId: 'other' })).toEqual(APPENDED)
+        const inWorkspaces = (...names: string[]) => {
+          return Promise.all(names.map((workspaceId) => keyed(workspaceId, workspaceId, { workspaceId })))
+        }
+        expect(await inWorkspaces('main', 'other')).toEqual([APPENDED, APPENDED])
+        expect(await inWorkspaces('another')).toEqual([APPENDED])
       })
 
       it('keeps requests once that repeat each other through two writers', async () => {

@@ -3,11 +3,12 @@ import type { KyselyPlugin, OperationNode } from 'kysely'
 import type { Store } from '../src/store/store.ts'
 
 /**
- * The same tables, where `work` is done after each of the first `times` queries that read from `table`, before the next query.
+ * The same tables, where `work` is done after each of the first `times` queries that read what has this name, a table or a
+ * column, before the next query.
  */
 export function meddled<Meddled extends Store>(
   store: Meddled,
-  table: string,
+  name: string,
   work: () => Promise<void>,
   times = 1,
 ): Meddled {
@@ -15,7 +16,7 @@ export function meddled<Meddled extends Store>(
   let left = times
   const plugin: KyselyPlugin = {
     transformQuery({ node, queryId }) {
-      if (readsFrom(node, table)) awaited.add(queryId)
+      if (hasName(node, name)) awaited.add(queryId)
       return node
     },
     async transformResult({ result, queryId }) {
@@ -28,7 +29,7 @@ export function meddled<Meddled extends Store>(
   return { ...store, query: store.query.withPlugin(plugin) }
 }
 
-/** Whether the name of a table stands anywhere in a query. */
-function readsFrom(node: OperationNode, table: string): boolean {
-  return JSON.stringify(node).includes(`{"kind":"IdentifierNode","name":"${table}"}`)
+/** Whether the name of a table or a column stands anywhere in a query. */
+function hasName(node: OperationNode, name: string): boolean {
+  return JSON.stringify(node).includes(`{"kind":"IdentifierNode","name":"${name}"}`)
 }

@@ -1,12 +1,13 @@
 // Which process follows which partitions of a log in PostgreSQL, and what the clock of the database does to that.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { renewLeases } from '../src/store/partition-leases.ts'
+import { countPipelines, endMembership, renewLeases } from '../src/store/partition-leases.ts'
 import type { Database } from '../src/store/store.ts'
 import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 const PARTITIONS = 8
 const HOUR_MS = 60 * 60 * 1000
+const byNumber = (left: number, right: number) => left - right
 
 describeOnPostgres('Leases of partitions', () => {
   let place: TestPlace
@@ -24,16 +25,44 @@ describeOnPostgres('Leases of partitions', () => {
   const renew = (holder: string) => {
     return database.write((store) => renewLeases(store, { holder, partitions: PARTITIONS, keptMs: 5_000 }))
   }
-  /** Leaves the table as a clock that is set back does. */
-  const setClockBack = () => {
-    const later = sql<number>`expires_at + ${HOUR_MS}`
-    return database.write(({ query }) => query.updateTable('pipeline_members').set({ expires_at: later }).execute())
+  const moveExpiries = (byMs: number) => {
+    const moved = sql<number>`expires_at + ${byMs}`
+    return database.write(({ query }) => query.updateTable('pipeline_members').set({ expires_at: moved }).execute())
   }
+  /** Leaves the table as a clock that is set back does. */
+  const setClockBack = () => moveExpiries(HOUR_MS)
+
+  it('are held once each by any number of processes, none left out', async () => {
+    const holders = ['first', 'second', 'third']
+    for (const holder of [...holders, ...holders]) await renew(holder)
+    const held = await Promise.all(holders.map(renew))
+    expect(held.map(({ length }) => length).toSorted(byNumber)).toEqual([2, 3, 3])
+    expect(held.flat().toSorted(byNumber)).toEqual(Array.from({ length: PARTITIONS }, (_, partition) => partition))
+  })
+
+  it('of a process that stops are free at once', async () => {
+    await renew('stopping')
+    await renew('staying')
+    await renew('stopping')
+    expect(await renew('staying')).toHaveLength(PARTITIONS / 2)
+    await database.write((store) => endMembership(store, 'stopping'))
+    expect(await renew('staying')).toHaveLength(PARTITIONS)
+  })
+
+  it('count for as many processes as have renewed theirs in time', async () => {
+    await renew('dead')
+    await moveExpiries(-HOUR_MS)
+    expect(await countPipelines(database)).toBe(0)
+    await renew('living')
+    expect(await countPipelines(database)).toBe(1)
+  })
 
   it('of a process that died are free for others, also where the clock was set back since', async () => {
     expect(await renew('dead')).toHaveLength(PARTITIONS)
     await setClockBack()
     expect(await renew('living')).toHaveLength(PARTITIONS)
+    // What was taken over is no longer free.
+    expect(await renew('second')).toEqual([])
   })
 
   it('stay with the process that has them where the clock was set back', async () => {

@@ -155,6 +155,31 @@ describeOnPostgres('A log', () => {
       expect(await keyed('r4', 'x')).toEqual({ outcome: 'repeated', requestId: 'r3' })
     })
 
+    it('never forgets a key that a new request is just taking', async () => {
+      const idempotency = { key: 'k', hash: 'h' }
+      await writer.append(newEntry('r1', { idempotency }))
+      await other.ask(`update log_keys set received_at = received_at - ${IDEMPOTENCY_KEPT_MS}`)
+      await other.ask('begin')
+      await other.append(newEntry('r2', { idempotency }))
+      const limits = { throughPosition: 0, entriesReceivedBefore: 0, keysReceivedBefore: FAR_FUTURE }
+      expect(await writer.trim(limits)).toBe(false)
+      await other.ask('commit')
+      expect(await writer.append(newEntry('r3', { idempotency }))).toEqual({ outcome: 'repeated', requestId: 'r2' })
+    })
+
+    it('forgets keys from before an instant in bounded steps, and no others', async () => {
+      const keyed = (key: string) => writer.append(newEntry(key, { idempotency: { key, hash: 'h' } }))
+      for (const key of ['old', 'young']) await keyed(key)
+      const [instant = 0] = await other.ask<number>(`select received_at from log_keys where key = 'young'`)
+      await other.ask(`update log_keys set received_at = ${instant - 1} where key = 'old'`)
+      await other.ask(`
+        insert into log_keys (workspace_id, key, hash, request_id, received_at)
+        select 'main', 'k' || number, 'h', 'r', ${instant - 1} from generate_series(1, 2500) as number`)
+      const trim = () => writer.trim({ throughPosition: 0, entriesReceivedBefore: 0, keysReceivedBefore: instant })
+      expect([await trim(), await trim()]).toEqual([true, false])
+      expect([(await keyed('old')).outcome, (await keyed('young')).outcome]).toEqual(['appended', 'repeated'])
+    })
+
     it('is acknowledged after the commit is on disk, also where the database need not wait for that', async () => {
       await other.ask('set synchronous_commit = off')
       await other.ask('begin')
@@ -238,6 +263,28 @@ describeOnPostgres('A log', () => {
       expect(await listSlices()).toHaveLength(3)
       expect(await trim(last, ends)).toBe(true)
       expect(await listSlices()).toHaveLength(2)
+    })
+
+    it('begin where the one before them ends', async () => {
+      for (const instant of [40, 59, 60]) await other.ask(`select log_open_slice(${instant}, ${SLICE_MS}, 1)`)
+      expect(await other.ask('select starts_at from log_slices order by starts_at')).toEqual([40, 60])
+    })
+
+    it('are kept while the last of their entries is not applied, the newest too', async () => {
+      for (const id of ['r1', 'r2']) await writer.append(newEntry(id))
+      const positions = await positionsLeft()
+      const last = positions.at(-1) ?? 0
+      await until('no other is left to be dropped', async () => !(await trim(last - 1, FAR_FUTURE)))
+      expect((await positionsLeft()).at(-1)).toBe(last)
+    })
+
+    it('leave the last position and time behind, also when all are dropped', async () => {
+      await fillSlices(2)
+      const last = (await readAll(reader)).at(-1)
+      await until('all are dropped', async () => !(await trim(last?.position ?? 0, FAR_FUTURE)))
+      expect(await listSlices()).toEqual([])
+      expect(await other.ask('select position from log_trimmed')).toEqual([last?.position])
+      expect(await other.ask('select received_at from log_trimmed')).toEqual([last?.receivedAt])
     })
 
     it('are followed from one to the next', async () => {

@@ -6,12 +6,12 @@ import type { LimitedOperation } from '../src/http/limiter.ts'
 import { RateLimits } from '../src/http/rate-limits.ts'
 import { trackEvents } from '../src/operations/track-events.ts'
 import { updatePreferences } from '../src/operations/update-preferences.ts'
-import { listLimitWindows, type UsedWindows } from '../src/store/limit-windows.ts'
+import { listLimitWindows, saveLimitWindows, type UsedWindows } from '../src/store/limit-windows.ts'
 import { PREFERENCES_PATH } from './preference-calls.ts'
 import { RawConnection } from './raw-http.ts'
 import { expectRefusal, startServer, until, type Answer, type CallOptions, type TestServer } from './server.ts'
 import type { TestWorkspace } from './server.ts'
-import { describeEachStore, makePlace, type StoreKind } from './stores.ts'
+import { describeEachStore, makePlace, openTestDatabase, type StoreKind } from './stores.ts'
 import { trackingOf } from './tracking.ts'
 
 const NOON = Date.UTC(2030, 5, 15, 12)
@@ -361,6 +361,27 @@ describe('A limit of a day of a server whose store is its own', () => {
       expect(saved).toMatchObject([{ workspaceId: server.workspace.id, operation: updatePreferences.name }])
     } finally {
       await server.stop()
+    }
+  })
+
+  it('goes on as it was saved last', async () => {
+    const place = await makePlace('sqlite')
+    const database = await openTestDatabase(place)
+    try {
+      const savedOf = (first: number): UsedWindows[] =>
+        ['main', 'other'].map((workspaceId, index) => ({
+          workspaceId,
+          operation: updatePreferences.name,
+          minute: { startsAt: first + index, used: first + 10 },
+          day: { startsAt: first + 20, used: first + 30 },
+        }))
+      for (const first of [100, 200]) {
+        await database.write((store) => saveLimitWindows(store, savedOf(first)))
+        expect(await listLimitWindows(database)).toEqual(savedOf(first))
+      }
+    } finally {
+      await database.close()
+      await place.remove()
     }
   })
 

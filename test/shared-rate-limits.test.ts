@@ -7,7 +7,7 @@ import { NeverPasses, type LimitedOperation, type LimitOutcome } from '../src/ht
 import { SharedRateLimits, type SharedRateLimitsOptions } from '../src/http/shared-rate-limits.ts'
 import { trackEvents } from '../src/operations/track-events.ts'
 import { updatePreferences } from '../src/operations/update-preferences.ts'
-import { LimitWindows } from '../src/store/limit-windows.ts'
+import { CLOCK_BEHIND_MS_MAX, LimitWindows } from '../src/store/limit-windows.ts'
 import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 const MINUTE_MS = 60_000
@@ -157,15 +157,20 @@ describeOnPostgres('Shared limits', () => {
     let now = NOON
     const [limits] = start(1, { clock: () => now }) as [SharedRateLimits]
     await takeOne(limits, workspace)
-    now = NOON - 1
-    expect((await takeOne(limits, workspace)).state).toMatchObject({
-      remaining: 8,
-      reset: (NOON + MINUTE_MS) / SECOND_MS,
-    })
-    now = NOON - 60 * MINUTE_MS
+    for (const [behindMs, remaining] of [
+      [1, 8],
+      [CLOCK_BEHIND_MS_MAX, 7],
+    ] as const) {
+      now = NOON - behindMs
+      expect((await takeOne(limits, workspace)).state).toMatchObject({
+        remaining,
+        reset: (NOON + MINUTE_MS) / SECOND_MS,
+      })
+    }
+    now = NOON - CLOCK_BEHIND_MS_MAX - 1
     expect((await takeOne(limits, workspace)).state).toMatchObject({
       remaining: 9,
-      reset: (now + MINUTE_MS) / SECOND_MS,
+      reset: (NOON - CLOCK_BEHIND_MS_MAX) / SECOND_MS,
     })
   })
 
@@ -180,6 +185,26 @@ describeOnPostgres('Shared limits', () => {
     await count(processes[1])
     const raised = { ...workspace, limits: { ...workspace.limits, track_events_per_minute: 6 } }
     expect((await takeOne(processes[0], raised)).state).toMatchObject({ limit: 6, remaining: 0 })
+  })
+
+  it('count such requests for the day too, and forget none of them where the settings change', async () => {
+    const limitTo = (units: number) => makeWorkspace({ update_preferences_per_day: units })
+    const [limits] = start(1, { clock: () => NOON }) as [SharedRateLimits]
+    const { id } = limitTo(0)
+    const left = async (perDay: number, units: number) => {
+      const { state } = await takeOne(limits, { ...limitTo(perDay), id }, units, updatePreferences)
+      return state.remaining
+    }
+    const count = (perDay: number) => {
+      return limits.count({ workspace: { ...limitTo(perDay), id }, operation: updatePreferences, now: 0 })
+    }
+    await count(5)
+    expect(await left(5, 1)).toBe(3)
+    // Neither emptied by a lower limit, nor filled beyond it.
+    await count(1)
+    expect(await left(5, 1)).toBe(2)
+    for (let times = 0; times < 5; times++) await count(5)
+    expect(await left(7, 1)).toBe(1)
   })
 
   it('follow the settings within a running window', async () => {
@@ -221,6 +246,20 @@ describeOnPostgres('Shared limits', () => {
     ])
     expect(outcomes.map(codeOf)).toEqual([undefined, undefined, undefined, undefined])
     expect(codeOf(await takeOne(second, one))).toBe('rate_limited')
+  })
+
+  it('are opened and taken by statements that never wait for each other in a circle, in whatever order they ask', async () => {
+    for (let round = 1; round <= 10; round++) {
+      const questions = Array.from({ length: 300 }, () => {
+        const { id: workspaceId } = makeWorkspace({})
+        return { workspaceId, operation: trackEvents.name, minuteLimit: 1_000, dayLimit: null, units: 1, refused: 0 }
+      })
+      const orders = windowsOf.map((_, index) => (index % 2 === 0 ? questions : questions.toReversed()))
+      await Promise.all(windowsOf.map((windows, index) => windows.open(orders[index] ?? [])))
+      await Promise.all(windowsOf.map((windows, index) => windows.take(orders[index] ?? [], NOON)))
+      const used = (await windowsOf[0]?.take(questions, NOON))?.map(({ minute }) => minute.used)
+      expect(used).toEqual(questions.map(() => PROCESSES_MAX))
+    }
   })
 
   it('ask the database once for all who wait, of all workspaces, and not at all for what is known to be full', async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { LogWriter } from '../src/log/event-log.ts'
+import { IDEMPOTENCY_KEPT_MS, type LogWriter } from '../src/log/event-log.ts'
 import { removeLog, restoreLog, SqliteLogSnapshot } from '../src/log/sqlite-log-backup.ts'
 import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite-log.ts'
@@ -25,21 +25,23 @@ afterEach(async () => {
 /** Appends numbered requests, each with a key. */
 async function append(to: LogWriter, ...numbers: number[]): Promise<string[]> {
   const outcomes: string[] = []
-  for (const number of numbers) {
-    const { outcome } = await to.append({
-      kind: 'track_events',
-      workspaceId: 'main',
-      requestId: `request-${number}`,
-      receivedAt: number,
-      context: {},
-      body: Buffer.from(`{"n":${number}}`),
-      events: 1,
-      partitionKey: 'any',
-      idempotency: { key: `key-${number}`, hash: 'hash' },
-    })
-    outcomes.push(outcome)
-  }
+  for (const number of numbers) outcomes.push(await appendWithKey(to, `key-${number}`, number))
   return outcomes
+}
+
+async function appendWithKey(to: LogWriter, key: string, number: number): Promise<string> {
+  const { outcome } = await to.append({
+    kind: 'track_events',
+    workspaceId: 'main',
+    requestId: `request-${number}`,
+    receivedAt: number,
+    context: {},
+    body: Buffer.from(`{"n":${number}}`),
+    events: 1,
+    partitionKey: 'any',
+    idempotency: { key, hash: 'hash' },
+  })
+  return outcome
 }
 
 /** Copies what a snapshot holds into a state whose cursor is at `cursor`, and makes a log of it again. */
@@ -81,6 +83,16 @@ it('remembers the keys of what it holds, also of entries long trimmed, and forge
   const outcomes = await append(restored, 1, 2, 3, 4, 5)
   await restored.close()
   expect(outcomes).toEqual(['repeated', 'repeated', 'repeated', 'repeated', 'appended'])
+})
+
+it('remembers of a key its use by a later entry that the copied state has applied', async () => {
+  await append(log, 1)
+  const snapshot = new SqliteLogSnapshot(path('log.db'))
+  expect(await appendWithKey(log, 'key-1', 1 + IDEMPOTENCY_KEPT_MS)).toBe('appended')
+  expect(await carryOver(snapshot, 2)).toEqual({ positions: [1, 2], last: 2 })
+  const restored = openSqliteLog({ path: path('restored.db') })
+  expect(await appendWithKey(restored, 'key-1', 2 + IDEMPOTENCY_KEPT_MS)).toBe('repeated')
+  await restored.close()
 })
 
 it('keeps positions growing where no entry is left', async () => {

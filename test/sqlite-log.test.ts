@@ -2,13 +2,18 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as turnOfEventLoop } from 'node:timers/promises'
 import SqliteFile from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { IDEMPOTENCY_KEPT_MS } from '../src/log/event-log.ts'
-import { LOG_TABLES } from '../src/log/sqlite-log-file.ts'
+import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type LogCommit } from '../src/log/event-log.ts'
+import { LOG_TABLES, openLogForWriting } from '../src/log/sqlite-log-file.ts'
 import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite-log.ts'
 import { describeLog, idsOf, newEntry, NOW, numbered, type LogPlace } from './log-contract.ts'
+
+const MIB = 1024 * 1024
+/** The number by which SQLite tells that each commit waits for the disk. */
+const FULL = 2
 
 async function makePlace(): Promise<LogPlace & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-log-'))
@@ -55,6 +60,24 @@ describe('the SQLite log file', () => {
     await Promise.all([place.remove(), older.remove()])
   })
 
+  it.each([4_096, 16_384])(
+    'with pages of %i bytes has each commit on disk, and little beside it',
+    async (pageBytes) => {
+      const place = await makePlace()
+      const made = new SqliteFile(place.path)
+      made.pragma(`page_size = ${pageBytes}`)
+      made.exec(LOG_TABLES)
+      made.close()
+      const file = openLogForWriting(place.path)
+      const read = (pragma: string) => file.pragma(pragma, { simple: true }) as number
+      expect(read('synchronous')).toBe(FULL)
+      expect((read('wal_autocheckpoint') * read('page_size')) / MIB).toBe(64)
+      expect(read('journal_size_limit') / MIB).toBe(128)
+      file.close()
+      await place.remove()
+    },
+  )
+
   it('gives bodies as they came, whatever bytes they hold, of however many entries', async () => {
     const place = await makePlace()
     const bodies = Array.from({ length: 1_001 }, (_, index) => {
@@ -79,12 +102,47 @@ describe('the SQLite log file', () => {
 
   it('writes what waits together in one commit', async () => {
     const place = await makePlace()
-    const commits: number[] = []
-    const writer = openSqliteLog({ path: place.path, onCommit: ({ entries }) => commits.push(entries) })
-    await Promise.all(Array.from({ length: 100 }, (_, index) => writer.append(newEntry(`r${index}`))))
+    const commits: [entries: number, events: number][] = []
+    const onCommit = ({ entries, events }: LogCommit) => void commits.push([entries, events])
+    const writer = openSqliteLog({ path: place.path, onCommit })
+    await Promise.all(numbered(0, 100).map((id) => writer.append(newEntry(id, { events: 2 }))))
+    const idempotency = { key: 'k', hash: 'h' }
+    await Promise.all(['first', 'repeat'].map((id) => writer.append(newEntry(id, { events: 5, idempotency }))))
     await writer.close()
-    expect(commits.reduce((sum, entries) => sum + entries, 0)).toBe(100)
-    expect(commits.length).toBeLessThan(10)
+    expect(commits).toEqual([
+      [100, 200],
+      [2, 5],
+    ])
+    await place.remove()
+  })
+
+  it('writes what comes while others are being written, when they are, and then says that it can be written', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    const blocker = new SqliteFile(place.path)
+    blocker.exec('begin immediate')
+    const appended: Promise<AppendOutcome>[] = []
+    for (const id of numbered(0, 5)) {
+      appended.push(writer.append(newEntry(id)))
+      await turnOfEventLoop()
+    }
+    const checked = writer.check()
+    blocker.exec('rollback')
+    expect((await Promise.all(appended)).map(({ outcome }) => outcome)).toEqual(appended.map(() => 'appended'))
+    await checked
+    blocker.close()
+    await writer.close()
+    await place.remove()
+  })
+
+  it('keeps bodies of any size that come one after the other', async () => {
+    const place = await makePlace()
+    const [writer, reader] = [await place.openWriter(), await place.openReader()]
+    const sizes = [10, 5_000, 20, MIB, 0, 2_000]
+    for (const bytes of sizes) await writer.append(newEntry('r1', { body: Buffer.alloc(bytes, 'x') }))
+    const found = await reader.read(0, { entries: 10, bytes: 2 * MIB })
+    expect(found.map(({ body }) => body.byteLength)).toEqual(sizes)
+    await Promise.all([writer.close(), reader.close()])
     await place.remove()
   })
 
@@ -118,6 +176,21 @@ describe('the SQLite log file', () => {
     expect(await keyed('r2', 'x', NOW + IDEMPOTENCY_KEPT_MS - 1)).toEqual({ outcome: 'key_conflict' })
     expect(await keyed('r3', 'x', NOW + IDEMPOTENCY_KEPT_MS)).toEqual({ outcome: 'appended' })
     expect(await keyed('r4', 'x', NOW + IDEMPOTENCY_KEPT_MS)).toEqual({ outcome: 'repeated', requestId: 'r3' })
+    await writer.close()
+    await place.remove()
+  })
+
+  it('forgets keys from before an instant in bounded steps, and no others', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    const keyed = async (key: string, receivedAt: number) => {
+      const { outcome } = await writer.append(newEntry(key, { idempotency: { key, hash: 'h' }, receivedAt }))
+      return outcome
+    }
+    await Promise.all([keyed('young', NOW), ...numbered(0, 2_500).map((key) => keyed(key, NOW - 1))])
+    const trim = () => writer.trim({ throughPosition: 0, entriesReceivedBefore: 0, keysReceivedBefore: NOW })
+    expect([await trim(), await trim()]).toEqual([true, false])
+    expect([await keyed('r7', NOW), await keyed('young', NOW)]).toEqual(['appended', 'repeated'])
     await writer.close()
     await place.remove()
   })

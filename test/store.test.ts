@@ -243,6 +243,17 @@ describe('The SQLite store', () => {
     for (const database of databases) await database.close()
   })
 
+  it('has each commit on disk before it returns, unless the log holds all that is committed', async () => {
+    const levels = [{}, { ownThread: true }, { durable: false }].map(async (options) => {
+      const database = openDatabase(place, options)
+      const { rows } = await database.write(({ query }) => sql`pragma synchronous`.execute(query))
+      await database.close()
+      return rows
+    })
+    const [full, normal] = [[{ synchronous: 2 }], [{ synchronous: 1 }]]
+    expect(await Promise.all(levels)).toEqual([full, full, normal])
+  })
+
   it('gives back to the disk what grew beside the file while somebody read for long', async () => {
     const path = join(place.dataDir, STATE_FILE)
     const [writer, reader] = [new SqliteConnection(path, { durable: false }), new SqliteFile(path)]
