@@ -1,6 +1,7 @@
 // Puts the running server together: store, log, pipeline and HTTP; and takes them apart in the opposite order.
 import { lookup } from 'node:dns/promises'
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ConfigError, type Config } from './config.ts'
 import { AppError } from './core/app-error.ts'
@@ -123,6 +124,7 @@ async function checkPlace(options: ServeOptions): Promise<void> {
 
 async function openServer(options: ServeOptions, opened: Closers): Promise<RunningServer> {
   const { config, diagnostics, httpLimits } = options
+  await requirePort(config)
   const turnstile = new Turnstile()
   const metrics = new Metrics()
   // Takes longest to load, so it begins first; meanwhile the threads of store and log load on another core.
@@ -312,13 +314,32 @@ const LISTEN_PROBLEMS: Readonly<Record<string, (config: Config) => ConfigError['
 }
 
 /**
+ * Throws what `listen` would throw, before anything is changed: a start that cannot listen, because a server of an older version
+ * runs there, must not bring that server's tables up to date.
+ */
+async function requirePort(config: Config): Promise<void> {
+  const probe = createServer((socket) => socket.destroy())
+  await listenBy(config, async (place) => {
+    await once(probe.listen(place), 'listening')
+  })
+  await once(probe.close(), 'close')
+}
+
+async function listen(app: FastifyInstance, config: Config): Promise<void> {
+  await listenBy(config, (place) => app.listen(place))
+}
+
+/**
  * Listens on one address, even for a name that has several: for further ones of `localhost` Fastify would make servers that none
  * of our limits know. Throws ConfigError where another port or host would help.
  */
-async function listen(app: FastifyInstance, config: Config): Promise<void> {
+async function listenBy(
+  config: Config,
+  listenOn: (place: { readonly host: string; readonly port: number }) => Promise<unknown>,
+): Promise<void> {
   try {
     const { address } = await lookup(config.host, { order: 'ipv4first' })
-    await app.listen({ host: address, port: config.port })
+    await listenOn({ host: address, port: config.port })
   } catch (error) {
     const problem = LISTEN_PROBLEMS[(error as { code?: string }).code ?? '']
     throw problem ? new ConfigError([problem(config)]) : error

@@ -31,6 +31,7 @@ import {
 } from './program.ts'
 import { nameLogPlace } from '../src/log/name-log-place.ts'
 import { openLogForWriting } from '../src/log/sqlite-log-file.ts'
+import { isOlder, makeOlder } from './older-tables.ts'
 import { until } from './server.ts'
 import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
@@ -253,7 +254,9 @@ describeEachStore('a first start for people', (kind) => {
     expect(await pipeline.stop()).toMatchObject({ status: 0, stderr: '' })
   })
 
-  it('says that the port is in use, with exit status 1', async () => {
+  it('says that the port is in use, with exit status 1, and leaves older tables as they are', async () => {
+    await (await openTestDatabase(place)).close()
+    await makeOlder(place)
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const port = String((other.address() as AddressInfo).port)
@@ -261,6 +264,7 @@ describeEachStore('a first start for people', (kind) => {
     other.close()
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toContain(`PORT ${port} is in use on 127.0.0.1`)
+    expect(await isOlder(place)).toBe(true)
   })
 })
 
