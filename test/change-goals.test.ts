@@ -95,6 +95,16 @@ describeEachStore('A changed goal', (kind) => {
     expect((await calls.fetch(id, workspace)).recount).toBeNull()
   })
 
+  it('looks at all users only where a recount begins, not for each of many changes', async () => {
+    await addUsers(workspace, 11, 12)
+    const id = await make(goalOn('A'))
+    expect((await setGoals(id, goalOn('B'))).recount).toMatchObject({ all_users: 2 })
+    await addUsers(workspace, 13)
+    expect((await setGoals(id, goalOn('C'))).recount).toMatchObject({ all_users: 2 })
+    await finish(id)
+    expect((await setGoals(id, goalOn('D'))).recount).toMatchObject({ all_users: 3 })
+  })
+
   it('shows no recount that ended while the campaign was read', async () => {
     const id = await make(goalOn('A'))
     await setGoals(id, goalOn('B'))

@@ -1,6 +1,7 @@
 // Update campaign: changes the members that are named. Changed goals are counted anew in the background.
 import { Type, type Static } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
+import type { Workspace } from '../core/workspace.ts'
 import { lockCampaigns, measureCampaigns, saveCampaign, type StoredCampaign } from '../store/campaigns.ts'
 import { findGoalRecount, type GoalRecount } from '../store/goal-recounts.ts'
 import type { Store } from '../store/store.ts'
@@ -32,6 +33,8 @@ const Changes = Strict({
   updated_by: Type.Optional(PersonName),
 })
 
+type Changes = Static<typeof Changes>
+
 export const updateCampaign = defineOperation({
   name: 'update_campaign',
   summary: 'Update campaign',
@@ -58,26 +61,48 @@ export const updateCampaign = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: CampaignOutput,
-  async handle({ workspace, path, body, now }, { database }) {
-    // Counted before the change, whose transaction others wait for; it only tells how long the recount will take.
-    const allUsers = body.conversion_goals ? await countUsers(database, workspace.id) : 0
-    return database.write(async (store) => {
-      await lockCampaigns(store, workspace.id)
-      const before = await requireCampaign(store, workspace, path.campaign_id)
-      const after = toChanged(before, body, now)
-      const { campaign, recount } = await change(store, before, after, allUsers)
-      await saveCampaign(store, campaign)
-      return toCampaignBody(campaign, recount)
-    })
+  // One at a time for each workspace, so that the first of many changes finds how many users there are, for all of them.
+  handle({ workspace, path, body, now }, { database, turns }) {
+    const work = async () => {
+      // Counted before the change, whose transaction others wait for.
+      const allUsers = await countForRecount(database, workspace, path.campaign_id, body)
+      return database.write(async (store) => {
+        await lockCampaigns(store, workspace.id)
+        const before = await requireCampaign(store, workspace, path.campaign_id)
+        const after = toChanged(before, body, now)
+        const { campaign, recount } = await change(store, before, after, allUsers)
+        await saveCampaign(store, campaign)
+        return toCampaignBody(campaign, recount)
+      })
+    }
+    return turns.take(`changes of campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)
   },
 })
+
+/**
+ * How many users are to be counted anew, which only tells how long that will take. To look at a million of them keeps all others
+ * who read from SQLite waiting for a tenth of a second: so it is done where a recount begins, and while it runs, other changes
+ * take the number from it.
+ */
+async function countForRecount(
+  store: Store,
+  workspace: Workspace,
+  id: string,
+  { conversion_goals: goals }: Changes,
+): Promise<number> {
+  if (!goals) return 0
+  const recount = await findGoalRecount(store, workspace.id)
+  if (recount?.isRunning) return recount.allUsers
+  const campaign = await requireCampaign(store, workspace, id)
+  return areSameGoals(campaign.goals, toGoals(goals)) ? 0 : countUsers(store, workspace.id)
+}
 
 function emptyFaults(body: object | undefined): Fault[] {
   if (!body || CHANGEABLE.some((member) => Object.hasOwn(body, member))) return []
   return [{ field: 'body', problem: `must have at least one of ${CHANGEABLE.join(', ')}` }]
 }
 
-function toChanged(campaign: StoredCampaign, changes: Static<typeof Changes>, now: number): StoredCampaign {
+function toChanged(campaign: StoredCampaign, changes: Changes, now: number): StoredCampaign {
   const { name, platforms, conversion_goals: goals } = changes
   return {
     ...campaign,
