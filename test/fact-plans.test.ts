@@ -1,5 +1,5 @@
 // How facts of campaigns are read and kept: along the keys of their tables on every store, however many facts there are.
-import { sql } from 'kysely'
+import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/facts.ts'
 import {
@@ -27,9 +27,17 @@ import {
   listTouchesOfPeriods,
   pageMessageEvents,
 } from '../src/store/message-events.ts'
+import { openDatabase, type DatabaseOptions } from '../src/store/open-database.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { findPersons } from '../src/store/users.ts'
-import { expectEnteredAt, explain, explainInSnapshot, expectIndexed } from './query-plan.ts'
+import { findPersons, listUserIdsAfter, saveUsers, type User } from '../src/store/users.ts'
+import {
+  expectEnteredAt,
+  expectIndexed,
+  explain,
+  explainAsCarriedOut,
+  explainInSnapshot,
+  type QueryPlan,
+} from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
 import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
@@ -143,31 +151,52 @@ describeEachStore('Facts of campaigns', (kind) => {
 })
 
 describeOnPostgres('Facts that nothing is known of', () => {
-  it('are found by their indexes in a snapshot, which reads all users a few at a time', async () => {
-    const place = await makePlace('postgres')
-    const database = await openTestDatabase(place)
-    const customers = Array.from({ length: 500 }, (_, index) => index + 1)
-    const actions = customers.map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
-    await database.write(async (store) => {
-      for (const table of ['memberships', 'message_events', 'events', 'users', 'user_identities']) {
-        await sql`alter table ${sql.table(table)} set (autovacuum_enabled = off)`.execute(store.query)
-      }
-      await addMemberships(store, everywhere(toMembership))
-      await addMessageEvents(store, everywhere(toMessage))
-    })
-    const queries = await recordQueries(database, async (store) => {
-      await listMembershipsOf(store, customers, 80_001)
-      await listMessageEventsOf(store, customers, 80_001)
-      await listNamedEvents(store, actions, 80_001)
-      await findPersons(store, customers)
-    })
-    expect(queries).toHaveLength(5)
-    for (const query of queries) {
-      expectIndexed(await explainInSnapshot(database, query), 'customer', 'user_id', 'merged_into')
-    }
-    await database.close()
-    await place.remove()
-  }, 60_000)
+  const readers: [
+    who: string,
+    options: DatabaseOptions,
+    explain: (database: Database, query: Compilable) => Promise<QueryPlan>,
+  ][] = [
+    ['in a snapshot', {}, explainInSnapshot],
+    ['by the pipeline', { readsByIndex: true }, explainAsCarriedOut],
+  ]
+  it.each(readers)(
+    'are found by their indexes %s, which reads a few users at a time',
+    async (_who, options, explain) => {
+      const place = await makePlace('postgres')
+      await (await openTestDatabase(place)).close()
+      const database = openDatabase(place, options)
+      const customers = Array.from({ length: 500 }, (_, index) => index + 1)
+      const actions = customers.map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
+      const periods = customers.map((customer) => ({ customer, from: 0, until: 1_000 }))
+      await database.write(async (store) => {
+        for (const table of ['memberships', 'message_events', 'events', 'users', 'user_identities']) {
+          await sql`alter table ${sql.table(table)} set (autovacuum_enabled = off)`.execute(store.query)
+        }
+        await addMemberships(store, everywhere(toMembership))
+        await addMessageEvents(store, everywhere(toMessage))
+        await saveUsers(store, Array.from({ length: CUSTOMERS * CAMPAIGNS }, toUser))
+      })
+      const queries = await recordQueries(database, async (store) => {
+        await listMembershipsOf(store, customers, 80_001)
+        await listMessageEventsOf(store, customers, 80_001)
+        await listNamedEvents(store, actions, 80_001)
+        await findPersons(store, customers)
+        await listCampaignsOfPeriods(store, periods)
+      })
+      expect(queries).toHaveLength(6)
+      for (const query of queries) expectIndexed(await explain(database, query), 'customer', 'user_id', 'merged_into')
+      const page = { after: 5, max: 200 }
+      const [users] = await recordQueries(database, (store) => listUserIdsAfter(store, 'main', page))
+      if (!users) throw new Error('nothing was asked')
+      const plan = await explain(database, users)
+      expectIndexed(plan)
+      // Sorting would need all users of the workspace for every page.
+      expect(plan.text).not.toContain('Sort')
+      await database.close()
+      await place.remove()
+    },
+    60_000,
+  )
 })
 
 function everywhere<Fact>(toFact: (customer: number, campaign: number) => Fact): Fact[] {
@@ -180,6 +209,10 @@ function toMembership(customer: number, campaign: number): Membership {
   const evaluatedAt = customer * 10 + campaign
   const nothing = { variation: null, locale: null, removed: null }
   return { campaign, customer, platform: 'EMAIL', evaluatedAt, group: 'global_control', ...nothing }
+}
+
+function toUser(_: unknown, index: number): User {
+  return { id: index + 1, workspaceId: 'main', customerId: null, attributes: {}, emailKey: null, createdAt: 0 }
 }
 
 function betterMembership(customer: number): Membership {

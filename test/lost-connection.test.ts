@@ -7,6 +7,8 @@ import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
 import { until } from './server.ts'
 import { describeOnPostgres, makePlace, type TestPlace } from './stores.ts'
 
+/** Long enough for the database to notice that nobody takes its answer. */
+const LOCK_WAIT_MS = 45_000
 const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
 const ifUnavailable = (error: unknown) => {
   expect(error).toMatchObject(UNAVAILABLE)
@@ -84,6 +86,22 @@ describeOnPostgres('A lost connection', () => {
     })
     await expect(change).rejects.toMatchObject(UNAVAILABLE)
     expect(inside).toEqual([expect.objectContaining(UNAVAILABLE)])
+    await isAnswering()
+  })
+
+  it('is ended by the database, with its locks, when the answer on it is not taken', { timeout: 90_000 }, async () => {
+    const change = database.write(async (store) => {
+      await store.lock('held')
+      await sql`select repeat('x', 1000000) from pg_sleep(1), generate_series(1, 100)`.execute(store.query)
+    })
+    const lost = change.catch((error: unknown) => error)
+    await isSleeping()
+    proxy.hold()
+    const takeLock = () => beside.write((store) => store.lock('held')).then(() => true, ifUnavailable)
+    await until('the lock is free', takeLock, LOCK_WAIT_MS)
+    proxy.cut()
+    expect(await lost).toMatchObject(UNAVAILABLE)
+    proxy.restore()
     await isAnswering()
   })
 })

@@ -1,7 +1,7 @@
 // A PostgreSQL that goes away in the middle of something: who appends hears of it in time, and what was acknowledged is kept.
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { AppendOutcome, LogReader, LogWriter, NewEntry } from '../src/log/event-log.ts'
-import { ANSWER_WAIT_MS, CONNECT_WAIT_MS } from '../src/log/postgres-log-connections.ts'
+import { ANSWER_WAIT_MS, CONNECT_WAIT_MS, LogConnections } from '../src/log/postgres-log-connections.ts'
 import { openPostgresLogReader } from '../src/log/postgres-log-reader.ts'
 import { openPostgresLog } from '../src/log/postgres-log.ts'
 import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
@@ -62,6 +62,14 @@ describeOnPostgres('The log of a server that goes away', () => {
     await expect(openPostgresLogReader(proxy.url)).rejects.toMatchObject(UNAVAILABLE)
   })
 
+  it.each([
+    ['database', { pathname: '/tidings_nowhere' }],
+    ['user', { username: 'tidings_nobody', password: 'wrong' }],
+  ])('cannot be opened while the server does not know its %s, which may pass', async (_what, changes) => {
+    const { href } = Object.assign(new URL(place.url), changes)
+    await expect(openPostgresLog({ url: href })).rejects.toMatchObject(UNAVAILABLE)
+  })
+
   it('answers within its limits when nothing comes back', async () => {
     await writer.append(newEntry('r1'))
     proxy.hold()
@@ -110,6 +118,16 @@ describeOnPostgres('The log of a server that goes away', () => {
     expect(refused).toBeGreaterThan(0)
     await until('the reader is back', () => reader.lastPosition().catch(ifUnavailable))
     expect(idsOf(await readAll(reader)).toSorted()).toEqual(keys.toSorted())
+  })
+
+  it('lets the server notice when this machine is gone, on each of its connections', async () => {
+    const connections = new LogConnections(place.url, 1)
+    const names = ['tcp_user_timeout', 'tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count']
+    const text = `select ${names.map((name) => `current_setting('${name}') as ${name}`).join(', ')}`
+    const settings = await connections.ask({ text })
+    await connections.close()
+    const quiet = { tcp_keepalives_idle: '10', tcp_keepalives_interval: '5', tcp_keepalives_count: '1' }
+    expect(settings).toEqual([{ tcp_user_timeout: '15000', ...quiet }])
   })
 
   it('refuses to write where the server may only be read, and says so when it is checked', async () => {

@@ -40,6 +40,11 @@ export async function explainInSnapshot(database: Database, query: Compilable): 
   return database.readSnapshot((store) => explainPostgres(store, query.compile()))
 }
 
+/** The plan of a query on PostgreSQL as the connections of this store carry it out. */
+export async function explainAsCarriedOut(database: Database, query: Compilable): Promise<QueryPlan> {
+  return database.write((store) => explainPostgres(store, query.compile()))
+}
+
 /**
  * Expects that every table of the query is entered through an index and narrowed by at least one of `columns`: by the workspace,
  * so that other workspaces' rows are never touched, or by the key through which another table leads there.

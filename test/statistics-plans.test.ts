@@ -20,7 +20,7 @@ import { addCells, removeGenerations, streamCells } from '../src/store/statistic
 import type { Database, Store } from '../src/store/store.ts'
 import { explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that PostgreSQL has reason to prefer an index. */
 const CAMPAIGNS = 500
@@ -116,9 +116,30 @@ describeEachStore('Statistics', (kind) => {
   })
 })
 
-function add(store: Store, number: number) {
+describeOnPostgres('Statistics that nothing is known of', () => {
+  it('are looked at only for the campaigns of the workspace', async () => {
+    const place = await makePlace('postgres')
+    const database = await openTestDatabase(place)
+    await database.write(async (store) => {
+      for (const table of ['campaigns', 'series', 'statistics']) {
+        await sql`alter table ${sql.table(table)} set (autovacuum_enabled = off)`.execute(store.query)
+      }
+      // All of one workspace: the more it has, the more PostgreSQL is tempted to read the series of all workspaces at once.
+      for (let number = 1; number <= CAMPAIGNS; number++) await add(store, number, 'w1')
+      await addCells(store, manyCells())
+      await sql`analyze campaigns`.execute(store.query)
+    })
+    const [query] = await recordQueries(database, (store) => countCampaignsWithCounts(store, 'w1', RANGE))
+    if (!query) throw new Error('nothing was asked')
+    expectIndexed(await explain(database, query), 'workspace_id', 'campaign')
+    await database.close()
+    await place.remove()
+  }, 120_000)
+})
+
+function add(store: Store, number: number, workspaceId = `w${number % WORKSPACES}`) {
   const details = { name: 'c', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: number }
-  return addCampaign(store, { ...details, id: `campaign-${number}`, workspaceId: `w${number % WORKSPACES}` })
+  return addCampaign(store, { ...details, id: `campaign-${number}`, workspaceId })
 }
 
 function manyCells(): CellSum {

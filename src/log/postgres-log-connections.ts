@@ -14,11 +14,21 @@ const LOCK_WAIT_MS = 5_000
 const KEEP_ALIVE_MS = 10_000
 /**
  * Once they have the log's lock, the log's functions look at what others have committed by then: with a snapshot from before
- * they had it, they would hand out positions twice. So the isolation level must not be the operator's choice. The pool waits
- * for this, though its types do not say so.
+ * they had it, they would hand out positions twice. So the isolation level must not be the operator's choice.
  */
-const SET_ISOLATION = ((client) =>
-  client.query(`set default_transaction_isolation = 'read committed'`)) as PoolConfig['onConnect']
+const SET_ISOLATION = `set default_transaction_isolation = 'read committed'`
+/**
+ * How the server learns that this machine is gone. By itself it notices that of a quiet connection only after two hours, and
+ * would soon have none left.
+ */
+const NOTICE_LOSS = [
+  'set tcp_user_timeout = 15000',
+  'set tcp_keepalives_idle = 10',
+  'set tcp_keepalives_interval = 5',
+  'set tcp_keepalives_count = 1',
+]
+/** The pool waits for this, though its types do not say so. */
+const SET_SESSION = ((client) => client.query([SET_ISOLATION, ...NOTICE_LOSS].join('; '))) as PoolConfig['onConnect']
 const POSTGRES_INT8 = types.builtins.INT8
 
 /**
@@ -44,7 +54,7 @@ export class LogConnections {
       idleTimeoutMillis: 0,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-      onConnect: SET_ISOLATION,
+      onConnect: SET_SESSION,
       types: { getTypeParser: parserOf } as CustomTypesConfig,
     })
     // A connection that breaks while idle is replaced by the pool; the next question tells whether the server is there.

@@ -38,7 +38,8 @@ if (!port) throw new Error('pipeline-thread.ts is started as a thread')
 const data = workerData as PipelineThreadData
 const turnstile = new Turnstile(data.turnstile)
 // What a crash takes from the tables is applied again from the log, which is durable: commits need not wait for the disk.
-const database = openDatabase(data.place, { durable: false, pageCacheKib: PAGE_CACHE_KIB })
+// A batch, and a step of a recount, reads the facts of some hundred users, however many there are.
+const database = openDatabase(data.place, { durable: false, pageCacheKib: PAGE_CACHE_KIB, readsByIndex: true })
 const sleep = new LightSleep(data.sleep)
 const send = (message: PipelineMessage): void => port.postMessage(message)
 const onFailure = (error: unknown, what: string): void => send({ type: 'failed', what, error: describeError(error) })

@@ -15,13 +15,13 @@ export const STATE_FILE = 'state.db'
 
 /** The options of both stores; what only one of them understands, the other does not need. */
 export type DatabaseOptions = Omit<SqliteDatabaseOptions, 'path'> &
-  Pick<PostgresOptions, 'answerWaitMs' | 'writeWaitMs'>
+  Pick<PostgresOptions, 'answerWaitMs' | 'writeWaitMs' | 'readsByIndex'>
 
 /** Opens the store and makes whatever of its place is missing; the caller runs the migrations. */
 export function openDatabase(place: DatabasePlace, options: DatabaseOptions = {}): Database {
-  const { answerWaitMs, writeWaitMs } = options
+  const { answerWaitMs, writeWaitMs, readsByIndex } = options
   if (place.databaseUrl !== undefined)
-    return openPostgresDatabase({ url: place.databaseUrl, answerWaitMs, writeWaitMs })
+    return openPostgresDatabase({ url: place.databaseUrl, answerWaitMs, writeWaitMs, readsByIndex })
   mkdirSync(place.dataDir, { recursive: true })
   return openSqliteDatabase({ ...options, path: statePathOf(place) })
 }

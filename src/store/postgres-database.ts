@@ -1,8 +1,7 @@
 // The same tables on PostgreSQL 15 or newer, through one bounded pool of connections.
 import { Kysely, PostgresDialect, sql } from 'kysely'
-import type { PoolConfig } from 'pg'
 import { LockLines } from './lock-lines.ts'
-import { isRepeatable, openPostgresPool, toKyselyPool } from './postgres-pool.ts'
+import { isRepeatable, openPostgresPool, toKyselyPool, type PoolOptions } from './postgres-pool.ts'
 import { StoreError, TooBusy, WRITE_WAIT_MS, type ColumnType, type Database, type Store } from './store.ts'
 import type { Tables } from './tables.ts'
 
@@ -13,6 +12,8 @@ export interface PostgresOptions {
   readonly answerWaitMs?: number | undefined
   /** How long a change waits for locks of others; by default `WRITE_WAIT_MS`. */
   readonly writeWaitMs?: number | undefined
+  /** Whether all statements are carried out as those of a snapshot are (`BY_INDEX`). */
+  readonly readsByIndex?: boolean | undefined
 }
 
 /** For what no caller waits for: the pipeline, commands. */
@@ -30,16 +31,13 @@ const IDLE_IN_TRANSACTION_MS_MAX = 5_000
 const IDLE_IN_SNAPSHOT = sql`set local idle_in_transaction_session_timeout = '10min'`
 /** Changing tables takes as long as their rows demand, however long the operator lets a statement take by default. */
 const UNHURRIED = sql`set local statement_timeout = 0`
-/** Many small pages are read. PostgreSQL may take each for much work, and would then spend 40 ms of 50 on compiling. */
-const COMPILE_NOTHING = sql`set local jit = off`
 /**
- * Each of these pages has its index, and so has each table that it joins. Left to itself, PostgreSQL reads whole tables where it
- * knows nothing of their contents yet, or believes that a user has thousands of rows: 600 ms instead of 9 for the facts of 500
- * of 200,000 users.
+ * What is turned off where many small pages are read, each of which has its index, as has each table that it joins. Left to itself,
+ * PostgreSQL reads whole tables, or all rows of a workspace, where it knows nothing of their contents yet, or believes that a
+ * user has thousands of rows: 600 ms instead of 9 for the facts of 500 of 200,000 users. And it may take each page for much work,
+ * and would then spend 40 ms of 50 on compiling.
  */
-const READ_BY_INDEX = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin'].map((what) => {
-  return sql`set local ${sql.ref(what)} = off`
-})
+const BY_INDEX = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit'] as const
 /** How often a transaction is tried again after a deadlock or a serialization failure. */
 const WRITE_TRIES_MAX = 5
 const BULK_TYPES = { integer: sql`bigint`, text: sql`text` }
@@ -59,6 +57,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
     max: options.connectionsMax ?? CONNECTIONS_MAX,
     query_timeout: answerWaitMs,
     statement_timeout: answerWaitMs - SERVER_EARLIER_MS,
+    turnedOff: options.readsByIndex ? BY_INDEX : [],
   })
   const lines = new LockLines()
   return {
@@ -81,8 +80,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
       const transaction = kysely.transaction().setIsolationLevel('repeatable read').setAccessMode('read only')
       return transaction.execute(async (snapshot) => {
         await IDLE_IN_SNAPSHOT.execute(snapshot)
-        await COMPILE_NOTHING.execute(snapshot)
-        for (const setting of READ_BY_INDEX) await setting.execute(snapshot)
+        for (const name of BY_INDEX) await sql`set local ${sql.ref(name)} = off`.execute(snapshot)
         return read(postgresStore(snapshot))
       })
     },
@@ -91,7 +89,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
   }
 }
 
-function openKysely(config: PoolConfig): Kysely<Tables> {
+function openKysely(config: PoolOptions): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: toKyselyPool(openPostgresPool(config)) }) })
 }
 

@@ -24,20 +24,35 @@ const STOOD_STILL = '25P03'
 const UNREACHABLE = /^(?:08...|57P0[1235]|25P04|53300|E(?!RR_)[A-Z_]+)$/
 /** How soon to check whether the other side of a quiet connection is still there. */
 const KEEP_ALIVE_MS = 10_000
+/** The isolation that our transactions are written for, whatever the operator made the database's default. */
+const SET_ISOLATION = `set default_transaction_isolation = 'read committed'`
 /**
- * The isolation that our transactions are written for, whatever the operator made the database's default. The pool waits for
- * this, though its types do not say so.
+ * How the server learns that this machine is gone. By itself it notices that of a quiet connection after two hours, and of one with
+ * an answer on its way after a quarter of an hour: until then a transaction keeps its locks, because no time limit of a statement
+ * holds while the network is waited for.
  */
-const SET_ISOLATION = ((client) =>
-  client.query(`set default_transaction_isolation = 'read committed'`)) as PoolConfig['onConnect']
+const NOTICE_LOSS = [
+  'set tcp_user_timeout = 15000',
+  'set tcp_keepalives_idle = 10',
+  'set tcp_keepalives_interval = 5',
+  'set tcp_keepalives_count = 1',
+]
+
+export interface PoolOptions extends PoolConfig {
+  /** Settings of the server that are off in every connection. */
+  readonly turnedOff?: readonly string[]
+}
 
 /** Opens a pool; the first query connects. Whole numbers arrive as numbers. */
-export function openPostgresPool(config: PoolConfig): Pool {
+export function openPostgresPool({ turnedOff = [], ...config }: PoolOptions): Pool {
+  const settings = [SET_ISOLATION, ...NOTICE_LOSS, ...turnedOff.map((name) => `set ${name} = off`)].join('; ')
+  // The pool waits for this, though its types do not say so.
+  const onConnect = ((client) => client.query(settings)) as PoolConfig['onConnect']
   const pool = new Pool({
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     ...config,
-    onConnect: SET_ISOLATION,
+    onConnect,
     types: { getTypeParser: parserOf } as CustomTypesConfig,
   })
   // A connection that breaks while idle is replaced by the pool; the next query tells whether the server is there.

@@ -204,7 +204,8 @@ function campaignsWithCounts(store: Store, workspaceId: string, range: DayRange)
       const series = seriesOf(store, number, generation)
         .select('series.number')
         .where('series.name', '=', ANYTHING_AT_ALL)
-      return campaign.exists(series.where((row) => row.exists(counts)))
+      // Says once more whose cells these are: without it, PostgreSQL may look through the series of all workspaces.
+      return campaign.exists(series.where((row) => row.exists(counts.where('cell.campaign', '=', number))))
     }
     return campaign.or([areCounted(campaign.lit(NO_GENERATION)), areCounted(own)])
   })
