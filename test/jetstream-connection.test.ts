@@ -1,5 +1,6 @@
 // What the log in NATS JetStream does when its connection breaks in ways that the client does not report at once.
-import type { Socket } from 'node:net'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { DeliverPolicy } from '@nats-io/jetstream'
 import type { NatsConnectionImpl } from '@nats-io/transport-node'
 import { expect, it, onTestFinished, vi } from 'vitest'
@@ -9,6 +10,8 @@ import { ALL_SUBJECTS, openLogStream, subjectOf } from '../src/log/jetstream-str
 import { startProxy } from './cuttable-proxy.ts'
 import { numbered } from './log-contract.ts'
 import { describeWithNats, startNatsServers } from './nats-servers.ts'
+import { environmentOf, failureOf, runJson } from './program.ts'
+import { describeOnPostgres, makePlace } from './stores.ts'
 
 describeWithNats('A connection to the log in NATS', () => {
   it('that is closed without a word refuses to read, and nothing is left that would fail later', async () => {
@@ -79,5 +82,25 @@ describeWithNats('A connection to the log in NATS', () => {
     await new Promise((resolve) => setImmediate(resolve))
     stream.link.change()
     expect(new Set(await Promise.all(published)).size).toBe(60)
+  })
+})
+
+describeOnPostgres('A start with the address of something that is not NATS', () => {
+  it('says so and ends, even where that something never says a word', { timeout: 60_000 }, async () => {
+    const place = await makePlace('postgres')
+    const silent = createServer((socket) => void socket.on('error', () => {}).resume()).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    onTestFinished(async () => {
+      silent.close()
+      await place.remove()
+    })
+    const { port } = silent.address() as AddressInfo
+    const environment = { ...environmentOf(place), NATS_URL: `nats://127.0.0.1:${port}` }
+    const ended = await runJson(['serve', '--role', 'pipeline'], environment)
+    expect(failureOf(ended)).toMatchObject({
+      status: 1,
+      code: 'unavailable',
+      message: expect.stringContaining('NATS cannot be reached') as string,
+    })
   })
 })

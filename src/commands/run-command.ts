@@ -13,6 +13,9 @@ import { helpOf, helpOfAll } from './help.ts'
 const FAILED = 1
 const MISUSED = 2
 
+/** How long a command that has failed, and said so, may take to end by itself. */
+const END_WAIT_MS = 1_000
+
 /** Data and backups hold people's addresses: folders and files that are made are only for the user who runs this. */
 const NOTHING_FOR_OTHERS = 0o077
 
@@ -39,6 +42,8 @@ export async function runCommand(args: readonly string[]): Promise<void> {
   } catch (error) {
     process.exitCode = error instanceof UsageError ? MISUSED : FAILED
     reportFailure(error, flags.has('--json'))
+    // The client of NATS keeps connections that it has given up, and one to a server that never says a word would last for ever.
+    setTimeout(() => process.exit(), END_WAIT_MS).unref()
   }
 }
 
