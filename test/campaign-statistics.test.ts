@@ -7,6 +7,7 @@ import { applyBatch, CursorMoved } from '../src/pipeline/apply-batch.ts'
 import type { Database } from '../src/store/store.ts'
 import type { Tables } from '../src/store/tables.ts'
 import { entriesOf, type HistoryEntry } from './history-entries.ts'
+import { event, goal, HOUR, message, NOON, workspace } from './statistics-examples.ts'
 import { TIMEZONES, workspaces } from './statistics-histories.ts'
 import {
   cut,
@@ -68,6 +69,16 @@ describeEachStore('Campaign statistics', (kind) => {
     },
     TIMEOUT_MS,
   )
+
+  it('count a new goal event by all before it, however long ago, and by which campaigns those are credited to', async () => {
+    const campaigns = ['c1', 'c2'].map((id) => ({ id, goals: [goal({})] }))
+    const run = await StatisticsRun.make(bench, workspace({ campaigns }))
+    const later = NOON + 15 * 24 * HOUR
+    await run.apply([clickOf('c1', NOON), clickOf('c2', NOON + 1), orderAt(NOON + 2), clickOf('c1', later)])
+    await run.apply([orderAt(later + 1)])
+    await expectVerified(run)
+    await expectAnswers(run, [{ startDate: '2026-03-10', endDate: '2026-03-25' }])
+  })
 
   it(
     'of two workspaces are apart, also where entries of both are applied in one batch',
@@ -135,6 +146,16 @@ describeEachStore('Campaign statistics', (kind) => {
     TIMEOUT_MS,
   )
 })
+
+function clickOf(campaignId: string, time: number): HistoryEntry {
+  const messages = [message({ campaignId, kind: 'click', time })]
+  return { kind: 'svc_message_events', audiences: [], messages, events: [] }
+}
+
+function orderAt(time: number): HistoryEntry {
+  const events = [event({ eventId: `order ${time}`, time })]
+  return { kind: 'track_events', audiences: [], messages: [], events, customerId: 'ann' }
+}
 
 /** A history, its entries in the order in which they arrive, how they are cut into batches, and what is asked. */
 const someHistory = fc.constantFrom(...TIMEZONES).chain((timezone) =>

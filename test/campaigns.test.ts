@@ -398,6 +398,20 @@ describeEachStore('Campaigns', (kind) => {
     expect((await calls.create({ conversion_goals: small }, workspace)).status).toBe(201)
   })
 
+  it('changes to goals that take no more room than before are welcome in a workspace that is too full', async () => {
+    const workspace = await server.makeWorkspace()
+    const id = await calls.make({ conversion_goals: [goal({ name: 'A' })] }, workspace)
+    const other = await calls.make({}, workspace)
+    const filled = JSON.stringify([{ name: 'x'.repeat(GOALS_BYTES_MAX), event: 'E', where: [], windowHours: 1 }])
+    await server.database.write(async ({ query }) => {
+      await query.updateTable('campaigns').set({ goals: filled }).where('id', '=', other).execute()
+    })
+    const change = async (name: string) => {
+      return (await calls.patch(id, { conversion_goals: [goal({ name })] }, workspace)).status
+    }
+    expect([await change('AB'), await change('B')]).toEqual([409, 200])
+  })
+
   it('lets another workspace go before those that wait for large pages of one, however many it sent', async () => {
     const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
     const where = Array.from({ length: 20 }, () => ({ attribute: 'a', operator: 'is', value: 'x'.repeat(500) }))

@@ -1,6 +1,9 @@
 // What changes of campaigns set off, on every store: which campaigns are to be counted anew, by what, and how it is shown.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { startRecount } from '../src/operations/change-goals.ts'
+import type { Parts } from '../src/operations/operation.ts'
+import { Turns, TURNS_WAITING_MAX } from '../src/operations/turns.ts'
+import { updateCampaign } from '../src/operations/update-campaign.ts'
 import {
   addCampaign,
   findCampaign,
@@ -11,7 +14,9 @@ import {
 import { findGoalRecount, saveGoalRecount, type GoalRecount } from '../src/store/goal-recounts.ts'
 import { migrate } from '../src/store/migrations.ts'
 import { mergeUsers, saveUsers } from '../src/store/users.ts'
+import { findWorkspace } from '../src/store/workspaces.ts'
 import { campaignCallsOf, type CampaignCalls } from './campaign-calls.ts'
+import { meddled } from './meddled-store.ts'
 import { countValues } from './record-queries.ts'
 import { startServer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore, makePlace, openTestDatabase } from './stores.ts'
@@ -52,6 +57,13 @@ describeEachStore('A changed goal', (kind) => {
   const saveRecount = async (changes: Partial<GoalRecount>) => {
     const changed = { ...(await recount()), ...changes }
     await server.database.write((store) => saveGoalRecount(store, changed))
+  }
+  /** Changes goals in this process, beside the server. */
+  const changeBy = async (parts: Pick<Parts, 'database' | 'turns'>, campaign_id: string, { id }: TestWorkspace) => {
+    const found = await findWorkspace(server.database, id)
+    const body = { conversion_goals: [goalOn('D')] }
+    const request = { workspace: found?.workspace, path: { campaign_id }, body, now: NOON }
+    await updateCampaign.handle(request as never, parts as Parts)
   }
   /** Does what the end of a recount does: what was counted by the goals before gives way. */
   const finish = async (...ids: string[]) => {
@@ -103,6 +115,34 @@ describeEachStore('A changed goal', (kind) => {
     expect((await setGoals(id, goalOn('C'))).recount).toMatchObject({ all_users: 2 })
     await finish(id)
     expect((await setGoals(id, goalOn('D'))).recount).toMatchObject({ all_users: 3 })
+  })
+
+  it('looks at all users once for many changes that come at the same time', async () => {
+    const ids = await Promise.all(['A', 'B', 'C'].map((event) => make(goalOn(event))))
+    let looks = 0
+    const parts = { database: meddled(server.database, 'users', async () => void looks++, 3), turns: new Turns() }
+    await Promise.all(ids.map((id) => changeBy(parts, id, workspace)))
+    expect(looks).toBe(1)
+    expect((await recount()).generation).toBe(4)
+  })
+
+  it('does not wait for those of other workspaces', async () => {
+    const other = await server.makeWorkspace()
+    const [id, otherId] = [await make(goalOn('A')), await calls.make({ conversion_goals: [goalOn('A')] }, other)]
+    const gate = Promise.withResolvers<void>()
+    const parts = { database: meddled(server.database, 'users', () => gate.promise), turns: new Turns() }
+    const waiting = changeBy(parts, id, workspace)
+    await changeBy({ ...parts, database: server.database }, otherId, other)
+    expect((await stored(id)).pendingGeneration).toBeNull()
+    gate.resolve()
+    await waiting
+  })
+
+  it('waits behind as many others as the workspace may send', async () => {
+    const id = await make(goalOn('A'))
+    const changes = Array.from({ length: TURNS_WAITING_MAX + 2 }, (_, index) => setGoals(id, goalOn(`B${index}`)))
+    await Promise.all(changes)
+    expect(await recount()).toMatchObject({ generation: changes.length + 1 })
   })
 
   it('shows no recount that ended while the campaign was read', async () => {

@@ -3,6 +3,7 @@
 // run.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GOALS_MAX } from '../src/core/goal.ts'
 import { GoalBooks } from '../src/pipeline/goal-books.ts'
 import { Recounter } from '../src/pipeline/recounter.ts'
 import { listCampaignEvents, replaceCampaignEvents } from '../src/store/campaign-events.ts'
@@ -11,7 +12,7 @@ import { findGoalRecount } from '../src/store/goal-recounts.ts'
 import type { HistoryEntry } from './history-entries.ts'
 import { meddled } from './meddled-store.ts'
 import { watchRows } from './record-queries.ts'
-import { event, goal, message, NOON, workspace } from './statistics-examples.ts'
+import { event, goal, HOUR, message, NOON, workspace } from './statistics-examples.ts'
 import { expectRightThroughout, lives, makeRecounter, step } from './statistics-lives.ts'
 import { expectVerified, NOW, openStatisticsBench, StatisticsRun, type StatisticsBench } from './statistics-run.ts'
 import { describeEachStore, type StoreKind } from './stores.ts'
@@ -81,6 +82,20 @@ describeEachStore('Changed goals', (kind) => {
       expect(JSON.stringify(read)).toContain('"conversions":1')
     },
   )
+
+  it('that change more cells of a user than are in memory at one time are counted once', async () => {
+    const goals = Array.from({ length: GOALS_MAX }, (_, index) => goal({ name: `g${index}` }))
+    const campaigns = Array.from({ length: 5 }, (_, index) => ({ id: `c${index}`, goals }))
+    const run = await StatisticsRun.make(bench, workspace({ campaigns }))
+    const instants = Array.from({ length: 220 }, (_, day) => NOON + day * 24 * HOUR)
+    for (const { id: campaignId } of campaigns) {
+      await run.apply([{ ...CLICK, messages: instants.map((time) => message({ campaignId, kind: 'click', time })) }])
+    }
+    await run.apply([{ ...trackOf('ann'), events: instants.map((time) => event({ eventId: `${time}`, time })) }])
+    await run.setGoals('c1', goals.slice(1))
+    await step(makeRecounter(bench.database))
+    expect((await expectVerified(run)).cells).toBeGreaterThan(20_000)
+  })
 
   it('of one workspace that change all the time do not keep those of another waiting', async () => {
     const campaigns = [{ id: 'c1', goals: [goal({})] }]

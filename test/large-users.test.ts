@@ -5,13 +5,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GoalBooks } from '../src/pipeline/goal-books.ts'
 import { rebuildStatistics } from '../src/pipeline/rebuild-statistics.ts'
 import { recountGoals } from '../src/pipeline/recount-goals.ts'
+import { recountLarge } from '../src/pipeline/recount-large.ts'
 import { removeKeptSeries, streamKeptSeries } from '../src/store/kept-series.ts'
 import { listUserIdsAfter } from '../src/store/users.ts'
 import type { HistoryEntry } from './history-entries.ts'
 import { meddled } from './meddled-store.ts'
 import { countRows, watchRows } from './record-queries.ts'
-import { event, goal, message, NOON, workspace } from './statistics-examples.ts'
-import { expectRightThroughout, lives, makeRecounter, step } from './statistics-lives.ts'
+import { event, goal, member, message, NOON, workspace } from './statistics-examples.ts'
+import { expectNothingOfPastGoals, expectRightThroughout, lives, makeRecounter, step } from './statistics-lives.ts'
 import type { MessageReport } from './statistics-model-facts.ts'
 import {
   expectAnswers,
@@ -78,10 +79,10 @@ describeEachStore('Large users', (kind) => {
   /** This comes before all others in the table, so a reader of those has already passed it. */
   const newClick = clicks('ann', 1, { time: NOON - 1_000 })
 
-  /** Counts the user who waits; `meanwhile` is called after the first of the facts were read. */
-  const countWhile = (meanwhile: () => Promise<void>) => {
+  /** Counts the user who waits; `meanwhile` is called after the first of the facts were read, or after the query of `name`. */
+  const countWhile = (meanwhile: () => Promise<void>, name = 'message_key') => {
     // Unlike facts themselves, their number is read without their keys.
-    return makeRecounter(meddled(bench.database, 'message_key', meanwhile)).step()
+    return makeRecounter(meddled(bench.database, name, meanwhile)).step()
   }
 
   async function expectAllCounted(run: StatisticsRun): Promise<void> {
@@ -161,20 +162,45 @@ describeEachStore('Large users', (kind) => {
     await expectAllCounted(run)
   })
 
-  it('are counted while campaigns are made, of which they may have facts before it ends', async () => {
+  it('leave nothing of goals that are past before it is written', async () => {
     const run = await makeWaiting()
-    const made = { id: 'c3', goals: [goal({ event: 'late' })] }
-    await countWhile(async () => run.addCampaign(made))
-    await expectAllCounted(run)
-    await run.apply([newClick], { receivedAt: 8 })
-    await countWhile(async () => {
-      await run.addCampaign({ ...made, id: 'c4' })
-      await run.apply([clicks('ann', 1, { campaignId: 'c4' })], { receivedAt: 9 })
-    })
-    expect(await expectVerified(run)).toMatchObject({ waitingUsers: 1 })
     await step(makeRecounter(bench.database))
+    const changed = goal({ windowHours: 2 })
+    await run.setGoals('c1', [changed])
+    await step(makeRecounter(bench.database), 1)
+    await run.apply([orderOf('ann', 1)])
+    const books = new GoalBooks()
+    const whileEnding = meddled(bench.database, 'message_key', async () => {
+      while (await recountGoals(bench.database, books, NOW, { lastWorkspace: '' }));
+    })
+    await recountLarge(whileEnding, new GoalBooks())
+    await expectNothingOfPastGoals(run)
+    await step(makeRecounter(bench.database))
+    await expectNothingOfPastGoals(run)
+    run.campaigns = run.campaigns.map((one) => (one.id === 'c1' ? { id: 'c1', goals: [changed] } : one))
     await expectAllCounted(run)
   })
+
+  it.each([
+    ['counted', 'memberships'],
+    ['read', 'message_key'],
+  ])(
+    'are counted while campaigns are made, of which they may have facts before it ends: while they are %s',
+    async (_moment, name) => {
+      const run = await makeWaiting()
+      const made = { id: 'c3', goals: [goal({ event: 'late' })] }
+      await countWhile(async () => run.addCampaign(made), name)
+      await expectAllCounted(run)
+      await run.apply([newClick, audienceOf('c1')], { receivedAt: 8 })
+      await countWhile(async () => {
+        await run.addCampaign({ ...made, id: 'c4' })
+        await run.apply([clicks('ann', 1, { campaignId: 'c4' }), audienceOf('c4')], { receivedAt: 9 })
+      }, name)
+      expect(await expectVerified(run)).toMatchObject({ waitingUsers: 1 })
+      await step(makeRecounter(bench.database))
+      await expectAllCounted(run)
+    },
+  )
 
   it('with very many goal events have them read in portions', async () => {
     const run = await StatisticsRun.make(bench, workspace({ goals: [BIG_ORDER] }), FACTS_PER_USER_MAX)
@@ -234,6 +260,22 @@ describeEachStore('Large users', (kind) => {
     await expectAllCounted(run)
   })
 
+  it.each([
+    ['the facts of its campaigns are counted', 'message_events'],
+    ['its facts are read', 'message_key'],
+  ])('keep their numbers where the process that counts one is stopped while %s', async (_moment, name) => {
+    const run = await makeWaiting()
+    await step(makeRecounter(bench.database))
+    const before = await run.ask(TOTAL)
+    expect(clickNumbers(before)).toBe(6)
+    await run.apply([newClick], { receivedAt: 9 })
+    const stopping = makeRecounter(meddled(bench.database, name, () => stopping.stop()))
+    await stopping.step()
+    expect(await run.ask(TOTAL)).toEqual(before)
+    await step(makeRecounter(bench.database))
+    await expectAllCounted(run)
+  })
+
   it('that are remembered otherwise than the facts say are found by verify and mended by rebuild', async () => {
     const run = await makeWaiting()
     await step(makeRecounter(bench.database))
@@ -287,6 +329,10 @@ const BIG_ORDER = goal({ where: [{ attribute: 'amount', operator: 'greater_than'
 function orderOf(customerId: string, amount: number): HistoryEntry {
   const order = event({ eventId: `order ${amount}`, customerId, time: NOON + amount, attributes: { amount, x: 'y' } })
   return { kind: 'track_events', audiences: [], messages: [], events: [order], customerId }
+}
+
+function audienceOf(campaignId: string): HistoryEntry {
+  return { kind: 'svc_audience', audiences: [member({ campaignId })], messages: [], events: [] }
 }
 
 /** `count` clicks of one customer, a millisecond apart. */

@@ -1,4 +1,5 @@
 // A pipeline that starts just when the database goes away: it waits, as it does later, and its process does not end.
+import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { LogWriter } from '../src/log/event-log.ts'
 import { openPostgresLog } from '../src/log/postgres-log.ts'
@@ -44,14 +45,34 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
     await place.remove()
   })
 
-  it('follows the log when it is back', async () => {
-    expect(told).toContain('opening the log failed; trying again')
+  /** Tracks an event, and lets the database be there again. */
+  const track = async () => {
     const body = Buffer.from(JSON.stringify({ customer_id: 'anna', actions: [{ action: 'Order Placed' }] }))
     const entry = { kind: 'track_events', workspaceId: 'main', requestId: 'r1', receivedAt: Date.now() } as const
     await log.append({ ...entry, context: {}, partitionKey: 'anna', events: 1, body })
     proxy.restore()
+  }
+
+  it('follows the log when it is back', async () => {
+    expect(told).toContain('opening the log failed; trying again')
+    await track()
     const receipt = await until('it is applied', () => findReceipt(database, 'main', 'r1'))
     expect(receipt).toMatchObject({ status: 'processed', events: 1 })
+  })
+
+  it('reads by index', async () => {
+    await database.changeTables(async ({ query }) => {
+      await sql`create table seen as select current_setting('enable_seqscan') as scans limit 0`.execute(query)
+      await sql`create function see() returns trigger language plpgsql as
+        'begin insert into seen values (current_setting(''enable_seqscan'')); return null; end'`.execute(query)
+      await sql`create trigger seeing after insert on request_receipts execute function see()`.execute(query)
+    })
+    await track()
+    const { rows } = await until('it has written', async () => {
+      const seen = await sql<{ scans: string }>`select distinct scans from seen`.execute(database.query)
+      return seen.rows.length > 0 && seen
+    })
+    expect(rows).toEqual([{ scans: 'off' }])
   })
 
   it('ends in order when it is told to', async () => {

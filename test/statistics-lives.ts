@@ -134,7 +134,8 @@ async function findStanding(
   return counted
 }
 
-async function expectNothingOfPastGoals({ database, workspaceId }: StatisticsRun): Promise<void> {
+/** Expects that no recount runs, and that there are no numbers but those in use. */
+export async function expectNothingOfPastGoals({ database, workspaceId }: StatisticsRun): Promise<void> {
   const book = await new GoalBooks().open(database, workspaceId)
   if (!book) throw new Error('the workspace has no campaigns')
   const numbers = [...book.counted.campaigns.keys()]

@@ -1,5 +1,6 @@
 // The table of statistics on every store: it is the sum of what is added to it, and any range is read from it exactly.
 import * as fc from 'fast-check'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ANYTHING } from '../src/core/anything.ts'
 import {
@@ -20,7 +21,8 @@ import { countSeries, pageSeriesCounts, seriesStarts, type SeriesStart } from '.
 import { findRevisions } from '../src/store/statistics-revisions.ts'
 import { addCells, removeGenerations, streamCells } from '../src/store/statistics.ts'
 import type { Database } from '../src/store/store.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { until } from './server.ts'
+import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** More than one statement, one page or one call of a removal takes. */
 const MANY = 12_000
@@ -450,5 +452,35 @@ describeEachStore('The table of statistics', (kind) => {
       const rows = await database.query.selectFrom('series').selectAll().where('campaign', '=', campaign).execute()
       return new Map(rows.map(({ name, number }) => [name, number]))
     }
+  })
+})
+
+describeOnPostgres('Transactions that add to the same cells at the same time', () => {
+  it('do not wait for each other in a circle, whatever the order of what they add', async () => {
+    const place = await makePlace('postgres')
+    const database = await openTestDatabase(place)
+    const cells = [10, 11, 12].map((day) => ({ day }))
+    let tries = 0
+    const add = (given: readonly Given[]) => {
+      return database.write(async (store) => {
+        tries++
+        await addCells(store, sumOf(1, given))
+      })
+    }
+    await add(cells)
+    let adding: Promise<void>[] = []
+    await database.write(async (store) => {
+      await addCells(store, sumOf(1, [{ day: 11 }]))
+      adding = [cells, cells.toReversed()].map(add)
+      const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      await until('both wait', async () => {
+        await sql`select pg_stat_clear_snapshot()`.execute(store.query)
+        return (await waiting.execute(store.query)).rows.length === 2
+      })
+    })
+    await Promise.all(adding)
+    expect(tries).toBe(3)
+    await database.close()
+    await place.remove()
   })
 })

@@ -73,7 +73,7 @@ it(
     })
     await run.setGoals('c0', [goal({ windowHours: 2 })])
     await countAnew()
-    await run.apply(['ann', 'bob'].map(linkOf), { database })
+    await run.apply([...['ann', 'bob'].map(linkOf), purchaseOf('ann', NOON + 2)], { database })
     expect(await expectVerified(run)).toMatchObject({ waitingUsers: 1 })
     await countAnew()
     expect(await expectVerified(run)).toMatchObject({ users: 1, waitingUsers: 0 })
@@ -239,7 +239,8 @@ function clickOf(campaignId: string, time: number, customerId = 'ann'): HistoryE
 }
 
 function purchaseOf(customerId: string, time: number): HistoryEntry {
-  return { kind: 'track_events', audiences: [], messages: [], events: [event({ customerId, time })], customerId }
+  const ordered = event({ eventId: `e${time}`, customerId, time })
+  return { kind: 'track_events', audiences: [], messages: [], events: [ordered], customerId }
 }
 
 function linkOf(customerId: string): HistoryEntry {
