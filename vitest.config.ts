@@ -48,8 +48,9 @@ export default defineConfig({
     execArgv: ['--require', join(import.meta.dirname, 'bin/take-bundles.ts')],
     // Each file has processes and threads of its own: they need not all compile the same sources. `bin/tidings` keeps them there too.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/tidings') },
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // For what never ends, not for what is slow: the slowest machine takes several times as long as the usual one.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     sequence: { sequencer: LongestFirst },
   },
 })

@@ -122,11 +122,11 @@ describe('a backup under load', () => {
     await run(['workspace', 'set', 'main', 'limits.track_events_per_minute=1000000'], place())
     client = new Client(server.started.url, keys)
     const senders = Array.from({ length: SENDERS }, () => client.keepSending())
-    await until('events are acknowledged', () => client.acknowledged.size > 200, 30_000)
+    await until('events are acknowledged', () => client.acknowledged.size > 200)
     before = [...client.acknowledged.keys()]
     written = await runJson(['backup', file()], place())
     const atEnd = client.acknowledged.size
-    await until('more are acknowledged', () => client.acknowledged.size > atEnd + 50, 30_000)
+    await until('more are acknowledged', () => client.acknowledged.size > atEnd + 50)
     client.stop()
     await Promise.all(senders)
     await server.stop()

@@ -82,7 +82,7 @@ function expectRaw({ status, headers, body }: RawAnswer, expected: readonly [sta
 const accepted = () => countAccepted(server)
 
 describe('A body that takes too long', () => {
-  beforeAll(() => start({ bodyWaitMs: 50, headWaitMs: 50 }))
+  beforeAll(() => start({ bodyWaitMs: 400, headWaitMs: 400 }))
   afterAll(() => server.stop())
 
   const stalls: [what: string, sent: () => (string | Uint8Array)[]][] = [
@@ -231,7 +231,7 @@ describe('An upload', () => {
   })
 
   it('may take longer than any other body as long as something comes', async () => {
-    await start({ bodyWaitMs: 20, uploadQuietMs: 5_000 })
+    await start({ bodyWaitMs: 200, uploadQuietMs: 5_000 })
     const calls = couponCallsOf(server)
     const id = await calls.make()
     const connection = await open()

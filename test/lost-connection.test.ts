@@ -107,7 +107,7 @@ describeOnPostgres('A lost connection', () => {
 })
 
 describeOnPostgres('A database that does not answer in time', () => {
-  const ANSWER_WAIT_MS = 2_000
+  const ANSWER_WAIT_MS = 4_000
   let place: TestPlace
   let proxy: CuttableProxy
   let database: Database

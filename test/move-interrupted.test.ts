@@ -76,7 +76,7 @@ describeOnPostgres('A move that is killed', () => {
   async function killInTheMiddle(): Promise<number> {
     const before = await movedEvents()
     const moving = start(['move', '--to', url()], { DATA_DIR: source.dataDir })
-    await until('events are copied', async () => (await movedEvents()) > before, 30_000)
+    await until('events are copied', async () => (await movedEvents()) > before)
     expect(await moving.stop('SIGKILL')).toMatchObject({ status: null })
     const events = await movedEvents()
     expect(events).toBeGreaterThan(0)
@@ -125,7 +125,7 @@ describeOnPostgres('A move that is killed', () => {
     const changing = await makeSource('main', EVENTS)
     const place = await openTestDatabase(fresh)
     const moving = start(['move', '--to', fresh.databaseUrl as string], { DATA_DIR: changing.dataDir })
-    await until('events are copied', async () => (await findMoveProgress(place, 'events'))?.rows, 30_000)
+    await until('events are copied', async () => (await findMoveProgress(place, 'events'))?.rows)
     await moving.stop('SIGKILL')
     inState(changing, (file) => file.exec(`update events set action = 'Changed' where id = 1`))
     expect(await moveFrom(changing, fresh.databaseUrl as string)).toMatchObject({

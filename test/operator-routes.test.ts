@@ -288,7 +288,7 @@ describeEachStore('/readyz', (kind) => {
     expectRefusal(answer, 503, 'unavailable')
     expect(answer.body).toMatchObject({ error: { message: expect.stringMatching(reason) as string } })
   }
-  const untilReady = () => until('it is ready again', async () => (await ready(server)).status === 200, 15_000)
+  const untilReady = () => until('it is ready again', async () => (await ready(server)).status === 200)
 
   if (kind === 'sqlite') declareLocked()
   else declareGone()
@@ -379,6 +379,6 @@ describeOnPostgres('/metrics, while the database takes questions and answers non
       proxy.cut()
       proxy.restore()
     }
-    await until('it tells again', async () => (await readMetric(server, 'tidings_entries_parked')) === 0, 15_000)
+    await until('it tells again', async () => (await readMetric(server, 'tidings_entries_parked')) === 0)
   })
 })

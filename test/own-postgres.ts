@@ -11,7 +11,6 @@ import { endWithTests } from './end-with-tests.ts'
 import { until } from './server.ts'
 
 const HOST = '127.0.0.1'
-const START_WAIT_MS = 30_000
 /** Where Debian keeps the versions that are installed. */
 const DEBIAN_VERSIONS = '/usr/lib/postgresql'
 /** Users to run it as: the server refuses to run as root. */
@@ -53,7 +52,7 @@ export async function startOwnPostgres(): Promise<OwnPostgres | undefined> {
   const start = async () => {
     server = spawn(join(programs, 'postgres'), ['-D', data, ...args], { ...user, stdio: 'ignore' })
     endWithTests(server)
-    await until('PostgreSQL takes connections', () => answers(url), START_WAIT_MS)
+    await until('PostgreSQL takes connections', () => answers(url))
   }
   const crash = async () => {
     if (!server) return

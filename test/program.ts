@@ -9,8 +9,7 @@ import { until } from './server.ts'
 
 export const BIN = fileURLToPath(new URL('../bin/tidings', import.meta.url))
 
-const START_WAIT_MS = 20_000
-const END_WAIT_MS = 20_000
+const END_WAIT_MS = 40_000
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -106,7 +105,7 @@ export async function startServing(environment: Environment, args: readonly stri
   const hasEnded = running.ended.then(({ stderr, stdout }) => {
     throw new Error(`serve ended: ${stdout}${stderr}`)
   })
-  const line = until('serve listens', () => running.output().stdout.split('\n', 2)[1] !== undefined, START_WAIT_MS)
+  const line = until('serve listens', () => running.output().stdout.split('\n', 2)[1] !== undefined)
   await Promise.race([line, hasEnded])
   hasEnded.catch(() => {})
   return { ...running, started: JSON.parse(running.output().stdout) as Started }

@@ -233,7 +233,7 @@ describeEachStore('a first start for people', (kind) => {
 
   it('prints the workspace, both keys and a curl line that works', async () => {
     const server = start(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
-    const curl = await until('the curl line', () => /^curl .*\n/m.exec(server.output().stdout)?.[0], 20_000)
+    const curl = await until('the curl line', () => /^curl .*\n/m.exec(server.output().stdout)?.[0])
     const { stdout } = server.output()
     expect(stdout).toMatch(/serves on http:\/\/127\.0\.0\.1:\d+\n/)
     expect(stdout).toMatch(/^workspace id {2}main\ndata key {6}td_data_\S+\nreports key {3}td_reports_\S+$/m)
@@ -376,7 +376,7 @@ it('serves on, and can be stopped, where the disk of its diagnostics is full', a
   const place = await makePlace('sqlite')
   const environment = { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'info' }
   const server = start(['-c', 'exec "$0" serve --json 2>/dev/full', BIN], environment, 'sh')
-  const line = await until('serve listens', () => /^.*\n/.exec(server.output().stdout)?.[0], 20_000)
+  const line = await until('serve listens', () => /^.*\n/.exec(server.output().stdout)?.[0])
   const { url, first_workspace: keys } = JSON.parse(line) as Started
   expect((await track(url, 'main', keys?.data_key ?? '')).status).toBe(200)
   expect(await server.stop()).toMatchObject({ status: 0 })

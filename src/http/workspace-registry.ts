@@ -4,7 +4,7 @@ import type { Database } from '../store/store.ts'
 import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces.ts'
 
 /** Well below the second after which a replaced key must fail. */
-const REFRESH_MS = 400
+export const REFRESH_MS = 400
 
 export class WorkspaceRegistry {
   readonly #database: Database
