@@ -1,10 +1,16 @@
 // The log in NATS JetStream keeps what every log promises, whichever of its servers come and go.
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
-import { AckPolicy, DeliverPolicy, jetstream, type ClusterInfo, type Consumer } from '@nats-io/jetstream'
+import {
+  AckPolicy,
+  DeliverPolicy,
+  jetstream,
+  type ClusterInfo,
+  type Consumer,
+  type ConsumerInfo,
+} from '@nats-io/jetstream'
 import { v7 as uuid } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import type { AppError } from '../src/core/app-error.ts'
 import type { LogEntry, LogReader, LogWriter } from '../src/log/event-log.ts'
 import { openJetStreamLogReader } from '../src/log/jetstream-log-reader.ts'
 import { openJetStreamLog } from '../src/log/jetstream-log.ts'
@@ -26,6 +32,7 @@ import {
   readAll,
 } from './log-contract.ts'
 import type { LogPlace } from './log-contract.ts'
+import { Client, Follower } from './log-load.ts'
 import { describeWithNats, startNatsServers, type NatsServers } from './nats-servers.ts'
 import { until } from './server.ts'
 import { makePlace as makeStorePlace, openTestDatabase } from './stores.ts'
@@ -42,10 +49,8 @@ const ANSWER_WITHIN_MS = 8_000
  */
 const FAILOVER_MS = 45_000
 
-const REPEATED_EVERY = 10
-
-async function makePlace(count = 1): Promise<JetStreamPlace> {
-  const servers = await startNatsServers(count)
+async function makePlace(count = 1, routes?: 'cuttable'): Promise<JetStreamPlace> {
+  const servers = await startNatsServers(count, [], routes)
   const store = await makeStorePlace('sqlite')
   const database = await openTestDatabase(store)
   const keys = idempotencyKeysIn(database)
@@ -64,10 +69,13 @@ async function makePlace(count = 1): Promise<JetStreamPlace> {
 }
 
 /** An open log in a place of its own; everything is closed afterwards. */
-function useLog(count = 1): { place: JetStreamPlace; stream: LogStream; writer: LogWriter; reader: LogReader } {
+function useLog(
+  count = 1,
+  routes?: 'cuttable',
+): { place: JetStreamPlace; stream: LogStream; writer: LogWriter; reader: LogReader } {
   const log = {} as ReturnType<typeof useLog>
   beforeEach(async () => {
-    log.place = await makePlace(count)
+    log.place = await makePlace(count, routes)
     log.writer = await log.place.openWriter()
     log.reader = await log.place.openReader()
     log.stream = await openLogStream(log.place.servers.url)
@@ -382,6 +390,55 @@ describeWithNats('NATS', () => {
       const kept = await until('both can be read', () => readKept(log.reader, ['r1', 'r2']), FAILOVER_MS)
       expect(new Set(idsOf(kept))).toEqual(new Set(['r1', 'r2']))
     }, 120_000)
+
+    it('are left for the one that leads, also where nothing more comes', async () => {
+      await log.writer.append(newEntry('r1'))
+      await readAll(log.reader)
+      const { leader: former } = (await findCluster(log.stream)) ?? {}
+      const before = new Set((await listConsumers(log.stream)).map(({ name }) => name))
+      await log.stream.connection.request(`$JS.API.STREAM.LEADER.STEPDOWN.${STREAM}`)
+      const isFollowed = async () => {
+        await Promise.allSettled([log.reader.read(0, NO_BOUNDS)])
+        const { leader = former } = (await findCluster(log.stream)) ?? {}
+        const made = (await listConsumers(log.stream)).filter(({ name }) => !before.has(name))
+        return leader !== former && made.some(({ cluster }) => cluster?.leader === leader)
+      }
+      await until('the new leader keeps a new consumer', isFollowed, FAILOVER_MS)
+      expect(idsOf(await readAll(log.reader))).toEqual(['r1'])
+    }, 120_000)
+  })
+
+  describe('a server that the others cannot reach', () => {
+    const log = useLog(3, 'cuttable')
+
+    it('is not believed when they are together again, if it led before', async () => {
+      const { servers, keys } = log.place
+      const { leader = '' } = await until('a server leads', () => findCluster(log.stream), FAILOVER_MS)
+      const [other = ''] = servers.names.filter((name) => name !== leader)
+      const outside = await openLogStream(servers.urlOf(other))
+      const inside = await openLogStream(servers.urlOf(leader))
+      const writer = await openJetStreamLog({ url: servers.urlOf(leader), keys })
+      const reader = await openJetStreamLogReader({ url: servers.urlOf(leader) })
+      const client = new Client(writer)
+      const follower = new Follower(reader)
+      onTestFinished(async () => {
+        await Promise.all([client.stop(), follower.stop()])
+        await Promise.all([writer.close(), reader.close(), outside.close(), inside.close()])
+      })
+      client.start(8)
+      follower.start()
+      await until('entries are read', () => follower.seen.length > 500, FAILOVER_MS)
+      servers.cutOff(leader)
+      const hasSuccessor = async () => ((await findCluster(outside))?.leader ?? leader) !== leader
+      await until('another leads', hasSuccessor, FAILOVER_MS)
+      await until('and it has noticed', async () => (await findCluster(inside)) === undefined, FAILOVER_MS)
+      servers.reunite(leader)
+      const atReturn = client.acknowledged.length + client.inFlight
+      await until('entries are acknowledged again', () => client.acknowledged.length > atReturn + 500, FAILOVER_MS)
+      await client.stop()
+      await until('all are read', () => follower.hasSeen(client.acknowledged), FAILOVER_MS)
+      expect(follower.hasSeen(client.acknowledged)).toBe(true)
+    }, 240_000)
   })
 })
 
@@ -394,94 +451,14 @@ async function publishRaw(url: string, subject: string, block: string): Promise<
   for await (const answer of socket) if (String(answer).includes('PONG')) break
 }
 
-/** One of several that append side by side, one entry after another, until it is stopped. */
-class Client {
-  readonly acknowledged: string[] = []
-  readonly refusals: AppError[] = []
-  inFlight = 0
-  readonly #writer: LogWriter
-  #isStopping = false
-  #ended: Promise<unknown> = Promise.resolve()
-
-  constructor(writer: LogWriter) {
-    this.#writer = writer
-  }
-
-  start(count: number): void {
-    this.#ended = Promise.all(Array.from({ length: count }, (_, index) => this.#run(`c${index}`)))
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopping = true
-    await this.#ended
-  }
-
-  async #run(prefix: string): Promise<void> {
-    for (let count = 0; !this.#isStopping; count++) {
-      this.inFlight++
-      try {
-        const entry = newEntry(`${prefix}-${count}`)
-        // A client that repeats its request may be so early that both are on their way.
-        const tries = count % REPEATED_EVERY === 0 ? 2 : 1
-        await Promise.all(Array.from({ length: tries }, () => this.#writer.append(entry)))
-        this.acknowledged.push(`${prefix}-${count}`)
-      } catch (error) {
-        this.refusals.push(error as AppError)
-        await turnOfEventLoop()
-      }
-      this.inFlight--
-    }
-  }
-}
-
-/** Follows all partitions by cursors, as a pipeline does, until it is stopped. */
-class Follower {
-  readonly seen: LogEntry[] = []
-  readonly #reader: LogReader
-  #isStopping = false
-  #ended: Promise<void> = Promise.resolve()
-
-  constructor(reader: LogReader) {
-    this.#reader = reader
-  }
-
-  start(): void {
-    this.#ended = this.#follow()
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopping = true
-    await this.#ended
-  }
-
-  hasSeen(ids: readonly string[]): boolean {
-    const seen = new Set(idsOf(this.seen))
-    return ids.every((id) => seen.has(id))
-  }
-
-  async #follow(): Promise<void> {
-    const cursors = Array.from({ length: this.#reader.partitions }, () => 0)
-    while (!this.#isStopping) {
-      for (const [partition, cursor] of cursors.entries()) {
-        const [read] = await Promise.allSettled([this.#reader.read(cursor, { entries: 50, bytes: 10_000 }, partition)])
-        await turnOfEventLoop()
-        if (read?.status !== 'fulfilled') continue
-        this.seen.push(...read.value)
-        cursors[partition] = read.value.at(-1)?.position ?? cursor
-      }
-    }
-  }
-}
-
-/** Lets the event loop turn: attempts that are refused at once must not keep the connection from coming back. */
-function turnOfEventLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}
-
 /** Who leads the stream and who follows; undefined while there is no leader. */
 async function findCluster(stream: LogStream): Promise<ClusterInfo | undefined> {
   const [asked] = await Promise.allSettled([stream.ask(({ streams }) => streams.info(STREAM))])
   return asked?.status === 'fulfilled' && asked.value.cluster?.leader ? asked.value.cluster : undefined
+}
+
+function listConsumers(stream: LogStream): Promise<ConsumerInfo[]> {
+  return stream.ask(({ consumers }) => consumers.list(STREAM).next())
 }
 
 async function areCurrent(stream: LogStream): Promise<boolean> {

@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe } from 'vitest'
+import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
 import { findFreePorts } from './free-ports.ts'
 import { endWithTests } from './end-with-tests.ts'
 import { until } from './server.ts'
@@ -28,6 +29,9 @@ export interface NatsServers {
   /** Lets a server hang: it takes connections and answers nobody. */
   pause(name: string): void
   resume(name: string): void
+  /** Breaks a server's connections with the others, if the routes are cuttable; all others still reach it. */
+  cutOff(name: string): void
+  reunite(name: string): void
   /** Starts a killed server again, at its port and with its folder. */
   restart(name: string): Promise<void>
   /** Whether a server says of itself that it has caught up with the others. */
@@ -54,17 +58,26 @@ export function describeWithNats(name: string, declare: () => void): void {
 }
 
 /** Starts servers with JetStream; more than one form a cluster. Resolves when each takes connections. */
-export async function startNatsServers(count = 1, settings: readonly string[] = []): Promise<NatsServers> {
+export async function startNatsServers(
+  count = 1,
+  settings: readonly string[] = [],
+  routing?: 'cuttable',
+): Promise<NatsServers> {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-nats-'))
   const names = Array.from({ length: count }, (_, index) => `server-${index + 1}`)
   const ports = await findFreePorts(count * 3)
   const processes = new Map<string, ChildProcess>()
   const healthPorts = ports.slice(count * 2)
   const routes = ports.slice(count, count * 2).map((port) => `nats://${HOST}:${port}`)
+  const cuttable = routing === 'cuttable' ? await startRoutes(names, routes) : []
   const start = async (name: string) => {
     const index = names.indexOf(name)
     const port = ports[index] as number
-    const cluster = ['--cluster_name', 'tests', '--cluster', routes[index] as string, '--routes', routes.join(',')]
+    const known =
+      cuttable.length === 0 ? routes : cuttable.filter(({ from }) => from === name).map(({ proxy }) => proxy.url)
+    const own = ['--cluster_name', 'tests', '--cluster', routes[index] as string, '--routes', known.join(',')]
+    // Otherwise the servers would tell each other of the way around the proxies.
+    const cluster = cuttable.length === 0 ? own : [...own, '--cluster_advertise', `${HOST}:1`]
     const addresses = ['-a', HOST, '-p', String(port), '-m', String(healthPorts[index])]
     const args = [...addresses, '-js', '-sd', join(folder, name), '-n', name]
     const child = spawn(program as string, [...args, ...settings, ...(count > 1 ? cluster : [])], { stdio: 'ignore' })
@@ -80,6 +93,7 @@ export async function startNatsServers(count = 1, settings: readonly string[] = 
     child.kill('SIGKILL')
     await ended
   }
+  const routesOf = (name: string) => cuttable.filter(({ from, to }) => from === name || to === name)
   const urlOf = (name: string) => `nats://${HOST}:${ports[names.indexOf(name)]}`
   await Promise.all(names.map(start))
   return {
@@ -89,13 +103,27 @@ export async function startNatsServers(count = 1, settings: readonly string[] = 
     kill,
     pause: (name) => processes.get(name)?.kill('SIGSTOP'),
     resume: (name) => processes.get(name)?.kill('SIGCONT'),
+    cutOff: (name) => routesOf(name).forEach(({ proxy }) => proxy.cut()),
+    reunite: (name) => routesOf(name).forEach(({ proxy }) => proxy.restore()),
     restart: start,
     isHealthy: (name) => answersWell(`http://${HOST}:${healthPorts[names.indexOf(name)]}/healthz`),
     async remove() {
       await Promise.all(names.map(kill))
+      await Promise.all(cuttable.map(({ proxy }) => proxy.stop()))
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** A proxy for each way from one server to another. */
+function startRoutes(
+  names: readonly string[],
+  urls: readonly string[],
+): Promise<{ from: string; to: string; proxy: CuttableProxy }[]> {
+  const ways = names.flatMap((from) => names.filter((to) => to !== from).map((to) => ({ from, to })))
+  return Promise.all(
+    ways.map(async (way) => ({ ...way, proxy: await startProxy(urls[names.indexOf(way.to)] as string) })),
+  )
 }
 
 async function answersWell(url: string): Promise<boolean> {

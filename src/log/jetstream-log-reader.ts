@@ -1,6 +1,7 @@
 // Reads the log in JetStream: partition by partition for those who follow it, and by look-ups for those who ask about it.
 import type { MsgRequest, NextMsgRequest, StoredMsg } from '@nats-io/jetstream'
 import type { EntryPlace, LogEntry, LogReader } from './event-log.ts'
+import { StreamLeader } from './jetstream-leader.ts'
 import { CLOCKS_DIFFER_MS_MAX, SettledInstants } from './jetstream-marks.ts'
 import { idOf, toEntry, type StoredMessage } from './jetstream-message.ts'
 import { PartitionReader, type ReadBounds } from './jetstream-partition.ts'
@@ -42,10 +43,11 @@ class JetStreamLogReader implements LogReader {
 
   constructor(stream: LogStream) {
     this.#stream = stream
+    const leader = new StreamLeader(stream)
     // When one partition learns that a server is lost, the others need not wait for its answer in vain.
     const onServerLost = (server: string) => this.#readers.forEach((reader) => reader.leaveServer(server))
     this.#readers = Array.from({ length: LOG_PARTITIONS }, (_, partition) => {
-      return new PartitionReader(stream, partition, onServerLost)
+      return new PartitionReader({ stream, partition, leader, onServerLost })
     })
     this.#settled = new SettledInstants(stream, new JetStreamPublisher(stream))
   }

@@ -3,6 +3,7 @@
 import { DeliverPolicy } from '@nats-io/jetstream'
 import { AppError } from '../core/app-error.ts'
 import type { LogEntry } from './event-log.ts'
+import type { StreamLeader } from './jetstream-leader.ts'
 import { bodyBytesOf, toEntry, type StoredMessage } from './jetstream-message.ts'
 import { JetStreamPuller } from './jetstream-puller.ts'
 import { subjectOf, type LogStream } from './jetstream-stream.ts'
@@ -23,9 +24,18 @@ interface PulledMessage {
   readonly bytes: number
 }
 
+export interface PartitionReaderOptions {
+  readonly stream: LogStream
+  readonly partition: number
+  readonly leader: StreamLeader
+  /** Is told the name of a server whose consumer did not answer, or that no longer leads the stream. */
+  readonly onServerLost: (server: string) => void
+}
+
 export class PartitionReader {
   readonly #stream: LogStream
   readonly #subject: string
+  readonly #leader: StreamLeader
   readonly #onServerLost: (server: string) => void
   #puller: JetStreamPuller | undefined
   /** Everything in the partition after this position is in `#ahead`, or still to come from the puller. */
@@ -36,10 +46,10 @@ export class PartitionReader {
   /** The last read of the partition; reads run one after the other. */
   #last: Promise<unknown> = Promise.resolve()
 
-  /** `onServerLost` is told the name of a server whose consumer did not answer. */
-  constructor(stream: LogStream, partition: number, onServerLost: (server: string) => void) {
+  constructor({ stream, partition, leader, onServerLost }: PartitionReaderOptions) {
     this.#stream = stream
     this.#subject = subjectOf(partition)
+    this.#leader = leader
     this.#onServerLost = onServerLost
   }
 
@@ -95,6 +105,7 @@ export class PartitionReader {
     })
     const max = Math.max(1, Math.min(PULLED_ENTRIES_MAX, bounds.entries, Math.ceil(bounds.bytes / this.#entryBytes)))
     const pulled = (await this.#puller.pull(max)).map(toPulled)
+    await this.#leader.confirm(this.#puller.server, pulled.length > 0)
     const pulledBytes = pulled.reduce((sum, { bytes }) => sum + bytes, 0)
     if (pulled.length > 0) this.#entryBytes = Math.max(1, pulledBytes / pulled.length)
     this.#ahead.push(...pulled)
