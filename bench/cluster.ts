@@ -7,11 +7,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
-import { createWorkspace } from '../src/store/create-workspace.ts'
-import { migrate } from '../src/store/migrations.ts'
-import { openDatabase } from '../src/store/open-database.ts'
-import { runLoad, startProcess, stopProcess, waitUntilApplied, type StartedProcess } from './processes.ts'
+import type { NewWorkspace } from '../src/store/create-workspace.ts'
+import { readTicksMs, runLoad, startProcess, stopProcess, waitUntilApplied, type StartedProcess } from './processes.ts'
+import { authorizationOf, makeTrackedWorkspace } from './tracked-workspace.ts'
 
 const POSTGRES_URL = process.env['BENCH_DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/postgres'
 const DATABASE = 'tidings_bench'
@@ -76,9 +74,8 @@ async function measureMode(mode: Mode, processes: number): Promise<Row> {
       if (mode !== 'embedded')
         started.push(await startProcess('../bin/tidings', ['serve', '--role', 'pipeline'], variables))
     }
-    const authorization = `Basic ${Buffer.from(`${workspace.id}:${workspace.dataKey}`).toString('base64')}`
     const what = mode === 'embedded' ? 'embedded, one process' : `${mode}, ${processes} http and ${processes} pipeline`
-    return { what, ...(await measure(urls, authorization)) }
+    return { what, ...(await measure(urls, authorizationOf(workspace))) }
   } finally {
     await Promise.all(started.map(stopProcess))
     nats?.kill('SIGTERM')
@@ -113,14 +110,14 @@ async function measure(urls: readonly string[], authorization: string): Promise<
 }
 
 interface Environment {
-  readonly workspace: { readonly id: string; readonly dataKey: string }
+  readonly workspace: NewWorkspace
   readonly variables: Readonly<Record<string, string>>
   remove(): Promise<void>
 }
 
 async function prepare(mode: Mode, dataDir: string): Promise<Environment> {
   const databaseUrl = mode === 'embedded' ? undefined : await makeDatabase()
-  const workspace = await makeWorkspace({ dataDir, databaseUrl })
+  const workspace = await makeTrackedWorkspace({ dataDir, databaseUrl })
   const variables = {
     DATA_DIR: dataDir,
     // One server without replicas is what is measured; no need to be warned of it by every process.
@@ -130,17 +127,6 @@ async function prepare(mode: Mode, dataDir: string): Promise<Environment> {
     ...(mode === 'JetStream' && { NATS_URL: `nats://127.0.0.1:${NATS_PORT}` }),
   }
   return { workspace, variables, remove: async () => void (databaseUrl && (await dropDatabase())) }
-}
-
-async function makeWorkspace(place: Parameters<typeof openDatabase>[0]): Promise<Environment['workspace']> {
-  const database = openDatabase(place)
-  try {
-    await migrate(database, Date.now())
-    const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 1_000_000_000 }
-    return await createWorkspace(database, 'bench', { limits }, Date.now())
-  } finally {
-    await database.close()
-  }
 }
 
 async function makeDatabase(): Promise<string> {
@@ -184,7 +170,6 @@ async function startNats(dataDir: string): Promise<ChildProcess> {
   return child
 }
 
-const TICKS_PER_SECOND = 100
 /** Threads of a pipeline and of HTTP are told apart by their process, whose command line names the role. */
 const PROGRAMS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['http', /serve --role http/],
@@ -201,8 +186,7 @@ function readPrograms(): Map<string, { readonly program: string; readonly second
     try {
       const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim()
       const program = PROGRAMS.find(([, pattern]) => pattern.test(command))?.[0]
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-      if (program) found.set(pid, { program, seconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND })
+      if (program) found.set(pid, { program, seconds: readTicksMs(`/proc/${pid}/stat`) / 1000 })
     } catch {
       // The process ended between the list and the look.
     }

@@ -91,7 +91,8 @@ export function readCpuMs(pid: number): { readonly all: number; readonly main: n
   return { all: readTicksMs(`/proc/${pid}/stat`), main: readTicksMs(`/proc/${pid}/task/${pid}/stat`) }
 }
 
-function readTicksMs(file: string): number {
+/** The processor time in a `stat` file of `/proc`, which tells that of a process or of a thread, in milliseconds. */
+export function readTicksMs(file: string): number {
   const fields = readFileSync(file, 'utf8').split(') ')[1]?.split(' ') ?? []
   return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1000
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { createWorkspace } from '../src/store/create-workspace.ts'
 import { migrate } from '../src/store/migrations.ts'
-import { openDatabase, STATE_FILE } from '../src/store/open-database.ts'
+import { openDatabase, statePathOf } from '../src/store/open-database.ts'
 import type { AskPlan, AskResult } from './ask-statistics.ts'
 import { bulkLoad, type Loaded } from './bulk-load.ts'
 import { countDistinct } from './count-distinct.ts'
@@ -69,7 +69,7 @@ async function measureSize(size: number): Promise<Measured> {
   try {
     say(`loading ${size.toLocaleString('en')} message events`)
     const { headers, loaded, loadSeconds } = await load(dataDir, size)
-    const file = measureFile(join(dataDir, STATE_FILE))
+    const file = measureFile(statePathOf({ dataDir }))
     const served = await measureServer(dataDir, headers, loaded)
     say('recounting with `statistics verify`')
     const verified = await verify(dataDir)
@@ -122,7 +122,7 @@ async function measureServer(dataDir: string, headers: StatsServer['headers'], l
     const few = await measureAnswers(server, FEW_CONNECTIONS)
     const changed = await measureChanged(server)
     say('asking the facts by SQL')
-    const { counts, ms: sqlMs } = countDistinct(join(dataDir, STATE_FILE))
+    const { counts, ms: sqlMs } = countDistinct(statePathOf({ dataDir }))
     await compareWithServer(server, counts)
     say('reporting message events')
     const reported = await measureReports({ ...server, people: loaded.people })

@@ -3,10 +3,7 @@ import { Console } from 'node:console'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
-import { createWorkspace, type NewWorkspace } from '../src/store/create-workspace.ts'
-import { migrate } from '../src/store/migrations.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+import type { NewWorkspace } from '../src/store/create-workspace.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 import {
   readCpuMs,
@@ -18,6 +15,7 @@ import {
   waitUntilApplied,
   type StartedProcess,
 } from './processes.ts'
+import { authorizationOf, makeTrackedWorkspace } from './tracked-workspace.ts'
 
 const CONNECTIONS = 64
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 8)
@@ -50,7 +48,7 @@ interface Target {
 
 export async function benchTracking(): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidings-bench-'))
-  const workspace = await makeWorkspace(dataDir)
+  const workspace = await makeTrackedWorkspace({ dataDir, databaseUrl: undefined })
   const bare = await startProcess('./bare-server.ts', [workspace.id, workspace.dataKey])
   const tidings = await startProcess('../bin/tidings', ['serve'], {
     DATA_DIR: dataDir,
@@ -66,7 +64,7 @@ export async function benchTracking(): Promise<void> {
 }
 
 async function measureAll(workspace: NewWorkspace, bare: StartedProcess, tidings: StartedProcess): Promise<void> {
-  const authorization = `Basic ${Buffer.from(`${workspace.id}:${workspace.dataKey}`).toString('base64')}`
+  const authorization = authorizationOf(workspace)
   const targets: Target[] = [
     { url: `http://127.0.0.1:${bare.firstLine}`, authorization, isTidings: false, pid: bare.child.pid as number },
     { url: 'http://127.0.0.1:18970', authorization, isTidings: true, pid: tidings.child.pid as number },
@@ -142,15 +140,4 @@ function printTable(rows: readonly Measured[]): void {
     }
   })
   new Console(process.stdout).table(table)
-}
-
-async function makeWorkspace(dataDir: string): Promise<NewWorkspace> {
-  const database = openDatabase({ dataDir, databaseUrl: undefined })
-  try {
-    await migrate(database, Date.now())
-    const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 1_000_000_000 }
-    return await createWorkspace(database, 'bench', { limits }, Date.now())
-  } finally {
-    await database.close()
-  }
 }

@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ConfigError } from './config.ts'
 import { AppError } from './core/app-error.ts'
+import { codeOf, messageOf } from './core/thrown.ts'
 import { statePathOf } from './store/open-database.ts'
 
 /** A file in the data directory while `restore` fills it; what an interrupted one leaves behind is not all of the data. */
@@ -31,8 +32,8 @@ function useFolder(dataDir: string, prepare: () => void): void {
     prepare()
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new ConfigError([{ field: 'DATA_DIR', problem: `must be a folder that can be written (${reason})` }])
+    const problem = `must be a folder that can be written (${messageOf(error)})`
+    throw new ConfigError([{ field: 'DATA_DIR', problem }])
   }
 }
 
@@ -47,6 +48,6 @@ function isMissing(dataDir: string): boolean {
     accessSync(dataDir)
     return false
   } catch (error) {
-    return (error as { code?: unknown }).code === 'ENOENT'
+    return codeOf(error) === 'ENOENT'
   }
 }

@@ -2,6 +2,7 @@
 // removed, moved away or replaced, such as by a restore beside the running server: it would take in what nobody can find again.
 import { stat } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
+import { codeOf } from './core/thrown.ts'
 import { startRepeating } from './repeat.ts'
 import { describeError } from './store/describe-error.ts'
 
@@ -65,7 +66,7 @@ async function findFile(path: string): Promise<string | undefined> {
     const { dev, ino } = await stat(path, { bigint: true })
     return `${dev}:${ino}`
   } catch (error) {
-    const { code } = error as { code?: unknown }
+    const code = codeOf(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     throw error
   }

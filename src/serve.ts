@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ConfigError, type Config } from './config.ts'
 import { AppError } from './core/app-error.ts'
+import { codeOf } from './core/thrown.ts'
 import { prepareDataDir } from './data-dir.ts'
 import { startForgetting } from './forget-old.ts'
 import type { HttpLimits } from './http/http-limits.ts'
@@ -13,8 +14,11 @@ import { Metrics } from './http/metrics.ts'
 import { SharedRateLimits } from './http/shared-rate-limits.ts'
 import { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { LogCommit, LogReader } from './log/event-log.ts'
-import { hasTheKey } from './operations/email-protection.ts'
+import { nameLogPlace } from './log/name-log-place.ts'
+import { isEmbedded, logPathOf, openLog, openLogReader } from './log/open-log.ts'
+import { OpenedFiles } from './opened-files.ts'
 import { AnswerRoom } from './operations/answer-room.ts'
+import { hasTheKey } from './operations/email-protection.ts'
 import { Freshness } from './operations/freshness.ts'
 import { KeptAnswers } from './operations/kept-answers.ts'
 import { KnownNames } from './operations/known-names.ts'
@@ -22,7 +26,6 @@ import type { Parts } from './operations/operation.ts'
 import { Turns } from './operations/turns.ts'
 import { UploadPlaces } from './operations/upload-places.ts'
 import type { AppliedBatch } from './pipeline/follow-log.ts'
-import { OpenedFiles } from './opened-files.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
 import { keepRateLimits } from './save-limits.ts'
 import { giveUpLeftUploads, listLeftUploads } from './store/clean-coupon-uploads.ts'
@@ -33,8 +36,6 @@ import { idempotencyKeysIn } from './store/idempotency-keys.ts'
 import { LimitWindows } from './store/limit-windows.ts'
 import { migrate } from './store/migrations.ts'
 import { refuseUnfinishedMove } from './store/moves.ts'
-import { nameLogPlace } from './log/name-log-place.ts'
-import { isEmbedded, logPathOf, openLog, openLogReader } from './log/open-log.ts'
 import { openDatabase, statePathOf } from './store/open-database.ts'
 import { REQUEST_ANSWER_WAIT_MS } from './store/postgres-database.ts'
 import { startCheckpoints } from './store/sqlite-checkpoints.ts'
@@ -201,11 +202,19 @@ async function openParts(
   opened.push(() => logReader.close())
   await checkLog(database, logReader, options)
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
-  const freshness = new Freshness({ database, log, logReader, clock })
-  const [keptStats, answerRoom, uploadPlaces] = [new KeptAnswers(), new AnswerRoom(), new UploadPlaces()]
-  const [knownNames, turns] = [new KnownNames(), new Turns()]
-  const kept = { keptStats, knownNames, answerRoom, uploadPlaces, turns }
-  return { database, log, logReader, emailVault, freshness, ...kept, clock }
+  return {
+    database,
+    log,
+    logReader,
+    emailVault,
+    freshness: new Freshness({ database, log, logReader, clock }),
+    keptStats: new KeptAnswers(),
+    uploadPlaces: new UploadPlaces(),
+    knownNames: new KnownNames(),
+    turns: new Turns(),
+    answerRoom: new AnswerRoom(),
+    clock,
+  }
 }
 
 /** Nothing is kept on this machine when store and log are elsewhere. */
@@ -341,7 +350,7 @@ async function listenBy(
     const { address } = await lookup(config.host, { order: 'ipv4first' })
     await listenOn({ host: address, port: config.port })
   } catch (error) {
-    const problem = LISTEN_PROBLEMS[(error as { code?: string }).code ?? '']
+    const problem = LISTEN_PROBLEMS[codeOf(error) ?? '']
     throw problem ? new ConfigError([problem(config)]) : error
   }
 }

@@ -154,7 +154,8 @@ describe('The OpenAPI document', () => {
 
   it.each(OPERATIONS)('has schemas of $summary that can be checked', (operation) => {
     const validator = new OperationValidator(operation)
-    expect(() => [validator.path({}), validator.query({})]).not.toThrow()
+    const { body } = operation
+    expect(() => [validator.path({}), validator.query({}, ''), body && validator.body(body, {})]).not.toThrow()
   })
 
   const nullable: [path: string, members: readonly (readonly string[])[]][] = [

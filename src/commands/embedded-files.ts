@@ -1,10 +1,10 @@
 // The two files of an embedded store, held by one process while the store is moved.
 import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type SqliteFile from 'better-sqlite3'
 import { AppError } from '../core/app-error.ts'
-import { LOG_FILE } from '../log/open-log.ts'
-import { STATE_FILE } from '../store/open-database.ts'
+import { logPathOf } from '../log/open-log.ts'
+import { statePathOf } from '../store/open-database.ts'
 import { holdSqliteFile } from '../store/sqlite-hold.ts'
 
 export interface EmbeddedFiles {
@@ -18,7 +18,7 @@ export interface EmbeddedFiles {
  * or another command uses them.
  */
 export function holdEmbeddedFiles(dataDir: string): EmbeddedFiles {
-  const paths = [join(dataDir, STATE_FILE), join(dataDir, LOG_FILE)] as const
+  const paths = [statePathOf({ dataDir }), logPathOf({ dataDir })] as const
   const missing = paths.filter((path) => !existsSync(path))
   if (missing.length > 0) {
     throw new AppError(

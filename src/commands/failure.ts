@@ -1,6 +1,7 @@
 // What a failed command says: the sentence and every fault for people, one object with `--json` for programs.
 import { ConfigError } from '../config.ts'
 import { AppError, type Fault } from '../core/app-error.ts'
+import { messageOf } from '../core/thrown.ts'
 import { StoreError } from '../store/store.ts'
 import { UsageError } from './command.ts'
 
@@ -25,7 +26,7 @@ function toFailure(error: unknown): Failure {
     return { code: 'invalid_request', message: `${error.message}\nSee tidings --help.`, details: [] }
   }
   if (error instanceof StoreError) return { code: 'unavailable', message: `The store: ${error.message}.`, details: [] }
-  return { code: 'internal', message: error instanceof Error ? error.message : String(error), details: [] }
+  return { code: 'internal', message: messageOf(error), details: [] }
 }
 
 function toText({ message, details }: Failure): string {

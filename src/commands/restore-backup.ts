@@ -2,11 +2,12 @@
 import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '../core/app-error.ts'
+import { codeOf } from '../core/thrown.ts'
 import { prepareDataDir, UNFINISHED_RESTORE_FILE } from '../data-dir.ts'
+import { logPathOf } from '../log/open-log.ts'
 import { removeLog, restoreLog } from '../log/sqlite-log-backup.ts'
 import { migrate } from '../store/migrations.ts'
-import { LOG_FILE } from '../log/open-log.ts'
-import { openDatabase, STATE_FILE } from '../store/open-database.ts'
+import { openDatabase, statePathOf } from '../store/open-database.ts'
 import { backupProblem, restoreState } from '../store/sqlite-backup.ts'
 import { explainRefusal } from './refused-by-disk.ts'
 import { namesOfSqliteFile, removeSqliteFile, syncToDisk } from './write-backup.ts'
@@ -21,8 +22,8 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
   const problem = backupProblem(file)
   if (problem !== undefined) throw new AppError('invalid_request', `${file} ${problem}.`)
   prepareDataDir(dataDir)
-  const state = join(dataDir, STATE_FILE)
-  const log = join(dataDir, LOG_FILE)
+  const state = statePathOf({ dataDir })
+  const log = logPathOf({ dataDir })
   const present = [state, log].flatMap(namesOfSqliteFile).filter((path) => existsSync(path))
   if (present.length > 0) throw isThere(present)
   const mark = join(dataDir, UNFINISHED_RESTORE_FILE)
@@ -36,7 +37,7 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
     for (const path of [state, log, dataDir]) syncToDisk(path)
   } catch (error) {
     // A server that was starting at this moment has made a store of its own.
-    const isOfOther = (error as { code?: unknown }).code === 'EEXIST'
+    const isOfOther = codeOf(error) === 'EEXIST'
     if (!isOfOther) for (const path of [state, log]) removeSqliteFile(path)
     rmSync(mark)
     throw isOfOther ? isThere([state]) : explainRefusal(error, `${dataDir} was not filled`)

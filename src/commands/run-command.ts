@@ -2,6 +2,7 @@
 // everything else on standard error.
 import { parseArgs } from 'node:util'
 import { readConfig } from '../config.ts'
+import { codeOf, messageOf } from '../core/thrown.ts'
 import { readVersion } from '../version.ts'
 import { UsageError, usageOf, type Command, type CommandCall, type CommandOutput } from './command.ts'
 import { COMMANDS } from './commands.ts'
@@ -52,7 +53,7 @@ export async function runCommand(args: readonly string[]): Promise<void> {
  * full.
  */
 function tellUnwritten(error: Error): void {
-  if ((error as { code?: unknown }).code === 'EPIPE') return
+  if (codeOf(error) === 'EPIPE') return
   process.exitCode = FAILED
   process.stderr.write(`tidings: what was to be printed is lost: ${error.message}.\n`)
 }
@@ -132,7 +133,7 @@ function parse(command: Command, words: readonly string[]) {
   try {
     return parseArgs({ args: [...words], options: Object.fromEntries(options), allowPositionals: true })
   } catch (error) {
-    throw misused(command, error instanceof Error ? error.message : String(error))
+    throw misused(command, messageOf(error))
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Worker } from 'node:worker_threads'
 import type { Config } from '../config.ts'
 import { AppError } from '../core/app-error.ts'
+import { messageOf } from '../core/thrown.ts'
 import { DRAIN_MS } from '../http/readiness.ts'
 import type { CommandCall } from './command.ts'
 
@@ -47,7 +48,7 @@ export class Shutdown {
   /** A process without one of its threads would take requests in and never finish them. */
   #watch(thread: Worker): void {
     const name = thread.threadName
-    thread.on('error', (error) => this.#endNow(`the thread "${name}" failed: ${reasonOf(error)}`))
+    thread.on('error', (error) => this.#endNow(`the thread "${name}" failed: ${messageOf(error)}`))
     // A start that fails closes its threads itself, and then says why.
     thread.on('exit', () => {
       if (this.#running && !this.#isStopping) this.#endNow(`the thread "${name}" ended by itself`)
@@ -61,7 +62,7 @@ export class Shutdown {
     try {
       await this.#running?.stop()
     } catch (error) {
-      this.#endNow(`it could not be stopped in order: ${reasonOf(error)}`)
+      this.#endNow(`it could not be stopped in order: ${messageOf(error)}`)
     }
     process.exit(0)
   }
@@ -71,8 +72,4 @@ export class Shutdown {
     process.stderr.write(`tidings: ${reason}\n`)
     process.exit(1)
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

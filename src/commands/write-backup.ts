@@ -12,13 +12,14 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { AppError } from '../core/app-error.ts'
+import { codeOf, messageOf } from '../core/thrown.ts'
+import { logPathOf } from '../log/open-log.ts'
 import { SqliteLogSnapshot } from '../log/sqlite-log-backup.ts'
 import { findCursor, PIPELINE_CURSOR } from '../store/cursors.ts'
-import { LOG_FILE } from '../log/open-log.ts'
 import { findTables } from '../store/migrations.ts'
-import { STATE_FILE } from '../store/open-database.ts'
+import { statePathOf } from '../store/open-database.ts'
 import { copyState, sealBackup } from '../store/sqlite-backup.ts'
 import { openSqliteDatabase } from '../store/sqlite-database.ts'
 import { explainRefusal } from './refused-by-disk.ts'
@@ -34,9 +35,9 @@ export async function writeBackup(dataDir: string, file: string): Promise<number
   // Not the process id, which is the same in every container: the name would meet what a killed process left, or another is
   // writing.
   const unfinished = `${file}.unfinished-${randomBytes(6).toString('hex')}`
-  const log = new SqliteLogSnapshot(join(dataDir, LOG_FILE))
+  const log = new SqliteLogSnapshot(logPathOf({ dataDir }))
   try {
-    copyState(join(dataDir, STATE_FILE), unfinished)
+    copyState(statePathOf({ dataDir }), unfinished)
     log.copyInto(unfinished, await readCursor(unfinished))
     sealBackup(unfinished)
     syncToDisk(unfinished)
@@ -58,7 +59,7 @@ function giveName(unfinished: string, file: string): void {
   try {
     linkSync(unfinished, file)
   } catch (error) {
-    if ((error as { code?: unknown }).code === 'EEXIST') throw isThere(file)
+    if (codeOf(error) === 'EEXIST') throw isThere(file)
     renameSync(unfinished, file)
   }
   rmSync(unfinished, { force: true })
@@ -72,8 +73,7 @@ function refuseUnwritable(folder: string): void {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new AppError('invalid_request', `No file can be written in ${folder} (${reason}).`)
+    throw new AppError('invalid_request', `No file can be written in ${folder} (${messageOf(error)}).`)
   }
 }
 

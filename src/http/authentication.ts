@@ -4,6 +4,7 @@ import { AppError } from '../core/app-error.ts'
 import { WORKSPACE_ID, type KeyTile, type Workspace } from '../core/workspace.ts'
 import { hashKey, matchTile } from '../store/api-key.ts'
 import type { KeyHashes, StoredWorkspace } from '../store/workspaces.ts'
+import { MINUTE_MS } from './limiter.ts'
 import type { WorkspaceRegistry } from './workspace-registry.ts'
 
 /** Failed attempts from one address in a minute; further ones get 429. */
@@ -11,7 +12,6 @@ const FAILURES_PER_MINUTE_MAX = 100
 /** Addresses counted separately in one minute; those beyond share one count. */
 const ADDRESSES_COUNTED_MAX = 10_000
 const OTHER_ADDRESSES = 'others'
-const MINUTE_MS = 60_000
 
 /** What a key is compared with when there is no such workspace; no key has this hash. */
 const NO_HASHES: KeyHashes = { data: '0'.repeat(64), reports: '0'.repeat(64) }

@@ -1,6 +1,6 @@
 // What is not even HTTP, or came too slowly, gets the one error body as well, written on the bare connection. If complete
 // requests before it are still to be answered, they get their whole answers, and the connection ends without a further one.
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import { AppError } from '../core/app-error.ts'
@@ -144,8 +144,9 @@ function toRefusal(errorCode: string): AppError {
 
 function toAnswer(refusal: AppError, requestId: string): string {
   const body = JSON.stringify(toErrorBody(refusal, requestId))
+  const status = ERROR_STATUS[refusal.code]
   const head = [
-    refusal.code === 'request_timeout' ? 'HTTP/1.1 408 Request Timeout' : 'HTTP/1.1 400 Bad Request',
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,

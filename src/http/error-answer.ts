@@ -1,6 +1,7 @@
 // The one shape of every refusal, and the one table of statuses ("Error body", "Codes and statuses").
 import type { FastifyReply } from 'fastify'
 import { AppError, DETAILS_MAX, type ErrorCode, type Fault } from '../core/app-error.ts'
+import { codeOf } from '../core/thrown.ts'
 import { StoreError } from '../store/store.ts'
 import { tooMuchUnsent, type UnsentAnswers } from './unsent-answers.ts'
 
@@ -53,7 +54,7 @@ export function sendError(reply: FastifyReply, error: AppError, unsent?: UnsentA
 
 /** Whether this is Fastify's refusal of a Content-Type that is not even the name of a media type. */
 export function isInvalidMediaType(error: unknown): boolean {
-  return (error as { code?: unknown }).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+  return codeOf(error) === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
 }
 
 /** Fastify's own refusals in our words; anything unknown is `internal`. */

@@ -5,7 +5,7 @@ import type { LimitName, Workspace } from '../core/workspace.ts'
 import type { Operation } from '../operations/operation.ts'
 
 export const MINUTE_MS = 60_000
-export const DAY_MS = 24 * 60 * MINUTE_MS
+const DAY_MS = 24 * 60 * MINUTE_MS
 
 export interface LimitUse {
   readonly workspace: Workspace

@@ -8,6 +8,7 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify'
 import { AppError } from '../core/app-error.ts'
+import { codeOf } from '../core/thrown.ts'
 import type { Operation } from '../operations/operation.ts'
 import { pause } from '../store/turnstile.ts'
 import { BrokenRequests } from './broken-requests.ts'
@@ -116,13 +117,13 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     if (reply.raw.socket) done(refusal)
     else pipelined.wait(request.raw.socket, reply.raw, () => done(refusal))
   })
+  const refuseUnknown = unknownRoutes(options)
   app.setErrorHandler((error, request, reply) => {
     // Fastify checks the media type first, but a path that does not exist takes none: that is what is wrong.
     if (request.is404) return sendError(reply, refuseUnknown(request, reply))
     if (!isInvalidMediaType(error)) return answerError(error, request, reply, door)
     return countUnread(error, request, reply, door).then((refusal) => answerError(refusal, request, reply, door))
   })
-  const refuseUnknown = unknownRoutes(options)
   app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
   for (const operation of options.operations) addOperation(app, operation, door)
@@ -195,7 +196,7 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
 
 /** A client that does not wait for its answer is no failure of ours. */
 function isClientGone(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
+  return codeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE'
 }
 
 function addOperation(app: FastifyInstance, operation: Operation, door: Door): void {

@@ -38,7 +38,7 @@ export class OperationValidator {
   }
 
   /** Values of the query are texts, from which integers are read. `url` ends with the query as it was sent. */
-  query(value: unknown, url = ''): Validated {
+  query(value: unknown, url: string): Validated {
     const schema = this.#operation.query
     const query = readIntegers(this.#integers, value as Readonly<Record<string, unknown>>)
     const checked = this.#check('query', schema, query)
@@ -71,10 +71,6 @@ function newAjv(): Ajv {
   const ajv = new Ajv({ allErrors: true, strict: true, strictTypes: false, ownProperties: true })
   ajv.addFormat('text', (text: string) => unstorableProblem(text) === undefined)
   ajv.addFormat('date', (text: string) => fromCalendarDate(text) !== undefined)
-  ajv.addFormat('date-time', true)
-  ajv.addFormat('email', true)
-  ajv.addFormat('uri', true)
-  ajv.addKeyword('example')
   return ajv
 }
 

@@ -29,7 +29,7 @@ export function isEmbedded({ databaseUrl }: LogPlace): boolean {
 }
 
 /** The file of the embedded log. */
-export function logPathOf({ dataDir }: LogPlace): string {
+export function logPathOf({ dataDir }: Pick<LogPlace, 'dataDir'>): string {
   return join(dataDir, LOG_FILE)
 }
 

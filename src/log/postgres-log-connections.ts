@@ -1,6 +1,7 @@
 // The log's own few connections to PostgreSQL. Every wait on them is bounded, here and in the server, and the driver's errors
 // are told apart by their codes.
 import { Pool, types, type CustomTypesConfig, type PoolConfig, type QueryConfig, type QueryResultRow } from 'pg'
+import { codeOf } from '../core/thrown.ts'
 import { unavailable } from './unavailable.ts'
 
 /** How long it waits for a connection, and how long for an answer. */
@@ -93,8 +94,8 @@ export class LogConnections {
 
 /** The code that PostgreSQL gave an error; undefined where it gave none. */
 export function sqlStateOf(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
-  return typeof code === 'string' && SQL_STATE.test(code) ? code : undefined
+  const code = codeOf(error)
+  return code !== undefined && SQL_STATE.test(code) ? code : undefined
 }
 
 function fromDriverError(error: unknown): unknown {

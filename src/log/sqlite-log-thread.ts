@@ -2,6 +2,7 @@
 // answers when that is on disk. Started by `sqlite-log.ts`.
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import type SqliteFile from 'better-sqlite3'
+import { messageOf } from '../core/thrown.ts'
 import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type TrimLimits } from './event-log.ts'
 import { openLogForWriting } from './sqlite-log-file.ts'
 
@@ -181,7 +182,7 @@ class LogThread {
       const commit = { entries, durationMs: performance.now() - startedAt }
       this.#port.postMessage({ type: 'appended', ids, special, buffers, commit } satisfies LogAnswer, buffers)
     } catch (error) {
-      this.#answer({ type: 'failed', ids, reason: reasonOf(error) })
+      this.#answer({ type: 'failed', ids, reason: messageOf(error) })
     }
   }
 
@@ -196,17 +197,13 @@ class LogThread {
       if (message.type === 'check') this.#file.check()
       this.#answer({ type: 'done', id: message.id, hasMore })
     } catch (error) {
-      this.#answer({ type: 'failed', ids: [message.id], reason: reasonOf(error) })
+      this.#answer({ type: 'failed', ids: [message.id], reason: messageOf(error) })
     }
   }
 
   #answer(answer: LogAnswer): void {
     this.#port.postMessage(answer)
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 if (!parentPort) throw new Error('sqlite-log-thread.ts is started as a thread')

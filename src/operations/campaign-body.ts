@@ -93,11 +93,9 @@ export type CampaignBody = Static<typeof CampaignOutput>
 
 /** Faults beyond the schema in what creating and updating a campaign have in common. */
 export function campaignFaults(
-  sent: { readonly platforms?: unknown; readonly conversion_goals?: unknown } | undefined,
+  sent: Partially<{ platforms: readonly string[]; conversion_goals: SentGoals }> | undefined,
 ): Fault[] {
-  const platforms = sent?.platforms as Partially<readonly string[]> | undefined
-  const goals = sent?.conversion_goals as Partially<SentGoals> | undefined
-  return [...platformFaults(platforms ?? []), ...goalFaults(goals ?? [], 'conversion_goals')]
+  return [...platformFaults(sent?.platforms ?? []), ...goalFaults(sent?.conversion_goals ?? [], 'conversion_goals')]
 }
 
 /** `email` and `EMAIL` are different texts, but one platform. */

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { AppError } from '../core/app-error.ts'
 import { countEvents } from '../log/count-events.ts'
 import { findReceipt } from '../store/request-receipts.ts'
-import { OneOf, Strict, Text, WorkspacePath } from './fields.ts'
+import { NoFields, OneOf, Strict, Text, WorkspacePath } from './fields.ts'
 import { defineOperation, type Parts } from './operation.ts'
 
 const REQUEST_ID_LENGTH_MAX = 64
@@ -34,7 +34,7 @@ export const findRequest = defineOperation({
     ...WorkspacePath.properties,
     request_id: Text(1, REQUEST_ID_LENGTH_MAX, 'The `request_id` of the answer.'),
   }),
-  query: Strict({}),
+  query: NoFields,
   body: null,
   refusals: ['not_found'],
   successStatus: 200,

@@ -11,14 +11,13 @@ import { CustomerId, IsoTime, NoFields, Nullable, Strict, Text } from './fields.
 import { JsonText } from './json-text.ts'
 import { defineOperation } from './operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
-import { PageCursor } from './page-cursor.ts'
+import { BEFORE_LENGTH_MAX, PageCursor } from './page-cursor.ts'
 import { noSuchCustomer } from './preference-users.ts'
 import { PAGE_ROOM, readPage } from './read-page.ts'
 import { inTurnOfUsers } from './turn-of-users.ts'
 
 const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 50
-const BEFORE_LENGTH_MAX = 64
 const CURSOR = new PageCursor('p', ['at', 'number', 'userId'])
 
 const ChangeOutput = Type.Object({
@@ -46,11 +45,12 @@ export const listPreferenceChanges = defineOperation({
   tile: 'data',
   takesAppKey: true,
   limits: ['management_per_minute'],
-  refusals: ['not_found'],
   path: NoFields,
   query: Strict({
     customer_id: CustomerId,
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT })),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Proofs per page.' }),
+    ),
     before: Type.Optional(Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of the page before.')),
   }),
   body: null,
@@ -58,6 +58,7 @@ export const listPreferenceChanges = defineOperation({
     if (before === undefined || CURSOR.parse(before)) return []
     return [{ field: 'query.before', problem: 'must be the next_before of another page' }]
   },
+  refusals: ['not_found'],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(ChangeOutput), next_before: Type.Optional(Type.String()) }),
   handle: ({ workspace, query }, { database, turns }) =>

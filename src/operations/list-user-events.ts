@@ -16,14 +16,13 @@ import { listUserIds } from '../store/users.ts'
 import { ATTRIBUTE_NUMBERS, IsoTime, Nullable, Strict, Text, WorkspacePath } from './fields.ts'
 import { JsonText } from './json-text.ts'
 import { defineOperation, type Parts } from './operation.ts'
-import { PageCursor } from './page-cursor.ts'
+import { BEFORE_LENGTH_MAX, PageCursor } from './page-cursor.ts'
 import { PAGE_ROOM, readPage } from './read-page.ts'
 import { inTurnOfUsers } from './turn-of-users.ts'
 import { findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from './user-lookup.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 500
-const BEFORE_LENGTH_MAX = 64
 /** The place behind an event: its instant and, among many of one instant, its number. */
 const CURSOR = new PageCursor('e', ['time', 'id'])
 
@@ -57,7 +56,7 @@ export const listUserEvents = defineOperation({
   query: Strict({
     ...LOOKUP_FIELDS,
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: LIMIT_MAX, description: `Events a page; default ${LIMIT_DEFAULT}.` }),
+      Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Events per page.' }),
     ),
     before: Type.Optional(
       Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of a page, or an ISO 8601 time: only events before it.'),

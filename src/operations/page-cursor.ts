@@ -1,6 +1,9 @@
 // What `next_before` holds: a letter that says whose cursor it is, and the numbers of the place behind the last item of a page.
 // Times begin with a digit, so that no cursor is taken for one.
 
+/** Longer than any cursor, and than any time. */
+export const BEFORE_LENGTH_MAX = 64
+
 const RADIX = 36
 const NUMBER = '([0-9a-z]{1,11})'
 

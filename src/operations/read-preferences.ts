@@ -8,7 +8,7 @@ import { IsoTime, NoFields, Nullable, Strict, Text } from './fields.ts'
 import { JsonText } from './json-text.ts'
 import { defineOperation } from './operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
-import { PageCursor } from './page-cursor.ts'
+import { BEFORE_LENGTH_MAX, PageCursor } from './page-cursor.ts'
 import {
   emailKeyMeant,
   noSuchEmail,
@@ -22,7 +22,6 @@ import { inTurnOfUsers } from './turn-of-users.ts'
 
 /** More users than nearly any address has: what fits comes in one answer. */
 const LIMIT_MAX = 10_000
-const BEFORE_LENGTH_MAX = 64
 const CURSOR = new PageCursor('u', ['userId'])
 
 const UserPreferencesOutput = Type.Object({
@@ -46,16 +45,18 @@ export const readPreferences = defineOperation({
   tile: 'data',
   takesAppKey: true,
   limits: ['management_per_minute'],
-  refusals: ['not_found'],
   path: NoFields,
   query: Strict({
     customer_id: Type.Optional(UserIds.customer_id),
     email_id: Type.Optional(UserIds.email_id),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_MAX })),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_MAX, description: 'Users per answer.' }),
+    ),
     before: Type.Optional(Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of the answer before.')),
   }),
   body: null,
   faults: ({ workspace, query }) => [...userIdFaults(query, 'query', workspace), ...beforeFaults(query.before)],
+  refusals: ['not_found'],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(UserPreferencesOutput), next_before: Type.Optional(Type.String()) }),
   async handle({ workspace, query }, { database, emailVault, turns }) {

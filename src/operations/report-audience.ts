@@ -44,8 +44,9 @@ export const reportAudience = defineReport({
     'statistics within a second. One invalid member refuses the whole request. Unknown users are created. A repeat of ' +
     '(campaign, user, platform, `evaluated_at`) is the same membership: of different reports the one with `removed` ' +
     'wins, then the group `target` before `campaign_control` before `global_control`. A campaign has at most ' +
-    `${PLACES_MAX.toLocaleString('en')} different places (platform, locale and variation together) and ${REASONS_MAX} different reasons, those of ` +
-    `failures too, and places times reasons at most ${PLACE_REASONS_MAX.toLocaleString('en')}; a report that would bring more is refused with 409.`,
+    `${PLACES_MAX.toLocaleString('en')} different places (platform, locale and variation together) and ${REASONS_MAX} ` +
+    `different reasons, those of failures too, and places times reasons at most ${PLACE_REASONS_MAX.toLocaleString('en')}; ` +
+    'a report that would bring more is refused with 409.',
   url: '/core-services/v1/campaigns/:campaign_id/audience',
   kind: 'svc_audience',
   list: 'members',

@@ -34,7 +34,8 @@ export const reportMessageEvents = defineReport({
     `${EVENTS_PER_ENTRY_MAX.toLocaleString('en')} events a request. Answered once they are durable; in the statistics ` +
     'within a second. One invalid event refuses the whole request. Unknown users are created. A repeat of (user, ' +
     '`message_id`, `kind`, `time`), or without `message_id` of (user, platform, device, `kind`, `time`), is the same event. ' +
-    `A campaign has at most ${REASONS_MAX} different reasons, those of audiences too, and places times reasons at most ${PLACE_REASONS_MAX.toLocaleString('en')}; a report that would bring more is refused with 409.`,
+    `A campaign has at most ${REASONS_MAX} different reasons, those of audiences too, and places times reasons at most ` +
+    `${PLACE_REASONS_MAX.toLocaleString('en')}; a report that would bring more is refused with 409.`,
   url: '/core-services/v1/campaigns/:campaign_id/message-events',
   kind: 'svc_message_events',
   list: 'events',

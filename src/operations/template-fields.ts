@@ -18,7 +18,13 @@ import {
 import { OneOf, Strict, Text } from './fields.ts'
 
 /** The server makes these ids; none is longer. */
-export const ExternalTemplateId = Text(1, 64, 'Identifier of the template, as creating it answered.')
+const EXTERNAL_ID_LENGTH_MAX = 64
+
+export const ExternalTemplateId = Text(
+  1,
+  EXTERNAL_ID_LENGTH_MAX,
+  'Identifier of the template, as creating it answered.',
+)
 export const UpdatedBy = Text(1, TEMPLATE_USER_LENGTH_MAX, 'The user who makes this version.')
 
 /** `basic_details` with all its members. */
@@ -40,7 +46,11 @@ export const MetaInfo = Strict({
   template_version: Text(1, TEMPLATE_VERSION_LENGTH_MAX, 'Your version of the template.'),
   created_by: Text(1, TEMPLATE_USER_LENGTH_MAX, 'The user who made the template.'),
   template_type: OneOf(TEMPLATE_TYPES, 'CUSTOM where nothing else was given.'),
-  group_id: Text(1, 64, "Id of the template's group: the `external_template_id` of its default (parent) template."),
+  group_id: Text(
+    1,
+    EXTERNAL_ID_LENGTH_MAX,
+    "Id of the template's group: the `external_template_id` of its default (parent) template.",
+  ),
   locale: Text(1, LOCALE_LENGTH_MAX, 'The locale the template is for.'),
   variation: Text(1, VARIATION_LENGTH_MAX, 'The variation the template is.'),
 })

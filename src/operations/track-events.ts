@@ -6,7 +6,15 @@ import { actionFaults, EVENTS_PER_ENTRY_MAX } from '../core/event.ts'
 import { userKey, userReferenceFaults } from '../core/user.ts'
 import type { EntryContext } from '../log/event-log.ts'
 import { accept } from './accept.ts'
-import { AcceptedOutput, ATTRIBUTE_NUMBERS, Strict, Text, TextIfAny, TrackedCustomerId } from './fields.ts'
+import {
+  AcceptedOutput,
+  ATTRIBUTE_NUMBERS,
+  Strict,
+  Text,
+  TextIfAny,
+  TrackedCustomerId,
+  WorkspacePath,
+} from './fields.ts'
 import { firstForwardedAddress } from './forwarded-address.ts'
 import { defineOperation } from './operation.ts'
 
@@ -61,7 +69,7 @@ export const trackEvents = defineOperation({
   limits: ['track_events_per_minute'],
   limitUnits: { field: 'actions', count: countActions },
   path: Strict({
-    Workspace_ID: Text(1, 64, 'The workspace id.'),
+    ...WorkspacePath.properties,
     project_code: Type.Optional(Type.String({ description: PROJECT_CODE })),
   }),
   // Real clients add parameters of their own to this address.

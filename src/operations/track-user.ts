@@ -46,8 +46,8 @@ const UserAttributes = Type.Object(
     description:
       'What is known of the user. Besides the attributes named here any name/value pairs, up to 500, nested up to ' +
       '10 levels. Names must not start with `svc_`. Attributes that are not sent stay as they are. All of one ' +
-      `user take ${USER_ATTRIBUTES_LENGTH_MAX / 1024 ** 2} Mi characters of JSON: what does not fit is not kept, and what became of the request says so. ` +
-      ATTRIBUTE_NUMBERS,
+      `user take ${USER_ATTRIBUTES_LENGTH_MAX / 1024 ** 2} Mi characters of JSON: what does not fit is not kept, and what ` +
+      `became of the request says so. ${ATTRIBUTE_NUMBERS}`,
   },
 )
 
@@ -86,10 +86,9 @@ export const trackUser = defineOperation({
   },
   faults({ workspace, body }) {
     if (!body) return []
-    const attributes = body.attributes as Readonly<Record<string, unknown>> | null | undefined
     return [
       ...userReferenceFaults(body, workspace.identityResolution),
-      ...(attributes ? userAttributeFaults(attributes) : []),
+      ...(body.attributes ? userAttributeFaults(body.attributes) : []),
     ]
   },
   successStatus: 200,

@@ -54,15 +54,15 @@ export const updatePreferences = defineOperation({
     '`email_id`, and `opt_in_status` or `categories`. Given an `email_id`, every user with that address is updated, ' +
     'except where the workspace tokenizes emails: there only `customer_id` counts. Categories must be configured in ' +
     `the workspace. An address of more than ${USERS_PER_EMAIL_MAX.toLocaleString('en')} users is refused with 409; one of ` +
-    'many may be changed in portions, of which some stay where the request fails: it can be repeated. A request that sends `categories` and leaves at least one false and none true makes the status ' +
-    '`OPTED_OUT`, whatever else it sent. Every change is kept as a proof of consent.',
+    'many may be changed in portions, of which some stay where the request fails: it can be repeated. A request that ' +
+    'sends `categories` and leaves at least one false and none true makes the status `OPTED_OUT`, whatever else it ' +
+    'sent. Every change is kept as a proof of consent.',
   group: 'Preferences',
   method: 'PUT',
   url: '/v1.0/opt-in-management/user-preferences',
   tile: 'data',
   takesAppKey: true,
   limits: ['update_preferences_per_minute', 'update_preferences_per_day'],
-  refusals: ['not_found', 'conflict'],
   path: NoFields,
   query: NoFields,
   body: Strict({ user_preferences: UserPreferences }),
@@ -83,6 +83,7 @@ export const updatePreferences = defineOperation({
       ...categoryFaults(sent.categories ?? {}, new Set(workspace.categories)),
     ]
   },
+  refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: Type.Object({ message: Type.String() }),
   async handle(request, parts) {

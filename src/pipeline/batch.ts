@@ -10,6 +10,7 @@ import {
   type ReportedMembership,
   type ReportedMessage,
 } from '../core/report.ts'
+import { messageOf } from '../core/thrown.ts'
 import { countedAttributes } from '../core/user-attributes.ts'
 import { CUSTOMER_ID, identitiesOf, isObject, type Identity } from '../core/user.ts'
 import type { WorkspaceSettings } from '../core/workspace.ts'
@@ -126,7 +127,7 @@ export function toBatch(
       read.push(readEntry(entry, workspaces.get(entry.workspaceId)))
     } catch (error) {
       // Any error here comes from the entry and the present settings, so trying again would end the same.
-      unreadable.push({ entry, reason: error instanceof Error ? error.message : String(error) })
+      unreadable.push({ entry, reason: messageOf(error) })
     }
   }
   return {

@@ -1,6 +1,7 @@
 // The loop that follows the log: reads what is new, applies it, and never loses an entry. What fails is tried again, then
 // split; the one entry that cannot be applied is parked, and the rest goes on.
 import { AppError } from '../core/app-error.ts'
+import { messageOf } from '../core/thrown.ts'
 import type { LogEntry, LogReader } from '../log/event-log.ts'
 import { listPipelineCursors } from '../store/cursors.ts'
 import { StoodStill, StoreError, type Database } from '../store/store.ts'
@@ -146,7 +147,7 @@ export class LogFollower {
     if (error === undefined) return this.#tellOfUnreadable(batch)
     if (entries.length === 1) {
       this.#options.onFailure(error, `entry ${entries[0]?.position} cannot be applied and is parked`)
-      await this.#applyOnce(toParked(batch, reasonOf(error)), cursors)
+      await this.#applyOnce(toParked(batch, messageOf(error)), cursors)
       return
     }
     const half = Math.ceil(entries.length / 2)
@@ -215,8 +216,4 @@ export function isPassing(error: unknown): boolean {
 /** Whether another try of the same entries would end the same. */
 function isFinal(error: unknown): boolean {
   return error instanceof TooMuchAtOnce || (error instanceof AppError && error.code !== 'unavailable')
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -2,6 +2,7 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, types, type CustomTypesConfig, type PoolClient, type PoolConfig } from 'pg'
 import { AppError } from '../core/app-error.ts'
+import { codeOf } from '../core/thrown.ts'
 import { StoodStill, StoreError, Unreachable } from './store.ts'
 
 const POSTGRES_INT8 = types.builtins.INT8
@@ -113,7 +114,7 @@ export function isRepeatable(error: unknown): boolean {
 
 /** What an error of the driver means to us; anything else is given back as it is. */
 function fromPostgresError(error: unknown): unknown {
-  const code = errorCode(error)
+  const code = codeOf(error)
   if (error instanceof StoreError) return error
   if (isConnectionLost(error)) return new Unreachable(error.message)
   if (code === undefined) return error
@@ -128,15 +129,10 @@ function fromPostgresError(error: unknown): unknown {
 
 /** The driver gives no code to its own errors, which are all about a connection that is gone or does not answer. */
 function isConnectionLost(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'Error' && errorCode(error) === undefined
+  return error instanceof Error && error.name === 'Error' && codeOf(error) === undefined
 }
 
 /** bigint arrives as text by default; ours never exceed 2^53. */
 function parserOf(oid: typeof POSTGRES_INT8, format?: 'text'): unknown {
   return oid === POSTGRES_INT8 ? Number : types.getTypeParser(oid, format)
-}
-
-function errorCode(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
-  return typeof code === 'string' ? code : undefined
 }

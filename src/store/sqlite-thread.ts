@@ -1,6 +1,7 @@
 // The thread on which HTTP's statements run, so that no search and no wait for the disk delays other requests.
 // Started by `sqlite-database.ts`; answers each message in its turn.
 import { parentPort, workerData } from 'node:worker_threads'
+import { messageOf } from '../core/thrown.ts'
 import { SqliteConnection, type SqlResult } from './sqlite-connection.ts'
 import { StoreError } from './store.ts'
 
@@ -38,7 +39,6 @@ function answer({ id, connection, sql, parameters }: StatementMessage): Statemen
     if (error instanceof StoreError) {
       return { id, failure: { reason: error.reason, driverCode: error.driverCode, message: error.message } }
     }
-    const message = error instanceof Error ? error.message : String(error)
-    return { id, failure: { reason: 'other', driverCode: '', message } }
+    return { id, failure: { reason: 'other', driverCode: '', message: messageOf(error) } }
   }
 }
