@@ -11,6 +11,7 @@ import { startProxy } from './cuttable-proxy.ts'
 import { numbered } from './log-contract.ts'
 import { describeWithNats, startNatsServers } from './nats-servers.ts'
 import { environmentOf, failureOf, runJson } from './program.ts'
+import { until } from './server.ts'
 import { describeOnPostgres, makePlace } from './stores.ts'
 
 describeWithNats('A connection to the log in NATS', () => {
@@ -60,6 +61,26 @@ describeWithNats('A connection to the log in NATS', () => {
     const body = Buffer.alloc(2 * 1024 * 1024)
     const published = new JetStreamPublisher(stream).publish({ subject: subjectOf(0), headers: undefined, body })
     await expect(published).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  })
+
+  it('goes to another server when it is changed', async () => {
+    const servers = await startNatsServers(3)
+    // Those that are still choosing a leader are changed at once.
+    await (await openLogStream(servers.url)).close()
+    const stream = await openLogStream(servers.url)
+    onTestFinished(async () => {
+      await stream.close()
+      await servers.remove()
+    })
+    const { connection, link } = stream
+    const openedAt = performance.now()
+    // Sooner, the client would pass over the server anyway.
+    await until('it may connect there again', () => performance.now() - openedAt > 500)
+    const first = connection.info?.server_name
+    link.change()
+    expect(link.isUp).toBe(false)
+    await until('it is back', () => link.isUp)
+    expect(connection.info?.server_name).not.toBe(first)
   })
 
   it('is left when its machine is gone without a word, however much waits to be sent', async () => {

@@ -10,8 +10,9 @@ import {
   type ConsumerInfo,
 } from '@nats-io/jetstream'
 import { v7 as uuid } from 'uuid'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { LogEntry, LogReader, LogWriter } from '../src/log/event-log.ts'
+import { StreamLeader } from '../src/log/jetstream-leader.ts'
 import { openJetStreamLogReader } from '../src/log/jetstream-log-reader.ts'
 import { openJetStreamLog } from '../src/log/jetstream-log.ts'
 import { idOf } from '../src/log/jetstream-message.ts'
@@ -237,7 +238,10 @@ describeWithNats('NATS', () => {
       await log.writer.append(newEntry('r1'))
       await log.stream.ask(({ streams }) => streams.update(STREAM, { max_msgs: 2 }))
       await log.writer.append(newEntry('r2'))
-      await expect(log.writer.append(newEntry('r3'))).rejects.toMatchObject({ code: 'unavailable' })
+      await expect(log.writer.append(newEntry('r3'))).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringContaining('refuses entries') as string,
+      })
       expect(idsOf(await readAll(log.reader))).toEqual(['r1', 'r2'])
     })
 
@@ -262,14 +266,16 @@ describeWithNats('NATS', () => {
       ])
     })
 
-    it.each([
-      [{ max_age: 3_600e9 }, /drops old messages/],
-      [{ max_msgs: 5, discard: 'old' as const }, /drops old messages/],
-      [{ subjects: ['tidings.log.1'] }, /does not hold/],
-      [{ max_msg_size: 1_000 }, /1000 bytes at most/],
-    ])('is not taken for the log when it would lose entries: %o', async (config, reason) => {
-      await log.stream.ask(({ streams }) => streams.update(STREAM, config))
-      await expect(log.place.openWriter()).rejects.toThrow(reason)
+    it('acknowledges nothing at these to those who have published nothing either', async () => {
+      await log.writer.append(newEntry('r1'))
+      const silent = await log.place.openWriter()
+      onTestFinished(() => silent.close())
+      await log.stream.ask(({ streams }) => streams.delete(STREAM))
+      await (await log.place.openReader()).close()
+      await expect(silent.append(newEntry('r2'))).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringMatching(/has lost entries: .* had reached 1/) as string,
+      })
     })
   })
 
@@ -377,6 +383,24 @@ describeWithNats('NATS', () => {
       expect(new Set(pullers.map(({ server }) => server))).toEqual(new Set([leader]))
     })
 
+    it('are believed only if they lead after they have given something, however lately that was known', async () => {
+      vi.useFakeTimers({ toFake: ['performance'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const { leader: former } = (await findCluster(log.stream)) ?? {}
+      const leader = new StreamLeader(log.stream)
+      await leader.confirm(former, true)
+      await log.stream.connection.request(`$JS.API.STREAM.LEADER.STEPDOWN.${STREAM}`)
+      const hasSuccessor = async () => ((await findCluster(log.stream))?.leader ?? former) !== former
+      await until('another leads', hasSuccessor, FAILOVER_MS)
+      await leader.confirm(former, false)
+      await expect(leader.confirm(former, true)).rejects.toMatchObject({ code: 'unavailable' })
+    }, 120_000)
+
+    it('may have clocks that differ by a second', async () => {
+      const settled = await log.reader.settledUntil(FAR_FUTURE)
+      expect(Date.now() - settled).toBeGreaterThanOrEqual(1_000)
+    })
+
     it('are left for each other when one hangs', async () => {
       const { servers, keys } = log.place
       const [name = ''] = servers.names
@@ -439,8 +463,41 @@ describeWithNats('NATS', () => {
       await until('all are read', () => follower.hasSeen(client.acknowledged), FAILOVER_MS)
       expect(follower.hasSeen(client.acknowledged)).toBe(true)
     }, 240_000)
+
+    it('is left by who reads through it, also if it led before', async () => {
+      const { servers } = log.place
+      const { leader = '' } = await until('a server leads', () => findCluster(log.stream), FAILOVER_MS)
+      const reader = await openReaderAt(servers, leader)
+      const client = new Client(log.writer)
+      const follower = new Follower(reader)
+      onTestFinished(async () => {
+        await Promise.all([client.stop(), follower.stop()])
+        await reader.close()
+      })
+      client.start(2)
+      follower.start()
+      await until('entries are read', () => follower.seen.length > 100, FAILOVER_MS)
+      servers.cutOff(leader)
+      const atCut = client.acknowledged.length + client.inFlight
+      await until('the others take entries', () => client.acknowledged.length > atCut + 500, FAILOVER_MS)
+      await client.stop()
+      await until('all are read', () => follower.hasSeen(client.acknowledged), FAILOVER_MS)
+      expect(follower.hasSeen(client.acknowledged)).toBe(true)
+    }, 240_000)
   })
 })
+
+/** A reader that knows all servers and is connected to this one: the client chooses one by chance. */
+function openReaderAt(servers: NatsServers, name: string): Promise<LogReader> {
+  const tryOnce = async () => {
+    const before = await servers.countClients(name)
+    const reader = await openJetStreamLogReader({ url: servers.url })
+    if ((await servers.countClients(name)) > before) return reader
+    await reader.close()
+    return undefined
+  }
+  return until(`a reader is connected to ${name}`, tryOnce, FAILOVER_MS)
+}
 
 /** Publishes a message without a body, with a block of headers that no client would write; resolves when the server has it. */
 async function publishRaw(url: string, subject: string, block: string): Promise<void> {

@@ -369,6 +369,13 @@ export function describeLog(name: string, makePlace: () => Promise<LogPlace>): v
         expect((await readAll(reader))[0]?.position).toBeGreaterThan(last)
       })
 
+      it('keeps what is not applied, however old', async () => {
+        for (const id of ['r1', 'r2', 'r3']) await writer.append(newEntry(id))
+        const [, applied] = await readAll(reader)
+        await trim(applied?.position ?? 0, FAR_FUTURE)
+        expect(idsOf(await readAll(reader))).toContain('r3')
+      })
+
       it('works in bounded steps', async () => {
         for (let from = 0; from < 5_000; from += 1_000) await appendAll(numbered(from, from + 1_000))
         expect(await trim(await reader.lastPosition(), FAR_FUTURE)).toBeGreaterThan(1)

@@ -36,6 +36,8 @@ export interface NatsServers {
   restart(name: string): Promise<void>
   /** Whether a server says of itself that it has caught up with the others. */
   readonly isHealthy: (name: string) => Promise<boolean>
+  /** How many clients a server has. */
+  countClients(name: string): Promise<number>
   /** Ends all and removes their folders. */
   remove(): Promise<void>
 }
@@ -95,6 +97,7 @@ export async function startNatsServers(
   }
   const routesOf = (name: string) => cuttable.filter(({ from, to }) => from === name || to === name)
   const urlOf = (name: string) => `nats://${HOST}:${ports[names.indexOf(name)]}`
+  const monitorOf = (name: string) => `http://${HOST}:${healthPorts[names.indexOf(name)]}`
   await Promise.all(names.map(start))
   return {
     url: names.map(urlOf).join(','),
@@ -106,13 +109,18 @@ export async function startNatsServers(
     cutOff: (name) => routesOf(name).forEach(({ proxy }) => proxy.cut()),
     reunite: (name) => routesOf(name).forEach(({ proxy }) => proxy.restore()),
     restart: start,
-    isHealthy: (name) => answersWell(`http://${HOST}:${healthPorts[names.indexOf(name)]}/healthz`),
+    isHealthy: (name) => answersWell(`${monitorOf(name)}/healthz`),
+    countClients: async (name) => ((await (await fetch(`${monitorOf(name)}/connz`)).json()) as Clients).num_connections,
     async remove() {
       await Promise.all(names.map(kill))
       await Promise.all(cuttable.map(({ proxy }) => proxy.stop()))
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+interface Clients {
+  readonly num_connections: number
 }
 
 /** A proxy for each way from one server to another. */

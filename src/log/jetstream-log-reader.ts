@@ -1,5 +1,6 @@
 // Reads the log in JetStream: partition by partition for those who follow it, and by look-ups for those who ask about it.
 import type { MsgRequest, NextMsgRequest, StoredMsg } from '@nats-io/jetstream'
+import { AppError } from '../core/app-error.ts'
 import type { EntryPlace, LogEntry, LogReader } from './event-log.ts'
 import { StreamLeader } from './jetstream-leader.ts'
 import { CLOCKS_DIFFER_MS_MAX, SettledInstants } from './jetstream-marks.ts'
@@ -55,11 +56,11 @@ class JetStreamLogReader implements LogReader {
   async read(after: number, bounds: ReadBounds, partition = 0): Promise<LogEntry[]> {
     const reader = this.#readers[partition]
     if (!reader) throw new RangeError(`there is no partition ${partition}`)
-    return await reader.read(after, bounds)
+    return await this.#noted(reader.read(after, bounds))
   }
 
   async firstAfter(cursors: readonly number[]): Promise<EntryPlace | undefined> {
-    const firsts = await Promise.all(cursors.map((cursor, partition) => this.#firstOf(partition, cursor)))
+    const firsts = await this.#noted(Promise.all(cursors.map((cursor, partition) => this.#firstOf(partition, cursor))))
     const found = firsts.filter((first) => first !== undefined)
     return found.toSorted((left, right) => left.position - right.position)[0]
   }
@@ -85,6 +86,18 @@ class JetStreamLogReader implements LogReader {
   async close(): Promise<void> {
     for (const reader of this.#readers) reader.close()
     await this.#stream.close()
+  }
+
+  /** Lets the link know how what followers ask all the time has gone: a server may be cut off from the others, though not from us. */
+  async #noted<Answer>(read: Promise<Answer>): Promise<Answer> {
+    try {
+      const answer = await read
+      this.#stream.link.noteRead(true)
+      return answer
+    } catch (error) {
+      if (error instanceof AppError) this.#stream.link.noteRead(false)
+      throw error
+    }
   }
 
   /**

@@ -34,9 +34,7 @@ export class SettledInstants {
   find(): Promise<number> {
     const askedAt = performance.now()
     if (!this.#latest || askedAt - this.#latest.askedAt > REUSED_MS) {
-      const instant = this.#mark()
-      this.#latest = { askedAt, instant }
-      instant.catch(() => (this.#latest = undefined))
+      this.#latest = { askedAt, instant: this.#mark() }
     }
     return this.#latest.instant
   }

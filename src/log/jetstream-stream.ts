@@ -33,6 +33,8 @@ const RECONNECT_MS = 250
 const PING_MS = 5_000
 /** The least time between two changes of server: choosing a leader takes as long. */
 const CHANGE_MS_MIN = 10_000
+/** How long every read may fail before the server is left for another: longer than choosing a leader takes. */
+const UNREADABLE_MS_MAX = 10_000
 /**
  * How long the client may take to leave a server. It first hands over what it still has to send, and a machine that vanished
  * without a word takes nothing: with a full buffer the client would wait for minutes, until the operating system gives the
@@ -74,6 +76,7 @@ class LogLink {
   readonly #onReturn: (() => void)[] = []
   #isUp = true
   #changedAt = -Infinity
+  #unreadableSince: number | undefined
   #leaving: NodeJS.Timeout | undefined
 
   constructor(connection: NatsConnection) {
@@ -100,6 +103,13 @@ class LogLink {
     this.#connection.reconnect().catch(() => {})
   }
 
+  /** Notes whether a read through this server has succeeded. When none has for a while, changes to another. */
+  noteRead(isDone: boolean): void {
+    const now = performance.now()
+    this.#unreadableSince = isDone ? undefined : (this.#unreadableSince ?? now)
+    if (this.#unreadableSince !== undefined && now - this.#unreadableSince > UNREADABLE_MS_MAX) this.change()
+  }
+
   async #watch(): Promise<void> {
     for await (const { type } of this.#connection.status()) {
       if (LEAVING.has(type)) this.#leave()
@@ -122,6 +132,7 @@ class LogLink {
 
   #noteReturn(): void {
     this.#isUp = true
+    this.#unreadableSince = undefined
     for (const listener of this.#onReturn) listener()
   }
 }
@@ -197,6 +208,8 @@ function toConnectionOptions(url: string): NodeConnectionOptions {
     // The log is needed for as long as the program runs.
     maxReconnectAttempts: -1,
     ignoreAuthErrorAbort: true,
+    // Otherwise the client first tries the one that it has just left.
+    reconnectToServer: (servers) => servers.toSorted((left, right) => left.lastConnect - right.lastConnect)[0] ?? null,
     pingInterval: PING_MS,
     noAsyncTraces: true,
   }
