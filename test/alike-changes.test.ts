@@ -33,7 +33,6 @@ const GOAL = { name: 'order', event: 'bought', where: [], windowHours: 36 }
 const RECOUNTED: GoalBook = {
   ...BOOK,
   pending: {
-    generation: 1,
     campaigns: new Set([1]),
     userCursor: 1,
     rules: {
@@ -74,6 +73,7 @@ describe('the shape of a change', () => {
     ['another order', changeOf({ stored: [member({})], fresh: [{ ...sent, time: MIDNIGHT }] })],
     ['nothing that was there before', changeOf({ members: [member({})], fresh: [sent] })],
     ['everything there before', changeOf({ stored: [member({})], known: [sent] })],
+    ['two platforms of one instant', changeOf({ stored: [member({}), member({ platform: 'WEB' })], fresh: [sent] })],
     [
       'two devices',
       changeOf({ stored: [member({})], known: [{ ...sent, kind: 'attempted', device: 'y' }], fresh: [sent] }),

@@ -82,7 +82,6 @@ describeEachStore('Facts of campaigns', (kind) => {
     ['message events in campaigns', ['campaign'], (store) => listMessageEvents(store, pairs)],
     ['message events of customers', ['customer'], (store) => listMessageEventsOf(store, [1, 2, 3])],
     ['touches of periods', [TIME], (store) => listTouchesOfPeriods(store, periods)],
-    ['a page of message events', ['customer'], (store) => pageMessageEvents(store, 1, { after: undefined, max: 9 })],
     [
       'a page of memberships',
       ['campaign'],
@@ -112,11 +111,6 @@ describeEachStore('Facts of campaigns', (kind) => {
   })
 
   const pages: [what: string, place: string, work: (store: Store) => Promise<unknown>][] = [
-    [
-      'message events of a customer',
-      'campaign, kind, time, message_key',
-      (store) => pageMessageEvents(store, 1, { after, max: 9 }),
-    ],
     [
       'message events of campaigns',
       'campaign, kind, time, message_key',

@@ -116,7 +116,6 @@ function toBook(
     version: 1,
     counted: rules(),
     pending: changed && {
-      generation: 1,
       campaigns: new Set([changed.campaign]),
       userCursor: 0,
       rules: rules([[changed.campaign, toCampaign(changed.campaign, changed.goals)]]),

@@ -92,7 +92,7 @@ describeEachStore('Large users', (kind) => {
   })
 
   const looks: [what: string, work: (store: Store) => Promise<unknown>][] = [
-    ['who waits longest', findLongestWaiting],
+    ['who waits longest', (store) => findLongestWaiting(store, [])],
     ['since when something waits', findOldestUncounted],
   ]
   it.each(looks)('sees %s from those alone who wait', async (_what, work) => {

@@ -16,6 +16,9 @@ export interface History {
   readonly goalEvents: readonly GoalEvent[]
 }
 
+/** What reports have told of one user. */
+type ReportedFacts = Omit<History, 'goalEvents'>
+
 /** Which part of a user's contributions is wanted. */
 export interface Scope {
   /** Only cells of these campaigns; touches of the others still compete for conversions. */
@@ -101,19 +104,14 @@ function toTallies(
   history: History,
   { rules, scope, last, changed }: Counting & { readonly changed?: readonly MessageEvent[] | undefined },
 ): Tally[] {
+  const { campaigns, parts } = scope
+  const { timezone } = rules
   const pasts = toPasts(history, rules, changed)
-  const wanted = scope.campaigns === 'all' ? pasts : pasts.filter(({ campaign }) => isWanted(scope, campaign.number))
-  const tallies: Tally[] = []
-  for (const past of wanted) {
-    if (scope.parts === 'goals') continue
-    const own = changed && ofCampaign(changed, past.campaign.number)
-    if (own?.length === 0) continue
-    const narrowing = own && narrowTo(past, own)
-    tallies.push(...countPerformance(past, rules, narrowing), ...countUnits(past, rules.timezone, narrowing))
-  }
+  const wanted = campaigns === 'all' ? pasts : pasts.filter(({ campaign }) => campaigns.has(campaign.number))
+  const tallies = parts === 'all' ? wanted.flatMap((past) => countDelivery(past, timezone, changed)) : []
   const { goalEvents: events } = history
   if (events.length === 0 || wanted.length === 0) return tallies
-  const converted = { events, last: last ?? findLast(events, pasts), timezone: rules.timezone }
+  const converted = { events, last: last ?? findLast(events, pasts), timezone }
   for (const past of wanted) tallies.push(...countConversions(past, converted))
   return tallies
 }
@@ -125,39 +123,44 @@ function findLast(events: readonly GoalEvent[], pasts: readonly CampaignPast[]):
   return last
 }
 
-function isWanted({ campaigns }: Scope, campaign: number): boolean {
-  return campaigns === 'all' || campaigns.has(campaign)
+/** The history by campaign. */
+function toPasts(history: History, { campaigns }: Rules, changed: readonly MessageEvent[] = []): CampaignPast[] {
+  return [...factsByCampaign(history)].map(([number, facts]) => {
+    const campaign = campaigns.get(number)
+    if (!campaign) throw new Error(`there are facts of campaign ${number}, which is not there`)
+    return new CampaignPast(campaign, { ...facts, changed: ofCampaign(changed, number) })
+  })
+}
+
+/** Campaign → its facts in the history, in their order. */
+export function factsByCampaign({ memberships, messages }: ReportedFacts): Map<number, ReportedFacts> {
+  const facts = new Map<number, { readonly memberships: Membership[]; readonly messages: MessageEvent[] }>()
+  const factsOf = (campaign: number) => {
+    const known = facts.get(campaign)
+    if (known) return known
+    const own = { memberships: [], messages: [] }
+    facts.set(campaign, own)
+    return own
+  }
+  for (const membership of memberships) factsOf(membership.campaign).memberships.push(membership)
+  for (const message of messages) factsOf(message.campaign).messages.push(message)
+  return facts
 }
 
 function ofCampaign(messages: readonly MessageEvent[], campaign: number): MessageEvent[] {
   return messages.filter((message) => message.campaign === campaign)
 }
 
-/** The history by campaign. */
-function toPasts(
-  { memberships, messages }: History,
-  { campaigns }: Rules,
-  changed: readonly MessageEvent[] = [],
-): CampaignPast[] {
-  const parts = new Map<number, { memberships: Membership[]; messages: MessageEvent[] }>()
-  const partOf = (campaign: number) => {
-    const known = parts.get(campaign)
-    if (known) return known
-    const part = { memberships: [], messages: [] }
-    parts.set(campaign, part)
-    return part
-  }
-  for (const membership of memberships) partOf(membership.campaign).memberships.push(membership)
-  for (const message of messages) partOf(message.campaign).messages.push(message)
-  return [...parts].map(([number, part]) => {
-    const campaign = campaigns.get(number)
-    if (!campaign) throw new Error(`there are facts of campaign ${number}, which is not there`)
-    return new CampaignPast(campaign, { ...part, changed: ofCampaign(changed, number) })
-  })
+/** Performance and units of one campaign; with `changed`, only what these message events can change of them. */
+function countDelivery(past: CampaignPast, timezone: string, changed?: readonly MessageEvent[]): Tally[] {
+  const own = changed && ofCampaign(changed, past.campaign.number)
+  if (own?.length === 0) return []
+  const narrowing = own && narrowTo(past, own)
+  return [...countPerformance(past, timezone, narrowing), ...countUnits(past, timezone, narrowing)]
 }
 
 /** "Performance, dated by the message event's day". */
-function countPerformance(past: CampaignPast, { timezone }: Rules, narrowing?: Narrowing): Tally[] {
+function countPerformance(past: CampaignPast, timezone: string, narrowing?: Narrowing): Tally[] {
   if (past.messages.length === 0) return []
   const tally = new Tally(past, { timezone, generation: NO_GENERATION, group: ANY_GROUP }, narrowing?.levels)
   for (const message of past.messages) {

@@ -203,16 +203,10 @@ function audiencesMet(audiences: readonly Membership[], goal: Goal, instants: re
 function latestAudience(audiences: readonly Membership[], instant: number): Membership | undefined {
   const end = countUntil(audiences, instant)
   const last = audiences[end - 1]
-  const first = last ? countUntil(audiences, last.evaluatedAt - 1) : end
-  return audiences.slice(first, end).reduce<Membership | undefined>(laterAudience, undefined)
+  return last && audiences.slice(countUntil(audiences, last.evaluatedAt - 1), end).reduce(firstByPlatform)
 }
 
-/**
- * Of several at one instant, the one whose platform is first by text; audiences come in order, the one that wins as a report
- * last.
- */
-function laterAudience(latest: Membership | undefined, audience: Membership): Membership {
-  if (!latest || audience.evaluatedAt > latest.evaluatedAt) return audience
-  const order = compareTexts(audiencePlace(audience).platform, audiencePlace(latest).platform)
-  return order <= 0 ? audience : latest
+/** Of two at one instant, the one whose platform is first by text; on one platform the later one, which wins as a report. */
+function firstByPlatform(audience: Membership, later: Membership): Membership {
+  return compareTexts(audiencePlace(later).platform, audiencePlace(audience).platform) <= 0 ? later : audience
 }

@@ -1,7 +1,7 @@
 // The facts from which campaign statistics are counted ("Facts"): what they hold, and which of several reports is kept.
 import { toAsciiCapitals } from './ascii-capitals.ts'
 import type { Goal } from './goal.ts'
-import { toPlatform, type Platform } from './platform.ts'
+import { EVENT_PLATFORMS, toPlatform, type Platform } from './platform.ts'
 
 /** Groups of an audience, in the order in which one report of a fact wins over another. */
 export const GROUPS = ['target', 'campaign_control', 'global_control'] as const
@@ -62,7 +62,7 @@ export interface GoalEvent {
 /** The reason of a failure for which none was given. */
 export const UNKNOWN_REASON = 'unknown'
 
-const MESSAGE_PLATFORMS: readonly Platform[] = ['EMAIL', 'ANDROID', 'IOS', 'WEB', 'TV']
+const MESSAGE_PLATFORMS: readonly Platform[] = ['EMAIL', ...EVENT_PLATFORMS]
 
 /** The platform of a fact as it is kept: the listed ones in capitals, anything else as sent. */
 export function toMessagePlatform(sent: string): string {
@@ -107,7 +107,11 @@ export function messageIdentity(event: MessageEvent): string {
 /**
  * The part of a message event's identity besides its campaign, customer, kind and time. Keys of its two forms are never equal.
  */
-export function messageKey({ messageId, platform, device }: Pick<MessageEvent, 'messageId' | 'platform' | 'device'>) {
+export function messageKey({
+  messageId,
+  platform,
+  device,
+}: Pick<MessageEvent, 'messageId' | 'platform' | 'device'>): string {
   return messageId === null ? `${platform.length}:${platform}${device}` : `=${messageId}`
 }
 

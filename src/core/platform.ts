@@ -1,7 +1,8 @@
 // Platforms: a short list, compared without case; anything else counts as UNKNOWN.
 import { toAsciiCapitals } from './ascii-capitals.ts'
 
-const EVENT_PLATFORMS = ['ANDROID', 'IOS', 'WEB', 'TV'] as const
+/** Platforms of events; messages also have `EMAIL`. */
+export const EVENT_PLATFORMS = ['ANDROID', 'IOS', 'WEB', 'TV'] as const
 /** Platforms under which messages are counted. */
 export type Platform = (typeof EVENT_PLATFORMS)[number] | 'EMAIL' | 'UNKNOWN'
 

@@ -53,8 +53,9 @@ export function toSort(params: readonly { readonly [key in SortKey]?: SortOrder 
 
 /** A filter without its empty texts; undefined when nothing is left ("An empty array or empty string is no filter"). */
 export function alternatives(values: readonly (string | undefined)[] | undefined): readonly string[] | undefined {
-  const given = new Set(values?.filter((value) => value !== undefined && value !== ''))
-  return given.size > 0 ? ([...given] as string[]) : undefined
+  const given = new Set(values?.filter((value) => value !== undefined))
+  given.delete('')
+  return given.size > 0 ? [...given] : undefined
 }
 
 /** Whether a search names templates and nothing else, so that exactly the named versions are meant ("Latest or older"). */

@@ -1,7 +1,7 @@
 // Counts one user from all its facts, however many there are: campaign by campaign, each read in small pages, between which
 // others can write. Facts that no number tells apart are joined.
 import { CampaignPast, isTouch } from '../core/campaign-past.ts'
-import { contributedSeries, type Counting, type History } from '../core/contributions.ts'
+import { contributedSeries, factsByCampaign, type Counting, type History } from '../core/contributions.ts'
 import { LastInteractions } from '../core/conversions.ts'
 import type { ContributedSeries } from '../core/cells.ts'
 import { Condenser } from '../core/condense.ts'
@@ -77,6 +77,7 @@ export async function* countLarge(store: Store, count: LargeCount): AsyncGenerat
   const rules = countings({ person, campaigns: 'all' }).map((counting) => counting.rules)
   const portions = cutPortions(loads, weigher(rules, goalEvents), factsPerPortion)
   const lastBy: LastBy = new Map(rules.map((one) => [one, new LastInteractions(goalEvents)]))
+  // A single portion holds all touches: they need not be read on their own.
   const [isSearched, isOne] = [goalEvents.length > 0, portions.length === 1]
   if (isSearched && !isOne) await addTouchesOf(store, count, { loads, goalEvents, lastBy })
   let uncounted = goalEvents.length
@@ -153,21 +154,13 @@ async function readPortion(store: Store, count: LargeCount, { portion, goalEvent
  */
 async function countCampaigns(
   portions: Portions,
-  { memberships, messages, goalEvents }: History,
+  history: History,
   countings: readonly Counting[],
 ): Promise<ContributedSeries[]> {
-  const campaigns = new Map<number, { readonly memberships: Membership[]; readonly messages: MessageEvent[] }>()
-  const factsOf = (campaign: number) => {
-    const facts = campaigns.get(campaign) ?? { memberships: [], messages: [] }
-    campaigns.set(campaign, facts)
-    return facts
-  }
-  for (const membership of memberships) factsOf(membership.campaign).memberships.push(membership)
-  for (const message of messages) factsOf(message.campaign).messages.push(message)
   const series: ContributedSeries[] = []
-  for (const facts of campaigns.values()) {
+  for (const facts of factsByCampaign(history).values()) {
     for (const counting of countings) {
-      for (const one of contributedSeries({ ...facts, goalEvents }, counting)) series.push(one)
+      for (const one of contributedSeries({ ...history, ...facts }, counting)) series.push(one)
     }
     if (!(await goOn(portions))) break
   }
@@ -265,12 +258,12 @@ interface Page<Place> {
 /** Page after page, with a turn of the event loop between two. */
 async function* pagesOf<Fact, Place>(
   portions: Portions,
-  read: (page: Page<Place>) => Promise<{ readonly events: Fact[]; readonly next: Place | undefined }>,
+  read: (page: Page<Place>) => Promise<{ readonly facts: Fact[]; readonly next: Place | undefined }>,
 ): AsyncGenerator<readonly Fact[], void, undefined> {
   let after: Place | undefined
   do {
-    const { events, next } = await read({ after, max: factsPerPage(portions) })
-    yield events
+    const { facts, next } = await read({ after, max: factsPerPage(portions) })
+    yield facts
     after = next
   } while ((await goOn(portions)) && after !== undefined)
 }

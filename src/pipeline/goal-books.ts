@@ -29,7 +29,6 @@ export interface GoalEvents {
 
 /** What users count by in addition, as far as the recount has come: only goals, and only those of the campaigns it concerns. */
 export interface PendingGoals {
-  readonly generation: number
   readonly rules: Rules
   readonly campaigns: ReadonlySet<number>
   /** The recount has come to users up to this id. */
@@ -146,20 +145,17 @@ function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, time
       ? (counted[index] as CountedCampaign)
       : toCounted(campaign, goals, pendingGeneration)
   })
-  const concerned = campaigns.filter(({ pendingGeneration }) => pendingGeneration !== null)
-  const pending = concerned.length > 0 && {
-    generation: recount.generation,
-    rules: toRules(next, timezone),
-    campaigns: new Set(concerned.map(({ number }) => number)),
-    userCursor: recount.userCursor,
-  }
-  const either = concerned.length > 0 ? [...counted, ...next] : counted
+  const recounted = campaigns.filter(({ pendingGeneration }) => pendingGeneration !== null)
+  const concerned = new Set(recounted.map(({ number }) => number))
+  const { userCursor } = recount
+  const pending = concerned.size > 0 ? { rules: toRules(next, timezone), campaigns: concerned, userCursor } : undefined
+  const either = pending ? [...counted, ...next] : counted
   return {
     workspaceId: recount.workspaceId,
     version: recount.version,
     generation: recount.generation,
     counted: toRules(counted, timezone),
-    pending: pending || undefined,
+    pending,
     eventNames: new Set(either.flatMap(({ goals }) => goals.map(({ event }) => event))),
     eventsOfCampaign: toEventsOfCampaign(either),
   }

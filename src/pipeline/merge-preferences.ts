@@ -1,8 +1,14 @@
 // Gives the survivor of two users found to be one the email preferences of both, with a proof of what that changed. Their
 // own proofs stay under the ids they had.
 import { isDeepStrictEqual } from 'node:util'
-import { mergePreferences, nothingSetFor, recordChange, toOptIn } from '../core/preference.ts'
-import type { PreferenceChange, UserPreference } from '../core/preference.ts'
+import {
+  mergePreferences,
+  nothingSetFor,
+  recordChange,
+  toOptIn,
+  type PreferenceChange,
+  type UserPreference,
+} from '../core/preference.ts'
 import { findPreferences, lockPreferences, removePreferences, savePreferences } from '../store/preferences.ts'
 import type { Store } from '../store/store.ts'
 import type { Merge } from '../store/users.ts'

@@ -32,18 +32,18 @@ export interface Work {
 
 /** How long to gather entries after a batch with nothing behind it, in milliseconds. */
 export function pauseAfter(work: Work): number {
-  const [pauseMs, readableMs] = areMissing(work) ? [BUSY_PAUSE_MS, BUSY_READABLE_MS] : [PAUSE_MS, READABLE_MS]
+  const [pauseMs, readableMs] = areScarce(work) ? [BUSY_PAUSE_MS, BUSY_READABLE_MS] : [PAUSE_MS, READABLE_MS]
   return Math.max(PAUSE_MS_MIN, Math.min(pauseMs, readableMs - 2 * work.elapsedMs))
 }
 
 /** How long to rest after a batch with more behind it, in milliseconds: 0 while there are processors enough. */
 export function restAfter(work: Work): number {
-  if (!areMissing(work)) return 0
+  if (!areScarce(work)) return 0
   return Math.max(0, (work.events * 1000) / RATE_MIN - work.elapsedMs)
 }
 
-/** Whether threads wait for a processor. */
-function areMissing({ elapsedMs, waitedMs }: Work): boolean {
+/** Whether processors are scarce. */
+function areScarce({ elapsedMs, waitedMs }: Work): boolean {
   return waitedMs > elapsedMs * WAITED_SHARE_MAX
 }
 

@@ -1,8 +1,7 @@
 // Cuts the campaigns of one user into portions, each small enough for memory; they are counted one by one.
 import { countMemberships } from '../store/memberships.ts'
 import { countMessageEvents } from '../store/message-events.ts'
-import type { CampaignFacts, CountedRange } from '../store/fact-table.ts'
-import { EVERY_CAMPAIGN, type CampaignRange } from '../store/kept-series.ts'
+import { EVERY_CAMPAIGN, type CampaignFacts, type CampaignRange, type CountedRange } from '../store/fact-table.ts'
 import type { Store } from '../store/store.ts'
 import type { Person } from '../store/users.ts'
 

@@ -40,8 +40,9 @@ export async function recountGoals(
 ): Promise<string | undefined> {
   const running = (await listRunningRecounts(database)).map(({ workspaceId }) => workspaceId)
   const workspaceIds = running.filter((workspaceId) => !pausing?.has(workspaceId))
-  const next = workspaceIds.findIndex((workspaceId) => workspaceId > lastWorkspace)
-  for (const workspaceId of [...workspaceIds.splice(Math.max(next, 0)), ...workspaceIds]) {
+  const later = workspaceIds.filter((id) => id > lastWorkspace)
+  const others = workspaceIds.filter((id) => id <= lastWorkspace)
+  for (const workspaceId of [...later, ...others]) {
     try {
       if (await takeStep(database, books, { workspaceId, now, usersPerStep })) return workspaceId
     } catch (error) {

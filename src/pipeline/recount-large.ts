@@ -129,10 +129,10 @@ class Writer {
       await lockTables(store)
       const kept = (await findLargeHistories(store, [person.userId])).get(person.userId)
       const current = await books.open(store, book.workspaceId)
-      if (kept?.version !== this.#version || !current || !countsAlike(book, current, person.userId)) return false
+      if (kept?.version !== this.#version || !current || !areSameGoals(book, current)) return false
       await change(store)
-      const counted = { pendingGeneration: pendingGeneration ?? kept.pendingGeneration, version }
-      await saveLargeHistories(store, [{ ...kept, ...counted }])
+      const generation = pendingGeneration ?? kept.pendingGeneration
+      await saveLargeHistories(store, [{ ...kept, pendingGeneration: generation, version }])
       return true
     })
     if (!isWritten) return false
@@ -145,14 +145,8 @@ class Writer {
   async end(): Promise<boolean> {
     const { book, person } = this.#count
     const { userId } = person
-    const generation = hasCome(book, userId) ? (book.pending?.generation ?? 0) : 0
-    return this.write((store) => endCounting(store, userId), generation)
+    return this.write((store) => endCounting(store, userId), hasCome(book, userId) ? book.generation : 0)
   }
-}
-
-/** Whether the user still counts by the same goals, the new ones of a recount included. */
-function countsAlike(book: GoalBook, current: GoalBook, userId: number): boolean {
-  return areSameGoals(book, current) && hasCome(book, userId) === hasCome(current, userId)
 }
 
 /** Whether a running recount of goals has come to a user. */

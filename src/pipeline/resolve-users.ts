@@ -2,14 +2,15 @@
 // one person ("Identity resolution"). A batch has the same outcome as its entries one by one.
 import { AppError } from '../core/app-error.ts'
 import { EMAIL } from '../core/user-attributes.ts'
-import { CUSTOMER_ID, mergeAttributes, type Attributes, type Identity } from '../core/user.ts'
+import { CUSTOMER_ID, mergeAttributes, type Attributes } from '../core/user.ts'
 import type { Store } from '../store/store.ts'
 import {
   addIdentities,
-  findIdentities,
   clearAlone,
+  findIdentities,
   saveIdentities,
   type KnownIdentity,
+  type WorkspaceIdentity,
 } from '../store/user-identities.ts'
 import { findPersons, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users.ts'
 import { identityKey, type Batch, type KeyedIdentity, type Subject } from './batch.ts'
@@ -57,8 +58,6 @@ async function findLocked(store: Store, identities: readonly WorkspaceIdentity[]
   }
   throw new UsersOvertaken()
 }
-
-type WorkspaceIdentity = Identity & { readonly workspaceId: string }
 
 function distinctIdentities(subjects: readonly Subject[]): WorkspaceIdentity[] {
   const distinct = new Map<string, WorkspaceIdentity>()

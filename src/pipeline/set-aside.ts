@@ -8,7 +8,7 @@ const KEYS_MAX = 1_000
 
 interface Failed {
   readonly pauseMs: number
-  /** By `performance.now`. */
+  /** By the clock of `SetAside`. */
   readonly pausesUntil: number
 }
 

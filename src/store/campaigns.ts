@@ -227,10 +227,10 @@ export async function addCampaign(store: Store, campaign: NewCampaign): Promise<
   const { query } = store
   const last = await query
     .selectFrom('campaigns')
-    .select((select) => select.fn.max('number').as('number'))
-    .executeTakeFirst()
+    .select((select) => select.fn.max<number | null>('number').as('number'))
+    .executeTakeFirstOrThrow()
   const row: CampaignRow = {
-    number: ((last?.number as number | null | undefined) ?? 0) + 1,
+    number: (last.number ?? 0) + 1,
     id: campaign.id,
     workspace_id: campaign.workspaceId,
     created_by: campaign.createdBy,

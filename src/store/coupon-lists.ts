@@ -139,10 +139,10 @@ export async function addCouponList(store: Store, list: NewCouponList): Promise<
   const { query } = store
   const last = await query
     .selectFrom('coupon_lists')
-    .select((select) => select.fn.max('number').as('number'))
-    .executeTakeFirst()
+    .select((select) => select.fn.max<number | null>('number').as('number'))
+    .executeTakeFirstOrThrow()
   const row: CouponListRow = {
-    number: ((last?.number as number | null | undefined) ?? 0) + 1,
+    number: (last.number ?? 0) + 1,
     id: list.id,
     workspace_id: list.workspaceId,
     label: list.label,

@@ -264,33 +264,25 @@ function wantedIds(store: Store, ids: readonly number[]) {
   return store.query.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id')
 }
 
-/** Pairs of user ids and event names that one statement looks up. */
-const ACTIONS_PER_STATEMENT = 5_000
-
 /** Events of one name under one user id. */
 export type UserAction = Pick<ActionPeriod, 'user_id' | 'action'>
 
-/** Those of the given pairs for which there is any event. */
+/** Those of the given pairs for which there is any event; no more than fit into one statement. */
 export async function listTrackedActions(store: Store, wanted: readonly UserAction[]): Promise<UserAction[]> {
-  const found: UserAction[] = []
-  for (let first = 0; first < wanted.length; first += ACTIONS_PER_STATEMENT) {
-    const rows = wanted.slice(first, first + ACTIONS_PER_STATEMENT)
-    const pairs = store.rowsOf('wanted', { user_id: 'integer', action: 'text' }, rows)
-    const tracked = store.query
-      .selectFrom(pairs)
-      .select(['wanted.user_id', 'wanted.action'])
-      .where((row) =>
-        row.exists(
-          row
-            .selectFrom('events as event')
-            .select('event.id')
-            .whereRef('event.user_id', '=', 'wanted.user_id')
-            .whereRef('event.action', '=', 'wanted.action'),
-        ),
-      )
-    found.push(...(await tracked.execute()))
-  }
-  return found
+  if (wanted.length === 0) return []
+  return store.query
+    .selectFrom(store.rowsOf('wanted', { user_id: 'integer', action: 'text' }, wanted))
+    .select(['wanted.user_id', 'wanted.action'])
+    .where((row) =>
+      row.exists(
+        row
+          .selectFrom('events as event')
+          .select('event.id')
+          .whereRef('event.user_id', '=', 'wanted.user_id')
+          .whereRef('event.action', '=', 'wanted.action'),
+      ),
+    )
+    .execute()
 }
 
 /** Where a page of events of one name ends: after the one at this time with this id. */
@@ -301,7 +293,7 @@ export async function pageNamedEvents(
   { query }: Store,
   { user_id, action }: UserAction,
   { after, max }: { readonly after: NamedEventPlace | undefined; readonly max: number },
-): Promise<{ readonly events: NamedEvent[]; readonly next: NamedEventPlace | undefined }> {
+): Promise<{ readonly facts: NamedEvent[]; readonly next: NamedEventPlace | undefined }> {
   const all = query
     .selectFrom('events')
     .select(['id', 'user_id', 'action', 'time'])
@@ -310,7 +302,7 @@ export async function pageNamedEvents(
   const rest = after ? all.where((row) => row(row.refTuple('time', 'id'), '>', row.tuple(after.time, after.id))) : all
   const rows = await rest.orderBy('time').orderBy('id').limit(max).execute()
   const last = rows.length === max ? rows.at(-1) : undefined
-  return { events: rows.map(toNamedEvent), next: last && { time: last.time, id: last.id } }
+  return { facts: rows.map(toNamedEvent), next: last && { time: last.time, id: last.id } }
 }
 
 /** With `mayRepeat`, gives the ids of the rows that were kept; otherwise none, because all were. */

@@ -48,6 +48,16 @@ export interface CampaignFacts {
   readonly facts: number
 }
 
+export interface CampaignRange {
+  /** Campaigns with higher numbers than this one … */
+  readonly after: number
+  /** … up to this one. */
+  readonly until: number
+}
+
+/** The numbers of all campaigns there may be. */
+export const EVERY_CAMPAIGN: CampaignRange = { after: -1, until: Number.MAX_SAFE_INTEGER }
+
 /** Customers with higher numbers than `after`, up to `until`. */
 export interface CustomerRange {
   readonly after: number

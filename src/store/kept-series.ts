@@ -1,8 +1,9 @@
 // The table of kept series: what large users (`large-histories.ts`) add to the statistics, as each was counted last, one row
 // for each series. It is read campaign by campaign, so that no more of a user than that is in memory.
 import { fromCellKey, seriesKey, type Series, type SeriesCells } from '../core/cells.ts'
+import { EVERY_CAMPAIGN, type CampaignRange } from './fact-table.ts'
 import { insertRows } from './insert-rows.ts'
-import { toName, type SeriesName } from './series.ts'
+import { toName, toSeries } from './series.ts'
 import type { SqlTypes, Store } from './store.ts'
 import { wantedValues } from './wanted-values.ts'
 
@@ -64,16 +65,6 @@ export async function findKeptUserIds(store: Store, userIds: readonly number[]):
     .execute()
   return rows.map((row) => row.user_id)
 }
-
-export interface CampaignRange {
-  /** Campaigns with higher numbers than this one … */
-  readonly after: number
-  /** … up to this one. */
-  readonly until: number
-}
-
-/** The numbers of all campaigns there may be. */
-export const EVERY_CAMPAIGN: CampaignRange = { after: -1, until: Number.MAX_SAFE_INTEGER }
 
 /** What is kept of a user in a range of campaigns, in pages; `store` must be one in which that does not change meanwhile. */
 export async function* streamKeptSeries(
@@ -151,9 +142,8 @@ export function toSeriesCells({ cells }: Pick<KeptSeries, 'cells'>): SeriesCells
   return JSON.parse(cells) as SeriesCells
 }
 
-function toKeptSeries({ user_id: userId, campaign, generation, name, cells }: KeptSeriesRow): KeptSeries {
-  const [group, metric, platform, locale, variation] = JSON.parse(name) as SeriesName
-  return { userId, series: { campaign, generation, group, metric, platform, locale, variation }, cells }
+function toKeptSeries(row: KeptSeriesRow): KeptSeries {
+  return { userId: row.user_id, series: toSeries(row), cells: row.cells }
 }
 
 function toRow({ userId, series, cells }: KeptSeries): KeptSeriesRow {

@@ -8,7 +8,7 @@ import {
   type Group,
   type Membership,
 } from '../core/facts.ts'
-import { factTable, type CustomerRange } from './fact-table.ts'
+import { factTable, type CampaignRange, type CustomerRange } from './fact-table.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 interface MembershipRow {
@@ -82,8 +82,7 @@ export interface MembershipPlace {
 export interface MembershipPage {
   readonly after: MembershipPlace | undefined
   readonly max: number
-  /** Only campaigns with higher numbers than `after`, up to `until`. */
-  readonly campaigns: { readonly after: number; readonly until: number }
+  readonly campaigns: CampaignRange
 }
 
 /** A page of a customer's memberships in the order of the key, and where the next begins; undefined after the last. */
@@ -91,7 +90,7 @@ export async function pageMemberships(
   { query }: Store,
   customer: number,
   { after, max, campaigns }: MembershipPage,
-): Promise<{ readonly events: Membership[]; readonly next: MembershipPlace | undefined }> {
+): Promise<{ readonly facts: Membership[]; readonly next: MembershipPlace | undefined }> {
   const all = query.selectFrom('memberships').selectAll().where('customer', '=', customer)
   // This condition comes first: SQLite enters the index by the first lower bound that it meets.
   const rest = after
@@ -108,8 +107,8 @@ export async function pageMemberships(
     .orderBy('platform')
     .limit(max)
     .execute()
-  const events = rows.map(toMembership)
-  return { events, next: rows.length === max ? events.at(-1) : undefined }
+  const facts = rows.map(toMembership)
+  return { facts, next: rows.length === max ? facts.at(-1) : undefined }
 }
 
 const FACTS = factTable<MembershipRow, Membership>({

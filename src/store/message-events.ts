@@ -7,11 +7,11 @@ import {
   messageIdentity,
   messageIdOf,
   messageKey,
-  type CustomerPeriod,
   MESSAGE_KINDS,
+  type CustomerPeriod,
   type MessageEvent,
 } from '../core/facts.ts'
-import { factTable, type CustomerRange } from './fact-table.ts'
+import { factTable, type CampaignRange, type CustomerRange } from './fact-table.ts'
 import type { SqlTypes, Store } from './store.ts'
 
 interface MessageEventRow {
@@ -74,8 +74,7 @@ export interface MessageEventPlace {
 export interface MessageEventPage {
   readonly after: MessageEventPlace | undefined
   readonly max: number
-  /** Only campaigns with higher numbers than `after`, up to `until`. */
-  readonly campaigns?: { readonly after: number; readonly until: number }
+  readonly campaigns: CampaignRange
 }
 
 /** A page of a customer's message events in the order of the key, and where the next begins; undefined after the last. */
@@ -83,7 +82,7 @@ export async function pageMessageEvents(
   { query }: Store,
   customer: number,
   { after, max, campaigns }: MessageEventPage,
-): Promise<{ readonly events: MessageEvent[]; readonly next: MessageEventPlace | undefined }> {
+): Promise<{ readonly facts: MessageEvent[]; readonly next: MessageEventPlace | undefined }> {
   const all = query.selectFrom('message_events').selectAll().where('customer', '=', customer)
   // This condition comes first: SQLite enters the index by the first lower bound that it meets.
   const rest = after
@@ -92,10 +91,9 @@ export async function pageMessageEvents(
         return row(row.refTuple('campaign', 'kind', 'time', 'message_key'), '>', place)
       })
     : all
-  const wanted = campaigns
-    ? rest.where('campaign', '>', campaigns.after).where('campaign', '<=', campaigns.until)
-    : rest
-  const rows = await wanted
+  const rows = await rest
+    .where('campaign', '>', campaigns.after)
+    .where('campaign', '<=', campaigns.until)
     .orderBy('campaign')
     .orderBy('kind')
     .orderBy('time')
@@ -104,7 +102,7 @@ export async function pageMessageEvents(
     .execute()
   const last = rows.length === max ? rows.at(-1) : undefined
   const next = last && { campaign: last.campaign, kind: last.kind, time: last.time, messageKey: last.message_key }
-  return { events: rows.map(toMessageEvent), next }
+  return { facts: rows.map(toMessageEvent), next }
 }
 
 /** The touches of customers in periods, by whatever campaign, `max` at the most. */

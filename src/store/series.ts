@@ -69,7 +69,7 @@ export async function numberSeries(store: Store, wanted: Iterable<Series>): Prom
 /** The series of a campaign, by their numbers. */
 export async function listSeries({ query }: Store, campaign: number): Promise<Map<number, Series>> {
   const rows = await query.selectFrom('series').selectAll().where('campaign', '=', campaign).execute()
-  return new Map(rows.map((row) => [row.number, toSeries(row, JSON.parse(row.name) as SeriesName)]))
+  return new Map(rows.map((row) => [row.number, toSeries(row)]))
 }
 
 /** The series of a campaign's generation, as a part of queries that know the number of the campaign and the generation. */
@@ -102,10 +102,8 @@ export async function removeSeries(store: Store, series: readonly SeriesPlace[])
     .execute()
 }
 
-function toSeries(
-  { campaign, generation }: Pick<Series, 'campaign' | 'generation'>,
-  [group, metric, platform, locale, variation]: SeriesName,
-): Series {
+export function toSeries({ campaign, generation, name }: Pick<SeriesRow, (typeof KEY)[number]>): Series {
+  const [group, metric, platform, locale, variation] = JSON.parse(name) as SeriesName
   return { campaign, generation, group, metric, platform, locale, variation }
 }
 

@@ -1,7 +1,7 @@
 // The embedded store: one SQLite file, opened on this thread (pipeline, command line) or on one of its own (HTTP).
 import { Worker } from 'node:worker_threads'
 import { Kysely, sql } from 'kysely'
-import { SqliteConnection } from './sqlite-connection.ts'
+import { SqliteConnection, type SqlResult } from './sqlite-connection.ts'
 import { sqliteDialect, type SqliteExecutor } from './sqlite-dialect.ts'
 import type { StatementAnswer, StatementMessage } from './sqlite-thread.ts'
 import { StoreError, TooBusy, type ColumnType, type Database, type Store } from './store.ts'
@@ -172,7 +172,7 @@ function localExecutor(options: SqliteDatabaseOptions): SqliteExecutor {
 
 class ThreadExecutor implements SqliteExecutor {
   readonly #thread: Worker
-  readonly #waiting = new Map<number, PromiseWithResolvers<{ rows: unknown[]; changes: number }>>()
+  readonly #waiting = new Map<number, PromiseWithResolvers<SqlResult>>()
   #lastId = 0
 
   constructor(path: string) {
@@ -186,7 +186,7 @@ class ThreadExecutor implements SqliteExecutor {
 
   execute(connection: 'reader' | 'writer', text: string, parameters: readonly unknown[]) {
     const id = ++this.#lastId
-    const waiting = Promise.withResolvers<{ rows: unknown[]; changes: number }>()
+    const waiting = Promise.withResolvers<SqlResult>()
     this.#waiting.set(id, waiting)
     const message: StatementMessage = { id, connection, sql: text, parameters }
     this.#thread.postMessage(message)

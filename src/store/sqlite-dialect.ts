@@ -1,16 +1,16 @@
 // Kysely over SQLite, wherever the connection lives: on this thread or, for HTTP, on a thread of its own.
 import {
-  CompiledQuery,
-  type LimitNode,
-  type OffsetNode,
-  type PrimitiveValueListNode,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
+  type CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
   type Kysely,
+  type LimitNode,
+  type OffsetNode,
+  type PrimitiveValueListNode,
   type QueryResult,
 } from 'kysely'
 import type { SqlResult } from './sqlite-connection.ts'

@@ -42,7 +42,7 @@ export async function listTemplates(
 }
 
 /** A row for each template of the page, each with the count over all pages; for an empty page, one row without a template. */
-export function countedPage(
+function countedPage(
   store: Store,
   workspaceId: string,
   search: TemplateSearch,

@@ -37,10 +37,7 @@ export async function createUncountedUsers({ query }: Store, { integer }: SqlTyp
 }
 
 /** The large user who has waited longest, leaving out the users in `others`; undefined when none waits. */
-export async function findLongestWaiting(
-  store: Store,
-  others: readonly number[] = [],
-): Promise<UncountedUser | undefined> {
+export async function findLongestWaiting(store: Store, others: readonly number[]): Promise<UncountedUser | undefined> {
   const all = store.query.selectFrom('uncounted_users').selectAll()
   const given = () => store.query.selectFrom(wantedValues(store, 'user_id', 'integer', others)).select('wanted.user_id')
   const row = await (others.length > 0 ? all.where('user_id', 'not in', given()) : all)

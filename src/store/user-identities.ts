@@ -26,9 +26,13 @@ declare module './tables.ts' {
   }
 }
 
-/** An identity as it is known: which user has it. */
-export interface KnownIdentity extends Identity {
+/** An identity in its workspace, whether anybody has it or not. */
+export interface WorkspaceIdentity extends Identity {
   readonly workspaceId: string
+}
+
+/** An identity as it is known: which user has it. */
+export interface KnownIdentity extends WorkspaceIdentity {
   readonly userId: number
   readonly seenAt: number
   /** Of two received in the same millisecond, the greater is later; null for customer ids, and where it is not noted yet. */
@@ -170,10 +174,7 @@ function identitiesOf({ query }: Store, userId: number) {
 }
 
 /** Those of the given identities that are known, in one statement. */
-export async function findIdentities(
-  store: Store,
-  identities: readonly (Identity & { readonly workspaceId: string })[],
-): Promise<KnownIdentity[]> {
+export async function findIdentities(store: Store, identities: readonly WorkspaceIdentity[]): Promise<KnownIdentity[]> {
   if (identities.length === 0) return []
   const rows = await store.query
     .selectFrom(keysOf(store, identities))
@@ -188,7 +189,7 @@ export async function findIdentities(
   return rows.map(toKnownIdentity)
 }
 
-function keysOf(store: Store, identities: readonly (Identity & { readonly workspaceId: string })[]) {
+function keysOf(store: Store, identities: readonly WorkspaceIdentity[]) {
   const keys = identities.map(({ workspaceId, name, value }) => ({ workspace_id: workspaceId, name, value }))
   return store.rowsOf('wanted', { workspace_id: 'text', name: 'text', value: 'text' }, keys)
 }
@@ -247,10 +248,7 @@ function insertIdentities(store: Store, identities: readonly KnownIdentity[]) {
 }
 
 /** Clears the note that these customer ids are all there is of their users. */
-export async function clearAlone(
-  store: Store,
-  identities: readonly (Identity & { readonly workspaceId: string })[],
-): Promise<void> {
+export async function clearAlone(store: Store, identities: readonly WorkspaceIdentity[]): Promise<void> {
   if (identities.length === 0) return
   await store.query
     .updateTable('user_identities')

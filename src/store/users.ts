@@ -215,8 +215,8 @@ export async function listUserIdsAfter(
 }
 
 export async function hasUsers({ query }: Store, workspaceId: string): Promise<boolean> {
-  const row = await query.selectFrom('users').select('id').where('workspace_id', '=', workspaceId).limit(1).execute()
-  return row.length > 0
+  const users = query.selectFrom('users').select('id').where('workspace_id', '=', workspaceId)
+  return (await users.limit(1).execute()).length > 0
 }
 
 /** How many users a workspace has, merged ones left out. Looks at each of them: some 100 ms for a million. */
@@ -302,7 +302,8 @@ export interface Merge {
 export async function mergeUsers(store: Store, merges: readonly Merge[]): Promise<void> {
   if (merges.length === 0) return
   const { query } = store
-  const merged = store.rowsOf('merged', { from_id: 'integer', into_id: 'integer' }, toSurvivors(merges))
+  const survivors = [...survivorsOf(merges)].map(([from, into]) => ({ from_id: from, into_id: into }))
+  const merged = store.rowsOf('merged', { from_id: 'integer', into_id: 'integer' }, survivors)
   await query
     .updateTable('users')
     .from(merged)
@@ -315,15 +316,15 @@ export async function mergeUsers(store: Store, merges: readonly Merge[]): Promis
     .set((set) => ({ merged_into: set.ref('merged.into_id'), customer_id: null, attributes: '{}', email_key: null }))
     .whereRef('users.id', '=', 'merged.from_id')
     .execute()
-  await moveIdentities(store, toSurvivors(merges))
+  await moveIdentities(store, survivors)
 }
 
-/** Which user each merged user has become after all merges. */
-function toSurvivors(merges: readonly Merge[]): { from_id: number; into_id: number }[] {
+/** Merged user → the user that it has become after all merges, which are given in order. */
+export function survivorsOf(merges: readonly Merge[]): Map<number, number> {
   const survivors = new Map<number, number>()
   // A user is merged only once, and later merges may only concern the one it became: from last to first, all is known.
   for (const { from, into } of merges.toReversed()) survivors.set(from, survivors.get(into) ?? into)
-  return [...survivors].map(([from, into]) => ({ from_id: from, into_id: into }))
+  return survivors
 }
 
 function toUser(row: Selectable<UserRow>): User {
