@@ -2,17 +2,19 @@
 // ids, and reports that could not be applied at first.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { raiseVersion } from '../src/operations/change-goals.ts'
+import { LogFollower } from '../src/pipeline/follow-log.ts'
 import { replayParked } from '../src/pipeline/replay-parked.ts'
 import { verifyStatistics } from '../src/pipeline/verify-statistics.ts'
 import { addCampaign, lockCampaigns } from '../src/store/campaigns.ts'
 import { listParkedEntries } from '../src/store/parked-entries.ts'
+import { Turnstile } from '../src/store/turnstile.ts'
 import { hasUsers } from '../src/store/users.ts'
 import { addWorkspace } from '../src/store/workspaces.ts'
 import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
 import { campaignCallsOf } from './campaign-calls.ts'
 import { NOW, openPipelineBench, type PipelineBench, type TestEntry } from './pipeline-bench.ts'
 import { AUDIENCE, MESSAGE_EVENTS, reportOf, type ReportKind } from './report-calls.ts'
-import { startServer, type TestServer, type TestWorkspace } from './server.ts'
+import { startServer, until, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { trackingOf, type AcceptedBody, type Fate, type Tracking } from './tracking.ts'
 
@@ -151,6 +153,42 @@ describeEachStore('A report in batches of the pipeline', (kind) => {
     expect([users, facts, missing.size]).toEqual([1, 3, 0])
   })
 
+  it('waits for its turn to write behind others where it and the one before it change too many numbers at once', async () => {
+    const workspaceId = await bench.makeWorkspace()
+    const campaign = await makeCampaign()
+    const members = Array.from({ length: 2_000 }, (_, index) => {
+      return { customer_id: `c${index}`, locale: `l${index}`, variation: `v${index}` }
+    })
+    const audience = (...items: readonly object[]): TestEntry => {
+      return { kind: AUDIENCE.kind, context: { campaign }, body: reportOf(AUDIENCE, ...items) }
+    }
+    const start = await bench.cursor()
+    const ids = await bench.append(audience(...members.slice(0, 1_000)), audience(...members.slice(1_000)))
+    const turnstile = new CountingTurnstile()
+    const batches: [entries: number, turns: number][] = []
+    const follower = new LogFollower({
+      ...bench,
+      turnstile,
+      clock: () => NOW,
+      onBatch: ({ entries }) => void batches.push([entries, turnstile.turns]),
+      onFailure: (error) => {
+        throw error
+      },
+    })
+    follower.start()
+    try {
+      await until('the log is followed to its end', async () => (await bench.cursor()) >= start + ids.length, 60_000)
+    } finally {
+      await follower.stop()
+    }
+    expect(batches).toEqual([
+      [1, 1],
+      [1, 2],
+    ])
+    const { users, facts, missing } = await verifyStatistics(bench.database, workspaceId, () => {})
+    expect([users, facts, missing.size]).toEqual([2_000, 2_000, 0])
+  }, 120_000)
+
   it('because its campaign is not there is parked, and nothing of it is kept', async () => {
     const theirs = await makeCampaign()
     await bench.makeWorkspace()
@@ -200,3 +238,13 @@ interface Platforms {
 }
 
 type Variations = Record<string, { readonly performance_stats: Record<string, number> }>
+
+/** Counts how often others are let pass. */
+class CountingTurnstile extends Turnstile {
+  turns = 0
+
+  override letOthersPass(): Promise<void> {
+    this.turns++
+    return super.letOthersPass()
+  }
+}

@@ -43,7 +43,7 @@ describeOnPostgres('A transaction that stands still', () => {
     } finally {
       await follower.stop()
     }
-    expect(failures).toEqual([`entry ${start + 2} cannot be applied and is parked`])
+    expect(failures).toContain(`entry ${start + 2} cannot be applied and is parked`)
     const receipts = await Promise.all(ids.map((id) => bench.receipt(id)))
     expect(receipts.map((receipt) => receipt?.status)).toEqual(['processed', 'parked', 'processed'])
     const [parked] = await listParkedEntries(bench.database, start, 10)

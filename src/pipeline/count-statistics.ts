@@ -7,7 +7,7 @@ import { addMemberships } from '../store/memberships.ts'
 import { addMessageEvents } from '../store/message-events.ts'
 import { addCells } from '../store/statistics.ts'
 import type { Store } from '../store/store.ts'
-import { findPersons, type Person } from '../store/users.ts'
+import { findPersons, survivorsOf, type Person } from '../store/users.ts'
 import { AlikeChanges } from './alike-changes.ts'
 import type { Batch, EventsEntry, ReportEntry, Subject } from './batch.ts'
 import { addDifference } from './difference.ts'
@@ -19,6 +19,11 @@ import { TooMuchAtOnce } from './users-at-once.ts'
 
 /** Cells that are in memory at one time, some 200 MiB while they are written; a batch mostly changes a few thousand. */
 const CELLS_AT_ONCE_MAX = 300_000
+/**
+ * Cells that a batch of several entries may change, because others who write to SQLite wait for all of it. Two reports of a
+ * thousand message events change up to 17,000; two hundred users who are in a hundred campaigns each, 65,000 with a few goal events.
+ */
+const CELLS_PER_BATCH_MAX = 20_000
 
 /** Fills `batch.keptFacts`. */
 export async function countStatistics(store: Store, batch: Batch): Promise<void> {
@@ -148,8 +153,7 @@ function goalEventsOf(read: EventsEntry, { userOf, keptEvents }: Batch, { eventN
 
 /** Survivors of the batch's merges, with all the users that they were before. */
 function partsBefore({ entries, userOf, merges, before }: Batch, workspaceId: string): Map<number, Person[]> {
-  const survivors = new Map<number, number>()
-  for (const { from, into } of merges.toReversed()) survivors.set(from, survivors.get(into) ?? into)
+  const survivors = survivorsOf(merges)
   const own = new Set<number>()
   for (const read of entries) {
     if (read.entry.workspaceId !== workspaceId) continue
@@ -178,7 +182,7 @@ async function countWorkspace(
   const keepInBounds = () => keepSmall(store, sum, entries.length)
   const { large, others } = await separateLarge(store, changes)
   const merged = others.filter(({ before }) => before.length > 1)
-  const single = others.filter(({ before }) => before.length <= 1)
+  const single = others.filter(({ before }) => before.length === 1)
   const loadMerged = (changes: readonly Change[]) =>
     loadHistories(
       store,
@@ -200,16 +204,18 @@ async function countWorkspace(
     await keepInBounds()
   }
   alike.settle()
+  await keepInBounds()
   await leaveForLater(store, book, [...large, ...grown])
 }
 
 /**
- * A batch that changes more cells than may be in memory is halved. For a single entry, the cells so far are written before the
- * others: then two transactions may wait for each other, and the database ends one of them, which is tried again.
+ * A batch that changes too many cells is halved. For a single entry that changes more than may be in memory, the cells so far
+ * are written before the others: then two transactions may wait for each other, and the database ends one of them, which is tried
+ * again.
  */
 async function keepSmall(store: Store, sum: CellSum, entries: number): Promise<void> {
+  if (entries > 1 && sum.sizeMax > CELLS_PER_BATCH_MAX && sum.size > CELLS_PER_BATCH_MAX) throw new TooMuchAtOnce()
   if (sum.sizeMax <= CELLS_AT_ONCE_MAX) return
-  if (entries > 1) throw new TooMuchAtOnce()
   await addCells(store, sum)
   sum.clear()
 }

@@ -138,7 +138,7 @@ export class LogFollower {
 
   /** Applies entries that follow the cursors, whole or in ever smaller halves. */
   async #apply(entries: readonly LogEntry[], cursors: readonly number[]): Promise<void> {
-    const { database, logReader, clock } = this.#options
+    const { database, logReader, turnstile, clock } = this.#options
     const fresh = logReader.mayRepeat ? await withoutRepeats(database, entries) : entries
     const read = await readBatch(database, fresh, { now: clock(), goalBooks: this.#goalBooks })
     // The cursors move past repeats too.
@@ -151,7 +151,9 @@ export class LogFollower {
       return
     }
     const half = Math.ceil(entries.length / 2)
+    await turnstile.letOthersPass()
     await this.#apply(entries.slice(0, half), cursors)
+    await turnstile.letOthersPass()
     const between = cursors.slice()
     for (const { partition = 0, position } of entries.slice(0, half)) between[partition] = position
     await this.#apply(entries.slice(half), between)
