@@ -8,7 +8,7 @@ import { Condenser } from '../src/core/condense.ts'
 import { addChange, contributions } from '../src/core/contributions.ts'
 import { MESSAGE_KINDS, type MessageEvent } from '../src/core/facts.ts'
 import { TIMEZONES, arrivals, goals, workspaces } from './statistics-histories.ts'
-import { event, goal, member, message, workspace } from './statistics-examples.ts'
+import { event, goal, HOUR, member, message, NOON, workspace } from './statistics-examples.ts'
 import { dayOf, type ModelWorkspace } from './statistics-model-facts.ts'
 import { StatisticsModel, type Question } from './statistics-model.ts'
 import { StatisticsTable, cellsOf } from './statistics-table.ts'
@@ -59,7 +59,7 @@ describe.each(TIMEZONES)('statistics of random histories in %s', (timezone) => {
   })
 })
 
-/** The smallest of the histories that failed once. */
+/** The smallest of the histories that failed once, or that are hardly ever met. */
 const ONCE_WRONG: [what: string, workspace: ModelWorkspace][] = [
   [
     'a user who is in two groups at one instant, removed from the one that comes after',
@@ -86,6 +86,21 @@ const ONCE_WRONG: [what: string, workspace: ModelWorkspace][] = [
     workspace({
       audiences: [member({ removed: 'x' }), member({ platform: 'web' })],
       messages: [message({ kind: 'impression' }), message({ platform: 'web' })],
+    }),
+  ],
+  [
+    'a user who met a goal at the last instant of its window, and a control group of whom one met it',
+    workspace({
+      goals: [goal({})],
+      audiences: [member({}), ...['bob', 'cyd'].map((customerId) => member({ customerId, group: 'global_control' }))],
+      events: [event({ time: NOON + HOUR }), event({ eventId: 'e2', customerId: 'bob' })],
+    }),
+  ],
+  [
+    'a user for whom sending failed for three reasons at one instant',
+    workspace({
+      audiences: [member({})],
+      messages: ['b', 'a', 'c'].map((reason) => message({ kind: 'failed', reason, messageId: reason })),
     }),
   ],
 ]

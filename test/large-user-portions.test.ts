@@ -62,6 +62,21 @@ describeEachStore('Portions of a large user', (kind) => {
     }
   })
 
+  it('hold no more than they may where a statement counts only some of the facts of a campaign', async () => {
+    const { run, count } = await makeLarge(bench, { campaigns: 3, goals: [] })
+    await run.apply([NOON, NOON + 1_000, NOON + 2_000, NOON + 3_000].flatMap((time) => clicksOf(run, time)))
+    // A statement counts as many facts as a portion may hold: all of one campaign, and two of the next.
+    const portions = await portionsOf(bench.database, { ...(await count()), factsPerPortion: 6 })
+    expect(portions.map(({ facts }) => facts)).toEqual([5, 4, 4])
+  })
+
+  it('hold every campaign, in whatever order its audiences and messages are found', async () => {
+    const { run, count } = await makeLarge(bench, { campaigns: 3, goals: [] })
+    await run.apply([clickOf('c1', NOON), audienceOf('c2')])
+    const portions = await portionsOf(bench.database, { ...(await count()), factsPerPortion: 1 })
+    expect(portions.map(({ facts }) => facts)).toEqual([1, 1, 1])
+  })
+
   it('compete for conversions with all others, however they are cut', async () => {
     const { run, count } = await makeLarge(bench, { campaigns: 4, goals: [goal({})] })
     await run.apply([...clicksOf(run), purchasesOf(3)])
@@ -72,6 +87,19 @@ describeEachStore('Portions of a large user', (kind) => {
     await step(makeRecounter(bench.database))
     expect(await expectVerified(run)).toMatchObject({ waitingUsers: 0 })
     await expectAnswers(run, [DAY])
+  })
+
+  it('are compared with what is kept of their own campaigns alone', async () => {
+    const { run, count } = await makeLarge(bench, { campaigns: 3, goals: [] })
+    await run.apply(clicksOf(run))
+    await step(makeRecounter(bench.database))
+    const { book, person } = await count()
+    const portions = await portionsOf(bench.database, { book, person, factsPerPortion: 1 })
+    expect(portions).toHaveLength(3)
+    for (const portion of portions) {
+      const changes = compareKept(bench.database, book, { person, portion })
+      expect(await changes.next()).toEqual({ done: true, value: undefined })
+    }
   })
 
   it('are read by the customer ids alone that have anything in them', async () => {
@@ -186,8 +214,7 @@ async function makeLarge(
 ): Promise<Large> {
   const all = Array.from({ length: campaigns }, (_, index) => ({ id: `c${index}`, goals }))
   const run = await StatisticsRun.make(bench, workspace({ campaigns: all }), EVERYBODY)
-  const audiences = [member({ campaignId: 'c0', evaluatedAt: 1_000 })]
-  await run.apply([{ kind: 'svc_audience', audiences, messages: [], events: [] }])
+  await run.apply([audienceOf('c0')])
   await step(makeRecounter(bench.database))
   const count = async () => {
     const book = await new GoalBooks().open(bench.database, run.workspaceId)
@@ -226,8 +253,13 @@ function countTurns(): { readonly stop: () => number } {
   }
 }
 
-function clicksOf(run: StatisticsRun): HistoryEntry[] {
-  return run.campaigns.map(({ id }, index) => clickOf(id, NOON - index))
+function clicksOf(run: StatisticsRun, last = NOON): HistoryEntry[] {
+  return run.campaigns.map(({ id }, index) => clickOf(id, last - index))
+}
+
+function audienceOf(campaignId: string): HistoryEntry {
+  const audiences = [member({ campaignId, evaluatedAt: 1_000 })]
+  return { kind: 'svc_audience', audiences, messages: [], events: [] }
 }
 
 function clickOf(campaignId: string, time: number, customerId = 'ann'): HistoryEntry {

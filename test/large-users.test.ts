@@ -9,7 +9,7 @@ import { recountLarge } from '../src/pipeline/recount-large.ts'
 import { removeKeptSeries, streamKeptSeries } from '../src/store/kept-series.ts'
 import { listUserIdsAfter } from '../src/store/users.ts'
 import type { HistoryEntry } from './history-entries.ts'
-import { meddled } from './meddled-store.ts'
+import { meddled, overtaken } from './meddled-store.ts'
 import { countRows, watchRows } from './record-queries.ts'
 import { event, goal, member, message, NOON, workspace } from './statistics-examples.ts'
 import { expectNothingOfPastGoals, expectRightThroughout, lives, makeRecounter, step } from './statistics-lives.ts'
@@ -22,7 +22,7 @@ import {
   StatisticsRun,
   type StatisticsBench,
 } from './statistics-run.ts'
-import { describeEachStore, type StoreKind } from './stores.ts'
+import { describeEachStore, describeOnPostgres, type StoreKind } from './stores.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
 const LIVES: Readonly<Record<StoreKind, number>> = { sqlite: 80, postgres: 20 }
@@ -160,6 +160,18 @@ describeEachStore('Large users', (kind) => {
     await step(makeRecounter(bench.database))
     run.campaigns = run.campaigns.map((one) => (one.id === 'c1' ? { id: 'c1', goals: [changed] } : one))
     await expectAllCounted(run)
+  })
+
+  it('hold them back also if they were counted after the change, before the recount came to them', async () => {
+    const run = await makeWaiting()
+    await run.apply([orderOf('ann', 1)])
+    await run.setGoals('c1', [goal({ windowHours: 2 })])
+    const books = new GoalBooks()
+    expect(await recountLarge(bench.database, books)).toMatchObject({ isCounted: true })
+    while (await recountGoals(bench.database, books, NOW, { lastWorkspace: '' }));
+    await expectAnswers(run, [DAY])
+    await step(makeRecounter(bench.database))
+    await expectNothingOfPastGoals(run)
   })
 
   it('leave nothing of goals that are past before it is written', async () => {
@@ -322,6 +334,26 @@ describeEachStore('Large users', (kind) => {
     },
     TIMEOUT_MS,
   )
+})
+
+describeOnPostgres('Large users', () => {
+  it('who are found to be somebody else while what was counted of them is written hold up no change of goals', async () => {
+    const bench = await openStatisticsBench('postgres')
+    const run = await StatisticsRun.make(bench, workspace({}), FACTS_PER_USER_MAX)
+    await run.apply([clicks('bob', 1)])
+    await run.apply([clicks('ann', 5)])
+    await run.apply([clicks('ann', 1, { time: NOON + 1_000 })])
+    // The first transaction notes that she is being counted.
+    const written = { transaction: 2, name: 'large_histories' }
+    const counting = overtaken(bench.database, written, () => run.apply(['ann', 'bob'].map(linkOf)))
+    await recountLarge(counting.database, new GoalBooks())
+    await counting.ended()
+    await run.setGoals('c1', [goal({})])
+    await step(makeRecounter(bench.database))
+    await expectNothingOfPastGoals(run)
+    expect(await expectVerified(run)).toMatchObject({ users: 1, waitingUsers: 0 })
+    await bench.close()
+  })
 })
 
 const BIG_ORDER = goal({ where: [{ attribute: 'amount', operator: 'greater_than', value: GOAL_EVENTS / 2 }] })

@@ -109,6 +109,7 @@ describe('the name of a locale or variation', () => {
     ['what begins with all_', 'all_locales', false],
     ['all_ alone', 'all_', false],
     ['what ends with _control_group', 'campaign_control_group', false],
+    ['what ends so after anything else', 'a_control_group', false],
     ['what is both', 'all_control_group', false],
     ['__proto__', '__proto__', false],
     ['a space first', ' A', false],

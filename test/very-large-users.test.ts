@@ -3,6 +3,8 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cellKey, seriesKey } from '../src/core/cells.ts'
+import { GoalBooks } from '../src/pipeline/goal-books.ts'
+import { loadHistories } from '../src/pipeline/histories.ts'
 import { rebuildStatistics } from '../src/pipeline/rebuild-statistics.ts'
 import { Recounter } from '../src/pipeline/recounter.ts'
 import { streamKeptSeries, toSeriesCells, type KeptSeries } from '../src/store/kept-series.ts'
@@ -40,6 +42,8 @@ const CELLS_PER_WRITE_MAX = 8_000
 /** More facts of one user than are read at once. */
 const SCATTERED = { campaigns: 82, days: 4, perDay: 250, kinds: ['click'] } as const
 const AT_ONCE_MAX = 80_001
+/** Half of what is read at once: with one more of each, two users have too many. */
+const TOGETHER = { days: 100, perDay: 400, kinds: ['click'] } as const
 
 const DAY = { startDate: '2026-03-10', endDate: '2026-03-10' } as const
 
@@ -82,6 +86,25 @@ it(
       one.id === 'c0' ? { id: 'c0', goals: [goal({ windowHours: 2 })] } : one,
     )
     await expectAnswers(run, [DAY])
+    await bench.close()
+  },
+  TIMEOUT_MS,
+)
+
+it(
+  'Users who have more facts together than are read at once are not read together, rather than in part',
+  async () => {
+    const bench = await openStatisticsBench('sqlite')
+    const run = await StatisticsRun.make(bench, workspace({ campaigns: campaignsOf(1) }))
+    await run.apply(['ann', 'bob'].map((customerId) => clickOf('c0', NOON, customerId)))
+    const persons = await personsOf(run)
+    const campaigns = await numbersOf(run)
+    for (const person of persons) await addManyFacts(bench.database, person, { ...TOGETHER, campaigns })
+    const book = await new GoalBooks().open(bench.database, run.workspaceId)
+    if (!book) throw new Error('there are no campaigns')
+    expect(await loadHistories(bench.database, book, persons)).toBeUndefined()
+    const [ann] = (await loadHistories(bench.database, book, persons.slice(0, 1))) ?? []
+    expect(ann?.messages).toHaveLength(1 + TOGETHER.days * TOGETHER.perDay)
     await bench.close()
   },
   TIMEOUT_MS,
