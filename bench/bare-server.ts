@@ -3,7 +3,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
-import { trackEvents } from '../src/operations/track-events.ts'
+import { trackEvents } from '../src/operations/events/track-events.ts'
 
 const [user = '', key = ''] = process.argv.slice(2)
 const known = new Map([[user, Buffer.from(hash('sha256', key, 'hex'), 'latin1')]])

@@ -1,6 +1,6 @@
 // Answers a part of the same question from the stored facts by plain SQL, as a server without a table of statistics would.
 import SqliteFile from 'better-sqlite3'
-import { MESSAGE_KINDS } from '../src/core/facts.ts'
+import { MESSAGE_KINDS } from '../src/core/campaigns/facts.ts'
 import { localToInstant } from '../src/core/time-zone.ts'
 import { MONTH, TIMEZONE } from './population.ts'
 

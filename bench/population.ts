@@ -1,7 +1,7 @@
 // The people of the statistics bench, and what its campaigns have had to do with them over a month. Each is made from a
 // number alone, so that every run has the same ones, and a larger store only more of them.
-import type { Group, Membership, MessageEvent, MessageKind } from '../src/core/facts.ts'
-import type { Goal } from '../src/core/goal.ts'
+import type { Group, Membership, MessageEvent, MessageKind } from '../src/core/campaigns/facts.ts'
+import type { Goal } from '../src/core/campaigns/goal.ts'
 
 export const TIMEZONE = 'Europe/Berlin'
 /** 31 days, which is as many as one answer covers. */

@@ -2,7 +2,7 @@
 // acknowledged as JSON. The people are those that `bulk-load.ts` has put there, in shuffled order, and new ones if there are not
 // enough. Each is in the audience of one campaign; then the kinds of message events come one after the other.
 import { Agent, request } from 'node:http'
-import type { MessageKind } from '../src/core/facts.ts'
+import type { MessageKind } from '../src/core/campaigns/facts.ts'
 import { CAMPAIGNS, customerIdOf, randomFrom } from './population.ts'
 
 /** What to report; the process gets it as JSON. */

@@ -1,8 +1,8 @@
 // What the statistics bench asks a server, and whether plain SQL over the facts comes to the same numbers.
-import { METRIC_TYPES, type MetricType } from '../src/core/campaign-counts.ts'
-import { ATTRIBUTION_TYPES, type AttributionType } from '../src/core/cells.ts'
-import { fetchCampaignStats } from '../src/operations/fetch-campaign-stats.ts'
-import type { NewWorkspace } from '../src/store/create-workspace.ts'
+import { METRIC_TYPES, type MetricType } from '../src/core/statistics/campaign-counts.ts'
+import { ATTRIBUTION_TYPES, type AttributionType } from '../src/core/statistics/cells.ts'
+import { fetchCampaignStats } from '../src/operations/statistics/fetch-campaign-stats.ts'
+import type { NewWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import type { KindCount } from './count-distinct.ts'
 import { MONTH } from './population.ts'
 

@@ -4,9 +4,9 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { Authentication } from './http/authentication.ts'
 import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.ts'
-import type { Limiter } from './http/limiter.ts'
-import type { LogLag, Metrics } from './http/metrics.ts'
-import { DRAIN_MS, Readiness } from './http/readiness.ts'
+import type { Limiter } from './http/limits/limiter.ts'
+import type { LogLag, Metrics } from './http/operator/metrics.ts'
+import { DRAIN_MS, Readiness } from './http/operator/readiness.ts'
 import {
   addOperatorRoutes,
   countReply,
@@ -14,12 +14,12 @@ import {
   OPERATOR_METHODS,
   OPERATOR_PATHS,
   UNANSWERED_STATUS,
-} from './http/operator-routes.ts'
+} from './http/operator/operator-routes.ts'
 import { createHttpServer } from './http/server.ts'
 import type { WorkspaceRegistry } from './http/workspace-registry.ts'
 import type { Parts } from './operations/operation.ts'
 import { OPERATIONS } from './operations/operations.ts'
-import { listPipelineCursors } from './store/cursors.ts'
+import { listPipelineCursors } from './store/entries/cursors.ts'
 import { readVersion } from './version.ts'
 
 export interface AppParts {

@@ -4,10 +4,10 @@ import type { FastifyBaseLogger } from 'fastify'
 import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from './log/event-log.ts'
 import type { Parts } from './operations/operation.ts'
 import { startRepeating } from './repeat.ts'
-import { cleanAbandonedUploads } from './store/clean-coupon-uploads.ts'
-import { findCursor, listPipelineCursors, moveCursor } from './store/cursors.ts'
+import { cleanAbandonedUploads } from './store/coupons/clean-coupon-uploads.ts'
+import { findCursor, listPipelineCursors, moveCursor } from './store/entries/cursors.ts'
 import { describeError } from './store/describe-error.ts'
-import { forgetReceipts, RECEIPTS_KEPT_MS } from './store/request-receipts.ts'
+import { forgetReceipts, RECEIPTS_KEPT_MS } from './store/entries/request-receipts.ts'
 import type { Database } from './store/store.ts'
 
 /** How often it looks for what may be forgotten. */

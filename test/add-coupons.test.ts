@@ -1,7 +1,7 @@
 // Add coupons through real HTTP, on every store: what a request may hold, and what each results in.
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { ErrorBody } from '../src/http/error-answer.ts'
+import type { ErrorBody } from '../src/http/answers/error-answer.ts'
 import { couponCallsOf, couponsPath, LISTS_PATH, type CouponCalls } from './coupon-calls.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'

@@ -1,11 +1,11 @@
 // Changes that are alike are counted once: the result is the same as when each is counted by itself.
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { CellSum } from '../src/core/cells.ts'
-import { GROUPS, MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/facts.ts'
-import { AlikeChanges, shapeOf, type StoredChange } from '../src/pipeline/alike-changes.ts'
-import { addDifference } from '../src/pipeline/difference.ts'
-import type { GoalBook } from '../src/pipeline/goal-books.ts'
+import { CellSum } from '../src/core/statistics/cells.ts'
+import { GROUPS, MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/campaigns/facts.ts'
+import { AlikeChanges, shapeOf, type StoredChange } from '../src/pipeline/contributions/alike-changes.ts'
+import { addDifference } from '../src/pipeline/contributions/difference.ts'
+import type { GoalBook } from '../src/pipeline/contributions/goal-books.ts'
 import { cellsOf } from './statistics-table.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)

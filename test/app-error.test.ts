@@ -1,8 +1,8 @@
 // How refusals name the fields they blame, whoever blames them.
 import { describe, expect, it } from 'vitest'
 import { AppError, DETAILS_MAX, invalidRequest } from '../src/core/app-error.ts'
-import { trackUser } from '../src/operations/track-user.ts'
-import { updatePreferences } from '../src/operations/update-preferences.ts'
+import { trackUser } from '../src/operations/users/track-user.ts'
+import { updatePreferences } from '../src/operations/preferences/update-preferences.ts'
 import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
 
 const LONG = 'x'.repeat(100_000)

@@ -1,7 +1,7 @@
 // Words compared without case: only ASCII letters have case, and nothing that merely looks like them.
 import { expect, it } from 'vitest'
 import { toAsciiCapitals } from '../src/core/ascii-capitals.ts'
-import { toMessagePlatform } from '../src/core/facts.ts'
+import { toMessagePlatform } from '../src/core/campaigns/facts.ts'
 import { toPlatform } from '../src/core/platform.ts'
 
 const texts: [text: string, capitals: string][] = [

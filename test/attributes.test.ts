@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Fault } from '../src/core/app-error.ts'
 import { checkAttributes, nameProblem } from '../src/core/attributes.ts'
 import { codePointLength, textProblem, toStorable, unstorableProblem } from '../src/core/bounded-text.ts'
-import { userAttributeFaults } from '../src/core/user-attributes.ts'
+import { userAttributeFaults } from '../src/core/users/user-attributes.ts'
 
 const EMOJI = '😀'
 

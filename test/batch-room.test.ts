@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EntryKind, LogReader, LogWriter } from '../src/log/event-log.ts'
 import { LOG_FILE } from '../src/log/open-log.ts'
-import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
-import { openSqliteLog } from '../src/log/sqlite-log.ts'
+import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
+import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
 import {
   BATCH_BYTES_MAX,
   BATCH_ENTRIES_MAX,
@@ -12,7 +12,7 @@ import {
   BatchRoom,
   REPORT_BYTES_MAX,
   SMALL_ENTRY_BYTES,
-} from '../src/pipeline/batch-room.ts'
+} from '../src/pipeline/follower/batch-room.ts'
 import { newEntry } from './log-contract.ts'
 import { makePlace, type TestPlace } from './stores.ts'
 

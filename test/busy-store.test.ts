@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openDatabase } from '../src/store/open-database.ts'
-import { openPostgresDatabase } from '../src/store/postgres-database.ts'
+import { openPostgresDatabase } from '../src/store/postgres/postgres-database.ts'
 import { WRITE_WAIT_MS, type Database } from '../src/store/store.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 

@@ -1,6 +1,6 @@
 // What tests of campaigns do again and again: make campaigns, read and change them.
 import { expect } from 'vitest'
-import type { CampaignBody } from '../src/operations/campaign-body.ts'
+import type { CampaignBody } from '../src/operations/campaigns/campaign-body.ts'
 import type { Answer, CallOptions, TestServer, TestWorkspace } from './server.ts'
 
 export const CAMPAIGNS_PATH = '/core-services/v1/campaigns'

@@ -1,10 +1,10 @@
 // Which numbers of a campaign are shown, under which keys, and what each is computed from ("Performance", "Delivery funnel and
 // failure breakdown", "Conversions", "Presence and freshness").
 import { describe, expect, it } from 'vitest'
-import { ANYTHING } from '../src/core/anything.ts'
-import { CampaignSeries, type SeriesCount, type StatsQuestion } from '../src/core/campaign-counts.ts'
-import { ALL, ANY_GROUP, ATTRIBUTION_TYPES, type AttributionType } from '../src/core/cells.ts'
-import { writeCampaignStats, type CampaignStatsBody } from '../src/operations/campaign-stats-body.ts'
+import { ANYTHING } from '../src/core/statistics/anything.ts'
+import { CampaignSeries, type SeriesCount, type StatsQuestion } from '../src/core/statistics/campaign-counts.ts'
+import { ALL, ANY_GROUP, ATTRIBUTION_TYPES, type AttributionType } from '../src/core/statistics/cells.ts'
+import { writeCampaignStats, type CampaignStatsBody } from '../src/operations/statistics/campaign-stats-body.ts'
 
 /** A count in the aggregate of everything, in no group, unless something else is given. */
 function count(metric: string, occurrences: number, given: Partial<SeriesCount> = {}): SeriesCount {

@@ -1,7 +1,7 @@
 // How campaigns and recounts are looked up: by index on every store, whether there are ten campaigns or ten thousand.
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { addCampaignEvents, listCampaignEvents } from '../src/store/campaign-events.ts'
+import { addCampaignEvents, listCampaignEvents } from '../src/store/campaigns/campaign-events.ts'
 import {
   addCampaign,
   findCampaign,
@@ -14,10 +14,10 @@ import {
   saveCampaign,
   savePendingGeneration,
   type StoredCampaign,
-} from '../src/store/campaigns.ts'
-import { findGoalRecount, firstRecount, saveGoalRecount } from '../src/store/goal-recounts.ts'
+} from '../src/store/campaigns/campaigns.ts'
+import { findGoalRecount, firstRecount, saveGoalRecount } from '../src/store/campaigns/goal-recounts.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { countUsers, saveUsers } from '../src/store/users.ts'
+import { countUsers, saveUsers } from '../src/store/users/users.ts'
 import { explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'

@@ -1,8 +1,8 @@
 // Campaigns through real HTTP, on every store: making, reading, listing and changing them. What a change of goals sets off is in
 // `change-goals.test.ts`.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { CONDITIONS_MAX, GOALS_JSON_LENGTH_MAX } from '../src/core/goal-faults.ts'
-import { CAMPAIGNS_MAX, GOALS_BYTES_MAX, measureCampaigns } from '../src/store/campaigns.ts'
+import { CONDITIONS_MAX, GOALS_JSON_LENGTH_MAX } from '../src/core/campaigns/goal-faults.ts'
+import { CAMPAIGNS_MAX, GOALS_BYTES_MAX, measureCampaigns } from '../src/store/campaigns/campaigns.ts'
 import { campaignCallsOf, CAMPAIGNS_PATH, type CampaignCalls } from './campaign-calls.ts'
 import { expectRefusal, LIMITS_OF_TESTS, startServer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'

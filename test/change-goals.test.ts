@@ -1,20 +1,20 @@
 // What changes of campaigns set off, on every store: which campaigns are to be counted anew, by what, and how it is shown.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { startRecount } from '../src/operations/change-goals.ts'
+import { startRecount } from '../src/operations/campaigns/change-goals.ts'
 import type { Parts } from '../src/operations/operation.ts'
 import { Turns, TURNS_WAITING_MAX } from '../src/operations/turns.ts'
-import { updateCampaign } from '../src/operations/update-campaign.ts'
+import { updateCampaign } from '../src/operations/campaigns/update-campaign.ts'
 import {
   addCampaign,
   findCampaign,
   saveCampaign,
   savePendingGeneration,
   type StoredCampaign,
-} from '../src/store/campaigns.ts'
-import { findGoalRecount, saveGoalRecount, type GoalRecount } from '../src/store/goal-recounts.ts'
+} from '../src/store/campaigns/campaigns.ts'
+import { findGoalRecount, saveGoalRecount, type GoalRecount } from '../src/store/campaigns/goal-recounts.ts'
 import { migrate } from '../src/store/migrations.ts'
-import { mergeUsers, saveUsers } from '../src/store/users.ts'
-import { findWorkspace } from '../src/store/workspaces.ts'
+import { mergeUsers, saveUsers } from '../src/store/users/users.ts'
+import { findWorkspace } from '../src/store/workspaces/workspaces.ts'
 import { campaignCallsOf, type CampaignCalls } from './campaign-calls.ts'
 import { meddled } from './meddled-store.ts'
 import { countValues } from './record-queries.ts'

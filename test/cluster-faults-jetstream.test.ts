@@ -1,7 +1,7 @@
 // Processes on many machines with their log in three NATS servers, struck by faults under load.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { StreamInfo } from '@nats-io/jetstream'
-import { openLogStream, STREAM } from '../src/log/jetstream-stream.ts'
+import { openLogStream, STREAM } from '../src/log/jetstream/jetstream-stream.ts'
 import { declareCuts, declareDatabaseFaults, declareProcessFaults, FAULT_MS_MAX, itOutlives } from './cluster-faults.ts'
 import { ClusterTrial, seconds } from './cluster-trial.ts'
 import { describeWithNats, type NatsServers } from './nats-servers.ts'

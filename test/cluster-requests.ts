@@ -1,7 +1,7 @@
 // Requests that clients of a cluster send: events, links between customers who are one person, and reports of campaigns, all
 // about users who are nowhere else. The naive model says what they make of the statistics.
-import type { Goal } from '../src/core/goal.ts'
-import { MESSAGE_KINDS } from '../src/core/facts.ts'
+import type { Goal } from '../src/core/campaigns/goal.ts'
+import { MESSAGE_KINDS } from '../src/core/campaigns/facts.ts'
 import { knownAfter, PERSON, toBody, type HistoryEntry } from './history-entries.ts'
 import type { AudienceReport, MessageReport, ModelWorkspace, TrackedEvent } from './statistics-model-facts.ts'
 

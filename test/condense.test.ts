@@ -1,10 +1,16 @@
 // Condensed histories of users with very many message events count exactly as whole ones do, to the cell, and stay short.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Condenser } from '../src/core/condense.ts'
-import { contributions, type History } from '../src/core/contributions.ts'
-import { GROUPS, MESSAGE_KINDS, type GoalEvent, type Membership, type MessageEvent } from '../src/core/facts.ts'
-import type { Rules } from '../src/core/rules.ts'
+import { Condenser } from '../src/core/statistics/condense.ts'
+import { contributions, type History } from '../src/core/statistics/contributions.ts'
+import {
+  GROUPS,
+  MESSAGE_KINDS,
+  type GoalEvent,
+  type Membership,
+  type MessageEvent,
+} from '../src/core/campaigns/facts.ts'
+import type { Rules } from '../src/core/statistics/rules.ts'
 import { goal } from './statistics-examples.ts'
 
 const RUNS = 3_000

@@ -2,10 +2,10 @@
 import SqliteFile from 'better-sqlite3'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { compareTable, copyTable } from '../src/commands/copy-tables.ts'
-import { findMoveProgress } from '../src/store/moves.ts'
+import { compareTable, copyTable } from '../src/commands/move/copy-tables.ts'
+import { findMoveProgress } from '../src/store/moves/moves.ts'
 import type { Database } from '../src/store/store.ts'
-import { describeTable, type CopiedTable } from '../src/store/table-copy.ts'
+import { describeTable, type CopiedTable } from '../src/store/moves/table-copy.ts'
 import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** More than two pages. */

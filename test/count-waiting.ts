@@ -1,5 +1,5 @@
 // Run as a process of its own: counts the large users who are waiting in the store of DATA_DIR or DATABASE_URL, and ends.
-import { Recounter } from '../src/pipeline/recounter.ts'
+import { Recounter } from '../src/pipeline/recounts/recounter.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 
 const { DATA_DIR: dataDir = '', DATABASE_URL: databaseUrl } = process.env

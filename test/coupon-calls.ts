@@ -1,9 +1,9 @@
 // What tests of coupon lists do again and again: make lists, change them, add codes, and count the codes that are visible.
 import { request, type ClientRequest } from 'node:http'
 import { expect } from 'vitest'
-import type { CouponListBody } from '../src/operations/coupon-list-body.ts'
-import type { AddedCoupons } from '../src/operations/coupon-upload.ts'
-import { findCouponList, type StoredCouponList } from '../src/store/coupon-lists.ts'
+import type { CouponListBody } from '../src/operations/coupons/coupon-list-body.ts'
+import type { AddedCoupons } from '../src/operations/coupons/coupon-upload.ts'
+import { findCouponList, type StoredCouponList } from '../src/store/coupons/coupon-lists.ts'
 import type { Database } from '../src/store/store.ts'
 import type { Answer, CallOptions, TestServer, TestWorkspace } from './server.ts'
 

@@ -1,6 +1,6 @@
 // Coupon codes from CSV: what each line may look like, however the bytes are split on their way.
 import { describe, expect, it } from 'vitest'
-import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../src/core/coupon-csv.ts'
+import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../src/core/coupons/coupon-csv.ts'
 
 function read(bytes: Uint8Array, pieceLength = bytes.byteLength) {
   const csv = new CouponCsv()

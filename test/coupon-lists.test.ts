@@ -1,7 +1,7 @@
 // Coupon lists through real HTTP, on every store: making, reading, changing, activating and archiving them.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import type { CouponListBody } from '../src/operations/coupon-list-body.ts'
-import { COUPON_LISTS_MAX, measureCouponLists, SUBSCRIBERS_BYTES_MAX } from '../src/store/coupon-lists.ts'
+import type { CouponListBody } from '../src/operations/coupons/coupon-list-body.ts'
+import { COUPON_LISTS_MAX, measureCouponLists, SUBSCRIBERS_BYTES_MAX } from '../src/store/coupons/coupon-lists.ts'
 import { couponCallsOf, LISTS_PATH, type CouponCalls } from './coupon-calls.ts'
 import { expectRefusal, LIMITS_OF_TESTS, startServer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'

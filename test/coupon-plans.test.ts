@@ -1,7 +1,7 @@
 // How coupon lists, their codes and their uploads are looked up: by index on every store, whether there are ten or a million.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { NO_ALERTS } from '../src/core/coupon-list.ts'
+import { NO_ALERTS } from '../src/core/coupons/coupon-list.ts'
 import {
   addCouponList,
   countAddedCoupons,
@@ -11,7 +11,7 @@ import {
   measureCouponLists,
   saveCouponList,
   type StoredCouponList,
-} from '../src/store/coupon-lists.ts'
+} from '../src/store/coupons/coupon-lists.ts'
 import {
   closeUpload,
   findOpenUpload,
@@ -19,8 +19,8 @@ import {
   giveUpUpload,
   keepUploadAlive,
   openUpload,
-} from '../src/store/coupon-uploads.ts'
-import { addCodes, hasUploadedCoupons, removeUploadedCoupons } from '../src/store/coupons.ts'
+} from '../src/store/coupons/coupon-uploads.ts'
+import { addCodes, hasUploadedCoupons, removeUploadedCoupons } from '../src/store/coupons/coupons.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { codesOf } from './coupon-calls.ts'
 import { explain, expectIndexed } from './query-plan.ts'

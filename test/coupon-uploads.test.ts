@@ -1,8 +1,8 @@
 // Large uploads of coupons, on every store: invisible until they are complete, all or nothing whatever breaks, and never in
 // the way of others for long.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { CODES_GATHERED_MAX } from '../src/operations/coupon-upload.ts'
-import { cleanAbandonedUploads, cleanUpload } from '../src/store/clean-coupon-uploads.ts'
+import { CODES_GATHERED_MAX } from '../src/operations/coupons/coupon-upload.ts'
+import { cleanAbandonedUploads, cleanUpload } from '../src/store/coupons/clean-coupon-uploads.ts'
 import {
   giveUpUpload,
   keepUploadAlive,
@@ -10,8 +10,8 @@ import {
   openUpload,
   UPLOAD_ABANDONED_MS,
   type OpenUpload,
-} from '../src/store/coupon-uploads.ts'
-import { addCodes, COUPONS_PER_UPLOAD_MAX, takeCouponIds } from '../src/store/coupons.ts'
+} from '../src/store/coupons/coupon-uploads.ts'
+import { addCodes, COUPONS_PER_UPLOAD_MAX, takeCouponIds } from '../src/store/coupons/coupons.ts'
 import { codesOf, couponCallsOf, countRows, LISTS_PATH, toCsv, type CouponCalls } from './coupon-calls.ts'
 import { expectRefusal, startServer, until, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'

@@ -1,7 +1,7 @@
 // Compares every answer that any test gets with the OpenAPI document: a status that is not described there is a mistake.
-import type { ErrorBody } from '../src/http/error-answer.ts'
-import { NOTHING_HERE } from '../src/http/error-answer.ts'
-import { openApiDocument } from '../src/http/openapi.ts'
+import type { ErrorBody } from '../src/http/answers/error-answer.ts'
+import { NOTHING_HERE } from '../src/http/answers/error-answer.ts'
+import { openApiDocument } from '../src/http/reference/openapi.ts'
 import { OPERATIONS } from '../src/operations/operations.ts'
 
 const addresses = Object.entries(openApiDocument(OPERATIONS, '').paths).map(([path, methods]) => ({

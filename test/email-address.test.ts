@@ -1,6 +1,6 @@
 // Email addresses: what counts as one, and when two are the same.
 import { describe, expect, it } from 'vitest'
-import { EMAIL_LENGTH_MAX, isEmail, normalizeEmail } from '../src/core/email-address.ts'
+import { EMAIL_LENGTH_MAX, isEmail, normalizeEmail } from '../src/core/users/email-address.ts'
 
 describe('an email address', () => {
   const longest = `a@${'b'.repeat(EMAIL_LENGTH_MAX - 2)}`

@@ -1,7 +1,7 @@
 // Sealing of email addresses ("Encrypted emails"): what can be opened, what is found, and what reveals nothing.
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { EmailVault, PII_KEY_BYTES } from '../src/store/email-vault.ts'
+import { EmailVault, PII_KEY_BYTES } from '../src/store/users/email-vault.ts'
 
 const SECRET = Buffer.alloc(PII_KEY_BYTES, 7)
 /** What the cipher says of bytes that it did not make, or made with another key. */

@@ -1,10 +1,16 @@
 // How events are read and users merged: by index on every store, however many events there are.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { addEvents, findLastEventTime, listIdsOfNewest, listUserEvents, type StoredEvent } from '../src/store/events.ts'
+import {
+  addEvents,
+  findLastEventTime,
+  listIdsOfNewest,
+  listUserEvents,
+  type StoredEvent,
+} from '../src/store/users/events.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { saveIdentities } from '../src/store/user-identities.ts'
-import { mergeUsers, saveUsers } from '../src/store/users.ts'
+import { saveIdentities } from '../src/store/users/user-identities.ts'
+import { mergeUsers, saveUsers } from '../src/store/users/users.ts'
 import { explain, expectIndexed, narrowsBy } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'

@@ -1,7 +1,7 @@
 // How facts of campaigns are read and kept: along the keys of their tables on every store, however many facts there are.
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/facts.ts'
+import { MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/campaigns/facts.ts'
 import {
   addEvents,
   listAttributes,
@@ -10,7 +10,7 @@ import {
   measureAttributes,
   pageNamedEvents,
   type StoredEvent,
-} from '../src/store/events.ts'
+} from '../src/store/users/events.ts'
 import {
   addMemberships,
   countMemberships,
@@ -18,7 +18,7 @@ import {
   listMemberships,
   listMembershipsOf,
   pageMemberships,
-} from '../src/store/memberships.ts'
+} from '../src/store/campaigns/memberships.ts'
 import {
   addMessageEvents,
   countMessageEvents,
@@ -26,10 +26,10 @@ import {
   listMessageEventsOf,
   listTouchesOfPeriods,
   pageMessageEvents,
-} from '../src/store/message-events.ts'
+} from '../src/store/campaigns/message-events.ts'
 import { openDatabase, type DatabaseOptions } from '../src/store/open-database.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { findPersons, listUserIdsAfter, saveUsers, type User } from '../src/store/users.ts'
+import { findPersons, listUserIdsAfter, saveUsers, type User } from '../src/store/users/users.ts'
 import {
   expectEnteredAt,
   expectIndexed,

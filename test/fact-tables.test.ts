@@ -10,8 +10,13 @@ import {
   messageIdentity,
   type Membership,
   type MessageEvent,
-} from '../src/core/facts.ts'
-import { addMemberships, listCampaignsOfPeriods, listMemberships, listMembershipsOf } from '../src/store/memberships.ts'
+} from '../src/core/campaigns/facts.ts'
+import {
+  addMemberships,
+  listCampaignsOfPeriods,
+  listMemberships,
+  listMembershipsOf,
+} from '../src/store/campaigns/memberships.ts'
 import {
   addMessageEvents,
   cutMessageEvents,
@@ -20,8 +25,8 @@ import {
   listTouchesOfPeriods,
   pageMessageEvents,
   type MessageEventPlace,
-} from '../src/store/message-events.ts'
-import { EVERY_CAMPAIGN, type CustomerRange } from '../src/store/fact-table.ts'
+} from '../src/store/campaigns/message-events.ts'
+import { EVERY_CAMPAIGN, type CustomerRange } from '../src/store/campaigns/fact-table.ts'
 import type { Database } from '../src/store/store.ts'
 import { compareAudiences, compareByCodePoint } from './statistics-model-facts.ts'
 import { until } from './server.ts'

@@ -15,13 +15,13 @@ import {
   NO_GENERATION,
   seriesKey,
   type Cell,
-} from '../src/core/cells.ts'
+} from '../src/core/statistics/cells.ts'
 import { fromCalendarDate } from '../src/core/time-zone.ts'
-import type { CampaignStatsBody, VariationBody } from '../src/operations/campaign-stats-body.ts'
-import { addCampaign, findCampaign, saveCampaign } from '../src/store/campaigns.ts'
-import { findCursor, moveCursor, PIPELINE_CURSOR } from '../src/store/cursors.ts'
+import type { CampaignStatsBody, VariationBody } from '../src/operations/statistics/campaign-stats-body.ts'
+import { addCampaign, findCampaign, saveCampaign } from '../src/store/campaigns/campaigns.ts'
+import { findCursor, moveCursor, PIPELINE_CURSOR } from '../src/store/entries/cursors.ts'
 import { LOG_FILE } from '../src/log/open-log.ts'
-import { addCells } from '../src/store/statistics.ts'
+import { addCells } from '../src/store/statistics/statistics.ts'
 import { describeEachStore } from './stores.ts'
 import { expectRefusal, startServer, until, type TestServer, type TestWorkspace } from './server.ts'
 

@@ -1,6 +1,6 @@
 // What became of a request, through real HTTP, on every store.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { saveReceipts } from '../src/store/request-receipts.ts'
+import { saveReceipts } from '../src/store/entries/request-receipts.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { trackingOf, type Fate, type Tracking } from './tracking.ts'

@@ -1,9 +1,9 @@
 // What is forgotten while a server runs, and what waits for entries that are not applied yet.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { forgetOld } from '../src/forget-old.ts'
-import { openPostgresLogReader } from '../src/log/postgres-log-reader.ts'
-import { openPostgresLog } from '../src/log/postgres-log.ts'
-import { findReceipt, saveReceipts } from '../src/store/request-receipts.ts'
+import { openPostgresLogReader } from '../src/log/postgres/postgres-log-reader.ts'
+import { openPostgresLog } from '../src/log/postgres/postgres-log.ts'
+import { findReceipt, saveReceipts } from '../src/store/entries/request-receipts.ts'
 import type { Database } from '../src/store/store.ts'
 import { newEntry } from './log-contract.ts'
 import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'

@@ -1,9 +1,9 @@
 // A campaign with every number that the limits of names allow can be shown: as many places and reasons as it may have, five
 // goals, and all of their names as long as they may be.
 import { expect, it } from 'vitest'
-import { ANYTHING } from '../src/core/anything.ts'
-import { CampaignSeries, type SeriesCount } from '../src/core/campaign-counts.ts'
-import { PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../src/core/campaign-names.ts'
+import { ANYTHING } from '../src/core/statistics/anything.ts'
+import { CampaignSeries, type SeriesCount } from '../src/core/statistics/campaign-counts.ts'
+import { PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../src/core/campaigns/campaign-names.ts'
 import {
   ALL,
   ANY_GROUP,
@@ -22,14 +22,14 @@ import {
   UNIT_SENT,
   type Level,
   type Series,
-} from '../src/core/cells.ts'
-import { GROUPS, MESSAGE_KINDS, UNKNOWN_REASON } from '../src/core/facts.ts'
-import { GOALS_MAX } from '../src/core/goal.ts'
-import { GOAL_NAMES_BYTES_MAX, goalFaults } from '../src/core/goal-faults.ts'
-import { LEVEL_NAME_LENGTH_MAX, REASON_LENGTH_MAX } from '../src/core/report.ts'
+} from '../src/core/statistics/cells.ts'
+import { GROUPS, MESSAGE_KINDS, UNKNOWN_REASON } from '../src/core/campaigns/facts.ts'
+import { GOALS_MAX } from '../src/core/campaigns/goal.ts'
+import { GOAL_NAMES_BYTES_MAX, goalFaults } from '../src/core/campaigns/goal-faults.ts'
+import { LEVEL_NAME_LENGTH_MAX, REASON_LENGTH_MAX } from '../src/core/campaigns/report.ts'
 import { AnswerRoom } from '../src/operations/answer-room.ts'
-import { writeCampaignStats } from '../src/operations/campaign-stats-body.ts'
-import { SERIES_PER_CAMPAIGN_MAX } from '../src/operations/stats-reader.ts'
+import { writeCampaignStats } from '../src/operations/statistics/campaign-stats-body.ts'
+import { SERIES_PER_CAMPAIGN_MAX } from '../src/operations/statistics/stats-reader.ts'
 import { writePieces } from '../src/operations/write-pieces.ts'
 
 const PLATFORMS = ['EMAIL', 'ANDROID', 'IOS', 'WEB', 'TV', 'UNKNOWN']

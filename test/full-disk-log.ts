@@ -2,7 +2,7 @@
 // time; argument: the file.
 import SqliteFile from 'better-sqlite3'
 import type { LogWriter } from '../src/log/event-log.ts'
-import { openSqliteLog } from '../src/log/sqlite-log.ts'
+import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
 
 export interface LogOutcomes {
   readonly before: Outcome

@@ -1,7 +1,7 @@
 // Three transactions that wait for each other: one too large for the disk, one that throws, and an ordinary one. Prints what
 // became of each and what is there afterwards; arguments: the file, and which thread runs the statements.
 import { sql } from 'kysely'
-import { openSqliteDatabase } from '../src/store/sqlite-database.ts'
+import { openSqliteDatabase } from '../src/store/sqlite/sqlite-database.ts'
 import { StoreError, type Database } from '../src/store/store.ts'
 
 export type WriteOutcome = 'written' | { reason: string; driverCode: string } | { message: string }

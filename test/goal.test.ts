@@ -1,6 +1,6 @@
 // Which events meet a goal ("Conversions"): every operator on every kind of value, without converting types.
 import { describe, expect, it } from 'vitest'
-import { meetsConditions, windowMs, type Condition, type Goal, type Operator } from '../src/core/goal.ts'
+import { meetsConditions, windowMs, type Condition, type Goal, type Operator } from '../src/core/campaigns/goal.ts'
 
 function goalWhere(...where: Condition[]): Goal {
   return { name: 'Goal', event: 'Order Placed', where, windowHours: 36 }

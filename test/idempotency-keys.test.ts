@@ -1,6 +1,6 @@
 // Idempotency keys of requests in a log that cannot keep the keys itself.
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { idempotencyKeysIn } from '../src/store/idempotency-keys.ts'
+import { idempotencyKeysIn } from '../src/store/entries/idempotency-keys.ts'
 import type { Database } from '../src/store/store.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 

@@ -1,11 +1,11 @@
 // The table of identities in a store that was made before its rows were kept in the order of their key.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { CUSTOMER_ID } from '../src/core/user.ts'
-import { createWorkspace } from '../src/store/create-workspace.ts'
+import { CUSTOMER_ID } from '../src/core/users/user.ts'
+import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import { migrate } from '../src/store/migrations.ts'
 import type { Database } from '../src/store/store.ts'
-import { addIdentities, findIdentities, listCustomers, type KnownIdentity } from '../src/store/user-identities.ts'
+import { addIdentities, findIdentities, listCustomers, type KnownIdentity } from '../src/store/users/user-identities.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 const NOW = Date.parse('2026-05-04T10:00:00Z')

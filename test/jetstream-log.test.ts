@@ -12,15 +12,21 @@ import {
 import { v7 as uuid } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { LogEntry, LogReader, LogWriter } from '../src/log/event-log.ts'
-import { StreamLeader } from '../src/log/jetstream-leader.ts'
-import { openJetStreamLogReader } from '../src/log/jetstream-log-reader.ts'
-import { openJetStreamLog } from '../src/log/jetstream-log.ts'
-import { idOf } from '../src/log/jetstream-message.ts'
-import { JetStreamPuller } from '../src/log/jetstream-puller.ts'
-import { ALL_SUBJECTS, openLogStream, STREAM, subjectOf, type LogStream } from '../src/log/jetstream-stream.ts'
-import type { KeyStore } from '../src/log/key-claims.ts'
+import { StreamLeader } from '../src/log/jetstream/jetstream-leader.ts'
+import { openJetStreamLogReader } from '../src/log/jetstream/jetstream-log-reader.ts'
+import { openJetStreamLog } from '../src/log/jetstream/jetstream-log.ts'
+import { idOf } from '../src/log/jetstream/jetstream-message.ts'
+import { JetStreamPuller } from '../src/log/jetstream/jetstream-puller.ts'
+import {
+  ALL_SUBJECTS,
+  openLogStream,
+  STREAM,
+  subjectOf,
+  type LogStream,
+} from '../src/log/jetstream/jetstream-stream.ts'
+import type { KeyStore } from '../src/log/jetstream/key-claims.ts'
 import { partitionOf } from '../src/log/partition.ts'
-import { idempotencyKeysIn } from '../src/store/idempotency-keys.ts'
+import { idempotencyKeysIn } from '../src/store/entries/idempotency-keys.ts'
 import {
   describeLog,
   FAR_FUTURE,

@@ -2,8 +2,8 @@
 import { headers } from '@nats-io/transport-node'
 import { expect, it } from 'vitest'
 import type { EntryContext, EntryKind, LogEntry } from '../src/log/event-log.ts'
-import { toEntry } from '../src/log/jetstream-message.ts'
-import { subjectOf } from '../src/log/jetstream-stream.ts'
+import { toEntry } from '../src/log/jetstream/jetstream-message.ts'
+import { subjectOf } from '../src/log/jetstream/jetstream-stream.ts'
 
 const UUID = '019a0000-0000-7000-8000-000000000000'
 const LONG = 'x'.repeat(1_000)

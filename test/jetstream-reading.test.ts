@@ -2,9 +2,15 @@
 import { DeliverPolicy, jetstream } from '@nats-io/jetstream'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { LogReader } from '../src/log/event-log.ts'
-import { openJetStreamLogReader } from '../src/log/jetstream-log-reader.ts'
-import { JetStreamPuller } from '../src/log/jetstream-puller.ts'
-import { ALL_SUBJECTS, openLogStream, STREAM, subjectOf, type LogStream } from '../src/log/jetstream-stream.ts'
+import { openJetStreamLogReader } from '../src/log/jetstream/jetstream-log-reader.ts'
+import { JetStreamPuller } from '../src/log/jetstream/jetstream-puller.ts'
+import {
+  ALL_SUBJECTS,
+  openLogStream,
+  STREAM,
+  subjectOf,
+  type LogStream,
+} from '../src/log/jetstream/jetstream-stream.ts'
 import { FAR_FUTURE, NO_BOUNDS, numbered } from './log-contract.ts'
 import { describeWithNats, startNatsServers, type NatsServers } from './nats-servers.ts'
 import { until } from './server.ts'

@@ -1,7 +1,7 @@
 // Which streams are taken for the log: only those that keep what they acknowledge until it is trimmed.
 import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { ALL_SUBJECTS, openLogStream, STREAM, type LogStream } from '../src/log/jetstream-stream.ts'
+import { ALL_SUBJECTS, openLogStream, STREAM, type LogStream } from '../src/log/jetstream/jetstream-stream.ts'
 import { describeWithNats, startNatsServers, type NatsServers } from './nats-servers.ts'
 
 describeWithNats('A stream that others have made', () => {

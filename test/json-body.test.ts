@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { assert, constantFrom, jsonValue, nat, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { AppError, DETAILS_MAX } from '../src/core/app-error.ts'
-import { JSON_DEPTH_MAX, parseJson, toFieldPath } from '../src/http/json-body.ts'
+import { JSON_DEPTH_MAX, parseJson, toFieldPath } from '../src/http/requests/json-body.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
 

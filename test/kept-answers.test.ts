@@ -1,6 +1,6 @@
 // Answers that are kept: only at exactly their revision, and never more than there is memory for.
 import { expect, it } from 'vitest'
-import { KeptAnswers } from '../src/operations/kept-answers.ts'
+import { KeptAnswers } from '../src/operations/statistics/kept-answers.ts'
 
 const MIB = 1024 * 1024
 

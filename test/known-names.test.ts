@@ -1,6 +1,6 @@
 // Names of campaigns in memory: as many as are useful, and no more.
 import { expect, it } from 'vitest'
-import { KnownNames } from '../src/operations/known-names.ts'
+import { KnownNames } from '../src/operations/campaigns/known-names.ts'
 
 const namesOf = (count: number) => ({
   place: new Set(Array.from({ length: count - 1 }, (_, index) => `p${index}`)),

@@ -7,14 +7,14 @@ import {
   saveKeptSeries,
   streamKeptSeries,
   type KeptSeries,
-} from '../src/store/kept-series.ts'
+} from '../src/store/statistics/kept-series.ts'
 import {
   findLargeHistories,
   findLargeUserIds,
   hasLargeToRecount,
   removeLargeHistories,
   saveLargeHistories,
-} from '../src/store/large-histories.ts'
+} from '../src/store/statistics/large-histories.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import {
   endCounting,
@@ -24,7 +24,7 @@ import {
   markCounting,
   markWaiting,
   removeUncountedUsers,
-} from '../src/store/uncounted-users.ts'
+} from '../src/store/statistics/uncounted-users.ts'
 import { expectEnteredAt, explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'

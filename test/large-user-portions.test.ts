@@ -1,10 +1,10 @@
 // In which portions large users are counted: so that little is in memory at once, others have their turn in between, and no more
 // is asked of the store than there is.
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { countLarge, type CountedPortion, type LargeCount } from '../src/pipeline/count-large.ts'
-import { GoalBooks } from '../src/pipeline/goal-books.ts'
-import { applyKept, compareKept } from '../src/pipeline/kept-contributions.ts'
-import type { Goal } from '../src/core/goal.ts'
+import { countLarge, type CountedPortion, type LargeCount } from '../src/pipeline/contributions/count-large.ts'
+import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
+import { applyKept, compareKept } from '../src/pipeline/contributions/kept-contributions.ts'
+import type { Goal } from '../src/core/campaigns/goal.ts'
 import type { Store } from '../src/store/store.ts'
 import type { HistoryEntry } from './history-entries.ts'
 import { addManyFacts, leaveWaiting, personsOf } from './many-facts.ts'

@@ -1,7 +1,7 @@
 // A database that goes away in the middle of something: the caller gets 503, and the process lives on.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openPostgresDatabase } from '../src/store/postgres-database.ts'
+import { openPostgresDatabase } from '../src/store/postgres/postgres-database.ts'
 import type { Database } from '../src/store/store.ts'
 import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
 import { until } from './server.ts'

@@ -1,9 +1,9 @@
 // Tens of thousands of facts of one user, put into the tables without a request for each.
-import { MESSAGE_KINDS, type MessageEvent, type MessageKind } from '../src/core/facts.ts'
-import { addMessageEvents } from '../src/store/message-events.ts'
+import { MESSAGE_KINDS, type MessageEvent, type MessageKind } from '../src/core/campaigns/facts.ts'
+import { addMessageEvents } from '../src/store/campaigns/message-events.ts'
 import type { Database } from '../src/store/store.ts'
-import { markWaiting } from '../src/store/uncounted-users.ts'
-import { findPersons, listUserIdsAfter, type Person } from '../src/store/users.ts'
+import { markWaiting } from '../src/store/statistics/uncounted-users.ts'
+import { findPersons, listUserIdsAfter, type Person } from '../src/store/users/users.ts'
 import type { StatisticsRun } from './statistics-run.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000

@@ -1,8 +1,8 @@
 // The list of tables that a move takes along names every table there is, on each store.
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
-import { DATA_TABLES, MOVED_TABLES, TABLE_TREATMENTS } from '../src/store/moved-tables.ts'
-import { findFilled } from '../src/store/table-copy.ts'
+import { DATA_TABLES, MOVED_TABLES, TABLE_TREATMENTS } from '../src/store/moves/moved-tables.ts'
+import { findFilled } from '../src/store/moves/table-copy.ts'
 import type { Database } from '../src/store/store.ts'
 import { describeEachStore, makePlace, openTestDatabase } from './stores.ts'
 

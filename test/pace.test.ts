@@ -1,6 +1,6 @@
 // How long the pipeline gathers entries between batches, and rests while the processors are busy.
 import { expect, it } from 'vitest'
-import { pauseAfter, restAfter } from '../src/pipeline/pace.ts'
+import { pauseAfter, restAfter } from '../src/pipeline/follower/pace.ts'
 
 it.each([
   { what: 'no processor was missing', events: 3_000, elapsedMs: 20, waitedMs: 0, restMs: 0 },

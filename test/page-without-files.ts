@@ -1,7 +1,7 @@
 // The reference page in a process that may not open any more files, and then may again. Prints the status of each answer.
 import { closeSync, openSync } from 'node:fs'
 import Fastify from 'fastify'
-import { addReferencePage } from '../src/http/reference-page.ts'
+import { addReferencePage } from '../src/http/reference/reference-page.ts'
 
 export interface PageStatuses {
   readonly without: number

@@ -1,7 +1,7 @@
 // Which process follows which partitions of a log in PostgreSQL, and what the clock of the database does to that.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { countPipelines, endMembership, renewLeases } from '../src/store/partition-leases.ts'
+import { countPipelines, endMembership, renewLeases } from '../src/store/entries/partition-leases.ts'
 import type { Database } from '../src/store/store.ts'
 import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 

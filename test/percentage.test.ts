@@ -1,6 +1,6 @@
 // Percentages: two decimals, rounded half away from zero, exactly.
 import { describe, expect, it } from 'vitest'
-import { exactPercentage, percentage, roundPercentage } from '../src/core/percentage.ts'
+import { exactPercentage, percentage, roundPercentage } from '../src/core/statistics/percentage.ts'
 
 describe('a percentage of counts', () => {
   const cases: [part: number, whole: number, shown: number][] = [

@@ -1,9 +1,9 @@
 // A PostgreSQL that goes away in the middle of something: who appends hears of it in time, and what was acknowledged is kept.
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { AppendOutcome, LogReader, LogWriter, NewEntry } from '../src/log/event-log.ts'
-import { ANSWER_WAIT_MS, CONNECT_WAIT_MS, LogConnections } from '../src/log/postgres-log-connections.ts'
-import { openPostgresLogReader } from '../src/log/postgres-log-reader.ts'
-import { openPostgresLog } from '../src/log/postgres-log.ts'
+import { ANSWER_WAIT_MS, CONNECT_WAIT_MS, LogConnections } from '../src/log/postgres/postgres-log-connections.ts'
+import { openPostgresLogReader } from '../src/log/postgres/postgres-log-reader.ts'
+import { openPostgresLog } from '../src/log/postgres/postgres-log.ts'
 import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
 import { idsOf, newEntry, numbered, readAll } from './log-contract.ts'
 import { Bystander, makeLogPlace, type PostgresLogPlace } from './postgres-log-place.ts'

@@ -14,7 +14,7 @@ import {
   type OptInStatus,
   type Preference,
   type PreferenceRequest,
-} from '../src/core/preference.ts'
+} from '../src/core/users/preference.ts'
 
 const ACTIVE = new Set(['news', 'offers', 'events'])
 

@@ -1,17 +1,17 @@
 // Parked entries on every store: an operator tries one again or gives it up, and that shows in what became of its request.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { CUSTOMER_ID } from '../src/core/user.ts'
+import { CUSTOMER_ID } from '../src/core/users/user.ts'
 import { dropParked, replayParked } from '../src/pipeline/replay-parked.ts'
-import { listUserEvents } from '../src/store/events.ts'
+import { listUserEvents } from '../src/store/users/events.ts'
 import {
   countParkedEntries,
   findParkedEntry,
   hasParkedEntries,
   listParkedEntries,
-} from '../src/store/parked-entries.ts'
+} from '../src/store/entries/parked-entries.ts'
 import { StoreError } from '../src/store/store.ts'
-import { findUser, hasUsers, listUserIds } from '../src/store/users.ts'
-import { addWorkspace } from '../src/store/workspaces.ts'
+import { findUser, hasUsers, listUserIds } from '../src/store/users/users.ts'
+import { addWorkspace } from '../src/store/workspaces/workspaces.ts'
 import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
 import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
 import { explain, expectIndexed } from './query-plan.ts'

@@ -1,7 +1,7 @@
 // Report an audience through real HTTP, on every store: what a member may say, and what of it is refused.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { GROUPS } from '../src/core/facts.ts'
-import type { StoredCampaign } from '../src/store/campaigns.ts'
+import { GROUPS } from '../src/core/campaigns/facts.ts'
+import type { StoredCampaign } from '../src/store/campaigns/campaigns.ts'
 import { AUDIENCE, reportCallsOf, reportOf, type ReportCalls } from './report-calls.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'

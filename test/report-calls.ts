@@ -1,7 +1,7 @@
 // What tests of reports do again and again: make a campaign, send a report about it, and look at what is in the log.
 import { expect } from 'vitest'
 import type { EntryKind, LogEntry } from '../src/log/event-log.ts'
-import { addCampaign, lockCampaigns, type StoredCampaign } from '../src/store/campaigns.ts'
+import { addCampaign, lockCampaigns, type StoredCampaign } from '../src/store/campaigns/campaigns.ts'
 import { openLogReader } from '../src/log/open-log.ts'
 import type { Answer, CallOptions, TestServer, TestWorkspace } from './server.ts'
 import type { AcceptedBody } from './tracking.ts'

@@ -1,7 +1,7 @@
 // Report message events through real HTTP, on every store: what an event may say, and what of it is refused.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { MESSAGE_KINDS } from '../src/core/facts.ts'
-import type { StoredCampaign } from '../src/store/campaigns.ts'
+import { MESSAGE_KINDS } from '../src/core/campaigns/facts.ts'
+import type { StoredCampaign } from '../src/store/campaigns/campaigns.ts'
 import { MESSAGE_EVENTS, reportCallsOf, reportOf, type ReportCalls } from './report-calls.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'

@@ -2,7 +2,7 @@
 // holds.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { GROUPS, MESSAGE_KINDS, type MessageKind } from '../src/core/facts.ts'
+import { GROUPS, MESSAGE_KINDS, type MessageKind } from '../src/core/campaigns/facts.ts'
 import {
   memberFaults,
   membershipsOf,
@@ -10,7 +10,7 @@ import {
   messageFaults,
   type Member,
   type MessageReport,
-} from '../src/core/report.ts'
+} from '../src/core/campaigns/report.ts'
 
 const NOW = Date.parse('2026-05-04T10:00:00Z')
 const SETTINGS = { timezone: 'Europe/Berlin', clockSkewSeconds: 300 }

@@ -1,6 +1,6 @@
 // Ids of requests, whoever makes them.
 import { expect, it } from 'vitest'
-import { newRequestId } from '../src/http/request-id.ts'
+import { newRequestId } from '../src/http/requests/request-id.ts'
 
 it('are UUIDs of version 7 that begin with the time, each another', () => {
   const earliest = Date.now()

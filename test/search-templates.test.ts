@@ -1,7 +1,7 @@
 // Search Email Template through real HTTP, on every store: one case per rule of the document and of its decisions.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { firstVersion } from '../src/core/template.ts'
-import { saveLatest } from '../src/store/templates.ts'
+import { firstVersion } from '../src/core/templates/template.ts'
+import { saveLatest } from '../src/store/templates/templates.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { newTemplate, ROOMY, SEARCH, TemplateCaller, TEMPLATES } from './template-calls.ts'

@@ -9,11 +9,11 @@ import { promisify } from 'node:util'
 import { sql, type RawBuilder } from 'kysely'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { EmailVault } from '../src/store/email-vault.ts'
+import { EmailVault } from '../src/store/users/email-vault.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import type { Database } from '../src/store/store.ts'
-import { saveUsers } from '../src/store/users.ts'
-import { listWorkspaces } from '../src/store/workspaces.ts'
+import { saveUsers } from '../src/store/users/users.ts'
+import { listWorkspaces } from '../src/store/workspaces/workspaces.ts'
 import { findFreePorts } from './free-ports.ts'
 import {
   basic,
@@ -30,7 +30,7 @@ import {
   type Started,
 } from './program.ts'
 import { nameLogPlace } from '../src/log/name-log-place.ts'
-import { openLogForWriting } from '../src/log/sqlite-log-file.ts'
+import { openLogForWriting } from '../src/log/sqlite/sqlite-log-file.ts'
 import { isOlder, makeOlder } from './older-tables.ts'
 import { until } from './server.ts'
 import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { startCheckpoints } from '../src/store/sqlite-checkpoints.ts'
+import { startCheckpoints } from '../src/store/sqlite/sqlite-checkpoints.ts'
 import { until } from './server.ts'
 
 const ROW_BYTES = 1_000

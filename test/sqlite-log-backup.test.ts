@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { IDEMPOTENCY_KEPT_MS, type LogWriter } from '../src/log/event-log.ts'
-import { removeLog, restoreLog, SqliteLogSnapshot } from '../src/log/sqlite-log-backup.ts'
-import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
-import { openSqliteLog } from '../src/log/sqlite-log.ts'
+import { removeLog, restoreLog, SqliteLogSnapshot } from '../src/log/sqlite/sqlite-log-backup.ts'
+import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
+import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
 
 let folder: string
 let log: LogWriter

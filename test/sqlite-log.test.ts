@@ -6,9 +6,9 @@ import { setImmediate as turnOfEventLoop } from 'node:timers/promises'
 import SqliteFile from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type LogCommit } from '../src/log/event-log.ts'
-import { LOG_TABLES, openLogForWriting } from '../src/log/sqlite-log-file.ts'
-import { openSqliteLogReader } from '../src/log/sqlite-log-reader.ts'
-import { openSqliteLog } from '../src/log/sqlite-log.ts'
+import { LOG_TABLES, openLogForWriting } from '../src/log/sqlite/sqlite-log-file.ts'
+import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
+import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
 import { describeLog, idsOf, newEntry, NOW, numbered, type LogPlace } from './log-contract.ts'
 
 const MIB = 1024 * 1024

@@ -1,6 +1,6 @@
 // Small reports and questions for examples of campaign statistics: everything is about the campaign `c1` and its customer `ann`
 // at noon of one day, unless an example says otherwise.
-import type { Goal } from '../src/core/goal.ts'
+import type { Goal } from '../src/core/campaigns/goal.ts'
 import type { AudienceReport, MessageReport, ModelWorkspace, TrackedEvent } from './statistics-model-facts.ts'
 import { StatisticsModel, type ModelControlStats, type ModelVariation, type Question } from './statistics-model.ts'
 

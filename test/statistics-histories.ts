@@ -1,7 +1,7 @@
 // Random histories of a workspace for property tests of campaign statistics: few names and few instants, so that facts meet at
 // one instant, at the very edge of a window, of a day, and of a clock change.
 import * as fc from 'fast-check'
-import type { Condition, Goal } from '../src/core/goal.ts'
+import type { Condition, Goal } from '../src/core/campaigns/goal.ts'
 import type {
   AudienceReport,
   MessageReport,

@@ -1,8 +1,8 @@
 // Clients of a serving program who report audiences, message events and goal events, much of it again, and let customers be found
 // to be one person; and what the statistics must be when all of it has been acknowledged.
 import { isDeepStrictEqual } from 'node:util'
-import { GROUPS, MESSAGE_KINDS } from '../src/core/facts.ts'
-import type { Goal } from '../src/core/goal.ts'
+import { GROUPS, MESSAGE_KINDS } from '../src/core/campaigns/facts.ts'
+import type { Goal } from '../src/core/campaigns/goal.ts'
 import { LIMIT_DEFAULTS, type WorkspaceSettings } from '../src/core/workspace.ts'
 import { knownAfter, PERSON, toBody, type HistoryEntry } from './history-entries.ts'
 import { basic } from './program.ts'

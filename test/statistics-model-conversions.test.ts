@@ -1,7 +1,7 @@
 // Pins the naive model of campaign statistics to `docs/api/statistics.md`, from conversions to presence: small examples, one for
 // each rule, whose numbers were worked out by hand.
 import { describe, expect, it } from 'vitest'
-import type { Condition } from '../src/core/goal.ts'
+import type { Condition } from '../src/core/campaigns/goal.ts'
 import {
   DAY_OF_NOON,
   HOUR,

@@ -1,7 +1,7 @@
 // Conversions in the naive model of campaign statistics ("Conversions"): which goals an event meets, and to which touch or
 // audience it is credited. Written from the documents, independently of the code it is to judge.
-import type { Group } from '../src/core/facts.ts'
-import type { Condition, Goal } from '../src/core/goal.ts'
+import type { Group } from '../src/core/campaigns/facts.ts'
+import type { Condition, Goal } from '../src/core/campaigns/goal.ts'
 import { compareAudiences, compareByCodePoint } from './statistics-model-facts.ts'
 import type { Audience, Message, ModelCampaign, ModelFacts, Place, UserEvent } from './statistics-model-facts.ts'
 

@@ -1,7 +1,7 @@
 // Facts in the naive model of campaign statistics ("Facts"): which of several reports is kept, whose it is, which day it is on,
 // and where a message event belongs. Written from the documents, independently of the code it is to judge.
-import type { Group, MessageKind } from '../src/core/facts.ts'
-import type { Goal } from '../src/core/goal.ts'
+import type { Group, MessageKind } from '../src/core/campaigns/facts.ts'
+import type { Goal } from '../src/core/campaigns/goal.ts'
 
 export interface ModelCampaign {
   readonly id: string

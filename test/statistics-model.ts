@@ -1,7 +1,7 @@
 // A naive model of campaign statistics, to compare the real ones with: for each question it loops over all facts and counts with
 // Maps and Sets. Written from `docs/api/statistics.md`, independently of the code it is to judge: it shares only types with it.
-import type { Group } from '../src/core/facts.ts'
-import type { Goal } from '../src/core/goal.ts'
+import type { Group } from '../src/core/campaigns/facts.ts'
+import type { Goal } from '../src/core/campaigns/goal.ts'
 import { controlConversionsOf, conversionsOf, isMetAfter } from './statistics-model-conversions.ts'
 import type { Attribution, ControlConversion, Conversion } from './statistics-model-conversions.ts'
 import { modelFacts } from './statistics-model-facts.ts'

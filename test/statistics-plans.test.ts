@@ -1,10 +1,10 @@
 // How the table of statistics is read and changed: by key on every store, whether it holds a thousand cells or a hundred million.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { CampaignNames } from '../src/core/campaign-names.ts'
-import { ALL, ANY_GROUP, cellKey, CellSum, NO_DAY, seriesKey } from '../src/core/cells.ts'
-import { addCampaignNames, listCampaignNames } from '../src/store/campaign-names.ts'
-import { addCampaign } from '../src/store/campaigns.ts'
+import type { CampaignNames } from '../src/core/campaigns/campaign-names.ts'
+import { ALL, ANY_GROUP, cellKey, CellSum, NO_DAY, seriesKey } from '../src/core/statistics/cells.ts'
+import { addCampaignNames, listCampaignNames } from '../src/store/campaigns/campaign-names.ts'
+import { addCampaign } from '../src/store/campaigns/campaigns.ts'
 import {
   boundCells,
   countCampaignsWithCounts,
@@ -14,9 +14,9 @@ import {
   listCampaignsWithCounts,
   pageSeriesCounts,
   seriesStarts,
-} from '../src/store/series-counts.ts'
-import { findRevisions } from '../src/store/statistics-revisions.ts'
-import { addCells, removeGenerations, streamCells } from '../src/store/statistics.ts'
+} from '../src/store/statistics/series-counts.ts'
+import { findRevisions } from '../src/store/statistics/statistics-revisions.ts'
+import { addCells, removeGenerations, streamCells } from '../src/store/statistics/statistics.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'

@@ -1,8 +1,8 @@
 // The table of statistics without a store: kept up to date by difference while reports arrive ("One pure function, and sums"),
 // and asked for the numbers of a campaign. All counting is done by the code under test; here facts are only carried to it.
-import { CellSum, seriesKey, type Cell } from '../src/core/cells.ts'
-import { CampaignSeries, type SeriesCount } from '../src/core/campaign-counts.ts'
-import { contributions, type History, type Scope } from '../src/core/contributions.ts'
+import { CellSum, seriesKey, type Cell } from '../src/core/statistics/cells.ts'
+import { CampaignSeries, type SeriesCount } from '../src/core/statistics/campaign-counts.ts'
+import { contributions, type History, type Scope } from '../src/core/statistics/contributions.ts'
 import {
   compareMemberships,
   compareMessages,
@@ -11,10 +11,10 @@ import {
   toMessagePlatform,
   type Membership,
   type MessageEvent,
-} from '../src/core/facts.ts'
-import { hasConditions, meetsConditions, type Goal } from '../src/core/goal.ts'
-import type { CountedCampaign, Rules } from '../src/core/rules.ts'
-import { writeCampaignStats, type CampaignStatsBody } from '../src/operations/campaign-stats-body.ts'
+} from '../src/core/campaigns/facts.ts'
+import { hasConditions, meetsConditions, type Goal } from '../src/core/campaigns/goal.ts'
+import type { CountedCampaign, Rules } from '../src/core/statistics/rules.ts'
+import { writeCampaignStats, type CampaignStatsBody } from '../src/operations/statistics/campaign-stats-body.ts'
 import type { ModelCampaign, ModelWorkspace } from './statistics-model-facts.ts'
 import type { Question } from './statistics-model.ts'
 

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ANYTHING } from '../src/core/anything.ts'
+import { ANYTHING } from '../src/core/statistics/anything.ts'
 import {
   ALL,
   ANY_GROUP,
@@ -16,10 +16,10 @@ import {
   seriesKey,
   type Cell,
   type Series,
-} from '../src/core/cells.ts'
-import { countSeries, pageSeriesCounts, seriesStarts, type SeriesStart } from '../src/store/series-counts.ts'
-import { findRevisions } from '../src/store/statistics-revisions.ts'
-import { addCells, removeGenerations, streamCells } from '../src/store/statistics.ts'
+} from '../src/core/statistics/cells.ts'
+import { countSeries, pageSeriesCounts, seriesStarts, type SeriesStart } from '../src/store/statistics/series-counts.ts'
+import { findRevisions } from '../src/store/statistics/statistics-revisions.ts'
+import { addCells, removeGenerations, streamCells } from '../src/store/statistics/statistics.ts'
 import type { Database } from '../src/store/store.ts'
 import { until } from './server.ts'
 import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'

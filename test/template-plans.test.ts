@@ -2,7 +2,7 @@
 // and their mixture. SQLite plans without statistics, as it does in production; PostgreSQL with them.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { firstVersion, type TemplateMeta } from '../src/core/template.ts'
+import { firstVersion, type TemplateMeta } from '../src/core/templates/template.ts'
 import {
   SORT_KEYS,
   SORT_ORDERS,
@@ -11,15 +11,15 @@ import {
   type SortOrder,
   type TemplateFilters,
   type TemplateSearch,
-} from '../src/core/template-search.ts'
+} from '../src/core/templates/template-search.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import {
   addTemplateVersion,
   countNamedVersions,
   findTemplateVersions,
   listNamedVersions,
-} from '../src/store/template-versions.ts'
-import { listTemplates } from '../src/store/template-pages.ts'
+} from '../src/store/templates/template-versions.ts'
+import { listTemplates } from '../src/store/templates/template-pages.ts'
 import {
   closeGroupIfLeft,
   countOfTemplates,
@@ -29,7 +29,7 @@ import {
   openGroup,
   pageOfTemplates,
   saveLatest,
-} from '../src/store/templates.ts'
+} from '../src/store/templates/templates.ts'
 import { explain, expectIndexed, narrowsBy, type QueryPlan } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'

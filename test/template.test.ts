@@ -1,6 +1,11 @@
 // The rules of templates, groups and sorting that need no server.
 import { describe, expect, it } from 'vitest'
-import { alternatives, meansExactVersions, toSort, type TemplateFilters } from '../src/core/template-search.ts'
+import {
+  alternatives,
+  meansExactVersions,
+  toSort,
+  type TemplateFilters,
+} from '../src/core/templates/template-search.ts'
 import {
   firstVersion,
   groupFault,
@@ -8,7 +13,7 @@ import {
   type CurrentTemplate,
   type GroupStanding,
   type TemplateMeta,
-} from '../src/core/template.ts'
+} from '../src/core/templates/template.ts'
 
 const meta: TemplateMeta = {
   templateId: 't',

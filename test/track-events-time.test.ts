@@ -1,7 +1,7 @@
 // When an event happened, as Track Events decides it, through real HTTP on every store ("Time values", "The event's
 // instant", "Future events").
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { ErrorBody } from '../src/http/error-answer.ts'
+import type { ErrorBody } from '../src/http/answers/error-answer.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { trackingOf, type Tracking } from './tracking.ts'

@@ -1,6 +1,6 @@
 // Uplift and its interval ("Conversions"), against values computed elsewhere with fifty digits.
 import { expect, it } from 'vitest'
-import { computeUplift, NO_UPLIFT, type Share } from '../src/core/uplift.ts'
+import { computeUplift, NO_UPLIFT, type Share } from '../src/core/statistics/uplift.ts'
 
 const share = (met: number, users: number): Share => ({ met, users })
 

@@ -1,6 +1,6 @@
 // How many uploads are taken in at once, of all workspaces and of each.
 import { expect, it } from 'vitest'
-import { UPLOAD_PLACES_MAX, UPLOADS_PER_WORKSPACE_MAX, UploadPlaces } from '../src/operations/upload-places.ts'
+import { UPLOAD_PLACES_MAX, UPLOADS_PER_WORKSPACE_MAX, UploadPlaces } from '../src/operations/coupons/upload-places.ts'
 
 const REFUSED = { code: 'unavailable' }
 const finish = async () => 'done'

@@ -1,8 +1,8 @@
 // How users and preferences are looked up: by index on every store, whether there are ten users or a million.
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { nothingSetFor, recordChange, type Preference } from '../src/core/preference.ts'
-import { CUSTOMER_ID } from '../src/core/user.ts'
+import { nothingSetFor, recordChange, type Preference } from '../src/core/users/preference.ts'
+import { CUSTOMER_ID } from '../src/core/users/user.ts'
 import {
   findPreferenceOf,
   findPreferences,
@@ -11,9 +11,14 @@ import {
   listUserPreferenceChanges,
   removePreferences,
   savePreferences,
-} from '../src/store/preferences.ts'
+} from '../src/store/users/preferences.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { clearAlone, findIdentities, listNewestIdentifiers, saveIdentities } from '../src/store/user-identities.ts'
+import {
+  clearAlone,
+  findIdentities,
+  listNewestIdentifiers,
+  saveIdentities,
+} from '../src/store/users/user-identities.ts'
 import {
   findUser,
   findUserByEmail,
@@ -24,7 +29,7 @@ import {
   listYoungestUserIds,
   mergeUsers,
   saveUsers,
-} from '../src/store/users.ts'
+} from '../src/store/users/users.ts'
 import { explain, expectIndexed } from './query-plan.ts'
 import { countValues, recordQueries, watchRows } from './record-queries.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'

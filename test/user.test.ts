@@ -9,7 +9,7 @@ import {
   USER_ATTRIBUTES_LENGTH_MAX,
   userReferenceFaults,
   type Attributes,
-} from '../src/core/user.ts'
+} from '../src/core/users/user.ts'
 import { changeSettings, DEFAULT_SETTINGS } from '../src/core/workspace.ts'
 
 const NAMES = ['svc_mobile', 'crm']

@@ -1,6 +1,6 @@
 // Addresses of databases as they are shown to people.
 import { expect, it } from 'vitest'
-import { withoutPassword } from '../src/store/without-password.ts'
+import { withoutPassword } from '../src/store/postgres/without-password.ts'
 
 it.each([
   ['postgres://me:secret@db:5432/tidings', 'postgres://me@db:5432/tidings'],

@@ -1,13 +1,13 @@
 // The list of all commands, in the order of the help.
-import { backupCommands } from './backup-commands.ts'
-import { categoryCommands } from './category-commands.ts'
+import { backupCommands } from './backup/backup-commands.ts'
+import { categoryCommands } from './workspaces/category-commands.ts'
 import type { Command } from './command.ts'
-import { keyCommands } from './key-commands.ts'
-import { moveCommand } from './move-command.ts'
+import { keyCommands } from './workspaces/key-commands.ts'
+import { moveCommand } from './move/move-command.ts'
 import { parkedCommands } from './parked-commands.ts'
 import { serveCommand } from './serve-command.ts'
 import { statisticsCommands } from './statistics-commands.ts'
-import { workspaceCommands } from './workspace-commands.ts'
+import { workspaceCommands } from './workspaces/workspace-commands.ts'
 
 export const COMMANDS: readonly Command[] = [
   serveCommand,

@@ -2,7 +2,7 @@
 import { AppError, assertNever } from '../core/app-error.ts'
 import { toIso } from '../core/time-value.ts'
 import { dropParked, replayParked } from '../pipeline/replay-parked.ts'
-import { findParkedEntry, listParkedEntries, type ParkedEntry } from '../store/parked-entries.ts'
+import { findParkedEntry, listParkedEntries, type ParkedEntry } from '../store/entries/parked-entries.ts'
 import type { Command } from './command.ts'
 import { withStore } from './with-store.ts'
 

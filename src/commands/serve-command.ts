@@ -1,11 +1,11 @@
 // `serve`: runs the server until a signal ends it.
 import { nameLogPlace } from '../log/name-log-place.ts'
-import { createFirstWorkspace, type NewWorkspace } from '../store/create-workspace.ts'
+import { createFirstWorkspace, type NewWorkspace } from '../store/workspaces/create-workspace.ts'
 import type { Database } from '../store/store.ts'
 import { readVersion } from '../version.ts'
 import { UsageError, type Command, type CommandOutput } from './command.ts'
 import { Shutdown, stopWaitMs, type Stoppable } from './shutdown.ts'
-import { toKeysBody, toKeysText } from './workspace-commands.ts'
+import { toKeysBody, toKeysText } from './workspaces/workspace-commands.ts'
 
 /** What a process may do; without a choice it does all of it. */
 const ROLES = ['http', 'pipeline'] as const

@@ -3,7 +3,7 @@ import type { Worker } from 'node:worker_threads'
 import type { Config } from '../config.ts'
 import { AppError } from '../core/app-error.ts'
 import { messageOf } from '../core/thrown.ts'
-import { DRAIN_MS } from '../http/readiness.ts'
+import { DRAIN_MS } from '../http/operator/readiness.ts'
 import type { CommandCall } from './command.ts'
 
 /** How long what is in flight may take to finish. */

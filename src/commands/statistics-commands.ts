@@ -1,17 +1,17 @@
 // `statistics verify|rebuild`: campaign statistics against the facts they are counted from, beside a running server.
-import { NO_DAY } from '../core/cells.ts'
+import { NO_DAY } from '../core/statistics/cells.ts'
 import { toCalendarDate } from '../core/time-zone.ts'
-import { rebuildStatistics } from '../pipeline/rebuild-statistics.ts'
+import { rebuildStatistics } from '../pipeline/recounts/rebuild-statistics.ts'
 import {
   DIFFERENCES_MAX,
   verifyStatistics,
   type CellDifference,
   type CountProgress,
   type Verification,
-} from '../pipeline/verify-statistics.ts'
-import { listAllCampaigns } from '../store/campaigns.ts'
+} from '../pipeline/recounts/verify-statistics.ts'
+import { listAllCampaigns } from '../store/campaigns/campaigns.ts'
 import type { Database } from '../store/store.ts'
-import { listWorkspaces } from '../store/workspaces.ts'
+import { listWorkspaces } from '../store/workspaces/workspaces.ts'
 import type { Command, CommandCall } from './command.ts'
 import { terminalProgress } from './terminal-progress.ts'
 import { requireWorkspace, withStore } from './with-store.ts'

@@ -1,4 +1,5 @@
-// The caller's mistake, as a value that can be thrown. Knows nothing of HTTP: `http/error-answer.ts` gives each code its status.
+// The caller's mistake, as a value that can be thrown. Knows nothing of HTTP: `http/answers/error-answer.ts` gives each code its
+// status.
 import { shortenMiddle } from './bounded-text.ts'
 
 /** The closed list of error codes, for programs ("Codes and statuses"). */

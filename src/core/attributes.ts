@@ -2,7 +2,7 @@
 import { DETAILS_MAX, type Fault } from './app-error.ts'
 import { codePointLength } from './bounded-text.ts'
 import { memberPath } from './field-path.ts'
-import { SYSTEM_PREFIX } from './user.ts'
+import { SYSTEM_PREFIX } from './users/user.ts'
 
 export const NAME_LENGTH_MAX = 256
 const ATTRIBUTES_MAX = 500

@@ -2,7 +2,7 @@
 import type { Fault } from './app-error.ts'
 import { textProblem } from './bounded-text.ts'
 import { isTimeZone } from './time-zone.ts'
-import { CUSTOMER_ID } from './user.ts'
+import { CUSTOMER_ID } from './users/user.ts'
 
 /** The document's dashboard tiles: `data`, and `reports` for "Campaign report / Business events / …". */
 export const KEY_TILES = ['data', 'reports'] as const

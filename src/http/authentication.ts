@@ -2,9 +2,9 @@
 // Whatever is wrong looks the same from outside, in body and in time.
 import { AppError } from '../core/app-error.ts'
 import { WORKSPACE_ID, type KeyTile, type Workspace } from '../core/workspace.ts'
-import { hashKey, matchTile } from '../store/api-key.ts'
-import type { KeyHashes, StoredWorkspace } from '../store/workspaces.ts'
-import { MINUTE_MS } from './limiter.ts'
+import { hashKey, matchTile } from '../store/workspaces/api-key.ts'
+import type { KeyHashes, StoredWorkspace } from '../store/workspaces/workspaces.ts'
+import { MINUTE_MS } from './limits/limiter.ts'
 import type { WorkspaceRegistry } from './workspace-registry.ts'
 
 /** Failed attempts from one address in a minute; further ones get 429. */

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import type { HttpLimits } from './http-limits.ts'
-import type { ReceivedBodies } from './received-bodies.ts'
+import type { ReceivedBodies } from './requests/received-bodies.ts'
 
 /** How many of the bytes sent on a connection the system has taken over, and since when it has taken no more. */
 interface Unread {

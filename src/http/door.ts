@@ -11,16 +11,16 @@ import {
   type Parts,
   type RequestFields,
 } from '../operations/operation.ts'
-import { PIECE_BYTES_MAX, piecesToSend } from './answer-pieces.ts'
+import { PIECE_BYTES_MAX, piecesToSend } from './answers/answer-pieces.ts'
 import type { Authentication, Caller } from './authentication.ts'
-import { callerAddress } from './caller-address.ts'
-import { parseJson } from './json-body.ts'
-import { NeverPasses, type Limiter, type LimitOutcome, type LimitState } from './limiter.ts'
-import type { Readiness } from './readiness.ts'
-import type { ReceivedBodies } from './received-bodies.ts'
-import { readBody, streamBody, type BodyToRead } from './request-body.ts'
-import { tooMuchUnsent, type UnsentAnswers } from './unsent-answers.ts'
-import { OperationValidator } from './validation.ts'
+import { callerAddress } from './requests/caller-address.ts'
+import { parseJson } from './requests/json-body.ts'
+import { NeverPasses, type Limiter, type LimitOutcome, type LimitState } from './limits/limiter.ts'
+import type { Readiness } from './operator/readiness.ts'
+import type { ReceivedBodies } from './requests/received-bodies.ts'
+import { readBody, streamBody, type BodyToRead } from './requests/request-body.ts'
+import { tooMuchUnsent, type UnsentAnswers } from './answers/unsent-answers.ts'
+import { OperationValidator } from './requests/validation.ts'
 
 export interface DoorParts {
   readonly parts: Parts

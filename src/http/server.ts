@@ -11,18 +11,24 @@ import { AppError } from '../core/app-error.ts'
 import { codeOf } from '../core/thrown.ts'
 import type { Operation } from '../operations/operation.ts'
 import { pause } from '../store/turnstile.ts'
-import { BrokenRequests } from './broken-requests.ts'
-import { ChunkedBodies } from './chunked-bodies.ts'
+import { BrokenRequests } from './requests/broken-requests.ts'
+import { ChunkedBodies } from './requests/chunked-bodies.ts'
 import { Connections } from './connections.ts'
 import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf, type Door, type DoorParts } from './door.ts'
-import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError } from './error-answer.ts'
+import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError } from './answers/error-answer.ts'
 import type { HttpLimits } from './http-limits.ts'
-import { PipelinedRequests } from './pipelined-requests.ts'
-import type { Readiness } from './readiness.ts'
-import { ReceivedBodies } from './received-bodies.ts'
-import { reportBareAnswer, reportFailure, reportRequest, reportRequests, sharedLogger } from './request-diagnostics.ts'
-import { newRequestId } from './request-id.ts'
-import { UnsentAnswers } from './unsent-answers.ts'
+import { PipelinedRequests } from './requests/pipelined-requests.ts'
+import type { Readiness } from './operator/readiness.ts'
+import { ReceivedBodies } from './requests/received-bodies.ts'
+import {
+  reportBareAnswer,
+  reportFailure,
+  reportRequest,
+  reportRequests,
+  sharedLogger,
+} from './requests/request-diagnostics.ts'
+import { newRequestId } from './requests/request-id.ts'
+import { UnsentAnswers } from './answers/unsent-answers.ts'
 
 /**
  * How long a client may take to send one request, however steadily it comes. Codes of an upload are taken in only as fast as

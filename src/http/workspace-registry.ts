@@ -1,7 +1,7 @@
 // The workspaces in this process's memory, so that no request asks the database who it is from. Changes made elsewhere (the
 // command line, another process) arrive by their revision within `REFRESH_MS`, and new keys at once.
 import type { Database } from '../store/store.ts'
-import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces.ts'
+import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
 
 /** Well below the second after which a replaced key must fail. */
 export const REFRESH_MS = 400

@@ -1,6 +1,6 @@
 // How a log keeps what came with a request besides its body.
 import { unstorableProblem } from '../core/bounded-text.ts'
-import { isObject } from '../core/user.ts'
+import { isObject } from '../core/users/user.ts'
 import type { EntryContext } from './event-log.ts'
 
 /** The context as JSON; null for an empty one, which is what most requests have. */

@@ -12,7 +12,7 @@ export interface KeysTable {
 /** Where the keys of a log belong. The log must have been opened before. */
 export async function keysTableOf({ natsUrl }: LogPlace): Promise<KeysTable> {
   if (natsUrl !== undefined) return { name: 'published_keys', added: { is_published: 1 } }
-  const { KEYS_TABLE } = await import('./postgres-log-table.ts')
+  const { KEYS_TABLE } = await import('./postgres/postgres-log-table.ts')
   return { name: KEYS_TABLE, added: {} }
 }
 
@@ -22,10 +22,10 @@ export async function keysTableOf({ natsUrl }: LogPlace): Promise<KeysTable> {
  */
 export async function continueBehind({ databaseUrl, natsUrl }: LogPlace, position: number): Promise<void> {
   if (natsUrl !== undefined) {
-    const { continueStreamBehind } = await import('./jetstream-position.ts')
+    const { continueStreamBehind } = await import('./jetstream/jetstream-position.ts')
     await continueStreamBehind(natsUrl, position)
   } else if (databaseUrl !== undefined) {
-    const { continueTableBehind } = await import('./postgres-log-position.ts')
+    const { continueTableBehind } = await import('./postgres/postgres-log-position.ts')
     await continueTableBehind(databaseUrl, position)
   }
 }

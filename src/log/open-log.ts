@@ -2,10 +2,10 @@
 // The code of logs other than the embedded one is loaded only where it is used.
 import { join } from 'node:path'
 import type { LogCommit, LogReader, LogWriter } from './event-log.ts'
-import type { KeyStore } from './key-claims.ts'
-import { openLogForWriting } from './sqlite-log-file.ts'
-import { openSqliteLogReader } from './sqlite-log-reader.ts'
-import { openSqliteLog } from './sqlite-log.ts'
+import type { KeyStore } from './jetstream/key-claims.ts'
+import { openLogForWriting } from './sqlite/sqlite-log-file.ts'
+import { openSqliteLogReader } from './sqlite/sqlite-log-reader.ts'
+import { openSqliteLog } from './sqlite/sqlite-log.ts'
 
 export const LOG_FILE = 'log.db'
 
@@ -37,21 +37,21 @@ export function logPathOf({ dataDir }: Pick<LogPlace, 'dataDir'>): string {
 export async function openLog(place: LogPlace, { onCommit, keys }: LogOptions): Promise<LogWriter> {
   if (place.databaseUrl === undefined) return openSqliteLog({ path: logPathOf(place), onCommit })
   if (place.natsUrl !== undefined) {
-    const { openJetStreamLog } = await import('./jetstream-log.ts')
+    const { openJetStreamLog } = await import('./jetstream/jetstream-log.ts')
     return openJetStreamLog({ url: place.natsUrl, keys, onCommit })
   }
-  const { openPostgresLog } = await import('./postgres-log.ts')
+  const { openPostgresLog } = await import('./postgres/postgres-log.ts')
   return openPostgresLog({ url: place.databaseUrl, onCommit })
 }
 
 /** Opens the log for reading and makes whatever of it is missing. */
 export async function openLogReader(place: LogPlace): Promise<LogReader> {
   if (place.natsUrl !== undefined) {
-    const { openJetStreamLogReader } = await import('./jetstream-log-reader.ts')
+    const { openJetStreamLogReader } = await import('./jetstream/jetstream-log-reader.ts')
     return openJetStreamLogReader({ url: place.natsUrl })
   }
   if (place.databaseUrl !== undefined) {
-    const { openPostgresLogReader } = await import('./postgres-log-reader.ts')
+    const { openPostgresLogReader } = await import('./postgres/postgres-log-reader.ts')
     return openPostgresLogReader(place.databaseUrl)
   }
   openLogForWriting(logPathOf(place)).close()

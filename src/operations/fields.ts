@@ -1,6 +1,6 @@
 // Field schemas that operations share. Every text of a request is one that can be stored.
 import { Type, type TObject, type TProperties, type TSchema } from 'typebox'
-import { USER_ID_LENGTH_MAX } from '../core/user.ts'
+import { USER_ID_LENGTH_MAX } from '../core/users/user.ts'
 
 /** A text of `min` to `max` code points, without NUL and unpaired surrogates (format `text`). */
 export function Text(min: number, max: number, description?: string) {

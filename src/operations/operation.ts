@@ -5,13 +5,13 @@ import type { Fault } from '../core/app-error.ts'
 import type { KeyTile, LimitName, Workspace } from '../core/workspace.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
 import type { Database, Store } from '../store/store.ts'
-import type { EmailVault } from '../store/email-vault.ts'
+import type { EmailVault } from '../store/users/email-vault.ts'
 import type { AnswerRoom } from './answer-room.ts'
-import type { Freshness } from './freshness.ts'
-import type { KeptAnswers } from './kept-answers.ts'
-import type { KnownNames } from './known-names.ts'
+import type { Freshness } from './statistics/freshness.ts'
+import type { KeptAnswers } from './statistics/kept-answers.ts'
+import type { KnownNames } from './campaigns/known-names.ts'
 import type { Turns } from './turns.ts'
-import type { UploadPlaces } from './upload-places.ts'
+import type { UploadPlaces } from './coupons/upload-places.ts'
 
 /** What operations work on; made once at the start. */
 export interface Parts {

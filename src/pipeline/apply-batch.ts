@@ -1,8 +1,8 @@
 // Applies entries of the log in one transaction: the cursor and every step. Nothing of it stays when anything fails.
 import type { LogEntry } from '../log/event-log.ts'
-import { moveCursor, PIPELINE_CURSOR, pipelineCursor } from '../store/cursors.ts'
+import { moveCursor, PIPELINE_CURSOR, pipelineCursor } from '../store/entries/cursors.ts'
 import type { Database, Store } from '../store/store.ts'
-import { findRevisions, findWorkspace } from '../store/workspaces.ts'
+import { findRevisions, findWorkspace } from '../store/workspaces/workspaces.ts'
 import type { Workspace } from '../core/workspace.ts'
 import { toBatch, type Batch, type BatchOptions } from './batch.ts'
 import { STEPS } from './pipeline.ts'

@@ -1,8 +1,8 @@
 // Gives users the attributes that Track User reported.
-import { EMAIL } from '../core/user-attributes.ts'
-import { GrowingAttributes, USER_ATTRIBUTES_LENGTH_MAX, type Attributes } from '../core/user.ts'
+import { EMAIL } from '../core/users/user-attributes.ts'
+import { GrowingAttributes, USER_ATTRIBUTES_LENGTH_MAX, type Attributes } from '../core/users/user.ts'
 import type { Store } from '../store/store.ts'
-import { saveUsers, type User } from '../store/users.ts'
+import { saveUsers, type User } from '../store/users/users.ts'
 import type { Batch, Subject, UserEntry } from './batch.ts'
 import { findUsersAtOnce } from './users-at-once.ts'
 

@@ -1,5 +1,5 @@
 // One batch of log entries, taken apart: what the steps work on. Reading what an entry holds happens here and nowhere else.
-import { isEmail, normalizeEmail } from '../core/email-address.ts'
+import { isEmail, normalizeEmail } from '../core/users/email-address.ts'
 import { parseJsonText } from '../core/parse-json.ts'
 import { EVENTS_PER_ENTRY_MAX, eventsOf, type Action, type TrackedEvent } from '../core/event.ts'
 import {
@@ -9,16 +9,16 @@ import {
   type MessageReport,
   type ReportedMembership,
   type ReportedMessage,
-} from '../core/report.ts'
+} from '../core/campaigns/report.ts'
 import { messageOf } from '../core/thrown.ts'
-import { countedAttributes } from '../core/user-attributes.ts'
-import { CUSTOMER_ID, identitiesOf, isObject, type Identity } from '../core/user.ts'
+import { countedAttributes } from '../core/users/user-attributes.ts'
+import { CUSTOMER_ID, identitiesOf, isObject, type Identity } from '../core/users/user.ts'
 import type { WorkspaceSettings } from '../core/workspace.ts'
 import { assertNever } from '../core/app-error.ts'
 import type { LogEntry } from '../log/event-log.ts'
-import type { Merge, Person } from '../store/users.ts'
-import { GoalBooks } from './goal-books.ts'
-import { FACTS_PER_USER_MAX } from './large-changes.ts'
+import type { Merge, Person } from '../store/users/users.ts'
+import { GoalBooks } from './contributions/goal-books.ts'
+import { FACTS_PER_USER_MAX } from './contributions/large-changes.ts'
 
 /** One user that an entry names: what is needed to find it, or to make it. */
 export interface Subject {

@@ -8,10 +8,10 @@ import {
   toOptIn,
   type PreferenceChange,
   type UserPreference,
-} from '../core/preference.ts'
-import { findPreferences, lockPreferences, removePreferences, savePreferences } from '../store/preferences.ts'
+} from '../core/users/preference.ts'
+import { findPreferences, lockPreferences, removePreferences, savePreferences } from '../store/users/preferences.ts'
 import type { Store } from '../store/store.ts'
-import type { Merge } from '../store/users.ts'
+import type { Merge } from '../store/users/users.ts'
 import type { Batch } from './batch.ts'
 
 export async function mergeUserPreferences(store: Store, batch: Batch): Promise<void> {

@@ -1,8 +1,8 @@
 // Sets aside the entries that cannot be applied, so that the rest goes on.
 import { toStorable } from '../core/bounded-text.ts'
 import { countEvents } from '../log/count-events.ts'
-import { parkEntries } from '../store/parked-entries.ts'
-import { saveReceipts } from '../store/request-receipts.ts'
+import { parkEntries } from '../store/entries/parked-entries.ts'
+import { saveReceipts } from '../store/entries/request-receipts.ts'
 import type { Store } from '../store/store.ts'
 import type { Batch } from './batch.ts'
 

@@ -7,11 +7,11 @@ import { openLogReader, type LogPlace } from '../log/open-log.ts'
 import { describeError, type ErrorDescription } from '../store/describe-error.ts'
 import { openDatabase, type DatabasePlace } from '../store/open-database.ts'
 import { Turnstile } from '../store/turnstile.ts'
-import { LogFollower, type AppliedBatch } from './follow-log.ts'
-import { LightSleep } from './light-sleep.ts'
-import { PartitionLeases } from './partition-leases.ts'
-import { Recounter } from './recounter.ts'
-import { untilAvailable } from './until-available.ts'
+import { LogFollower, type AppliedBatch } from './follower/follow-log.ts'
+import { LightSleep } from './follower/light-sleep.ts'
+import { PartitionLeases } from './follower/partition-leases.ts'
+import { Recounter } from './recounts/recounter.ts'
+import { untilAvailable } from './follower/until-available.ts'
 
 export interface PipelineThreadData {
   readonly place: DatabasePlace & LogPlace

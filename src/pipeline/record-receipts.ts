@@ -1,5 +1,5 @@
 // Records for every request of the batch what became of it.
-import { saveReceipts, type RequestReceipt } from '../store/request-receipts.ts'
+import { saveReceipts, type RequestReceipt } from '../store/entries/request-receipts.ts'
 import type { Store } from '../store/store.ts'
 import type { Batch, EventsEntry, ReadEntry } from './batch.ts'
 

@@ -1,7 +1,7 @@
 // What an operator may do with an entry that could not be applied: try it again, or give it up.
 import type { EntryContext, EntryKind, LogEntry } from '../log/event-log.ts'
-import { findParkedEntry, removeParkedEntry, type ParkedEntry } from '../store/parked-entries.ts'
-import { findReceipt, saveReceipts } from '../store/request-receipts.ts'
+import { findParkedEntry, removeParkedEntry, type ParkedEntry } from '../store/entries/parked-entries.ts'
+import { findReceipt, saveReceipts } from '../store/entries/request-receipts.ts'
 import type { Database, Store } from '../store/store.ts'
 import { lockTables, readBatch, runSteps } from './apply-batch.ts'
 

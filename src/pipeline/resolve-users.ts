@@ -1,8 +1,8 @@
 // Finds or makes the users that entries name: by customer id or any configured identifier; if several users are found, they are
 // one person ("Identity resolution"). A batch has the same outcome as its entries one by one.
 import { AppError } from '../core/app-error.ts'
-import { EMAIL } from '../core/user-attributes.ts'
-import { CUSTOMER_ID, mergeAttributes, type Attributes } from '../core/user.ts'
+import { EMAIL } from '../core/users/user-attributes.ts'
+import { CUSTOMER_ID, mergeAttributes, type Attributes } from '../core/users/user.ts'
 import type { Store } from '../store/store.ts'
 import {
   addIdentities,
@@ -11,8 +11,8 @@ import {
   saveIdentities,
   type KnownIdentity,
   type WorkspaceIdentity,
-} from '../store/user-identities.ts'
-import { findPersons, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users.ts'
+} from '../store/users/user-identities.ts'
+import { findPersons, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users/users.ts'
 import { identityKey, type Batch, type KeyedIdentity, type Subject } from './batch.ts'
 import { findUsersAtOnce } from './users-at-once.ts'
 

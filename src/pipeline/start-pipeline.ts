@@ -1,8 +1,8 @@
 // Starts the pipeline on its thread and tells what it does.
 import { Worker } from 'node:worker_threads'
 import type { ErrorDescription } from '../store/describe-error.ts'
-import type { AppliedBatch } from './follow-log.ts'
-import { makeSleep, wakerOf } from './light-sleep.ts'
+import type { AppliedBatch } from './follower/follow-log.ts'
+import { makeSleep, wakerOf } from './follower/light-sleep.ts'
 import type { PipelineCommand, PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
 
 /**

@@ -1,6 +1,6 @@
 // Stores the events of a batch as facts, once each; repeats of a client's own event id are dropped.
 import type { Store } from '../store/store.ts'
-import { addEvents, type StoredEvent } from '../store/events.ts'
+import { addEvents, type StoredEvent } from '../store/users/events.ts'
 import type { Batch, EventsEntry, Subject } from './batch.ts'
 
 /** Fills `batch.keptEvents`. */

@@ -1,6 +1,6 @@
 // Reads the users that a batch changes, as many as fit into memory: each of them may have megabytes of attributes.
 import type { Store } from '../store/store.ts'
-import { findUsers, measureUsers, type User } from '../store/users.ts'
+import { findUsers, measureUsers, type User } from '../store/users/users.ts'
 import type { Batch } from './batch.ts'
 
 /** Attributes of users that one batch reads, as JSON: a few of the largest users, or a thousand with 16 KiB each. */

@@ -1,8 +1,8 @@
 // Opens the store that the settings name: PostgreSQL by its address, else SQLite in the data directory.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { openPostgresDatabase, type PostgresOptions } from './postgres-database.ts'
-import { openSqliteDatabase, type SqliteDatabaseOptions } from './sqlite-database.ts'
+import { openPostgresDatabase, type PostgresOptions } from './postgres/postgres-database.ts'
+import { openSqliteDatabase, type SqliteDatabaseOptions } from './sqlite/sqlite-database.ts'
 import type { Database } from './store.ts'
 
 export interface DatabasePlace {

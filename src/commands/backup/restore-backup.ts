@@ -1,0 +1,61 @@
+// Fills an empty data directory from a backup: all of it, or the directory stays as it was.
+import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { AppError } from '../../core/app-error.ts'
+import { codeOf } from '../../core/thrown.ts'
+import { prepareDataDir, UNFINISHED_RESTORE_FILE } from '../../data-dir.ts'
+import { logPathOf } from '../../log/open-log.ts'
+import { removeLog, restoreLog } from '../../log/sqlite/sqlite-log-backup.ts'
+import { migrate } from '../../store/migrations.ts'
+import { openDatabase, statePathOf } from '../../store/open-database.ts'
+import { backupProblem, restoreState } from '../../store/sqlite/sqlite-backup.ts'
+import { explainRefusal } from './refused-by-disk.ts'
+import { namesOfSqliteFile, removeSqliteFile, syncToDisk } from './write-backup.ts'
+
+/**
+ * Throws AppError `conflict` when the directory holds data, or only what a killed server left beside it, which SQLite would take
+ * for newer pages of what is restored; `invalid_request` when `file` is not a whole backup. Until the last byte is on disk, a
+ * file in the directory says that it is not whole, so that no command uses what a crash left.
+ */
+export async function restoreBackup(file: string, dataDir: string): Promise<void> {
+  if (!existsSync(file)) throw new AppError('not_found', `There is no file ${file}.`)
+  const problem = backupProblem(file)
+  if (problem !== undefined) throw new AppError('invalid_request', `${file} ${problem}.`)
+  prepareDataDir(dataDir)
+  const state = statePathOf({ dataDir })
+  const log = logPathOf({ dataDir })
+  const present = [state, log].flatMap(namesOfSqliteFile).filter((path) => existsSync(path))
+  if (present.length > 0) throw isThere(present)
+  const mark = join(dataDir, UNFINISHED_RESTORE_FILE)
+  closeSync(openSync(mark, 'wx'))
+  try {
+    syncToDisk(dataDir)
+    await restoreState(file, state)
+    removeLog(state)
+    restoreLog(file, log)
+    await bringUpToDate(dataDir)
+    for (const path of [state, log, dataDir]) syncToDisk(path)
+  } catch (error) {
+    // A server that was starting at this moment has made a store of its own.
+    const isOfOther = codeOf(error) === 'EEXIST'
+    if (!isOfOther) for (const path of [state, log]) removeSqliteFile(path)
+    rmSync(mark)
+    throw isOfOther ? isThere([state]) : explainRefusal(error, `${dataDir} was not filled`)
+  }
+  rmSync(mark)
+  syncToDisk(dataDir)
+}
+
+function isThere(paths: readonly string[]): AppError {
+  return new AppError('conflict', `There is data already: ${paths.join(', ')}. A restore overwrites nothing.`)
+}
+
+/** Shows now, and not at the next start, whether this program can use what was restored. */
+async function bringUpToDate(dataDir: string): Promise<void> {
+  const database = openDatabase({ dataDir, databaseUrl: undefined })
+  try {
+    await migrate(database, Date.now())
+  } finally {
+    await database.close()
+  }
+}

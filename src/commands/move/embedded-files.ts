@@ -1,0 +1,47 @@
+// The two files of an embedded store, held by one process while the store is moved.
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type SqliteFile from 'better-sqlite3'
+import { AppError } from '../../core/app-error.ts'
+import { logPathOf } from '../../log/open-log.ts'
+import { statePathOf } from '../../store/open-database.ts'
+import { holdSqliteFile } from '../../store/sqlite/sqlite-hold.ts'
+
+export interface EmbeddedFiles {
+  readonly state: SqliteFile.Database
+  readonly log: SqliteFile.Database
+  close(): void
+}
+
+/**
+ * Holds both files until they are closed. Throws AppError `not_found` when they are not there, `conflict` while a server
+ * or another command uses them.
+ */
+export function holdEmbeddedFiles(dataDir: string): EmbeddedFiles {
+  const paths = [statePathOf({ dataDir }), logPathOf({ dataDir })] as const
+  const missing = paths.filter((path) => !existsSync(path))
+  if (missing.length > 0) {
+    throw new AppError(
+      'not_found',
+      `${resolve(dataDir)} holds no store that was served: ${missing.join(', ')} missing.`,
+    )
+  }
+  const state = hold(paths[0])
+  try {
+    const log = hold(paths[1])
+    const close = () => {
+      log.close()
+      state.close()
+    }
+    return { state, log, close }
+  } catch (error) {
+    state.close()
+    throw error
+  }
+}
+
+function hold(path: string): SqliteFile.Database {
+  const file = holdSqliteFile(path)
+  if (file) return file
+  throw new AppError('conflict', `${path} is in use: stop the server, and wait for other commands, before moving it.`)
+}

@@ -1,0 +1,169 @@
+// Takes an embedded store into a cluster: all tables row for row into PostgreSQL, and a log there, or in NATS, that goes on
+// where the embedded one ends. The embedded store stays as it is.
+import type { Config } from '../../config.ts'
+import { AppError } from '../../core/app-error.ts'
+import { continueBehind, keysTableOf } from '../../log/continue-log.ts'
+import { openLogReader } from '../../log/open-log.ts'
+import { lastPosition } from '../../log/sqlite/sqlite-log-backup.ts'
+import { verifyStatistics } from '../../pipeline/recounts/verify-statistics.ts'
+import { migrate } from '../../store/migrations.ts'
+import { DATA_TABLES, MOVED_TABLES } from '../../store/moves/moved-tables.ts'
+import { addMove, completeMove, findMove, type Move } from '../../store/moves/moves.ts'
+import { openDatabase } from '../../store/open-database.ts'
+import { countPipelines } from '../../store/entries/partition-leases.ts'
+import type { Database, Store } from '../../store/store.ts'
+import { describeTable, findFilled, type CopiedTable } from '../../store/moves/table-copy.ts'
+import { listWorkspaces } from '../../store/workspaces/workspaces.ts'
+import { compareTable, copyTable, type TableComparison } from './copy-tables.ts'
+import { holdEmbeddedFiles, type EmbeddedFiles } from './embedded-files.ts'
+import { prepareStore, type PreparedStore } from './prepare-move.ts'
+import type { Progress } from '../terminal-progress.ts'
+
+export interface MoveOptions {
+  /** The settings of the embedded server. */
+  readonly from: Config
+  /** The settings of the cluster. */
+  readonly to: Config
+  readonly progress: Progress
+}
+
+/** The statistics of one workspace in the target, counted anew from its facts. */
+export interface StatisticsComparison {
+  readonly workspaceId: string
+  readonly cells: number
+  readonly differingCells: number
+  /** Users with very many facts for whom something other than these facts say is remembered. */
+  readonly misrememberedUsers: number
+  readonly isEqual: boolean
+}
+
+export interface FinishedMove extends PreparedStore {
+  readonly outcome: 'moved' | 'differs'
+  readonly tables: readonly TableComparison[]
+  readonly statistics: readonly StatisticsComparison[]
+  /** What this run has copied, and how long that took. */
+  readonly copiedRows: number
+  readonly copiedMs: number
+}
+
+export type MoveOutcome = FinishedMove | { readonly outcome: 'moved before'; readonly at: number }
+
+/**
+ * Moves what is not moved yet and compares everything. May be interrupted anywhere and run again. Throws AppError `conflict` when
+ * the embedded store or the target is in use, or when the target holds anything but an unfinished move of this store.
+ */
+export async function moveStore({ from, to, progress }: MoveOptions): Promise<MoveOutcome> {
+  // Refuses before anything is done anywhere. A server could still be started after this, so the files are held again below.
+  holdEmbeddedFiles(from.dataDir).close()
+  const target = openDatabase(to)
+  try {
+    await migrate(target, Date.now())
+    const prepared = await prepareStore(from, progress)
+    const files = holdEmbeddedFiles(from.dataDir)
+    try {
+      if (lastPosition(files.log) !== prepared.position)
+        throw new AppError('conflict', 'The store was served meanwhile.')
+      const { completed } = await beginMove(target, to, prepared)
+      if (completed) return movedBefore(completed, prepared)
+      return await move(files, { target, to, prepared, progress })
+    } finally {
+      files.close()
+    }
+  } finally {
+    await target.close()
+  }
+}
+
+/** The move of this store into the target, new or interrupted. */
+async function beginMove(target: Database, to: Config, { name }: PreparedStore): Promise<Move> {
+  const hasEntries = await makeLog(to)
+  return target.write(async (store) => {
+    await store.lock('move')
+    const known = await findMove(store)
+    if (known?.source === name && known.completed) return known
+    await refusePipelines(store)
+    if (known?.source === name) return known
+    if (known) throw new AppError('conflict', 'Another store was moved, or is being moved, into this database.')
+    const filled = await findFilled(store, DATA_TABLES)
+    if (hasEntries) filled.push('the log')
+    if (filled.length > 0) {
+      throw new AppError('conflict', `A store is moved into an empty database only. This one has ${filled.join(', ')}.`)
+    }
+    await addMove(store, name, Date.now())
+    return { source: name, completed: undefined }
+  })
+}
+
+/** Processes that run may take in and apply what is not part of the move. */
+async function refusePipelines(store: Store): Promise<void> {
+  const pipelines = await countPipelines(store)
+  if (pipelines === 0) return
+  const what = `${pipelines} ${pipelines === 1 ? 'pipeline is' : 'pipelines are'} running on the target`
+  throw new AppError('conflict', `${what}: stop all its processes; one that was killed counts for a few seconds more.`)
+}
+
+/** Makes the log of the cluster if it is not there; tells whether it has entries. */
+async function makeLog(to: Config): Promise<boolean> {
+  const log = await openLogReader(to)
+  try {
+    const first = await log.firstAfter(Array.from({ length: log.partitions }, () => 0))
+    return first !== undefined
+  } finally {
+    await log.close()
+  }
+}
+
+function movedBefore(completed: NonNullable<Move['completed']>, { position }: PreparedStore): MoveOutcome {
+  if (position === completed.logPosition) return { outcome: 'moved before', at: completed.at }
+  const what = `The store was moved when its log ended at ${completed.logPosition}, and has been served since`
+  throw new AppError('conflict', `${what}: what it took in then is not in the target, and is no longer moved.`)
+}
+
+interface MoveWork {
+  readonly target: Database
+  readonly to: Config
+  readonly prepared: PreparedStore
+  readonly progress: Progress
+}
+
+async function move(files: EmbeddedFiles, { target, to, prepared, progress }: MoveWork): Promise<FinishedMove> {
+  const places = await listTables(files, to)
+  const startedAt = performance.now()
+  let copiedRows = 0
+  for (const table of places) copiedRows += await copyTable(table, target, progress)
+  const copiedMs = performance.now() - startedAt
+  const tables: TableComparison[] = []
+  for (const table of places) tables.push(await compareTable(table, target, progress))
+  const statistics = await compareStatistics(target, progress)
+  const isEqual = [...tables, ...statistics].every((compared) => compared.isEqual)
+  if (isEqual) {
+    await continueBehind(to, prepared.position)
+    await target.write((store) => completeMove(store, prepared.position, Date.now()))
+  }
+  return { ...prepared, outcome: isEqual ? 'moved' : 'differs', tables, statistics, copiedRows, copiedMs }
+}
+
+/** All tables of the state, and the keys of requests in the log. The log's entries are applied, and so are in the tables. */
+async function listTables({ state, log }: EmbeddedFiles, to: Config): Promise<CopiedTable[]> {
+  const keys = await keysTableOf(to)
+  return [
+    ...MOVED_TABLES.map((name) => describeTable({ file: state, source: name, target: name })),
+    describeTable({ file: log, source: 'idempotency_keys', target: keys.name, added: keys.added }),
+  ]
+}
+
+async function compareStatistics(target: Database, progress: Progress): Promise<StatisticsComparison[]> {
+  const compared: StatisticsComparison[] = []
+  for (const { workspace } of await listWorkspaces(target)) {
+    const { cells, users, differingCells, misremembered } = await verifyStatistics(
+      target,
+      workspace.id,
+      ({ users, facts }) => progress.show(`statistics of ${workspace.id}: ${users} users, ${facts} facts counted`),
+    )
+    progress.done(`statistics of ${workspace.id}: ${users} users counted`)
+    const isEqual = differingCells === 0 && misremembered.length === 0
+    const misrememberedUsers = misremembered.length
+    compared.push({ workspaceId: workspace.id, cells, differingCells, misrememberedUsers, isEqual })
+  }
+  return compared
+}

@@ -1,0 +1,49 @@
+// `category add|remove`: the email preference categories of a workspace.
+import { AppError } from '../../core/app-error.ts'
+import { addCategory, type WorkspaceSettings } from '../../core/workspace.ts'
+import { lockWorkspaces, saveSettings } from '../../store/workspaces/workspaces.ts'
+import type { Command, CommandCall } from '../command.ts'
+import { requireWorkspace, withStore } from '../with-store.ts'
+
+const add: Command = {
+  name: 'category add',
+  operands: ['ID', 'NAME'],
+  options: {},
+  summary: 'Adds an email preference category; one that is there stays.',
+  run: (call) =>
+    changeCategories(call, (settings, name) => {
+      const added = addCategory(settings.categories, name)
+      if (typeof added !== 'string') return added
+      throw new AppError('invalid_request', 'Nothing was changed.', [{ field: 'NAME', problem: added }])
+    }),
+}
+
+const remove: Command = {
+  name: 'category remove',
+  operands: ['ID', 'NAME'],
+  options: {},
+  summary: 'Removes an email preference category; what users chose stays on record.',
+  run: (call) =>
+    changeCategories(call, ({ categories }, name) => {
+      if (categories.includes(name)) return categories.filter((category) => category !== name)
+      throw new AppError('not_found', `There is no category ${JSON.stringify(name)}.`)
+    }),
+}
+
+export const categoryCommands: readonly Command[] = [add, remove]
+
+async function changeCategories(
+  { config, operands: [id = '', name = ''], print }: CommandCall,
+  change: (settings: WorkspaceSettings, name: string) => readonly string[],
+): Promise<void> {
+  const categories = await withStore(config, (database) => {
+    return database.write(async (store) => {
+      await lockWorkspaces(store)
+      const { workspace } = await requireWorkspace(store, id)
+      const changed = change(workspace, name)
+      await saveSettings(store, id, { ...workspace, categories: changed })
+      return changed
+    })
+  })
+  print({ json: { workspace_id: id, categories }, text: categories.map((category) => `${category}\n`).join('') })
+}

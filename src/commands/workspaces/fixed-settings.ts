@@ -1,0 +1,68 @@
+// Settings on which stored data depends: they stay as they are once there is some.
+import type { Fault } from '../../core/app-error.ts'
+import type { Workspace, WorkspaceSettings } from '../../core/workspace.ts'
+import { PIPELINE_CURSOR } from '../../store/entries/cursors.ts'
+import { hasParkedEntries } from '../../store/entries/parked-entries.ts'
+import { hasStatistics } from '../../store/statistics/series-counts.ts'
+import type { Store } from '../../store/store.ts'
+import { hasUsers } from '../../store/users/users.ts'
+import type { UnappliedEntries } from './unapplied-entries.ts'
+
+interface FixedSetting {
+  readonly key: string
+  readonly setting: keyof WorkspaceSettings
+  /** What keeps it as it is, in words that follow "cannot be changed"; undefined where nothing does. */
+  readonly findObstacle: (store: Store, workspaceId: string, unapplied: UnappliedEntries) => Promise<string | undefined>
+}
+
+const FIXED_SETTINGS: readonly FixedSetting[] = [
+  { key: 'timezone', setting: 'timezone', findObstacle: findZoneObstacle },
+  { key: 'email_protection', setting: 'emailProtection', findObstacle: findProtectionObstacle },
+]
+
+export interface SettingsChange {
+  readonly before: Workspace
+  readonly after: WorkspaceSettings
+}
+
+/** Reads what `findFixedFaults` would otherwise have to read while pipelines wait. To be called before the transaction. */
+export async function prepareFixedFaults(
+  store: Store,
+  unapplied: UnappliedEntries,
+  { before, after }: SettingsChange,
+): Promise<void> {
+  if (before.emailProtection === after.emailProtection || (await hasUsers(store, before.id))) return
+  await unapplied.lookAhead(store)
+}
+
+/** Faults of a change that the data of a workspace no longer allows. To be called in the transaction of the change. */
+export async function findFixedFaults(
+  store: Store,
+  unapplied: UnappliedEntries,
+  { before, after }: SettingsChange,
+): Promise<Fault[]> {
+  const faults: Fault[] = []
+  for (const { key, setting, findObstacle } of FIXED_SETTINGS) {
+    if (before[setting] === after[setting]) continue
+    // Waits for a batch that is being applied with the settings from before.
+    await store.lock(PIPELINE_CURSOR)
+    const obstacle = await findObstacle(store, before.id, unapplied)
+    if (obstacle !== undefined) faults.push({ field: key, problem: `cannot be changed ${obstacle}` })
+  }
+  return faults
+}
+
+async function findZoneObstacle(store: Store, workspaceId: string): Promise<string | undefined> {
+  return (await hasStatistics(store, workspaceId)) ? 'once there are statistics' : undefined
+}
+
+/** Requests that are not applied yet hold addresses too, protected as they were then: in the log, or parked. */
+async function findProtectionObstacle(
+  store: Store,
+  workspaceId: string,
+  unapplied: UnappliedEntries,
+): Promise<string | undefined> {
+  if ((await hasUsers(store, workspaceId)) || (await unapplied.areThere(store))) return 'once there are users'
+  const isParked = await hasParkedEntries(store, workspaceId)
+  return isParked ? 'while entries are parked: replay or drop them first' : undefined
+}

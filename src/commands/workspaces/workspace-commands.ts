@@ -1,0 +1,175 @@
+// `workspace create|list|show|set`: workspaces and their settings. Keys are shown once, by the command that makes them.
+import type { Config } from '../../config.ts'
+import { AppError, type Fault } from '../../core/app-error.ts'
+import { toIso } from '../../core/time-value.ts'
+import {
+  changeSettings,
+  DEFAULT_SETTINGS,
+  WORKSPACE_ID,
+  type Workspace,
+  type WorkspaceSettings,
+} from '../../core/workspace.ts'
+import { createWorkspace, type NewWorkspace } from '../../store/workspaces/create-workspace.ts'
+import type { Database, Store } from '../../store/store.ts'
+import { listWorkspaces, lockWorkspaces, saveSettings } from '../../store/workspaces/workspaces.ts'
+import type { Command } from '../command.ts'
+import { findFixedFaults, prepareFixedFaults } from './fixed-settings.ts'
+import { UnappliedEntries } from './unapplied-entries.ts'
+import { requireWorkspace, withPreparedStore, withStore } from '../with-store.ts'
+
+const create: Command = {
+  name: 'workspace create',
+  operands: ['ID'],
+  options: {
+    name: { value: 'N', summary: 'Its name; without one, the id.' },
+    timezone: { value: 'ZONE', summary: 'IANA zone in which its days begin; without one, UTC.' },
+  },
+  summary: 'Makes a workspace and prints its keys, which are shown only here.',
+  details: 'ID: 1 to 64 letters, digits, _ and -. A running server knows the workspace at once.',
+  async run({ config, operands: [id = ''], option, print }) {
+    const settings = initialSettings(id, { name: option('name'), timezone: option('timezone') })
+    const made = await withPreparedStore(config, (database) => createWorkspace(database, id, settings, Date.now()))
+    print({ json: toKeysBody(made), text: `${toKeysText(made)}\n` })
+  },
+}
+
+const list: Command = {
+  name: 'workspace list',
+  operands: [],
+  options: {},
+  summary: 'Lists all workspaces with their settings.',
+  async run({ config, print }) {
+    const stored = await withStore(config, listWorkspaces)
+    const lines = stored.map(
+      ({ workspace }) => `${workspace.id}  ${workspace.name}${workspace.suspended ? '  (suspended)' : ''}\n`,
+    )
+    print({ json: { workspaces: stored.map(({ workspace }) => toSettingsBody(workspace)) }, text: lines.join('') })
+  },
+}
+
+const show: Command = {
+  name: 'workspace show',
+  operands: ['ID'],
+  options: {},
+  summary: 'Shows the settings of a workspace.',
+  async run({ config, operands: [id = ''], print }) {
+    const { workspace } = await withStore(config, (database) => requireWorkspace(database, id))
+    print({ json: toSettingsBody(workspace), text: toSettingsText(workspace) })
+  },
+}
+
+const set: Command = {
+  name: 'workspace set',
+  operands: ['ID', 'KEY=VALUE…'],
+  options: {},
+  summary: 'Changes settings, all or nothing; a running server takes them up within 5 seconds.',
+  details: [
+    'Settings: name, timezone, suspended (true, false), email_protection (none, tokenized, encrypted),',
+    'identity_resolution and project_codes (lists with commas; empty is off), clock_skew_seconds, limits.NAME.',
+    '`workspace show` prints them all.',
+  ].join('\n'),
+  async run({ config, operands: [id = '', ...assignments], print }) {
+    const workspace = await withStore(config, (database) => setSettings(database, config, { id, assignments }))
+    print({ json: toSettingsBody(workspace), text: toSettingsText(workspace) })
+  },
+}
+
+export const workspaceCommands: readonly Command[] = [create, list, show, set]
+
+/** The keys as `workspace create` and the first start print them. */
+export function toKeysBody({ id, dataKey, reportsKey }: NewWorkspace) {
+  return { workspace_id: id, data_key: dataKey, reports_key: reportsKey }
+}
+
+export function toKeysText({ id, dataKey, reportsKey }: NewWorkspace): string {
+  return [`workspace id  ${id}`, `data key      ${dataKey}`, `reports key   ${reportsKey}`].join('\n')
+}
+
+function initialSettings(id: string, given: Readonly<Record<string, string | undefined>>): WorkspaceSettings {
+  const texts = Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const { settings, faults } = changeSettings({ ...DEFAULT_SETTINGS, name: id }, Object.fromEntries(texts))
+  const idFaults = WORKSPACE_ID.test(id) ? [] : [{ field: 'ID', problem: 'must be 1 to 64 letters, digits, _ and -' }]
+  if (faults.length + idFaults.length === 0) return settings
+  throw new AppError('invalid_request', 'The workspace cannot be made.', [...idFaults, ...faults])
+}
+
+interface Assigned {
+  readonly id: string
+  readonly assignments: readonly string[]
+}
+
+/**
+ * Looks into the log first, where the change depends on it: pipelines wait for the transaction, and the log may be across a
+ * network.
+ */
+async function setSettings(database: Database, config: Config, assigned: Assigned): Promise<Workspace> {
+  const unapplied = new UnappliedEntries(config, assigned.id)
+  try {
+    const { workspace } = await requireWorkspace(database, assigned.id)
+    const { settings } = changeSettings(workspace, readAssignments(assigned.assignments).texts)
+    await prepareFixedFaults(database, unapplied, { before: workspace, after: settings })
+    return await database.write((store) => saveAssigned(store, { ...assigned, config, unapplied }))
+  } finally {
+    await unapplied.close()
+  }
+}
+
+/** Changes settings in one transaction that no other change of a workspace can come between. */
+async function saveAssigned(
+  store: Store,
+  { id, assignments, config, unapplied }: Assigned & { readonly config: Config; readonly unapplied: UnappliedEntries },
+): Promise<Workspace> {
+  await lockWorkspaces(store)
+  const { workspace } = await requireWorkspace(store, id)
+  const { texts, faults } = readAssignments(assignments)
+  const changed = changeSettings(workspace, texts)
+  faults.push(
+    ...changed.faults,
+    ...(await findFixedFaults(store, unapplied, { before: workspace, after: changed.settings })),
+  )
+  const encryptsNow = changed.settings.emailProtection === 'encrypted' && workspace.emailProtection !== 'encrypted'
+  if (encryptsNow && !config.piiKey) {
+    faults.push({ field: 'email_protection', problem: 'can be encrypted only with PII_KEY in the environment' })
+  }
+  if (faults.length > 0) throw new AppError('invalid_request', 'Nothing was changed.', faults)
+  await saveSettings(store, id, changed.settings)
+  return { ...workspace, ...changed.settings }
+}
+
+function readAssignments(assignments: readonly string[]): { texts: Record<string, string>; faults: Fault[] } {
+  const texts = new Map<string, string>()
+  const faults: Fault[] = []
+  for (const assignment of assignments) {
+    const [, key, text] = /^([^=]+)=(.*)$/s.exec(assignment) ?? []
+    if (key === undefined || text === undefined) faults.push({ field: assignment, problem: 'must be KEY=VALUE' })
+    else if (texts.has(key)) faults.push({ field: key, problem: 'is given more than once' })
+    else texts.set(key, text)
+  }
+  return { texts: Object.fromEntries(texts), faults }
+}
+
+function toSettingsBody(workspace: Workspace) {
+  return {
+    workspace_id: workspace.id,
+    name: workspace.name,
+    timezone: workspace.timezone,
+    suspended: workspace.suspended,
+    email_protection: workspace.emailProtection,
+    identity_resolution: workspace.identityResolution,
+    project_codes: workspace.projectCodes,
+    categories: workspace.categories,
+    clock_skew_seconds: workspace.clockSkewSeconds,
+    limits: workspace.limits,
+    created_at: toIso(workspace.createdAt),
+  }
+}
+
+/** One setting per line, as `workspace set` takes it, lists with commas; also what that does not change, such as the id. */
+function toSettingsText(workspace: Workspace): string {
+  const { limits, ...settings } = toSettingsBody(workspace)
+  const rows = [
+    ...Object.entries(settings).map(([key, value]) => `${key}=${String(value)}\n`),
+    ...Object.entries(limits).map(([name, units]) => `limits.${name}=${units}\n`),
+  ]
+  return rows.join('')
+}

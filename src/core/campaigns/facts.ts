@@ -1,0 +1,184 @@
+// The facts from which campaign statistics are counted ("Facts"): what they hold, and which of several reports is kept.
+import { toAsciiCapitals } from '../ascii-capitals.ts'
+import type { Goal } from './goal.ts'
+import { EVENT_PLATFORMS, toPlatform, type Platform } from '../platform.ts'
+
+/** Groups of an audience, in the order in which one report of a fact wins over another. */
+export const GROUPS = ['target', 'campaign_control', 'global_control'] as const
+export type Group = (typeof GROUPS)[number]
+
+/** What can happen to a message; the index of a kind stands for it in the tables. */
+export const MESSAGE_KINDS = ['attempted', 'sent', 'failed', 'delivered', 'impression', 'click'] as const
+export type MessageKind = (typeof MESSAGE_KINDS)[number]
+
+/** A customer was in the audience of a campaign. Identity: campaign, customer, platform, `evaluatedAt`. */
+export interface Membership {
+  /** The number of the campaign. */
+  readonly campaign: number
+  /** The number of the customer id it was reported with (`user_identities.number`). */
+  readonly customer: number
+  /** As `toMessagePlatform` gives it. */
+  readonly platform: string
+  /** When the audience was decided, in milliseconds since the epoch. */
+  readonly evaluatedAt: number
+  readonly group: Group
+  readonly variation: string | null
+  readonly locale: string | null
+  /** The reason why the customer was taken out before sending; null if the customer was not. */
+  readonly removed: string | null
+}
+
+/**
+ * Something happened to a message. Identity: campaign, customer, kind, `time`, and `messageId` if there is one, else
+ * platform and device.
+ */
+export interface MessageEvent {
+  readonly campaign: number
+  readonly customer: number
+  readonly platform: string
+  /** The customer id where the report names no device. */
+  readonly device: string
+  readonly kind: MessageKind
+  /** Milliseconds since the epoch. */
+  readonly time: number
+  readonly messageId: string | null
+  readonly reason: string | null
+  /** How many events this one stands for, where several were condensed into the latest of them; 1 if absent. */
+  readonly times?: number
+}
+
+/** A tracked event whose name is the event name of some goal. Identity: its id. */
+export interface GoalEvent {
+  readonly id: number
+  readonly action: string
+  readonly time: number
+  /**
+   * The goals with conditions that it meets; goals without conditions are met by every event of their name. Nothing else of the
+   * attributes counts.
+   */
+  readonly met: { has(goal: Goal): boolean }
+}
+
+/** The reason of a failure for which none was given. */
+export const UNKNOWN_REASON = 'unknown'
+
+const MESSAGE_PLATFORMS: readonly Platform[] = ['EMAIL', ...EVENT_PLATFORMS]
+
+/** The platform of a fact as it is kept: the listed ones in capitals, anything else as sent. */
+export function toMessagePlatform(sent: string): string {
+  return toAsciiCapitals(sent) === 'EMAIL' ? 'EMAIL' : toPlatform(sent)
+}
+
+/** The platform under which a fact is counted. */
+export function countedPlatform(kept: string): Platform {
+  return MESSAGE_PLATFORMS.find((platform) => platform === kept) ?? 'UNKNOWN'
+}
+
+/** One customer in one campaign. */
+export interface CustomerCampaign {
+  readonly customer: number
+  readonly campaign: number
+}
+
+/** One customer between two instants, both inclusive. */
+export interface CustomerPeriod {
+  readonly customer: number
+  readonly from: number
+  readonly until: number
+}
+
+/** Each pair of customer and campaign once. */
+export function distinctPairs(facts: readonly CustomerCampaign[]): CustomerCampaign[] {
+  const pairs = new Map<string, CustomerCampaign>()
+  for (const { customer, campaign } of facts) pairs.set(`${customer} ${campaign}`, { customer, campaign })
+  return [...pairs.values()]
+}
+
+/** What makes two reports of memberships the same fact. */
+export function membershipIdentity({ campaign, customer, platform, evaluatedAt }: Membership): string {
+  return `${campaign}\0${customer}\0${evaluatedAt}\0${platform}`
+}
+
+/** What makes two reports of message events the same fact. */
+export function messageIdentity(event: MessageEvent): string {
+  return `${event.campaign}\0${event.customer}\0${event.kind}\0${event.time}\0${messageKey(event)}`
+}
+
+/**
+ * The part of a message event's identity besides its campaign, customer, kind and time. Keys of its two forms are never equal.
+ */
+export function messageKey({
+  messageId,
+  platform,
+  device,
+}: Pick<MessageEvent, 'messageId' | 'platform' | 'device'>): string {
+  return messageId === null ? `${platform.length}:${platform}${device}` : `=${messageId}`
+}
+
+/** The message id that `messageKey` holds; null where it holds none. */
+export function messageIdOf(key: string): string | null {
+  return key.startsWith('=') ? key.slice(1) : null
+}
+
+/**
+ * Of different reports of one membership: removed wins, then the group in the order of `GROUPS`, then variation, locale
+ * and reason by text, a missing one first. Negative when `left` wins.
+ */
+export function compareMemberships(left: Membership, right: Membership): number {
+  return (
+    Number(left.removed === null) - Number(right.removed === null) ||
+    GROUPS.indexOf(left.group) - GROUPS.indexOf(right.group) ||
+    compareTexts(left.variation ?? '', right.variation ?? '') ||
+    compareTexts(left.locale ?? '', right.locale ?? '') ||
+    compareTexts(left.removed ?? '', right.removed ?? '')
+  )
+}
+
+/** Of different reports of one message event: platform, device and reason by text. Negative when `left` wins. */
+export function compareMessages(left: MessageEvent, right: MessageEvent): number {
+  return (
+    compareTexts(left.platform, right.platform) ||
+    compareTexts(left.device, right.device) ||
+    compareTexts(left.reason ?? UNKNOWN_REASON, right.reason ?? UNKNOWN_REASON)
+  )
+}
+
+/** Identity → of several reports of that fact, the one that wins. */
+export function keepBest<Fact>(
+  reports: readonly Fact[],
+  identityOf: (fact: Fact) => string,
+  compare: (left: Fact, right: Fact) => number,
+): Map<string, Fact> {
+  const best = new Map<string, Fact>()
+  for (const report of reports) {
+    const identity = identityOf(report)
+    const known = best.get(identity)
+    if (!known || compare(report, known) < 0) best.set(identity, report)
+  }
+  return best
+}
+
+/** Compares by code point, as the databases do; `<` compares UTF-16 units and differs beyond U+FFFF. */
+export function compareTexts(left: string, right: string): number {
+  if (left === right) return 0
+  const length = Math.min(left.length, right.length)
+  for (let index = 0; index < length; index++) {
+    const difference = left.charCodeAt(index) - right.charCodeAt(index)
+    if (difference !== 0) return codePointOrder(left, right, index) || difference
+  }
+  return left.length - right.length
+}
+
+/**
+ * If only one of the first different units belongs to a surrogate pair, its text comes after the other. Otherwise the units
+ * decide: if they are second halves, the first halves are equal.
+ */
+function codePointOrder(left: string, right: string, index: number): number {
+  const isLeftPair = isSurrogate(left.charCodeAt(index))
+  const isRightPair = isSurrogate(right.charCodeAt(index))
+  return isLeftPair === isRightPair ? 0 : Number(isLeftPair) - Number(isRightPair)
+}
+
+function isSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdfff
+}

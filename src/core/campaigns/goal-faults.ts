@@ -1,0 +1,86 @@
+// What may be wrong with conversion goals beyond the types of their members ("Conversions").
+import type { Fault } from '../app-error.ts'
+import { nameProblem, NESTING_MAX, valueProblem } from '../attributes.ts'
+import type { Operator } from './goal.ts'
+
+/** The most conditions of one goal. */
+export const CONDITIONS_MAX = 20
+/** The most characters of all goals of a campaign as JSON: the goals of all campaigns are held in memory. */
+export const GOALS_JSON_LENGTH_MAX = 65_536
+
+/**
+ * The most bytes of the names of a campaign's goals as JSON. They appear at every platform, locale and variation of its
+ * statistics, three times at each, and all of a campaign must fit into one answer.
+ */
+export const GOAL_NAMES_BYTES_MAX = 1_536
+
+/** A condition as it was sent; a member of the wrong type is undefined, one that was not sent is absent. */
+export interface SentCondition {
+  readonly attribute?: string | undefined
+  readonly operator?: Operator | undefined
+  readonly value?: unknown
+}
+
+/** A goal as it was sent. */
+export interface SentGoal {
+  readonly name?: string | undefined
+  readonly event?: string | undefined
+  readonly where?: readonly (SentCondition | undefined)[] | undefined
+}
+
+/** Faults of the goals, whose path is `field`. */
+export function goalFaults(goals: readonly (SentGoal | undefined)[], field: string): Fault[] {
+  const names = goals.map((goal) => goal?.name)
+  const faults = goals.flatMap((goal, index) => {
+    if (goal === undefined) return []
+    const at = `${field}[${index}]`
+    const first = goal.name === undefined ? index : names.indexOf(goal.name)
+    const problem = goal.event === undefined ? undefined : nameProblem(goal.event)
+    return [
+      ...(first === index ? [] : [{ field: `${at}.name`, problem: `is the name of ${field}[${first}] already` }]),
+      ...(problem === undefined ? [] : [{ field: `${at}.event`, problem }]),
+      ...(goal.where ?? []).flatMap((condition, place) => valueFaults(condition, `${at}.where[${place}].value`)),
+    ]
+  })
+  return [...faults, ...roomFaults(goals, field)]
+}
+
+function roomFaults(goals: readonly (SentGoal | undefined)[], field: string): Fault[] {
+  const names = goals.map((goal) => goal?.name ?? '')
+  const problems = [
+    JSON.stringify(goals).length > GOALS_JSON_LENGTH_MAX &&
+      `must have at most ${GOALS_JSON_LENGTH_MAX} characters as JSON`,
+    Buffer.byteLength(JSON.stringify(names)) > GOAL_NAMES_BYTES_MAX &&
+      `must have names that take at most ${GOAL_NAMES_BYTES_MAX.toLocaleString('en')} bytes together as JSON`,
+  ]
+  return problems.flatMap((problem) => (problem === false ? [] : [{ field, problem }]))
+}
+
+function valueFaults(condition: SentCondition | undefined, field: string): Fault[] {
+  const problem = condition?.operator === undefined ? undefined : conditionProblem(condition, condition.operator)
+  return problem === undefined ? [] : [{ field, problem }]
+}
+
+/** What is wrong with the value of a condition; undefined when nothing is, and with `exists`, which looks at no value. */
+function conditionProblem(condition: SentCondition, operator: Operator): string | undefined {
+  const { value } = condition
+  switch (operator) {
+    case 'exists':
+      return undefined
+    case 'greater_than':
+    case 'less_than':
+      if (typeof value !== 'number') return `must be a number with ${operator}`
+      break
+    case 'contains':
+      // A value that was not sent is undefined, which JSON does not have.
+      if (value === undefined || (typeof value === 'object' && value !== null)) {
+        return 'must be a string, a number, a boolean or null with contains'
+      }
+      break
+    case 'is':
+    case 'is_not':
+      if (value === undefined) return `is required with ${operator}`
+  }
+  // As deep as the attribute it is compared with may be.
+  return valueProblem(value, NESTING_MAX - 1)
+}

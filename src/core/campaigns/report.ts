@@ -1,0 +1,171 @@
+// What other systems report of campaigns (audiences and message events): what the schema cannot say about a report, and how an
+// accepted one becomes facts. The facts depend on nothing but the report and the workspace, so they are the same whenever it is
+// taken apart.
+import type { Fault } from '../app-error.ts'
+import { toMessagePlatform, type Group, type Membership, type MessageEvent, type MessageKind } from './facts.ts'
+import { futureProblem, parseTimeValue, TIME_PROBLEM } from '../time-value.ts'
+import { localToInstant } from '../time-zone.ts'
+import type { WorkspaceSettings } from '../workspace.ts'
+
+export const LEVEL_NAME_LENGTH_MAX = 64
+export const REASON_LENGTH_MAX = 64
+export const DEVICE_ID_LENGTH_MAX = 256
+export const MESSAGE_ID_LENGTH_MAX = 256
+
+/** One element of `members`, as it was sent. */
+export interface Member {
+  readonly customer_id: string
+  readonly group?: Group
+  readonly variation?: string
+  readonly locale?: string
+  readonly platform: string
+  readonly evaluated_at: unknown
+  readonly removed?: string
+}
+
+/** One element of `events`, as it was sent. */
+export interface MessageReport {
+  readonly customer_id: string
+  readonly platform: string
+  readonly device_id?: string
+  readonly kind: MessageKind
+  readonly time: unknown
+  readonly message_id?: string
+  readonly reason?: string
+}
+
+/** A membership whose customer is still known by the reported id alone. */
+export interface ReportedMembership extends Omit<Membership, 'customer'> {
+  readonly customerId: string
+}
+
+/** A message event whose customer is still known by the reported id alone. */
+export interface ReportedMessage extends Omit<MessageEvent, 'customer'> {
+  readonly customerId: string
+}
+
+/** What belongs to a report besides its body. */
+export interface ReportPlace {
+  /** The number of the campaign. */
+  readonly campaign: number
+  /** The workspace's time zone, for times without one. */
+  readonly timezone: string
+}
+
+/** The settings of a workspace that decide which times are accepted. */
+type TimeSettings = Pick<WorkspaceSettings, 'timezone' | 'clockSkewSeconds'>
+
+/** Items as the checks see them: members that the schema refused are undefined. */
+type Items<Item> = readonly ({ readonly [Key in keyof Item]?: Item[Key] | undefined } | undefined)[]
+
+/** Every fault of an audience that the schema cannot see: times, the future, names, reasons. */
+export function memberFaults(members: Items<Member>, settings: TimeSettings, receivedAt: number): Fault[] {
+  const found = new ItemFaults('members')
+  for (let index = 0; index < members.length; index++) {
+    const member = members[index]
+    if (!member) continue
+    const { evaluated_at, variation, locale, removed } = member
+    if (evaluated_at !== undefined) found.add(index, 'evaluated_at', timeProblem(evaluated_at, settings, receivedAt))
+    if (variation !== undefined) found.add(index, 'variation', levelNameProblem(variation))
+    if (locale !== undefined) found.add(index, 'locale', levelNameProblem(locale))
+    if (removed !== undefined) found.add(index, 'removed', reasonProblem(removed))
+  }
+  return found.faults
+}
+
+/** Every fault of message events that the schema cannot see: times, the future, reasons. */
+export function messageFaults(events: Items<MessageReport>, settings: TimeSettings, receivedAt: number): Fault[] {
+  const found = new ItemFaults('events')
+  for (let index = 0; index < events.length; index++) {
+    const event = events[index]
+    if (!event) continue
+    const { time, reason } = event
+    if (time !== undefined) found.add(index, 'time', timeProblem(time, settings, receivedAt))
+    if (reason !== undefined) found.add(index, 'reason', reasonProblem(reason))
+  }
+  return found.faults
+}
+
+/** The memberships of an accepted audience, in its order. Throws for a time that would not have been accepted. */
+export function membershipsOf(members: readonly Member[], { campaign, timezone }: ReportPlace): ReportedMembership[] {
+  return members.map((member) => ({
+    campaign,
+    customerId: member.customer_id,
+    platform: toMessagePlatform(member.platform),
+    evaluatedAt: acceptedInstant(member.evaluated_at, timezone),
+    group: member.group ?? 'target',
+    variation: member.variation ?? null,
+    locale: member.locale ?? null,
+    removed: member.removed ?? null,
+  }))
+}
+
+/** The message events of an accepted report, in its order. Throws for a time that would not have been accepted. */
+export function messageEventsOf(
+  events: readonly MessageReport[],
+  { campaign, timezone }: ReportPlace,
+): ReportedMessage[] {
+  return events.map((event) => ({
+    campaign,
+    customerId: event.customer_id,
+    platform: toMessagePlatform(event.platform),
+    device: event.device_id ?? event.customer_id,
+    kind: event.kind,
+    time: acceptedInstant(event.time, timezone),
+    messageId: event.message_id ?? null,
+    reason: event.reason ?? null,
+  }))
+}
+
+/** Faults with their paths, which are written only where there is a fault: a report has thousands of items. */
+class ItemFaults {
+  readonly faults: Fault[] = []
+  readonly #list: string
+
+  constructor(list: string) {
+    this.#list = list
+  }
+
+  add(index: number, member: string, problem: string | undefined): void {
+    if (problem !== undefined) this.faults.push({ field: `${this.#list}[${index}].${member}`, problem })
+  }
+}
+
+function timeProblem(
+  value: unknown,
+  { timezone, clockSkewSeconds }: TimeSettings,
+  receivedAt: number,
+): string | undefined {
+  const instant = toInstant(value, timezone)
+  if (instant === undefined) return TIME_PROBLEM
+  return instant > receivedAt + clockSkewSeconds * 1000 ? futureProblem(instant, receivedAt) : undefined
+}
+
+function acceptedInstant(value: unknown, timezone: string): number {
+  const instant = toInstant(value, timezone)
+  if (instant === undefined) throw new Error('the report holds a time that cannot be read')
+  return instant
+}
+
+/** Undefined for what is not a time or lies before 1970, even if a time without zone does so only in the workspace's zone. */
+function toInstant(value: unknown, timezone: string): number | undefined {
+  const time = parseTimeValue(value)
+  if (!time || time.kind === 'instant') return time?.ms
+  const instant = localToInstant(timezone, time.ms)
+  return instant >= 0 ? instant : undefined
+}
+
+const LEVEL_NAME = /^[\p{L}\p{Nd}]\P{Cc}*$/u
+
+/** What is wrong with the name of a locale or variation, whose length is known to be right; undefined when nothing is. */
+function levelNameProblem(name: string): string | undefined {
+  if (name.startsWith('all_')) return 'must not begin with all_, as the sums over all of them do'
+  if (name.endsWith('_control_group')) return 'must not end with _control_group, as the control groups do'
+  return LEVEL_NAME.test(name) ? undefined : 'must begin with a letter or digit and hold no control characters'
+}
+
+const REASON = /^[a-z0-9_]+$/
+
+function reasonProblem(reason: string): string | undefined {
+  return REASON.test(reason) ? undefined : 'must consist of the characters a-z, 0-9 and _'
+}

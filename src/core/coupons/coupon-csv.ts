@@ -1,0 +1,154 @@
+// Reads coupon codes from CSV, one per line, piece by piece as the bytes arrive. Whatever arrives, it keeps no more than a line.
+import type { Fault } from '../app-error.ts'
+import { couponCodeProblem, toCouponCode } from './coupon-list.ts'
+
+/** At most this many invalid lines are named; all of them are counted. */
+export const INVALID_CODES_NAMED_MAX = 100
+
+const HEADER = 'coupon code'
+/** Includes outer spaces and quotation marks; a code is much shorter. */
+const LINE_LENGTH_MAX = 1_024
+/** No line of `LINE_LENGTH_MAX` UTF-16 units has more bytes. */
+const LINE_BYTES_MAX = LINE_LENGTH_MAX * 3
+
+const LINE_FEED = 0x0a
+const QUOTED = /^"((?:[^"]|"")*)"$/
+const NO_BYTES = new Uint8Array(0)
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+const NOT_UTF8 = { problem: 'must be valid UTF-8' }
+const TOO_LONG = { problem: `must have at most ${LINE_LENGTH_MAX} characters` }
+
+/** What a line holds: a code, nothing, or something that is not a code. */
+type Line = string | undefined | { readonly problem: string }
+
+export class CouponCsv {
+  readonly #faults: Fault[] = []
+  #invalidLines = 0
+  #lines = 0
+  #isHeaderPast = false
+  /** The bytes of a line whose end has not come yet; undefined once they are too many to be kept. */
+  #unfinished: Uint8Array | undefined = NO_BYTES
+
+  /** The first lines that do not hold a code, by their number in the file. */
+  get faults(): readonly Fault[] {
+    return this.#faults
+  }
+
+  get invalidLines(): number {
+    return this.#invalidLines
+  }
+
+  /** The codes of the lines that end in these bytes. */
+  push(bytes: Uint8Array): string[] {
+    const end = bytes.lastIndexOf(LINE_FEED)
+    if (end === -1) {
+      this.#keep(bytes)
+      return []
+    }
+    const codes = this.#readLines(bytes.subarray(0, end))
+    this.#unfinished = NO_BYTES
+    this.#keep(bytes.subarray(end + 1))
+    return codes
+  }
+
+  /** The code of the last line, if no line feed ends it. */
+  end(): string[] {
+    return this.#unfinished?.byteLength === 0 ? [] : this.#readLines(NO_BYTES)
+  }
+
+  #keep(bytes: Uint8Array): void {
+    if (!this.#unfinished || bytes.byteLength === 0) return
+    const isTooLong = this.#unfinished.byteLength + bytes.byteLength > LINE_BYTES_MAX
+    this.#unfinished = isTooLong ? undefined : join(this.#unfinished, bytes)
+  }
+
+  /** Reads whole lines; what was unfinished is the beginning of the first. */
+  #readLines(bytes: Uint8Array): string[] {
+    const codes: string[] = []
+    if (this.#unfinished) {
+      this.#readBlock(join(this.#unfinished, bytes), codes)
+      return codes
+    }
+    this.#take(TOO_LONG, codes)
+    const next = bytes.indexOf(LINE_FEED)
+    if (next !== -1) this.#readBlock(bytes.subarray(next + 1), codes)
+    return codes
+  }
+
+  #readBlock(block: Uint8Array, codes: string[]): void {
+    const text = decode(block)
+    if (text !== undefined) {
+      for (const line of text.split('\n')) this.#take(readLine(line), codes)
+      return
+    }
+    // Goes line by line only to tell which of them is not valid: no byte of a longer character looks like a line feed.
+    for (const line of splitLines(block)) {
+      const text = decode(line)
+      this.#take(text === undefined ? NOT_UTF8 : readLine(text), codes)
+    }
+  }
+
+  #take(line: Line, codes: string[]): void {
+    this.#lines++
+    if (line === undefined) return
+    const isFirst = !this.#isHeaderPast
+    this.#isHeaderPast = true
+    if (typeof line === 'string') {
+      if (!isFirst || line.toLowerCase() !== HEADER) codes.push(line)
+      return
+    }
+    this.#invalidLines++
+    if (this.#faults.length < INVALID_CODES_NAMED_MAX) {
+      this.#faults.push({ field: `line ${this.#lines}`, problem: line.problem })
+    }
+  }
+}
+
+/** One line without its line feed. RFC 4180: quotation marks may surround a field, commas separate fields. */
+function readLine(text: string): Line {
+  if (text.length > LINE_LENGTH_MAX) return TOO_LONG
+  const field = text.endsWith('\r') ? text.slice(0, -1) : text
+  // This also cuts off the byte order mark of the first line.
+  const cut = field.trim()
+  if (cut === '') return undefined
+  if (!cut.startsWith('"')) {
+    if (cut.includes(',')) return { problem: 'must hold one code only; one with a comma stands in quotation marks' }
+    return toLine(field)
+  }
+  const quoted = QUOTED.exec(cut)?.[1]
+  if (quoted === undefined) return { problem: 'must close its quotation marks and double those inside' }
+  return toLine(quoted.replaceAll('""', '"'))
+}
+
+function toLine(field: string): Line {
+  const problem = couponCodeProblem(field)
+  return problem === undefined ? toCouponCode(field) : { problem }
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+function splitLines(block: Uint8Array): Uint8Array[] {
+  const lines: Uint8Array[] = []
+  let start = 0
+  for (let end = block.indexOf(LINE_FEED); end !== -1; end = block.indexOf(LINE_FEED, start)) {
+    lines.push(block.subarray(start, end))
+    start = end + 1
+  }
+  lines.push(block.subarray(start))
+  return lines
+}
+
+function join(left: Uint8Array, right: Uint8Array): Uint8Array {
+  if (left.byteLength === 0) return right
+  const joined = new Uint8Array(left.byteLength + right.byteLength)
+  joined.set(left)
+  joined.set(right, left.byteLength)
+  return joined
+}

@@ -1,0 +1,331 @@
+// The numbers of one campaign over a range of days, at every platform, locale and variation, from the sums of its series
+// ("Performance", "Delivery funnel and failure breakdown", "Conversions", "Presence and freshness").
+import {
+  ALL,
+  ANY_GROUP,
+  AUDIENCE,
+  controlConvertedMetric,
+  convertedMetric,
+  metMetric,
+  UNIT_ACTIVE_DEVICES,
+  UNIT_DEVICES,
+  UNIT_FAILED_PREFIX,
+  UNIT_IMPRESSION,
+  UNIT_PENDING,
+  UNIT_REMOVED_PREFIX,
+  UNIT_SENT,
+  type AttributionType,
+  type Series,
+} from './cells.ts'
+import { FUNNEL_REMOVALS } from './delivery-units.ts'
+import { compareTexts, type MessageKind } from '../campaigns/facts.ts'
+import { percentage } from './percentage.ts'
+import { computeUplift, NO_UPLIFT, type Share, type Uplift } from './uplift.ts'
+
+/** Calendar days of the workspace's time zone since 1970-01-01, both inclusive. */
+export interface DayRange {
+  readonly firstDay: number
+  readonly lastDay: number
+}
+
+/** The numbers of a series over a range of days. */
+export interface SeriesCount extends Series {
+  readonly occurrences: number
+  /** Distinct users with at least one occurrence. */
+  readonly users: number
+}
+
+export const METRIC_TYPES = ['TOTAL', 'UNIQUE'] as const
+export type MetricType = (typeof METRIC_TYPES)[number]
+
+/** Which numbers are asked for. */
+export interface StatsQuestion {
+  readonly attributionType: AttributionType
+  readonly metricType: MetricType
+}
+
+/**
+ * Platform → its locales, each with its numbers. The aggregates have the keys `all_platforms` and `all_locales`. Computed while
+ * it is iterated: all of it at once may be more than memory should hold.
+ */
+export type CampaignCounts = Iterable<readonly [platform: string, locales: LocalesCounts]>
+export type LocalesCounts = Iterable<readonly [locale: string, counts: LocaleCounts]>
+
+export interface LocaleCounts {
+  /** The aggregate has the key `all_variations`. Computed while it is iterated. */
+  readonly variations: Iterable<readonly [variation: string, counts: VariationCounts]>
+  readonly campaignControl: ControlCounts
+  readonly globalControl: ControlCounts
+}
+
+export interface VariationCounts {
+  readonly performance: PerformanceCounts
+  readonly goals: ReadonlyMap<string, GoalCounts>
+  readonly funnel: FunnelCounts
+  /** Reason → units. */
+  readonly failures: ReadonlyMap<string, number>
+}
+
+export interface ControlCounts {
+  readonly goals: ReadonlyMap<string, GoalCounts>
+  /** Units of the group. */
+  readonly reachable: number
+}
+
+export interface PerformanceCounts extends Readonly<Record<Exclude<MessageKind, 'delivered'>, number>> {
+  readonly ctr: number
+  readonly deliveryRate: number
+  readonly sentRate: number
+  readonly failureRate: number
+}
+
+export interface GoalCounts extends Uplift {
+  readonly conversions: number
+  readonly cvr: number
+}
+
+export interface FunnelCounts {
+  readonly reachable: number
+  readonly afterUninstall: number
+  readonly afterFrequencyCapping: number
+  readonly afterDuplicates: number
+  readonly sent: number
+  readonly pending: number
+  readonly impressions: number
+  readonly devices: number
+  readonly activeDevices: number
+}
+
+/** The series of a campaign that have a count, by place. */
+export class CampaignSeries {
+  readonly #tree: Tree = new Map()
+  /** The text of each metric, once: series that were read one by one each bring a copy of it. */
+  readonly #metrics = new Map<string, string>()
+
+  add(counts: Iterable<SeriesCount>): this {
+    for (const { group, metric, platform, locale, variation, occurrences, users } of counts) {
+      if (occurrences <= 0) continue
+      const known = childOf(this.#metrics, metric, () => metric)
+      placeIn(this.#tree, platform, locale, variation).add(group, known, { occurrences, users })
+    }
+    return this
+  }
+
+  /** Whether none of the series has a count. */
+  get isEmpty(): boolean {
+    return this.#tree.size === 0
+  }
+
+  /**
+   * Everything that is shown of the campaign. A platform, locale or variation is included if anything is counted for it, whatever
+   * was asked for; goals always are.
+   */
+  *count(goalNames: readonly string[], question: StatsQuestion): Generator<readonly [string, LocalesCounts]> {
+    const goals = goalNames.map((name) => toGoalMetrics(name, question.attributionType))
+    const countLocales = (locales: ReadonlyMap<string, Variations>) =>
+      mapLevel(locales, 'all_locales', (variations) => countLocale(variations, goals, question))
+    yield* mapLevel(this.#tree, 'all_platforms', countLocales)
+  }
+}
+
+/** The metrics of a goal, put together once instead of for each of hundreds of places. */
+interface GoalMetrics {
+  readonly name: string
+  readonly converted: string
+  readonly controlConverted: string
+  readonly met: string
+}
+
+function toGoalMetrics(name: string, attribution: AttributionType): GoalMetrics {
+  const [converted, controlConverted] = [convertedMetric(attribution, name), controlConvertedMetric(name)]
+  return { name, converted, controlConverted, met: metMetric(name) }
+}
+
+type Numbers = Pick<SeriesCount, 'occurrences' | 'users'>
+
+/** The series of one place: group → metric → its numbers. */
+class PlaceCounts {
+  readonly #groups = new Map<Series['group'], Map<string, Numbers>>()
+
+  add(group: Series['group'], metric: string, numbers: Numbers): void {
+    childOf(this.#groups, group, () => new Map()).set(metric, numbers)
+  }
+
+  /** Every metric of a group that has a count. */
+  metricsOf(group: Series['group']): Iterable<[metric: string, numbers: Numbers]> {
+    return this.#groups.get(group) ?? []
+  }
+
+  occurrences(group: Series['group'], metric: string): number {
+    return this.#groups.get(group)?.get(metric)?.occurrences ?? 0
+  }
+
+  users(group: Series['group'], metric: string): number {
+    return this.#groups.get(group)?.get(metric)?.users ?? 0
+  }
+
+  /** The number of the metric type that is asked for. */
+  number(group: Series['group'], metric: string, metricType: MetricType): number {
+    return metricType === 'TOTAL' ? this.occurrences(group, metric) : this.users(group, metric)
+  }
+}
+
+type Variations = Map<string, PlaceCounts>
+/** Platform → locale → variation. */
+type Tree = Map<string, Map<string, Variations>>
+
+/** Finds a place, or makes it together with its aggregates: whatever has a count has those too. */
+function placeIn(tree: Tree, platform: string, locale: string, variation: string): PlaceCounts {
+  const known = tree.get(platform)?.get(locale)?.get(variation)
+  if (known) return known
+  if (variation !== ALL) placeIn(tree, platform, locale, ALL)
+  else if (locale !== ALL) placeIn(tree, platform, ALL, ALL)
+  else if (platform !== ALL) placeIn(tree, ALL, ALL, ALL)
+  const place = new PlaceCounts()
+  const locales = childOf(tree, platform, () => new Map<string, Variations>())
+  childOf(locales, locale, () => new Map<string, PlaceCounts>()).set(variation, place)
+  return place
+}
+
+function childOf<Key, Value>(parent: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const known = parent.get(key)
+  if (known !== undefined) return known
+  const child = make()
+  parent.set(key, child)
+  return child
+}
+
+/** The members of one level of the tree, by their keys in the answer. */
+function* mapLevel<Value, Result>(
+  level: ReadonlyMap<string, Value>,
+  aggregate: string,
+  toResult: (value: Value) => Result,
+): Generator<readonly [key: string, result: Result]> {
+  for (const [key, value] of level) yield [key === ALL ? aggregate : key, toResult(value)]
+}
+
+function countLocale(variations: Variations, goals: readonly GoalMetrics[], question: StatsQuestion): LocaleCounts {
+  // Control groups were shown nothing: their numbers are the same for every variation.
+  const all = variations.get(ALL) ?? new PlaceCounts()
+  return {
+    variations: mapLevel(variations, 'all_variations', (place) => ({
+      performance: countPerformance(place, question.metricType),
+      goals: new Map(goals.map((goal) => [goal.name, countGoal(place, all, goal, question)])),
+      funnel: countFunnel(place),
+      failures: countFailures(place),
+    })),
+    campaignControl: countControl(all, 'campaign_control', goals, question.metricType),
+    globalControl: countControl(all, 'global_control', goals, question.metricType),
+  }
+}
+
+function countPerformance(place: PlaceCounts, metricType: MetricType): PerformanceCounts {
+  const numberOf = (kind: MessageKind) => place.number(ANY_GROUP, kind, metricType)
+  const [attempted, sent, failed] = [numberOf('attempted'), numberOf('sent'), numberOf('failed')]
+  const [delivered, impression, click] = [numberOf('delivered'), numberOf('impression'), numberOf('click')]
+  return {
+    attempted,
+    sent,
+    failed,
+    impression,
+    click,
+    ctr: percentage(click, impression),
+    deliveryRate: percentage(delivered > 0 ? delivered : impression, sent),
+    sentRate: percentage(sent, attempted),
+    failureRate: percentage(failed, attempted),
+  }
+}
+
+/** What `cvr` divides by. */
+const CONVERSION_BASES: Readonly<Record<AttributionType, MessageKind>> = {
+  VIEW_THROUGH: 'impression',
+  CLICK_THROUGH: 'click',
+  IN_SESSION: 'click',
+  TOTAL_CONVERSIONS: 'sent',
+  CLICK_CONVERSIONS: 'click',
+}
+
+function countGoal(
+  place: PlaceCounts,
+  control: PlaceCounts,
+  goal: GoalMetrics,
+  { attributionType, metricType }: StatsQuestion,
+): GoalCounts {
+  const conversions = place.number(ANY_GROUP, goal.converted, metricType)
+  const base = place.number(ANY_GROUP, CONVERSION_BASES[attributionType], metricType)
+  const uplift = computeUplift(shareOf(place, 'target', goal), controlShareOf(control, goal))
+  return { conversions, cvr: percentage(conversions, base), ...uplift }
+}
+
+/** The share of the campaign's own control group; that of the global one where the campaign has none of its own. */
+function controlShareOf(place: PlaceCounts, goal: GoalMetrics): Share {
+  const own = shareOf(place, 'campaign_control', goal)
+  return own.users > 0 ? own : shareOf(place, 'global_control', goal)
+}
+
+function shareOf(place: PlaceCounts, group: Series['group'], goal: GoalMetrics): Share {
+  return { met: place.users(group, goal.met), users: place.users(group, AUDIENCE) }
+}
+
+/** The metrics of the removals before each step of the funnel. */
+const REMOVED = {
+  segment_after_uninstall: FUNNEL_REMOVALS.segment_after_uninstall.map(removedMetric),
+  after_fc: FUNNEL_REMOVALS.after_fc.map(removedMetric),
+  users_after_dup: FUNNEL_REMOVALS.users_after_dup.map(removedMetric),
+}
+
+function removedMetric(reason: string): string {
+  return UNIT_REMOVED_PREFIX + reason
+}
+
+function countFunnel(place: PlaceCounts): FunnelCounts {
+  const unitsOf = (metric: string) => place.occurrences('target', metric)
+  const removedFor = (metrics: readonly string[]) => metrics.reduce((units, metric) => units + unitsOf(metric), 0)
+  const reachable = unitsOf(AUDIENCE)
+  const afterUninstall = reachable - removedFor(REMOVED.segment_after_uninstall)
+  const afterFrequencyCapping = afterUninstall - removedFor(REMOVED.after_fc)
+  return {
+    reachable,
+    afterUninstall,
+    afterFrequencyCapping,
+    afterDuplicates: afterFrequencyCapping - removedFor(REMOVED.users_after_dup),
+    sent: unitsOf(UNIT_SENT),
+    pending: unitsOf(UNIT_PENDING),
+    impressions: unitsOf(UNIT_IMPRESSION),
+    devices: unitsOf(UNIT_DEVICES),
+    activeDevices: unitsOf(UNIT_ACTIVE_DEVICES),
+  }
+}
+
+/** Units that were removed or failed, by reason; the same reason can occur as both. */
+function countFailures(place: PlaceCounts): Map<string, number> {
+  const failures = new Map<string, number>()
+  for (const [metric, { occurrences }] of place.metricsOf('target')) {
+    const reason = reasonOf(metric)
+    if (reason === undefined) continue
+    failures.set(reason, (failures.get(reason) ?? 0) + occurrences)
+  }
+  return new Map([...failures].toSorted(([left], [right]) => compareTexts(left, right)))
+}
+
+function reasonOf(metric: string): string | undefined {
+  if (metric.startsWith(UNIT_FAILED_PREFIX)) return metric.slice(UNIT_FAILED_PREFIX.length)
+  return metric.startsWith(UNIT_REMOVED_PREFIX) ? metric.slice(UNIT_REMOVED_PREFIX.length) : undefined
+}
+
+function countControl(
+  place: PlaceCounts,
+  group: 'campaign_control' | 'global_control',
+  goals: readonly GoalMetrics[],
+  metricType: MetricType,
+): ControlCounts {
+  const users = place.users(group, AUDIENCE)
+  const countGoalOf = ({ controlConverted }: GoalMetrics): GoalCounts => {
+    const conversions = place.number(group, controlConverted, metricType)
+    return { conversions, cvr: percentage(conversions, users), ...NO_UPLIFT }
+  }
+  return {
+    goals: new Map(goals.map((goal) => [goal.name, countGoalOf(goal)])),
+    reachable: place.occurrences(group, AUDIENCE),
+  }
+}

@@ -1,0 +1,212 @@
+// Conversions: which campaigns a goal event counts for, and what it is credited to ("Conversions, dated by the goal event's
+// day").
+import { audiencePlace, countUntil, TOUCH_KINDS, type CampaignPast, type TouchKind } from './campaign-past.ts'
+import {
+  ALL,
+  ANY_GROUP,
+  controlConvertedMetric,
+  convertedMetric,
+  metMetric,
+  type AttributionType,
+  type Place,
+} from './cells.ts'
+import { compareTexts, type GoalEvent, type Membership, type MessageEvent } from '../campaigns/facts.ts'
+import { hasConditions, windowMs, type Goal } from '../campaigns/goal.ts'
+import type { CountedCampaign } from './rules.ts'
+import { Tally } from './tally.ts'
+
+const SESSION_MS = 30 * 60 * 1000
+
+/**
+ * Attribution types that do not depend on other campaigns: the kind of touch that is credited, and how long before the event it
+ * may be.
+ */
+const OWN_ATTRIBUTIONS: readonly {
+  readonly type: AttributionType
+  readonly kind: TouchKind
+  readonly within: (goal: Goal) => number
+}[] = [
+  { type: 'VIEW_THROUGH', kind: 'impression', within: windowMs },
+  { type: 'CLICK_THROUGH', kind: 'click', within: windowMs },
+  { type: 'IN_SESSION', kind: 'click', within: () => SESSION_MS },
+]
+
+/** The goal events that a campaign counts conversions of, and what competes for them. */
+export interface Converted {
+  readonly events: readonly GoalEvent[]
+  /** Of the same events, by the same rules. */
+  readonly last: LastInteractions
+  readonly timezone: string
+}
+
+/** Counts the conversions of one campaign. */
+export function countConversions(past: CampaignPast, { events, last, timezone }: Converted): Tally[] {
+  const counter = new ConversionCounter(past, timezone)
+  for (const event of events) {
+    const goals = goalsMet(past, event)
+    if (goals.length === 0) continue
+    counter.add(event, goals)
+    const interaction = last.of(event)
+    if (interaction?.campaign === past.campaign) counter.addLastInteraction(event, { goals, touch: interaction.touch })
+  }
+  return counter.tallies()
+}
+
+function goalsMet({ campaign }: CampaignPast, { action, met }: GoalEvent): readonly Goal[] {
+  const found: Goal[] = []
+  for (const goal of campaign.goals) {
+    if (goal.event === action && (!hasConditions(goal) || met.has(goal))) found.push(goal)
+  }
+  return found
+}
+
+/**
+ * The last interaction before each event: of all touches in their windows, a click before an impression before a `sent`, then the
+ * latest, then that of the lower campaign id. The campaigns need not be in memory at the same time; only one touch is kept for
+ * each event.
+ */
+export class LastInteractions {
+  readonly #events: readonly GoalEvent[]
+  readonly #last = new Map<GoalEvent, Interaction>()
+
+  constructor(events: readonly GoalEvent[]) {
+    this.#events = events
+  }
+
+  /** To be called once for each campaign, with all touches of the user. */
+  add(past: CampaignPast): void {
+    const { campaign } = past
+    for (const event of this.#events) {
+      const goals = goalsMet(past, event)
+      const touch = goals.length > 0 ? strongestTouch(past, goals, event.time) : undefined
+      if (!touch) continue
+      const known = this.#last.get(event)
+      // The past itself is not kept: it holds all facts of its campaign.
+      if (!known || isStronger(campaign, touch, known)) this.#last.set(event, { campaign, touch })
+    }
+  }
+
+  /** The last interaction among the campaigns that were added; undefined if none of them has a touch in a window. */
+  of(event: GoalEvent): Interaction | undefined {
+    return this.#last.get(event)
+  }
+}
+
+/** A campaign, and its touch in whose window an event meets one of the campaign's goals. */
+interface Interaction {
+  readonly campaign: CountedCampaign
+  readonly touch: MessageEvent
+}
+
+/** The touch that wins among those of one campaign in the window of any of the goals. */
+function strongestTouch(past: CampaignPast, goals: readonly Goal[], instant: number): MessageEvent | undefined {
+  for (const kind of TOUCH_KINDS) {
+    const touch = past.latestTouch(kind, instant)
+    if (touch && goals.some((goal) => instant - touch.time <= windowMs(goal))) return touch
+  }
+  return undefined
+}
+
+function isStronger(campaign: CountedCampaign, touch: MessageEvent, other: Interaction): boolean {
+  if (touch.kind !== other.touch.kind) return rankOf(touch) < rankOf(other.touch)
+  if (touch.time !== other.touch.time) return touch.time > other.touch.time
+  return compareTexts(campaign.id, other.campaign.id) < 0
+}
+
+function rankOf(touch: MessageEvent): number {
+  return TOUCH_KINDS.findIndex((kind) => kind === touch.kind)
+}
+
+/** The last interaction before an event, and the goals of its campaign that the event meets. */
+interface LastTouch {
+  readonly goals: readonly Goal[]
+  readonly touch: MessageEvent
+}
+
+class ConversionCounter {
+  readonly #past: CampaignPast
+  /** Conversions that are credited to touches. */
+  readonly #touched: Tally
+  /** What counts for the user's group: conversions of a control group, and audiences whose window held a goal event. */
+  readonly #grouped: Tally | undefined
+  /** Goal → when it was met. */
+  readonly #met = new Map<Goal, number[]>()
+
+  constructor(past: CampaignPast, timezone: string) {
+    const { generation } = past.campaign
+    this.#past = past
+    this.#touched = new Tally(past, { timezone, generation, group: ANY_GROUP })
+    this.#grouped = past.group && new Tally(past, { timezone, generation, group: past.group })
+  }
+
+  /** Counts what does not depend on other campaigns. */
+  add(event: GoalEvent, goals: readonly Goal[]): void {
+    for (const { type, kind, within } of OWN_ATTRIBUTIONS) {
+      const touch = this.#past.latestTouch(kind, event.time)
+      if (!touch) continue
+      for (const goal of goals) if (event.time - touch.time <= within(goal)) this.#credit(type, goal, event, touch)
+    }
+    for (const goal of goals) this.#addToGroup(event, goal)
+  }
+
+  /** Counts for every goal that the event meets and whose own window holds the touch. */
+  addLastInteraction(event: GoalEvent, { goals, touch }: LastTouch): void {
+    for (const goal of goals) {
+      if (event.time - touch.time > windowMs(goal)) continue
+      this.#credit('TOTAL_CONVERSIONS', goal, event, touch)
+      if (touch.kind === 'click') this.#credit('CLICK_CONVERSIONS', goal, event, touch)
+    }
+  }
+
+  tallies(): Tally[] {
+    for (const [goal, instants] of this.#met) {
+      for (const audience of audiencesMet(this.#past.audiences, goal, instants)) {
+        this.#grouped?.add(metMetric(goal.name), this.#groupPlace(audience), audience.evaluatedAt)
+      }
+    }
+    return this.#grouped ? [this.#touched, this.#grouped] : [this.#touched]
+  }
+
+  #credit(type: AttributionType, goal: Goal, event: GoalEvent, touch: MessageEvent): void {
+    this.#touched.add(convertedMetric(type, goal.name), this.#past.placeOf(touch), event.time)
+  }
+
+  /** By intention to treat: whatever was sent, the event counts for the audiences before it. */
+  #addToGroup(event: GoalEvent, goal: Goal): void {
+    const instants = this.#met.get(goal)
+    if (instants) instants.push(event.time)
+    else this.#met.set(goal, [event.time])
+    if (this.#past.group === 'target') return
+    const latest = latestAudience(this.#past.audiences, event.time)
+    if (!latest || event.time - latest.evaluatedAt > windowMs(goal)) return
+    this.#grouped?.add(controlConvertedMetric(goal.name), this.#groupPlace(latest), event.time)
+  }
+
+  /** In control groups variations are ignored. */
+  #groupPlace(audience: Membership): Place {
+    const place = audiencePlace(audience)
+    return this.#past.group === 'target' ? place : { ...place, variation: ALL }
+  }
+}
+
+/** Of audiences in order of time, those in whose window the goal was met at one of the instants. */
+function audiencesMet(audiences: readonly Membership[], goal: Goal, instants: readonly number[]): Membership[] {
+  const sorted = instants.toSorted((left, right) => left - right)
+  let next = 0
+  return audiences.filter(({ evaluatedAt }) => {
+    while ((sorted[next] ?? Infinity) < evaluatedAt) next++
+    return (sorted[next] ?? Infinity) - evaluatedAt <= windowMs(goal)
+  })
+}
+
+/** Of audiences in order of time, the latest at or before an instant. */
+function latestAudience(audiences: readonly Membership[], instant: number): Membership | undefined {
+  const end = countUntil(audiences, instant)
+  const last = audiences[end - 1]
+  return last && audiences.slice(countUntil(audiences, last.evaluatedAt - 1), end).reduce(firstByPlatform)
+}
+
+/** Of two at one instant, the one whose platform is first by text; on one platform the later one, which wins as a report. */
+function firstByPlatform(audience: Membership, later: Membership): Membership {
+  return compareTexts(audiencePlace(later).platform, audiencePlace(audience).platform) <= 0 ? later : audience
+}

@@ -1,0 +1,17 @@
+// What a workspace counts by: its time zone, and the goals of all its campaigns.
+import type { Goal } from '../campaigns/goal.ts'
+
+/** A campaign with the goals by which it is counted. */
+export interface CountedCampaign {
+  readonly id: string
+  readonly number: number
+  readonly generation: number
+  readonly goals: readonly Goal[]
+}
+
+/** What a workspace counts by. */
+export interface Rules {
+  readonly timezone: string
+  /** All campaigns of the workspace, by number. */
+  readonly campaigns: ReadonlyMap<number, CountedCampaign>
+}

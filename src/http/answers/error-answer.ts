@@ -1,0 +1,74 @@
+// The one shape of every refusal, and the one table of statuses ("Error body", "Codes and statuses").
+import type { FastifyReply } from 'fastify'
+import { AppError, DETAILS_MAX, type ErrorCode, type Fault } from '../../core/app-error.ts'
+import { codeOf } from '../../core/thrown.ts'
+import { StoreError } from '../../store/store.ts'
+import { tooMuchUnsent, type UnsentAnswers } from './unsent-answers.ts'
+
+export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
+  invalid_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  conflict: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+}
+
+/** What a stranger may know of an unexpected error: nothing but the request id. */
+const INTERNAL = new AppError('internal', 'Something went wrong here; the request id helps the operator find it.')
+
+export const NOTHING_HERE = new AppError('not_found', 'There is nothing at this path.')
+
+export interface ErrorBody {
+  readonly status: 'fail'
+  readonly error: {
+    readonly code: ErrorCode
+    readonly message: string
+    readonly request_id: string
+    readonly details: readonly Fault[]
+  }
+}
+
+export function toErrorBody(error: AppError, requestId: string): ErrorBody {
+  const { code, message, details } = error
+  return { status: 'fail', error: { code, message, request_id: requestId, details: details.slice(0, DETAILS_MAX) } }
+}
+
+/** Sends a refusal with the headers that belong to its code. One that names many faults is counted in `unsent`. */
+export function sendError(reply: FastifyReply, error: AppError, unsent?: UnsentAnswers): FastifyReply {
+  const text = JSON.stringify(toErrorBody(error, reply.request.id))
+  if (unsent?.addIfFits(reply.raw, Buffer.byteLength(text)) === false) return sendError(reply, tooMuchUnsent())
+  if (error.code === 'unauthorized') reply.header('www-authenticate', 'Basic realm="tidings", charset="UTF-8"')
+  if (error.retryAfterSeconds !== undefined) reply.header('retry-after', String(error.retryAfterSeconds))
+  // The client is not to send the rest of such a request any more.
+  if (error.code === 'request_timeout') reply.header('connection', 'close')
+  reply.code(ERROR_STATUS[error.code]).header('content-type', 'application/json; charset=utf-8')
+  return reply.send(text)
+}
+
+/** Whether this is Fastify's refusal of a Content-Type that is not even the name of a media type. */
+export function isInvalidMediaType(error: unknown): boolean {
+  return codeOf(error) === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+}
+
+/** Fastify's own refusals in our words; anything unknown is `internal`. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  if (isInvalidMediaType(error)) {
+    return new AppError('unsupported_media_type', 'The body needs Content-Type: application/json.')
+  }
+  if (error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')) {
+    return new AppError('unavailable', 'The store cannot do this now; please repeat the request.', [], 1)
+  }
+  const { statusCode } = error as { statusCode?: unknown }
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+    return new AppError('invalid_request', 'The request cannot be read.')
+  }
+  return INTERNAL
+}

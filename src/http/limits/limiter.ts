@@ -1,0 +1,99 @@
+// The seam of rate limits ("Rate limits"): what the door asks of them, and the arithmetic of fixed windows aligned to the UTC
+// minute and day. Kept in memory by `rate-limits.ts`, and shared by processes through `shared-rate-limits.ts`.
+import { AppError } from '../../core/app-error.ts'
+import type { LimitName, Workspace } from '../../core/workspace.ts'
+import type { Operation } from '../../operations/operation.ts'
+
+export const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+
+export interface LimitUse {
+  readonly workspace: Workspace
+  readonly operation: LimitedOperation
+  readonly units: number
+  /** When the units are taken, which may be long after the request was received. */
+  readonly now: number
+}
+
+export type LimitedOperation = Pick<Operation, 'name' | 'limits'>
+
+/** What the response headers say about the window with the smallest share left. */
+export interface LimitState {
+  readonly limit: number
+  readonly remaining: number
+  /** UTC epoch seconds. */
+  readonly reset: number
+}
+
+export interface LimitOutcome {
+  readonly state: LimitState
+  /** Undefined when the units were taken. */
+  readonly refusal: LimitRefusal | undefined
+}
+
+/** `rate_limited`, or that a whole window could never hold the units: then waiting would not help. */
+export type LimitRefusal = AppError | NeverPasses
+
+/** Answers at once where it can. A promise rejects when shared limits cannot be reached. */
+export interface Limiter {
+  /** Takes the units from every limit of the operation, or from none. */
+  take(use: LimitUse): LimitOutcome | Promise<LimitOutcome>
+  /** Counts one request that is refused for a reason other than the limit; never more than a window holds. */
+  count(use: Omit<LimitUse, 'units'>): LimitState | Promise<LimitState>
+}
+
+/** A request needs more units than a whole window holds, so that it could wait for ever. */
+export class NeverPasses {
+  readonly limitName: LimitName
+  readonly limit: number
+
+  constructor(limitName: LimitName, limit: number) {
+    this.limitName = limitName
+    this.limit = limit
+  }
+}
+
+export interface Window {
+  startsAt: number
+  used: number
+}
+
+/** A window with the limit that holds for it now. */
+export interface OpenWindow {
+  readonly name: LimitName
+  readonly window: Window
+  readonly limit: number
+  readonly endsAt: number
+}
+
+export function isPerDay(name: LimitName): boolean {
+  return name.endsWith('_per_day')
+}
+
+export function lengthMsOf(name: LimitName): number {
+  return isPerDay(name) ? DAY_MS : MINUTE_MS
+}
+
+/** Why units cannot be taken from all windows; undefined when they can. */
+export function refusalOf(windows: readonly OpenWindow[], units: number, now: number): LimitRefusal | undefined {
+  const tooSmall = windows.find(({ limit }) => units > limit)
+  if (tooSmall) return new NeverPasses(tooSmall.name, tooSmall.limit)
+  const full = windows.filter(({ window, limit }) => window.used + units > limit)
+  return full.length > 0 ? limited(Math.max(...full.map(({ endsAt }) => endsAt)), now) : undefined
+}
+
+/** Of two windows with equal shares left, such as none, the one that ends later. */
+export function smallestShare(windows: readonly OpenWindow[]): LimitState {
+  const states = windows.map(({ window, limit, endsAt }) => {
+    return { limit, remaining: Math.max(0, limit - window.used), reset: endsAt / 1000 }
+  })
+  return states.reduce((least, state) => {
+    const difference = state.remaining / state.limit - least.remaining / least.limit
+    return difference < 0 || (difference === 0 && state.reset > least.reset) ? state : least
+  })
+}
+
+function limited(endsAt: number, now: number): AppError {
+  const seconds = Math.max(1, Math.ceil((endsAt - now) / 1000))
+  return new AppError('rate_limited', `The limit of this operation is used up; repeat in ${seconds} s.`, [], seconds)
+}

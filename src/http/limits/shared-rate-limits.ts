@@ -1,0 +1,109 @@
+// Limits of a cluster: all processes take from the same windows, kept in PostgreSQL, and none lets through more than a limit
+// holds. Requests do not ask one by one: what comes while a statement runs is gathered and asked for in the next.
+import { AppError } from '../../core/app-error.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import type { LimitWindows } from '../../store/workspaces/limit-windows.ts'
+import type { LimitedOperation, Limiter, LimitOutcome, LimitState, LimitUse } from './limiter.ts'
+import { SharedLimit } from './shared-limit.ts'
+
+/** The most requests of one process that may wait for units; those beyond are answered at once. */
+const WAITING_MAX = 10_000
+/** The most limits that one statement asks for. */
+const LIMITS_PER_STATEMENT_MAX = 500
+const RETRY_AFTER_SECONDS = 1
+
+export interface SharedRateLimitsOptions {
+  /** Only tests give one; otherwise the time is the database's. */
+  readonly clock?: (() => number) | undefined
+  /** A smaller bound, for tests of what happens past it. */
+  readonly waitingMax?: number
+}
+
+export class SharedRateLimits implements Limiter {
+  readonly #windows: LimitWindows
+  readonly #clock: (() => number) | undefined
+  readonly #waitingMax: number
+  /** One for each workspace and operation that was ever used: bounded by what operators create. */
+  readonly #limits = new Map<string, SharedLimit>()
+  /** Those for which somebody waits, in the order in which they began to. */
+  readonly #awaited = new Set<SharedLimit>()
+  #waiting = 0
+  #isAsking = false
+
+  constructor(windows: LimitWindows, options: SharedRateLimitsOptions = {}) {
+    this.#windows = windows
+    this.#clock = options.clock
+    this.#waitingMax = options.waitingMax ?? WAITING_MAX
+  }
+
+  take({ workspace, operation, units }: LimitUse): LimitOutcome | Promise<LimitOutcome> {
+    const limit = this.#limitOf(workspace, operation)
+    return limit.refuseAtOnce(workspace, units, this.#clock?.()) ?? this.#wait(limit, workspace, units)
+  }
+
+  async count({ workspace, operation }: Omit<LimitUse, 'units'>): Promise<LimitState> {
+    const { state } = await this.#wait(this.#limitOf(workspace, operation), workspace, undefined)
+    return state
+  }
+
+  #limitOf(workspace: Workspace, operation: LimitedOperation): SharedLimit {
+    const key = `${workspace.id} ${operation.name}`
+    const known = this.#limits.get(key)
+    if (known) return known
+    const limit = new SharedLimit(workspace, operation)
+    this.#limits.set(key, limit)
+    return limit
+  }
+
+  #wait(limit: SharedLimit, workspace: Workspace, units: number | undefined): Promise<LimitOutcome> {
+    if (this.#waiting >= this.#waitingMax) {
+      return Promise.reject(unavailable('Too many requests wait for their limits; please repeat the request.'))
+    }
+    this.#waiting++
+    this.#awaited.add(limit)
+    this.#askSoon()
+    return limit.wait(workspace, units)
+  }
+
+  /** At the end of this turn of the event loop, so that what arrives in it is asked for together. */
+  #askSoon(): void {
+    if (this.#isAsking) return
+    this.#isAsking = true
+    setImmediate(() => void this.#askAll())
+  }
+
+  async #askAll(): Promise<void> {
+    while (this.#awaited.size > 0) {
+      const limits = [...this.#awaited].slice(0, LIMITS_PER_STATEMENT_MAX)
+      for (const limit of limits) this.#awaited.delete(limit)
+      await this.#ask(limits)
+      for (const limit of limits) if (limit.isAwaited) this.#awaited.add(limit)
+    }
+    this.#isAsking = false
+  }
+
+  /** Never throws: what goes wrong is told to those who wait. */
+  async #ask(limits: readonly SharedLimit[]): Promise<void> {
+    try {
+      const now = this.#clock?.()
+      const questions = limits.map((limit) => limit.ask(now))
+      const answers = await this.#windows.take(questions, now)
+      const answerOf = new Map(answers.map((answer) => [`${answer.workspaceId} ${answer.operation}`, answer]))
+      const told = questions.map(({ workspaceId, operation }) => answerOf.get(`${workspaceId} ${operation}`))
+      const missing = questions.filter((_, index) => !told[index])
+      for (const [index, limit] of limits.entries()) {
+        const answer = told[index]
+        if (answer) this.#waiting -= limit.settle(answer)
+      }
+      if (missing.length === 0) return
+      await this.#windows.open(missing)
+      for (const limit of limits) limit.settleLater()
+    } catch (error) {
+      for (const limit of limits) this.#waiting -= limit.fail(error)
+    }
+  }
+}
+
+function unavailable(message: string): AppError {
+  return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
+}

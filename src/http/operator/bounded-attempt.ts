@@ -1,0 +1,27 @@
+// For what machines ask for every few seconds of parts that may not answer: attempts that never end must not pile up, and whoever
+// asks must hear something before it stops listening.
+import { AppError } from '../../core/app-error.ts'
+
+export interface BoundedAttempt {
+  /** What does not answer, as the error names it. */
+  readonly what: string
+  readonly waitMs: number
+}
+
+/** One attempt at a time, however many callers ask; each waits for a bounded time, and then gets AppError `unavailable`. */
+export function boundedAttempt<Value>(
+  attempt: () => Promise<Value>,
+  { what, waitMs }: BoundedAttempt,
+): () => Promise<Value> {
+  let running: Promise<Value> | undefined
+  return async () => {
+    running ??= attempt().finally(() => (running = undefined))
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => late.reject(new AppError('unavailable', `${what} does not answer`)), waitMs)
+    try {
+      return await Promise.race([running, late.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// Whether requests can be served: store and log can be written now, and the process is not stopping.
+import { AppError } from '../../core/app-error.ts'
+import type { LogWriter } from '../../log/event-log.ts'
+import { refuseNewerTables } from '../../store/migrations.ts'
+import { StoreError, type Database } from '../../store/store.ts'
+import { lockWorkspaces } from '../../store/workspaces/workspaces.ts'
+import { boundedAttempt } from './bounded-attempt.ts'
+
+/** How long an answer is waited for before the part counts as not ready. */
+export const READY_WAIT_MS = 2_000
+/**
+ * How long a process that others can stand in for goes on answering once it says that it is stopping. A balancer needs two
+ * refusals, a second apart (`deploy/haproxy.cfg`), and what it sends until then must not break.
+ */
+export const DRAIN_MS = 3_000
+
+const FILES_LOST = new AppError(
+  'unavailable',
+  'The files of the store were removed, moved or replaced while the server ran: it must be started anew.',
+  [],
+  1,
+)
+
+/** A newer program may need what this one does not do, so this one takes no requests beside a newer one. */
+export class Readiness {
+  readonly #checks: readonly (() => Promise<void>)[]
+  readonly #areFilesThere: () => boolean
+  #isStopping = false
+  #isWatched = false
+
+  /** `areFilesThere` tells whether what is written ends up in the place that the settings name. */
+  constructor(database: Database, log: LogWriter, areFilesThere: () => boolean = () => true) {
+    this.#areFilesThere = areFilesThere
+    this.#checks = [
+      boundedAttempt(() => checkStore(database), { what: 'the store', waitMs: READY_WAIT_MS }),
+      boundedAttempt(() => log.check(), { what: 'the log', waitMs: READY_WAIT_MS }),
+    ]
+  }
+
+  /** Whether anybody has asked so far, and so may be sending requests here according to the answers. */
+  get isWatched(): boolean {
+    return this.#isWatched
+  }
+
+  /** Why nothing may be accepted, even if it could be written; undefined when it may. */
+  get loss(): AppError | undefined {
+    return this.#areFilesThere() ? undefined : FILES_LOST
+  }
+
+  /** From here on the process is not ready. */
+  stop(): void {
+    this.#isStopping = true
+  }
+
+  /** Why requests cannot be served, in words for people; empty when they can. */
+  async findProblems(): Promise<string[]> {
+    this.#isWatched = true
+    if (this.#isStopping) return ['the process is stopping']
+    if (this.loss) return [toProblem(this.loss)]
+    const outcomes = await Promise.allSettled(this.#checks.map((check) => check()))
+    return outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [toProblem(outcome.reason)] : []))
+  }
+}
+
+async function checkStore(database: Database): Promise<void> {
+  await refuseNewerTables(database)
+  // A real change, to a number that may grow at any time: merely beginning a transaction would succeed on a full disk.
+  await database.write(lockWorkspaces)
+}
+
+/** The words of a driver may name hosts and users, which are nobody's business here; its code says enough. */
+function toProblem(reason: unknown): string {
+  // It becomes part of a sentence, which ends after the last part.
+  if (reason instanceof AppError) return reason.message.replace(/[.]$/, '')
+  return reason instanceof StoreError ? `the store cannot be written (${reason.driverCode})` : 'something broke'
+}

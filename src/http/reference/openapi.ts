@@ -1,0 +1,201 @@
+// The OpenAPI 3.1 document, made of the operations and of nothing else: what it says of paths, fields, keys, limits and
+// refusals is what the door checks.
+import { ERROR_CODES, type ErrorCode } from '../../core/app-error.ts'
+import { LIMIT_DEFAULTS, type LimitName } from '../../core/workspace.ts'
+import { BODY_BYTES_MAX, type Operation } from '../../operations/operation.ts'
+import { ERROR_STATUS } from '../answers/error-answer.ts'
+import { isPerDay } from '../limits/limiter.ts'
+import {
+  COMPONENTS,
+  KEY_SCHEMES,
+  LIMIT_HEADERS,
+  REQUEST_ID_HEADER,
+  toCapitals,
+  toResponseReference,
+  type JsonObject,
+} from './openapi-components.ts'
+import { OPERATOR_PAGES, type OperatorPage } from './operator-pages.ts'
+
+/** The paths of the document; everything beside them is the same for all operations. */
+export interface OpenApiDocument {
+  readonly openapi: string
+  readonly paths: { readonly [path: string]: { readonly [method: string]: JsonObject } }
+  readonly [member: string]: unknown
+}
+
+const INTRODUCTION = `
+Tidings takes in what users do, keeps their consent, templates and coupons, and says exactly what each campaign achieved.
+
+**Authentication.** HTTP Basic: the user name is the workspace id, the password one of the workspace's two API keys. Each
+operation names the key it takes, that of the tile \`data\` or of the tile \`reports\`. Some also need the workspace id in
+the header \`SVC-APPKEY\`.
+
+**Errors.** Every refusal has one shape: a \`code\` for programs, a \`message\` for people, the \`request_id\` that is also in the
+header \`x-request-id\`, and in \`details\` every field that is at fault, at once.
+
+**Limits.** Windows are the minute and the day of UTC, per workspace and operation. The headers \`x-ratelimit-limit\`,
+\`x-ratelimit-remaining\` and \`x-ratelimit-reset\` tell what is left; past a limit the answer is 429 with \`retry-after\`,
+and nothing has been executed.
+
+**Bodies** are JSON in UTF-8 and may be sent with \`Content-Encoding: gzip\`; limits of size count what is decompressed.
+`.trim()
+
+/** Codes with which every operation can end; the others are listed where the operation says so. */
+const ALWAYS: readonly ErrorCode[] = [
+  'invalid_request',
+  'unauthorized',
+  'forbidden',
+  'rate_limited',
+  'internal',
+  'unavailable',
+]
+const WITH_BODY: readonly ErrorCode[] = ['request_timeout', 'payload_too_large', 'unsupported_media_type']
+
+/** The document as it is served. Addresses in it are relative to its own, so that they are right behind any proxy. */
+export function openApiDocument(operations: readonly Operation[], version: string): OpenApiDocument {
+  const paths: Record<string, Record<string, JsonObject>> = {}
+  for (const operation of operations) {
+    for (const [place, url] of [operation.url, ...(operation.otherUrls ?? [])].entries()) {
+      const path = url.replaceAll(/:(\w+)/g, '{$1}')
+      paths[path] = { ...paths[path], [operation.method.toLowerCase()]: toOperationObject(operation, url, place) }
+    }
+  }
+  for (const page of OPERATOR_PAGES) paths[page.path] = { get: toPageObject(page) }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tidings API',
+      version,
+      description: INTRODUCTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: './' }],
+    tags: toTags(operations),
+    paths,
+    components: COMPONENTS,
+  }
+}
+
+function toTags(operations: readonly Operation[]): JsonObject[] {
+  const groups = [...new Set(operations.map(({ group }) => group))]
+  return [...groups.map((name) => ({ name })), { name: OPERATOR_TAG, description: 'For operators; no authentication.' }]
+}
+
+const OPERATOR_TAG = 'Operation of the server'
+
+function toOperationObject(operation: Operation, url: string, place: number): JsonObject {
+  const requestBody = toRequestBody(operation)
+  return {
+    operationId: toCapitals(operation.name) + (place === 0 ? '' : String(place + 1)),
+    tags: [operation.group],
+    summary: operation.summary,
+    description: `${operation.description}\n\n${boundsOf(operation)}`,
+    security: toSecurity(operation),
+    parameters: toParameters(operation, url),
+    ...(requestBody && { requestBody }),
+    responses: { [operation.successStatus]: toSuccess(operation), ...toRefusals(operation) },
+  }
+}
+
+function toSecurity({ tile }: Operation): JsonObject[] {
+  const tiles = tile === 'either' ? (['data', 'reports'] as const) : [tile]
+  return tiles.map((name) => ({ [KEY_SCHEMES[name]]: [] }))
+}
+
+/** Key, limits and size in words: OpenAPI has no members for them. */
+function boundsOf(operation: Operation): string {
+  const { tile, limits, limitUnits, upload } = operation
+  const key = tile === 'either' ? 'of either tile' : `of the tile \`${tile}\``
+  const unit = limitUnits ? 'events' : 'requests'
+  const sentences = [`**Key:** ${key}.`, `**Limit:** ${limits.map((name) => toLimit(name, unit)).join(' and ')}.`]
+  if (operation.body) sentences.push(`**Body:** at most ${toNumber(operation.bodyBytesMax ?? BODY_BYTES_MAX)} bytes.`)
+  if (upload) sentences.push(`**Upload** (\`${upload.mediaType}\`): at most ${toNumber(upload.bytesMax)} bytes.`)
+  return sentences.join(' ')
+}
+
+function toLimit(name: LimitName, unit: string): string {
+  const window = isPerDay(name) ? 'day' : 'minute'
+  return `${toNumber(LIMIT_DEFAULTS[name])} ${unit} a ${window} (setting \`limits.${name}\`)`
+}
+
+function toNumber(value: number): string {
+  return value.toLocaleString('en-US')
+}
+
+function toParameters(operation: Operation, url: string): JsonObject[] {
+  const inPath = [...url.matchAll(/:(\w+)/g)].map(([, name]) => toParameter('path', String(name), operation.path, true))
+  const inQuery = Object.keys(operation.query.properties).map((name) => {
+    return toParameter('query', name, operation.query, operation.query.required?.includes(name) ?? false)
+  })
+  const inHeader = [
+    operation.takesAppKey && 'AppKey',
+    operation.takesIdempotencyKey && 'IdempotencyKey',
+    operation.takesForwardedFor && 'ForwardedFor',
+  ]
+  const headers = inHeader.flatMap((name) => (name ? [{ $ref: `#/components/parameters/${name}` }] : []))
+  return [...inPath, ...inQuery, ...headers]
+}
+
+function toParameter(place: 'path' | 'query', name: string, fields: Operation['path'], required: boolean): JsonObject {
+  const field = fields.properties[name]
+  if (!field) throw new Error(`the path has no schema for ${name}`)
+  const { description, items, ...schema } = toJsonSchema(field)
+  // To the server, what is sent twice is a list, which it may let pass; a client is to send one text.
+  const type = items === undefined ? schema['type'] : 'string'
+  return { name, in: place, required, ...(description !== undefined && { description }), schema: { ...schema, type } }
+}
+
+function toRequestBody({ body, example, upload }: Operation): JsonObject | undefined {
+  if (!body) return undefined
+  return {
+    required: true,
+    content: {
+      'application/json': { schema: toJsonSchema(body), ...(example !== undefined && { example }) },
+      ...(upload && { [upload.mediaType]: { schema: { type: 'string' }, example: upload.example } }),
+    },
+  }
+}
+
+function toSuccess({ output, outputExample, successStatus }: Operation): JsonObject {
+  const headers = { ...REQUEST_ID_HEADER, ...LIMIT_HEADERS }
+  if (!output || successStatus === 204) return { description: 'Done; there is nothing to tell.', headers }
+  const content = { schema: toJsonSchema(output), ...(outputExample !== undefined && { example: outputExample }) }
+  return { description: 'Success.', headers, content: { 'application/json': content } }
+}
+
+function toRefusals(operation: Operation): JsonObject {
+  const codes = new Set<ErrorCode>([...ALWAYS, ...(operation.refusals ?? [])])
+  if (operation.takesIdempotencyKey) codes.add('conflict')
+  if (operation.body) for (const code of WITH_BODY) codes.add(code)
+  const known = ERROR_CODES.filter((code) => codes.has(code))
+  return Object.fromEntries(known.map((code) => [ERROR_STATUS[code], toResponseReference(code)]))
+}
+
+function toPageObject(page: OperatorPage): JsonObject {
+  const content = { [page.mediaType]: { schema: page.schema } }
+  return {
+    operationId: `Page${toCapitals(page.path.replaceAll(/\W+/g, '_'))}`,
+    tags: [OPERATOR_TAG],
+    summary: page.summary,
+    description: page.description,
+    security: [],
+    responses: {
+      200: { description: 'Success.', headers: REQUEST_ID_HEADER, content },
+      ...(page.mayBeUnavailable && { [ERROR_STATUS.unavailable]: toResponseReference('unavailable') }),
+    },
+  }
+}
+
+/** A schema as others read it: our own format `text` means nothing to them, and few client generators know patterns of names. */
+function toJsonSchema(schema: object): JsonObject {
+  const isOwn = (name: string, value: unknown) => name === 'format' && value === 'text'
+  const text = JSON.stringify(schema, (name, value: unknown) => (isOwn(name, value) ? undefined : withAnyName(value)))
+  return JSON.parse(text) as JsonObject
+}
+
+/** TypeBox writes a record as one schema for names of a pattern that all names match. */
+function withAnyName(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('patternProperties' in value)) return value
+  const { patternProperties, ...schema } = value
+  return { ...schema, additionalProperties: Object.values(patternProperties as object)[0] as unknown }
+}

@@ -1,0 +1,201 @@
+// Checks path, query and body of a request against the operation's schemas, and says everything that is wrong at once.
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { TSchema } from 'typebox'
+import { DETAILS_MAX, type Fault } from '../../core/app-error.ts'
+import { unstorableProblem } from '../../core/bounded-text.ts'
+import { fromCalendarDate } from '../../core/time-zone.ts'
+import type { Operation } from '../../operations/operation.ts'
+import { toFieldPath } from './json-body.ts'
+import { listCutterOf, type ListCutter } from './list-cutter.ts'
+import { integersOf, readIntegers, undecodableNames } from './query-values.ts'
+
+/** A part of a request after validation: faults, and the value with the members that are at fault undefined. */
+export interface Validated {
+  readonly value: unknown
+  readonly faults: readonly Fault[]
+}
+
+type Part = 'path' | 'query' | 'body'
+
+const NO_FAULTS: readonly Fault[] = []
+
+/** Compiles the schemas of one operation when it is first used, so that a start does not wait for all of them. */
+export class OperationValidator {
+  readonly #operation: Operation
+  readonly #compiled = new Map<Part, ValidateFunction>()
+  readonly #cutLists: ListCutter | undefined
+  /** Of the query. */
+  readonly #integers: readonly string[]
+
+  constructor(operation: Operation) {
+    this.#operation = operation
+    this.#integers = integersOf(operation.query)
+    this.#cutLists = operation.body ? listCutterOf(operation.body) : undefined
+  }
+
+  path(value: unknown): Validated {
+    return this.#check('path', this.#operation.path, value)
+  }
+
+  /** Values of the query are texts, from which integers are read. `url` ends with the query as it was sent. */
+  query(value: unknown, url: string): Validated {
+    const schema = this.#operation.query
+    const query = readIntegers(this.#integers, value as Readonly<Record<string, unknown>>)
+    const checked = this.#check('query', schema, query)
+    const names = undecodableNames(url).filter((name) => Object.hasOwn(schema.properties, name))
+    return names.length === 0 ? checked : withoutUndecodable(checked, names)
+  }
+
+  body(schema: TSchema, value: unknown): Validated {
+    return this.#check('body', schema, this.#cutLists ? this.#cutLists(value) : value)
+  }
+
+  #check(part: Part, schema: TSchema, value: unknown): Validated {
+    const validate = this.#compiled.get(part) ?? this.#compile(part, schema)
+    if (validate(value)) return { value, faults: NO_FAULTS }
+    const errors = withoutConsequences(validate.errors ?? [])
+    const faults = toFaults(part, errors, value)
+    // A list can be wrong in half a million places: nothing of such a body is looked at any further.
+    const isHopeless = part === 'body' && errors.length > DETAILS_MAX
+    return { value: isHopeless ? undefined : withoutFaulty(value, errors), faults }
+  }
+
+  #compile(part: Part, schema: TSchema): ValidateFunction {
+    const validate = ajv.compile(schema)
+    this.#compiled.set(part, validate)
+    return validate
+  }
+}
+
+function newAjv(): Ajv {
+  const ajv = new Ajv({ allErrors: true, strict: true, strictTypes: false, ownProperties: true })
+  ajv.addFormat('text', (text: string) => unstorableProblem(text) === undefined)
+  ajv.addFormat('date', (text: string) => fromCalendarDate(text) !== undefined)
+  return ajv
+}
+
+const ajv = newAjv()
+
+/** A value that cannot be decoded is blamed for that alone, and is undefined in the checks beyond the schema. */
+function withoutUndecodable({ value, faults }: Validated, names: readonly string[]): Validated {
+  const blamed = [...new Set(names)].map((name) => ({
+    field: `query.${name}`,
+    problem: 'must be percent-encoded UTF-8',
+  }))
+  const others = faults.filter(({ field }) => !blamed.some((fault) => fault.field === field))
+  const undefinedOnes = Object.fromEntries(names.map((name) => [name, undefined]))
+  return { value: { ...(value as object), ...undefinedOnes }, faults: [...blamed, ...others] }
+}
+
+/** Where only certain values are right, these are named, and not their type as well. */
+function withoutConsequences(errors: readonly ErrorObject[]): ErrorObject[] {
+  const listed = errors.filter(({ keyword }) => keyword === 'const' || keyword === 'enum')
+  const places = new Set(listed.map(({ instancePath }) => instancePath))
+  return errors.filter(({ keyword, instancePath }) => {
+    return keyword !== 'if' && !(keyword === 'type' && places.has(instancePath))
+  })
+}
+
+/** Each fault once, and no more than an answer names. */
+function toFaults(part: Part, errors: readonly ErrorObject[], value: unknown): Fault[] {
+  const faults = new Map<string, Fault>()
+  for (const error of errors) {
+    const fault = toFault(part, error, value)
+    faults.set(`${fault.field}\n${fault.problem}`, fault)
+    if (faults.size >= DETAILS_MAX) break
+  }
+  return [...faults.values()]
+}
+
+function toFault(part: Part, error: ErrorObject, value: unknown): Fault {
+  const path = pathOf(error, value)
+  const field = toFieldPath(path)
+  if (part !== 'body') return { field: field === '' ? part : `${part}.${field}`, problem: toProblem(error) }
+  return { field: field === '' ? 'body' : field, problem: toProblem(error) }
+}
+
+/** Where the fault is in `value`: for a missing or unknown member that member, else the value itself. */
+function pathOf(error: ErrorObject, value: unknown): (string | number)[] {
+  let at = value
+  const path = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => {
+      // A member of an object may have a name like the index of an item.
+      const step = Array.isArray(at) ? Number(part) : unescapePointer(part)
+      at = (at as Readonly<Record<string | number, unknown>>)[step]
+      return step
+    })
+  const params = error.params as Record<string, unknown>
+  const member = params['missingProperty'] ?? params['additionalProperty'] ?? error.propertyName
+  return typeof member === 'string' ? [...path, member] : path
+}
+
+function unescapePointer(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+/** The end of a sentence that begins with the field's path. */
+function toProblem({ keyword, params, message }: ErrorObject): string {
+  const { type, limit, allowedValue, allowedValues, format, i, j } = params as Record<string, unknown>
+  switch (keyword) {
+    case 'required':
+      return 'is required'
+    case 'additionalProperties':
+      return 'is not known here'
+    case 'type':
+      return `must be ${Array.isArray(type) ? type.map(withArticle).join(' or ') : withArticle(String(type))}`
+    case 'const':
+      return `must be ${JSON.stringify(allowedValue)}`
+    case 'enum':
+      return `must be one of ${(allowedValues as unknown[]).filter((value) => value !== '').join(', ')}`
+    case 'minLength':
+      return limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} characters`
+    case 'maxLength':
+      return `must have at most ${String(limit)} characters`
+    case 'minItems':
+      return `must have at least ${String(limit)} ${limit === 1 ? 'item' : 'items'}`
+    case 'maxItems':
+      return `must have at most ${String(limit)} items`
+    case 'minProperties':
+      return 'must have at least one member'
+    case 'minimum':
+      return `must be at least ${String(limit)}`
+    case 'maximum':
+      return `must be at most ${String(limit)}`
+    case 'uniqueItems':
+      return `must not repeat an item (${String(j)} and ${String(i)} are the same)`
+    case 'format':
+      return format === 'date'
+        ? 'must be a date of the calendar, YYYY-MM-DD'
+        : 'must not contain the NUL character or unpaired surrogates'
+    default:
+      return message ?? 'is not valid'
+  }
+}
+
+function withArticle(type: string): string {
+  if (type === 'null') return 'null'
+  return `${/^[aeio]/.test(type) ? 'an' : 'a'} ${type}`
+}
+
+/**
+ * A copy for the checks beyond the schema. What is at fault is there but undefined, so that it differs from what was not
+ * sent; members that are not known are gone.
+ */
+function withoutFaulty(value: unknown, errors: readonly ErrorObject[]): unknown {
+  const copy: unknown = structuredClone(value)
+  for (const error of errors) {
+    const path = pathOf(error, value)
+    const last = path.pop()
+    if (last === undefined) return undefined
+    const parent = path.reduce<unknown>(
+      (at, part) => (at as Record<string | number, unknown> | undefined)?.[part],
+      copy,
+    )
+    if (typeof parent !== 'object' || parent === null) continue
+    if (error.keyword === 'additionalProperties') Reflect.deleteProperty(parent, last)
+    else if (Object.hasOwn(parent, last)) Reflect.set(parent, last, undefined)
+  }
+  return copy
+}

@@ -1,0 +1,156 @@
+// The log in NATS JetStream as requests see it, for many machines. An entry is acknowledged when the stream has confirmed that
+// a majority of its replicas keep it; entries wait for that side by side, within bounds.
+import {
+  WAITING_MAX,
+  type AppendOutcome,
+  type LogCommit,
+  type LogWriter,
+  type NewEntry,
+  type TrimLimits,
+  type WaitingBounds,
+} from '../event-log.ts'
+import { publishMark } from './jetstream-marks.ts'
+import { toMessage } from './jetstream-message.ts'
+import { JetStreamPublisher } from './jetstream-publisher.ts'
+import { JetStreamPuller } from './jetstream-puller.ts'
+import { openLogStream, STREAM, type LogStream } from './jetstream-stream.ts'
+import { KeyClaims, type KeyStore } from './key-claims.ts'
+import { findRefusal } from '../unavailable.ts'
+
+export interface JetStreamLogOptions {
+  /** The servers, as `nats://user:password@host:port`, separated by commas. */
+  readonly url: string
+  /** Where idempotency keys are kept. */
+  readonly keys: KeyStore
+  /** How many copies to make of a stream that is not there yet; by default 3 in a cluster, else 1. */
+  readonly replicas?: number
+  readonly onCommit?: (commit: LogCommit) => void
+  /** Smaller bounds of what may wait, for tests of what happens past them. */
+  readonly bounds?: WaitingBounds | undefined
+}
+
+const TRIMMED_PER_STEP_MAX = 2_000
+
+/** Makes the stream if it is not there. Rejects with AppError `unavailable` when no server answers. */
+export async function openJetStreamLog(options: JetStreamLogOptions): Promise<LogWriter> {
+  return new JetStreamLog(await openLogStream(options.url, options.replicas), options)
+}
+
+class JetStreamLog implements LogWriter {
+  readonly #stream: LogStream
+  readonly #publisher: JetStreamPublisher
+  readonly #keys: KeyStore
+  readonly #claims: KeyClaims
+  readonly #commits: GatheredCommits
+  readonly #bounds: WaitingBounds
+  /** In the order in which they came. */
+  readonly #waiting = new Set<NewEntry>()
+  #waitingBytes = 0
+  #isClosed = false
+  #onIdle: (() => void) | undefined
+  /** The last position that was stamped before an instant, kept for all steps of one trimming. */
+  #stamped: { readonly before: number; readonly position: number } | undefined
+
+  constructor(stream: LogStream, options: JetStreamLogOptions) {
+    this.#stream = stream
+    this.#publisher = new JetStreamPublisher(stream)
+    this.#keys = options.keys
+    this.#claims = new KeyClaims(options.keys)
+    this.#commits = new GatheredCommits(options.onCommit ?? (() => {}))
+    this.#bounds = options.bounds ?? WAITING_MAX
+  }
+
+  async append(entry: NewEntry): Promise<AppendOutcome> {
+    const waiting = { isClosed: this.#isClosed, entries: this.#waiting.size, bytes: this.#waitingBytes }
+    const refusal = findRefusal(entry, waiting, this.#bounds)
+    if (refusal) throw refusal
+    this.#waiting.add(entry)
+    this.#waitingBytes += entry.body.byteLength
+    try {
+      return await this.#claims.append(entry, (requestId) => this.#publish(entry, requestId))
+    } finally {
+      this.#waiting.delete(entry)
+      this.#waitingBytes -= entry.body.byteLength
+      if (this.#waiting.size === 0) this.#onIdle?.()
+    }
+  }
+
+  oldestWaitingReceivedAt(): number | undefined {
+    return this.#waiting.values().next().value?.receivedAt
+  }
+
+  async trim(limits: TrimLimits): Promise<boolean> {
+    const hasMoreEntries = await this.#trimEntries(limits)
+    const hasMoreKeys = await this.#keys.forget(limits.keysReceivedBefore)
+    return hasMoreEntries || hasMoreKeys
+  }
+
+  async check(): Promise<void> {
+    await publishMark(this.#publisher)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    if (this.#waiting.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
+    await this.#stream.close()
+  }
+
+  async #publish(entry: NewEntry, requestId: string): Promise<void> {
+    const startedAt = performance.now()
+    await this.#publisher.publish(toMessage(entry, requestId))
+    this.#commits.add(startedAt, requestId === entry.requestId ? entry.events : 0)
+  }
+
+  /** Entries are in the order of their stamps, so those to be trimmed come first. */
+  async #trimEntries({ throughPosition, entriesReceivedBefore }: TrimLimits): Promise<boolean> {
+    const { state } = await this.#stream.ask(({ streams }) => streams.info(STREAM))
+    if (state.messages === 0 || throughPosition < state.first_seq) return false
+    if (this.#stamped?.before !== entriesReceivedBefore) {
+      const first = await this.#firstStampedFrom(entriesReceivedBefore)
+      this.#stamped = { before: entriesReceivedBefore, position: first === undefined ? state.last_seq : first - 1 }
+    }
+    const last = Math.min(throughPosition, this.#stamped.position)
+    const seq = Math.min(last + 1, state.first_seq + TRIMMED_PER_STEP_MAX)
+    if (seq <= state.first_seq) return false
+    await this.#stream.ask(({ streams }) => streams.purge(STREAM, { seq }))
+    return seq <= last
+  }
+
+  /** The position of the first message stamped at an instant or later; undefined when there is none. */
+  async #firstStampedFrom(instant: number): Promise<number | undefined> {
+    const puller = await JetStreamPuller.openFrom(this.#stream, instant)
+    try {
+      const [first] = await puller.pull(1)
+      return first?.position
+    } finally {
+      puller.close()
+    }
+  }
+}
+
+/** Reports all acknowledgements of one turn of the event loop together, as one durable step. */
+class GatheredCommits {
+  readonly #onCommit: (commit: LogCommit) => void
+  #entries = 0
+  #events = 0
+  #startedAt = Infinity
+
+  constructor(onCommit: (commit: LogCommit) => void) {
+    this.#onCommit = onCommit
+  }
+
+  add(startedAt: number, events: number): void {
+    if (this.#entries === 0) setImmediate(() => this.#tell())
+    this.#entries++
+    this.#events += events
+    this.#startedAt = Math.min(this.#startedAt, startedAt)
+  }
+
+  #tell(): void {
+    const commit = { entries: this.#entries, events: this.#events, durationMs: performance.now() - this.#startedAt }
+    this.#entries = 0
+    this.#events = 0
+    this.#startedAt = Infinity
+    this.#onCommit(commit)
+  }
+}

@@ -1,0 +1,149 @@
+// Publishes to the stream, many messages at once: none waits for the answer to another. What is not answered is sent again
+// until its time is up, which also bridges a change of leader. The stream may then hold a message twice, under one id.
+import { createInbox, type Msg } from '@nats-io/transport-node'
+import type { OutgoingMessage } from './jetstream-message.ts'
+import type { LogStream } from './jetstream-stream.ts'
+import { unavailable } from '../unavailable.ts'
+
+/** A message that is unanswered for this long is refused; whether the stream keeps it is then unknown. */
+const ANSWER_MS_MAX = 5_000
+/** A message that is unanswered for this long is sent again: it may have been lost with the leader. */
+const RESEND_MS = 2_000
+/** How soon a message is sent again after a server said that nobody leads the stream now. */
+const LEADERLESS_MS = 150
+/** How often to look for what is due. */
+const LOOK_MS = 50
+const NO_RESPONDERS = 503
+/** JetStream or its cluster does not serve now. */
+const PASSING = new Set([10008, 10009])
+
+/** How the stream answers a message; one with a position is kept, on a majority of the replicas. */
+interface Acknowledgement {
+  readonly seq?: number
+  readonly error?: { readonly code: number; readonly err_code?: number; readonly description: string }
+}
+
+interface Pending {
+  readonly message: OutgoingMessage
+  readonly token: string
+  /** The position that the stream had reached before the message was sent: its own must be greater. */
+  readonly behind: number
+  readonly deadline: number
+  dueAt: number
+  /** Resolves with the message's position. */
+  readonly answer: PromiseWithResolvers<number>
+}
+
+export class JetStreamPublisher {
+  readonly #stream: LogStream
+  readonly #inbox = `${createInbox()}.`
+  /** In the order of their deadlines. */
+  readonly #pending = new Map<string, Pending>()
+  #lastToken = 0
+  /** The highest position that the stream is known to have handed out. */
+  #reached: number
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(stream: LogStream) {
+    this.#stream = stream
+    this.#reached = stream.lastPosition
+    stream.connection.subscribe(`${this.#inbox}*`, {
+      callback: (error, message) => {
+        if (error === null) this.#receive(message)
+      },
+    })
+    stream.link.onReturn(() => this.#sendAll())
+  }
+
+  /**
+   * Resolves with the message's position when the stream keeps it. Rejects with AppError `unavailable` when it is refused or
+   * not answered in time; in the latter case the stream may keep it all the same. Rejects too where the stream has lost what
+   * it had, or is a different one: those who follow it are past such a position already, and would never read the message.
+   */
+  publish(message: OutgoingMessage): Promise<number> {
+    const token = (++this.#lastToken).toString(36)
+    const now = performance.now()
+    const pending = {
+      message,
+      token,
+      behind: this.#reached,
+      deadline: now + ANSWER_MS_MAX,
+      dueAt: now,
+      answer: Promise.withResolvers<number>(),
+    }
+    this.#pending.set(token, pending)
+    this.#send(pending, now)
+    this.#timer ??= setInterval(() => this.#look(), LOOK_MS)
+    return pending.answer.promise
+  }
+
+  /** Sends again what was lost with the connection. */
+  #sendAll(): void {
+    for (const pending of this.#pending.values()) pending.dueAt = 0
+    this.#look()
+  }
+
+  #send(pending: Pending, now: number): void {
+    if (!this.#stream.link.isUp) return
+    pending.dueAt = now + RESEND_MS
+    const { subject, headers, body } = pending.message
+    try {
+      this.#stream.connection.publish(subject, body, {
+        reply: this.#inbox + pending.token,
+        ...(headers && { headers }),
+      })
+    } catch (error) {
+      // The client itself refuses the message: it is closed, or the server no longer takes messages as large as this.
+      this.#take(pending)?.reject(unavailable(`The log in NATS refuses entries: ${(error as Error).message}.`))
+    }
+  }
+
+  #receive({ subject, headers, data }: Msg): void {
+    const pending = this.#pending.get(subject.slice(this.#inbox.length))
+    if (!pending) return
+    if (headers?.code === NO_RESPONDERS) {
+      pending.dueAt = performance.now() + LEADERLESS_MS
+      return
+    }
+    const { seq = 0, error } = JSON.parse(Buffer.from(data).toString('utf8')) as Acknowledgement
+    if (error && !isPassing(error)) {
+      this.#take(pending)?.reject(unavailable(`The log in NATS refuses entries: ${error.description}.`))
+      return
+    }
+    // A message without a position is not kept.
+    if (seq > 0) this.#settle(pending, seq)
+    else pending.dueAt = performance.now() + LEADERLESS_MS
+  }
+
+  #settle(pending: Pending, position: number): void {
+    if (position > pending.behind) {
+      this.#reached = Math.max(this.#reached, position)
+      this.#take(pending)?.resolve(position)
+      return
+    }
+    const where = `it ends at position ${position} and had reached ${pending.behind}`
+    this.#take(pending)?.reject(unavailable(`The log in NATS has lost entries: ${where}. See docs/cluster.md.`))
+  }
+
+  #look(): void {
+    const now = performance.now()
+    for (const pending of this.#pending.values()) {
+      if (pending.deadline <= now) {
+        this.#stream.link.change()
+        this.#take(pending)?.reject(unavailable('The log in NATS does not answer; please repeat the request.'))
+      } else if (pending.dueAt <= now) this.#send(pending, now)
+    }
+    if (this.#pending.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #take(pending: Pending): PromiseWithResolvers<number> | undefined {
+    return this.#pending.delete(pending.token) ? pending.answer : undefined
+  }
+}
+
+/** A server that no longer leads answers with an internal error of its own, without one of JetStream's codes. */
+function isPassing({ code, err_code: reason = 0 }: NonNullable<Acknowledgement['error']>): boolean {
+  return PASSING.has(reason) || (code === NO_RESPONDERS && reason === 0)
+}

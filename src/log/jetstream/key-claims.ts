@@ -1,0 +1,92 @@
+// Idempotency keys of a log that many processes write to and that cannot keep them itself. A key is claimed before its
+// request is published, and marked afterwards. In between, whoever comes with the same request publishes it again under the
+// first id, under which it is applied once; so it does not matter what becomes of a process in between.
+//
+// | found                | same hash                                 | another hash |
+// | -------------------- | ----------------------------------------- | ------------ |
+// | nothing, or expired  | claim, publish, mark: appended            | the same     |
+// | claimed              | publish under its id, mark: repeated      | key_conflict |
+// | marked as published  | repeated                                  | key_conflict |
+import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type NewEntry } from '../event-log.ts'
+import { GroupedCalls } from '../grouped-calls.ts'
+
+export interface KeyClaim {
+  readonly workspaceId: string
+  readonly key: string
+  readonly hash: string
+  readonly requestId: string
+  readonly receivedAt: number
+}
+
+/** Who holds a key. */
+export interface HeldKey {
+  readonly hash: string
+  readonly requestId: string
+  readonly isPublished: boolean
+}
+
+/** Where keys are kept: in the state database, which all processes share. */
+export interface KeyStore {
+  /**
+   * Gives each key to its claim, unless a request received within `keptMs` before holds it; tells who holds it then. All keys
+   * must differ.
+   */
+  claim(claims: readonly KeyClaim[], keptMs: number): Promise<HeldKey[]>
+  markPublished(claims: readonly KeyClaim[]): Promise<void>
+  /** Deletes a bounded number of keys; true when there may be more. */
+  forget(receivedBefore: number): Promise<boolean>
+}
+
+const CLAIMS_PER_CALL_MAX = 500
+
+export class KeyClaims {
+  readonly #claims: GroupedCalls<KeyClaim, HeldKey>
+  readonly #marks: GroupedCalls<KeyClaim, void>
+
+  constructor(store: KeyStore) {
+    const itemsMax = CLAIMS_PER_CALL_MAX
+    this.#claims = new GroupedCalls({ call: (claims) => claimAll(store, claims), itemsMax })
+    this.#marks = new GroupedCalls({ call: (claims) => markAll(store, claims), itemsMax })
+  }
+
+  /** `publish` resolves when the log holds the entry under this request id; it may be called for one that it holds already. */
+  async append(entry: NewEntry, publish: (requestId: string) => Promise<void>): Promise<AppendOutcome> {
+    const claim = toClaim(entry)
+    if (!claim) {
+      await publish(entry.requestId)
+      return { outcome: 'appended' }
+    }
+    const held = await this.#claims.ask(claim)
+    if (held.hash !== claim.hash) return { outcome: 'key_conflict' }
+    if (!held.isPublished) {
+      await publish(held.requestId)
+      await this.#marks.ask({ ...claim, requestId: held.requestId })
+    }
+    return held.requestId === entry.requestId
+      ? { outcome: 'appended' }
+      : { outcome: 'repeated', requestId: held.requestId }
+  }
+}
+
+function toClaim({ workspaceId, requestId, receivedAt, idempotency }: NewEntry): KeyClaim | undefined {
+  return idempotency && { workspaceId, requestId, receivedAt, ...idempotency }
+}
+
+/** Of several claims to one key, the first counts; what it is told holds for all. */
+async function claimAll(store: KeyStore, claims: readonly KeyClaim[]): Promise<HeldKey[]> {
+  const firsts = new Map<string, KeyClaim>()
+  for (const claim of claims) if (!firsts.has(nameOf(claim))) firsts.set(nameOf(claim), claim)
+  const names = [...firsts.keys()]
+  const held = await store.claim([...firsts.values()], IDEMPOTENCY_KEPT_MS)
+  const holders = new Map(names.map((name, index) => [name, held[index] as HeldKey]))
+  return claims.map((claim) => holders.get(nameOf(claim)) as HeldKey)
+}
+
+async function markAll(store: KeyStore, claims: readonly KeyClaim[]): Promise<void[]> {
+  await store.markPublished(claims)
+  return claims.map(() => undefined)
+}
+
+function nameOf({ workspaceId, key }: KeyClaim): string {
+  return `${workspaceId}\n${key}`
+}

@@ -1,0 +1,47 @@
+// Entries that wait for their commit: a bounded number of them, for a bounded time, in bounded groups. While one group is
+// being written, all entries that arrive are gathered for the next. Knows nothing of where they are written.
+import { WAITING_MAX, type AppendOutcome, type NewEntry, type WaitingBounds } from '../event-log.ts'
+import { GroupedCalls } from '../grouped-calls.ts'
+import { findRefusal } from '../unavailable.ts'
+
+/** Bounds of one group, so that neither its first entry nor the writers behind it wait for ever. */
+const GROUP_ENTRIES_MAX = 1_000
+const GROUP_BYTES_MAX = 4 * 1024 * 1024
+
+export interface AppendQueueOptions {
+  /** Gives the outcome of each entry, in their order. When it rejects, so does every append of the group. */
+  readonly commit: (entries: readonly NewEntry[]) => Promise<readonly AppendOutcome[]>
+  readonly bounds?: WaitingBounds | undefined
+}
+
+export class AppendQueue {
+  readonly #bounds: WaitingBounds
+  readonly #commits: GroupedCalls<NewEntry, AppendOutcome>
+  #isClosed = false
+
+  constructor(options: AppendQueueOptions) {
+    this.#bounds = options.bounds ?? WAITING_MAX
+    this.#commits = new GroupedCalls({
+      call: options.commit,
+      itemsMax: GROUP_ENTRIES_MAX,
+      bytesMax: GROUP_BYTES_MAX,
+      bytesOf: ({ body }) => body.byteLength,
+    })
+  }
+
+  append(entry: NewEntry): Promise<AppendOutcome> {
+    const waiting = { isClosed: this.#isClosed, entries: this.#commits.size, bytes: this.#commits.bytes }
+    const refusal = findRefusal(entry, waiting, this.#bounds)
+    return refusal ? Promise.reject(refusal) : this.#commits.ask(entry)
+  }
+
+  oldestReceivedAt(): number | undefined {
+    return this.#commits.oldest?.receivedAt
+  }
+
+  /** Takes nothing more; resolves when nothing waits. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#commits.whenIdle()
+  }
+}

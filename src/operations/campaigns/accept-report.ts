@@ -1,0 +1,102 @@
+// What the reports of campaigns share: fields of their items, and the operation that brings a report into the log, durably, and
+// leaves everything else to the pipeline.
+import { Type, type Static, type TSchema } from 'typebox'
+import type { Fault } from '../../core/app-error.ts'
+import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
+import type { ReportedNames } from '../../core/campaigns/campaign-names.ts'
+import { EVENTS_PER_ENTRY_MAX } from '../../core/event.ts'
+import { USER_ID_LENGTH_MAX } from '../../core/users/user.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import type { EntryKind } from '../../log/event-log.ts'
+import { accept, type Accepted } from '../accept.ts'
+import { CampaignPath } from './campaign-body.ts'
+import { claimNames, type Claim } from './claim-names.ts'
+import { AcceptedOutput, NoFields, Strict, Text } from '../fields.ts'
+import { defineOperation, type Operation, type OperationRequest, type Partially, type Parts } from '../operation.ts'
+import { requireCampaign } from './require-campaign.ts'
+
+export const ReportCustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user, who is created when unknown.')
+
+export const ReportPlatform = Text(
+  1,
+  NAME_LENGTH_MAX,
+  'EMAIL, ANDROID, IOS, WEB or TV, without case; anything else is kept as sent and counted as UNKNOWN.',
+)
+
+/** A time that is read in the same way as `user_time`. */
+export function ReportTime(description: string) {
+  return Type.Unsafe<string | number>({
+    type: ['string', 'number'],
+    description:
+      `${description} ISO 8601 (without zone: in the time zone of the workspace), epoch seconds or epoch ` +
+      'milliseconds (from 100,000,000,000). Not before 1970, not in the future.',
+  })
+}
+
+/** What one report has of its own. */
+export interface ReportSpec<Item extends TSchema> extends Pick<
+  Operation,
+  'name' | 'summary' | 'description' | 'url' | 'example'
+> {
+  readonly kind: EntryKind
+  /** What the body calls its items. */
+  readonly list: string
+  readonly item: Item
+  /** What the schema of the items cannot say. */
+  readonly faults: (items: Partially<readonly Static<Item>[]>, workspace: Workspace, receivedAt: number) => Fault[]
+  /** What an item calls its reason. */
+  readonly reasonMember: string
+  /** The places and reasons in the items. */
+  readonly names: (items: readonly Static<Item>[]) => ReportedNames
+}
+
+/** The operation that takes such reports in. */
+export function defineReport<Item extends TSchema>(spec: ReportSpec<Item>): Operation {
+  const { kind, list, item, reasonMember, faults, names, ...named } = spec
+  return defineOperation({
+    ...named,
+    group: 'Campaigns',
+    method: 'POST',
+    tile: 'reports',
+    takesAppKey: true,
+    takesIdempotencyKey: true,
+    limits: ['management_per_minute'],
+    path: CampaignPath,
+    query: NoFields,
+    body: Strict({ [list]: Type.Array(item, { minItems: 1, maxItems: EVENTS_PER_ENTRY_MAX }) }),
+    faults({ workspace, body, now }) {
+      const items = body?.[list]
+      return items ? faults(items, workspace, now) : []
+    },
+    refusals: ['not_found', 'conflict'],
+    successStatus: 200,
+    output: AcceptedOutput,
+    handle(request, parts) {
+      const items = request.body[list] ?? []
+      return acceptReport(request, parts, { kind, list, reasonMember, items: items.length, names: names(items) })
+    },
+  })
+}
+
+/** What is known of a report whose items need not stay in memory. */
+interface AcceptedReport extends Omit<Claim, 'campaign'> {
+  readonly kind: EntryKind
+  readonly items: number
+}
+
+/**
+ * Appends a report, of which only the number of items and the names are needed, and answers once it is durable. Throws AppError
+ * `not_found` for a campaign that the workspace does not have, `conflict` where the campaign would have too many names, and
+ * whatever `accept` throws.
+ */
+async function acceptReport(
+  request: OperationRequest<Static<typeof CampaignPath>, object, unknown>,
+  parts: Parts,
+  { kind, items, ...named }: AcceptedReport,
+): Promise<Accepted> {
+  const { number } = await requireCampaign(parts.database, request.workspace, request.path.campaign_id)
+  await claimNames(parts, { campaign: number, ...named })
+  // A report names users of all partitions, so any will do; repeats of one request go to the same one.
+  const partitionKey = request.header('idempotency-key') ?? request.requestId
+  return accept(request, parts, { kind, context: { campaign: number }, events: items, partitionKey })
+}

@@ -1,0 +1,150 @@
+// How campaigns look on the wire: the fields that requests give and the object that answers hold.
+import { Type, type Static } from 'typebox'
+import type { Fault } from '../../core/app-error.ts'
+import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
+import { toMessagePlatform } from '../../core/campaigns/facts.ts'
+import { CONDITIONS_MAX, goalFaults } from '../../core/campaigns/goal-faults.ts'
+import { GOALS_MAX, OPERATORS, WINDOW_HOURS_DEFAULT, WINDOW_HOURS_MAX, type Goal } from '../../core/campaigns/goal.ts'
+import { toIso } from '../../core/time-value.ts'
+import type { StoredCampaign } from '../../store/campaigns/campaigns.ts'
+import type { GoalRecount } from '../../store/campaigns/goal-recounts.ts'
+import { IsoTime, Nullable, OneOf, Strict, Text } from '../fields.ts'
+import type { Partially } from '../operation.ts'
+
+export const CAMPAIGN_ID_LENGTH_MAX = 256
+const PLATFORMS_MAX = 20
+
+export const CampaignPath = Strict({
+  campaign_id: Text(1, CAMPAIGN_ID_LENGTH_MAX, 'The `campaign_id` of the campaign.'),
+})
+
+export const CampaignName = Text(1, NAME_LENGTH_MAX, 'Name of the campaign, for people.')
+export const PersonName = Text(1, NAME_LENGTH_MAX, 'Who does this, such as an email address.')
+export const CampaignPlatforms = Type.Array(Text(1, NAME_LENGTH_MAX), {
+  minItems: 1,
+  maxItems: PLATFORMS_MAX,
+  uniqueItems: true,
+  description:
+    'Where its messages go: EMAIL, ANDROID, IOS, WEB, TV, read without case. Anything else is kept as sent, and what ' +
+    'is reported of it is counted as UNKNOWN.',
+})
+
+const EventName = Text(1, NAME_LENGTH_MAX, 'The name of the tracked events that can meet the goal.')
+const Attribute = Text(1, NAME_LENGTH_MAX, 'The name of an attribute of the event.')
+const Value = Type.Unknown({
+  description:
+    'With `is` and `is_not` any JSON value; with `greater_than` and `less_than` a number; with `contains` a text that ' +
+    'the attribute contains, or an element of the list that it is. `exists` needs none.',
+})
+const WhatHolds = OneOf(OPERATORS, 'Nothing is converted: the text `1` is not the number 1. `is_not` holds without it.')
+const WindowHours = {
+  minimum: 1,
+  maximum: WINDOW_HOURS_MAX,
+  description: 'For how many hours after a touch an event is a conversion.',
+}
+
+export const ConversionGoals = Type.Array(
+  Strict({
+    name: Text(1, NAME_LENGTH_MAX, 'Unique within the campaign.'),
+    event: EventName,
+    where: Type.Optional(
+      Type.Array(Strict({ attribute: Attribute, operator: WhatHolds, value: Type.Optional(Value) }), {
+        maxItems: CONDITIONS_MAX,
+        description: 'Conditions on attributes of the event; all must hold.',
+      }),
+    ),
+    window_hours: Type.Optional(Type.Integer({ ...WindowHours, default: WINDOW_HOURS_DEFAULT })),
+  }),
+  { maxItems: GOALS_MAX, description: 'What users shall do. An empty list is a campaign without goals.' },
+)
+type SentGoals = Static<typeof ConversionGoals>
+
+export const CampaignOutput = Type.Object({
+  campaign_id: Type.String(),
+  name: Type.String(),
+  platforms: Type.Array(Type.String()),
+  conversion_goals: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      event: Type.String(),
+      where: Type.Array(
+        Type.Object({ attribute: Type.String(), operator: OneOf(OPERATORS), value: Type.Optional(Value) }),
+      ),
+      window_hours: Type.Integer(WindowHours),
+    }),
+    { description: 'The goals as they were set last.' },
+  ),
+  created_by: Type.String(),
+  created_at: IsoTime,
+  updated_by: Nullable(Type.String({ description: 'Who made the last update, where it told.' })),
+  updated_at: IsoTime,
+  recount: Nullable(
+    Type.Object(
+      { counted_users: Type.Integer(), all_users: Type.Integer(), started_at: IsoTime },
+      {
+        description:
+          'How far all users are counted anew by changed goals. Until that is complete, statistics show the numbers of ' +
+          'the goals before. Null while nothing is counted anew.',
+      },
+    ),
+  ),
+})
+export type CampaignBody = Static<typeof CampaignOutput>
+
+/** Faults beyond the schema in what creating and updating a campaign have in common. */
+export function campaignFaults(
+  sent: Partially<{ platforms: readonly string[]; conversion_goals: SentGoals }> | undefined,
+): Fault[] {
+  return [...platformFaults(sent?.platforms ?? []), ...goalFaults(sent?.conversion_goals ?? [], 'conversion_goals')]
+}
+
+/** `email` and `EMAIL` are different texts, but one platform. */
+function platformFaults(platforms: Partially<readonly string[]>): Fault[] {
+  const kept = platforms.map((platform) => (platform === undefined ? undefined : toMessagePlatform(platform)))
+  return kept.flatMap((platform, index) => {
+    const first = platform === undefined ? index : kept.indexOf(platform)
+    if (first === index) return []
+    return [{ field: `platforms[${index}]`, problem: `is the same platform as platforms[${first}]` }]
+  })
+}
+
+export function toPlatforms(sent: readonly string[]): string[] {
+  return sent.map(toMessagePlatform)
+}
+
+/** Goals with the defaults for what was not given. `exists` looks at no value, so none is kept. */
+export function toGoals(sent: SentGoals): Goal[] {
+  return sent.map(({ name, event, where = [], window_hours: windowHours = WINDOW_HOURS_DEFAULT }) => {
+    const conditions = where.map(({ attribute, operator, value }) => {
+      return operator === 'exists' ? { attribute, operator } : { attribute, operator, value }
+    })
+    return { name, event, where: conditions, windowHours }
+  })
+}
+
+/** The campaign, with the recount of its workspace where it is one of those that are counted anew. */
+export function toCampaignBody(campaign: StoredCampaign, recount: GoalRecount | undefined): CampaignBody {
+  return {
+    campaign_id: campaign.id,
+    name: campaign.name,
+    platforms: [...campaign.platforms],
+    conversion_goals: campaign.goals.map(({ name, event, where, windowHours }) => {
+      return { name, event, where: [...where], window_hours: windowHours }
+    }),
+    created_by: campaign.createdBy,
+    created_at: toIso(campaign.createdAt),
+    updated_by: campaign.updatedBy,
+    updated_at: toIso(campaign.updatedAt),
+    recount: campaign.pendingGeneration === null ? null : toRecountBody(recount),
+  }
+}
+
+/** Null for a recount that ended after the campaign was read. */
+function toRecountBody(recount: GoalRecount | undefined): CampaignBody['recount'] {
+  if (!recount?.isRunning || recount.startedAt === null) return null
+  return {
+    counted_users: recount.countedUsers,
+    all_users: recount.allUsers,
+    started_at: toIso(recount.startedAt),
+  }
+}

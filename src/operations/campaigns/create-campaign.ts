@@ -1,0 +1,96 @@
+// Create campaign: a campaign with its goals, for which audiences and message events can be reported from then on.
+import { Type } from 'typebox'
+import { v7 as newCampaignId } from 'uuid'
+import { AppError } from '../../core/app-error.ts'
+import {
+  addCampaign,
+  CAMPAIGNS_MAX,
+  lockCampaigns,
+  measureCampaigns,
+  type NewCampaign,
+} from '../../store/campaigns/campaigns.ts'
+import type { Store } from '../../store/store.ts'
+import {
+  campaignFaults,
+  CampaignName,
+  CampaignPlatforms,
+  ConversionGoals,
+  PersonName,
+  toGoals,
+  toPlatforms,
+} from './campaign-body.ts'
+import { raiseVersion } from './change-goals.ts'
+import { NoFields, Strict } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { GOALS_ROOM, refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
+
+export const createCampaign = defineOperation({
+  name: 'create_campaign',
+  summary: 'Create campaign',
+  description:
+    'Adds a campaign with up to five conversion goals. A tracked event meets a goal when it has the name of the goal and ' +
+    'all conditions on its attributes hold; it is a conversion when that happens within `window_hours` after the campaign ' +
+    `touched the user. A workspace has at most ${CAMPAIGNS_MAX.toLocaleString('en')} campaigns, whose goals together take ` +
+    `at most ${GOALS_ROOM}.`,
+  group: 'Campaigns',
+  method: 'POST',
+  url: '/core-services/v1/campaigns',
+  tile: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: NoFields,
+  query: NoFields,
+  body: Strict({
+    name: CampaignName,
+    platforms: CampaignPlatforms,
+    conversion_goals: ConversionGoals,
+    created_by: PersonName,
+  }),
+  example: {
+    name: 'Summer sale',
+    platforms: ['EMAIL', 'IOS'],
+    conversion_goals: [
+      {
+        name: 'Large order',
+        event: 'Order Placed',
+        where: [
+          { attribute: 'amount', operator: 'greater_than', value: 100 },
+          { attribute: 'coupon', operator: 'exists' },
+        ],
+        window_hours: 48,
+      },
+    ],
+    created_by: 'anna@example.com',
+  },
+  faults: ({ body }) => campaignFaults(body),
+  refusals: ['conflict'],
+  successStatus: 201,
+  output: Type.Object({
+    campaign_id: Type.String({ description: 'In the path of the other operations, and the key in campaign stats.' }),
+  }),
+  async handle({ workspace, body, now }, { database }) {
+    const made = {
+      id: newCampaignId(),
+      workspaceId: workspace.id,
+      name: body.name,
+      platforms: toPlatforms(body.platforms),
+      goals: toGoals(body.conversion_goals),
+      createdBy: body.created_by,
+      createdAt: now,
+    }
+    await database.write(async (store) => {
+      await lockCampaigns(store, workspace.id)
+      await refuseTooMany(store, made)
+      await addCampaign(store, made)
+      await raiseVersion(store, workspace.id)
+    })
+    return { campaign_id: made.id }
+  },
+})
+
+async function refuseTooMany(store: Store, { workspaceId, goals }: NewCampaign): Promise<void> {
+  const { campaigns, goalsBytes } = await measureCampaigns(store, workspaceId)
+  refuseTooManyGoals(goalsBytes + toGoalsBytes(goals))
+  if (campaigns < CAMPAIGNS_MAX) return
+  throw new AppError('conflict', `The workspace has ${CAMPAIGNS_MAX} campaigns, which is as many as it can have.`)
+}

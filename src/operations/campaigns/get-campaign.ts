@@ -1,0 +1,30 @@
+// Get campaign: one campaign with its goals, and how far a recount of them is.
+import { findGoalRecount } from '../../store/campaigns/goal-recounts.ts'
+import { CampaignOutput, CampaignPath, toCampaignBody } from './campaign-body.ts'
+import { NoFields } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { requireCampaign } from './require-campaign.ts'
+
+export const getCampaign = defineOperation({
+  name: 'get_campaign',
+  summary: 'Get campaign',
+  description:
+    'Returns one campaign. While its goals are counted anew, `recount` tells how far that is, and statistics still show ' +
+    'the numbers of the goals before.',
+  group: 'Campaigns',
+  method: 'GET',
+  url: '/core-services/v1/campaigns/:campaign_id',
+  tile: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: CampaignPath,
+  query: NoFields,
+  body: null,
+  refusals: ['not_found'],
+  successStatus: 200,
+  output: CampaignOutput,
+  async handle({ workspace, path }, { database }) {
+    const campaign = await requireCampaign(database, workspace, path.campaign_id)
+    return toCampaignBody(campaign, await findGoalRecount(database, workspace.id))
+  },
+})

@@ -1,0 +1,76 @@
+// List campaigns: newest first, in pages that neither overlap nor skip.
+import { Type } from 'typebox'
+import { invalidRequest, type Fault } from '../../core/app-error.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import { findCampaign, listCampaigns as listCampaignsOf } from '../../store/campaigns/campaigns.ts'
+import { findGoalRecount } from '../../store/campaigns/goal-recounts.ts'
+import type { Store } from '../../store/store.ts'
+import { CAMPAIGN_ID_LENGTH_MAX, CampaignOutput, toCampaignBody } from './campaign-body.ts'
+import { NoFields, Nullable, Strict, Text } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+
+const LIMIT_DEFAULT = 50
+const LIMIT_MAX = 100
+const UNKNOWN_BEFORE: Fault = { field: 'query.before', problem: 'must be the id of a campaign of the workspace' }
+
+export const listCampaigns = defineOperation({
+  name: 'list_campaigns',
+  summary: 'List campaigns',
+  description:
+    'The campaigns of the workspace, newest first. Give `next_before` of one page as `before` of the next; it is null ' +
+    'on the last page.',
+  group: 'Campaigns',
+  method: 'GET',
+  url: '/core-services/v1/campaigns',
+  tile: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: NoFields,
+  query: Strict({
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMIT_MAX,
+        default: LIMIT_DEFAULT,
+        description: 'Campaigns per page.',
+      }),
+    ),
+    before: Type.Optional(
+      Text(
+        1,
+        CAMPAIGN_ID_LENGTH_MAX,
+        'The `next_before` of a page, or any `campaign_id`: only campaigns made before it.',
+      ),
+    ),
+  }),
+  body: null,
+  async storedFaults({ workspace, query: { before } }, store) {
+    return before === undefined || (await findCampaign(store, workspace.id, before)) ? [] : [UNKNOWN_BEFORE]
+  },
+  successStatus: 200,
+  output: Type.Object({
+    data: Type.Array(CampaignOutput),
+    next_before: Nullable(Type.String({ description: 'The id of the last campaign of this page.' })),
+  }),
+  // A page of campaigns with large goals takes megabytes: for one workspace no more than one is worked out at a time.
+  handle({ workspace, query }, { database, turns }) {
+    const work = async () => {
+      const { limit = LIMIT_DEFAULT } = query
+      const before = await findBefore(database, workspace, query.before)
+      // One more than asked for tells whether another page follows.
+      const campaigns = await listCampaignsOf(database, workspace.id, { before, max: limit + 1 })
+      const recount = await findGoalRecount(database, workspace.id)
+      const data = campaigns.slice(0, limit).map((campaign) => toCampaignBody(campaign, recount))
+      return { data, next_before: campaigns.length > limit ? (data.at(-1)?.campaign_id ?? null) : null }
+    }
+    return turns.take(`campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)
+  },
+})
+
+/** The number of the campaign before which a page begins. Throws AppError `invalid_request` for one that is unknown. */
+async function findBefore(store: Store, workspace: Workspace, id: string | undefined): Promise<number | undefined> {
+  if (id === undefined) return undefined
+  const campaign = await findCampaign(store, workspace.id, id)
+  if (campaign) return campaign.number
+  throw invalidRequest([UNKNOWN_BEFORE])
+}

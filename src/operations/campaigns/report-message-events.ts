@@ -1,0 +1,70 @@
+// Report message events: what happened to the messages of a campaign.
+import { Type } from 'typebox'
+import { namesOfMessages, PLACE_REASONS_MAX, REASONS_MAX } from '../../core/campaigns/campaign-names.ts'
+import { EVENTS_PER_ENTRY_MAX } from '../../core/event.ts'
+import { MESSAGE_KINDS, UNKNOWN_REASON } from '../../core/campaigns/facts.ts'
+import {
+  DEVICE_ID_LENGTH_MAX,
+  MESSAGE_ID_LENGTH_MAX,
+  messageFaults,
+  REASON_LENGTH_MAX,
+} from '../../core/campaigns/report.ts'
+import { defineReport, ReportCustomerId, ReportPlatform, ReportTime } from './accept-report.ts'
+import { OneOf, Strict, Text } from '../fields.ts'
+
+const MessageEventBody = Strict({
+  customer_id: ReportCustomerId,
+  platform: ReportPlatform,
+  device_id: Type.Optional(
+    Text(1, DEVICE_ID_LENGTH_MAX, 'The device that the message was for. Default: `customer_id`.'),
+  ),
+  kind: OneOf(MESSAGE_KINDS, 'What happened to the message. For EMAIL an impression is an open.'),
+  time: ReportTime('When it happened.'),
+  message_id: Type.Optional(Text(1, MESSAGE_ID_LENGTH_MAX, 'Your id of the message, by which repeats are known.')),
+  reason: Type.Optional(
+    Text(
+      1,
+      REASON_LENGTH_MAX,
+      `Why it failed: characters \`a-z\`, \`0-9\` and \`_\`. A failure without it counts as \`${UNKNOWN_REASON}\`; with ` +
+        'other kinds it counts nowhere.',
+    ),
+  ),
+})
+
+export const reportMessageEvents = defineReport({
+  name: 'report_message_events',
+  summary: 'Report message events',
+  description:
+    'Tells what happened to the messages of a campaign, whoever sent them: up to ' +
+    `${EVENTS_PER_ENTRY_MAX.toLocaleString('en')} events a request. Answered once they are durable; in the statistics ` +
+    'within a second. One invalid event refuses the whole request. Unknown users are created. A repeat of (user, ' +
+    '`message_id`, `kind`, `time`), or without `message_id` of (user, platform, device, `kind`, `time`), is the same event. ' +
+    `A campaign has at most ${REASONS_MAX} different reasons, those of audiences too, and places times reasons at most ` +
+    `${PLACE_REASONS_MAX.toLocaleString('en')}; a report that would bring more is refused with 409.`,
+  url: '/core-services/v1/campaigns/:campaign_id/message-events',
+  kind: 'svc_message_events',
+  list: 'events',
+  item: MessageEventBody,
+  reasonMember: 'reason',
+  faults: messageFaults,
+  names: namesOfMessages,
+  example: {
+    events: [
+      {
+        customer_id: 'customer-1',
+        platform: 'ANDROID',
+        device_id: 'device-1',
+        kind: 'sent',
+        time: '2026-05-04T10:00:05.000Z',
+        message_id: 'message-1',
+      },
+      {
+        customer_id: 'customer-2',
+        platform: 'ANDROID',
+        kind: 'failed',
+        time: '2026-05-04T10:00:05.000Z',
+        reason: 'device_not_registered',
+      },
+    ],
+  },
+})

@@ -1,0 +1,139 @@
+// Update campaign: changes the members that are named. Changed goals are counted anew in the background.
+import { Type, type Static } from 'typebox'
+import type { Fault } from '../../core/app-error.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import { lockCampaigns, measureCampaigns, saveCampaign, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
+import { findGoalRecount, type GoalRecount } from '../../store/campaigns/goal-recounts.ts'
+import type { Store } from '../../store/store.ts'
+import { countUsers } from '../../store/users/users.ts'
+import {
+  campaignFaults,
+  CampaignName,
+  CampaignOutput,
+  CampaignPath,
+  CampaignPlatforms,
+  ConversionGoals,
+  PersonName,
+  toCampaignBody,
+  toGoals,
+  toPlatforms,
+} from './campaign-body.ts'
+import { areSameGoals, startRecount } from './change-goals.ts'
+import { NoFields, Strict } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
+import { requireCampaign } from './require-campaign.ts'
+
+const CHANGEABLE = ['name', 'platforms', 'conversion_goals'] as const
+
+const Changes = Strict({
+  name: Type.Optional(CampaignName),
+  platforms: Type.Optional(CampaignPlatforms),
+  conversion_goals: Type.Optional(ConversionGoals),
+  updated_by: Type.Optional(PersonName),
+})
+
+type Changes = Static<typeof Changes>
+
+export const updateCampaign = defineOperation({
+  name: 'update_campaign',
+  summary: 'Update campaign',
+  description:
+    'Changes the members that are named; at least one of `name`, `platforms` and `conversion_goals` must be. Platforms ' +
+    'and goals are replaced as a whole. Goals that differ are counted anew in the background, over all events ever ' +
+    'tracked, together with every campaign that has a goal on the same events: `recount` tells how far that is. Until it ' +
+    'is complete, statistics show the numbers of the goals before.',
+  group: 'Campaigns',
+  method: 'PATCH',
+  url: '/core-services/v1/campaigns/:campaign_id',
+  tile: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: CampaignPath,
+  query: NoFields,
+  body: Changes,
+  example: {
+    name: 'Late summer sale',
+    conversion_goals: [{ name: 'Order', event: 'Order Placed', window_hours: 72 }],
+    updated_by: 'ben@example.com',
+  },
+  faults: ({ body }) => [...emptyFaults(body), ...campaignFaults(body)],
+  refusals: ['not_found', 'conflict'],
+  successStatus: 200,
+  output: CampaignOutput,
+  // One at a time for each workspace, so that the first of many changes finds how many users there are, for all of them.
+  handle({ workspace, path, body, now }, { database, turns }) {
+    const work = async () => {
+      // Counted before the change, whose transaction others wait for.
+      const allUsers = await countForRecount(database, workspace, path.campaign_id, body)
+      return database.write(async (store) => {
+        await lockCampaigns(store, workspace.id)
+        const before = await requireCampaign(store, workspace, path.campaign_id)
+        const after = toChanged(before, body, now)
+        const { campaign, recount } = await change(store, before, after, allUsers)
+        await saveCampaign(store, campaign)
+        return toCampaignBody(campaign, recount)
+      })
+    }
+    return turns.take(`changes of campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)
+  },
+})
+
+/**
+ * How many users are to be counted anew, which only tells how long that will take. To look at a million of them keeps all others
+ * who read from SQLite waiting for a tenth of a second: so it is done where a recount begins, and while it runs, other changes
+ * take the number from it.
+ */
+async function countForRecount(
+  store: Store,
+  workspace: Workspace,
+  id: string,
+  { conversion_goals: goals }: Changes,
+): Promise<number> {
+  if (!goals) return 0
+  const recount = await findGoalRecount(store, workspace.id)
+  if (recount?.isRunning) return recount.allUsers
+  const campaign = await requireCampaign(store, workspace, id)
+  return areSameGoals(campaign.goals, toGoals(goals)) ? 0 : countUsers(store, workspace.id)
+}
+
+function emptyFaults(body: object | undefined): Fault[] {
+  if (!body || CHANGEABLE.some((member) => Object.hasOwn(body, member))) return []
+  return [{ field: 'body', problem: `must have at least one of ${CHANGEABLE.join(', ')}` }]
+}
+
+function toChanged(campaign: StoredCampaign, changes: Changes, now: number): StoredCampaign {
+  const { name, platforms, conversion_goals: goals } = changes
+  return {
+    ...campaign,
+    name: name ?? campaign.name,
+    platforms: platforms ? toPlatforms(platforms) : campaign.platforms,
+    goals: goals ? toGoals(goals) : campaign.goals,
+    updatedBy: changes.updated_by ?? null,
+    // Requests that wait for each other may get here in another order than they were received.
+    updatedAt: Math.max(now, campaign.updatedAt),
+  }
+}
+
+/** What becomes of the campaign, and the recount of its workspace from then on. */
+async function change(
+  store: Store,
+  before: StoredCampaign,
+  after: StoredCampaign,
+  allUsers: number,
+): Promise<{ readonly campaign: StoredCampaign; readonly recount: GoalRecount | undefined }> {
+  if (areSameGoals(before.goals, after.goals)) {
+    return { campaign: after, recount: await findGoalRecount(store, after.workspaceId) }
+  }
+  await refuseMoreGoals(store, before, after)
+  const recount = await startRecount(store, { before, goals: after.goals, allUsers, now: after.updatedAt })
+  return { campaign: { ...after, pendingGeneration: recount.generation }, recount }
+}
+
+/** Goals that take no more room than before are always welcome. */
+async function refuseMoreGoals(store: Store, before: StoredCampaign, after: StoredCampaign): Promise<void> {
+  const addedBytes = toGoalsBytes(after.goals) - toGoalsBytes(before.goals)
+  if (addedBytes <= 0) return
+  const { goalsBytes } = await measureCampaigns(store, after.workspaceId)
+  refuseTooManyGoals(goalsBytes + addedBytes)
+}

@@ -1,0 +1,36 @@
+// Activate coupon list: brings an EXPIRED or ARCHIVED list back, by a date that does not lie in the past.
+import { calendarDate, expiryFaults, toActiveList } from '../../core/coupons/coupon-list.ts'
+import { lockCouponLists, saveCouponList } from '../../store/coupons/coupon-lists.ts'
+import { CouponListPath, ExpiryDate } from './coupon-list-body.ts'
+import { NoFields, Strict } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { requireCouponList } from './require-coupon-list.ts'
+
+export const activateCouponList = defineOperation({
+  name: 'activate_coupon_list',
+  summary: 'Activate coupon list',
+  description:
+    'Makes a list ACTIVE through the day `expires_at`, which must not lie in the past, whether it was EXPIRED, ARCHIVED or ' +
+    'ACTIVE already.',
+  group: 'Coupon lists',
+  method: 'PUT',
+  url: '/v1/coupon-list/:coupon_list_id/activate',
+  tile: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: CouponListPath,
+  query: NoFields,
+  body: Strict({ expires_at: ExpiryDate }),
+  example: { expires_at: '2030-12-31' },
+  faults: ({ workspace, body, now }) => expiryFaults(body?.expires_at, calendarDate(workspace.timezone, now)),
+  refusals: ['not_found'],
+  successStatus: 204,
+  output: null,
+  async handle({ workspace, path, body, now }, { database }) {
+    await database.write(async (store) => {
+      await lockCouponLists(store)
+      const list = await requireCouponList(store, workspace, path.coupon_list_id)
+      await saveCouponList(store, toActiveList(list, body.expires_at, now))
+    })
+  },
+})

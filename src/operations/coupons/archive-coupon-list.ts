@@ -1,0 +1,32 @@
+// Archive coupon list: takes it out of use until it is activated with a new date.
+import { toArchivedList } from '../../core/coupons/coupon-list.ts'
+import { lockCouponLists, saveCouponList } from '../../store/coupons/coupon-lists.ts'
+import { CouponListPath } from './coupon-list-body.ts'
+import { NoFields } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { requireCouponList } from './require-coupon-list.ts'
+
+export const archiveCouponList = defineOperation({
+  name: 'archive_coupon_list',
+  summary: 'Archive coupon list',
+  description: 'Takes an ACTIVE or EXPIRED list out of use; archiving it again changes nothing. It needs no body.',
+  group: 'Coupon lists',
+  method: 'PUT',
+  url: '/v1/coupon-list/:coupon_list_id/archive',
+  tile: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: CouponListPath,
+  query: NoFields,
+  body: null,
+  refusals: ['not_found'],
+  successStatus: 204,
+  output: null,
+  async handle({ workspace, path, now }, { database }) {
+    await database.write(async (store) => {
+      await lockCouponLists(store)
+      const list = await requireCouponList(store, workspace, path.coupon_list_id)
+      await saveCouponList(store, toArchivedList(list, now))
+    })
+  },
+})

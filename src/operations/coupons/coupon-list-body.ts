@@ -1,0 +1,129 @@
+// How coupon lists look on the wire ("Coupon list"): the fields that requests give and the object that answers hold.
+import { Type, type Static } from 'typebox'
+import type { Fault } from '../../core/app-error.ts'
+import {
+  COUPON_LIST_STATUSES,
+  couponListStatus,
+  NO_ALERTS,
+  personalizationSnippet,
+  type AlertConditions,
+  type CouponList,
+} from '../../core/coupons/coupon-list.ts'
+import { EMAIL_LENGTH_MAX, isEmail } from '../../core/users/email-address.ts'
+import { toIso } from '../../core/time-value.ts'
+import { IsoTime, OneOf, Strict, Text } from '../fields.ts'
+import type { Partially } from '../operation.ts'
+
+const NAME_LENGTH_MAX = 256
+const SUBSCRIBERS_MAX = 100
+const DAYS_BEFORE_MAX = 3_650
+const THRESHOLD_COUNT_MAX = 1_000_000_000
+const PATH_ID_LENGTH_MAX = 256
+
+export const CouponListPath = Strict({
+  coupon_list_id: Text(1, PATH_ID_LENGTH_MAX, 'The `_id` of the coupon list.'),
+})
+
+export const CouponListName = Text(1, NAME_LENGTH_MAX, 'Name of the list, unique in the workspace.')
+export const CreatorName = Text(1, NAME_LENGTH_MAX, 'User name of the creator.')
+export const ExpiryDate = Type.String({
+  format: 'date',
+  description:
+    'The last day on which the list can be used, yyyy-mm-dd in the time zone of the workspace. Not in the past.',
+})
+export const Subscribers = Type.Array(Text(1, EMAIL_LENGTH_MAX), {
+  maxItems: SUBSCRIBERS_MAX,
+  description: 'Email addresses of those who get the alerts.',
+})
+export const AlertConditionsInput = Strict({
+  success_alert: Type.Optional(Type.Boolean()),
+  failure_alert: Type.Optional(Type.Boolean()),
+  expiry_alert: Type.Optional(
+    Strict({
+      alert: Type.Optional(Type.Boolean()),
+      days_before: Type.Optional(Type.Integer({ minimum: 0, maximum: DAYS_BEFORE_MAX })),
+    }),
+  ),
+  coupon_shortage_alert: Type.Optional(
+    Strict({
+      alert: Type.Optional(Type.Boolean()),
+      threshold_count: Type.Optional(Type.Integer({ minimum: 0, maximum: THRESHOLD_COUNT_MAX })),
+    }),
+  ),
+})
+
+export const CouponListOutput = Type.Object({
+  _id: Type.String({ description: 'Id of the coupon list, in the path of the other operations.' }),
+  name: Type.String(),
+  label: Type.String(),
+  expires_at: Type.String({ format: 'date', description: 'The last day on which the list can be used.' }),
+  status: OneOf(COUPON_LIST_STATUSES, 'Follows from the calendar in the time zone of the workspace.'),
+  total_coupons: Type.Integer({ description: 'All codes ever added and not withdrawn.' }),
+  available_coupons: Type.Integer({ description: 'Those that no user was given yet.' }),
+  created_at: IsoTime,
+  updated_at: IsoTime,
+  created_by: Type.String(),
+  email_alert_subscribers: Type.Array(Type.String()),
+  alert_conditions: Type.Object({
+    success_alert: Type.Boolean(),
+    failure_alert: Type.Boolean(),
+    expiry_alert: Type.Object({ alert: Type.Boolean(), days_before: Type.Integer() }),
+    coupon_shortage_alert: Type.Object({ alert: Type.Boolean(), threshold_count: Type.Integer() }),
+  }),
+  personalization_snippet: Type.String({ description: 'By this a message takes a coupon of the list.' }),
+})
+export type CouponListBody = Static<typeof CouponListOutput>
+
+/** The list as it is on a day (`YYYY-MM-DD`). */
+export function toCouponListBody(list: CouponList, today: string): CouponListBody {
+  const { successAlert, failureAlert, expiryAlert, couponShortageAlert } = list.alertConditions
+  return {
+    _id: list.id,
+    name: list.name,
+    label: list.label,
+    expires_at: list.expiresAt,
+    status: couponListStatus(list, today),
+    total_coupons: list.totalCoupons,
+    available_coupons: list.availableCoupons,
+    created_at: toIso(list.createdAt),
+    updated_at: toIso(list.updatedAt),
+    created_by: list.createdBy,
+    email_alert_subscribers: [...list.emailAlertSubscribers],
+    alert_conditions: {
+      success_alert: successAlert,
+      failure_alert: failureAlert,
+      expiry_alert: { alert: expiryAlert.alert, days_before: expiryAlert.daysBefore },
+      coupon_shortage_alert: { alert: couponShortageAlert.alert, threshold_count: couponShortageAlert.thresholdCount },
+    },
+    personalization_snippet: personalizationSnippet(list.label),
+  }
+}
+
+/** The conditions as they were before, except for those that were given. */
+export function toAlertConditions(
+  given: Static<typeof AlertConditionsInput> = {},
+  before: AlertConditions = NO_ALERTS,
+): AlertConditions {
+  const { expiry_alert: expiry, coupon_shortage_alert: shortage } = given
+  const { expiryAlert, couponShortageAlert } = before
+  return {
+    successAlert: given.success_alert ?? before.successAlert,
+    failureAlert: given.failure_alert ?? before.failureAlert,
+    expiryAlert: {
+      alert: expiry?.alert ?? expiryAlert.alert,
+      daysBefore: expiry?.days_before ?? expiryAlert.daysBefore,
+    },
+    couponShortageAlert: {
+      alert: shortage?.alert ?? couponShortageAlert.alert,
+      thresholdCount: shortage?.threshold_count ?? couponShortageAlert.thresholdCount,
+    },
+  }
+}
+
+/** Faults of subscribers that are not addresses. */
+export function subscriberFaults(subscribers: Partially<readonly string[]> | undefined): Fault[] {
+  return (subscribers ?? []).flatMap((address, index) => {
+    if (address === undefined || isEmail(address)) return []
+    return [{ field: `email_alert_subscribers[${index}]`, problem: 'must be an email address' }]
+  })
+}

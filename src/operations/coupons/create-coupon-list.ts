@@ -1,0 +1,101 @@
+// Create coupon list: a list without codes, which "Add coupons" fills.
+import { Type } from 'typebox'
+import { v7 as newCouponListId } from 'uuid'
+import { AppError } from '../../core/app-error.ts'
+import { calendarDate, expiryFaults, LABEL_LENGTH_MAX, labelProblem } from '../../core/coupons/coupon-list.ts'
+import {
+  addCouponList,
+  COUPON_LISTS_MAX,
+  lockCouponLists,
+  measureCouponLists,
+  type NewCouponList,
+} from '../../store/coupons/coupon-lists.ts'
+import type { Store } from '../../store/store.ts'
+import {
+  AlertConditionsInput,
+  CouponListName,
+  CouponListOutput,
+  CreatorName,
+  ExpiryDate,
+  subscriberFaults,
+  Subscribers,
+  toAlertConditions,
+  toCouponListBody,
+} from './coupon-list-body.ts'
+import { NoFields, Strict, Text } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { refuseTakenNames } from './refuse-taken-names.ts'
+import { refuseTooManySubscribers, SUBSCRIBERS_ROOM, toSubscribersBytes } from './refuse-too-many-subscribers.ts'
+
+export const createCouponList = defineOperation({
+  name: 'create_coupon_list',
+  summary: 'Create coupon list',
+  description:
+    'Makes an ACTIVE coupon list without codes. Its `name` and its `label` must each be unique in the workspace, ' +
+    'archived lists included. Messages refer to the list by its label, which therefore never changes. Alert conditions ' +
+    `that are not given are false and 0. A workspace has at most ${COUPON_LISTS_MAX.toLocaleString('en')} lists, whose ` +
+    `subscribers together take at most ${SUBSCRIBERS_ROOM}.`,
+  group: 'Coupon lists',
+  method: 'POST',
+  url: '/v1/coupon-list',
+  tile: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: NoFields,
+  query: NoFields,
+  body: Strict({
+    name: CouponListName,
+    label: Text(1, LABEL_LENGTH_MAX, 'Unique in the workspace: letters, digits, `_` and `-`.'),
+    expires_at: ExpiryDate,
+    created_by: CreatorName,
+    email_alert_subscribers: Type.Optional(Subscribers),
+    alert_conditions: Type.Optional(AlertConditionsInput),
+  }),
+  example: {
+    name: 'Summer sale 2030',
+    label: 'summer_sale',
+    expires_at: '2030-08-31',
+    created_by: 'anna@example.com',
+    email_alert_subscribers: ['marketing@example.com'],
+    alert_conditions: { coupon_shortage_alert: { alert: true, threshold_count: 500 } },
+  },
+  faults({ workspace, body, now }) {
+    const problem = body?.label === undefined ? undefined : labelProblem(body.label)
+    return [
+      ...(problem === undefined ? [] : [{ field: 'label', problem }]),
+      ...expiryFaults(body?.expires_at, calendarDate(workspace.timezone, now)),
+      ...subscriberFaults(body?.email_alert_subscribers),
+    ]
+  },
+  refusals: ['conflict'],
+  successStatus: 201,
+  output: CouponListOutput,
+  async handle({ workspace, body, now }, { database }) {
+    const { name, label } = body
+    const made = {
+      id: newCouponListId(),
+      workspaceId: workspace.id,
+      name,
+      label,
+      expiresAt: body.expires_at,
+      createdBy: body.created_by,
+      emailAlertSubscribers: body.email_alert_subscribers ?? [],
+      alertConditions: toAlertConditions(body.alert_conditions),
+      createdAt: now,
+    }
+    const list = await database.write(async (store) => {
+      await lockCouponLists(store)
+      await refuseTakenNames(store, workspace, { name, label })
+      await refuseTooMany(store, made)
+      return addCouponList(store, made)
+    })
+    return toCouponListBody(list, calendarDate(workspace.timezone, now))
+  },
+})
+
+async function refuseTooMany(store: Store, { workspaceId, emailAlertSubscribers }: NewCouponList): Promise<void> {
+  const { lists, subscribersBytes } = await measureCouponLists(store, workspaceId)
+  refuseTooManySubscribers(subscribersBytes + toSubscribersBytes(emailAlertSubscribers))
+  if (lists < COUPON_LISTS_MAX) return
+  throw new AppError('conflict', `The workspace has ${COUPON_LISTS_MAX} coupon lists, which is as many as it can have.`)
+}

@@ -1,0 +1,61 @@
+// List coupon lists: all of a workspace, or those with one status.
+import { Type } from 'typebox'
+import {
+  calendarDate,
+  COUPON_LIST_STATUSES,
+  type CouponList,
+  type CouponListStatus,
+} from '../../core/coupons/coupon-list.ts'
+import { listCouponListsOf } from '../../store/coupons/coupon-lists.ts'
+import { CouponListOutput, toCouponListBody } from './coupon-list-body.ts'
+import { NoFields, OneOf, Strict } from '../fields.ts'
+import { JsonText } from '../json-text.ts'
+import { defineOperation } from '../operation.ts'
+import { writePieces } from '../write-pieces.ts'
+
+export const listCouponLists = defineOperation({
+  name: 'list_coupon_lists',
+  summary: 'List coupon lists',
+  description: 'Returns all coupon lists of the workspace, newest first, or only those that have one status today.',
+  group: 'Coupon lists',
+  method: 'GET',
+  url: '/v1/coupon-list',
+  tile: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: NoFields,
+  query: Strict({ status: Type.Optional(OneOf(COUPON_LIST_STATUSES, 'Only lists with this status.')) }),
+  body: null,
+  successStatus: 200,
+  output: Type.Object({ data: Type.Array(CouponListOutput) }),
+  // All lists may take tens of megabytes: for one workspace no more than one such answer is worked out at a time.
+  handle({ workspace, query, now }, { database, turns, answerRoom }) {
+    const today = calendarDate(workspace.timezone, now)
+    const work = async () => {
+      const lists = await listCouponListsOf(database, workspace.id)
+      const held = answerRoom.open()
+      try {
+        return new JsonText(await writePieces(writeLists(lists, today, query.status), held))
+      } finally {
+        held.release()
+      }
+    }
+    return turns.take(`coupon lists ${workspace.id}`, work, workspace.limits.management_per_minute)
+  },
+})
+
+function* writeLists(
+  lists: readonly CouponList[],
+  today: string,
+  wanted: CouponListStatus | undefined,
+): Generator<string> {
+  yield '{"data":['
+  let comma = ''
+  for (const list of lists) {
+    const body = toCouponListBody(list, today)
+    if (wanted !== undefined && body.status !== wanted) continue
+    yield comma + JSON.stringify(body)
+    comma = ','
+  }
+  yield ']}'
+}

@@ -1,0 +1,17 @@
+// Names and labels of coupon lists are unique in a workspace: the refusal of those that another list has.
+import { AppError } from '../../core/app-error.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import { findTakenNames } from '../../store/coupons/coupon-lists.ts'
+import type { Store } from '../../store/store.ts'
+
+/** Throws AppError `conflict` naming every field that is taken. To be called under the lock of `lockCouponLists`. */
+export async function refuseTakenNames(
+  store: Store,
+  workspace: Workspace,
+  wanted: { readonly name?: string | undefined; readonly label?: string | undefined },
+): Promise<void> {
+  const taken = await findTakenNames(store, workspace.id, wanted)
+  if (taken.length === 0) return
+  const details = taken.map((field) => ({ field, problem: 'is taken by another coupon list of the workspace' }))
+  throw new AppError('conflict', `Another coupon list of the workspace has this ${taken.join(' and this ')}.`, details)
+}

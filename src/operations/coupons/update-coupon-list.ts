@@ -1,0 +1,97 @@
+// Update coupon list: changes the members that are named. A label never changes, because messages refer to the list by it.
+import { Type, type Static } from 'typebox'
+import { AppError } from '../../core/app-error.ts'
+import { calendarDate, changedAt, expiryFaults, type CouponList } from '../../core/coupons/coupon-list.ts'
+import { lockCouponLists, measureCouponLists, saveCouponList } from '../../store/coupons/coupon-lists.ts'
+import type { Store } from '../../store/store.ts'
+import {
+  AlertConditionsInput,
+  CouponListName,
+  CouponListOutput,
+  CouponListPath,
+  ExpiryDate,
+  subscriberFaults,
+  Subscribers,
+  toAlertConditions,
+  toCouponListBody,
+} from './coupon-list-body.ts'
+import { NoFields } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { refuseTakenNames } from './refuse-taken-names.ts'
+import { refuseTooManySubscribers, toSubscribersBytes } from './refuse-too-many-subscribers.ts'
+import { requireCouponList } from './require-coupon-list.ts'
+
+const Changes = Type.Object(
+  {
+    name: Type.Optional(CouponListName),
+    expires_at: Type.Optional(ExpiryDate),
+    email_alert_subscribers: Type.Optional(Subscribers),
+    alert_conditions: Type.Optional(AlertConditionsInput),
+  },
+  { additionalProperties: false, minProperties: 1 },
+)
+
+export const updateCouponList = defineOperation({
+  name: 'update_coupon_list',
+  summary: 'Update coupon list',
+  description:
+    'Changes the members that are named, also within `alert_conditions`; `email_alert_subscribers` are replaced as a ' +
+    'whole. A date that is not in the past makes an EXPIRED list ACTIVE. An ARCHIVED list can be renamed, but a date ' +
+    'does not bring it back: 409, activate it instead. The label cannot be changed.',
+  group: 'Coupon lists',
+  method: 'PATCH',
+  url: '/v1/coupon-list/:coupon_list_id',
+  tile: 'reports',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: CouponListPath,
+  query: NoFields,
+  body: Changes,
+  example: { expires_at: '2030-09-30', alert_conditions: { expiry_alert: { alert: true, days_before: 7 } } },
+  faults({ workspace, body, now }) {
+    return [
+      ...expiryFaults(body?.expires_at, calendarDate(workspace.timezone, now)),
+      ...subscriberFaults(body?.email_alert_subscribers),
+    ]
+  },
+  refusals: ['not_found', 'conflict'],
+  successStatus: 200,
+  output: CouponListOutput,
+  async handle({ workspace, path, body, now }, { database }) {
+    const changed = await database.write(async (store) => {
+      await lockCouponLists(store)
+      const list = await requireCouponList(store, workspace, path.coupon_list_id)
+      if (list.archivedAt !== null && body.expires_at !== undefined) throw archived()
+      if (body.name !== list.name) await refuseTakenNames(store, workspace, { name: body.name })
+      const changed = toChanged(list, body, now)
+      await refuseMoreSubscribers(store, list, changed)
+      await saveCouponList(store, changed)
+      return changed
+    })
+    return toCouponListBody(changed, calendarDate(workspace.timezone, now))
+  },
+})
+
+function toChanged<List extends CouponList>(list: List, changes: Static<typeof Changes>, now: number): List {
+  return {
+    ...list,
+    name: changes.name ?? list.name,
+    expiresAt: changes.expires_at ?? list.expiresAt,
+    emailAlertSubscribers: changes.email_alert_subscribers ?? list.emailAlertSubscribers,
+    alertConditions: toAlertConditions(changes.alert_conditions, list.alertConditions),
+    updatedAt: changedAt(list, now),
+  }
+}
+
+/** Subscribers that take no more room than before are always welcome. */
+async function refuseMoreSubscribers(store: Store, before: CouponList, after: CouponList): Promise<void> {
+  const addedBytes = toSubscribersBytes(after.emailAlertSubscribers) - toSubscribersBytes(before.emailAlertSubscribers)
+  if (addedBytes <= 0) return
+  const { subscribersBytes } = await measureCouponLists(store, after.workspaceId)
+  refuseTooManySubscribers(subscribersBytes + addedBytes)
+}
+
+function archived(): AppError {
+  const details = [{ field: 'expires_at', problem: 'does not bring back an ARCHIVED list; activate it with this date' }]
+  return new AppError('conflict', 'The list is ARCHIVED.', details)
+}

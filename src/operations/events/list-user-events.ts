@@ -1,0 +1,122 @@
+// List a user's events: newest first, in pages that neither overlap nor skip.
+import { Type } from 'typebox'
+import type { Fault } from '../../core/app-error.ts'
+import { toEventId } from '../../core/event.ts'
+import { parseTimeValue, toIso } from '../../core/time-value.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import { localToInstant } from '../../core/time-zone.ts'
+import {
+  listIdsOfNewest,
+  listUserEvents as listEventsUnder,
+  type EventsBefore,
+  type EventsPage,
+  type StoredEvent,
+} from '../../store/users/events.ts'
+import { listUserIds } from '../../store/users/users.ts'
+import { ATTRIBUTE_NUMBERS, IsoTime, Nullable, Strict, Text, WorkspacePath } from '../fields.ts'
+import { JsonText } from '../json-text.ts'
+import { defineOperation, type Parts } from '../operation.ts'
+import { BEFORE_LENGTH_MAX, PageCursor } from '../page-cursor.ts'
+import { PAGE_ROOM, readPage } from '../read-page.ts'
+import { inTurnOfUsers } from '../users/turn-of-users.ts'
+import { findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from '../users/user-lookup.ts'
+
+const LIMIT_DEFAULT = 50
+const LIMIT_MAX = 500
+/** The place behind an event: its instant and, among many of one instant, its number. */
+const CURSOR = new PageCursor('e', ['time', 'id'])
+
+const EventItem = Type.Object({
+  event_id: Type.String({ description: 'The id that was sent with the event, else one made here.' }),
+  action: Type.String(),
+  attributes: Type.Record(Type.String(), Type.Unknown(), { description: ATTRIBUTE_NUMBERS }),
+  platform: Nullable(Type.String()),
+  app_version: Nullable(Type.String()),
+  device_id: Nullable(Type.String()),
+  ip: Nullable(Type.String({ description: 'The first valid address of X-Forwarded-For.' })),
+  time: Type.String({ format: 'date-time', description: 'When it happened.' }),
+  received_at: IsoTime,
+})
+
+export const listUserEvents = defineOperation({
+  name: 'list_user_events',
+  summary: "List a user's events",
+  description:
+    'The events of one user, newest first, found by `customer_id`, or by `identifier_name` with `identifier_value`. ' +
+    'Give `next_before` of one page as `before` of the next; it is null on the last page. A page ends early, with ' +
+    `\`next_before\`, where its events would take more than ${PAGE_ROOM} as JSON. A user of whom nothing is known has no ` +
+    'events.',
+  group: 'Events and users',
+  method: 'GET',
+  url: '/v1/event/:Workspace_ID',
+  tile: 'data',
+  takesAppKey: false,
+  limits: ['management_per_minute'],
+  path: WorkspacePath,
+  query: Strict({
+    ...LOOKUP_FIELDS,
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Events per page.' }),
+    ),
+    before: Type.Optional(
+      Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of a page, or an ISO 8601 time: only events before it.'),
+    ),
+  }),
+  body: null,
+  faults: ({ query, workspace }) => [
+    ...lookupFaults(query, workspace, false),
+    ...beforeFaults(query.before, workspace.timezone),
+  ],
+  successStatus: 200,
+  output: Type.Object({ data: Type.Array(EventItem), next_before: Nullable(Type.String()) }),
+  handle: ({ query, workspace }, parts) => inTurnOfUsers(parts.turns, workspace, () => list(query, workspace, parts)),
+})
+
+interface Query extends LookupQuery {
+  readonly limit?: number
+  readonly before?: string
+}
+
+async function list(query: Query, workspace: Workspace, parts: Parts): Promise<JsonText> {
+  const { limit = LIMIT_DEFAULT } = query
+  const before = query.before === undefined ? undefined : parseBefore(query.before, workspace.timezone)
+  const user = await findNamedUser(query, workspace, parts)
+  const all = user ? await listUserIds(parts.database, user.id) : []
+  // Once for all portions: one more than asked for tells whether another page follows.
+  const userIds = await listIdsOfNewest(parts.database, all, { before, max: limit + 1 })
+  const { items, last } = await readPage({
+    before,
+    limit,
+    read: (portion: EventsPage) => listEventsUnder(parts.database, userIds, portion),
+    write: writeItem,
+  })
+  return JsonText.objectBeginningWith('data', items, { next_before: last ? CURSOR.write(last) : null })
+}
+
+function beforeFaults(before: string | undefined, timezone: string): Fault[] {
+  if (before === undefined || parseBefore(before, timezone)) return []
+  return [{ field: 'query.before', problem: 'must be the next_before of a page, or an ISO 8601 time since 1970' }]
+}
+
+/** Where a page begins; undefined for what is neither a cursor nor a time. A time without a zone is in the workspace's. */
+function parseBefore(before: string, timezone: string): EventsBefore | undefined {
+  const place = CURSOR.parse(before)
+  if (place) return place
+  const value = parseTimeValue(before)
+  if (!value) return undefined
+  return { time: value.kind === 'instant' ? value.ms : localToInstant(timezone, value.ms), id: 0 }
+}
+
+/** The item as JSON; its attributes are JSON already, and may be most of it. */
+function writeItem(event: StoredEvent): string {
+  const before = JSON.stringify({ event_id: toEventId(event.id, event.givenId), action: event.action })
+  const after = JSON.stringify({
+    platform: event.platform,
+    app_version: event.appVersion,
+    device_id: event.deviceId,
+    ip: event.ip,
+    time: toIso(event.time),
+    received_at: toIso(event.receivedAt),
+  })
+  return `${before.slice(0, -1)},"attributes":${event.attributes},${after.slice(1)}`
+}

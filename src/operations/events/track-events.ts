@@ -1,0 +1,129 @@
+// Track Events: accepts the events of one user, durably, and leaves everything else to the pipeline.
+import { Type } from 'typebox'
+import type { Fault } from '../../core/app-error.ts'
+import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
+import { actionFaults, EVENTS_PER_ENTRY_MAX } from '../../core/event.ts'
+import { userKey, userReferenceFaults } from '../../core/users/user.ts'
+import type { EntryContext } from '../../log/event-log.ts'
+import { accept } from '../accept.ts'
+import {
+  AcceptedOutput,
+  ATTRIBUTE_NUMBERS,
+  Strict,
+  Text,
+  TextIfAny,
+  TrackedCustomerId,
+  WorkspacePath,
+} from '../fields.ts'
+import { firstForwardedAddress } from './forwarded-address.ts'
+import { defineOperation } from '../operation.ts'
+
+const BODY_BYTES_MAX = 128 * 1024
+const EVENT_ID_LENGTH_MAX = 128
+const PROJECT_CODE = 'The project, where the workspace groups by projects; ignored where it does not.'
+
+const Time = Type.Unsafe<string | number>({
+  type: ['string', 'number'],
+  description: 'ISO 8601 with or without zone, epoch seconds or epoch milliseconds (from 100,000,000,000).',
+})
+
+// Unknown members are accepted here: real clients send extras, such as device and SDK keys.
+const ActionBody = Type.Object({
+  action: Text(1, NAME_LENGTH_MAX, 'Event name. Must not start with the reserved prefix `svc_`.'),
+  attributes: Type.Optional(
+    Type.Unsafe<Record<string, unknown> | null>({
+      type: ['object', 'null'],
+      additionalProperties: true,
+      description:
+        'Free-form name/value pairs, up to 500, nested up to 10 levels. Names must not start with `svc_`. ' +
+        ATTRIBUTE_NUMBERS,
+    }),
+  ),
+  platform: Type.Optional(
+    TextIfAny(0, NAME_LENGTH_MAX, 'ANDROID, IOS, WEB or TV, without case; anything else is kept.'),
+  ),
+  app_version: Type.Optional(TextIfAny(0, NAME_LENGTH_MAX, 'App version.')),
+  user_time: Type.Optional(Time),
+  current_time: Type.Optional(Time),
+  user_timezone_offset: Type.Optional(
+    Type.Unsafe<string | number>({ type: ['string', 'number'], description: 'Seconds east of UTC of `user_time`.' }),
+  ),
+  event_id: Type.Optional(TextIfAny(1, EVENT_ID_LENGTH_MAX, 'Your id of the event; a repeat is dropped silently.')),
+})
+
+export const trackEvents = defineOperation({
+  name: 'track_events',
+  summary: 'Track Events',
+  description:
+    'Accepts one or more events for one user. Answered once they are durable; processed within a second. One invalid ' +
+    'action refuses the whole request. Events dated in the future are not accepted. Null in an optional member is as ' +
+    'if it was not sent, where the schema takes it.',
+  group: 'Events and users',
+  method: 'POST',
+  url: '/v1/event/:Workspace_ID',
+  otherUrls: ['/v1/event/:Workspace_ID/:project_code'],
+  tile: 'data',
+  takesAppKey: false,
+  takesIdempotencyKey: true,
+  takesForwardedFor: true,
+  limits: ['track_events_per_minute'],
+  limitUnits: { field: 'actions', count: countActions },
+  path: Strict({
+    ...WorkspacePath.properties,
+    project_code: Type.Optional(Type.String({ description: PROJECT_CODE })),
+  }),
+  // Real clients add parameters of their own to this address.
+  query: Type.Object({
+    // Given twice it is a list, which names no project.
+    project_code: Type.Optional(
+      Type.Unsafe<string>({ type: ['string', 'array'], items: { type: 'string' }, description: PROJECT_CODE }),
+    ),
+  }),
+  body: Type.Object({
+    type: Type.Literal('event'),
+    customer_id: Type.Optional(TrackedCustomerId),
+    actions: Type.Array(ActionBody, { minItems: 1, maxItems: EVENTS_PER_ENTRY_MAX }),
+    device_id: Type.Optional(TextIfAny(1, NAME_LENGTH_MAX, 'Maps the events to a device. Default: `customer_id`.')),
+    user_identifiers: Type.Optional(
+      Type.Unknown({ description: 'Configured identifiers as name/value pairs, where identity resolution is on.' }),
+    ),
+  }),
+  bodyBytesMax: BODY_BYTES_MAX,
+  example: {
+    type: 'event',
+    customer_id: 'customer-1',
+    actions: [{ action: 'Order Placed', attributes: { amount: 49.9, currency: 'EUR' }, platform: 'WEB' }],
+  },
+  faults({ workspace, body, path, query, now }) {
+    return [
+      ...projectFaults(workspace.projectCodes, path.project_code, query.project_code),
+      ...(body ? userReferenceFaults(body, workspace.identityResolution) : []),
+      ...(body?.actions ? actionFaults(body.actions, workspace, now) : []),
+    ]
+  },
+  successStatus: 200,
+  output: AcceptedOutput,
+  handle(request, parts) {
+    const ip = firstForwardedAddress(request.header('x-forwarded-for'))
+    const isGrouped = request.workspace.projectCodes.length > 0
+    const projectCode = isGrouped ? request.path.project_code || request.query.project_code : undefined
+    const context: EntryContext = { ...(ip !== undefined && { ip }), ...(projectCode !== undefined && { projectCode }) }
+    const partitionKey = userKey(request.workspace, request.body)
+    return accept(request, parts, { kind: 'track_events', context, events: request.body.actions.length, partitionKey })
+  },
+})
+
+/** A request takes as many units as it has actions, and at least one. */
+function countActions(body: unknown): number {
+  const actions = typeof body === 'object' && body !== null ? (body as { actions?: unknown }).actions : undefined
+  return Array.isArray(actions) ? Math.max(1, actions.length) : 1
+}
+
+/** The document leaves open where a project code stands; both places are read ("`project_code`"). */
+function projectFaults(codes: readonly string[], inPath: string | undefined, inQuery: string | undefined): Fault[] {
+  if (codes.length === 0) return []
+  const field = inPath ? 'path.project_code' : 'query.project_code'
+  const code = inPath || inQuery
+  if (!code) return [{ field, problem: 'is required in this workspace' }]
+  return codes.includes(code) ? [] : [{ field, problem: 'is not a project of this workspace' }]
+}

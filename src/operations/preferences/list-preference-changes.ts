@@ -1,0 +1,93 @@
+// Preference history: the proofs of consent of one user, newest first, those of users merged into it included.
+import { Type } from 'typebox'
+import type { PreferenceChange } from '../../core/users/preference.ts'
+import { toIso } from '../../core/time-value.ts'
+import { CUSTOMER_ID } from '../../core/users/user.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import { listIdsOfNewestChanges, listUserPreferenceChanges, type ChangesPage } from '../../store/users/preferences.ts'
+import type { Store } from '../../store/store.ts'
+import { findUserId, listUserIds } from '../../store/users/users.ts'
+import { CustomerId, IsoTime, NoFields, Nullable, Strict, Text } from '../fields.ts'
+import { JsonText } from '../json-text.ts'
+import { defineOperation } from '../operation.ts'
+import { OptInOutput, toOptInBody } from './opt-in-body.ts'
+import { BEFORE_LENGTH_MAX, PageCursor } from '../page-cursor.ts'
+import { noSuchCustomer } from './preference-users.ts'
+import { PAGE_ROOM, readPage } from '../read-page.ts'
+import { inTurnOfUsers } from '../users/turn-of-users.ts'
+
+const LIMIT_MAX = 500
+const LIMIT_DEFAULT = 50
+const CURSOR = new PageCursor('p', ['at', 'number', 'userId'])
+
+const ChangeOutput = Type.Object({
+  at: IsoTime,
+  by: Type.String({
+    description:
+      '`key:` and the tile of the API key, `link:` and the link in an email, or `merge` where the user turned out to ' +
+      'be the same as another and has the newest decisions of both.',
+  }),
+  ip: Nullable(Type.String({ description: 'The address that sent the change; null where nobody did.' })),
+  before: Type.Object(OptInOutput),
+  after: Type.Object(OptInOutput),
+})
+
+export const listPreferenceChanges = defineOperation({
+  name: 'list_preference_changes',
+  summary: 'Preference history',
+  description:
+    'The proofs of consent of a user, newest first: when, by which key or link and from which address each change was ' +
+    'made, and what held before and after. Where there are more, `next_before` stands beside `data`; sent as `before` ' +
+    `it gives the next page. A page ends early where its proofs would take more than ${PAGE_ROOM} as JSON.`,
+  group: 'Preferences',
+  method: 'GET',
+  url: '/v1.0/opt-in-management/user-preferences/history',
+  tile: 'data',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: NoFields,
+  query: Strict({
+    customer_id: CustomerId,
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Proofs per page.' }),
+    ),
+    before: Type.Optional(Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of the page before.')),
+  }),
+  body: null,
+  faults({ query: { before } }) {
+    if (before === undefined || CURSOR.parse(before)) return []
+    return [{ field: 'query.before', problem: 'must be the next_before of another page' }]
+  },
+  refusals: ['not_found'],
+  successStatus: 200,
+  output: Type.Object({ data: Type.Array(ChangeOutput), next_before: Type.Optional(Type.String()) }),
+  handle: ({ workspace, query }, { database, turns }) =>
+    inTurnOfUsers(turns, workspace, () => list(database, workspace, query)),
+})
+
+interface Query {
+  readonly customer_id: string
+  readonly limit?: number
+  readonly before?: string
+}
+
+async function list(database: Store, workspace: Workspace, query: Query): Promise<JsonText> {
+  const { limit = LIMIT_DEFAULT } = query
+  const before = query.before === undefined ? undefined : CURSOR.parse(query.before)
+  const userId = await findUserId(database, workspace.id, { name: CUSTOMER_ID, value: query.customer_id })
+  if (userId === undefined) throw noSuchCustomer()
+  const all = await listUserIds(database, userId)
+  // Once for all portions: one more than asked for tells whether another page follows.
+  const userIds = await listIdsOfNewestChanges(database, all, { before, max: limit + 1 })
+  const { items, last } = await readPage({
+    before,
+    limit,
+    read: (portion: ChangesPage) => listUserPreferenceChanges(database, userIds, portion),
+    write: writeItem,
+  })
+  return JsonText.objectBeginningWith('data', items, last ? { next_before: CURSOR.write(last) } : {})
+}
+
+function writeItem({ at, by, ip, before, after }: PreferenceChange): string {
+  return JSON.stringify({ at: toIso(at), by, ip, before: toOptInBody(before), after: toOptInBody(after) })
+}

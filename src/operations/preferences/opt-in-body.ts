@@ -1,0 +1,15 @@
+// Email preferences as answers show them, now and in proofs of consent.
+import { Type } from 'typebox'
+import { OPT_IN_STATUSES, type OptIn } from '../../core/users/preference.ts'
+import { OneOf } from '../fields.ts'
+
+export const OptInOutput = {
+  opt_in_status: OneOf(OPT_IN_STATUSES),
+  categories: Type.Record(Type.String(), Type.Boolean(), {
+    description: 'Category name → opted in to it or not. A category that was never set is absent.',
+  }),
+}
+
+export function toOptInBody({ status, categories }: OptIn) {
+  return { opt_in_status: status, categories }
+}

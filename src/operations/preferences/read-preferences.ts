@@ -1,0 +1,99 @@
+// Read preferences: what holds now for one user, or for every user with an email address.
+import { Type } from 'typebox'
+import type { Fault } from '../../core/app-error.ts'
+import { toOptIn } from '../../core/users/preference.ts'
+import { toIso } from '../../core/time-value.ts'
+import { listPreferencesByEmail, type NamedPreference } from '../../store/users/preferences.ts'
+import { IsoTime, NoFields, Nullable, Strict, Text } from '../fields.ts'
+import { JsonText } from '../json-text.ts'
+import { defineOperation } from '../operation.ts'
+import { OptInOutput, toOptInBody } from './opt-in-body.ts'
+import { BEFORE_LENGTH_MAX, PageCursor } from '../page-cursor.ts'
+import {
+  emailKeyMeant,
+  noSuchEmail,
+  requirePreference,
+  userIdFaults,
+  UserIds,
+  usersPerPortion,
+} from './preference-users.ts'
+import { PAGE_ROOM, readPage, type PageSource } from '../read-page.ts'
+import { inTurnOfUsers } from '../users/turn-of-users.ts'
+
+/** More users than nearly any address has: what fits comes in one answer. */
+const LIMIT_MAX = 10_000
+const CURSOR = new PageCursor('u', ['userId'])
+
+const UserPreferencesOutput = Type.Object({
+  customer_id: Nullable(Type.String({ description: 'Null for a user known by other identifiers alone.' })),
+  ...OptInOutput,
+  updated_at: Nullable(IsoTime),
+})
+
+export const readPreferences = defineOperation({
+  name: 'read_preferences',
+  summary: 'Read preferences',
+  description:
+    'The current email preferences of the user with a `customer_id`, or of every user with an `email_id`, oldest user ' +
+    `first. An answer holds at most ${LIMIT_MAX.toLocaleString('en')} users, or \`limit\`, and at most ${PAGE_ROOM} as ` +
+    'JSON; of more users with an address it holds the newest, and `next_before` stands beside `data`: sent as `before` it ' +
+    'gives those before them. Where nothing is set yet: `OPT_IN_PENDING`, no categories, `updated_at` null. Categories that the ' +
+    'workspace no longer has are not shown.',
+  group: 'Preferences',
+  method: 'GET',
+  url: '/v1.0/opt-in-management/user-preferences',
+  tile: 'data',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: NoFields,
+  query: Strict({
+    customer_id: Type.Optional(UserIds.customer_id),
+    email_id: Type.Optional(UserIds.email_id),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_MAX, description: 'Users per answer.' }),
+    ),
+    before: Type.Optional(Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of the answer before.')),
+  }),
+  body: null,
+  faults: ({ workspace, query }) => [...userIdFaults(query, 'query', workspace), ...beforeFaults(query.before)],
+  refusals: ['not_found'],
+  successStatus: 200,
+  output: Type.Object({ data: Type.Array(UserPreferencesOutput), next_before: Type.Optional(Type.String()) }),
+  async handle({ workspace, query }, { database, emailVault, turns }) {
+    const { limit = LIMIT_MAX, before } = query
+    const active = new Set(workspace.categories)
+    const write = (known: NamedPreference) => JSON.stringify(toBody(known, active))
+    const emailKey = emailKeyMeant(query, { workspace, emailVault })
+    if (emailKey === undefined) {
+      return JsonText.objectBeginningWith('data', [write(await requirePreference(database, workspace, query))], {})
+    }
+    // From the newest user on: where two users are merged between two portions or pages, which goes into the older one, both are
+    // shown, never neither.
+    const source: PageSource<{ readonly userId: number }, NamedPreference> = {
+      before: before === undefined ? undefined : CURSOR.parse(before),
+      limit,
+      portionMax: usersPerPortion(workspace),
+      read: ({ before: behind, max }) => {
+        return listPreferencesByEmail(database, workspace.id, emailKey, { before: behind?.userId, max })
+      },
+      write,
+    }
+    const { items, last } = await inTurnOfUsers(turns, workspace, () => readPage(source))
+    if (items.length === 0 && before === undefined) throw noSuchEmail()
+    return JsonText.objectBeginningWith('data', items.toReversed(), last ? { next_before: CURSOR.write(last) } : {})
+  },
+})
+
+function beforeFaults(before: string | undefined): Fault[] {
+  if (before === undefined || CURSOR.parse(before)) return []
+  return [{ field: 'query.before', problem: 'must be the next_before of another answer' }]
+}
+
+function toBody({ customerId, preference }: NamedPreference, active: ReadonlySet<string>) {
+  const { updatedAt } = preference
+  return {
+    customer_id: customerId,
+    ...toOptInBody(toOptIn(preference, active)),
+    updated_at: updatedAt === null ? null : toIso(updatedAt),
+  }
+}

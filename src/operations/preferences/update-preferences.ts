@@ -1,0 +1,213 @@
+// Update User Email Opt-in Preferences: sets what users consented to, with a proof of it in the same durable transaction.
+import { Type, type Static } from 'typebox'
+import { AppError, DETAILS_MAX, type Fault } from '../../core/app-error.ts'
+import { memberPath } from '../../core/field-path.ts'
+import {
+  changePreference,
+  OPT_IN_STATUSES,
+  recordChange,
+  toOptInStatus,
+  type PreferenceChange,
+  type PreferenceRequest,
+} from '../../core/users/preference.ts'
+import {
+  listPreferencesByEmail,
+  lockPreferences,
+  savePreferences,
+  type NamedPreference,
+} from '../../store/users/preferences.ts'
+import type { Database, Store } from '../../store/store.ts'
+import { countUsersWithEmail } from '../../store/users/users.ts'
+import { NoFields, Strict, Text } from '../fields.ts'
+import { defineOperation, type OperationRequest, type Partially, type Parts } from '../operation.ts'
+import {
+  eitherRequired,
+  emailKeyMeant,
+  noSuchEmail,
+  requirePreference,
+  userIdFaults,
+  UserIds,
+  usersPerPortion,
+} from './preference-users.ts'
+
+/** Users that one address may stand for: one request changes all of them, and must end. */
+export const USERS_PER_EMAIL_MAX = 10_000
+const EMAIL_CHANNEL = 'email'
+const WORD_LENGTH_MAX = 64
+const PATH = 'user_preferences'
+
+const UserPreferences = Strict({
+  customer_id: Type.Optional(UserIds.customer_id),
+  email_id: Type.Optional(UserIds.email_id),
+  categories: Type.Optional(
+    Type.Unsafe<Record<string, boolean>>({
+      type: 'object',
+      additionalProperties: { type: 'boolean' },
+      description: 'Category name → opted in to it or not. Categories that are not named stay as they are.',
+    }),
+  ),
+  opt_in_status: Type.Optional(Text(1, WORD_LENGTH_MAX, `One of ${OPT_IN_STATUSES.join(', ')}, without case.`)),
+  channel: Type.Optional(Text(1, WORD_LENGTH_MAX, 'The channel: `email`, which is also the default.')),
+})
+type UserPreferences = Static<typeof UserPreferences>
+
+export const updatePreferences = defineOperation({
+  name: 'update_preferences',
+  summary: 'Update User Email Opt-in Preferences',
+  description:
+    "Sets a user's email opt-in status and per-category preferences; visible at once. It needs `customer_id` or " +
+    '`email_id`, and `opt_in_status` or `categories`. Given an `email_id`, every user with that address is updated, ' +
+    'except where the workspace tokenizes emails: there only `customer_id` counts. Categories must be configured in ' +
+    `the workspace. An address of more than ${USERS_PER_EMAIL_MAX.toLocaleString('en')} users is refused with 409; one of ` +
+    'many may be changed in portions, of which some stay where the request fails: it can be repeated. A request that ' +
+    'sends `categories` and leaves at least one false and none true makes the status `OPTED_OUT`, whatever else it ' +
+    'sent. Every change is kept as a proof of consent.',
+  group: 'Preferences',
+  method: 'PUT',
+  url: '/v1.0/opt-in-management/user-preferences',
+  tile: 'data',
+  takesAppKey: true,
+  limits: ['update_preferences_per_minute', 'update_preferences_per_day'],
+  path: NoFields,
+  query: NoFields,
+  body: Strict({ user_preferences: UserPreferences }),
+  example: {
+    user_preferences: {
+      customer_id: 'customer-1',
+      categories: { Newsletter: true, Offers: false },
+      opt_in_status: 'OPTED_IN',
+      channel: 'email',
+    },
+  },
+  faults({ workspace, body }) {
+    const sent = body?.user_preferences
+    if (!sent) return []
+    return [
+      ...userIdFaults(sent, PATH, workspace),
+      ...wordFaults(sent),
+      ...categoryFaults(sent.categories ?? {}, new Set(workspace.categories)),
+    ]
+  },
+  refusals: ['not_found', 'conflict'],
+  successStatus: 200,
+  output: Type.Object({ message: Type.String() }),
+  async handle(request, parts) {
+    const sent = request.body.user_preferences
+    const { workspace } = request
+    const emailKey = emailKeyMeant(sent, { workspace, emailVault: parts.emailVault })
+    if (emailKey === undefined) {
+      await parts.database.write(async (store) => {
+        await lockPreferences(store, [workspace.id])
+        await change(store, [await requirePreference(store, workspace, sent)], request)
+      })
+    } else {
+      await changeEverybody(parts, emailKey, request)
+    }
+    return { message: 'The request was processed successfully.' }
+  },
+})
+
+type Request = OperationRequest<object, object, { readonly user_preferences: UserPreferences }>
+
+/**
+ * Changes every user with an address, in one transaction. Where the store has one writer at a time and there is more than a
+ * portion to change, it takes several, with turns for others between them.
+ */
+async function changeEverybody(
+  { database, turns }: Pick<Parts, 'database' | 'turns'>,
+  emailKey: string,
+  request: Request,
+): Promise<void> {
+  const { id } = request.workspace
+  const users = await countUsersWithEmail(database, id, emailKey, USERS_PER_EMAIL_MAX + 1)
+  if (users === 0) throw noSuchEmail()
+  if (users > USERS_PER_EMAIL_MAX) throw tooManyUsers()
+  if (database.locksRows || users <= usersPerPortion(request.workspace)) {
+    await changeAtOnce(database, emailKey, request)
+    return
+  }
+  // Portions of two requests must not mingle: the later request must be the same one for everybody.
+  await turns.take(`preferences ${id} ${emailKey}`, () => changeInPortions(database, emailKey, request))
+}
+
+function changeAtOnce(database: Database, emailKey: string, request: Request): Promise<void> {
+  return database.write(async (store) => {
+    let before: number | undefined
+    do before = await changePortion(store, emailKey, before, request)
+    while (before !== undefined)
+  })
+}
+
+/** Each portion is a transaction. */
+async function changeInPortions(database: Database, emailKey: string, request: Request): Promise<void> {
+  let before: number | undefined
+  do {
+    await database.letOthersPass()
+    const from = before
+    before = await database.write((store) => changePortion(store, emailKey, from, request))
+  } while (before !== undefined)
+}
+
+/** Changes the users behind the user `before`, newest first; returns where the next portion begins, if there is one. */
+async function changePortion(
+  store: Store,
+  emailKey: string,
+  before: number | undefined,
+  request: Request,
+): Promise<number | undefined> {
+  const { workspace } = request
+  await lockPreferences(store, [workspace.id])
+  const max = usersPerPortion(workspace)
+  const known = await listPreferencesByEmail(store, workspace.id, emailKey, { before, max })
+  // Those who had the address when they were counted may have another by now: success would then report a change that was made to
+  // nobody.
+  if (known.length === 0 && before === undefined) throw noSuchEmail()
+  await change(store, known, request)
+  return known.length === max ? known.at(-1)?.userId : undefined
+}
+
+async function change(store: Store, known: readonly NamedPreference[], request: Request): Promise<void> {
+  const { workspace, now, tile, callerAddress } = request
+  const wanted = toPreferenceRequest(request.body.user_preferences)
+  const activeCategories = new Set(workspace.categories)
+  const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${tile}`, ip: callerAddress }
+  const recorded = known.map((before) => {
+    return recordChange(before, changePreference(before.preference, wanted, { activeCategories, now }), origin)
+  })
+  const preferences = recorded.map(({ current }) => current)
+  const changes = recorded.map(({ change }) => change)
+  await savePreferences(store, preferences, changes)
+}
+
+function toPreferenceRequest(sent: UserPreferences): PreferenceRequest {
+  const status = sent.opt_in_status === undefined ? undefined : toOptInStatus(sent.opt_in_status)
+  return { status, categories: sent.categories }
+}
+
+/** Members that the schema refused are there but undefined, and are blamed already. */
+function wordFaults(sent: Partially<UserPreferences>): Fault[] {
+  const faults: Fault[] = []
+  const { opt_in_status: status, channel } = sent
+  if (!Object.hasOwn(sent, 'opt_in_status') && !Object.hasOwn(sent, 'categories')) {
+    faults.push(...eitherRequired(PATH, 'opt_in_status', 'categories'))
+  }
+  if (status !== undefined && !toOptInStatus(status)) {
+    faults.push({ field: `${PATH}.opt_in_status`, problem: `must be one of ${OPT_IN_STATUSES.join(', ')}` })
+  }
+  if (channel !== undefined && channel.toLowerCase() !== EMAIL_CHANNEL) {
+    faults.push({ field: `${PATH}.channel`, problem: `must be ${EMAIL_CHANNEL}` })
+  }
+  return faults
+}
+
+/** Not all faults, where there are more than an answer names. */
+function categoryFaults(sent: object, active: ReadonlySet<string>): Fault[] {
+  const unknown = Object.keys(sent).filter((name) => !active.has(name))
+  const problem = 'is not an active category of this workspace'
+  return unknown.slice(0, DETAILS_MAX).map((name) => ({ field: memberPath(`${PATH}.categories`, name), problem }))
+}
+
+function tooManyUsers(): AppError {
+  const message = `More than ${USERS_PER_EMAIL_MAX} users have this email_id; name each by its customer_id.`
+  return new AppError('conflict', message)
+}

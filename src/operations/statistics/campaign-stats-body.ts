@@ -1,0 +1,203 @@
+// How the numbers of a campaign look on the wire ("Campaign stats").
+import { Type, type Static, type TSchema } from 'typebox'
+import type {
+  CampaignCounts,
+  ControlCounts,
+  FunnelCounts,
+  GoalCounts,
+  LocaleCounts,
+  LocalesCounts,
+  PerformanceCounts,
+  VariationCounts,
+} from '../../core/statistics/campaign-counts.ts'
+
+/** Spelt as in the document. */
+const CAMPAIGN_CONTROL_REASON = 'user_removed_due_to_campaing_control_group'
+const GLOBAL_CONTROL_REASON = 'user_removed_due_to_global_control_group'
+
+const Count = (description?: string) => Type.Integer(description === undefined ? {} : { description })
+const Rate = (description: string) =>
+  Type.Number({ description: `${description}, per cent with two decimals; 0 where the divisor is 0.` })
+
+/** An object whose member names are not fixed, such as one member for every platform. */
+const MapOf = <Schema extends TSchema>(schema: Schema, description?: string) =>
+  Type.Unsafe<Record<string, Static<Schema>>>({
+    type: 'object',
+    additionalProperties: schema,
+    ...(description && { description }),
+  })
+
+const PerformanceStats = Type.Object(
+  {
+    attempted: Count(),
+    sent: Count(),
+    failed: Count(),
+    impression: Count('For EMAIL an impression is an open.'),
+    click: Count(),
+    ctr: Rate('click / impression'),
+    delivery_rate: Rate('delivered / sent, or impression / sent where no delivery is reported'),
+    sent_rate: Rate('sent / attempted'),
+    failure_rate: Rate('failed / attempted'),
+  },
+  { description: 'By the day of what happened: occurrences for TOTAL, distinct users for UNIQUE.' },
+)
+
+const GoalStats = Type.Object({
+  conversions: Count('Goal events (TOTAL) or distinct users (UNIQUE) that the `attribution_type` credits.'),
+  cvr: Rate('conversions / what the `attribution_type` divides by; in a control group by its distinct users'),
+  uplift: Type.Number({
+    description:
+      'By how many per cent more of the target group met the goal in the window after an audience than of the control ' +
+      'group of the same platform and locale, in distinct users; 0 where nothing can be compared.',
+  }),
+  uplift_low: Type.Number({ description: 'Lower bound of the 95 % interval of the uplift.' }),
+  uplift_high: Type.Number({ description: 'Upper bound of the 95 % interval of the uplift.' }),
+  uplift_significant: Type.Boolean({ description: 'Whether the interval excludes 0.' }),
+})
+const GoalStatsByName = MapOf(GoalStats, 'By the name of the goal. Every goal of the campaign is there.')
+
+const reachable = Count('Units: a user on a day of audience.')
+const DeliveryFunnel = Type.Object(
+  {
+    reachable_users_in_segment: reachable,
+    segment_after_uninstall: Count('Without those removed for uninstall, hard bounce, complaint or opt-out.'),
+    after_fc: Count('Of those, without those removed by frequency capping.'),
+    users_after_dup: Count('Of those, without those removed as duplicates.'),
+    sent: Count('Units to which something was sent.'),
+    user_devices: Count('Distinct devices of `users_after_dup`.'),
+    impressions: Count('Sent units with an impression.'),
+    active_device_token: Count('Those of `user_devices` to which something was sent.'),
+    pending: Count('Units neither removed nor sent nor failed.'),
+  },
+  { description: 'By the day on which the audience was decided; alike for TOTAL and UNIQUE.' },
+)
+const FailureBreakdown = MapOf(
+  Type.Integer(),
+  'Units by the reason of their final state: `reachable_users_in_segment` = `sent` + `pending` + the sum of all reasons.',
+)
+
+const ControlGroup = Type.Object(
+  {
+    conversion_goal_stats: GoalStatsByName,
+    delivery_funnel: Type.Object({ reachable_users_in_segment: reachable }),
+    failure_breakdown: FailureBreakdown,
+  },
+  { description: 'The same at every variation, since variations are ignored in control groups.' },
+)
+
+const Variation = Type.Object({
+  performance_stats: PerformanceStats,
+  conversion_goal_stats: GoalStatsByName,
+  delivery_funnel: DeliveryFunnel,
+  failure_breakdown: FailureBreakdown,
+  campaign_control_group: ControlGroup,
+  global_control_group: ControlGroup,
+})
+export type VariationBody = Static<typeof Variation>
+
+const Variations = Type.Unsafe<Record<string, VariationBody | Static<typeof ControlGroup>>>({
+  type: 'object',
+  description: '`all_variations` and each; beside them the two control groups.',
+  properties: { campaign_control_group: ControlGroup, global_control_group: ControlGroup },
+  required: ['all_variations', 'campaign_control_group', 'global_control_group'],
+  additionalProperties: Variation,
+})
+const Locale = Type.Object({ variations: Variations })
+const Platform = Type.Object({ locales: MapOf(Locale, '`all_locales` and each.') })
+
+export const CampaignStatsOutput = Type.Object({
+  platforms: MapOf(Platform, '`all_platforms` and each of EMAIL, ANDROID, IOS, WEB, TV, UNKNOWN.'),
+})
+export type CampaignStatsBody = Static<typeof CampaignStatsOutput>
+
+/**
+ * The JSON of what is shown of a campaign: one object, in a list. It comes in pieces, none of more than one variation, each
+ * worked out when it is asked for: all of them may be more than memory should hold.
+ */
+export function* writeCampaignStats(counts: CampaignCounts): Generator<string, void, undefined> {
+  yield '[{"platforms":'
+  yield* writeObject(counts, writePlatform)
+  yield '}]'
+}
+
+function* writePlatform(locales: LocalesCounts): Generator<string, void, undefined> {
+  yield '{"locales":'
+  yield* writeObject(locales, writeLocale)
+  yield '}'
+}
+
+/** Readers look for the control groups beside the variations or inside each of them: they are in both places. */
+function* writeLocale({
+  variations,
+  campaignControl,
+  globalControl,
+}: LocaleCounts): Generator<string, void, undefined> {
+  const campaignGroup = JSON.stringify(toControl(campaignControl, CAMPAIGN_CONTROL_REASON))
+  const globalGroup = JSON.stringify(toControl(globalControl, GLOBAL_CONTROL_REASON))
+  const controls = `"campaign_control_group":${campaignGroup},"global_control_group":${globalGroup}`
+  yield '{"variations":{'
+  for (const [key, variation] of variations) {
+    const own = JSON.stringify(toVariation(variation)).slice(0, -1)
+    yield `${JSON.stringify(key)}:${own},${controls}},`
+  }
+  yield `${controls}}}`
+}
+
+/** An object whose members are written one by one. */
+function* writeObject<Value>(
+  members: Iterable<readonly [key: string, value: Value]>,
+  write: (value: Value) => Iterable<string>,
+): Generator<string, void, undefined> {
+  let before = '{'
+  for (const [key, value] of members) {
+    yield `${before}${JSON.stringify(key)}:`
+    yield* write(value)
+    before = ','
+  }
+  yield before === '{' ? '{}' : '}'
+}
+
+type ControlGroups = 'campaign_control_group' | 'global_control_group'
+
+function toVariation({ performance, goals, funnel, failures }: VariationCounts): Omit<VariationBody, ControlGroups> {
+  return {
+    performance_stats: toPerformance(performance),
+    conversion_goal_stats: mapObject(goals, toGoal),
+    delivery_funnel: toFunnel(funnel),
+    failure_breakdown: Object.fromEntries(failures),
+  }
+}
+
+function toPerformance({ deliveryRate, sentRate, failureRate, ...numbers }: PerformanceCounts) {
+  return { ...numbers, delivery_rate: deliveryRate, sent_rate: sentRate, failure_rate: failureRate }
+}
+
+function toGoal({ conversions, cvr, uplift, low, high, isSignificant }: GoalCounts) {
+  return { conversions, cvr, uplift, uplift_low: low, uplift_high: high, uplift_significant: isSignificant }
+}
+
+function toFunnel(funnel: FunnelCounts) {
+  return {
+    reachable_users_in_segment: funnel.reachable,
+    segment_after_uninstall: funnel.afterUninstall,
+    after_fc: funnel.afterFrequencyCapping,
+    users_after_dup: funnel.afterDuplicates,
+    sent: funnel.sent,
+    user_devices: funnel.devices,
+    impressions: funnel.impressions,
+    active_device_token: funnel.activeDevices,
+    pending: funnel.pending,
+  }
+}
+
+function toControl({ goals, reachable: units }: ControlCounts, reason: string): Static<typeof ControlGroup> {
+  return {
+    conversion_goal_stats: mapObject(goals, toGoal),
+    delivery_funnel: { reachable_users_in_segment: units },
+    failure_breakdown: units === 0 ? {} : { [reason]: units },
+  }
+}
+
+function mapObject<Value, Result>(map: ReadonlyMap<string, Value>, toResult: (value: Value) => Result) {
+  return Object.fromEntries([...map].map(([key, value]) => [key, toResult(value)]))
+}

@@ -1,0 +1,184 @@
+// Fetch Campaign Stats: a page of campaigns with their numbers over a range of days, all of them from the table of statistics.
+import { Type, type Static } from 'typebox'
+import type { Fault } from '../../core/app-error.ts'
+import { CampaignSeries, METRIC_TYPES } from '../../core/statistics/campaign-counts.ts'
+import { ALL, ANY_GROUP, ATTRIBUTION_TYPES, NO_GENERATION } from '../../core/statistics/cells.ts'
+import { fromCalendarDate } from '../../core/time-zone.ts'
+import { toIso } from '../../core/time-value.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import { ANSWER_BYTES_MAX } from '../answer-room.ts'
+import { CAMPAIGN_ID_LENGTH_MAX } from '../campaigns/campaign-body.ts'
+import { CampaignStatsOutput, writeCampaignStats, type CampaignStatsBody } from './campaign-stats-body.ts'
+import { IsoTime, NoFields, OneOf, Strict, Text } from '../fields.ts'
+import { JsonText } from '../json-text.ts'
+import { defineOperation, type Parts } from '../operation.ts'
+import { StatsReader } from './stats-reader.ts'
+
+const CAMPAIGNS_PER_PAGE_MAX = 10
+const RANGE_DAYS_MAX = 30
+const REQUEST_ID_LENGTH_MAX = 256
+
+const ATTRIBUTION_DESCRIPTION =
+  'When a goal event is a conversion. `VIEW_THROUGH`, `CLICK_THROUGH`: an impression, or a click, lies within the window of ' +
+  'the goal before it. `IN_SESSION`: a click lies within the 30 minutes before it. `TOTAL_CONVERSIONS`: of all campaigns ' +
+  'with a goal that the event meets, this one had the last interaction, where a click counts before an impression and that ' +
+  'before a message sent. `CLICK_CONVERSIONS`: the same, and the interaction is a click.'
+
+const Day = (description: string) => Type.String({ format: 'date', description })
+
+const StatsBody = Strict({
+  request_id: Text(1, REQUEST_ID_LENGTH_MAX, 'Your id of this call; comes back as `response_id`.'),
+  start_date: Day('First day of the range, YYYY-MM-DD, in the time zone of the workspace.'),
+  end_date: Day(`Last day of the range, at most ${RANGE_DAYS_MAX} days after \`start_date\`.`),
+  attribution_type: OneOf(ATTRIBUTION_TYPES, ATTRIBUTION_DESCRIPTION),
+  metric_type: OneOf(METRIC_TYPES, 'Whether occurrences are counted, or distinct users.'),
+  campaign_ids: Type.Optional(
+    Type.Array(Text(1, CAMPAIGN_ID_LENGTH_MAX), {
+      minItems: 1,
+      maxItems: CAMPAIGNS_PER_PAGE_MAX,
+      uniqueItems: true,
+      description: 'Without it: every campaign with any count in the range, newest first.',
+    }),
+  ),
+  offset: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      default: 0,
+      description: 'How many campaigns to skip.',
+    }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: CAMPAIGNS_PER_PAGE_MAX,
+      default: CAMPAIGNS_PER_PAGE_MAX,
+      description: 'Campaigns per page.',
+    }),
+  ),
+})
+
+type StatsBody = Static<typeof StatsBody>
+
+const EVERYWHERE = {
+  campaign: 1,
+  generation: NO_GENERATION,
+  group: ANY_GROUP,
+  platform: ALL,
+  locale: ALL,
+  variation: ALL,
+} as const
+
+const StatsOutput = Type.Object({
+  response_id: Type.String({ description: 'The `request_id` of the request.' }),
+  total_campaigns: Type.Integer({ description: 'Campaigns requested, or found when none were named.' }),
+  current_page: Type.Integer(),
+  total_pages: Type.Integer(),
+  data: Type.Unsafe<Record<string, [CampaignStatsBody]>>({
+    type: 'object',
+    description: 'By campaign id: one object, in a list.',
+    additionalProperties: Type.Array(CampaignStatsOutput),
+  }),
+  processed_until: IsoTime,
+})
+
+export const fetchCampaignStats = defineOperation({
+  name: 'fetch_campaign_stats',
+  summary: 'Fetch Campaign Stats',
+  description:
+    'Returns the numbers of up to 10 campaigns from `start_date` to `end_date`, both included and at most 30 days apart, in the ' +
+    'time zone of the workspace: for each platform, locale and variation with any count, and for all of them together. A ' +
+    'campaign without any count in the range is absent from `data`. Distinct users are counted exactly, over any range. Every ' +
+    'event received before `processed_until` is in the numbers; where goals were changed, they are those of before until all is ' +
+    'counted anew. ' +
+    `An answer takes at most ${ANSWER_BYTES_MAX / (1024 * 1024)} MiB, and is refused with 409 where it would take more: ask for ` +
+    'fewer campaigns at a time.',
+  group: 'Campaigns',
+  method: 'POST',
+  onlyReads: true,
+  url: '/core-services/v1/campaign-stats',
+  tile: 'reports',
+  takesAppKey: true,
+  limits: ['campaign_stats_per_minute'],
+  path: NoFields,
+  query: NoFields,
+  body: StatsBody,
+  example: {
+    request_id: 'weekly-report-1',
+    start_date: '2026-01-01',
+    end_date: '2026-01-31',
+    attribution_type: 'CLICK_THROUGH',
+    metric_type: 'UNIQUE',
+    offset: 0,
+    limit: 10,
+  },
+  faults: ({ body }) => [...rangeFaults(body?.start_date, body?.end_date), ...repeatFaults(body?.campaign_ids ?? [])],
+  refusals: ['conflict'],
+  successStatus: 200,
+  output: StatsOutput,
+  outputExample: exampleAnswer(),
+  // Without ids all campaigns are looked through, which takes the store a fifth of a second for thousands of them: as many such
+  // requests as a workspace may send would keep all others waiting.
+  handle({ workspace, body }, parts) {
+    const work = () => answer(workspace, body, parts)
+    if (body.campaign_ids) return work()
+    return parts.turns.take(`campaigns with counts ${workspace.id}`, work, workspace.limits.campaign_stats_per_minute)
+  },
+})
+
+async function answer(workspace: Workspace, body: StatsBody, parts: Parts): Promise<JsonText> {
+  const { offset = 0, limit = CAMPAIGNS_PER_PAGE_MAX } = body
+  const range = { firstDay: toDay(body.start_date), lastDay: toDay(body.end_date) }
+  // Asked first: what it promises holds for the numbers that are read after it.
+  const processedUntil = await parts.freshness.processedUntil()
+  const question = { attributionType: body.attribution_type, metricType: body.metric_type, range }
+  const reader = new StatsReader(parts, workspace.id, question)
+  const { data, total } = await reader.readPage({ ...body, offset, limit })
+  const about = {
+    response_id: body.request_id,
+    total_campaigns: total,
+    current_page: Math.floor(offset / limit) + 1,
+    total_pages: Math.ceil(total / limit),
+    processed_until: toIso(processedUntil),
+  }
+  return JsonText.objectEndingWith(about, 'data', data)
+}
+
+/** A campaign of which 1,000 messages were sent and 50 clicked, without its platforms, locales and variations. */
+function exampleAnswer(): Static<typeof StatsOutput> {
+  const counts = [
+    { metric: 'sent', occurrences: 1_000, users: 1_000 },
+    { metric: 'impression', occurrences: 400, users: 380 },
+    { metric: 'click', occurrences: 50, users: 45 },
+  ].map((count) => ({ ...count, ...EVERYWHERE }))
+  const counted = new CampaignSeries().add(counts).count([], { attributionType: 'CLICK_THROUGH', metricType: 'UNIQUE' })
+  return {
+    response_id: 'weekly-report-1',
+    total_campaigns: 1,
+    current_page: 1,
+    total_pages: 1,
+    data: { 'spring-sale': JSON.parse([...writeCampaignStats(counted)].join('')) as [CampaignStatsBody] },
+    processed_until: '2026-01-31T12:00:00.000Z',
+  }
+}
+
+/** Checks only the order and the distance of the dates: what is not a date of the calendar is a fault of its own. */
+function rangeFaults(start: string | undefined, end: string | undefined): Fault[] {
+  if (start === undefined || end === undefined) return []
+  const days = toDay(end) - toDay(start)
+  if (days < 0) return [{ field: 'end_date', problem: 'must not lie before start_date' }]
+  if (days <= RANGE_DAYS_MAX) return []
+  return [{ field: 'end_date', problem: `must lie at most ${RANGE_DAYS_MAX} days after start_date, not ${days}` }]
+}
+
+/** What the schema overlooks: Ajv remembers items as members of an object, which keeps nothing under `__proto__`. */
+function repeatFaults(ids: readonly (string | undefined)[]): Fault[] {
+  const isRepeated = ids.some((id, index) => id !== undefined && ids.indexOf(id) < index)
+  return isRepeated ? [{ field: 'campaign_ids', problem: 'must not repeat an item' }] : []
+}
+
+function toDay(date: string): number {
+  const day = fromCalendarDate(date)
+  if (day === undefined) throw new Error(`the schema let ${date} pass as a date`)
+  return day
+}

@@ -1,0 +1,241 @@
+// Search Email Template: a page of templates, in their latest versions or in exactly the versions named.
+import { Type, type Static } from 'typebox'
+import { TEMPLATE_TYPES, type TemplateVersion } from '../../core/templates/template.ts'
+import {
+  alternatives,
+  meansExactVersions,
+  SORT_KEYS,
+  SORT_ORDERS,
+  toSort,
+  type TemplateFilters,
+} from '../../core/templates/template-search.ts'
+import { toIso } from '../../core/time-value.ts'
+import type { Store } from '../../store/store.ts'
+import { listTemplates, type TemplatesPage } from '../../store/templates/template-pages.ts'
+import {
+  countNamedVersions,
+  findTemplateVersions,
+  listNamedVersions,
+  type Page,
+} from '../../store/templates/template-versions.ts'
+import { findTemplates, type GroupCounts } from '../../store/templates/templates.ts'
+import { IsoTime, NoFields, OneOf, Strict, Text } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { BasicDetails, ExternalTemplateId, MetaInfo } from './template-fields.ts'
+
+const ENTRIES_MAX = 15
+/** Alternatives of one filter. */
+const FILTER_VALUES_MAX = 500
+const FILTER_LENGTH_MAX = 256
+/** There are three keys; more items than that only repeat keys, which then count no more. */
+const SORT_PARAMS_MAX = 10
+
+const FilterText = (description: string) => Type.Optional(Text(0, FILTER_LENGTH_MAX, description))
+const FilterTexts = (description: string) => {
+  return Type.Optional(Type.Array(Text(0, FILTER_LENGTH_MAX), { maxItems: FILTER_VALUES_MAX, description }))
+}
+const Order = Type.Optional(OneOf(SORT_ORDERS))
+
+const SearchBody = Strict({
+  page: Type.Integer({
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'Index of the page to return; the first is 1. Past the end `data` is empty.',
+  }),
+  entries: Type.Integer({ minimum: 1, maximum: ENTRIES_MAX, description: 'Entries per page.' }),
+  template_name: FilterText('Templates with exactly this name.'),
+  template_source: FilterTexts('Sources that created the template: API, DASHBOARD.'),
+  template_version: FilterText('Templates of this `template_version`.'),
+  template_id: FilterText('Templates with this `template_id`.'),
+  template_type: Type.Optional(Type.Array(OneOf([...TEMPLATE_TYPES, '']), { maxItems: FILTER_VALUES_MAX })),
+  created_by: FilterTexts('Creator user identifiers.'),
+  updated_by: FilterTexts('Updater user identifiers. Before any update that is the creator.'),
+  sort_params: Type.Optional(
+    Type.Array(Strict({ template_name: Order, last_modified_date: Order, last_modified_by: Order }), {
+      maxItems: SORT_PARAMS_MAX,
+      description:
+        `Keys ${SORT_KEYS.join(', ')}; the first item is the most important, and in an item its first key. The ` +
+        'template id breaks ties, in the order of the last key. Default: `last_modified_date` DESCENDING.',
+    }),
+  ),
+  external_template_ids: Type.Optional(
+    Type.Array(
+      Strict({
+        external_template_id: ExternalTemplateId,
+        version: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+      }),
+      {
+        maxItems: FILTER_VALUES_MAX,
+        description:
+          'Templates to return. Without another filter exactly these versions, where a missing `version` means the ' +
+          'latest; with one, the latest versions.',
+      },
+    ),
+  ),
+  group_id: FilterText('Group id of a parent template: all templates of that group.'),
+  is_grouped_response: Type.Optional(
+    Type.Boolean({
+      description: 'true: only default templates of groups, with counts of their groups, and templates in no group.',
+    }),
+  ),
+  is_count_required: Type.Optional(
+    Type.Boolean({ description: 'true: also `total_count`, the number of items over all pages.' }),
+  ),
+})
+
+const Count = Type.Optional(Type.Integer({ description: 'In grouped answers, for default templates.' }))
+
+const Item = Type.Object({
+  external_template_id: Type.String({
+    description: 'Identifier of the template; of a default template also the id of its group.',
+  }),
+  version: Type.Integer(),
+  created_at: IsoTime,
+  updated_at: IsoTime,
+  updated_by: Type.String(),
+  is_default_template_of_group: Type.Optional(Type.Boolean({ description: 'Absent on a template in no group.' })),
+  unique_locale_count: Count,
+  unique_variation_count: Count,
+  total_templates_in_group: Count,
+  basic_details: BasicDetails,
+  meta_info: Type.Object({
+    ...MetaInfo.properties,
+    group_id: Type.Optional(MetaInfo.properties.group_id),
+    locale: Type.Optional(MetaInfo.properties.locale),
+    variation: Type.Optional(MetaInfo.properties.variation),
+  }),
+})
+
+export const searchTemplates = defineOperation({
+  name: 'search_templates',
+  summary: 'Search Email Template',
+  description:
+    'Returns a page of email templates. `page` and `entries` are required; empty filters return all templates. All ' +
+    'filters given must hold, and the values of one are alternatives; an empty array or an empty string is no filter. ' +
+    'When only `external_template_ids` are sent, the specified (possibly older) versions are returned; in other cases ' +
+    'the latest version of each template.',
+  group: 'Email templates',
+  method: 'POST',
+  onlyReads: true,
+  url: '/v1.0/custom-templates/email/search',
+  tile: 'data',
+  takesAppKey: false,
+  limits: ['search_templates_per_minute'],
+  path: NoFields,
+  query: NoFields,
+  body: SearchBody,
+  example: {
+    page: 1,
+    entries: 15,
+    template_type: ['CUSTOM'],
+    sort_params: [{ template_name: 'ASCENDING', last_modified_date: 'DESCENDING' }],
+    is_count_required: true,
+  },
+  successStatus: 200,
+  output: Type.Object({
+    data: Type.Array(Item),
+    total_count: Type.Optional(Type.Integer({ description: 'With `is_count_required`.' })),
+  }),
+  // A search through many templates takes the store half a second: as many as a workspace may send would keep all others waiting.
+  handle({ body, workspace }, { database, turns }) {
+    const work = () => search(database, workspace.id, body)
+    return turns.take(`templates ${workspace.id}`, work, workspace.limits.search_templates_per_minute)
+  },
+})
+
+type SearchBody = Static<typeof SearchBody>
+
+async function search(store: Store, workspaceId: string, body: SearchBody) {
+  const found = await find(store, workspaceId, body)
+  const versions = await findTemplateVersions(store, workspaceId, found.page)
+  const defaults = found.page.filter(({ standing }) => standing === 'default')
+  const defaultIds = new Set(defaults.map(({ externalTemplateId }) => externalTemplateId))
+  const data = versions.map((version) => toItem(version, defaultIds, found.groups?.get(version.externalTemplateId)))
+  return { data, ...(found.count !== undefined && { total_count: found.count }) }
+}
+
+async function find(store: Store, workspaceId: string, body: SearchBody): Promise<TemplatesPage> {
+  const search = { filters: toFilters(body), isGrouped: body.is_grouped_response === true, sort: sortOf(body) }
+  // Past the end is past the end: the product of both numbers may be more than a database can count to.
+  const offset = Math.min((body.page - 1) * body.entries, Number.MAX_SAFE_INTEGER)
+  const page = { offset, limit: body.entries }
+  if (meansExactVersions(search)) return findExact(store, workspaceId, body, page)
+  return listTemplates(store, workspaceId, search, { ...page, isCounted: body.is_count_required === true })
+}
+
+/** "Latest or older": `external_template_ids` sent alone gives exactly those versions. */
+async function findExact(store: Store, workspaceId: string, body: SearchBody, page: Page): Promise<TemplatesPage> {
+  const named = body.external_template_ids ?? []
+  const ids = named.map(({ external_template_id }) => external_template_id)
+  const templates = await findTemplates(store, workspaceId, [...new Set(ids)])
+  const current = new Map(templates.map((template) => [template.externalTemplateId, template]))
+  const keys = named.flatMap(({ external_template_id, version }) => {
+    const template = current.get(external_template_id)
+    return template ? [{ ...template, version: version ?? template.version }] : []
+  })
+  const versions = await listNamedVersions(store, workspaceId, keys, { ...page, sort: sortOf(body) })
+  return {
+    page: versions.flatMap((key) => {
+      const template = current.get(key.externalTemplateId)
+      return template ? [{ ...key, standing: template.standing }] : []
+    }),
+    count: body.is_count_required ? await countNamedVersions(store, workspaceId, keys) : undefined,
+  }
+}
+
+function sortOf(body: SearchBody) {
+  return toSort(body.sort_params ?? [])
+}
+
+function toFilters(body: SearchBody): TemplateFilters {
+  return {
+    externalTemplateId: alternatives(body.external_template_ids?.map((item) => item.external_template_id)),
+    groupId: alternatives([body.group_id]),
+    templateId: alternatives([body.template_id]),
+    templateName: alternatives([body.template_name]),
+    templateVersion: alternatives([body.template_version]),
+    templateType: alternatives(body.template_type),
+    templateSource: alternatives(body.template_source),
+    createdBy: alternatives(body.created_by),
+    updatedBy: alternatives(body.updated_by),
+  }
+}
+
+function toItem(
+  { externalTemplateId, version, details, meta, ...made }: TemplateVersion,
+  defaultIds: ReadonlySet<string>,
+  counts: GroupCounts | undefined,
+): Static<typeof Item> {
+  const isDefault = meta.groupId === null && defaultIds.has(externalTemplateId)
+  const groupId = isDefault ? externalTemplateId : meta.groupId
+  return {
+    external_template_id: externalTemplateId,
+    version,
+    created_at: toIso(made.createdAt),
+    updated_at: toIso(made.updatedAt),
+    updated_by: made.updatedBy,
+    ...(groupId !== null && { is_default_template_of_group: isDefault }),
+    ...(counts && {
+      unique_locale_count: counts.locales,
+      unique_variation_count: counts.variations,
+      total_templates_in_group: counts.templates,
+    }),
+    basic_details: {
+      email_content: details.emailContent,
+      subject: details.subject,
+      attachments: [...details.attachments],
+      thumbnail_url: details.thumbnailUrl,
+      sender_name: details.senderName,
+    },
+    meta_info: {
+      template_id: meta.templateId,
+      template_name: meta.templateName,
+      template_version: meta.templateVersion,
+      created_by: meta.createdBy,
+      template_type: meta.templateType,
+      ...(groupId !== null && { group_id: groupId }),
+      ...(meta.locale !== null && { locale: meta.locale }),
+      ...(meta.variation !== null && { variation: meta.variation }),
+    },
+  }
+}

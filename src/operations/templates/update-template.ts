@@ -1,0 +1,109 @@
+// Update template: makes the next version of it. Earlier versions stay as they were.
+import { Type, type Static, type TString } from 'typebox'
+import { AppError } from '../../core/app-error.ts'
+import { nextVersion, type TemplateDetails, type TemplateMeta } from '../../core/templates/template.ts'
+import { checkGroup, findCurrentTemplate, saveTemplate } from '../../store/templates/save-template.ts'
+import { findGroupFault, lockTemplates } from '../../store/templates/templates.ts'
+import { NoFields, Strict } from '../fields.ts'
+import { defineOperation } from '../operation.ts'
+import { BasicDetails, ExternalTemplateId, MetaInfo, SavedTemplate, UpdatedBy } from './template-fields.ts'
+
+const ChangedDetails = Strict(Type.Partial(BasicDetails).properties)
+const ChangedMeta = Strict({
+  ...Type.Partial(MetaInfo).properties,
+  group_id: Type.Optional(orNull(MetaInfo.properties.group_id)),
+  locale: Type.Optional(orNull(MetaInfo.properties.locale)),
+  variation: Type.Optional(orNull(MetaInfo.properties.variation)),
+})
+
+export const updateTemplate = defineOperation({
+  name: 'update_template',
+  summary: 'Update email template',
+  description:
+    'Makes a new version of an email template, with the members of `basic_details` and `meta_info` that are given; ' +
+    'the others stay, and null takes away `group_id`, `locale` or `variation`. Searches show the new version at ' +
+    'once; versions before are found by `external_template_ids`. A template that others name as their group cannot ' +
+    'join another group.',
+  group: 'Email templates',
+  method: 'PUT',
+  url: '/v1.0/custom-templates/email',
+  tile: 'data',
+  takesAppKey: true,
+  limits: ['management_per_minute'],
+  path: NoFields,
+  query: NoFields,
+  body: Strict({
+    external_template_id: ExternalTemplateId,
+    updated_by: UpdatedBy,
+    basic_details: Type.Optional(ChangedDetails),
+    meta_info: Type.Optional(ChangedMeta),
+  }),
+  example: {
+    external_template_id: '019a3b5c-7d2e-7f10-8a4b-5c6d7e8f9a0b',
+    updated_by: 'ben@example.com',
+    basic_details: { subject: 'Welcome on board' },
+    meta_info: { template_version: '1.1' },
+  },
+  async storedFaults({ workspace, body }, store) {
+    const { external_template_id: id, meta_info: meta } = body ?? {}
+    if (meta?.group_id === undefined) return []
+    const current = id === undefined ? undefined : await findCurrentTemplate(store, workspace.id, id)
+    const fault = await findGroupFault(store, workspace.id, meta.group_id, current)
+    return fault ? [fault] : []
+  },
+  refusals: ['not_found', 'conflict'],
+  successStatus: 200,
+  output: SavedTemplate,
+  async handle({ body, workspace, now }, { database }) {
+    const id = body.external_template_id
+    const change = { details: toDetails(body.basic_details ?? {}), meta: toMeta(body.meta_info ?? {}) }
+    const version = await database.write(async (store) => {
+      await lockTemplates(store, workspace.id)
+      const current = await findCurrentTemplate(store, workspace.id, id)
+      if (!current) throw notFound()
+      if (change.meta.groupId !== undefined) await checkGroup(store, workspace.id, change.meta.groupId, current)
+      const made = nextVersion(current, change, { updatedBy: body.updated_by, now })
+      await saveTemplate(store, workspace.id, made, current)
+      return made.version
+    })
+    return { external_template_id: id, version }
+  },
+})
+
+/** One schema with two types instead of a union of two schemas, which would report the faults of both. */
+function orNull(text: TString) {
+  return Type.Unsafe<string | null>({ ...text, type: ['string', 'null'] })
+}
+
+function notFound(): AppError {
+  const details = [{ field: 'external_template_id', problem: 'is not the id of a template' }]
+  return new AppError('not_found', 'There is no such template.', details)
+}
+
+function toDetails(body: Static<typeof ChangedDetails>): Partial<TemplateDetails> {
+  return given<TemplateDetails>({
+    emailContent: body.email_content,
+    subject: body.subject,
+    attachments: body.attachments,
+    thumbnailUrl: body.thumbnail_url,
+    senderName: body.sender_name,
+  })
+}
+
+function toMeta(body: Static<typeof ChangedMeta>): Partial<TemplateMeta> {
+  return given<TemplateMeta>({
+    templateId: body.template_id,
+    templateName: body.template_name,
+    templateVersion: body.template_version,
+    templateType: body.template_type,
+    createdBy: body.created_by,
+    groupId: body.group_id,
+    locale: body.locale,
+    variation: body.variation,
+  })
+}
+
+/** Only the members that the request names. */
+function given<Members>(members: { readonly [Key in keyof Members]: Members[Key] | undefined }): Partial<Members> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<Members>
+}

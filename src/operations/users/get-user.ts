@@ -1,0 +1,64 @@
+// Get user: what is known of one user, with the newest value of everything.
+import { Type } from 'typebox'
+import { AppError } from '../../core/app-error.ts'
+import { toIso } from '../../core/time-value.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import { findLastEventTime } from '../../store/users/events.ts'
+import { IDENTIFIER_VALUES_MAX, listNewestIdentifiers } from '../../store/users/user-identities.ts'
+import { listYoungestUserIds } from '../../store/users/users.ts'
+import { shownAttributes } from './email-protection.ts'
+import { IsoTime, Nullable, Strict, WorkspacePath } from '../fields.ts'
+import { defineOperation, type Parts } from '../operation.ts'
+import { inTurnOfUsers } from './turn-of-users.ts'
+import { EMAIL_FIELD, findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from './user-lookup.ts'
+
+/** How many of the users that were found to be this one, the youngest, are looked at for the last event. */
+const MERGED_USERS_MAX = 10_000
+
+export const getUser = defineOperation({
+  name: 'get_user',
+  summary: 'Get user',
+  description:
+    'What is known of one user, found by `customer_id`, by `email`, or by `identifier_name` with `identifier_value`: ' +
+    'exactly one of these. A user is found by every id it ever had. Not by `email` where emails are tokenized. ' +
+    `Of an identifier with more than ${IDENTIFIER_VALUES_MAX.toLocaleString('en')} values the newest of the first so many ` +
+    'by text is shown; `last_event_at` looks at the events under its own id and under those of the ' +
+    `${MERGED_USERS_MAX.toLocaleString('en')} youngest users that were found to be the same.`,
+  group: 'Events and users',
+  method: 'GET',
+  url: '/v1/customer/:Workspace_ID',
+  tile: 'data',
+  takesAppKey: false,
+  limits: ['management_per_minute'],
+  path: WorkspacePath,
+  query: Strict({ ...LOOKUP_FIELDS, ...EMAIL_FIELD }),
+  body: null,
+  faults: ({ query, workspace }) => lookupFaults(query, workspace, true),
+  refusals: ['not_found'],
+  successStatus: 200,
+  output: Type.Object({
+    customer_id: Nullable(Type.String()),
+    attributes: Type.Record(Type.String(), Type.Unknown()),
+    user_identifiers: Type.Record(Type.String(), Type.String(), { description: 'Name and newest value of each.' }),
+    created_at: IsoTime,
+    last_event_at: Nullable(IsoTime),
+  }),
+  handle: ({ query, workspace }, parts) => inTurnOfUsers(parts.turns, workspace, () => read(query, workspace, parts)),
+})
+
+async function read(query: LookupQuery, workspace: Workspace, parts: Parts) {
+  const user = await findNamedUser(query, workspace, parts)
+  if (!user) throw new AppError('not_found', 'There is no such user.')
+  const { database, emailVault } = parts
+  // The first id is the user's own, or that of the user it has been merged into since.
+  const userIds = await listYoungestUserIds(database, user.id, MERGED_USERS_MAX)
+  const identifiers = await listNewestIdentifiers(database, userIds[0] as number)
+  const lastEventTime = await findLastEventTime(database, userIds)
+  return {
+    customer_id: user.customerId,
+    attributes: shownAttributes(workspace, user, emailVault),
+    user_identifiers: Object.fromEntries(identifiers.map(({ name, value }) => [name, value])),
+    created_at: toIso(user.createdAt),
+    last_event_at: lastEventTime === null ? null : toIso(lastEventTime),
+  }
+}

@@ -1,0 +1,93 @@
+// How a query names one user: by customer id, by an identifier, and where the operation allows it by email address.
+import { Type } from 'typebox'
+import type { Fault } from '../../core/app-error.ts'
+import { EMAIL_LENGTH_MAX, isEmail } from '../../core/users/email-address.ts'
+import { CUSTOMER_ID, USER_ID_LENGTH_MAX } from '../../core/users/user.ts'
+import type { Workspace } from '../../core/workspace.ts'
+import { findUser, findUserByEmail, type User } from '../../store/users/users.ts'
+import { toEmailKey } from './email-protection.ts'
+import { CustomerId, Text } from '../fields.ts'
+import type { Parts, Partially } from '../operation.ts'
+
+/** Query fields of every operation that reads one user. */
+export const LOOKUP_FIELDS = {
+  customer_id: Type.Optional(CustomerId),
+  identifier_name: Type.Optional(Text(1, USER_ID_LENGTH_MAX, 'A configured identifier, with `identifier_value`.')),
+  identifier_value: Type.Optional(Text(1, USER_ID_LENGTH_MAX, 'The value of the identifier.')),
+}
+
+/** In addition, where users are found by address too. */
+export const EMAIL_FIELD = {
+  email: Type.Optional(
+    Text(1, EMAIL_LENGTH_MAX, 'Without case and outer spaces; of several users with the address the oldest is meant.'),
+  ),
+}
+
+export interface LookupQuery {
+  readonly customer_id?: string
+  readonly identifier_name?: string
+  readonly identifier_value?: string
+  readonly email?: string
+}
+
+/** Each way to name a user, with the fields it takes. */
+const WAYS: readonly (readonly (keyof LookupQuery)[])[] = [
+  ['customer_id'],
+  ['email'],
+  ['identifier_name', 'identifier_value'],
+]
+
+/** Why a query does not name exactly one user. `takesEmail`: whether the operation has `EMAIL_FIELD`. */
+export function lookupFaults(query: Partially<LookupQuery>, workspace: Workspace, takesEmail: boolean): Fault[] {
+  const ways = takesEmail ? WAYS : WAYS.filter(([field]) => field !== 'email')
+  const used = ways.filter((fields) => fields.some((field) => Object.hasOwn(query, field)))
+  if (used.length === 0) {
+    const names = ways.map((fields) => fields.join(' with ')).join(', ')
+    return ways.flat().map((field) => toFault(field, `is missing: exactly one of ${names} must be given`))
+  }
+  const faults = [...identifierFaults(query, workspace), ...emailFaults(query, workspace)]
+  if (used.length > 1) {
+    const given = used.flat().filter((field) => Object.hasOwn(query, field))
+    faults.push(...given.map((field) => toFault(field, 'must not be given with another way to name the user')))
+  }
+  return faults
+}
+
+/** The user whom a valid query names; undefined when there is none. */
+export async function findNamedUser(
+  query: LookupQuery,
+  workspace: Workspace,
+  { database, emailVault }: Parts,
+): Promise<User | undefined> {
+  const { customer_id, identifier_name, identifier_value, email } = query
+  if (customer_id !== undefined) return findUser(database, workspace.id, { name: CUSTOMER_ID, value: customer_id })
+  if (identifier_name !== undefined && identifier_value !== undefined) {
+    return findUser(database, workspace.id, { name: identifier_name, value: identifier_value })
+  }
+  return findUserByEmail(database, workspace.id, toEmailKey(workspace, email ?? '', emailVault))
+}
+
+function identifierFaults(query: Partially<LookupQuery>, { identityResolution }: Workspace): Fault[] {
+  const [hasName, hasValue] = [Object.hasOwn(query, 'identifier_name'), Object.hasOwn(query, 'identifier_value')]
+  if (!hasName && !hasValue) return []
+  if (!hasName) return [toFault('identifier_name', 'is required with identifier_value')]
+  const faults = hasValue ? [] : [toFault('identifier_value', 'is required with identifier_name')]
+  const name = query.identifier_name
+  if (name !== undefined && !identityResolution.includes(name)) {
+    const known = identityResolution.length > 0 ? `there are ${identityResolution.join(', ')}` : 'there is none'
+    faults.push(toFault('identifier_name', `is not configured here; ${known}`))
+  }
+  return faults
+}
+
+function emailFaults({ email }: Partially<LookupQuery>, { emailProtection }: Workspace): Fault[] {
+  if (email === undefined) return []
+  if (emailProtection === 'tokenized') {
+    return [toFault('email', 'finds nobody: emails are tokenized in this workspace, which keeps no address')]
+  }
+  return isEmail(email) ? [] : [toFault('email', 'must be an email address')]
+}
+
+function toFault(field: keyof LookupQuery, problem: string): Fault {
+  return { field: `query.${field}`, problem }
+}

@@ -1,0 +1,123 @@
+// What new facts change in the contributions of one user: those after them, minus those before.
+import type { CellSum } from '../../core/statistics/cells.ts'
+import {
+  addChange,
+  addContributions,
+  type Counting,
+  type History,
+  type Scope,
+} from '../../core/statistics/contributions.ts'
+import {
+  compareMemberships,
+  compareMessages,
+  keepBest,
+  membershipIdentity,
+  messageIdentity,
+  type Membership,
+  type MessageEvent,
+} from '../../core/campaigns/facts.ts'
+import type { Person } from '../../store/users/users.ts'
+import type { GoalBook } from './goal-books.ts'
+import type { Change, NewFacts, StoredHistory } from './histories.ts'
+
+/**
+ * Adds to `sum` what changes for one user. `before` are the users that it was before the batch: itself, or those that
+ * were found to be one person, each of which contributed by itself.
+ */
+export function addDifference(
+  sum: CellSum,
+  book: GoalBook,
+  { stored, facts, before }: Change & { readonly stored: StoredHistory },
+): void {
+  const after = { ...stored, ...withNew(stored, facts) }
+  const earlier = withoutFresh(stored, facts)
+  if (before.length === 1) {
+    for (const counting of countingsOf(book, after)) addChange(sum, { before: earlier, after }, counting)
+    return
+  }
+  addHistory(sum, book, after, 1)
+  for (const person of before) addHistory(sum, book, partOf(earlier, person), -1)
+}
+
+/** Adds or takes away all that a user contributes. */
+export function addHistory(sum: CellSum, book: GoalBook, history: StoredHistory, times: 1 | -1): void {
+  for (const counting of countingsOf(book, history)) addContributions(sum, history, { ...counting, times })
+}
+
+/** Whose history it is, and which campaigns are in it. */
+export type CountedHistory = Pick<StoredHistory, 'person' | 'campaigns'>
+
+/** A user counts by the goals in use and, where a recount has come that far, by the new ones too. */
+export function countingsOf({ counted, pending }: GoalBook, history: CountedHistory): Counting[] {
+  const standing: Counting = { rules: counted, scope: { campaigns: history.campaigns, parts: 'all' } }
+  if (!pending || history.person.userId > pending.userCursor) return [standing]
+  return [standing, { rules: pending.rules, scope: pendingScope(pending.campaigns, history) }]
+}
+
+/** The goals that a recount counts anew, as far as their campaigns are in the history. */
+export function pendingScope(campaigns: ReadonlySet<number>, { campaigns: own }: CountedHistory): Scope {
+  return {
+    campaigns: own === 'all' ? campaigns : new Set([...own].filter((one) => campaigns.has(one))),
+    parts: 'goals',
+  }
+}
+
+/** The history with the facts of the batch, each once. */
+function withNew({ memberships, messages }: History, facts: NewFacts): Pick<History, 'memberships' | 'messages'> {
+  return {
+    memberships: join(memberships, facts.memberships, MEMBERSHIPS),
+    messages: join(messages, facts.messages, MESSAGES),
+  }
+}
+
+/** How reports of one fact are found, and which of them is kept. */
+interface Reports<Fact> {
+  /** A part of the identity. */
+  readonly instantOf: (fact: Fact) => number
+  readonly identityOf: (fact: Fact) => string
+  readonly compare: (left: Fact, right: Fact) => number
+}
+
+const MEMBERSHIPS: Reports<Membership> = {
+  instantOf: ({ evaluatedAt }) => evaluatedAt,
+  identityOf: membershipIdentity,
+  compare: compareMemberships,
+}
+const MESSAGES: Reports<MessageEvent> = {
+  instantOf: ({ time }) => time,
+  identityOf: messageIdentity,
+  compare: compareMessages,
+}
+
+/** What is stored, together with what is new. Reports of one fact agree in its instant, so most facts need no further look. */
+function join<Fact>(
+  stored: readonly Fact[],
+  fresh: readonly Fact[],
+  { instantOf, identityOf, compare }: Reports<Fact>,
+): readonly Fact[] {
+  if (fresh.length === 0) return stored
+  const instants = new Set(fresh.map(instantOf))
+  const rivals = stored.filter((fact) => instants.has(instantOf(fact)))
+  if (rivals.length === 0 && fresh.length === 1) return [...stored, ...fresh]
+  const others = stored.filter((fact) => !instants.has(instantOf(fact)))
+  return [...others, ...keepBest([...rivals, ...fresh], identityOf, compare).values()]
+}
+
+/** What was there before the batch stored its events. */
+export function withoutFresh(stored: StoredHistory, facts: NewFacts): StoredHistory {
+  if (facts.goalEvents.length === 0) return stored
+  const fresh = new Set(facts.goalEvents.map(({ id }) => id))
+  return { ...stored, goalEvents: stored.goalEvents.filter(({ id }) => !fresh.has(id)) }
+}
+
+/** What belonged to one of several users before they were found to be one. */
+function partOf(stored: StoredHistory, person: Person): StoredHistory {
+  const [customers, userIds] = [new Set(person.customers), new Set(person.userIds)]
+  return {
+    person,
+    campaigns: stored.campaigns,
+    memberships: stored.memberships.filter(({ customer }) => customers.has(customer)),
+    messages: stored.messages.filter(({ customer }) => customers.has(customer)),
+    goalEvents: stored.goalEvents.filter(({ userId }) => userIds.has(userId)),
+  }
+}

@@ -1,0 +1,180 @@
+// What campaigns are counted by, as the pipeline holds it in memory; read anew when a campaign changes.
+import { NO_GENERATION, type Series } from '../../core/statistics/cells.ts'
+import type { CountedCampaign, Rules } from '../../core/statistics/rules.ts'
+import { hasConditions, windowMs, type Goal } from '../../core/campaigns/goal.ts'
+import { listAllCampaigns, measureCampaigns, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
+import { findGoalRecount, type GoalRecount } from '../../store/campaigns/goal-recounts.ts'
+import type { Store } from '../../store/store.ts'
+import { findWorkspace } from '../../store/workspaces/workspaces.ts'
+
+/** The goals of a workspace: those by which the numbers in use are counted, and those of a running recount. */
+export interface GoalBook {
+  readonly workspaceId: string
+  /** Raised with every change of what is in here, except for the cursor of a recount. */
+  readonly version: number
+  readonly counted: Rules
+  readonly pending: PendingGoals | undefined
+  /** The last generation that was handed out to changed goals. */
+  readonly generation: number
+  /** The event names of all goals, counted and pending. */
+  readonly eventNames: ReadonlySet<string>
+  /** Campaign → the event names of its goals, counted and pending, and the longest window of any. */
+  readonly eventsOfCampaign: ReadonlyMap<number, GoalEvents>
+}
+
+export interface GoalEvents {
+  readonly names: ReadonlySet<string>
+  readonly windowMs: number
+}
+
+/** What users count by in addition, as far as the recount has come: only goals, and only those of the campaigns it concerns. */
+export interface PendingGoals {
+  readonly rules: Rules
+  readonly campaigns: ReadonlySet<number>
+  /** The recount has come to users up to this id. */
+  readonly userCursor: number
+}
+
+/**
+ * The most workspaces whose goals are held, and the most bytes of these goals as JSON; in memory, each workspace takes some
+ * kilobytes more. The one that was read first goes. Where more are busy at once, those with thousands of campaigns are read again
+ * for each batch, which takes 0.3 s.
+ */
+const BOOKS_MAX = 2_000
+const BOOKS_BYTES_MAX = 64 * 1024 * 1024
+/** How often campaigns may change while they are read. */
+const READ_TRIES_MAX = 10
+
+interface KnownBook {
+  readonly version: number
+  readonly timezone: string
+  readonly bytes: number
+  readonly book: GoalBook
+}
+
+export class GoalBooks {
+  readonly #books = new Map<string, KnownBook>()
+  readonly #bytesMax: number
+
+  constructor(bytesMax = BOOKS_BYTES_MAX) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** The goals as the transaction of `store` sees them; undefined for a workspace without campaigns. */
+  async open(store: Store, workspaceId: string): Promise<GoalBook | undefined> {
+    for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
+      const recount = await findGoalRecount(store, workspaceId)
+      const stored = recount && (await findWorkspace(store, workspaceId))
+      if (!stored) return undefined
+      const { timezone } = stored.workspace
+      const known = this.#books.get(workspaceId)
+      if (known?.version === recount.version && known.timezone === timezone) return withCursor(known.book, recount)
+      const { goalsBytes, countedBytes } = await measureCampaigns(store, workspaceId)
+      const campaigns = await listAllCampaigns(store, workspaceId)
+      // Where each statement sees what was committed before it, campaigns may be newer than their recount.
+      if ((await findGoalRecount(store, workspaceId))?.version !== recount.version) continue
+      const book = toBook(campaigns, recount, timezone)
+      // Where goals were changed, the earlier ones are in the book too.
+      const bytes = book.pending ? goalsBytes + countedBytes : goalsBytes
+      this.#keep({ version: recount.version, timezone, bytes, book })
+      return book
+    }
+    throw new Error(`the campaigns of ${workspaceId} change faster than they can be read`)
+  }
+
+  #keep(known: KnownBook): void {
+    const { workspaceId } = known.book
+    this.#books.delete(workspaceId)
+    this.#books.set(workspaceId, known)
+    let bytes = [...this.#books.values()].reduce((sum, one) => sum + one.bytes, 0)
+    for (const [id, one] of this.#books) {
+      const isRoom = bytes <= this.#bytesMax && this.#books.size <= BOOKS_MAX
+      if (isRoom || one === known) return
+      this.#books.delete(id)
+      bytes -= one.bytes
+    }
+  }
+}
+
+/** Event name → the goals of some campaigns, counted and pending, that have conditions on events of that name. */
+export function conditionalGoals({ counted, pending }: GoalBook, campaigns: Iterable<number>): Map<string, Goal[]> {
+  const found = new Map<string, Goal[]>()
+  const goals = new Set<Goal>()
+  for (const campaign of campaigns) {
+    for (const rules of [counted, pending?.rules]) {
+      for (const goal of rules?.campaigns.get(campaign)?.goals ?? []) if (hasConditions(goal)) goals.add(goal)
+    }
+  }
+  for (const goal of goals) {
+    const known = found.get(goal.event)
+    if (known) known.push(goal)
+    else found.set(goal.event, [goal])
+  }
+  return found
+}
+
+/** Whether a series is of a number that is shown or will be; series of past goals are waiting to be deleted. */
+export function isStanding(
+  { counted, pending }: GoalBook,
+  { campaign, generation }: Pick<Series, 'campaign' | 'generation'>,
+): boolean {
+  if (generation === NO_GENERATION || generation === counted.campaigns.get(campaign)?.generation) return true
+  return generation === pending?.rules.campaigns.get(campaign)?.generation
+}
+
+/**
+ * Whether campaigns count alike by both books. Campaigns made between the two are in only one: they change nothing of what others
+ * count, because nothing older than they are belongs to them.
+ */
+export function areSameGoals(one: GoalBook, other: GoalBook): boolean {
+  // Goals that change take a new generation, and those of a recount are in use once nothing is pending any more.
+  const isBoth = (one.pending === undefined) === (other.pending === undefined)
+  return isBoth && one.generation === other.generation && one.counted.timezone === other.counted.timezone
+}
+
+function withCursor(book: GoalBook, { userCursor }: GoalRecount): GoalBook {
+  return book.pending ? { ...book, pending: { ...book.pending, userCursor } } : book
+}
+
+function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, timezone: string): GoalBook {
+  const counted = campaigns.map((campaign) => toCounted(campaign, campaign.countedGoals, campaign.countedGeneration))
+  const next = campaigns.map((campaign, index) => {
+    const { goals, pendingGeneration } = campaign
+    // Campaigns that did not change are in memory once.
+    return pendingGeneration === null
+      ? (counted[index] as CountedCampaign)
+      : toCounted(campaign, goals, pendingGeneration)
+  })
+  const recounted = campaigns.filter(({ pendingGeneration }) => pendingGeneration !== null)
+  const concerned = new Set(recounted.map(({ number }) => number))
+  const { userCursor } = recount
+  const pending = concerned.size > 0 ? { rules: toRules(next, timezone), campaigns: concerned, userCursor } : undefined
+  const either = pending ? [...counted, ...next] : counted
+  return {
+    workspaceId: recount.workspaceId,
+    version: recount.version,
+    generation: recount.generation,
+    counted: toRules(counted, timezone),
+    pending,
+    eventNames: new Set(either.flatMap(({ goals }) => goals.map(({ event }) => event))),
+    eventsOfCampaign: toEventsOfCampaign(either),
+  }
+}
+
+function toCounted({ id, number }: StoredCampaign, goals: readonly Goal[], generation: number): CountedCampaign {
+  return { id, number, goals, generation }
+}
+
+function toRules(campaigns: readonly CountedCampaign[], timezone: string): Rules {
+  return { timezone, campaigns: new Map(campaigns.map((campaign) => [campaign.number, campaign])) }
+}
+
+function toEventsOfCampaign(campaigns: readonly CountedCampaign[]): Map<number, GoalEvents> {
+  const found = new Map<number, GoalEvents>()
+  for (const { number, goals } of campaigns) {
+    const known = found.get(number)
+    const names = new Set([...(known?.names ?? []), ...goals.map(({ event }) => event)])
+    found.set(number, { names, windowMs: Math.max(known?.windowMs ?? 0, ...goals.map(windowMs)) })
+  }
+  return found
+}

@@ -1,0 +1,124 @@
+// Which goals tracked events meet. Nothing else of an event's attributes stays in memory: they may be a hundred kilobytes, and a
+// user may have thousands of events.
+import type { GoalEvent } from '../../core/campaigns/facts.ts'
+import { meetsConditions, type Goal } from '../../core/campaigns/goal.ts'
+import { parseJsonText } from '../../core/parse-json.ts'
+import { listAttributes, measureAttributes, type NamedEvent } from '../../store/users/events.ts'
+import type { Store } from '../../store/store.ts'
+import { conditionalGoals, type GoalBook } from './goal-books.ts'
+
+/** Attributes that are in memory at one time, as JSON; those of a single event may be more. */
+const ATTRIBUTES_BYTES_MAX = 4 * 1024 * 1024
+/** The most events that one statement looks into. */
+const EVENTS_AT_ONCE = 5_000
+
+/** A goal event of one user. */
+export interface UserGoalEvent extends GoalEvent, NamedEvent {}
+
+/** Events of one user, and the campaigns whose goals they may meet: only those that the user has to do with. */
+export interface Unjudged {
+  readonly events: readonly NamedEvent[]
+  readonly campaigns: Iterable<number>
+}
+
+interface Portions {
+  readonly eventsAtOnce?: number | undefined
+  /** Asked between two portions; if it says no, the result is of no use. */
+  readonly goesOn?: () => Promise<boolean>
+}
+
+const NO_GOALS: GoalEvent['met'] = new Set<Goal>()
+
+/**
+ * The events of several users with the goals that they meet, in the order of the users. Looks only into events for whose name a
+ * goal of one of the user's campaigns has conditions, a few megabytes at a time.
+ */
+export async function judgeEvents(
+  store: Store,
+  book: GoalBook,
+  users: readonly Unjudged[],
+  { eventsAtOnce = EVENTS_AT_ONCE, goesOn = async () => true }: Portions = {},
+): Promise<UserGoalEvent[][]> {
+  const judges = new Map<number, Judge>()
+  for (const { events, campaigns } of users) {
+    const goals = conditionalGoals(book, campaigns)
+    if (goals.size === 0) continue
+    const byName = new Map([...goals].map(([name, wanted]) => [name, new Judge(wanted)]))
+    for (const { id, action } of events) {
+      const judge = byName.get(action)
+      if (judge) judges.set(id, judge)
+    }
+  }
+  const met = new Map<number, GoalEvent['met']>()
+  for await (const portion of attributesOf(store, [...judges.keys()], eventsAtOnce)) {
+    for (const { id, attributes } of portion) met.set(id, (judges.get(id) as Judge).judge(attributes))
+    if (!(await goesOn())) break
+  }
+  return users.map(({ events }) => events.map((event) => ({ ...event, met: met.get(event.id) ?? NO_GOALS })))
+}
+
+/** Judges events of one name; those that meet the same goals share their verdict. */
+class Judge {
+  readonly #goals: readonly Goal[]
+  readonly #places: ReadonlyMap<Goal, number>
+  readonly #verdicts = new Map<string, Verdict>()
+
+  constructor(goals: readonly Goal[]) {
+    this.#goals = goals
+    this.#places = new Map(goals.map((goal, place) => [goal, place]))
+  }
+
+  /** `attributes` is JSON. */
+  judge(attributes: string): Verdict {
+    const values = parseJsonText(attributes) as Readonly<Record<string, unknown>>
+    const bits = new Uint8Array(Math.ceil(this.#goals.length / BITS))
+    for (const [place, goal] of this.#goals.entries()) {
+      if (!meetsConditions(goal, values)) continue
+      const byte = place >> BITS_SHIFT
+      bits[byte] = (bits[byte] as number) | (1 << (place % BITS))
+    }
+    const text = Buffer.from(bits).toString('latin1')
+    const known = this.#verdicts.get(text) ?? new Verdict(this.#places, text)
+    this.#verdicts.set(text, known)
+    return known
+  }
+}
+
+const BITS = 8
+const BITS_SHIFT = 3
+
+/**
+ * The goals that an event meets, one bit each: there may be thousands of goals, and thousands of events that differ in which they
+ * meet.
+ */
+class Verdict {
+  readonly #places: ReadonlyMap<Goal, number>
+  readonly #bits: string
+
+  /** `bits` holds eight to a character. */
+  constructor(places: ReadonlyMap<Goal, number>, bits: string) {
+    this.#places = places
+    this.#bits = bits
+  }
+
+  has(goal: Goal): boolean {
+    const place = this.#places.get(goal)
+    return place !== undefined && ((this.#bits.charCodeAt(place >> BITS_SHIFT) >> (place % BITS)) & 1) === 1
+  }
+}
+
+/** The attributes of events, as many at a time as fit into memory. */
+async function* attributesOf(store: Store, ids: readonly number[], eventsAtOnce: number) {
+  for (let first = 0; first < ids.length; first += eventsAtOnce) {
+    const measured = await measureAttributes(store, ids.slice(first, first + eventsAtOnce))
+    for (let start = 0; start < measured.length;) {
+      let end = start
+      let bytes = 0
+      do bytes += measured[end++]?.bytes ?? 0
+      while (end < measured.length && bytes + (measured[end]?.bytes ?? 0) <= ATTRIBUTES_BYTES_MAX)
+      const portion = measured.slice(start, end).map(({ id }) => id)
+      yield await listAttributes(store, portion)
+      start = end
+    }
+  }
+}

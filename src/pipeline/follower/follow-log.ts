@@ -1,0 +1,221 @@
+// The loop that follows the log: reads what is new, applies it, and never loses an entry. What fails is tried again, then
+// split; the one entry that cannot be applied is parked, and the rest goes on.
+import { AppError } from '../../core/app-error.ts'
+import { messageOf } from '../../core/thrown.ts'
+import type { LogEntry, LogReader } from '../../log/event-log.ts'
+import { listPipelineCursors } from '../../store/entries/cursors.ts'
+import { StoodStill, StoreError, type Database } from '../../store/store.ts'
+import { pause, type Turnstile } from '../../store/turnstile.ts'
+import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from '../apply-batch.ts'
+import { BatchRoom } from './batch-room.ts'
+import { toLastPositions, type Batch } from '../batch.ts'
+import { GoalBooks } from '../contributions/goal-books.ts'
+import { LightSleep } from './light-sleep.ts'
+import { Pace, PAUSE_MS } from './pace.ts'
+import { withoutRepeats } from './repeated-entries.ts'
+import { UsersOvertaken } from '../resolve-users.ts'
+import { untilAvailable, type Waiting } from './until-available.ts'
+import { TooMuchAtOnce } from '../users-at-once.ts'
+
+/**
+ * While all is quiet, the pause between two looks at the log doubles up to this. It ends early when this process has written to
+ * the log; what other processes have written is found by looking.
+ */
+const QUIET_MS_MAX = 160
+/** Tries of the same entries before they are split or parked, and the first pause between them. */
+const TRIES_MAX = 3
+const RETRY_MS = 50
+
+/** What one batch did, for the metrics. */
+export interface AppliedBatch {
+  readonly entries: number
+  /** Tracked events and reported facts that were new. */
+  readonly events: number
+  readonly parked: number
+  readonly durationMs: number
+}
+
+export interface FollowerOptions {
+  readonly database: Database
+  readonly logReader: LogReader
+  readonly turnstile: Turnstile
+  /** Woken by whoever writes to the log. */
+  readonly sleep?: LightSleep
+  /** The partitions that this process has now; if absent, the only one of the embedded log. */
+  readonly partitions?: () => readonly number[]
+  readonly clock: () => number
+  readonly onBatch: (applied: AppliedBatch) => void
+  /** Hears of every failure, without the contents of entries. */
+  readonly onFailure: (error: unknown, what: string) => void
+}
+
+const EMBEDDED = () => [0]
+
+export class LogFollower {
+  readonly #options: FollowerOptions
+  readonly #goalBooks = new GoalBooks()
+  readonly #pace = new Pace()
+  readonly #sleep: LightSleep
+  /** Counts the reads, so that partitions take turns when there is more than a batch holds. */
+  #turn = 0
+  #isQuiet = false
+  #isStopping = false
+  #ended: Promise<void> = Promise.resolve()
+
+  constructor(options: FollowerOptions) {
+    this.#options = options
+    this.#sleep = options.sleep ?? new LightSleep()
+  }
+
+  start(): void {
+    this.#ended = this.#follow()
+  }
+
+  /** Finishes the batch in hand. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    this.#sleep.wake()
+    await this.#ended
+  }
+
+  async #follow(): Promise<void> {
+    const { turnstile, onFailure } = this.#options
+    const waiting: Waiting = {
+      isStopping: () => this.#isStopping,
+      onFailure: (error) => onFailure(error, 'applying the log failed; trying again'),
+    }
+    let quietMs = PAUSE_MS
+    while (!this.#isStopping) {
+      this.#sleep.listen()
+      const found = (await untilAvailable(() => this.#applyNext(), waiting)) ?? 'nothing'
+      quietMs = found === 'nothing' ? Math.min(QUIET_MS_MAX, quietMs * 2) : PAUSE_MS
+      if (found === 'more than a batch') {
+        await turnstile.letOthersPass()
+        await this.#pace.rest()
+        continue
+      }
+      if (found === 'less than a batch') {
+        await this.#pace.gather()
+        continue
+      }
+      await this.#sleep.sleep(quietMs)
+      this.#pace.begin()
+    }
+  }
+
+  /** One look at the log, and a batch of what is new. */
+  async #applyNext(): Promise<Amount> {
+    const { database, logReader } = this.#options
+    try {
+      const cursors = await listPipelineCursors(database, logReader.partitions)
+      const { entries, hasMore } = await this.#read(cursors)
+      this.#isQuiet = entries.length === 0
+      if (this.#isQuiet) return 'nothing'
+      await this.#apply(entries, cursors)
+      return hasMore ? 'more than a batch' : 'less than a batch'
+    } catch (error) {
+      if (isOvertaken(error)) return 'more than a batch'
+      throw error
+    }
+  }
+
+  /** A batch of what follows the cursors of the partitions that this process has, each in its turn. */
+  async #read(cursors: readonly number[]): Promise<{ readonly entries: LogEntry[]; readonly hasMore: boolean }> {
+    const { logReader, partitions = EMBEDDED } = this.#options
+    const own = partitions()
+    // While all is quiet, one look at the whole log saves one at each partition.
+    if (this.#isQuiet && own.length > 1 && !(await logReader.firstAfter(cursors)))
+      return { entries: [], hasMore: false }
+    const room = new BatchRoom()
+    for (let count = 0; count < own.length && !room.isFull; count++) {
+      const partition = own[this.#turn++ % own.length] as number
+      await room.fill(logReader, partition, cursors[partition] ?? 0)
+    }
+    const { entries, isFull: hasMore } = room
+    const inOrder = own.length > 1 ? entries.toSorted((left, right) => left.position - right.position) : entries
+    return { entries: inOrder, hasMore }
+  }
+
+  /** Applies entries that follow the cursors, whole or in ever smaller halves. */
+  async #apply(entries: readonly LogEntry[], cursors: readonly number[]): Promise<void> {
+    const { database, logReader, turnstile, clock } = this.#options
+    const fresh = logReader.mayRepeat ? await withoutRepeats(database, entries) : entries
+    const read = await readBatch(database, fresh, { now: clock(), goalBooks: this.#goalBooks })
+    // The cursors move past repeats too.
+    const batch = { ...read, lastPositions: toLastPositions(entries) }
+    const error = await this.#try(batch, cursors)
+    if (error === undefined) return this.#tellOfUnreadable(batch)
+    if (entries.length === 1) {
+      this.#options.onFailure(error, `entry ${entries[0]?.position} cannot be applied and is parked`)
+      await this.#applyOnce(toParked(batch, messageOf(error)), cursors)
+      return
+    }
+    const half = Math.ceil(entries.length / 2)
+    await turnstile.letOthersPass()
+    await this.#apply(entries.slice(0, half), cursors)
+    await turnstile.letOthersPass()
+    const between = cursors.slice()
+    for (const { partition = 0, position } of entries.slice(0, half)) between[partition] = position
+    await this.#apply(entries.slice(half), between)
+  }
+
+  /** One line per batch, however many entries are unreadable. Reasons do not quote bodies. */
+  #tellOfUnreadable({ unreadable }: Batch): void {
+    const [first] = unreadable
+    if (!first) return
+    const others = unreadable.length === 1 ? '' : `, and so are ${unreadable.length - 1} behind it`
+    const what = `entry ${first.entry.position} cannot be applied and is parked${others}`
+    this.#options.onFailure(new AppError('invalid_request', first.reason), what)
+  }
+
+  /**
+   * Undefined when the batch is applied, else the error that prevents it. Throws errors that have nothing to do with its entries.
+   */
+  async #try(batch: Batch, cursors: readonly number[]): Promise<unknown> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#applyOnce(batch, cursors)
+        return undefined
+      } catch (error) {
+        if (isOvertaken(error) || isPassing(error)) throw error
+        if (tries >= TRIES_MAX || isFinal(error)) return error
+        await pause(RETRY_MS * tries)
+      }
+    }
+  }
+
+  async #applyOnce(batch: Batch, cursors: readonly number[]): Promise<void> {
+    const startedAt = performance.now()
+    await applyBatch(this.#options.database, batch, cursors)
+    const events = batch.keptEvents.size + [...batch.keptFacts.values()].reduce((sum, facts) => sum + facts, 0)
+    this.#pace.add(events)
+    this.#options.onBatch({
+      entries: batch.entries.length,
+      events,
+      parked: batch.unreadable.length,
+      durationMs: performance.now() - startedAt,
+    })
+  }
+}
+
+type Amount = 'nothing' | 'less than a batch' | 'more than a batch'
+
+/** Whether others have meanwhile changed what the batch was read by, so that it must be read again. */
+function isOvertaken(error: unknown): boolean {
+  return error instanceof CursorMoved || error instanceof UsersOvertaken || error instanceof SettingsChanged
+}
+
+/**
+ * Whether an error is about the database and not about the entries. `StoodStill` may be about the entries, and would then never
+ * pass; fewer of them are computed sooner.
+ */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof StoodStill) return false
+  if (error instanceof AppError) return error.code === 'unavailable'
+  return error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')
+}
+
+/** Whether another try of the same entries would end the same. */
+function isFinal(error: unknown): boolean {
+  return error instanceof TooMuchAtOnce || (error instanceof AppError && error.code !== 'unavailable')
+}

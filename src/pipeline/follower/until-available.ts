@@ -1,0 +1,28 @@
+// Waits out a database, or a log, that does not answer: nothing of the log is lost by waiting.
+import { pause } from '../../store/turnstile.ts'
+
+/** The first pause, which doubles up to the longest. */
+const RETRY_MS = 50
+const RETRY_MS_MAX = 5_000
+
+export interface Waiting {
+  /** Asked before each try. */
+  readonly isStopping: () => boolean
+  readonly onFailure: (error: unknown) => void
+}
+
+/** Tries until it succeeds; undefined where the process is stopping. */
+export async function untilAvailable<Value>(
+  work: () => Promise<Value>,
+  { isStopping, onFailure }: Waiting,
+): Promise<Value | undefined> {
+  for (let waitMs = RETRY_MS; !isStopping(); waitMs = Math.min(RETRY_MS_MAX, waitMs * 2)) {
+    try {
+      return await work()
+    } catch (error) {
+      onFailure(error)
+      await pause(waitMs)
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,150 @@
+// Counts conversions anew after goals were changed, a few users at a time beside the batches: under a generation of their own, so
+// that the old numbers stay in use, and are kept up to date, until the new ones are complete.
+import { addSeriesCells, CellSum } from '../../core/statistics/cells.ts'
+import { addContributions, type Counting } from '../../core/statistics/contributions.ts'
+import { listRecountedGenerations, lockCampaigns, noteAnew, standByNewGoals } from '../../store/campaigns/campaigns.ts'
+import {
+  findGoalRecount,
+  listRunningRecounts,
+  saveGoalRecount,
+  type GoalRecount,
+} from '../../store/campaigns/goal-recounts.ts'
+import { findLargeUserIds, hasLargeToRecount } from '../../store/statistics/large-histories.ts'
+import { addCells, removeGenerations } from '../../store/statistics/statistics.ts'
+import type { Database, Store } from '../../store/store.ts'
+import { markWaiting } from '../../store/statistics/uncounted-users.ts'
+import { findPersons, listUserIdsAfter, type Person } from '../../store/users/users.ts'
+import { lockTables } from '../apply-batch.ts'
+import { countLarge } from '../contributions/count-large.ts'
+import { pendingScope, type CountedHistory } from '../contributions/difference.ts'
+import type { GoalBook, GoalBooks, PendingGoals } from '../contributions/goal-books.ts'
+import { loadHistories } from '../contributions/histories.ts'
+import { inPortions } from '../contributions/portions.ts'
+
+/** Users of one step, which holds up the batches for some milliseconds. */
+const USERS_PER_STEP = 200
+/** Cells that are in memory at one time. */
+const CELLS_AT_ONCE_MAX = 100_000
+
+interface Turn {
+  /** The workspace that had the last step; the one after it has the next, so that none keeps the others waiting. */
+  readonly lastWorkspace: string
+  readonly usersPerStep?: number | undefined
+  /** Workspaces that are not to be tried yet. */
+  readonly pausing?: ReadonlySet<string>
+  /** Hears of a workspace whose step has failed, before the next one has its turn. Throws if the next one is not to be tried. */
+  readonly onFailure?: (error: unknown, workspaceId: string) => void
+}
+
+/** Takes one step of a running recount, and gives its workspace; undefined when there is nothing to do. */
+export async function recountGoals(
+  database: Database,
+  books: GoalBooks,
+  now: number,
+  { lastWorkspace, usersPerStep = USERS_PER_STEP, pausing, onFailure = rethrow }: Turn,
+): Promise<string | undefined> {
+  const running = (await listRunningRecounts(database)).map(({ workspaceId }) => workspaceId)
+  const workspaceIds = running.filter((workspaceId) => !pausing?.has(workspaceId))
+  const later = workspaceIds.filter((id) => id > lastWorkspace)
+  const others = workspaceIds.filter((id) => id <= lastWorkspace)
+  for (const workspaceId of [...later, ...others]) {
+    try {
+      if (await takeStep(database, books, { workspaceId, now, usersPerStep })) return workspaceId
+    } catch (error) {
+      onFailure(error, workspaceId)
+    }
+  }
+  return undefined
+}
+
+function rethrow(error: unknown): never {
+  throw error
+}
+
+interface Step {
+  readonly workspaceId: string
+  readonly now: number
+  readonly usersPerStep: number
+}
+
+/**
+ * One step, in one transaction: counts some users, or puts the new numbers into use when all are counted, or deletes some of the
+ * old ones. False when there is nothing to do, or not yet.
+ */
+function takeStep(database: Database, books: GoalBooks, { workspaceId, now, usersPerStep }: Step): Promise<boolean> {
+  return database.write(async (store) => {
+    await lockTables(store)
+    await lockCampaigns(store, workspaceId)
+    const recount = await findGoalRecount(store, workspaceId)
+    if (!recount?.isRunning) return false
+    const book = await books.open(store, recount.workspaceId)
+    if (!book?.pending) return removeOld(store, recount)
+    const { userCursor } = recount
+    const userIds = await listUserIdsAfter(store, recount.workspaceId, { after: userCursor, max: usersPerStep })
+    const last = userIds.at(-1)
+    if (last === undefined) return complete(store, recount)
+    const large = await findLargeUserIds(store, userIds)
+    // Large users are counted apart, from now on by the new goals too.
+    const waiting = [...large].map((userId) => ({ userId, since: now }))
+    await markWaiting(store, waiting)
+    const persons = await findPersons(
+      store,
+      userIds.filter((id) => !large.has(id)),
+    )
+    await addPending(store, { ...book, pending: book.pending }, [...persons.values()])
+    await saveGoalRecount(store, { ...recount, userCursor: last, countedUsers: recount.countedUsers + userIds.length })
+    return true
+  })
+}
+
+/** Adds what users contribute by the new goals. */
+async function addPending(
+  store: Store,
+  book: GoalBook & { readonly pending: PendingGoals },
+  persons: readonly Person[],
+): Promise<void> {
+  const { rules, campaigns } = book.pending
+  const countingOf = (history: CountedHistory): Counting => ({ rules, scope: pendingScope(campaigns, history) })
+  const sum = new CellSum()
+  const keepSmall = async (cellsMax: number) => {
+    if (sum.sizeMax <= cellsMax) return
+    await addCells(store, sum)
+    sum.clear()
+  }
+  const addLarge = async (person: Person) => {
+    const countings = (history: CountedHistory) => [countingOf(history)]
+    for await (const { series } of countLarge(store, { book, person, countings })) {
+      for (const one of series) {
+        addSeriesCells(sum, one.series, one.cells(), 1)
+        await keepSmall(CELLS_AT_ONCE_MAX)
+      }
+    }
+  }
+  const load = (portion: readonly Person[]) => loadHistories(store, book, portion)
+  for await (const [person, history] of inPortions(persons, load)) {
+    if (history) addContributions(sum, history, { ...countingOf(history), times: 1 })
+    else await addLarge(person)
+    await keepSmall(CELLS_AT_ONCE_MAX)
+  }
+  await keepSmall(0)
+}
+
+/**
+ * Puts the numbers of the new goals into use, and notes anew the events of campaigns, by which campaigns are found from here on:
+ * another program that changed goals beside this one may not have noted them. False while large users are still to be counted by
+ * the new goals.
+ */
+async function complete(store: Store, recount: GoalRecount): Promise<boolean> {
+  if (await hasLargeToRecount(store, recount.workspaceId, recount.generation)) return false
+  await standByNewGoals(store, recount.workspaceId)
+  await noteAnew(store, recount.workspaceId)
+  await saveGoalRecount(store, { ...recount, version: recount.version + 1 })
+  return true
+}
+
+/** Deletes a bounded number of cells that count by past goals; the recount ends when there are none. */
+async function removeOld(store: Store, recount: GoalRecount): Promise<boolean> {
+  const standing = await listRecountedGenerations(store, recount.workspaceId)
+  if (!(await removeGenerations(store, standing))) await saveGoalRecount(store, { ...recount, isRunning: false })
+  return true
+}

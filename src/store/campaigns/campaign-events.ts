@@ -1,0 +1,74 @@
+// The table of the events that campaigns have goals on: with it, a change of goals finds the campaigns it concerns without
+// reading the goals of all.
+import { insertRows } from '../insert-rows.ts'
+import type { SqlTypes, Store } from '../store.ts'
+import { wantedValues } from '../wanted-values.ts'
+
+interface CampaignEventRow {
+  /** The number of the campaign. */
+  campaign: number
+  event: string
+  workspace_id: string
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    campaign_events: CampaignEventRow
+  }
+}
+
+/** A campaign with the names of events, each once or more often. */
+export interface EventsOfCampaign {
+  readonly number: number
+  readonly workspaceId: string
+  readonly events: readonly string[]
+}
+
+export async function createCampaignEvents({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('campaign_events')
+    .addColumn('campaign', integer, (column) => column.notNull())
+    .addColumn('event', text, (column) => column.notNull())
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addPrimaryKeyConstraint('campaign_events_key', ['campaign', 'event'])
+    .modifyEnd(clustered)
+    .execute()
+  await query.schema
+    .createIndex('campaign_events_by_event')
+    .on('campaign_events')
+    .columns(['workspace_id', 'event', 'campaign'])
+    .execute()
+}
+
+const COLUMNS = { campaign: 'integer', event: 'text', workspace_id: 'text' } as const
+
+/** Adds the events of campaigns for which none are noted yet. */
+export async function addCampaignEvents(store: Store, campaigns: readonly EventsOfCampaign[]): Promise<void> {
+  const rows = campaigns.flatMap(({ number, workspaceId, events }) => {
+    return [...new Set(events)].map((event) => ({ campaign: number, event, workspace_id: workspaceId }))
+  })
+  if (rows.length > 0) await insertRows(store, 'campaign_events', { columns: COLUMNS, rows }).execute()
+}
+
+/** Replaces the events that are noted for a campaign. */
+export async function replaceCampaignEvents(store: Store, campaign: EventsOfCampaign): Promise<void> {
+  await store.query.deleteFrom('campaign_events').where('campaign', '=', campaign.number).execute()
+  await addCampaignEvents(store, [campaign])
+}
+
+/** Campaign → the events that are noted for it, for all campaigns of a workspace that have any. */
+export async function listCampaignEvents({ query }: Store, workspaceId: string): Promise<Map<number, Set<string>>> {
+  const rows = await query.selectFrom('campaign_events').selectAll().where('workspace_id', '=', workspaceId).execute()
+  const found = new Map<number, Set<string>>()
+  for (const { campaign, event } of rows) found.set(campaign, (found.get(campaign) ?? new Set()).add(event))
+  return found
+}
+
+/** The numbers of a workspace's campaigns with one of the events, as a part of a statement. */
+export function campaignsWithEvents(store: Store, workspaceId: string, events: readonly string[]) {
+  return store.query
+    .selectFrom('campaign_events')
+    .select('campaign as number')
+    .where('workspace_id', '=', workspaceId)
+    .where('event', 'in', (sub) => sub.selectFrom(wantedValues(store, 'event', 'text', events)).select('wanted.event'))
+}

@@ -1,0 +1,32 @@
+// Generations of goals as the tables of statistics hold them: which ones of a campaign are kept, and which lie in between.
+import { NO_GENERATION } from '../../core/statistics/cells.ts'
+
+/** A campaign with a generation of its goals. */
+export interface CampaignGeneration {
+  /** The number of the campaign. */
+  readonly number: number
+  readonly generation: number
+}
+
+/** Generations of one campaign, both ends excluded. */
+export interface GenerationGap {
+  readonly campaign: number
+  readonly after: number
+  readonly before: number
+}
+
+export const GAP_COLUMNS = { campaign: 'integer', after: 'integer', before: 'integer' } as const
+
+/** All generations of the campaigns in `kept`, except `NO_GENERATION` and those in `kept`. */
+export function gapsBetween(kept: readonly CampaignGeneration[]): GenerationGap[] {
+  const generations = new Map<number, number[]>()
+  for (const { number, generation } of kept) {
+    const known = generations.get(number)
+    if (known) known.push(generation)
+    else generations.set(number, [NO_GENERATION, generation])
+  }
+  return [...generations].flatMap(([campaign, named]) => {
+    const sorted = named.toSorted((left, right) => left - right)
+    return sorted.map((after, index) => ({ campaign, after, before: sorted[index + 1] ?? Number.MAX_SAFE_INTEGER }))
+  })
+}

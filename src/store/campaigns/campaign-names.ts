@@ -1,0 +1,61 @@
+// The table of names: the places and reasons that reports have given to campaigns, kept so that they do not become too many.
+// A name is here before the first report that holds it is in the log, and never goes.
+import { NAME_KINDS, type CampaignNames, type NameKind } from '../../core/campaigns/campaign-names.ts'
+import { insertRows } from '../insert-rows.ts'
+import type { SqlTypes, Store } from '../store.ts'
+
+interface CampaignNameRow {
+  /** The number of the campaign. */
+  campaign: number
+  kind: NameKind
+  /** As in `CampaignNames`. */
+  name: string
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    campaign_names: CampaignNameRow
+  }
+}
+
+export type AddedName = Pick<CampaignNameRow, 'campaign' | 'kind'>
+
+const KEY = ['campaign', 'kind', 'name'] as const
+
+export async function createCampaignNames({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('campaign_names')
+    .addColumn('campaign', integer, (column) => column.notNull())
+    .addColumn('kind', text, (column) => column.notNull())
+    .addColumn('name', text, (column) => column.notNull())
+    .addPrimaryKeyConstraint('campaign_names_key', [...KEY])
+    .modifyEnd(clustered)
+    .execute()
+}
+
+/** Makes other additions to the names of a campaign wait until this transaction ends. */
+export async function lockCampaignNames(store: Store, campaign: number): Promise<void> {
+  await store.lock(`campaign names ${campaign}`)
+}
+
+/** All names of a campaign; `PLACES_MAX` and `REASONS_MAX` bound them. */
+export async function listCampaignNames({ query }: Store, campaign: number): Promise<CampaignNames> {
+  const rows = await query.selectFrom('campaign_names').selectAll().where('campaign', '=', campaign).execute()
+  const namesOf = (wanted: NameKind) => new Set(rows.filter(({ kind }) => kind === wanted).map(({ name }) => name))
+  return { place: namesOf('place'), reason: namesOf('reason') }
+}
+
+/** Adds names to campaigns, by their numbers; gives those that were not there. To be called under `lockCampaignNames`. */
+export async function addCampaignNames(
+  store: Store,
+  names: ReadonlyMap<number, CampaignNames>,
+): Promise<readonly AddedName[]> {
+  const rows = [...names].flatMap(([campaign, own]) => {
+    return NAME_KINDS.flatMap((kind) => [...own[kind]].map((name) => ({ campaign, kind, name })))
+  })
+  if (rows.length === 0) return []
+  return insertRows(store, 'campaign_names', { columns: { campaign: 'integer', kind: 'text', name: 'text' }, rows })
+    .onConflict((conflict) => conflict.columns(KEY).doNothing())
+    .returning(['campaign', 'kind'])
+    .execute()
+}

@@ -1,0 +1,374 @@
+// The table of campaigns. Besides the goals that were set last, it keeps those by which the current numbers were counted: the
+// two differ while a recount runs (`goal-recounts.ts`).
+import { sql, type Selectable } from 'kysely'
+import type { Goal } from '../../core/campaigns/goal.ts'
+import { parseJsonText } from '../../core/parse-json.ts'
+import {
+  addCampaignEvents,
+  campaignsWithEvents,
+  createCampaignEvents,
+  listCampaignEvents,
+  replaceCampaignEvents,
+  type EventsOfCampaign,
+} from './campaign-events.ts'
+import type { CampaignGeneration } from './campaign-generations.ts'
+import type { SqlTypes, Store } from '../store.ts'
+import { wantedValues } from '../wanted-values.ts'
+
+/** How many campaigns one workspace may have: the pipeline holds all of their goals in memory. */
+export const CAMPAIGNS_MAX = 10_000
+
+/** How many bytes the goals of all these campaigns may take as JSON, for the same reason. */
+export const GOALS_BYTES_MAX = 16 * 1024 * 1024
+
+/** The generation of the goals that a campaign is made with. */
+export const FIRST_GENERATION = 1
+
+interface CampaignRow {
+  /** Short, because every fact and every cell carries it; grows in the order in which campaigns are made. */
+  number: number
+  id: string
+  workspace_id: string
+  name: string
+  /** JSON of a list of platforms. */
+  platforms: string
+  /** JSON of `Goal[]`, as set last. */
+  goals: string
+  /** JSON of `Goal[]`, by which the current numbers were counted. */
+  counted_goals: string
+  counted_generation: number
+  /** Under which generation a recount counts `goals`; null while none does. */
+  pending_generation: number | null
+  created_by: string
+  created_at: number
+  updated_by: string | null
+  updated_at: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    campaigns: CampaignRow
+  }
+}
+
+export interface StoredCampaign {
+  readonly id: string
+  readonly number: number
+  readonly workspaceId: string
+  readonly name: string
+  readonly platforms: readonly string[]
+  readonly goals: readonly Goal[]
+  readonly countedGoals: readonly Goal[]
+  readonly countedGeneration: number
+  readonly pendingGeneration: number | null
+  readonly createdBy: string
+  readonly createdAt: number
+  readonly updatedBy: string | null
+  readonly updatedAt: number
+}
+
+export async function createCampaigns({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('campaigns')
+    .addColumn('number', integer, (column) => column.primaryKey())
+    .addColumn('id', text, (column) => column.notNull().unique())
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('name', text, (column) => column.notNull())
+    .addColumn('platforms', text, (column) => column.notNull())
+    .addColumn('goals', text, (column) => column.notNull())
+    .addColumn('counted_goals', text, (column) => column.notNull())
+    .addColumn('counted_generation', integer, (column) => column.notNull())
+    .addColumn('pending_generation', integer)
+    .addColumn('created_by', text, (column) => column.notNull())
+    .addColumn('created_at', integer, (column) => column.notNull())
+    .addColumn('updated_by', text)
+    .addColumn('updated_at', integer, (column) => column.notNull())
+    .execute()
+  await query.schema.createIndex('campaigns_by_workspace').on('campaigns').columns(['workspace_id', 'number']).execute()
+}
+
+/** For how many campaigns events are noted at a time. */
+const NOTED_AT_ONCE = 500
+
+/**
+ * Adds the table and the index by which a change of goals finds the campaigns it concerns, and notes the events of the
+ * campaigns that are there already.
+ */
+export async function noteGoalEvents(store: Store, types: SqlTypes): Promise<void> {
+  const { query } = store
+  await createCampaignEvents(store, types)
+  await query.schema
+    .createIndex('campaigns_pending')
+    .on('campaigns')
+    .columns(['workspace_id', 'number'])
+    .where(sql.ref('pending_generation'), 'is not', null)
+    .execute()
+  for (let after = 0; ;) {
+    const rows = query.selectFrom('campaigns').selectAll().where('number', '>', after).orderBy('number')
+    const campaigns = (await rows.limit(NOTED_AT_ONCE).execute()).map(toCampaign)
+    await addCampaignEvents(store, campaigns.map(toEvents))
+    if (campaigns.length < NOTED_AT_ONCE) return
+    after = (campaigns.at(-1) as StoredCampaign).number
+  }
+}
+
+/** The rows of a workspace's campaigns, for queries that join other tables to them. */
+export function campaignsOf({ query }: Store, workspaceId: string) {
+  return query.selectFrom('campaigns').where('campaigns.workspace_id', '=', workspaceId)
+}
+
+/** Makes other changes of the workspace's campaigns and of its recount wait until this transaction ends. */
+export async function lockCampaigns(store: Store, workspaceId: string): Promise<void> {
+  await store.lock(`campaigns ${workspaceId}`)
+}
+
+/** Undefined when the workspace has no such campaign, whoever else may have it. */
+export async function findCampaign(
+  { query }: Store,
+  workspaceId: string,
+  id: string,
+): Promise<StoredCampaign | undefined> {
+  const campaigns = query.selectFrom('campaigns').selectAll().where('id', '=', id)
+  const row = await campaigns.where('workspace_id', '=', workspaceId).executeTakeFirst()
+  return row && toCampaign(row)
+}
+
+/** Those of the given campaigns that the workspace has, in no particular order. */
+export async function findCampaignsById(
+  store: Store,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<StoredCampaign[]> {
+  if (ids.length === 0) return []
+  const wanted = wantedValues(store, 'id', 'text', ids)
+  const rows = await store.query
+    .selectFrom('campaigns')
+    .selectAll()
+    .where('id', 'in', (sub) => sub.selectFrom(wanted).select('wanted.id'))
+    .where('workspace_id', '=', workspaceId)
+    .execute()
+  return rows.map(toCampaign)
+}
+
+/** Number → the generation of the goals by which the campaign's current numbers were counted. */
+export async function findCountedGenerations(
+  store: Store,
+  workspaceId: string,
+  numbers: readonly number[],
+): Promise<Map<number, number>> {
+  if (numbers.length === 0) return new Map()
+  const wanted = wantedValues(store, 'number', 'integer', numbers)
+  const rows = await store.query
+    .selectFrom('campaigns')
+    .select(['number', 'counted_generation'])
+    .where('workspace_id', '=', workspaceId)
+    .where('number', 'in', (sub) => sub.selectFrom(wanted).select('wanted.number'))
+    .execute()
+  return new Map(rows.map((row) => [row.number, row.counted_generation]))
+}
+
+/** A page of campaigns, newest first: those made before the campaign with the number `before`, `max` at the most. */
+export async function listCampaigns(
+  { query }: Store,
+  workspaceId: string,
+  { before, max }: { readonly before: number | undefined; readonly max: number },
+): Promise<StoredCampaign[]> {
+  const all = query.selectFrom('campaigns').selectAll().where('workspace_id', '=', workspaceId)
+  const older = before === undefined ? all : all.where('number', '<', before)
+  return (await older.orderBy('number', 'desc').limit(max).execute()).map(toCampaign)
+}
+
+/** All campaigns of a workspace, oldest first; `CAMPAIGNS_MAX` bounds them. */
+export async function listAllCampaigns({ query }: Store, workspaceId: string): Promise<StoredCampaign[]> {
+  const campaigns = query.selectFrom('campaigns').selectAll().where('workspace_id', '=', workspaceId)
+  return (await campaigns.orderBy('number').execute()).map(toCampaign)
+}
+
+/** The campaigns of a workspace that were ever recounted, with the generation of their current numbers. */
+export async function listRecountedGenerations({ query }: Store, workspaceId: string): Promise<CampaignGeneration[]> {
+  return query
+    .selectFrom('campaigns')
+    .select(['number', 'counted_generation as generation'])
+    .where('workspace_id', '=', workspaceId)
+    .where('counted_generation', '>', FIRST_GENERATION)
+    .execute()
+}
+
+/** How many campaigns a workspace has, and the bytes as JSON of their goals and of the goals they are counted by. */
+export async function measureCampaigns(
+  { query }: Store,
+  workspaceId: string,
+): Promise<{ readonly campaigns: number; readonly goalsBytes: number; readonly countedBytes: number }> {
+  const row = await query
+    .selectFrom('campaigns')
+    .select((select) => [
+      select.fn.countAll<number>().as('campaigns'),
+      // The databases know these lengths without reading the texts.
+      sql<number>`coalesce(sum(octet_length(goals)), 0)`.as('goals'),
+      sql<number>`coalesce(sum(octet_length(counted_goals)), 0)`.as('counted'),
+    ])
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirstOrThrow()
+  return { campaigns: row.campaigns, goalsBytes: row.goals, countedBytes: row.counted }
+}
+
+export type NewCampaign = Pick<
+  StoredCampaign,
+  'id' | 'workspaceId' | 'name' | 'platforms' | 'goals' | 'createdBy' | 'createdAt'
+>
+
+/**
+ * Adds a campaign, which is counted by its goals from the beginning. If a recount is running, the campaign joins it: for which
+ * events it has the last interaction depends on the goals of the others, old and new. To be called under `lockCampaigns`.
+ */
+export async function addCampaign(store: Store, campaign: NewCampaign): Promise<StoredCampaign> {
+  // All workspaces share one sequence of numbers.
+  await store.lock('campaign numbers')
+  const { query } = store
+  const last = await query
+    .selectFrom('campaigns')
+    .select((select) => select.fn.max<number | null>('number').as('number'))
+    .executeTakeFirstOrThrow()
+  const row: CampaignRow = {
+    number: (last.number ?? 0) + 1,
+    id: campaign.id,
+    workspace_id: campaign.workspaceId,
+    created_by: campaign.createdBy,
+    created_at: campaign.createdAt,
+    ...toChangeableColumns({
+      ...campaign,
+      countedGoals: campaign.goals,
+      countedGeneration: FIRST_GENERATION,
+      pendingGeneration: await findPendingGeneration(store, campaign.workspaceId),
+      updatedBy: null,
+      updatedAt: campaign.createdAt,
+    }),
+  }
+  await query.insertInto('campaigns').values(row).execute()
+  const added = toCampaign(row)
+  await addCampaignEvents(store, [toEvents(added)])
+  return added
+}
+
+/** Under which generation campaigns of a workspace are being recounted; null while none is. */
+async function findPendingGeneration({ query }: Store, workspaceId: string): Promise<number | null> {
+  const row = await query
+    .selectFrom('campaigns')
+    .select('pending_generation')
+    .where('workspace_id', '=', workspaceId)
+    .where('pending_generation', 'is not', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row?.pending_generation ?? null
+}
+
+/** Replaces what may change of a campaign. The caller has read it under `lockCampaigns`. */
+export async function saveCampaign(store: Store, campaign: StoredCampaign): Promise<void> {
+  await store.query
+    .updateTable('campaigns')
+    .set(toChangeableColumns(campaign))
+    .where('number', '=', campaign.number)
+    .execute()
+  await replaceCampaignEvents(store, toEvents(campaign))
+}
+
+/** For all campaigns that are being recounted, makes the new goals those of the current numbers, in one statement. */
+export async function standByNewGoals({ query }: Store, workspaceId: string): Promise<void> {
+  await query
+    .updateTable('campaigns')
+    .set((set) => ({
+      counted_goals: set.ref('goals'),
+      counted_generation: set.ref('pending_generation').$castTo<number>(),
+      pending_generation: null,
+    }))
+    .where('workspace_id', '=', workspaceId)
+    .where('pending_generation', 'is not', null)
+    .execute()
+}
+
+/**
+ * Has a campaign recounted under a generation, together with every other that has a goal on one of the events or is being
+ * recounted already: in one statement, and without reading goals. To be called under `lockCampaigns`.
+ */
+export async function savePendingGeneration(
+  store: Store,
+  { number, workspaceId, events }: EventsOfCampaign,
+  generation: number,
+): Promise<void> {
+  const { query } = store
+  const pending = query
+    .selectFrom('campaigns')
+    .select('number')
+    .where('workspace_id', '=', workspaceId)
+    .where('pending_generation', 'is not', null)
+  await query
+    .updateTable('campaigns')
+    .set({ pending_generation: generation })
+    .where('workspace_id', '=', workspaceId)
+    .where('number', 'in', (sub) =>
+      sub
+        .selectFrom(wantedValues(store, 'number', 'integer', [number]))
+        .select('wanted.number')
+        .unionAll(pending)
+        .unionAll(campaignsWithEvents(store, workspaceId, events)),
+    )
+    .execute()
+}
+
+/**
+ * The campaigns of a workspace for which other events are noted than their goals say, with the right ones. Left by a program
+ * that does not know of the notes and served beside this one. A change of goals would not find these campaigns.
+ */
+export async function listMisnoted(store: Store, workspaceId: string): Promise<EventsOfCampaign[]> {
+  const noted = await listCampaignEvents(store, workspaceId)
+  const rightly = (await listAllCampaigns(store, workspaceId)).map(toEvents)
+  return rightly.filter(({ number, events }) => {
+    const [wanted, found] = [new Set(events), noted.get(number) ?? new Set()]
+    return found.size !== wanted.size || [...wanted].some((event) => !found.has(event))
+  })
+}
+
+/** Where other events are noted for a workspace's campaigns than their goals say, notes the right ones. */
+export async function noteAnew(store: Store, workspaceId: string): Promise<void> {
+  await lockCampaigns(store, workspaceId)
+  for (const campaign of await listMisnoted(store, workspaceId)) await replaceCampaignEvents(store, campaign)
+}
+
+/** The events by which a campaign is found; unless it is being recounted anyway, also those of the goals it is counted by. */
+function toEvents({ number, workspaceId, goals, countedGoals, pendingGeneration }: StoredCampaign): EventsOfCampaign {
+  const either = pendingGeneration === null ? [...goals, ...countedGoals] : goals
+  return { number, workspaceId, events: either.map(({ event }) => event) }
+}
+
+type Changeable = Omit<StoredCampaign, 'id' | 'number' | 'workspaceId' | 'createdBy' | 'createdAt'>
+
+function toChangeableColumns(campaign: Changeable) {
+  return {
+    name: campaign.name,
+    platforms: JSON.stringify(campaign.platforms),
+    goals: JSON.stringify(campaign.goals),
+    counted_goals: JSON.stringify(campaign.countedGoals),
+    counted_generation: campaign.countedGeneration,
+    pending_generation: campaign.pendingGeneration,
+    updated_by: campaign.updatedBy,
+    updated_at: campaign.updatedAt,
+  }
+}
+
+export function toCampaign(row: Selectable<CampaignRow>): StoredCampaign {
+  return {
+    id: row.id,
+    number: row.number,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    platforms: JSON.parse(row.platforms) as string[],
+    goals: parseJsonText(row.goals) as Goal[],
+    countedGoals: parseJsonText(row.counted_goals) as Goal[],
+    countedGeneration: row.counted_generation,
+    pendingGeneration: row.pending_generation,
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+    updatedBy: row.updated_by,
+    updatedAt: row.updated_at,
+  }
+}

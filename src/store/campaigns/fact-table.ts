@@ -1,0 +1,235 @@
+// What the tables of facts have in common: facts of customers in campaigns, each kept once, whoever reports it again. Each
+// table is named in its own file, which says what its rows are.
+import type { InsertQueryBuilder, InsertResult, Kysely } from 'kysely'
+import { keepBest, type CustomerCampaign } from '../../core/campaigns/facts.ts'
+import { insertRows } from '../insert-rows.ts'
+import type { BulkColumns, Store } from '../store.ts'
+import type { Tables } from '../tables.ts'
+import { wantedValues } from '../wanted-values.ts'
+
+export interface FactTableSpec<Row extends object, Fact> {
+  /** Its rows have the columns `customer` and `campaign`. */
+  readonly table: keyof Tables
+  /** The columns of the primary key. */
+  readonly key: readonly (keyof Row & string)[]
+  readonly columns: BulkColumns<Row>
+  /** What makes two reports the same fact; it must agree with the key. */
+  readonly identityOf: (fact: Fact) => string
+  /** Compares different reports of one fact: negative when `left` wins. */
+  readonly compare: (left: Fact, right: Fact) => number
+  readonly toRow: (fact: Fact) => Row
+  readonly fromRow: (row: Row) => Fact
+}
+
+export interface FactTable<Fact> {
+  /** All facts of customers in campaigns, `max` at the most. */
+  readonly listIn: (store: Store, wanted: readonly CustomerCampaign[], max?: number) => Promise<Fact[]>
+  /** All facts of customers, in whatever campaign, `max` at the most. */
+  readonly listOf: (store: Store, customers: readonly number[], max?: number) => Promise<Fact[]>
+  /** How many facts a customer has in each campaign, as `countByCampaign` says. */
+  readonly count: (store: Store, customer: number, range: CountedRange) => Promise<CampaignFacts[]>
+  /** Consecutive ranges of customers that together hold all facts; each has some `max` facts, or one customer with more. */
+  readonly cut: (store: Store, max: number) => AsyncGenerator<CustomerRange, void, undefined>
+  /**
+   * Stores facts, each once: of different reports, the one that wins. Gives the identities of those that were not known
+   * before.
+   */
+  readonly add: (store: Store, reports: readonly Fact[]) => Promise<Set<string>>
+}
+
+/** Campaigns whose facts are counted: those with higher numbers than `after`, up to `max` facts in all. */
+export interface CountedRange {
+  readonly after: number
+  readonly max: number
+}
+
+export interface CampaignFacts {
+  readonly campaign: number
+  readonly facts: number
+}
+
+export interface CampaignRange {
+  /** Campaigns with higher numbers than this one … */
+  readonly after: number
+  /** … up to this one. */
+  readonly until: number
+}
+
+/** The numbers of all campaigns there may be. */
+export const EVERY_CAMPAIGN: CampaignRange = { after: -1, until: Number.MAX_SAFE_INTEGER }
+
+/** Customers with higher numbers than `after`, up to `until`. */
+export interface CustomerRange {
+  readonly after: number
+  readonly until: number
+}
+
+/** Any table of facts, as Kysely sees it. */
+type FactTables = Record<string, Record<string, unknown>>
+type FactInsert = InsertQueryBuilder<FactTables, string, InsertResult>
+
+export function factTable<Row extends object, Fact>(spec: FactTableSpec<Row, Fact>): FactTable<Fact> {
+  return {
+    listIn: (store, wanted, max = NO_LIMIT) => listIn(spec, store, { wanted, max }),
+    listOf: (store, customers, max = NO_LIMIT) => listOf(spec, store, { customers, max }),
+    count: (store, customer, range) => countByCampaign(spec, store, { customer, ...range }),
+    cut: (store, max) => cut(spec, store, max),
+    add: (store, reports) => add(spec, store, reports),
+  }
+}
+
+/** More than any table has rows. */
+const NO_LIMIT = Number.MAX_SAFE_INTEGER
+
+function tablesOf({ query }: Store): Kysely<FactTables> {
+  return query as unknown as Kysely<FactTables>
+}
+
+async function listIn<Row extends object, Fact>(
+  { table, fromRow }: FactTableSpec<Row, Fact>,
+  store: Store,
+  { wanted, max }: { readonly wanted: readonly CustomerCampaign[]; readonly max: number },
+): Promise<Fact[]> {
+  if (wanted.length === 0) return []
+  const rows = await tablesOf(store)
+    .selectFrom(store.rowsOf('wanted', { customer: 'integer', campaign: 'integer' }, wanted))
+    .innerJoin(`${table} as fact`, (join) =>
+      join.onRef('fact.customer', '=', 'wanted.customer').onRef('fact.campaign', '=', 'wanted.campaign'),
+    )
+    .selectAll('fact')
+    .limit(max)
+    .execute()
+  return (rows as Row[]).map(fromRow)
+}
+
+async function listOf<Row extends object, Fact>(
+  { table, fromRow }: FactTableSpec<Row, Fact>,
+  store: Store,
+  { customers, max }: { readonly customers: readonly number[]; readonly max: number },
+): Promise<Fact[]> {
+  if (customers.length === 0) return []
+  const rows = await tablesOf(store)
+    .selectFrom(wantedValues(store, 'customer', 'integer', customers))
+    .innerJoin(`${table} as fact`, 'fact.customer', 'wanted.customer')
+    .selectAll('fact')
+    .limit(max)
+    .execute()
+  return (rows as Row[]).map(fromRow)
+}
+
+/**
+ * The campaigns of a customer in the order of their numbers, with the number of facts in each. Where these add up to `max`,
+ * more campaigns may follow, and the last one may have more facts: nothing walks through all that there is of a customer.
+ */
+async function countByCampaign<Row extends object, Fact>(
+  { table }: FactTableSpec<Row, Fact>,
+  store: Store,
+  { customer, after, max }: CountedRange & { readonly customer: number },
+): Promise<CampaignFacts[]> {
+  const facts = tablesOf(store)
+    .selectFrom(table)
+    .select('campaign')
+    .where('customer', '=', customer)
+    .where('campaign', '>', after)
+    .orderBy('campaign')
+    .limit(max)
+  const rows = await tablesOf(store)
+    .selectFrom(facts.as('fact'))
+    .select((select) => ['campaign', select.fn.countAll<number>().as('facts')])
+    .groupBy('campaign')
+    .orderBy('campaign')
+    .execute()
+  return rows as unknown as CampaignFacts[]
+}
+
+async function* cut<Row extends object, Fact>(
+  { table }: FactTableSpec<Row, Fact>,
+  store: Store,
+  max: number,
+): AsyncGenerator<CustomerRange, void, undefined> {
+  for (let after = -1; ;) {
+    const rest = tablesOf(store).selectFrom(table).select('customer').where('customer', '>', after)
+    const row = await rest
+      .orderBy('customer')
+      .limit(1)
+      .offset(max - 1)
+      .executeTakeFirst()
+    if (!row) return yield { after, until: NO_LIMIT }
+    const until = row['customer'] as number
+    yield { after, until }
+    after = until
+  }
+}
+
+async function add<Row extends object, Fact>(
+  spec: FactTableSpec<Row, Fact>,
+  store: Store,
+  reports: readonly Fact[],
+): Promise<Set<string>> {
+  const fresh = keepBest(reports, spec.identityOf, spec.compare)
+  const added = await insertNew(spec, store, fresh)
+  const repeated = [...fresh].filter(([identity]) => !added.has(identity)).map(([, fact]) => fact)
+  await replaceBeaten(spec, store, repeated)
+  return added
+}
+
+/** Gives the identities of those that are new. */
+async function insertNew<Row extends object, Fact>(
+  { table, key, columns, toRow }: FactTableSpec<Row, Fact>,
+  store: Store,
+  facts: ReadonlyMap<string, Fact>,
+): Promise<Set<string>> {
+  if (facts.size === 0) return new Set()
+  const rows = new Map([...facts].map(([identity, fact]) => [identity, toRow(fact)]))
+  const fresh = { columns, rows: [...rows.values()], orderBy: ['customer', 'campaign'] }
+  // Cast as in `tablesOf`: only the table's own file knows which of the tables of facts it is.
+  const insert = insertRows(store, table, fresh as never) as unknown as FactInsert
+  const added = await insert
+    .onConflict((conflict) => conflict.doNothing())
+    .returning([...key])
+    .execute()
+  if (added.length === rows.size) return new Set(facts.keys())
+  const keyOf = (row: object) => key.map((column) => (row as Record<string, unknown>)[column]).join('\0')
+  const keys = new Set(added.map(keyOf))
+  return new Set([...rows].filter(([, row]) => keys.has(keyOf(row))).map(([identity]) => identity))
+}
+
+/** Replaces those facts that are known already and are beaten by another report. */
+async function replaceBeaten<Row extends object, Fact>(
+  spec: FactTableSpec<Row, Fact>,
+  store: Store,
+  reports: readonly Fact[],
+): Promise<void> {
+  if (reports.length === 0) return
+  const { table, key, columns, identityOf, compare, toRow } = spec
+  const known = await findKept(spec, store, reports)
+  const better = reports.filter((report) => {
+    const kept = known.get(identityOf(report))
+    return kept !== undefined && compare(report, kept) < 0
+  })
+  if (better.length === 0) return
+  const rest = Object.keys(columns).filter((column) => !key.some((part) => part === column))
+  const update = tablesOf(store)
+    .updateTable(table)
+    .from(store.rowsOf('better', columns, better.map(toRow)))
+    .set((set) => Object.fromEntries(rest.map((column) => [column, set.ref(`better.${column}`)])))
+  await key
+    .reduce((narrowed, column) => narrowed.whereRef(`${table}.${column}`, '=', `better.${column}`), update)
+    .execute()
+}
+
+/** The facts that are kept, each looked up by its key: one customer may have very many, even in one campaign. */
+async function findKept<Row extends object, Fact>(
+  { table, key, columns, identityOf, toRow, fromRow }: FactTableSpec<Row, Fact>,
+  store: Store,
+  reports: readonly Fact[],
+): Promise<Map<string, Fact>> {
+  const rows = await tablesOf(store)
+    .selectFrom(store.rowsOf('report', columns, reports.map(toRow)))
+    .innerJoin(`${table} as fact`, (join) =>
+      key.reduce((narrowed, column) => narrowed.onRef(`fact.${column}`, '=', `report.${column}`), join),
+    )
+    .selectAll('fact')
+    .execute()
+  return new Map((rows as Row[]).map(fromRow).map((fact) => [identityOf(fact), fact]))
+}

@@ -1,0 +1,102 @@
+// The table of goal recounts, a row for each workspace that has campaigns: how far the pipeline has recounted all users by
+// changed goals. Changes only under `lockCampaigns`.
+import type { Selectable } from 'kysely'
+import { FIRST_GENERATION } from './campaigns.ts'
+import type { SqlTypes, Store } from '../store.ts'
+
+interface GoalRecountRow {
+  workspace_id: string
+  version: number
+  generation: number
+  is_running: number
+  user_cursor: number
+  counted_users: number
+  all_users: number
+  started_at: number | null
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    goal_recounts: GoalRecountRow
+  }
+}
+
+export interface GoalRecount {
+  readonly workspaceId: string
+  /** Raised with every new campaign and every change of goals or of what is counted, to show whether copies are out of date. */
+  readonly version: number
+  /** The last one that was handed out; changed goals are counted under one of their own. */
+  readonly generation: number
+  readonly isRunning: boolean
+  /** Users up to this id are counted by the new goals; 0 before the first. */
+  readonly userCursor: number
+  readonly countedUsers: number
+  /** How many users there were when it started. */
+  readonly allUsers: number
+  /** Null where none ever ran. */
+  readonly startedAt: number | null
+}
+
+export async function createGoalRecounts({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('goal_recounts')
+    .addColumn('workspace_id', text, (column) => column.primaryKey())
+    .addColumn('version', integer, (column) => column.notNull())
+    .addColumn('generation', integer, (column) => column.notNull())
+    .addColumn('is_running', integer, (column) => column.notNull())
+    .addColumn('user_cursor', integer, (column) => column.notNull())
+    .addColumn('counted_users', integer, (column) => column.notNull())
+    .addColumn('all_users', integer, (column) => column.notNull())
+    .addColumn('started_at', integer)
+    .execute()
+}
+
+/** What holds for a workspace before its first campaign. */
+export function firstRecount(workspaceId: string): GoalRecount {
+  const nothing = { isRunning: false, userCursor: 0, countedUsers: 0, allUsers: 0, startedAt: null }
+  return { workspaceId, version: 0, generation: FIRST_GENERATION, ...nothing }
+}
+
+/** Undefined for a workspace that never had a campaign. */
+export async function findGoalRecount({ query }: Store, workspaceId: string): Promise<GoalRecount | undefined> {
+  const rows = query.selectFrom('goal_recounts').selectAll().where('workspace_id', '=', workspaceId)
+  const row = await rows.executeTakeFirst()
+  return row && toGoalRecount(row)
+}
+
+/** The recounts that are to be continued, in the order of their workspaces; at most one for each. */
+export async function listRunningRecounts({ query }: Store): Promise<GoalRecount[]> {
+  const rows = query.selectFrom('goal_recounts').selectAll().where('is_running', '=', 1)
+  return (await rows.orderBy('workspace_id').execute()).map(toGoalRecount)
+}
+
+/** Adds or replaces the recount of its workspace. The caller has read it under `lockCampaigns`. */
+export async function saveGoalRecount({ query }: Store, recount: GoalRecount): Promise<void> {
+  const columns = {
+    version: recount.version,
+    generation: recount.generation,
+    is_running: recount.isRunning ? 1 : 0,
+    user_cursor: recount.userCursor,
+    counted_users: recount.countedUsers,
+    all_users: recount.allUsers,
+    started_at: recount.startedAt,
+  }
+  await query
+    .insertInto('goal_recounts')
+    .values({ workspace_id: recount.workspaceId, ...columns })
+    .onConflict((conflict) => conflict.column('workspace_id').doUpdateSet(columns))
+    .execute()
+}
+
+function toGoalRecount(row: Selectable<GoalRecountRow>): GoalRecount {
+  return {
+    workspaceId: row.workspace_id,
+    version: row.version,
+    generation: row.generation,
+    isRunning: row.is_running === 1,
+    userCursor: row.user_cursor,
+    countedUsers: row.counted_users,
+    allUsers: row.all_users,
+    startedAt: row.started_at,
+  }
+}

@@ -1,0 +1,201 @@
+// The table of message events: what happened to the messages of campaigns. Facts: they keep the customer id they were reported
+// with, whoever that turns out to be.
+import { sql } from 'kysely'
+import { TOUCH_KINDS } from '../../core/statistics/campaign-past.ts'
+import {
+  compareMessages,
+  messageIdentity,
+  messageIdOf,
+  messageKey,
+  MESSAGE_KINDS,
+  type CustomerPeriod,
+  type MessageEvent,
+} from '../../core/campaigns/facts.ts'
+import { factTable, type CampaignRange, type CustomerRange } from './fact-table.ts'
+import type { SqlTypes, Store } from '../store.ts'
+
+interface MessageEventRow {
+  /** `user_identities.number` of the customer id. */
+  customer: number
+  /** `campaigns.number`. */
+  campaign: number
+  /** The index in `MESSAGE_KINDS`. */
+  kind: number
+  time: number
+  /** `messageKey`: the message id, or platform and device. */
+  message_key: string
+  platform: string
+  device: string
+  reason: string | null
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    message_events: MessageEventRow
+  }
+}
+
+const KEY = ['customer', 'campaign', 'kind', 'time', 'message_key'] as const
+
+/** The kinds of touches, as literals: a query that names these uses the index of touches. */
+const TOUCHES = sql.join(TOUCH_KINDS.map((kind) => sql.lit(MESSAGE_KINDS.indexOf(kind))))
+
+export async function createMessageEvents({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('message_events')
+    .addColumn('customer', integer, (column) => column.notNull())
+    .addColumn('campaign', integer, (column) => column.notNull())
+    .addColumn('kind', integer, (column) => column.notNull())
+    .addColumn('time', integer, (column) => column.notNull())
+    .addColumn('message_key', text, (column) => column.notNull())
+    .addColumn('platform', text, (column) => column.notNull())
+    .addColumn('device', text, (column) => column.notNull())
+    .addColumn('reason', text)
+    .addPrimaryKeyConstraint('message_events_key', [...KEY])
+    .modifyEnd(clustered)
+    .execute()
+  // Only for touches: every row of the index is one more page to write, besides that of the event itself.
+  await query.schema
+    .createIndex('touches_by_time')
+    .on('message_events')
+    .columns(['customer', 'time', 'campaign'])
+    .where(sql<boolean>`kind in (${TOUCHES})`)
+    .execute()
+}
+
+/** Where a page of message events ends: after the one with these values. */
+export interface MessageEventPlace {
+  readonly campaign: number
+  readonly kind: number
+  readonly time: number
+  readonly messageKey: string
+}
+
+export interface MessageEventPage {
+  readonly after: MessageEventPlace | undefined
+  readonly max: number
+  readonly campaigns: CampaignRange
+}
+
+/** A page of a customer's message events in the order of the key, and where the next begins; undefined after the last. */
+export async function pageMessageEvents(
+  { query }: Store,
+  customer: number,
+  { after, max, campaigns }: MessageEventPage,
+): Promise<{ readonly facts: MessageEvent[]; readonly next: MessageEventPlace | undefined }> {
+  const all = query.selectFrom('message_events').selectAll().where('customer', '=', customer)
+  // This condition comes first: SQLite enters the index by the first lower bound that it meets.
+  const rest = after
+    ? all.where((row) => {
+        const place = row.tuple(after.campaign, after.kind, after.time, after.messageKey)
+        return row(row.refTuple('campaign', 'kind', 'time', 'message_key'), '>', place)
+      })
+    : all
+  const rows = await rest
+    .where('campaign', '>', campaigns.after)
+    .where('campaign', '<=', campaigns.until)
+    .orderBy('campaign')
+    .orderBy('kind')
+    .orderBy('time')
+    .orderBy('message_key')
+    .limit(max)
+    .execute()
+  const last = rows.length === max ? rows.at(-1) : undefined
+  const next = last && { campaign: last.campaign, kind: last.kind, time: last.time, messageKey: last.message_key }
+  return { facts: rows.map(toMessageEvent), next }
+}
+
+/** The touches of customers in periods, by whatever campaign, `max` at the most. */
+export async function listTouchesOfPeriods(
+  store: Store,
+  periods: readonly CustomerPeriod[],
+  max = Number.MAX_SAFE_INTEGER,
+): Promise<MessageEvent[]> {
+  if (periods.length === 0) return []
+  const rows = await store.query
+    .selectFrom(store.rowsOf('period', { customer: 'integer', from: 'integer', until: 'integer' }, periods))
+    .innerJoin('message_events as fact', (join) =>
+      join
+        .onRef('fact.customer', '=', 'period.customer')
+        .onRef('fact.time', '>=', 'period.from')
+        .onRef('fact.time', '<=', 'period.until'),
+    )
+    .where(sql<boolean>`fact.kind in (${TOUCHES})`)
+    .selectAll('fact')
+    .limit(max)
+    .execute()
+  return rows.map(toMessageEvent)
+}
+
+const FACTS = factTable<MessageEventRow, MessageEvent>({
+  table: 'message_events',
+  key: KEY,
+  columns: {
+    customer: 'integer',
+    campaign: 'integer',
+    kind: 'integer',
+    time: 'integer',
+    message_key: 'text',
+    platform: 'text',
+    device: 'text',
+    reason: 'text',
+  },
+  identityOf: messageIdentity,
+  compare: compareMessages,
+  toRow,
+  fromRow: toMessageEvent,
+})
+
+/** All message events of customers in campaigns. */
+export const listMessageEvents = FACTS.listIn
+/** All message events of customers, in whatever campaign. */
+export const listMessageEventsOf = FACTS.listOf
+/** How many message events a customer has in each campaign. */
+export const countMessageEvents = FACTS.count
+/** Ranges of customers that together hold all message events. */
+export const cutMessageEvents = FACTS.cut
+/** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
+export const addMessageEvents = FACTS.add
+
+/** Why messages to customers failed: for each campaign, each reason once. */
+export async function listFailureReasons(
+  { query }: Store,
+  { after, until }: CustomerRange,
+): Promise<{ readonly campaign: number; readonly reason: string }[]> {
+  return query
+    .selectFrom('message_events')
+    .select(['campaign', 'reason'])
+    .distinct()
+    .where('customer', '>', after)
+    .where('customer', '<=', until)
+    .where('kind', '=', MESSAGE_KINDS.indexOf('failed'))
+    .where('reason', 'is not', null)
+    .$narrowType<{ reason: string }>()
+    .execute()
+}
+
+function toMessageEvent(row: MessageEventRow): MessageEvent {
+  return {
+    customer: row.customer,
+    campaign: row.campaign,
+    kind: MESSAGE_KINDS[row.kind] as MessageEvent['kind'],
+    time: row.time,
+    platform: row.platform,
+    device: row.device,
+    messageId: messageIdOf(row.message_key),
+    reason: row.reason,
+  }
+}
+
+function toRow(event: MessageEvent): MessageEventRow {
+  return {
+    customer: event.customer,
+    campaign: event.campaign,
+    kind: MESSAGE_KINDS.indexOf(event.kind),
+    time: event.time,
+    message_key: messageKey(event),
+    platform: event.platform,
+    device: event.device,
+    reason: event.reason,
+  }
+}

@@ -1,0 +1,218 @@
+// The table of coupon lists. Its counts always agree with the codes that `coupons.ts` shows of the list: both change in the
+// same transaction.
+import { sql, type Selectable } from 'kysely'
+import type { AlertConditions, CouponList, CouponListDetails } from '../../core/coupons/coupon-list.ts'
+import type { SqlTypes, Store } from '../store.ts'
+
+/** How many lists one workspace may have, archived ones included, because the listing gives all of them. */
+export const COUPON_LISTS_MAX = 10_000
+
+/**
+ * How many bytes the subscribers of all these lists may take as JSON, for the same reason: a hundred of the longest addresses
+ * in every list made a listing of 343 MB, which took 2 GB of memory; with this limit the largest has 36 MB and takes 200 MB.
+ * A dozen addresses in each of as many lists as there can be use a fifth of the limit.
+ */
+export const SUBSCRIBERS_BYTES_MAX = 16 * 1024 * 1024
+
+interface CouponListRow {
+  /** Short, because every code carries it; grows in the order in which lists are made. */
+  number: number
+  id: string
+  workspace_id: string
+  name: string
+  label: string
+  expires_at: string
+  archived_at: number | null
+  total_coupons: number
+  available_coupons: number
+  /** Codes with a higher id belong to an upload that is not complete, and do not count. */
+  last_coupon_id: number
+  created_by: string
+  email_alert_subscribers: string
+  alert_conditions: string
+  created_at: number
+  updated_at: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    coupon_lists: CouponListRow
+  }
+}
+
+export interface StoredCouponList extends CouponList {
+  readonly number: number
+  readonly lastCouponId: number
+}
+
+export async function createCouponLists({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('coupon_lists')
+    .addColumn('number', integer, (column) => column.primaryKey())
+    .addColumn('id', text, (column) => column.notNull().unique())
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('name', text, (column) => column.notNull())
+    .addColumn('label', text, (column) => column.notNull())
+    .addColumn('expires_at', text, (column) => column.notNull())
+    .addColumn('archived_at', integer)
+    .addColumn('total_coupons', integer, (column) => column.notNull())
+    .addColumn('available_coupons', integer, (column) => column.notNull())
+    .addColumn('last_coupon_id', integer, (column) => column.notNull())
+    .addColumn('created_by', text, (column) => column.notNull())
+    .addColumn('email_alert_subscribers', text, (column) => column.notNull())
+    .addColumn('alert_conditions', text, (column) => column.notNull())
+    .addColumn('created_at', integer, (column) => column.notNull())
+    .addColumn('updated_at', integer, (column) => column.notNull())
+    .addUniqueConstraint('coupon_lists_by_name', ['workspace_id', 'name'])
+    .addUniqueConstraint('coupon_lists_by_label', ['workspace_id', 'label'])
+    .execute()
+  await query.schema
+    .createIndex('coupon_lists_by_workspace')
+    .on('coupon_lists')
+    .columns(['workspace_id', 'number'])
+    .execute()
+}
+
+/** Makes other changes of lists, and of what is uploaded to them, wait until this transaction ends. */
+export async function lockCouponLists(store: Store): Promise<void> {
+  await store.lock('coupon_lists')
+}
+
+/** Undefined when the workspace has no such list, even if another workspace has it. */
+export async function findCouponList(
+  { query }: Store,
+  workspaceId: string,
+  id: string,
+): Promise<StoredCouponList | undefined> {
+  const lists = query.selectFrom('coupon_lists').selectAll().where('id', '=', id)
+  const row = await lists.where('workspace_id', '=', workspaceId).executeTakeFirst()
+  return row && toCouponList(row)
+}
+
+/** All lists of a workspace, newest first; `COUPON_LISTS_MAX` and `SUBSCRIBERS_BYTES_MAX` bound them. */
+export async function listCouponListsOf({ query }: Store, workspaceId: string): Promise<StoredCouponList[]> {
+  const lists = query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)
+  return (await lists.orderBy('number', 'desc').execute()).map(toCouponList)
+}
+
+/** How many lists a workspace has, and the bytes of their subscribers as JSON. */
+export async function measureCouponLists(
+  { query }: Store,
+  workspaceId: string,
+): Promise<{ readonly lists: number; readonly subscribersBytes: number }> {
+  const row = await query
+    .selectFrom('coupon_lists')
+    .select((select) => [
+      select.fn.countAll<number>().as('lists'),
+      // The databases know these lengths without reading the texts.
+      sql<number>`coalesce(sum(octet_length(email_alert_subscribers)), 0)`.as('bytes'),
+    ])
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirstOrThrow()
+  return { lists: row.lists, subscribersBytes: row.bytes }
+}
+
+/** Which of a name and a label other lists of the workspace have already. */
+export async function findTakenNames(
+  { query }: Store,
+  workspaceId: string,
+  wanted: { readonly name?: string | undefined; readonly label?: string | undefined },
+): Promise<('name' | 'label')[]> {
+  const taken: ('name' | 'label')[] = []
+  for (const column of ['name', 'label'] as const) {
+    const value = wanted[column]
+    if (value === undefined) continue
+    const lists = query.selectFrom('coupon_lists').select('number').where('workspace_id', '=', workspaceId)
+    if (await lists.where(column, '=', value).executeTakeFirst()) taken.push(column)
+  }
+  return taken
+}
+
+export interface NewCouponList extends CouponListDetails {
+  readonly id: string
+  readonly workspaceId: string
+  readonly createdAt: number
+}
+
+/** Adds a list without codes. To be called under `lockCouponLists`, after `findTakenNames`. */
+export async function addCouponList(store: Store, list: NewCouponList): Promise<StoredCouponList> {
+  const { query } = store
+  const last = await query
+    .selectFrom('coupon_lists')
+    .select((select) => select.fn.max<number | null>('number').as('number'))
+    .executeTakeFirstOrThrow()
+  const row: CouponListRow = {
+    number: (last.number ?? 0) + 1,
+    id: list.id,
+    workspace_id: list.workspaceId,
+    label: list.label,
+    created_by: list.createdBy,
+    created_at: list.createdAt,
+    total_coupons: 0,
+    available_coupons: 0,
+    last_coupon_id: 0,
+    ...toChangeableColumns({ ...list, archivedAt: null, updatedAt: list.createdAt }),
+  }
+  await query.insertInto('coupon_lists').values(row).execute()
+  return toCouponList(row)
+}
+
+/** Replaces what may change of a list, but not its counts. The caller has read it under `lockCouponLists`. */
+export async function saveCouponList({ query }: Store, list: StoredCouponList): Promise<void> {
+  await query.updateTable('coupon_lists').set(toChangeableColumns(list)).where('number', '=', list.number).execute()
+}
+
+/** Adds new codes to the counts, and shows all codes up to `lastCouponId`. */
+export async function countAddedCoupons(
+  { query }: Store,
+  number: number,
+  added: { readonly count: number; readonly lastCouponId: number; readonly now: number },
+): Promise<void> {
+  await query
+    .updateTable('coupon_lists')
+    .set({
+      total_coupons: sql`total_coupons + ${added.count}`,
+      available_coupons: sql`available_coupons + ${added.count}`,
+      last_coupon_id: added.lastCouponId,
+      // Never goes back, as in `changedAt`.
+      updated_at: sql`case when updated_at > ${added.now} then updated_at else ${added.now} end`,
+    })
+    .where('number', '=', number)
+    .execute()
+}
+
+function toChangeableColumns(
+  list: Pick<
+    CouponList,
+    'name' | 'expiresAt' | 'archivedAt' | 'emailAlertSubscribers' | 'alertConditions' | 'updatedAt'
+  >,
+) {
+  return {
+    name: list.name,
+    expires_at: list.expiresAt,
+    archived_at: list.archivedAt,
+    email_alert_subscribers: JSON.stringify(list.emailAlertSubscribers),
+    alert_conditions: JSON.stringify(list.alertConditions),
+    updated_at: list.updatedAt,
+  }
+}
+
+function toCouponList(row: Selectable<CouponListRow>): StoredCouponList {
+  return {
+    number: row.number,
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    label: row.label,
+    expiresAt: row.expires_at,
+    archivedAt: row.archived_at,
+    totalCoupons: row.total_coupons,
+    availableCoupons: row.available_coupons,
+    lastCouponId: row.last_coupon_id,
+    createdBy: row.created_by,
+    emailAlertSubscribers: JSON.parse(row.email_alert_subscribers) as string[],
+    alertConditions: JSON.parse(row.alert_conditions) as AlertConditions,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

@@ -1,0 +1,124 @@
+// The table of log entries that could not be applied: whole, with the reason, until an operator replays or drops them.
+import type { Selectable } from 'kysely'
+import type { SqlTypes, Store } from '../store.ts'
+
+interface ParkedEntryRow {
+  position: number
+  workspace_id: string
+  kind: string
+  request_id: string
+  received_at: number
+  context: string
+  body: string
+  error: string
+  parked_at: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    parked_entries: ParkedEntryRow
+  }
+}
+
+export interface ParkedEntry {
+  readonly position: number
+  readonly workspaceId: string
+  readonly kind: string
+  readonly requestId: string
+  readonly receivedAt: number
+  /** JSON of what came besides the body. */
+  readonly context: string
+  readonly body: string
+  readonly error: string
+  readonly parkedAt: number
+}
+
+export async function createParkedEntries({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('parked_entries')
+    .addColumn('position', integer, (column) => column.primaryKey())
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('kind', text, (column) => column.notNull())
+    .addColumn('request_id', text, (column) => column.notNull())
+    .addColumn('received_at', integer, (column) => column.notNull())
+    .addColumn('context', text, (column) => column.notNull())
+    .addColumn('body', text, (column) => column.notNull())
+    .addColumn('error', text, (column) => column.notNull())
+    .addColumn('parked_at', integer, (column) => column.notNull())
+    .execute()
+}
+
+/**
+ * With this index, counting parked entries, which the metrics do again and again, does not walk through the entries themselves:
+ * 200,000 of them with 2.5 KB each kept everybody else who read from SQLite waiting for a quarter of a second.
+ */
+export async function indexParkedEntries({ query }: Store): Promise<void> {
+  const index = query.schema.createIndex('parked_entries_by_workspace')
+  await index.on('parked_entries').column('workspace_id').execute()
+}
+
+/** Parks entries; one that was parked before keeps its place with the new error. */
+export async function parkEntries({ query }: Store, entries: readonly ParkedEntry[]): Promise<void> {
+  for (const entry of entries) {
+    const { position, kind, context, body, error } = entry
+    await query
+      .insertInto('parked_entries')
+      .values({
+        position,
+        workspace_id: entry.workspaceId,
+        kind,
+        request_id: entry.requestId,
+        received_at: entry.receivedAt,
+        context,
+        body,
+        error,
+        parked_at: entry.parkedAt,
+      })
+      .onConflict((conflict) => conflict.column('position').doUpdateSet({ error, parked_at: entry.parkedAt }))
+      .execute()
+  }
+}
+
+/** Parked entries in the order of the log, after a position, `max` at the most. */
+export async function listParkedEntries({ query }: Store, after: number, max: number): Promise<ParkedEntry[]> {
+  const parked = query.selectFrom('parked_entries').selectAll().where('position', '>', after)
+  return (await parked.orderBy('position').limit(max).execute()).map(toParkedEntry)
+}
+
+export async function findParkedEntry({ query }: Store, position: number): Promise<ParkedEntry | undefined> {
+  const row = await query.selectFrom('parked_entries').selectAll().where('position', '=', position).executeTakeFirst()
+  return row && toParkedEntry(row)
+}
+
+export async function countParkedEntries({ query }: Store): Promise<number> {
+  const row = await query
+    .selectFrom('parked_entries')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return row.count
+}
+
+export async function hasParkedEntries({ query }: Store, workspaceId: string): Promise<boolean> {
+  const own = query.selectFrom('parked_entries').select('position').where('workspace_id', '=', workspaceId)
+  return (await own.limit(1).execute()).length > 0
+}
+
+/** Takes an entry away; false when it was not there, because another took it first. */
+export async function removeParkedEntry({ query }: Store, position: number): Promise<boolean> {
+  const deleted = await query.deleteFrom('parked_entries').where('position', '=', position).executeTakeFirst()
+  return Number(deleted.numDeletedRows) > 0
+}
+
+function toParkedEntry(row: Selectable<ParkedEntryRow>): ParkedEntry {
+  return {
+    position: row.position,
+    workspaceId: row.workspace_id,
+    kind: row.kind,
+    requestId: row.request_id,
+    receivedAt: row.received_at,
+    context: row.context,
+    body: row.body,
+    error: row.error,
+    parkedAt: row.parked_at,
+  }
+}

@@ -1,0 +1,137 @@
+// The table of what became of accepted requests, for as long as a client may reasonably ask.
+import { insertRows } from '../insert-rows.ts'
+import type { SqlTypes, Store } from '../store.ts'
+import { wantedValues } from '../wanted-values.ts'
+
+/** Receipts are kept this long after the request was received. */
+export const RECEIPTS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
+const FORGOTTEN_PER_STEP_MAX = 2_000
+
+interface RequestReceiptRow {
+  /** Begins with the time of the request, so that new rows lie together. */
+  request_id: string
+  workspace_id: string
+  status: string
+  events: number
+  duplicates: number
+  error: string | null
+  received_at: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    request_receipts: RequestReceiptRow
+  }
+}
+
+export interface RequestReceipt {
+  readonly requestId: string
+  readonly workspaceId: string
+  readonly status: 'processed' | 'parked'
+  /** All that were sent, duplicates included. */
+  readonly events: number
+  readonly duplicates: number
+  readonly error: string | null
+  readonly receivedAt: number
+}
+
+export async function createRequestReceipts({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('request_receipts')
+    .addColumn('request_id', text, (column) => column.primaryKey())
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('status', text, (column) => column.notNull())
+    .addColumn('events', integer, (column) => column.notNull())
+    .addColumn('duplicates', integer, (column) => column.notNull())
+    .addColumn('error', text)
+    .addColumn('received_at', integer, (column) => column.notNull())
+    .modifyEnd(clustered)
+    .execute()
+}
+
+const COLUMNS = {
+  request_id: 'text',
+  workspace_id: 'text',
+  status: 'text',
+  events: 'integer',
+  duplicates: 'integer',
+  error: 'text',
+  received_at: 'integer',
+} as const
+
+/**
+ * Writes receipts, replacing earlier ones of the same requests (as for a parked entry that was replayed). An entry that others
+ * put into the log without an id gets none: nobody could ask for it.
+ */
+export async function saveReceipts(store: Store, receipts: readonly RequestReceipt[]): Promise<void> {
+  const rows = receipts.filter(({ requestId }) => requestId !== '').map(toRow)
+  if (rows.length === 0) return
+  await insertRows(store, 'request_receipts', { columns: COLUMNS, rows })
+    .onConflict((conflict) =>
+      conflict.column('request_id').doUpdateSet((set) => ({
+        status: set.ref('excluded.status'),
+        events: set.ref('excluded.events'),
+        duplicates: set.ref('excluded.duplicates'),
+        error: set.ref('excluded.error'),
+      })),
+    )
+    .execute()
+}
+
+export async function findReceipt(
+  { query }: Store,
+  workspaceId: string,
+  requestId: string,
+): Promise<RequestReceipt | undefined> {
+  const row = await query
+    .selectFrom('request_receipts')
+    .selectAll()
+    .where('request_id', '=', requestId)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  return {
+    requestId: row.request_id,
+    workspaceId: row.workspace_id,
+    status: row.status as RequestReceipt['status'],
+    events: row.events,
+    duplicates: row.duplicates,
+    error: row.error,
+    receivedAt: row.received_at,
+  }
+}
+
+/** Which of the given requests have a receipt, because they were processed or parked. */
+export async function listKnownRequests(store: Store, requestIds: readonly string[]): Promise<Set<string>> {
+  if (requestIds.length === 0) return new Set()
+  const wanted = wantedValues(store, 'request_id', 'text', requestIds)
+  const rows = await store.query
+    .selectFrom(wanted)
+    .innerJoin('request_receipts as receipt', 'receipt.request_id', 'wanted.request_id')
+    .select('receipt.request_id')
+    .execute()
+  return new Set(rows.map((row) => row.request_id))
+}
+
+/** Deletes a bounded number of receipts received before an instant, in the order of their ids; true when there may be more. */
+export async function forgetReceipts({ query }: Store, receivedBefore: number): Promise<boolean> {
+  const oldest = query.selectFrom('request_receipts').select(['request_id', 'received_at']).orderBy('request_id')
+  const old = query
+    .selectFrom(oldest.limit(FORGOTTEN_PER_STEP_MAX).as('oldest'))
+    .select('oldest.request_id')
+    .where('oldest.received_at', '<', receivedBefore)
+  const deleted = await query.deleteFrom('request_receipts').where('request_id', 'in', old).executeTakeFirst()
+  return Number(deleted.numDeletedRows) >= FORGOTTEN_PER_STEP_MAX
+}
+
+function toRow(receipt: RequestReceipt): RequestReceiptRow {
+  return {
+    request_id: receipt.requestId,
+    workspace_id: receipt.workspaceId,
+    status: receipt.status,
+    events: receipt.events,
+    duplicates: receipt.duplicates,
+    error: receipt.error,
+    received_at: receipt.receivedAt,
+  }
+}

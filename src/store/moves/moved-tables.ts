@@ -1,0 +1,59 @@
+// Which tables of an embedded store go into a cluster. The compiler demands every table that a migration adds to be listed here.
+import type { Tables } from '../tables.ts'
+
+/**
+ * `data`: moved row for row. `counter`: moved too; its one row is there from the beginning, and so says nothing about
+ * whether a database holds data. `left`: not moved, because it means nothing elsewhere, for the reason given.
+ */
+type Treatment = 'data' | 'counter' | { readonly left: string }
+
+export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } = {
+  workspaces: 'data',
+  workspace_revisions: 'counter',
+  users: 'data',
+  user_identities: 'data',
+  events: 'data',
+  request_receipts: 'data',
+  parked_entries: 'data',
+  cursors: 'data',
+  preferences: 'data',
+  preference_changes: 'data',
+  template_versions: 'data',
+  templates: 'data',
+  coupon_lists: 'data',
+  coupons: 'data',
+  coupon_ids: 'counter',
+  coupon_uploads: 'data',
+  limit_windows: 'data',
+  campaigns: 'data',
+  campaign_names: 'data',
+  campaign_events: 'data',
+  goal_recounts: 'data',
+  memberships: 'data',
+  message_events: 'data',
+  large_histories: 'data',
+  kept_series: 'data',
+  uncounted_users: 'data',
+  series: 'data',
+  series_numbers: 'counter',
+  statistics: 'data',
+  statistics_revisions: 'data',
+  migrations: { left: 'each database has had its own' },
+  moves: { left: 'says how the move itself is' },
+  move_progress: { left: 'says how the move itself is' },
+  published_keys: { left: 'keys of the log in NATS, to which the embedded log has its own' },
+  pipeline_members: { left: 'processes that follow a shared log' },
+  partition_leases: { left: 'processes that follow a shared log' },
+}
+
+/** The tables to be moved. */
+export const MOVED_TABLES: readonly string[] = tablesThatAre('data', 'counter')
+
+/** Those that hold nothing in a new database. */
+export const DATA_TABLES: readonly string[] = tablesThatAre('data')
+
+function tablesThatAre(...wanted: readonly Treatment[]): string[] {
+  return Object.entries(TABLE_TREATMENTS)
+    .filter(([, treatment]) => wanted.includes(treatment))
+    .map(([table]) => table)
+}

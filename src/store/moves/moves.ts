@@ -1,0 +1,125 @@
+// The tables of a move: which embedded store is moved into this database (`tidings move`), and how far each of its tables has
+// come. Until the last step they also say that the database is not complete, so that nobody serves it.
+import type { Selectable } from 'kysely'
+import { AppError } from '../../core/app-error.ts'
+import type { SqlTypes, Store } from '../store.ts'
+
+interface MoveRow {
+  only: number
+  /** Tells the embedded store from others. */
+  source: string
+  begun_at: number
+  /** Where its log ended when the move was complete. */
+  log_position: number | null
+  completed_at: number | null
+}
+
+interface MoveProgressRow {
+  table_name: string
+  moved_rows: number
+  /** Of all rows that were moved, in the order of their keys. */
+  checksum: string
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    moves: MoveRow
+    move_progress: MoveProgressRow
+  }
+}
+
+export interface Move {
+  readonly source: string
+  /** Undefined until it is complete. */
+  readonly completed: { readonly at: number; readonly logPosition: number } | undefined
+}
+
+export interface MoveProgress {
+  readonly rows: number
+  readonly checksum: string
+}
+
+export const NOTHING_MOVED: MoveProgress = { rows: 0, checksum: '' }
+
+export async function createMoves({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('moves')
+    .addColumn('only', integer, (column) => column.primaryKey())
+    .addColumn('source', text, (column) => column.notNull())
+    .addColumn('begun_at', integer, (column) => column.notNull())
+    .addColumn('log_position', integer)
+    .addColumn('completed_at', integer)
+    .execute()
+  await query.schema
+    .createTable('move_progress')
+    .addColumn('table_name', text, (column) => column.primaryKey())
+    .addColumn('moved_rows', integer, (column) => column.notNull())
+    .addColumn('checksum', text, (column) => column.notNull())
+    .execute()
+}
+
+/** The move into this database, complete or not. */
+export async function findMove({ query }: Store): Promise<Move | undefined> {
+  const row = await query.selectFrom('moves').selectAll().executeTakeFirst()
+  return row && toMove(row)
+}
+
+/** Throws AppError `conflict` where only a part of the data is there. */
+export async function refuseUnfinishedMove(store: Store): Promise<void> {
+  const move = await findMove(store)
+  if (!move || move.completed) return
+  throw new AppError('conflict', 'A move into this database is not complete: run `tidings move` again until it is.')
+}
+
+export async function addMove({ query }: Store, source: string, now: number): Promise<void> {
+  const row = { only: 1, source, begun_at: now, log_position: null, completed_at: null }
+  await query.insertInto('moves').values(row).execute()
+}
+
+/** From here on the database is served. */
+export async function completeMove({ query }: Store, logPosition: number, now: number): Promise<void> {
+  await query.updateTable('moves').set({ log_position: logPosition, completed_at: now }).execute()
+}
+
+/** How far a table has come; undefined before it is begun. */
+export async function findMoveProgress({ query }: Store, table: string): Promise<MoveProgress | undefined> {
+  const progress = query.selectFrom('move_progress').selectAll().where('table_name', '=', table)
+  const row = await progress.executeTakeFirst()
+  return row && { rows: row.moved_rows, checksum: row.checksum }
+}
+
+/** Begins a table, or begins it anew. */
+export async function resetMoveProgress({ query }: Store, table: string): Promise<void> {
+  const { rows, checksum } = NOTHING_MOVED
+  await query
+    .insertInto('move_progress')
+    .values({ table_name: table, moved_rows: rows, checksum })
+    .onConflict((conflict) => conflict.column('table_name').doUpdateSet({ moved_rows: rows, checksum }))
+    .execute()
+}
+
+/** Notes the rows that this transaction adds. Throws AppError `conflict` when another process has added them meanwhile. */
+export async function saveMoveProgress(
+  { query }: Store,
+  table: string,
+  { from, to }: { readonly from: MoveProgress; readonly to: MoveProgress },
+): Promise<void> {
+  const saved = await query
+    .updateTable('move_progress')
+    .set({ moved_rows: to.rows, checksum: to.checksum })
+    .where('table_name', '=', table)
+    .where('moved_rows', '=', from.rows)
+    .executeTakeFirst()
+  if (Number(saved.numUpdatedRows) > 0) return
+  throw new AppError('conflict', 'Another process is moving a store into this database.')
+}
+
+/** The next run moves the table anew. */
+export async function forgetMoveProgress({ query }: Store, table: string): Promise<void> {
+  await query.deleteFrom('move_progress').where('table_name', '=', table).execute()
+}
+
+function toMove({ source, completed_at, log_position }: Selectable<MoveRow>): Move {
+  const completed = completed_at === null ? undefined : { at: completed_at, logPosition: log_position ?? 0 }
+  return { source, completed }
+}

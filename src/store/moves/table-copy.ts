@@ -1,0 +1,160 @@
+// Reads any table of an SQLite file in pages, in the order of its key, and writes and reads such pages in PostgreSQL. It
+// knows the columns only from the file, and nothing of what they mean.
+import { createHash } from 'node:crypto'
+import type SqliteFile from 'better-sqlite3'
+import { sql, type RawBuilder } from 'kysely'
+import type { MoveProgress } from './moves.ts'
+import type { BulkColumns, ColumnType, Store } from '../store.ts'
+
+/** Bounds of one page, and so of what a table keeps in memory: rows, and characters of their texts. */
+const PAGE_ROWS = 5_000
+const PAGE_CHARACTERS = 4 * 1024 * 1024
+
+/** Where a table is, and its names there and where it is copied to. */
+export interface TablePlaces {
+  readonly file: SqliteFile.Database
+  readonly source: string
+  readonly target: string
+  /** Columns that only the target has, with their value. */
+  readonly added?: Readonly<Record<string, number>>
+}
+
+export interface CopiedTable extends TablePlaces {
+  readonly columns: BulkColumns<Record<string, Value>>
+  /** The columns of the primary key, in its order. */
+  readonly key: readonly string[]
+}
+
+type Value = string | number | null
+/** The values of the columns, in their order. */
+export type CopiedRow = readonly Value[]
+
+/** Consecutive rows. */
+export interface Page {
+  readonly rows: readonly CopiedRow[]
+  /** The last key before them; undefined for the first page. */
+  readonly after: CopiedRow | undefined
+  /** Their own last key. */
+  readonly last: CopiedRow
+}
+
+interface ColumnInfo {
+  readonly name: string
+  readonly type: string
+  /** Its place in the primary key from 1 on; 0 where it is not part of it. */
+  readonly pk: number
+}
+
+const COLUMN_TYPES: readonly string[] = ['integer', 'text'] satisfies ColumnType[]
+
+/** Finds out what columns a table has. */
+export function describeTable(places: TablePlaces): CopiedTable {
+  const { file, source, added = {} } = places
+  const infos = file.prepare('select name, lower(type) as type, pk from pragma_table_info(?)').all(source)
+  const found = infos as ColumnInfo[]
+  const typed = found.map(({ name, type }) => {
+    if (!COLUMN_TYPES.includes(type)) throw new Error(`the column ${source}.${name} is of the unknown type ${type}`)
+    return [name, type as ColumnType] as const
+  })
+  const addedColumns = Object.keys(added).map((name) => [name, 'integer'] as const)
+  const key = found.filter(({ pk }) => pk > 0).toSorted((left, right) => left.pk - right.pk)
+  if (key.length === 0) throw new Error(`the table ${source} has no primary key`)
+  return { ...places, columns: Object.fromEntries([...typed, ...addedColumns]), key: key.map(({ name }) => name) }
+}
+
+export function countRows({ file, source }: CopiedTable): number {
+  return file.prepare(`select count(*) from "${source}"`).pluck().get() as number
+}
+
+/** All rows of the table in the file. The same rows give the same pages. */
+export function* readPages({ file, source, columns, key, added = {} }: CopiedTable): Generator<Page, void, void> {
+  const names = Object.keys(columns)
+  const selected = names.map((name) => added[name] ?? `"${name}"`).join(', ')
+  const order = key.map((name) => `"${name}"`).join(', ')
+  const all = file.prepare(`select ${selected} from "${source}" order by ${order}`).raw()
+  const places = key.map((name) => names.indexOf(name))
+  const keyOf = (row: CopiedRow): CopiedRow => places.map((place) => row[place] ?? null)
+  let rows: CopiedRow[] = []
+  let characters = 0
+  let after: CopiedRow | undefined
+  for (const row of all.iterate() as Iterable<CopiedRow>) {
+    rows.push(row)
+    characters += countCharacters(row)
+    if (rows.length < PAGE_ROWS && characters < PAGE_CHARACTERS) continue
+    const last = keyOf(row)
+    yield { rows, after, last }
+    after = last
+    rows = []
+    characters = 0
+  }
+  const lastRow = rows.at(-1)
+  if (lastRow) yield { rows, after, last: keyOf(lastRow) }
+}
+
+/** Adds the rows of a page to what was counted before; the checksum depends on the rows' values and their order. */
+export function addPage({ rows, checksum }: MoveProgress, page: readonly CopiedRow[]): MoveProgress {
+  const text = JSON.stringify(page)
+  return { rows: rows + page.length, checksum: createHash('sha256').update(checksum).update(text).digest('hex') }
+}
+
+/** Takes everything out of the target's table, even what migrations have put there. */
+export async function emptyTable({ query }: Store, { target }: CopiedTable): Promise<void> {
+  await sql`truncate ${sql.table(target)}`.execute(query)
+}
+
+export async function insertPage(store: Store, { target, columns }: CopiedTable, { rows }: Page): Promise<void> {
+  const names = Object.keys(columns)
+  const named = rows.map((row) => Object.fromEntries(names.map((name, place) => [name, row[place] ?? null])))
+  const list = toList(names)
+  const source = store.rowsOf('moved', columns, named)
+  await sql`insert into ${sql.table(target)} (${list}) select ${list} from ${source}`.execute(store.query)
+}
+
+/**
+ * The rows of the target's table that are where those of a page should be: after the page before it, up to its own last key.
+ * At the most one more than the page has.
+ */
+export async function readSamePage({ query }: Store, table: CopiedTable, page: Page): Promise<CopiedRow[]> {
+  const { target, columns, key } = table
+  const names = Object.keys(columns)
+  const behind = page.after ? sql`(${toList(key)}) > (${sql.join(page.after)}) and ` : sql``
+  const found = sql<Record<string, Value>>`
+    select ${toList(names)} from ${sql.table(target)}
+    where ${behind} (${toList(key)}) <= (${sql.join(page.last)})
+    order by ${toList(key)} limit ${sql.lit(page.rows.length + 1)}`
+  return (await found.execute(query)).rows.map((row) => names.map((name) => row[name] ?? null))
+}
+
+/** How many rows the target's table has after a key, where none should be; without a key, how many it has in all. */
+export async function countBehind(
+  { query }: Store,
+  { target, key }: CopiedTable,
+  last: CopiedRow | undefined,
+): Promise<number> {
+  const behind = last ? sql`where (${toList(key)}) > (${sql.join(last)})` : sql``
+  const counted = sql<{ count: number }>`select count(*) as count from ${sql.table(target)} ${behind}`
+  return (await counted.execute(query)).rows[0]?.count ?? 0
+}
+
+/** Lets PostgreSQL plan queries by what the table holds now. */
+export async function analyzeTable({ query }: Store, { target }: CopiedTable): Promise<void> {
+  await sql`analyze ${sql.table(target)}`.execute(query)
+}
+
+/** Which of some tables hold anything. */
+export async function findFilled({ query }: Store, tables: readonly string[]): Promise<string[]> {
+  const filled: string[] = []
+  for (const table of tables) {
+    const { rows } = await sql`select 1 from ${sql.table(table)} limit 1`.execute(query)
+    if (rows.length > 0) filled.push(table)
+  }
+  return filled
+}
+
+function toList(names: readonly string[]): RawBuilder<unknown> {
+  return sql.join(names.map((name) => sql.ref(name)))
+}
+
+function countCharacters(row: CopiedRow): number {
+  return row.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
+}

@@ -1,0 +1,57 @@
+// The table of revisions: a number for each campaign that grows whenever its statistics change. Whoever keeps something made
+// from these sees at one look whether it still holds (`docs/decisions/0018`).
+import { randomInt } from 'node:crypto'
+import { insertRows } from '../insert-rows.ts'
+import type { SqlTypes, Store } from '../store.ts'
+
+interface StatisticsRevisionRow {
+  /** The number of the campaign; if it has no row, nothing has been counted for it. */
+  campaign: number
+  /** Grows with every transaction that changes cells of the campaign, by `STEP_MAX` at the most. */
+  revision: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    statistics_revisions: StatisticsRevisionRow
+  }
+}
+
+/**
+ * By how much a revision grows is left to chance: a standby that takes over may lack the last changes, and what is counted there
+ * instead must not arrive at the revision under which a process keeps an answer made from the lost ones. Small enough for
+ * billions of changes.
+ */
+const STEP_MAX = 2 ** 20
+
+export async function createStatisticsRevisions({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('statistics_revisions')
+    .addColumn('campaign', integer, (column) => column.primaryKey())
+    .addColumn('revision', integer, (column) => column.notNull())
+    .execute()
+}
+
+/**
+ * Notes that cells of the campaigns have changed, in the transaction that changes them. Goes in the order of the campaigns'
+ * numbers, so that two transactions do not wait for each other in a circle.
+ */
+export async function raiseRevisions(store: Store, campaigns: ReadonlySet<number>): Promise<void> {
+  if (campaigns.size === 0) return
+  const step = randomInt(1, STEP_MAX)
+  const rows = [...campaigns].toSorted((left, right) => left - right).map((campaign) => ({ campaign, revision: step }))
+  await insertRows(store, 'statistics_revisions', { columns: { campaign: 'integer', revision: 'integer' }, rows })
+    .onConflict((conflict) =>
+      conflict.column('campaign').doUpdateSet((row) => ({
+        revision: row('statistics_revisions.revision', '+', row.ref('excluded.revision')),
+      })),
+    )
+    .execute()
+}
+
+/** Campaign → its revision, for the few campaigns of a page; those for which nothing has been counted are left out. */
+export async function findRevisions({ query }: Store, campaigns: readonly number[]): Promise<Map<number, number>> {
+  if (campaigns.length === 0) return new Map()
+  const rows = await query.selectFrom('statistics_revisions').selectAll().where('campaign', 'in', campaigns).execute()
+  return new Map(rows.map(({ campaign, revision }) => [campaign, revision]))
+}

@@ -1,0 +1,64 @@
+// Writes a version of an email template: checks its place among the other templates, then stores it and settles the groups.
+import { AppError, invalidRequest } from '../../core/app-error.ts'
+import type { CurrentTemplate, TemplateVersion } from '../../core/templates/template.ts'
+import type { Store } from '../store.ts'
+import { addTemplateVersion, findTemplateVersions } from './template-versions.ts'
+import {
+  closeGroupIfLeft,
+  findGroupFault,
+  findTemplateHolding,
+  findTemplates,
+  openGroup,
+  saveLatest,
+} from './templates.ts'
+
+/** A template as it is now; undefined when there is none. Whoever changes it based on this calls it under `lockTemplates`. */
+export async function findCurrentTemplate(
+  store: Store,
+  workspaceId: string,
+  id: string,
+): Promise<CurrentTemplate | undefined> {
+  const [found] = await findTemplates(store, workspaceId, [id])
+  if (!found) return undefined
+  const [latest] = await findTemplateVersions(store, workspaceId, [found])
+  return latest && { latest, standing: found.standing }
+}
+
+/** Refuses a group that a template cannot join. Without `current` the template is a new one. */
+export async function checkGroup(
+  store: Store,
+  workspaceId: string,
+  groupId: string | null,
+  current?: CurrentTemplate,
+): Promise<void> {
+  const fault = await findGroupFault(store, workspaceId, groupId, current)
+  if (fault) throw invalidRequest([fault])
+}
+
+/**
+ * Keeps a version as the latest of its template. The caller has called `lockTemplates` and `checkGroup`. Throws AppError
+ * `conflict` when its template id and version belong to another template.
+ */
+export async function saveTemplate(
+  store: Store,
+  workspaceId: string,
+  made: TemplateVersion,
+  previous?: CurrentTemplate,
+): Promise<void> {
+  const { externalTemplateId, meta } = made
+  const holder = await findTemplateHolding(store, workspaceId, meta)
+  if (holder !== undefined && holder !== externalTemplateId) throw taken(holder)
+  await addTemplateVersion(store, workspaceId, made)
+  const ownGroup = previous?.standing === 'default' ? externalTemplateId : null
+  await saveLatest(store, workspaceId, made, meta.groupId ?? ownGroup)
+  const left = previous?.latest.meta.groupId ?? null
+  if (meta.groupId === left) return
+  if (meta.groupId !== null) await openGroup(store, workspaceId, meta.groupId)
+  if (left !== null) await closeGroupIfLeft(store, workspaceId, left)
+}
+
+function taken(holder: string): AppError {
+  const problem = `is taken, together with meta_info.template_version, by the template ${holder}`
+  const message = 'Another template has this template_id with this template_version.'
+  return new AppError('conflict', message, [{ field: 'meta_info.template_id', problem }])
+}

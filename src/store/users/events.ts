@@ -1,0 +1,364 @@
+// The table of tracked events, each stored once, as facts.
+import type { Selectable } from 'kysely'
+import type { TrackedEvent } from '../../core/event.ts'
+import { insertRows } from '../insert-rows.ts'
+import { areFew, findNewest, USERS_PER_LOOK, USERS_PER_WALK } from './newest-of-users.ts'
+import type { SqlTypes, Store } from '../store.ts'
+import { wantedValues } from '../wanted-values.ts'
+
+interface EventRow {
+  id: number
+  workspace_id: string
+  /** The user as known when the event was stored; see `users.ts` for what becomes of merged users. */
+  user_id: number
+  given_id: string | null
+  action: string
+  attributes: string
+  platform: string | null
+  app_version: string | null
+  device_id: string | null
+  ip: string | null
+  project_code: string | null
+  time: number
+  received_at: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    events: EventRow
+  }
+}
+
+export interface StoredEvent extends TrackedEvent {
+  readonly workspaceId: string
+  readonly userId: number
+  readonly deviceId: string | null
+  readonly ip: string | null
+  readonly projectCode: string | null
+  readonly receivedAt: number
+}
+
+export async function createEvents({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('events')
+    .addColumn('id', integer, (column) => column.primaryKey())
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('user_id', integer, (column) => column.notNull())
+    .addColumn('given_id', text)
+    .addColumn('action', text, (column) => column.notNull())
+    .addColumn('attributes', text, (column) => column.notNull())
+    .addColumn('platform', text)
+    .addColumn('app_version', text)
+    .addColumn('device_id', text)
+    .addColumn('ip', text)
+    .addColumn('project_code', text)
+    .addColumn('time', integer, (column) => column.notNull())
+    .addColumn('received_at', integer, (column) => column.notNull())
+    .execute()
+  await query.schema.createIndex('events_by_user').on('events').columns(['user_id', 'time', 'id']).execute()
+  await query.schema.createIndex('events_by_action').on('events').columns(['user_id', 'action', 'time']).execute()
+  await query.schema
+    .createIndex('events_by_given_id')
+    .unique()
+    .on('events')
+    .columns(['workspace_id', 'given_id'])
+    .where('given_id', 'is not', null)
+    .execute()
+}
+
+const COLUMNS = {
+  id: 'integer',
+  workspace_id: 'text',
+  user_id: 'integer',
+  given_id: 'text',
+  action: 'text',
+  attributes: 'text',
+  platform: 'text',
+  app_version: 'text',
+  device_id: 'text',
+  ip: 'text',
+  project_code: 'text',
+  time: 'integer',
+  received_at: 'integer',
+} as const
+
+/** Stores events, dropping those whose given id the workspace has already. Gives the ids of all that were kept. */
+export async function addEvents(store: Store, events: readonly StoredEvent[]): Promise<number[]> {
+  const withGivenId: StoredEvent[] = []
+  const others: StoredEvent[] = []
+  const kept: number[] = []
+  for (const event of events) {
+    if (event.givenId === null) {
+      others.push(event)
+      kept.push(event.id)
+    } else withGivenId.push(event)
+  }
+  await insert(store, others, false)
+  for (const id of await insert(store, withGivenId, true)) kept.push(id)
+  return kept
+}
+
+/** Where a page of a user's events begins: strictly before this time, or at it with a smaller id. */
+export interface EventsBefore {
+  readonly time: number
+  readonly id: number
+}
+
+export interface EventsPage {
+  readonly before: EventsBefore | undefined
+  readonly max: number
+}
+
+/** A user's events, newest first, `max` at the most. `userIds` are all the ids under which they may be stored. */
+export async function listUserEvents(
+  store: Store,
+  userIds: readonly number[],
+  page: EventsPage,
+): Promise<StoredEvent[]> {
+  const newest = await listNewest(store, await listIdsOfNewest(store, userIds, page), page)
+  if (newest.length === 0) return []
+  const ids = newest.map(({ id }) => id)
+  const events = store.query.selectFrom('events').selectAll().where('id', 'in', wantedIds(store, ids))
+  return (await events.execute()).toSorted(newerFirst).map(toStoredEvent)
+}
+
+/** The instant of the latest event under any of the ids; null when there is none. */
+export async function findLastEventTime(store: Store, userIds: readonly number[]): Promise<number | null> {
+  const latest = store.query
+    .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
+    .select((row) =>
+      row
+        .selectFrom('events as event')
+        .select('event.time')
+        .whereRef('event.user_id', '=', 'wanted.user_id')
+        .orderBy('event.time', 'desc')
+        .limit(1)
+        .as('time'),
+    )
+  const found = store.query.selectFrom(latest.as('latest')).select(({ fn }) => fn.max('time').as('time'))
+  return (await found.executeTakeFirst())?.time ?? null
+}
+
+/**
+ * Those of a user's ids whose own newest event is among the `max` newest of these: a page has no event of any other id. It
+ * takes two steps along the index for each id, where a walk for each would take a hundred times as long. A few ids are given
+ * back as they are.
+ */
+export async function listIdsOfNewest(
+  store: Store,
+  userIds: readonly number[],
+  { before, max }: EventsPage,
+): Promise<readonly number[]> {
+  if (areFew(userIds, max)) return userIds
+  const read = (some: readonly number[]) => findNewestOfEach(store, some, before)
+  const found = await findNewest(userIds, { usersPerStatement: USERS_PER_LOOK, read, newerFirst, max })
+  return found.map(({ userId }) => userId)
+}
+
+async function findNewestOfEach(store: Store, userIds: readonly number[], before: EventsBefore | undefined) {
+  const rows = await store.query
+    .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
+    .select((row) => {
+      const events = row.selectFrom('events as event').whereRef('event.user_id', '=', 'wanted.user_id')
+      const earlier = before
+        ? events.where((one) => one(one.refTuple('event.time', 'event.id'), '<', one.tuple(before.time, before.id)))
+        : events
+      const newest = earlier.orderBy('event.time', 'desc').orderBy('event.id', 'desc').limit(1)
+      return ['wanted.user_id as userId', newest.select('event.time').as('time'), newest.select('event.id').as('id')]
+    })
+    .execute()
+  return rows.flatMap(({ userId, time, id }) => (time === null || id === null ? [] : [{ userId, time, id }]))
+}
+
+/**
+ * Time and id of the newest events. One walk along the index for each of the user's ids, many walks in a statement: a plain
+ * query over all the ids would sort every event that the user ever had.
+ */
+async function listNewest({ query }: Store, userIds: readonly number[], page: EventsPage): Promise<EventsBefore[]> {
+  const { before, max } = page
+  const walk = (userId: number) => {
+    const events = query.selectFrom('events').select(['time', 'id']).where('user_id', '=', userId)
+    const earlier = before
+      ? events.where((row) => row(row.refTuple('time', 'id'), '<', row.tuple(before.time, before.id)))
+      : events
+    const newest = earlier.orderBy('time', 'desc').orderBy('id', 'desc').limit(max)
+    return query.selectFrom(newest.as('newest')).selectAll()
+  }
+  const read = (some: readonly number[]) => {
+    return some
+      .map(walk)
+      .reduce((all, next) => all.unionAll(next))
+      .execute()
+  }
+  return findNewest(userIds, { usersPerStatement: USERS_PER_WALK, read, newerFirst, max })
+}
+
+function newerFirst(left: EventsBefore, right: EventsBefore): number {
+  return right.time - left.time || right.id - left.id
+}
+
+/** Events of one name under one user id between two instants, both inclusive. */
+export interface ActionPeriod {
+  readonly user_id: number
+  readonly action: string
+  readonly from: number
+  readonly until: number
+}
+
+/** An event without its attributes and other details, which may be a thousand times as large. */
+export interface NamedEvent {
+  readonly id: number
+  readonly userId: number
+  readonly action: string
+  readonly time: number
+}
+
+/** The events of the given names, users and periods, `max` at the most. */
+export async function listNamedEvents(
+  store: Store,
+  periods: readonly ActionPeriod[],
+  max = Number.MAX_SAFE_INTEGER,
+): Promise<NamedEvent[]> {
+  if (periods.length === 0) return []
+  const columns = { user_id: 'integer', action: 'text', from: 'integer', until: 'integer' } as const
+  const rows = await store.query
+    .selectFrom(store.rowsOf('period', columns, periods))
+    .innerJoin('events as event', (join) =>
+      join
+        .onRef('event.user_id', '=', 'period.user_id')
+        .onRef('event.action', '=', 'period.action')
+        .onRef('event.time', '>=', 'period.from')
+        .onRef('event.time', '<=', 'period.until'),
+    )
+    .select(['event.id', 'event.user_id', 'event.action', 'event.time'])
+    .limit(max)
+    .execute()
+  return rows.map(toNamedEvent)
+}
+
+/** How large the attributes of events are, in bytes of JSON. */
+export async function measureAttributes(
+  store: Store,
+  ids: readonly number[],
+): Promise<{ readonly id: number; readonly bytes: number }[]> {
+  return store.query
+    .selectFrom('events')
+    .select(({ fn }) => ['id', fn<number>('octet_length', ['attributes']).as('bytes')])
+    .where('id', 'in', wantedIds(store, ids))
+    .execute()
+}
+
+/** The attributes of events, as JSON. */
+export async function listAttributes(
+  store: Store,
+  ids: readonly number[],
+): Promise<{ readonly id: number; readonly attributes: string }[]> {
+  return store.query
+    .selectFrom('events')
+    .select(['id', 'attributes'])
+    .where('id', 'in', wantedIds(store, ids))
+    .execute()
+}
+
+function wantedIds(store: Store, ids: readonly number[]) {
+  return store.query.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id')
+}
+
+/** Events of one name under one user id. */
+export type UserAction = Pick<ActionPeriod, 'user_id' | 'action'>
+
+/** Those of the given pairs for which there is any event; no more than fit into one statement. */
+export async function listTrackedActions(store: Store, wanted: readonly UserAction[]): Promise<UserAction[]> {
+  if (wanted.length === 0) return []
+  return store.query
+    .selectFrom(store.rowsOf('wanted', { user_id: 'integer', action: 'text' }, wanted))
+    .select(['wanted.user_id', 'wanted.action'])
+    .where((row) =>
+      row.exists(
+        row
+          .selectFrom('events as event')
+          .select('event.id')
+          .whereRef('event.user_id', '=', 'wanted.user_id')
+          .whereRef('event.action', '=', 'wanted.action'),
+      ),
+    )
+    .execute()
+}
+
+/** Where a page of events of one name ends: after the one at this time with this id. */
+export type NamedEventPlace = EventsBefore
+
+/** A page of the events of one name, by time, and where the next begins; undefined after the last. */
+export async function pageNamedEvents(
+  { query }: Store,
+  { user_id, action }: UserAction,
+  { after, max }: { readonly after: NamedEventPlace | undefined; readonly max: number },
+): Promise<{ readonly facts: NamedEvent[]; readonly next: NamedEventPlace | undefined }> {
+  const all = query
+    .selectFrom('events')
+    .select(['id', 'user_id', 'action', 'time'])
+    .where('user_id', '=', user_id)
+    .where('action', '=', action)
+  const rest = after ? all.where((row) => row(row.refTuple('time', 'id'), '>', row.tuple(after.time, after.id))) : all
+  const rows = await rest.orderBy('time').orderBy('id').limit(max).execute()
+  const last = rows.length === max ? rows.at(-1) : undefined
+  return { facts: rows.map(toNamedEvent), next: last && { time: last.time, id: last.id } }
+}
+
+/** With `mayRepeat`, gives the ids of the rows that were kept; otherwise none, because all were. */
+async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: boolean): Promise<number[]> {
+  if (events.length === 0) return []
+  const rows = events.map(toEventRow)
+  if (!mayRepeat) {
+    await insertRows(store, 'events', { columns: COLUMNS, rows }).execute()
+    return []
+  }
+  // If an event repeats another of these, the first is kept.
+  const kept = await insertRows(store, 'events', { columns: COLUMNS, rows, orderBy: ['id'] })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .execute()
+  return kept.map(({ id }) => id)
+}
+
+type NamedEventRow = Pick<EventRow, 'id' | 'user_id' | 'action' | 'time'>
+
+function toNamedEvent({ id, user_id: userId, action, time }: NamedEventRow): NamedEvent {
+  return { id, userId, action, time }
+}
+
+function toEventRow(event: StoredEvent): EventRow {
+  return {
+    id: event.id,
+    workspace_id: event.workspaceId,
+    user_id: event.userId,
+    given_id: event.givenId,
+    action: event.action,
+    attributes: event.attributes,
+    platform: event.platform,
+    app_version: event.appVersion,
+    device_id: event.deviceId,
+    ip: event.ip,
+    project_code: event.projectCode,
+    time: event.time,
+    received_at: event.receivedAt,
+  }
+}
+
+function toStoredEvent(row: Selectable<EventRow>): StoredEvent {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    userId: row.user_id,
+    givenId: row.given_id,
+    action: row.action,
+    attributes: row.attributes,
+    platform: row.platform,
+    appVersion: row.app_version,
+    deviceId: row.device_id,
+    ip: row.ip,
+    projectCode: row.project_code,
+    time: row.time,
+    receivedAt: row.received_at,
+  }
+}

@@ -1,0 +1,294 @@
+// The table of identities by which users are found, customer ids among them.
+import { sql, type Selectable } from 'kysely'
+import { CUSTOMER_ID, type Identity } from '../../core/users/user.ts'
+import { insertRows } from '../insert-rows.ts'
+import type { SqlTypes, Store } from '../store.ts'
+import { wantedValues } from '../wanted-values.ts'
+
+interface UserIdentityRow {
+  workspace_id: string
+  name: string
+  value: string
+  user_id: number
+  /** When it was last received with a request; the newest value of a name is the one shown. */
+  seen_at: number
+  /** Stands for a customer id in the facts that were reported with it; null for other identities. Never changes. */
+  number: number | null
+  /** Where in the log it was last received, a number as in `users.id`; null for customer ids, and where it is not noted yet. */
+  seen_number: number | null
+  /** 1 if this customer id is known to be all there is of its user; see `KnownIdentity.isAlone`. */
+  alone: 1 | null
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    user_identities: UserIdentityRow
+  }
+}
+
+/** An identity in its workspace, whether anybody has it or not. */
+export interface WorkspaceIdentity extends Identity {
+  readonly workspaceId: string
+}
+
+/** An identity as it is known: which user has it. */
+export interface KnownIdentity extends WorkspaceIdentity {
+  readonly userId: number
+  readonly seenAt: number
+  /** Of two received in the same millisecond, the greater is later; null for customer ids, and where it is not noted yet. */
+  readonly seenNumber: number | null
+  /** Stands for a customer id in the facts that were reported with it; null for other identities. */
+  readonly number: number | null
+  /**
+   * Whether all facts of the user are stored under this customer id: it has no other, and nobody was merged into it. Nearly
+   * all users are like that, and need no further look-up. False for other identities, and where it has not been noted.
+   */
+  readonly isAlone: boolean
+}
+
+export async function createUserIdentities(store: Store, types: SqlTypes): Promise<void> {
+  await newTable(store, types).execute()
+  await store.query.schema.createIndex('user_identities_by_user').on('user_identities').column('user_id').execute()
+}
+
+function newTable({ query }: Store, { text, integer }: SqlTypes) {
+  return query.schema
+    .createTable('user_identities')
+    .addColumn('workspace_id', text, (column) => column.notNull())
+    .addColumn('name', text, (column) => column.notNull())
+    .addColumn('value', text, (column) => column.notNull())
+    .addColumn('user_id', integer, (column) => column.notNull())
+    .addColumn('seen_at', integer, (column) => column.notNull())
+    .addColumn('number', integer)
+    .addPrimaryKeyConstraint('user_identities_key', ['workspace_id', 'name', 'value'])
+}
+
+/**
+ * Lets queries walk through the identities of a user by name and value, skipping the customer ids: an identifier that says
+ * nothing, such as `none`, may collect a million of these.
+ */
+export async function orderIdentitiesOfUsers({ query }: Store): Promise<void> {
+  await query.schema
+    .createIndex('user_identities_by_name')
+    .on('user_identities')
+    .columns(['user_id', 'name', 'value'])
+    .execute()
+  await query.schema.dropIndex('user_identities_by_user').execute()
+}
+
+/**
+ * Makes a look-up in the table a single step. Every event and every report looks up an identity by its key, and the customer
+ * ids of its user: with the rows in the order of the key, and everything needed in the index, each reads one page less.
+ */
+export async function clusterIdentities(store: Store, types: SqlTypes): Promise<void> {
+  const { schema } = store.query
+  await schema.dropIndex('user_identities_by_name').execute()
+  if (types.canCluster) await putInOrder(store, types)
+  await schema
+    .createIndex('user_identities_of_user')
+    .on('user_identities')
+    .columns(['user_id', 'name', 'value', 'number'])
+    .execute()
+}
+
+/** Needed because times of receipt are whole milliseconds, and two requests may come, one after the other, within one. */
+export async function noteOrderOfIdentities({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('user_identities').addColumn('seen_number', integer).execute()
+}
+
+export async function noteAloneCustomers({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema.alterTable('user_identities').addColumn('alone', integer).execute()
+}
+
+async function putInOrder(store: Store, types: SqlTypes): Promise<void> {
+  const { query } = store
+  await query.schema.alterTable('user_identities').renameTo('unordered_identities').execute()
+  await newTable(store, types).modifyEnd(types.clustered).execute()
+  // The columns that the table had at this step.
+  const columns = ['workspace_id', 'name', 'value', 'user_id', 'seen_at', 'number'] as const
+  const names = sql.join(columns.map((column) => sql.ref(column)))
+  const rows = sql`select ${names} from unordered_identities order by workspace_id, name, value`
+  await query.insertInto('user_identities').columns(columns).expression(rows).execute()
+  await query.schema.dropTable('unordered_identities').execute()
+}
+
+/** The number of the user with an identity, as a part of a statement. */
+export function userIdWith({ query }: Store, workspaceId: string, { name, value }: Identity) {
+  return query
+    .selectFrom('user_identities')
+    .select('user_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('name', '=', name)
+    .where('value', '=', value)
+}
+
+/** A user with fewer identities than this, as nearly all have, has them read all at once. */
+const IDENTITIES_AT_ONCE = 100
+/** Among how many values of one identifier of a user the newest is looked for: the first ones in the order of their text. */
+export const IDENTIFIER_VALUES_MAX = 10_000
+/** How many names the identifiers of one user have at the most, including names that are not configured any more. */
+const IDENTIFIER_NAMES_MAX = 100
+
+/** The newest value of each of a user's identifiers, without customer ids; of several in one request, the last by text. */
+export async function listNewestIdentifiers(store: Store, userId: number): Promise<Identity[]> {
+  const few = await identitiesOf(store, userId).orderBy('value').limit(IDENTITIES_AT_ONCE).execute()
+  if (few.length === IDENTITIES_AT_ONCE) return listNewestOfMany(store, userId)
+  const newest = new Map<string, (typeof few)[number]>()
+  for (const row of few) if (isAsNew(row, newest.get(row.name))) newest.set(row.name, row)
+  newest.delete(CUSTOMER_ID)
+  return [...newest.values()].map(({ name, value }) => ({ name, value }))
+}
+
+type Seen = Pick<UserIdentityRow, 'seen_at' | 'seen_number'>
+
+function isAsNew(row: Seen, other: Seen | undefined): boolean {
+  if (!other) return true
+  if (row.seen_at !== other.seen_at) return row.seen_at > other.seen_at
+  return (row.seen_number ?? 0) >= (other.seen_number ?? 0)
+}
+
+/** The same, going from name to name, whatever lies between. */
+async function listNewestOfMany(store: Store, userId: number): Promise<Identity[]> {
+  const found: Identity[] = []
+  let name = ''
+  for (let names = 0; names < IDENTIFIER_NAMES_MAX; names++) {
+    const next = await identitiesOf(store, userId).where('name', '>', name).limit(1).executeTakeFirst()
+    if (!next) return found
+    name = next.name
+    if (name === CUSTOMER_ID) continue
+    const values = identitiesOf(store, userId).where('name', '=', name).orderBy('value').limit(IDENTIFIER_VALUES_MAX)
+    const newest = store.query
+      .selectFrom(values.as('some'))
+      .select(['name', 'value'])
+      .orderBy('seen_at', 'desc')
+      .orderBy(({ fn }) => fn.coalesce('seen_number', sql<number>`0`), 'desc')
+      .orderBy('value', 'desc')
+    found.push(await newest.limit(1).executeTakeFirstOrThrow())
+  }
+  return found
+}
+
+function identitiesOf({ query }: Store, userId: number) {
+  const identities = query.selectFrom('user_identities').select(['name', 'value', 'seen_at', 'seen_number'])
+  return identities.where('user_id', '=', userId).orderBy('name')
+}
+
+/** Those of the given identities that are known, in one statement. */
+export async function findIdentities(store: Store, identities: readonly WorkspaceIdentity[]): Promise<KnownIdentity[]> {
+  if (identities.length === 0) return []
+  const rows = await store.query
+    .selectFrom(keysOf(store, identities))
+    .innerJoin('user_identities as identity', (join) =>
+      join
+        .onRef('identity.workspace_id', '=', 'wanted.workspace_id')
+        .onRef('identity.name', '=', 'wanted.name')
+        .onRef('identity.value', '=', 'wanted.value'),
+    )
+    .selectAll('identity')
+    .execute()
+  return rows.map(toKnownIdentity)
+}
+
+function keysOf(store: Store, identities: readonly WorkspaceIdentity[]) {
+  const keys = identities.map(({ workspaceId, name, value }) => ({ workspace_id: workspaceId, name, value }))
+  return store.rowsOf('wanted', { workspace_id: 'text', name: 'text', value: 'text' }, keys)
+}
+
+/** The numbers of all customer ids of users. */
+export async function listCustomers(
+  store: Store,
+  userIds: readonly number[],
+): Promise<{ readonly userId: number; readonly number: number }[]> {
+  const wanted = wantedValues(store, 'id', 'integer', userIds)
+  const rows = await store.query
+    .selectFrom(wanted)
+    .innerJoin('user_identities as identity', 'identity.user_id', 'wanted.id')
+    .select(['identity.user_id', 'identity.number'])
+    .where('identity.number', 'is not', null)
+    .execute()
+  return rows.map(({ user_id: userId, number }) => ({ userId, number: number as number }))
+}
+
+const IDENTITY_COLUMNS = {
+  workspace_id: 'text',
+  name: 'text',
+  value: 'text',
+  user_id: 'integer',
+  seen_at: 'integer',
+  number: 'integer',
+  seen_number: 'integer',
+  alone: 'integer',
+} as const
+
+/** Adds identities that were not known; false when one of them has become known meanwhile. */
+export async function addIdentities(store: Store, identities: readonly KnownIdentity[]): Promise<boolean> {
+  if (identities.length === 0) return true
+  const added = await insertIdentities(store, identities)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return Number(added.numInsertedOrUpdatedRows) === identities.length
+}
+
+/** Adds identities, or gives known ones to another user. */
+export async function saveIdentities(store: Store, identities: readonly KnownIdentity[]): Promise<void> {
+  if (identities.length === 0) return
+  await insertIdentities(store, identities)
+    .onConflict((conflict) =>
+      conflict.columns(['workspace_id', 'name', 'value']).doUpdateSet((set) => ({
+        user_id: set.ref('excluded.user_id'),
+        seen_at: set.ref('excluded.seen_at'),
+        seen_number: set.ref('excluded.seen_number'),
+      })),
+    )
+    .execute()
+}
+
+function insertIdentities(store: Store, identities: readonly KnownIdentity[]) {
+  return insertRows(store, 'user_identities', { columns: IDENTITY_COLUMNS, rows: identities.map(toRow) })
+}
+
+/** Clears the note that these customer ids are all there is of their users. */
+export async function clearAlone(store: Store, identities: readonly WorkspaceIdentity[]): Promise<void> {
+  if (identities.length === 0) return
+  await store.query
+    .updateTable('user_identities')
+    .from(keysOf(store, identities))
+    .set({ alone: null })
+    .whereRef('user_identities.workspace_id', '=', 'wanted.workspace_id')
+    .whereRef('user_identities.name', '=', 'wanted.name')
+    .whereRef('user_identities.value', '=', 'wanted.value')
+    .execute()
+}
+
+/** Gives the identities of users to others. */
+export async function moveIdentities(
+  store: Store,
+  moves: readonly { readonly from_id: number; readonly into_id: number }[],
+): Promise<void> {
+  const merged = store.rowsOf('merged', { from_id: 'integer', into_id: 'integer' }, moves)
+  await store.query
+    .updateTable('user_identities')
+    .from(merged)
+    .set((set) => ({ user_id: set.ref('merged.into_id') }))
+    .whereRef('user_identities.user_id', '=', 'merged.from_id')
+    .execute()
+}
+
+function toKnownIdentity(row: Selectable<UserIdentityRow>): KnownIdentity {
+  const { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number, seen_number, alone } = row
+  return { workspaceId, name, value, userId, seenAt, number, seenNumber: seen_number, isAlone: alone === 1 }
+}
+
+function toRow({
+  workspaceId,
+  name,
+  value,
+  userId,
+  seenAt,
+  number,
+  seenNumber,
+  isAlone,
+}: KnownIdentity): UserIdentityRow {
+  const [alone, seen] = [isAlone ? (1 as const) : null, { seen_at: seenAt, seen_number: seenNumber }]
+  return { workspace_id: workspaceId, name, value, user_id: userId, ...seen, number, alone }
+}

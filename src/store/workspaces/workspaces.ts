@@ -1,0 +1,171 @@
+// Tables of workspaces: settings and the hashes of their keys. Keys themselves are never stored.
+import { sql, type Selectable } from 'kysely'
+import {
+  LIMIT_DEFAULTS,
+  type KeyTile,
+  type Limits,
+  type Workspace,
+  type WorkspaceSettings,
+} from '../../core/workspace.ts'
+import type { SqlTypes, Store } from '../store.ts'
+
+interface WorkspaceRow {
+  id: string
+  name: string
+  timezone: string
+  suspended: number
+  email_protection: string
+  identity_resolution: string
+  project_codes: string
+  categories: string
+  clock_skew_seconds: number
+  /** JSON of the limits that differ from the defaults, so that a new default reaches those who never chose another. */
+  limits: string
+  data_key_hash: string
+  reports_key_hash: string
+  created_at: number
+  /** Grows with every change of any workspace, in the order of commits. */
+  revision: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    workspaces: WorkspaceRow
+    /** One row: the last revision handed out. Its row lock makes revisions commit in their order. */
+    workspace_revisions: { only: number; revision: number }
+  }
+}
+
+/** Hashes of the keys, as lower-case hex of SHA-256. */
+export type KeyHashes = { readonly [tile in KeyTile]: string }
+
+export interface StoredWorkspace {
+  readonly workspace: Workspace
+  readonly keyHashes: KeyHashes
+  readonly revision: number
+}
+
+export async function createWorkspaces({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('workspaces')
+    .addColumn('id', text, (column) => column.primaryKey())
+    .addColumn('name', text, (column) => column.notNull())
+    .addColumn('timezone', text, (column) => column.notNull())
+    .addColumn('suspended', integer, (column) => column.notNull())
+    .addColumn('email_protection', text, (column) => column.notNull())
+    .addColumn('identity_resolution', text, (column) => column.notNull())
+    .addColumn('project_codes', text, (column) => column.notNull())
+    .addColumn('categories', text, (column) => column.notNull())
+    .addColumn('clock_skew_seconds', integer, (column) => column.notNull())
+    .addColumn('limits', text, (column) => column.notNull())
+    .addColumn('data_key_hash', text, (column) => column.notNull())
+    .addColumn('reports_key_hash', text, (column) => column.notNull())
+    .addColumn('created_at', integer, (column) => column.notNull())
+    .addColumn('revision', integer, (column) => column.notNull())
+    .execute()
+  await query.schema.createIndex('workspaces_by_revision').on('workspaces').column('revision').execute()
+  await query.schema
+    .createTable('workspace_revisions')
+    .addColumn('only', integer, (column) => column.primaryKey())
+    .addColumn('revision', integer, (column) => column.notNull())
+    .execute()
+  await query.insertInto('workspace_revisions').values({ only: 1, revision: 0 }).execute()
+}
+
+/** Adds a workspace. Throws StoreError `unique` when the id is taken. */
+export async function addWorkspace(store: Store, workspace: Workspace, keyHashes: KeyHashes): Promise<void> {
+  const row: WorkspaceRow = {
+    id: workspace.id,
+    ...toSettingsRow(workspace),
+    data_key_hash: keyHashes.data,
+    reports_key_hash: keyHashes.reports,
+    created_at: workspace.createdAt,
+    revision: await nextRevision(store),
+  }
+  await store.query.insertInto('workspaces').values(row).execute()
+}
+
+/** Replaces all settings. The caller has read them in the same transaction, under `lockWorkspaces`. */
+export async function saveSettings(store: Store, id: string, settings: WorkspaceSettings): Promise<void> {
+  const row = { ...toSettingsRow(settings), revision: await nextRevision(store) }
+  await store.query.updateTable('workspaces').set(row).where('id', '=', id).execute()
+}
+
+/** Replaces the key of one tile; the old one fails from then on. */
+export async function saveKeyHash(store: Store, id: string, tile: KeyTile, hash: string): Promise<void> {
+  const column = tile === 'data' ? { data_key_hash: hash } : { reports_key_hash: hash }
+  const row = { ...column, revision: await nextRevision(store) }
+  await store.query.updateTable('workspaces').set(row).where('id', '=', id).execute()
+}
+
+/** Makes other changes of workspaces wait until this transaction ends. */
+export async function lockWorkspaces(store: Store): Promise<void> {
+  await nextRevision(store)
+}
+
+export async function findWorkspace({ query }: Store, id: string): Promise<StoredWorkspace | undefined> {
+  const row = await query.selectFrom('workspaces').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toStored(row)
+}
+
+/** Workspace → its revision; workspaces that do not exist are left out. */
+export async function findRevisions({ query }: Store, ids: readonly string[]): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map()
+  const rows = await query.selectFrom('workspaces').select(['id', 'revision']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, revision }) => [id, revision]))
+}
+
+/** All workspaces, oldest first. An operator makes them one by one, so their number needs no pages. */
+export async function listWorkspaces({ query }: Store): Promise<StoredWorkspace[]> {
+  const rows = await query.selectFrom('workspaces').selectAll().orderBy('created_at').orderBy('id').execute()
+  return rows.map(toStored)
+}
+
+/** The workspaces that have changed since a revision, in the order of the changes. */
+export async function listWorkspacesChangedSince({ query }: Store, revision: number): Promise<StoredWorkspace[]> {
+  const changed = query.selectFrom('workspaces').selectAll().where('revision', '>', revision)
+  return (await changed.orderBy('revision').execute()).map(toStored)
+}
+
+async function nextRevision({ query }: Store): Promise<number> {
+  const { revision } = await query
+    .updateTable('workspace_revisions')
+    .set({ revision: sql`revision + 1` })
+    .returning('revision')
+    .executeTakeFirstOrThrow()
+  return revision
+}
+
+function toSettingsRow(settings: WorkspaceSettings) {
+  const limits = Object.entries(settings.limits).filter(
+    ([name, units]) => units !== LIMIT_DEFAULTS[name as keyof Limits],
+  )
+  return {
+    name: settings.name,
+    timezone: settings.timezone,
+    suspended: settings.suspended ? 1 : 0,
+    email_protection: settings.emailProtection,
+    identity_resolution: JSON.stringify(settings.identityResolution),
+    project_codes: JSON.stringify(settings.projectCodes),
+    categories: JSON.stringify(settings.categories),
+    clock_skew_seconds: settings.clockSkewSeconds,
+    limits: JSON.stringify(Object.fromEntries(limits)),
+  }
+}
+
+function toStored(row: Selectable<WorkspaceRow>): StoredWorkspace {
+  const workspace: Workspace = {
+    id: row.id,
+    name: row.name,
+    timezone: row.timezone,
+    suspended: row.suspended === 1,
+    emailProtection: row.email_protection as Workspace['emailProtection'],
+    identityResolution: JSON.parse(row.identity_resolution) as string[],
+    projectCodes: JSON.parse(row.project_codes) as string[],
+    categories: JSON.parse(row.categories) as string[],
+    clockSkewSeconds: row.clock_skew_seconds,
+    limits: { ...LIMIT_DEFAULTS, ...(JSON.parse(row.limits) as Partial<Limits>) },
+    createdAt: row.created_at,
+  }
+  return { workspace, keyHashes: { data: row.data_key_hash, reports: row.reports_key_hash }, revision: row.revision }
+}
