@@ -14,6 +14,7 @@ export type Rule = (files: readonly SourceFile[]) => string[]
 export const FILE_LINES_MAX = 400
 export const TEST_LINES_MAX = 600
 export const FUNCTION_LINES_MAX = 70
+export const FOLDER_FILES_MAX = 15
 
 /** A node of the syntax tree; its members depend on its type. */
 interface Node {
@@ -51,15 +52,41 @@ export const stageImports: Rule = (files) =>
   })
 
 /** The imports of a file never lead back to it, not even through types. */
-export const importCycles: Rule = (files) => {
-  const graph = new Map(
-    inCode(files).map((file) => [
-      file.path,
-      importsOf(file)
-        .filter((imported) => imported.startsWith('.'))
-        .map((imported) => resolveImport(file, imported)),
-    ]),
-  )
+export const importCycles: Rule = (files) =>
+  cyclesIn(new Map(inCode(files).map((file) => [file.path, targetsOf(file)])))
+
+/** Nor do those between the folders of a stage; files beside these folders belong to all of them. */
+export const folderCycles: Rule = (files) => {
+  const graph = new Map<string, string[]>()
+  for (const file of inSources(files)) {
+    const folder = posix.dirname(file.path)
+    const others = targetsOf(file).map((target) => posix.dirname(target))
+    const siblings = others.filter((other) => other !== folder && isInside(folder) && areSiblings(folder, other))
+    graph.set(folder, [...(graph.get(folder) ?? []), ...siblings])
+  }
+  return cyclesIn(graph)
+}
+
+/** A stage with more files than this is divided by noun. */
+export const folderSizes: Rule = (files) => {
+  const counts = new Map<string, number>()
+  for (const { path } of inSources(files)) counts.set(posix.dirname(path), (counts.get(posix.dirname(path)) ?? 0) + 1)
+  return [...counts].flatMap(([folder, count]) => {
+    return count > FOLDER_FILES_MAX ? [`${folder} has ${count} files, more than ${FOLDER_FILES_MAX}`] : []
+  })
+}
+
+/** Whether a folder is one that divides a stage. */
+function isInside(folder: string): boolean {
+  return folder.split('/').length > 2
+}
+
+function areSiblings(one: string, other: string): boolean {
+  return posix.dirname(one) === posix.dirname(other)
+}
+
+/** Each way that leads from somewhere back to it. */
+function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>()
   const cycles: string[] = []
   const visit = (path: string, trail: readonly string[]): void => {
@@ -195,6 +222,13 @@ function stageOf(path: string): string {
 
 function resolveImport(from: SourceFile, imported: string): string {
   return posix.join(posix.dirname(from.path), imported)
+}
+
+/** The files of the checkout that a file imports. */
+function targetsOf(file: SourceFile): string[] {
+  return importsOf(file)
+    .filter((imported) => imported.startsWith('.'))
+    .map((imported) => resolveImport(file, imported))
 }
 
 /** What a file imports, including types and imports at run time. */

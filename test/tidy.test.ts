@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import * as rules from './tidy-rules.ts'
-import { FILE_LINES_MAX, FUNCTION_LINES_MAX, TEST_LINES_MAX, type Rule, type SourceFile } from './tidy-rules.ts'
+import {
+  FILE_LINES_MAX,
+  FOLDER_FILES_MAX,
+  FUNCTION_LINES_MAX,
+  TEST_LINES_MAX,
+  type Rule,
+  type SourceFile,
+} from './tidy-rules.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const TEXT = /\.(ts|cjs|js|json|md|html|css|yml|sh)$|^[^.]+$|^\.[a-z]+$/
@@ -52,6 +59,18 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ],
     ],
   },
+  'no folder of a stage leads back to itself': {
+    rule: rules.folderCycles,
+    broken: [
+      [
+        'two folders import from each other',
+        {
+          'src/store/a/one.ts': `import { two } from '../b/two.ts'`,
+          'src/store/b/three.ts': `import type { Four } from '../a/four.ts'`,
+        },
+      ],
+    ],
+  },
   'what a file exports it also defines': {
     rule: rules.barrels,
     broken: [
@@ -65,6 +84,10 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ['a source is too long', { 'src/core/a.ts': '// a\n'.repeat(FILE_LINES_MAX + 1) }],
       ['a test is too long', { 'test/a.test.ts': '// a\n'.repeat(TEST_LINES_MAX + 1) }],
     ],
+  },
+  'folders are of a size that can be taken in at a glance': {
+    rule: rules.folderSizes,
+    broken: [['a stage is not divided', manyFiles('src/store', FOLDER_FILES_MAX + 1)]],
   },
   'functions are of a size that can be held in the head': {
     rule: rules.functionSizes,
@@ -181,6 +204,10 @@ function toFiles(texts: Readonly<Record<string, string>>): SourceFile[] {
 
 function longFunction(head: string): string {
   return `${head} {\n${'  void 0\n'.repeat(FUNCTION_LINES_MAX)}}\n`
+}
+
+function manyFiles(folder: string, count: number): Readonly<Record<string, string>> {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`${folder}/file-${index}.ts`, '// a']))
 }
 
 /** A table with its file, and another file. */
