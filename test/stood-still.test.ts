@@ -43,7 +43,9 @@ describeOnPostgres('A transaction that stands still', () => {
     } finally {
       await follower.stop()
     }
-    expect(failures).toContain(`entry ${start + 2} cannot be applied and is parked`)
+    // On a busy machine the end of the transaction may look like a lost connection first, which is tried again.
+    const parkings = failures.filter((what) => !what.endsWith('trying again'))
+    expect(parkings).toEqual([`entry ${start + 2} cannot be applied and is parked`])
     const receipts = await Promise.all(ids.map((id) => bench.receipt(id)))
     expect(receipts.map((receipt) => receipt?.status)).toEqual(['processed', 'parked', 'processed'])
     const [parked] = await listParkedEntries(bench.database, start, 10)
