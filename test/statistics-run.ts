@@ -280,8 +280,8 @@ export class StatisticsRun {
 /** Expects that the table holds what the facts make. */
 export async function expectVerified(run: StatisticsRun): Promise<Verification> {
   const verification = await run.verify()
-  const { differences, missing, misremembered, misnoted } = verification
-  const found = { differing: missing.size, differences, misremembered: misremembered.length, misnoted }
+  const { differingCells, differences, misremembered, misnoted } = verification
+  const found = { differing: differingCells, differences, misremembered: misremembered.length, misnoted }
   expect(found).toEqual({ differing: 0, differences: [], misremembered: 0, misnoted: [] })
   return verification
 }

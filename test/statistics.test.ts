@@ -78,7 +78,7 @@ describeEachStore('The table of statistics', (kind) => {
 
   async function read(campaign: number): Promise<CellSum> {
     const sum = new CellSum()
-    for await (const cells of streamCells(database, [campaign])) {
+    for await (const cells of streamCells(database, campaign)) {
       for (const { day, previousDay, users, occurrences, ...series } of cells) {
         sum.add(cellKey(seriesKey(series), day, previousDay), users, occurrences)
       }

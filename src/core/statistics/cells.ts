@@ -85,6 +85,11 @@ export class CellSum {
     return this.#cells.size
   }
 
+  /** How many cells memory holds; those that also stand for others count once. */
+  get held(): number {
+    return this.#cells.size + this.#spread.size
+  }
+
   /** At least as many as there are cells, told without spreading those that stand for others. */
   get sizeMax(): number {
     return this.#cells.size + this.#spread.size * LEVELS_PER_PLACE_MAX
@@ -112,6 +117,34 @@ export class CellSum {
     this.#spread.clear()
   }
 
+  /** The number of each campaign → the sum of its cells. */
+  byCampaign(): Map<number, CellSum> {
+    const sums = new Map<number, CellSum>()
+    const sumOf = (key: string) => {
+      const campaign = Number(key.slice(0, key.indexOf('\0')))
+      const sum = sums.get(campaign) ?? new CellSum()
+      sums.set(campaign, sum)
+      return sum
+    }
+    for (const [key, counted] of this.#cells) sumOf(key).#cells.set(key, counted)
+    for (const [key, counted] of this.#spread) sumOf(key).#spread.set(key, counted)
+    return sums
+  }
+
+  /** For `JSON.stringify`. */
+  toJSON(): CellSumJson {
+    return { cells: [...this.#cells], spread: [...this.#spread] }
+  }
+
+  /** The sum of which `JSON.stringify` made this text. */
+  static fromJson(text: string): CellSum {
+    const { cells, spread } = JSON.parse(text) as CellSumJson
+    const sum = new CellSum()
+    for (const [key, counted] of cells) sum.#cells.set(key, counted)
+    for (const [key, counted] of spread) sum.#spread.set(key, counted)
+    return sum
+  }
+
   /** Key → what is counted there. */
   entries(): IterableIterator<[key: string, counted: Counted]> {
     this.#settle()
@@ -133,6 +166,11 @@ export class CellSum {
 }
 
 type Counted = readonly [users: number, occurrences: number]
+
+interface CellSumJson {
+  readonly cells: readonly (readonly [key: string, counted: Counted])[]
+  readonly spread: readonly (readonly [key: string, counted: Counted])[]
+}
 
 /** The cells of one series, four numbers each: day, previous day, users, occurrences. */
 export type SeriesCells = readonly number[]

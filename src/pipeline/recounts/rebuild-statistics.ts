@@ -1,18 +1,16 @@
 // Writes what the table of statistics should hold and does not, while a server goes on counting.
 import { AppError } from '../../core/app-error.ts'
-import { CellSum } from '../../core/statistics/cells.ts'
 import { noteAnew } from '../../store/campaigns/campaigns.ts'
 import { findCursor, moveCursor } from '../../store/entries/cursors.ts'
 import { findLargeHistories, saveLargeHistories, type LargeHistory } from '../../store/statistics/large-histories.ts'
+import { RecountedCells } from '../../store/statistics/recounted-cells.ts'
 import { addCells } from '../../store/statistics/statistics.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { lockTables } from '../apply-batch.ts'
 import { areSameGoals, GoalBooks } from '../contributions/goal-books.ts'
 import { applyKept, type KeptChange } from '../contributions/kept-contributions.ts'
-import { verifyIn, type CountProgress, type Verification } from './verify-statistics.ts'
+import { verifyIn, type CountProgress, type Verification, type VerifyOptions } from './verify-statistics.ts'
 
-/** Cells that one transaction writes, so that batches wait little for it. */
-const CELLS_PER_WRITE = 5_000
 /** Counts the rebuilds, so that two at the same time do not both add what is missing. */
 const REBUILD_CURSOR = 'statistics rebuild'
 
@@ -26,15 +24,24 @@ export async function rebuildStatistics(
   workspaceId: string,
   onProgress: (progress: CountProgress) => void,
 ): Promise<Verification> {
+  const recounted = new RecountedCells()
+  try {
+    return await rebuild(database, workspaceId, { recounted, onProgress })
+  } finally {
+    recounted.close()
+  }
+}
+
+async function rebuild(database: Database, workspaceId: string, options: VerifyOptions): Promise<Verification> {
   const books = new GoalBooks()
   const { verification, rebuilds, book } = await database.readSnapshot(async (store) => ({
     rebuilds: await findCursor(store, REBUILD_CURSOR),
     book: await books.open(store, workspaceId),
-    verification: await verifyIn(store, workspaceId, onProgress),
+    verification: await verifyIn(store, workspaceId, options),
   }))
   if (verification.misnoted.length > 0) await database.write((store) => noteAnew(store, workspaceId))
   let claimed = rebuilds
-  for (const write of writesOf(verification)) {
+  for (const write of writesOf(verification, options.recounted)) {
     await database.write(async (store) => {
       await lockTables(store)
       const current = await books.open(store, workspaceId)
@@ -55,13 +62,16 @@ function overtaken(): AppError {
 /**
  * What is kept of large users is corrected first, so that whoever counts them meanwhile adds the difference from what is right.
  */
-function* writesOf({ missing, misremembered }: Verification): Generator<(store: Store) => Promise<void>, void, void> {
+function* writesOf(
+  { misremembered }: Verification,
+  recounted: RecountedCells,
+): Generator<(store: Store) => Promise<void>, void, void> {
   for (const { kept, changes } of misremembered) {
     for (const [index, change] of changes.entries()) {
       yield (store) => remember(store, { ...kept, version: kept.version + index }, change)
     }
   }
-  for (const part of inParts(missing)) yield (store) => addCells(store, part)
+  for (const part of recounted.missing()) yield (store) => addCells(store, part)
 }
 
 async function remember(store: Store, kept: LargeHistory, change: KeptChange): Promise<void> {
@@ -69,16 +79,4 @@ async function remember(store: Store, kept: LargeHistory, change: KeptChange): P
   if (now?.version !== kept.version) throw overtaken()
   await applyKept(store, change)
   await saveLargeHistories(store, [{ ...now, version: now.version + 1 }])
-}
-
-function* inParts(sum: CellSum): Generator<CellSum, void, void> {
-  let part = new CellSum()
-  let cells = 0
-  for (const [key, [users, occurrences]] of sum.entries()) {
-    part.add(key, users, occurrences)
-    if (++cells % CELLS_PER_WRITE > 0) continue
-    yield part
-    part = new CellSum()
-  }
-  if (part.size > 0) yield part
 }

@@ -1,9 +1,10 @@
 // Counts the statistics of a workspace anew from the stored facts and compares them with the table, however that came about.
-import { countWithAnything, isAnything, sumAnything, withAnything } from '../../core/statistics/anything.ts'
-import { addSeriesCells, cellKey, CellSum, seriesKey, type Cell } from '../../core/statistics/cells.ts'
+import { countWithAnything, withAnything } from '../../core/statistics/anything.ts'
+import { addSeriesCells, cellKey, seriesKey, type Cell, type CellSum } from '../../core/statistics/cells.ts'
 import { listMisnoted } from '../../store/campaigns/campaigns.ts'
 import { findKeptUserIds, streamKeptSeries, toSeriesCells } from '../../store/statistics/kept-series.ts'
 import { findLargeHistories, findLargeUserIds, type LargeHistory } from '../../store/statistics/large-histories.ts'
+import { RecountedCells } from '../../store/statistics/recounted-cells.ts'
 import { streamCells } from '../../store/statistics/statistics.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { findUncountedUsers } from '../../store/statistics/uncounted-users.ts'
@@ -24,6 +25,12 @@ export interface CountProgress {
   readonly facts: number
 }
 
+/** What is counted in a cell. */
+interface Counted {
+  readonly users: number
+  readonly occurrences: number
+}
+
 /** A cell that is not what the facts say. */
 export interface CellDifference {
   readonly cell: Omit<Cell, 'users' | 'occurrences'>
@@ -31,14 +38,16 @@ export interface CellDifference {
   readonly counted: Counted
 }
 
-export interface Verification extends CountProgress {
-  /** Cells that the facts make, including those that tell where there are any. */
-  readonly cells: number
-  /** What must be added to the table (`addCells`). */
-  readonly missing: CellSum
-  readonly differingCells: number
+/** All cells here include those that tell where there are any (`ANYTHING`). */
+interface Compared {
+  /** Cells that the facts make. */
+  cells: number
+  differingCells: number
   /** The first of them, at most `DIFFERENCES_MAX`. */
-  readonly differences: readonly CellDifference[]
+  readonly differences: CellDifference[]
+}
+
+export interface Verification extends CountProgress, Readonly<Compared> {
   /** Large users whose newest facts are not counted yet, and who are taken as they were counted last. */
   readonly waitingUsers: number
   readonly misremembered: readonly Misremembered[]
@@ -52,42 +61,54 @@ export interface Misremembered {
   readonly changes: readonly KeptChange[]
 }
 
-interface Counted {
-  readonly users: number
-  readonly occurrences: number
-}
+const NOTHING: Counted = { users: 0, occurrences: 0 }
 
 /** At most this many differing cells are listed; the rest are only counted. */
 export const DIFFERENCES_MAX = 1_000
 
 /** Compares the statistics of a workspace with its facts, all as they are at one moment. */
-export function verifyStatistics(
+export async function verifyStatistics(
   database: Database,
   workspaceId: string,
   onProgress: (progress: CountProgress) => void,
 ): Promise<Verification> {
-  return database.readSnapshot((store) => verifyIn(store, workspaceId, onProgress))
+  const recounted = new RecountedCells()
+  try {
+    return await database.readSnapshot((store) => verifyIn(store, workspaceId, { recounted, onProgress }))
+  } finally {
+    recounted.close()
+  }
+}
+
+export interface VerifyOptions {
+  /** Takes what is counted, and what the table lacks of it. */
+  readonly recounted: RecountedCells
+  readonly onProgress: (progress: CountProgress) => void
 }
 
 /** The same for what `store` sees, which must be as it is at one moment. */
 export async function verifyIn(
   store: Store,
   workspaceId: string,
-  onProgress: (progress: CountProgress) => void,
+  { recounted, onProgress }: VerifyOptions,
 ): Promise<Verification> {
+  const count: FactCount = { recounted, misremembered: [], users: 0, facts: 0, waitingUsers: 0 }
+  const compared: Compared = { cells: 0, differingCells: 0, differences: [] }
   const book = await new GoalBooks().open(store, workspaceId)
-  const nothing = { users: 0, facts: 0, cells: 0, missing: new CellSum(), differingCells: 0, differences: [] }
-  if (!book) return { ...nothing, waitingUsers: 0, misremembered: [], misnoted: [] }
-  const { counted, ...progress } = await countAll(store, book, onProgress)
-  const cells = countWithAnything(counted)
-  const misnoted = (await listMisnoted(store, workspaceId)).map(({ number }) => number)
-  return { ...progress, misnoted, cells, ...(await compare(store, book, counted)) }
+  if (book) {
+    await countAll(store, book, { count, onProgress })
+    for (const campaign of book.counted.campaigns.keys()) {
+      await compare(store, book, { campaign, recounted, compared })
+    }
+  }
+  const { users, facts, waitingUsers, misremembered } = count
+  const misnoted = book ? (await listMisnoted(store, workspaceId)).map(({ number }) => number) : []
+  return { users, facts, waitingUsers, misremembered, misnoted, ...compared }
 }
 
 /** What has been counted so far. */
 interface FactCount {
-  /** What the table should hold for it: contributions. */
-  readonly counted: CellSum
+  readonly recounted: RecountedCells
   readonly misremembered: Misremembered[]
   users: number
   facts: number
@@ -98,13 +119,12 @@ interface FactCount {
 async function countAll(
   store: Store,
   book: GoalBook,
-  onProgress: (progress: CountProgress) => void,
-): Promise<FactCount> {
-  const count: FactCount = { counted: new CellSum(), misremembered: [], users: 0, facts: 0, waitingUsers: 0 }
+  { count, onProgress }: { readonly count: FactCount } & Pick<VerifyOptions, 'onProgress'>,
+): Promise<void> {
   for (let after = 0; ;) {
     const userIds = await listUserIdsAfter(store, book.workspaceId, { after, max: USERS_PER_STEP })
     const last = userIds.at(-1)
-    if (last === undefined) return count
+    if (last === undefined) return
     after = last
     const large = await findLargeUserIds(store, userIds)
     const persons = await findPersons(store, userIds)
@@ -125,7 +145,7 @@ async function addOthers(
   const load = (portion: readonly Person[]) => loadHistories(store, book, portion)
   for await (const [person, history] of inPortions(persons, load)) {
     if (history) {
-      addHistory(count.counted, book, history, 1)
+      count.recounted.add((sum) => addHistory(sum, book, history, 1))
       count.facts += countFacts([history])
       continue
     }
@@ -135,7 +155,7 @@ async function addOthers(
 
 function addPortion(count: FactCount, { facts, series }: CountedPortion): void {
   count.facts += facts
-  for (const one of series) addSeriesCells(count.counted, one.series, one.cells(), 1)
+  for (const one of series) count.recounted.add((sum) => addSeriesCells(sum, one.series, one.cells(), 1))
 }
 
 /** Adds a large user. One that waits is taken as it was counted last, which is what the table holds of it. */
@@ -168,57 +188,48 @@ async function addKept(
 ): Promise<void> {
   for (const owner of await findKeptUserIds(store, person.userIds)) {
     for await (const page of streamKeptSeries(store, owner)) {
-      for (const kept of page) {
-        if (isStanding(book, kept.series)) addSeriesCells(count.counted, kept.series, toSeriesCells(kept), 1)
+      for (const kept of page.filter(({ series }) => isStanding(book, series))) {
+        count.recounted.add((sum) => addSeriesCells(sum, kept.series, toSeriesCells(kept), 1))
       }
     }
   }
 }
 
 /**
- * What must be added to the table to make it `counted`: that is what `counted` holds afterwards. Cells that count by past goals
- * belong to no number, and are not looked at.
+ * What must be added to the cells of a campaign to make them what was counted. Cells that count by past goals belong to no
+ * number, and are not looked at.
  */
 async function compare(
   store: Store,
   book: GoalBook,
-  counted: CellSum,
-): Promise<Pick<Verification, 'missing' | 'differingCells' | 'differences'>> {
-  for await (const cells of streamStanding(store, book)) {
-    for (const cell of cells) counted.add(keyOf(cell), -cell.users, -cell.occurrences)
+  { campaign, recounted, compared }: { campaign: number; recounted: RecountedCells; compared: Compared },
+): Promise<void> {
+  const missing = recounted.of(campaign)
+  compared.cells += countWithAnything(missing)
+  for await (const cells of streamCells(store, campaign)) {
+    const standing = cells.filter((cell) => isStanding(book, cell))
+    for (const cell of standing) missing.add(keyOf(cell), -cell.users, -cell.occurrences)
   }
-  const differing = withAnything(counted)
-  const differences = await toDifferences(store, book, differing.slice(0, DIFFERENCES_MAX))
-  return { missing: counted, differingCells: differing.length, differences }
+  const differing = withAnything(missing)
+  if (differing.length === 0) return
+  recounted.addMissing(missing)
+  compared.differingCells += differing.length
+  const listed = differing.slice(0, DIFFERENCES_MAX - compared.differences.length)
+  if (listed.length > 0) compared.differences.push(...toDifferences(listed, recounted.of(campaign)))
 }
 
-async function* streamStanding(store: Store, book: GoalBook): AsyncGenerator<readonly Cell[], void, undefined> {
-  for await (const cells of streamCells(store, book.counted.campaigns.keys())) {
-    yield cells.filter((cell) => isStanding(book, cell))
-  }
-}
-
-/** The cells with what the table holds of them; it is read once more for this. */
-async function toDifferences(store: Store, book: GoalBook, missing: readonly Cell[]): Promise<CellDifference[]> {
-  if (missing.length === 0) return []
-  const wanted = new Set(missing.map(keyOf))
-  const stored = new CellSum()
-  for await (const cells of streamStanding(store, book)) {
-    for (const cell of [...cells.filter((cell) => !isAnything(cell)), ...sumAnything(cells).toCells()]) {
-      if (wanted.has(keyOf(cell))) stored.add(keyOf(cell), cell.users, cell.occurrences)
-    }
-  }
-  const found = new Map(stored.entries())
+function toDifferences(missing: readonly Cell[], sum: CellSum): CellDifference[] {
+  const counted = new Map(withAnything(sum).map((cell) => [keyOf(cell), cell]))
   return missing.map(({ users, occurrences, ...cell }) => {
-    const [storedUsers, storedOccurrences] = found.get(keyOf(cell)) ?? [0, 0]
+    const { users: ofUsers, occurrences: ofOccurrences } = counted.get(keyOf(cell)) ?? NOTHING
     return {
       cell,
-      stored: { users: storedUsers, occurrences: storedOccurrences },
-      counted: { users: storedUsers + users, occurrences: storedOccurrences + occurrences },
+      stored: { users: ofUsers - users, occurrences: ofOccurrences - occurrences },
+      counted: { users: ofUsers, occurrences: ofOccurrences },
     }
   })
 }
 
-function keyOf(cell: Omit<Cell, 'users' | 'occurrences'>): string {
+function keyOf(cell: CellDifference['cell']): string {
   return cellKey(seriesKey(cell), cell.day, cell.previousDay)
 }

@@ -120,24 +120,18 @@ export async function removeGenerations(store: Store, kept: readonly CampaignGen
 }
 
 /**
- * All cells of the given campaigns that users have contributed, in pages, one campaign after the other; the store must not
- * change meanwhile. After each campaign come the parts of its cells of `ANYTHING` that do not follow from the others: none,
- * unless somebody else has changed the table.
+ * All cells of a campaign that users have contributed, in pages; the store must not change meanwhile. After them come the parts
+ * of its cells of `ANYTHING` that do not follow from the others: none, unless somebody else has changed the table.
  */
-export async function* streamCells(
-  store: Store,
-  campaigns: Iterable<number>,
-): AsyncGenerator<readonly Cell[], void, undefined> {
-  for (const campaign of campaigns) {
-    const excess = new CellSum()
-    for await (const page of pagesOf(store, campaign)) {
-      const contributed = page.filter((cell) => !isAnything(cell))
-      excess.addAll(sumAnything(contributed), -1)
-      excess.addAll(sumAnything(page.filter(isAnything)))
-      yield contributed
-    }
-    if (excess.size > 0) yield excess.toCells()
+export async function* streamCells(store: Store, campaign: number): AsyncGenerator<readonly Cell[], void, undefined> {
+  const excess = new CellSum()
+  for await (const page of pagesOf(store, campaign)) {
+    const contributed = page.filter((cell) => !isAnything(cell))
+    excess.addAll(sumAnything(contributed), -1)
+    excess.addAll(sumAnything(page.filter(isAnything)))
+    yield contributed
   }
+  if (excess.size > 0) yield excess.toCells()
 }
 
 async function* pagesOf(store: Store, campaign: number): AsyncGenerator<Cell[], void, undefined> {
