@@ -18,7 +18,7 @@ const BUSY_PAUSE_MS = 120
 const READABLE_MS = 100
 const BUSY_READABLE_MS = 300
 /** Events per second; a pipeline that applies fewer is not slowed down, however busy the processors are. */
-const RATE_MIN = 30_000
+const RATE_MIN = 24_000
 /** Processors are scarce when a thread waits for one for more than this share of its time. */
 const WAITED_SHARE_MAX = 0.1
 
