@@ -419,8 +419,11 @@ describeEachStore('Campaigns', (kind) => {
     for (let made = 0; made < 20; made++) await calls.create({ conversion_goals: large }, many)
     await calls.create({}, other)
     const list = (as: TestWorkspace) => server.call<{ data: object[] }>('GET', CAMPAIGNS_PATH, { tile: 'reports', as })
+    const burstSize = 30
+    // Each finds a connection that is open already, so that none arrives late.
+    await Promise.all(Array.from({ length: burstSize + 1 }, () => list(other)))
     let answered = 0
-    const burst = Array.from({ length: 30 }, () => list(many).finally(() => void answered++))
+    const burst = Array.from({ length: burstSize }, () => list(many).finally(() => void answered++))
     expect((await list(other)).body.data).toHaveLength(1)
     expect(answered).toBeLessThan(15)
     expect((await Promise.all(burst)).map(({ body }) => body.data.length)).toEqual(burst.map(() => 20))
