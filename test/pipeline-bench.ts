@@ -8,7 +8,7 @@ import { LogFollower, type AppliedBatch } from '../src/pipeline/follower/follow-
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import { findCursor, PIPELINE_CURSOR } from '../src/store/entries/cursors.ts'
 import { LOG_FILE } from '../src/log/open-log.ts'
-import { openDatabase } from '../src/store/open-database.ts'
+import { openDatabase, type DatabasePlace } from '../src/store/open-database.ts'
 import { findReceipt, type RequestReceipt } from '../src/store/entries/request-receipts.ts'
 import type { Database } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
@@ -25,6 +25,7 @@ export interface TestEntry {
 }
 
 export interface PipelineBench {
+  readonly place: DatabasePlace
   readonly database: Database
   readonly log: LogWriter
   readonly logReader: LogReader
@@ -63,6 +64,7 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
   let appended = 0
   let workspaces = 0
   return {
+    place,
     database,
     log,
     logReader,

@@ -58,6 +58,17 @@ it(
 )
 
 it(
+  'keeps what is made of a thread that no start begins',
+  async () => {
+    expect(await warmUp()).toMatchObject({ status: 0 })
+    const files = readdirSync(cache, { recursive: true, encoding: 'utf8' }).map((file) => join(cache, file))
+    const texts = files.filter((file) => statSync(file).isFile()).map((file) => readFileSync(file, 'latin1'))
+    expect(texts.some((text) => text.includes('The thread that stores batches'))).toBe(true)
+  },
+  TEST_WAIT_MS,
+)
+
+it(
   'says when Tidings does not start, and does not fail the installation',
   async () => {
     const { status, stderr } = await warmUp(folder)

@@ -32,19 +32,26 @@ export async function readBatch(store: Store, entries: readonly LogEntry[], opti
  */
 export async function applyBatch(database: Database, batch: Batch, from: readonly number[]): Promise<void> {
   await database.write(async (store) => {
-    await store.lockShared(PIPELINE_CURSOR)
-    // In the order of the partitions, so that two processes that both believe they hold them do not wait in a circle.
-    for (const [partition, to] of batch.lastPositions) {
-      const isMoved = await moveCursor(store, pipelineCursor(partition), from[partition] ?? 0, to)
-      if (!isMoved) throw new CursorMoved()
-    }
-    await requireSettings(store, batch)
+    await beginBatch(store, batch, from)
     await runSteps(store, batch)
   })
 }
 
-/** From here on, whoever wants to change what entries depend on waits (`lockTables`), or has changed it before. */
-async function requireSettings(store: Store, { revisions }: Batch): Promise<void> {
+/**
+ * Begins the transaction that applies a batch: moves the cursors and makes sure of the settings, as above. From here on, whoever
+ * wants to change what entries depend on waits (`lockTables`), or has changed it before.
+ */
+export async function beginBatch(
+  store: Store,
+  { lastPositions, revisions }: Pick<Batch, 'lastPositions' | 'revisions'>,
+  from: readonly number[],
+): Promise<void> {
+  await store.lockShared(PIPELINE_CURSOR)
+  // In the order of the partitions, so that two processes that both believe they hold them do not wait in a circle.
+  for (const [partition, to] of lastPositions) {
+    const isMoved = await moveCursor(store, pipelineCursor(partition), from[partition] ?? 0, to)
+    if (!isMoved) throw new CursorMoved()
+  }
   const now = await findRevisions(store, [...revisions.keys()])
   for (const [id, revision] of revisions) if (now.get(id) !== revision) throw new SettingsChanged()
 }

@@ -28,17 +28,33 @@ const CELLS_PER_BATCH_MAX = 20_000
 /** Fills `batch.keptFacts`. */
 export async function countStatistics(store: Store, batch: Batch): Promise<void> {
   const reports = readReports(batch)
+  const sum = await countReports(store, batch, { reports, mayWrite: true })
+  const kept = await storeFacts(store, reports)
+  for (const [index, { read }] of reports.entries()) batch.keptFacts.set(read, kept[index] as number)
+  // Late in the batch: others that count for the same campaigns wait from here on.
+  await addCells(store, sum)
+}
+
+/** Thrown where a batch that is counted by reading alone would have to write something before it is counted. */
+export class NeedsWriting extends Error {}
+
+interface Counted {
+  readonly reports: readonly Report[]
+  /** False: throws NeedsWriting instead of leaving large users for later, and instead of writing cells before the others. */
+  readonly mayWrite: boolean
+}
+
+/** What a batch adds to the statistics; its users are resolved and its events stored. */
+export async function countReports(store: Store, batch: Batch, { reports, mayWrite }: Counted): Promise<CellSum> {
   const sum = new CellSum()
   for (const workspaceId of new Set(batch.entries.map(({ entry }) => entry.workspaceId))) {
     const book = await batch.goalBooks.open(store, workspaceId)
     requireCampaigns(reports, workspaceId, book)
     if (!book) continue
     const changes = await findChanges(store, batch, { workspaceId, book, reports })
-    await countWorkspace(store, { ...batch, book, sum }, changes)
+    await countWorkspace(store, { ...batch, book, sum, mayWrite }, changes)
   }
-  await storeFacts(store, batch, reports)
-  // Late in the batch: others that count for the same campaigns wait from here on.
-  await addCells(store, sum)
+  return sum
 }
 
 /** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
@@ -51,13 +67,17 @@ function requireCampaigns(reports: readonly Report[], workspaceId: string, book:
 }
 
 /** The facts of a report, with the customers they were reported with, in the order of the report. */
-interface Report {
-  readonly read: ReportEntry
+export interface ReportedFacts {
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
 }
 
-function readReports({ entries, customerOf }: Batch): Report[] {
+interface Report extends ReportedFacts {
+  readonly read: ReportEntry
+}
+
+/** The reports among the entries of a batch whose users are resolved. */
+export function readReports({ entries, customerOf }: Batch): Report[] {
   const reports: Report[] = []
   for (const read of entries) {
     if (read.kind !== 'svc_audience' && read.kind !== 'svc_message_events') continue
@@ -172,14 +192,12 @@ interface Count {
   readonly sum: CellSum
   readonly factsPerUserMax: number
   readonly entries: Batch['entries']
+  readonly mayWrite: boolean
 }
 
-async function countWorkspace(
-  store: Store,
-  { book, sum, factsPerUserMax, entries }: Count,
-  changes: readonly Change[],
-): Promise<void> {
-  const keepInBounds = () => keepSmall(store, sum, entries.length)
+async function countWorkspace(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
+  const { book, sum, factsPerUserMax, mayWrite } = count
+  const keepInBounds = () => keepSmall(store, count)
   const { large, others } = await separateLarge(store, changes)
   const merged = others.filter(({ before }) => before.length > 1)
   const single = others.filter(({ before }) => before.length === 1)
@@ -205,7 +223,9 @@ async function countWorkspace(
   }
   alike.settle()
   await keepInBounds()
-  await leaveForLater(store, book, [...large, ...grown])
+  const later = [...large, ...grown]
+  if (later.length > 0 && !mayWrite) throw new NeedsWriting()
+  await leaveForLater(store, book, later)
 }
 
 /**
@@ -213,14 +233,17 @@ async function countWorkspace(
  * are written before the others: then two transactions may wait for each other, and the database ends one of them, which is tried
  * again.
  */
-async function keepSmall(store: Store, sum: CellSum, entries: number): Promise<void> {
-  if (entries > 1 && sum.sizeMax > CELLS_PER_BATCH_MAX && sum.size > CELLS_PER_BATCH_MAX) throw new TooMuchAtOnce()
+async function keepSmall(store: Store, { sum, entries, mayWrite }: Count): Promise<void> {
+  const isMuch = sum.sizeMax > CELLS_PER_BATCH_MAX && sum.size > CELLS_PER_BATCH_MAX
+  if (isMuch && entries.length > 1) throw new TooMuchAtOnce()
+  if (isMuch && !mayWrite) throw new NeedsWriting()
   if (sum.sizeMax <= CELLS_AT_ONCE_MAX) return
   await addCells(store, sum)
   sum.clear()
 }
 
-async function storeFacts(store: Store, { keptFacts }: Batch, reports: readonly Report[]): Promise<void> {
+/** Stores the facts of reports, each once; gives how many of each report were new. */
+export async function storeFacts(store: Store, reports: readonly ReportedFacts[]): Promise<number[]> {
   const allMemberships = reports.flatMap(({ memberships }) => memberships)
   const allMessages = reports.flatMap(({ messages }) => messages)
   const fresh: Fresh = {
@@ -228,10 +251,9 @@ async function storeFacts(store: Store, { keptFacts }: Batch, reports: readonly 
     messages: await addMessageEvents(store, allMessages),
   }
   const areAll = fresh.memberships.size + fresh.messages.size === allMemberships.length + allMessages.length
-  for (const report of reports) {
-    const { read, memberships, messages } = report
-    keptFacts.set(read, areAll ? memberships.length + messages.length : takeFresh(report, fresh))
-  }
+  return reports.map((report) =>
+    areAll ? report.memberships.length + report.messages.length : takeFresh(report, fresh),
+  )
 }
 
 /** The identities of facts that were not known before. */
@@ -241,7 +263,7 @@ interface Fresh {
 }
 
 /** How many facts of a report were new; of repeats within the batch only the first is. */
-function takeFresh({ memberships, messages }: Report, fresh: Fresh): number {
+function takeFresh({ memberships, messages }: ReportedFacts, fresh: Fresh): number {
   const members = memberships.filter((membership) => fresh.memberships.delete(membershipIdentity(membership)))
   const events = messages.filter((message) => fresh.messages.delete(messageIdentity(message)))
   return members.length + events.length

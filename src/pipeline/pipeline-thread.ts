@@ -1,12 +1,11 @@
 // The thread of the pipeline, so that no batch delays a request. Started by `start-pipeline.ts`.
-import { readlinkSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { LogReader } from '../log/event-log.ts'
 import { openLogReader, type LogPlace } from '../log/open-log.ts'
 import { describeError, type ErrorDescription } from '../store/describe-error.ts'
 import { openDatabase, type DatabasePlace } from '../store/open-database.ts'
 import { Turnstile } from '../store/turnstile.ts'
+import { yieldToRequests } from './ahead/yield-to-requests.ts'
 import { LogFollower, type AppliedBatch } from './follower/follow-log.ts'
 import { LightSleep } from './follower/light-sleep.ts'
 import { PartitionLeases } from './follower/partition-leases.ts'
@@ -29,9 +28,6 @@ export type PipelineMessage =
 
 /** Batches write to every index of the events and users. */
 const PAGE_CACHE_KIB = 12 * 1024
-
-/** Whoever waits for an answer goes first: while requests keep all processors busy, the log may grow for a while. */
-const NICENESS = 10
 
 const port = parentPort
 if (!port) throw new Error('pipeline-thread.ts is started as a thread')
@@ -62,6 +58,7 @@ if (isStopping) await end()
 /** Starts to follow the log and to recount; gives a function that ends both and closes what was opened for them. */
 function run(logReader: LogReader): () => Promise<void> {
   const { partitions } = logReader
+  const { dataDir, databaseUrl } = data.place
   // The embedded log has one follower, who needs no lease.
   const leases = partitions > 1 ? new PartitionLeases({ database, partitions, onFailure }) : undefined
   const follower = new LogFollower({
@@ -73,6 +70,7 @@ function run(logReader: LogReader): () => Promise<void> {
     onBatch: (applied) => send({ type: 'applied', applied }),
     onFailure,
     ...(leases && { partitions: () => leases.held() }),
+    ...(databaseUrl === undefined && !logReader.mayRepeat && { aheadIn: dataDir }),
   })
   const recounter = new Recounter({
     database,
@@ -88,17 +86,6 @@ function run(logReader: LogReader): () => Promise<void> {
     await Promise.all([follower.stop(), recounter.stop()])
     await leases?.stop()
     await logReader.close()
-  }
-}
-
-/** Only Linux gives threads a priority of their own; elsewhere, and where a thread cannot learn its own id, all have the same. */
-function yieldToRequests(): void {
-  if (process.platform !== 'linux') return
-  try {
-    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
-    setPriority(thread, NICENESS)
-  } catch {
-    // Without /proc, or the right to it, everything else works all the same.
   }
 }
 

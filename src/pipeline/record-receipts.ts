@@ -1,26 +1,35 @@
 // Records for every request of the batch what became of it.
 import { saveReceipts, type RequestReceipt } from '../store/entries/request-receipts.ts'
 import type { Store } from '../store/store.ts'
+import type { LogEntry } from '../log/event-log.ts'
 import type { Batch, EventsEntry, ReadEntry } from './batch.ts'
 
 export async function recordReceipts(store: Store, batch: Batch): Promise<void> {
   const receipts: RequestReceipt[] = []
-  for (const read of batch.entries) receipts.push(toReceipt(read, batch))
+  for (const read of batch.entries)
+    receipts.push(toReceipt(read.entry, countKept(read, batch), batch.leftOut.get(read)))
   await saveReceipts(store, receipts)
 }
 
-function toReceipt(read: ReadEntry, batch: Batch): RequestReceipt {
-  const { requestId, workspaceId, receivedAt } = read.entry
-  const { sent, kept } = countKept(read, batch)
-  const error = batch.leftOut.get(read) ?? null
+/** The request that an entry came with. */
+export type ReceivedRequest = Pick<LogEntry, 'requestId' | 'workspaceId' | 'receivedAt'>
+
+/** How many events or facts an entry sent, and how many of them were new. */
+interface KeptCount {
+  readonly sent: number
+  readonly kept: number
+}
+
+/** What became of a request that was applied; `error` is what could not be kept of it. */
+export function toReceipt(
+  { requestId, workspaceId, receivedAt }: ReceivedRequest,
+  { sent, kept }: KeptCount,
+  error: string | null = null,
+): RequestReceipt {
   return { requestId, workspaceId, status: 'processed', events: sent, duplicates: sent - kept, error, receivedAt }
 }
 
-/** How many events or facts an entry sent, and how many of them were new. */
-function countKept(
-  read: ReadEntry,
-  { keptEvents, keptFacts }: Batch,
-): { readonly sent: number; readonly kept: number } {
+function countKept(read: ReadEntry, { keptEvents, keptFacts }: Batch): KeptCount {
   switch (read.kind) {
     case 'track_events':
       return { sent: read.events.length, kept: countEvents(read, keptEvents) }

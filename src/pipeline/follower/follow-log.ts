@@ -8,6 +8,7 @@ import { StoodStill, StoreError, type Database } from '../../store/store.ts'
 import { pause, type Turnstile } from '../../store/turnstile.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from '../apply-batch.ts'
 import { BatchRoom } from './batch-room.ts'
+import { Ahead, NotStored } from '../ahead/ahead.ts'
 import { toLastPositions, type Batch } from '../batch.ts'
 import { GoalBooks } from '../contributions/goal-books.ts'
 import { LightSleep } from './light-sleep.ts'
@@ -43,6 +44,8 @@ export interface FollowerOptions {
   readonly sleep?: LightSleep
   /** The partitions that this process has now; if absent, the only one of the embedded log. */
   readonly partitions?: () => readonly number[]
+  /** The data directory of an embedded store with its own log: batches may be counted ahead. */
+  readonly aheadIn?: string
   readonly clock: () => number
   readonly onBatch: (applied: AppliedBatch) => void
   /** Hears of every failure, without the contents of entries. */
@@ -56,6 +59,7 @@ export class LogFollower {
   readonly #goalBooks = new GoalBooks()
   readonly #pace = new Pace()
   readonly #sleep: LightSleep
+  readonly #ahead: Ahead | undefined
   /** Counts the reads, so that partitions take turns when there is more than a batch holds. */
   #turn = 0
   #isQuiet = false
@@ -65,6 +69,7 @@ export class LogFollower {
   constructor(options: FollowerOptions) {
     this.#options = options
     this.#sleep = options.sleep ?? new LightSleep()
+    this.#ahead = options.aheadIn === undefined ? undefined : this.#makeAhead(options.aheadIn)
   }
 
   start(): void {
@@ -101,22 +106,52 @@ export class LogFollower {
       await this.#sleep.sleep(quietMs)
       this.#pace.begin()
     }
+    await this.#ahead?.close()
   }
 
   /** One look at the log, and a batch of what is new. */
   async #applyNext(): Promise<Amount> {
-    const { database, logReader } = this.#options
     try {
-      const cursors = await listPipelineCursors(database, logReader.partitions)
+      const cursors = await this.#findCursors()
       const { entries, hasMore } = await this.#read(cursors)
       this.#isQuiet = entries.length === 0
-      if (this.#isQuiet) return 'nothing'
+      if (hasMore && (await this.#takeAhead(entries, cursors))) return 'more than a batch'
+      await this.#ahead?.settle()
+      if (this.#isQuiet) {
+        await this.#ahead?.rest()
+        return 'nothing'
+      }
       await this.#apply(entries, cursors)
       return hasMore ? 'more than a batch' : 'less than a batch'
     } catch (error) {
       if (isOvertaken(error)) return 'more than a batch'
       throw error
     }
+  }
+
+  /** Where the log goes on: behind what is applied or, while that is being stored, behind what was counted ahead. */
+  async #findCursors(): Promise<readonly number[]> {
+    const ahead = this.#ahead?.position
+    if (ahead !== undefined) return [ahead]
+    return listPipelineCursors(this.#options.database, this.#options.logReader.partitions)
+  }
+
+  async #takeAhead(entries: readonly LogEntry[], [from = 0]: readonly number[]): Promise<boolean> {
+    if (!this.#ahead?.isFor(entries)) return false
+    const { database, clock } = this.#options
+    const batch = await readBatch(database, entries, { now: clock(), goalBooks: this.#goalBooks })
+    return this.#ahead.take(batch, from)
+  }
+
+  #makeAhead(dataDir: string): Ahead {
+    const { database, turnstile, onFailure } = this.#options
+    return new Ahead({
+      dataDir,
+      database,
+      letOthersPass: () => turnstile.letOthersPass(),
+      onStored: (stored) => this.#tell({ ...stored, parked: 0 }),
+      onFailure: (error) => onFailure(error, 'storing a batch that was counted ahead failed; applying it by itself'),
+    })
   }
 
   /** A batch of what follows the cursors of the partitions that this process has, each in its turn. */
@@ -187,14 +222,17 @@ export class LogFollower {
   async #applyOnce(batch: Batch, cursors: readonly number[]): Promise<void> {
     const startedAt = performance.now()
     await applyBatch(this.#options.database, batch, cursors)
-    const events = batch.keptEvents.size + [...batch.keptFacts.values()].reduce((sum, facts) => sum + facts, 0)
-    this.#pace.add(events)
-    this.#options.onBatch({
+    this.#tell({
       entries: batch.entries.length,
-      events,
+      events: batch.keptEvents.size + [...batch.keptFacts.values()].reduce((sum, facts) => sum + facts, 0),
       parked: batch.unreadable.length,
       durationMs: performance.now() - startedAt,
     })
+  }
+
+  #tell(applied: AppliedBatch): void {
+    this.#pace.add(applied.events)
+    this.#options.onBatch(applied)
   }
 }
 
@@ -202,7 +240,8 @@ type Amount = 'nothing' | 'less than a batch' | 'more than a batch'
 
 /** Whether others have meanwhile changed what the batch was read by, so that it must be read again. */
 function isOvertaken(error: unknown): boolean {
-  return error instanceof CursorMoved || error instanceof UsersOvertaken || error instanceof SettingsChanged
+  if (error instanceof NotStored || error instanceof CursorMoved) return true
+  return error instanceof UsersOvertaken || error instanceof SettingsChanged
 }
 
 /**

@@ -14,7 +14,7 @@ export interface SqliteDatabaseOptions {
   readonly ownThread?: boolean
   /** False: a commit may return before it is on disk, for those who can repeat it from the log. */
   readonly durable?: boolean
-  /** Memory for pages of the file while writing. */
+  /** Memory of each of its two connections for pages of the file. */
   readonly pageCacheKib?: number
   readonly turnstile?: Turnstile
   /** How long a change waits for other writers; by default `WRITE_WAIT_MS`. */
@@ -158,8 +158,9 @@ function valueOf(row: object, name: string): unknown {
 
 function localExecutor(options: SqliteDatabaseOptions): SqliteExecutor {
   const { path, durable = true, pageCacheKib } = options
-  const writer = new SqliteConnection(path, { durable, ...(pageCacheKib !== undefined && { pageCacheKib }) })
-  const reader = new SqliteConnection(path, { readOnly: true })
+  const cache = pageCacheKib === undefined ? {} : { pageCacheKib }
+  const writer = new SqliteConnection(path, { durable, ...cache })
+  const reader = new SqliteConnection(path, { readOnly: true, ...cache })
   const connections = { reader, writer }
   return {
     execute: (connection, text, parameters) => connections[connection].execute(text, parameters),

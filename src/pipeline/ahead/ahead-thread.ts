@@ -1,0 +1,73 @@
+// The thread that stores batches while the pipeline's own thread counts the next ones. Started by `ahead-writer.ts`; does one
+// thing after the other, and answers each.
+import { parentPort, workerData } from 'node:worker_threads'
+import { CellSum } from '../../core/statistics/cells.ts'
+import { openDatabase } from '../../store/open-database.ts'
+import { readDataVersion } from '../../store/sqlite/data-version.ts'
+import type { Database, Store } from '../../store/store.ts'
+import { CursorMoved, SettingsChanged } from '../apply-batch.ts'
+import { storeCounted, type CountedBatch } from './counted-batch.ts'
+import { yieldToRequests } from './yield-to-requests.ts'
+
+export interface AheadThreadData {
+  readonly dataDir: string
+}
+
+/** `mark`: changes by others are noticed from here on. `store`: a counted batch, as JSON without its cells, and these. */
+export type AheadCommand = 'mark' | { readonly batch: string; readonly cells: string } | 'stop'
+
+/** Where something has changed that the batch may have been counted by, no `error` is told: it has only to be counted again. */
+export type AheadAnswer =
+  | { readonly isDone: true; readonly facts: number; readonly durationMs: number }
+  | { readonly isDone: false; readonly error?: unknown }
+
+/** As much as the pipeline's own thread has for writing. */
+const PAGE_CACHE_KIB = 12 * 1024
+
+const port = parentPort
+if (!port) throw new Error('ahead-thread.ts is started as a thread')
+const { dataDir } = workerData as AheadThreadData
+let database: Database | undefined
+/** What `readDataVersion` gave at the last mark. Own changes leave it as it is. */
+let marked: number | undefined
+let done: Promise<void> = Promise.resolve()
+
+yieldToRequests()
+port.on('message', (command: AheadCommand) => {
+  done = done.then(() => follow(command))
+})
+
+async function follow(command: AheadCommand): Promise<void> {
+  if (command === 'stop') {
+    await database?.close()
+    port?.close()
+    return
+  }
+  const startedAt = performance.now()
+  const answer = (rest: AheadAnswer): void => port?.postMessage(rest)
+  try {
+    // As on the pipeline's own thread, commits need not wait for the disk.
+    database ??= openDatabase({ dataDir, databaseUrl: undefined }, { durable: false, pageCacheKib: PAGE_CACHE_KIB })
+    const facts = await database.write((store) => (command === 'mark' ? mark(store) : storeUnchanged(store, command)))
+    answer({ isDone: true, facts, durationMs: performance.now() - startedAt })
+  } catch (error) {
+    answer(isOvertaken(error) ? { isDone: false } : { isDone: false, error })
+  }
+}
+
+async function mark(store: Store): Promise<number> {
+  marked = await readDataVersion(store)
+  return 0
+}
+
+class ChangedByOthers extends Error {}
+
+async function storeUnchanged(store: Store, { batch, cells }: Extract<AheadCommand, object>): Promise<number> {
+  if ((await readDataVersion(store)) !== marked) throw new ChangedByOthers()
+  const counted = JSON.parse(batch) as Omit<CountedBatch, 'cells'>
+  return storeCounted(store, { ...counted, cells: CellSum.fromJson(cells) })
+}
+
+function isOvertaken(error: unknown): boolean {
+  return error instanceof ChangedByOthers || error instanceof CursorMoved || error instanceof SettingsChanged
+}

@@ -1,0 +1,160 @@
+// Counts batches of reports ahead: while one is stored on a thread of its own, the next one is counted. A send of a campaign
+// reports millions of message events at once, each of which takes as long to count as to store, and machines have two processors.
+//
+// What a batch is counted by must be as if the batch before it were stored already. So no user may be in both, and nobody else
+// may have changed the store since before the first of them was counted; otherwise it is counted again.
+import type { EntryKind, LogEntry } from '../../log/event-log.ts'
+import type { Database } from '../../store/store.ts'
+import type { Batch } from '../batch.ts'
+import { AheadWriter } from './ahead-writer.ts'
+import type { AheadAnswer } from './ahead-thread.ts'
+import { countAhead, type CountedBatch } from './counted-batch.ts'
+
+/**
+ * Full batches, one after the other, that are applied by themselves before the first is counted ahead, and again after one that
+ * could not be: a thread is not started for a few, nor are all counted twice where most name new users, or while others change
+ * the store all the time.
+ */
+export const BATCHES_BEFORE = 5
+/** The thread ends when nothing was stored on it for so long; it holds some 30 MiB. */
+const IDLE_MS = 10_000
+
+const REPORTS: ReadonlySet<EntryKind> = new Set(['svc_audience', 'svc_message_events'])
+
+export interface AheadOptions {
+  /** Where the embedded store is. */
+  readonly dataDir: string
+  /** For reading. */
+  readonly database: Database
+  /** Called before each batch is stored: without pauses between batches, nobody else could write. */
+  readonly letOthersPass: () => Promise<void>
+  readonly onStored: (stored: StoredAhead) => void
+  /** Hears why a batch could not be stored, where it was not for changes by others. It is applied by itself next. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/** What became of a batch that was counted ahead. */
+export interface StoredAhead {
+  readonly entries: number
+  /** Reported facts that were new. */
+  readonly events: number
+  /** How long it was counted and stored, without the time between. */
+  readonly durationMs: number
+}
+
+/** The batch that is being stored. */
+interface Flight {
+  readonly entries: number
+  /** The last position in it. */
+  readonly to: number
+  /** Keys of the identities of its users; each of them has only this one in reports. */
+  readonly users: ReadonlySet<string>
+  readonly countedMs: number
+  readonly answer: Promise<AheadAnswer>
+}
+
+/** A batch that was counted ahead is not stored; whoever catches this reads the cursor again. */
+export class NotStored extends Error {}
+
+export class Ahead {
+  readonly #options: AheadOptions
+  #writer: AheadWriter | undefined
+  #flight: Flight | undefined
+  #batchesBefore = 0
+  #usedAt = 0
+
+  constructor(options: AheadOptions) {
+    this.#options = options
+  }
+
+  /** The last position of the batch that is being stored; undefined when there is none. */
+  get position(): number | undefined {
+    return this.#flight?.to
+  }
+
+  /** Whether the next full batch may be counted ahead, as far as its entries tell: all are reports, like those before. */
+  isFor(entries: readonly LogEntry[]): boolean {
+    if (!entries.every(({ kind }) => REPORTS.has(kind))) {
+      this.#batchesBefore = 0
+      return false
+    }
+    this.#batchesBefore++
+    return this.#batchesBefore > BATCHES_BEFORE
+  }
+
+  /**
+   * Takes a batch of the log behind `from`, which follows what is being stored, if it can be counted ahead, and begins to store
+   * it. False where it has to be applied by itself, when `settle` is over. Throws NotStored when the one before was not stored.
+   */
+  async take(batch: Batch, from: number): Promise<boolean> {
+    const startedAt = performance.now()
+    const writer = (this.#writer ??= new AheadWriter(this.#options.dataDir))
+    const users = usersOf(batch)
+    if (this.#isStoringOneOf(users)) await this.settle()
+    const isMarked = this.#flight !== undefined || (await writer.mark()).isDone
+    const counted = isMarked ? await this.#count(batch, [from]) : undefined
+    if (!counted) {
+      this.#batchesBefore = 0
+      return false
+    }
+    const countedMs = performance.now() - startedAt
+    await this.settle()
+    await this.#options.letOthersPass()
+    const { length: entries } = batch.entries
+    const to = batch.lastPositions.get(0) as number
+    this.#flight = { entries, to, users, countedMs, answer: writer.store(counted) }
+    return true
+  }
+
+  /** Waits until the batch in hand is stored. Throws NotStored when it is not. */
+  async settle(): Promise<void> {
+    const flight = this.#flight
+    if (!flight) return
+    this.#flight = undefined
+    const answer = await flight.answer
+    this.#usedAt = performance.now()
+    if (answer.isDone) {
+      const { facts: events, durationMs } = answer
+      this.#options.onStored({ entries: flight.entries, events, durationMs: flight.countedMs + durationMs })
+      return
+    }
+    this.#batchesBefore = 0
+    if (answer.error !== undefined) this.#options.onFailure(answer.error)
+    throw new NotStored()
+  }
+
+  /** To be called while there is nothing to apply: ends the thread after a while. */
+  async rest(): Promise<void> {
+    this.#batchesBefore = 0
+    if (this.#writer && performance.now() - this.#usedAt > IDLE_MS) await this.close()
+  }
+
+  /** Ends the thread when the batch in hand is stored. */
+  async close(): Promise<void> {
+    const writer = this.#writer
+    this.#writer = undefined
+    this.#flight = undefined
+    this.#batchesBefore = 0
+    await writer?.close()
+  }
+
+  #isStoringOneOf(users: ReadonlySet<string>): boolean {
+    for (const user of this.#flight?.users ?? []) if (users.has(user)) return true
+    return false
+  }
+
+  /** Whatever prevents it is met again, and told, where the batch is applied by itself. */
+  async #count(batch: Batch, from: readonly number[]): Promise<CountedBatch | undefined> {
+    try {
+      return await countAhead(this.#options.database, batch, from)
+    } catch {
+      return undefined
+    }
+  }
+}
+
+function usersOf({ entries }: Batch): Set<string> {
+  const users = new Set<string>()
+  for (const { subjects } of entries) for (const { identities } of subjects) users.add(identities[0]?.key as string)
+  return users
+}

@@ -1,0 +1,294 @@
+// Batches that are counted while the one before them is stored: which may be, that they have the same effect, and what happens
+// when others change the store meanwhile. `campaign-statistics.test.ts` does the same with random histories.
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
+import { Ahead, BATCHES_BEFORE, NotStored, type StoredAhead } from '../src/pipeline/ahead/ahead.ts'
+import { applyBatch, readBatch } from '../src/pipeline/apply-batch.ts'
+import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
+import { REPORT_BYTES_MAX } from '../src/pipeline/follower/batch-room.ts'
+import { LogFollower, type AppliedBatch } from '../src/pipeline/follower/follow-log.ts'
+import { verifyStatistics } from '../src/pipeline/recounts/verify-statistics.ts'
+import { addCampaign, lockCampaigns } from '../src/store/campaigns/campaigns.ts'
+import type { Database } from '../src/store/store.ts'
+import { Turnstile } from '../src/store/turnstile.ts'
+import { NOW, openPipelineBench, type PipelineBench, type TestEntry } from './pipeline-bench.ts'
+import { AUDIENCE, MESSAGE_EVENTS, reportOf } from './report-calls.ts'
+import { until } from './server.ts'
+
+const KNOWN = ['c1', 'c2', 'c3']
+
+let bench: PipelineBench
+let campaign: number
+let ahead: Ahead
+let stored: StoredAhead[]
+let failures: unknown[]
+/** What others do between the counting of a batch and its storing. */
+let meddle: (() => Promise<void>) | undefined
+
+beforeAll(async () => void (bench = await openPipelineBench('sqlite')))
+afterAll(() => bench.close())
+beforeEach(async () => {
+  stored = []
+  failures = []
+  meddle = undefined
+  ahead = new Ahead({
+    dataDir: bench.place.dataDir,
+    database: bench.database,
+    letOthersPass: async () => meddle?.(),
+    onStored: (one) => void stored.push(one),
+    onFailure: (error) => void failures.push(error),
+  })
+  await bench.makeWorkspace({ identityResolution: ['crm'] })
+  campaign = await makeCampaign()
+  await applyAlone(audience(...KNOWN))
+})
+afterEach(() => ahead.close())
+
+async function makeCampaign(): Promise<number> {
+  const { workspaceId } = bench
+  const fields = { name: 'Summer', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: NOW }
+  return bench.database.write(async (store) => {
+    await lockCampaigns(store, workspaceId)
+    const { number } = await addCampaign(store, { id: `campaign-${workspaceId}`, workspaceId, ...fields })
+    await raiseVersion(store, workspaceId)
+    return number
+  })
+}
+
+function audience(...customers: readonly string[]): TestEntry {
+  const body = reportOf(AUDIENCE, ...customers.map((customer_id) => ({ customer_id })))
+  return { kind: AUDIENCE.kind, body, context: { campaign } }
+}
+
+function sent(...customers: readonly string[]): TestEntry {
+  const body = reportOf(MESSAGE_EVENTS, ...customers.map((customer_id) => ({ customer_id })))
+  return { kind: MESSAGE_EVENTS.kind, body, context: { campaign } }
+}
+
+/** The entries as one batch that follows what is applied or taken; with the ids of their requests. */
+async function toBatch(entries: readonly TestEntry[], factsPerUserMax?: number) {
+  const end = await bench.logReader.lastPosition()
+  const requestIds = await bench.append(...entries)
+  const read = await bench.logReader.read(end, { entries: entries.length, bytes: 2 ** 30 })
+  const options = { now: NOW, goalBooks: new GoalBooks(), ...(factsPerUserMax !== undefined && { factsPerUserMax }) }
+  const batch = await readBatch(bench.database, read, options)
+  return { batch, requestIds, after: ahead.position ?? (await bench.cursor()) }
+}
+
+async function applyAlone(...entries: readonly TestEntry[]): Promise<void> {
+  const { batch, after } = await toBatch(entries)
+  await applyBatch(bench.database, batch, [after])
+}
+
+async function take(entries: readonly TestEntry[], factsPerUserMax?: number) {
+  const { batch, after, requestIds } = await toBatch(entries, factsPerUserMax)
+  return { isTaken: await ahead.take(batch, after), batch, after, requestIds }
+}
+
+async function expectVerified(): Promise<void> {
+  const { workspaceId } = bench
+  expect(await verifyStatistics(bench.database, workspaceId, () => {})).toMatchObject({ differingCells: 0 })
+}
+
+let changes = 0
+
+/** As any request does that writes to the store. */
+async function changeSomething(): Promise<void> {
+  const name = `change ${++changes}`
+  await bench.database.write(async ({ query }) => {
+    await query.insertInto('cursors').values({ name, position: 0 }).execute()
+  })
+}
+
+async function countFacts(): Promise<number> {
+  const { rows } = await sql<{ facts: number }>`
+    select count(*) as facts from message_events where campaign = ${campaign}`.execute(bench.database.query)
+  return rows[0]?.facts as number
+}
+
+describe('A batch of reports that is counted ahead', () => {
+  it('is stored while the next one is counted, with its receipts and the cursor', async () => {
+    const taken = [await take([sent('c1'), sent('c2')]), await take([sent('c3', 'c3')])]
+    expect(taken.map(({ isTaken }) => isTaken)).toEqual([true, true])
+    expect(stored).toMatchObject([{ entries: 2, events: 2 }])
+    expect(ahead.position).toBe(await bench.logReader.lastPosition())
+    await ahead.settle()
+    expect(stored).toMatchObject([
+      { entries: 2, events: 2 },
+      { entries: 1, events: 1 },
+    ])
+    expect(ahead.position).toBeUndefined()
+    expect(await bench.cursor()).toBe(await bench.logReader.lastPosition())
+    const [first, second] = taken.map(({ requestIds }) => requestIds[0])
+    expect(await bench.receipt(first)).toMatchObject({ status: 'processed', events: 1, duplicates: 0, error: null })
+    expect(await bench.receipt(second)).toMatchObject({ status: 'processed', events: 2, duplicates: 1, error: null })
+    expect(await countFacts()).toBe(3)
+    await expectVerified()
+  })
+
+  it('is counted when the one before it is stored, where it is about the same users', async () => {
+    const entries = [sent('c1'), { ...sent('c1'), body: reportOf(MESSAGE_EVENTS, { time: '2026-05-04T10:00:00Z' }) }]
+    for (const entry of [...entries, sent('c1', 'c2')]) expect(await take([entry])).toMatchObject({ isTaken: true })
+    await ahead.settle()
+    expect(stored.map(({ events }) => events)).toEqual([1, 1, 1])
+    expect(await countFacts()).toBe(3)
+    await expectVerified()
+  })
+
+  it('is not stored when others have changed the store meanwhile, and is counted again', async () => {
+    // What has nothing to do with it, and what it is counted by.
+    const others = [changeSomething, () => applyAlone(audience('c4'))]
+    for (const [index, change] of others.entries()) {
+      meddle = change
+      const { isTaken, batch } = await take([sent(KNOWN[index] as string)])
+      expect(isTaken).toBe(true)
+      await expect(ahead.settle()).rejects.toThrow(NotStored)
+      expect(ahead.position).toBeUndefined()
+      expect(await countFacts()).toBe(index)
+      await applyBatch(bench.database, batch, [await bench.cursor()])
+      expect(await countFacts()).toBe(index + 1)
+    }
+    expect(stored).toEqual([])
+    expect(failures).toEqual([])
+    await expectVerified()
+  })
+
+  it('is not stored when the one before it was not', async () => {
+    meddle = changeSomething
+    expect(await take([sent('c1')])).toMatchObject({ isTaken: true })
+    await expect(take([sent('c2')])).rejects.toThrow(NotStored)
+    await ahead.settle()
+    expect(await countFacts()).toBe(0)
+  })
+
+  it('tells of what prevents that it is stored, and is applied by itself', async () => {
+    const { isTaken, batch, after } = await takeBroken()
+    expect(isTaken).toBe(true)
+    await expect(ahead.settle()).rejects.toThrow(NotStored)
+    expect(String(failures[0])).toContain('no column named duplicates')
+    await renameColumn('renamed', 'duplicates')
+    await applyBatch(bench.database, batch, [after])
+    await expectVerified()
+  })
+
+  /** Its thread finds the table of receipts changed: as if by a defect, not by others, because it is there before the mark. */
+  async function takeBroken() {
+    const prepared = await toBatch([sent('c1')])
+    await renameColumn('duplicates', 'renamed')
+    return { ...prepared, isTaken: await ahead.take(prepared.batch, prepared.after) }
+  }
+})
+
+async function renameColumn(from: string, to: string): Promise<void> {
+  await bench.database.changeTables(async ({ query }) => {
+    await query.schema.alterTable('request_receipts').renameColumn(from, to).execute()
+  })
+}
+
+describe('A batch that cannot be counted ahead', () => {
+  const joined: TestEntry = { kind: 'track_user', body: { customer_id: 'c1', user_identifiers: { crm: 'x' } } }
+  const joins: TestEntry = { kind: 'track_user', body: { customer_id: 'c9', user_identifiers: { crm: 'x' } } }
+  const tracked: TestEntry = { body: { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] } }
+  const elsewhere = (): TestEntry => ({ ...sent('c1'), context: { campaign: campaign + 1_000 } })
+  const cases: [what: string, before: TestEntry[], entries: () => TestEntry[], factsPerUserMax?: number][] = [
+    ['names a new user', [], () => [sent('c1'), sent('c5')]],
+    ['is about a user with two customer ids', [joined, joins], () => [sent('c1')]],
+    ['is about a user with very many facts', [], () => [sent('c1')], 0],
+    ['has tracked events too', [], () => [sent('c1'), tracked]],
+    ['has an entry that cannot be read', [], () => [sent('c1'), { ...sent('c2'), body: '{' }]],
+    ['is about a campaign that is not there', [], () => [elsewhere()]],
+  ]
+  it.each(cases)('%s', async (_, before, entries, factsPerUserMax) => {
+    for (const entry of before) await applyAlone(entry)
+    const cursor = await bench.cursor()
+    expect(await take(entries(), factsPerUserMax)).toMatchObject({ isTaken: false })
+    await ahead.settle()
+    expect(await bench.cursor()).toBe(cursor)
+    expect(await countFacts()).toBe(0)
+    expect(stored).toEqual([])
+    // Nobody waits for what was not taken.
+    await applyAlone(sent('c3'))
+    expect(await countFacts()).toBe(1)
+  })
+})
+
+describe('A follower with much to apply', () => {
+  const BATCHES = 3 * BATCHES_BEFORE
+  /** Of one entry each. */
+  const large = (entry: TestEntry): TestEntry => ({ ...entry, body: padded(entry.body) })
+
+  it('counts reports ahead after a few batches, and applies each once', async () => {
+    const customers = Array.from({ length: BATCHES }, (_, index) => `d${index}`)
+    await applyAlone(audience(...customers))
+    // Each is about one more user and about one of the entry before it.
+    const entries = customers.map((customer, index) => large(sent(customer, customers[index >> 1] as string)))
+    const requestIds = await bench.append(...entries, ...entries.slice(0, 2), sent('c1'))
+    const { writes, batches } = await follow()
+    expect(batches.map(({ events }) => events).reduce((sum, events) => sum + events, 0)).toBe(BATCHES + 1)
+    // Those that are counted ahead are stored by another thread.
+    expect(writes).toBeLessThan(BATCHES)
+    expect(await countFacts()).toBe(BATCHES + 1)
+    const receipts = await Promise.all(requestIds.map((id) => bench.receipt(id)))
+    expect(receipts.map((receipt) => [receipt?.events, receipt?.duplicates])).toEqual([
+      [2, 1],
+      ...Array.from({ length: BATCHES - 1 }, () => [2, 1]),
+      [2, 2],
+      [2, 2],
+      [1, 0],
+    ])
+    await expectVerified()
+  })
+
+  it('applies each once, and by itself, where others change the store between counting and storing each time', async () => {
+    // The last is applied while the one before it is not stored.
+    const customers = Array.from({ length: 2 * (BATCHES_BEFORE + 1) }, (_, index) => `d${index}`)
+    await applyAlone(audience(...customers))
+    await bench.append(...customers.slice(1).map((customer) => large(sent(customer))), sent('d0'))
+    const { writes, batches } = await follow(new MeddledTurnstile())
+    expect(batches.map(({ events }) => events)).toEqual(customers.map(() => 1))
+    expect(writes).toBe(customers.length)
+    await expectVerified()
+  })
+
+  /** Applies all that is in the log; gives how many batches were applied by the follower itself. */
+  async function follow(turnstile = new Turnstile()) {
+    const batches: AppliedBatch[] = []
+    let writes = 0
+    const database: Database = {
+      ...bench.database,
+      write: (change) => {
+        writes++
+        return bench.database.write(change)
+      },
+    }
+    const follower = new LogFollower({
+      database,
+      aheadIn: bench.place.dataDir,
+      logReader: bench.logReader,
+      turnstile,
+      clock: () => NOW,
+      onBatch: (applied) => void batches.push(applied),
+      onFailure: (error, what) => void failures.push([error, what]),
+    })
+    const end = await bench.logReader.lastPosition()
+    follower.start()
+    await until('the log is followed to its end', async () => (await bench.cursor()) >= end)
+    await follower.stop()
+    expect(failures).toEqual([])
+    return { batches, writes }
+  }
+})
+
+/** Whenever others may pass, one does. */
+class MeddledTurnstile extends Turnstile {
+  override async letOthersPass(): Promise<void> {
+    await super.letOthersPass()
+    await changeSomething()
+  }
+}
+
+/** JSON with so much space behind it that a batch has no room for another entry. */
+function padded(body: unknown): string {
+  return JSON.stringify(body).padEnd(REPORT_BYTES_MAX)
+}
