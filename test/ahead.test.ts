@@ -1,5 +1,8 @@
 // Batches that are counted while the one before them is stored: which may be, that they have the same effect, and what happens
 // when others change the store meanwhile. `campaign-statistics.test.ts` does the same with random histories.
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
@@ -10,6 +13,7 @@ import { REPORT_BYTES_MAX } from '../src/pipeline/follower/batch-room.ts'
 import { LogFollower, type AppliedBatch } from '../src/pipeline/follower/follow-log.ts'
 import { verifyStatistics } from '../src/pipeline/recounts/verify-statistics.ts'
 import { addCampaign, lockCampaigns } from '../src/store/campaigns/campaigns.ts'
+import { STATE_FILE } from '../src/store/open-database.ts'
 import type { Database } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
 import { NOW, openPipelineBench, type PipelineBench, type TestEntry } from './pipeline-bench.ts'
@@ -186,6 +190,22 @@ async function renameColumn(from: string, to: string): Promise<void> {
   })
 }
 
+it('A batch is applied by itself, and it is told why, where the thread cannot open the store', async () => {
+  const lost = new Ahead({
+    dataDir: join(bench.place.dataDir, STATE_FILE),
+    database: bench.database,
+    letOthersPass: async () => {},
+    onStored: () => {},
+    onFailure: (error) => void failures.push(error),
+  })
+  const { batch, after } = await toBatch([sent('c1')])
+  expect(await lost.take(batch, after)).toBe(false)
+  expect(failures).toHaveLength(1)
+  await lost.close()
+  await applyBatch(bench.database, batch, [after])
+  expect(await countFacts()).toBe(1)
+})
+
 describe('A batch that cannot be counted ahead', () => {
   const joined: TestEntry = { kind: 'track_user', body: { customer_id: 'c1', user_identifiers: { crm: 'x' } } }
   const joins: TestEntry = { kind: 'track_user', body: { customer_id: 'c9', user_identifiers: { crm: 'x' } } }
@@ -248,6 +268,20 @@ describe('A follower with much to apply', () => {
     const { writes, batches } = await follow(new MeddledTurnstile())
     expect(batches.map(({ events }) => events)).toEqual(customers.map(() => 1))
     expect(writes).toBe(customers.length)
+    await expectVerified()
+  })
+
+  it('applies each by itself in a process that may have no further thread, and says so', async () => {
+    const customers = Array.from({ length: BATCHES_BEFORE + 2 }, (_, index) => `d${index}`)
+    await applyAlone(audience(...customers))
+    await bench.append(...customers.map((customer) => large(sent(customer))), sent('c1'))
+    const allowed = ['--permission', '--allow-fs-read=*', '--allow-fs-write=*', '--allow-addons']
+    const script = new URL('follow-without-threads.ts', import.meta.url).pathname
+    const { stdout } = await promisify(execFile)(process.execPath, [...allowed, script, bench.place.dataDir])
+    const told = JSON.parse(stdout) as string[]
+    expect(told).toHaveLength(1)
+    expect(told[0]).toContain('counting ahead failed; applying the batch by itself')
+    expect(await countFacts()).toBe(customers.length + 1)
     await expectVerified()
   })
 

@@ -33,6 +33,7 @@ let marked: number | undefined
 let done: Promise<void> = Promise.resolve()
 
 yieldToRequests()
+port.postMessage('ready')
 port.on('message', (command: AheadCommand) => {
   done = done.then(() => follow(command))
 })

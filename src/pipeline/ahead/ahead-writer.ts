@@ -1,4 +1,5 @@
 // Starts the thread that stores counted batches, and talks with it.
+import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { AheadAnswer, AheadCommand, AheadThreadData } from './ahead-thread.ts'
 import type { CountedBatch } from './counted-batch.ts'
@@ -8,11 +9,19 @@ export class AheadWriter {
   /** Those who wait for an answer; the thread answers in the order in which it is asked. */
   readonly #waiting: ((answer: AheadAnswer) => void)[] = []
 
-  constructor(dataDir: string) {
-    const workerData: AheadThreadData = { dataDir }
-    this.#thread = new Worker(new URL('./ahead-thread.ts', import.meta.url), { name: 'ahead', workerData })
-    this.#thread.on('message', (answer: AheadAnswer) => this.#waiting.shift()?.(answer))
+  private constructor(thread: Worker) {
+    this.#thread = thread
+    thread.on('message', (answer: AheadAnswer) => this.#waiting.shift()?.(answer))
     // A broken thread is a broken process: an `error` event without a listener ends it, as it should.
+  }
+
+  /** Rejects where the process may have no further thread, or the thread cannot load its code. */
+  static async start(dataDir: string): Promise<AheadWriter> {
+    const workerData: AheadThreadData = { dataDir }
+    const thread = new Worker(new URL('./ahead-thread.ts', import.meta.url), { name: 'ahead', workerData })
+    // It says that it is there.
+    await once(thread, 'message')
+    return new AheadWriter(thread)
   }
 
   /** From here on the thread notices when others change the store. */

@@ -29,7 +29,7 @@ export interface AheadOptions {
   /** Called before each batch is stored: without pauses between batches, nobody else could write. */
   readonly letOthersPass: () => Promise<void>
   readonly onStored: (stored: StoredAhead) => void
-  /** Hears why a batch could not be stored, where it was not for changes by others. It is applied by itself next. */
+  /** Hears why a batch could not be counted or stored on the thread, where it was not for changes by others. */
   readonly onFailure: (error: unknown) => void
 }
 
@@ -87,12 +87,11 @@ export class Ahead {
    * it. False where it has to be applied by itself, when `settle` is over. Throws NotStored when the one before was not stored.
    */
   async take(batch: Batch, from: number): Promise<boolean> {
-    const startedAt = performance.now()
-    const writer = (this.#writer ??= new AheadWriter(this.#options.dataDir))
     const users = usersOf(batch)
     if (this.#isStoringOneOf(users)) await this.settle()
-    const isMarked = this.#flight !== undefined || (await writer.mark()).isDone
-    const counted = isMarked ? await this.#count(batch, [from]) : undefined
+    const writer = await this.#prepare()
+    const startedAt = performance.now()
+    const counted = writer && (await this.#count(batch, [from]))
     if (!counted) {
       this.#batchesBefore = 0
       return false
@@ -123,7 +122,7 @@ export class Ahead {
     throw new NotStored()
   }
 
-  /** To be called while there is nothing to apply: ends the thread after a while. */
+  /** To be called while there is less than a full batch to apply: ends the thread after a while. */
   async rest(): Promise<void> {
     this.#batchesBefore = 0
     if (this.#writer && performance.now() - this.#usedAt > IDLE_MS) await this.close()
@@ -136,6 +135,21 @@ export class Ahead {
     this.#flight = undefined
     this.#batchesBefore = 0
     await writer?.close()
+  }
+
+  /** The thread, which notices from here on when others change the store; undefined where it cannot be used. */
+  async #prepare(): Promise<AheadWriter | undefined> {
+    const { dataDir, onFailure } = this.#options
+    try {
+      const writer = (this.#writer ??= await AheadWriter.start(dataDir))
+      if (this.#flight) return writer
+      const answer = await writer.mark()
+      if (answer.isDone) return writer
+      throw answer.error
+    } catch (error) {
+      onFailure(error)
+      return undefined
+    }
   }
 
   #isStoringOneOf(users: ReadonlySet<string>): boolean {

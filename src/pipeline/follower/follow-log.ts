@@ -117,10 +117,8 @@ export class LogFollower {
       this.#isQuiet = entries.length === 0
       if (hasMore && (await this.#takeAhead(entries, cursors))) return 'more than a batch'
       await this.#ahead?.settle()
-      if (this.#isQuiet) {
-        await this.#ahead?.rest()
-        return 'nothing'
-      }
+      if (!hasMore) await this.#ahead?.rest()
+      if (this.#isQuiet) return 'nothing'
       await this.#apply(entries, cursors)
       return hasMore ? 'more than a batch' : 'less than a batch'
     } catch (error) {
@@ -150,7 +148,7 @@ export class LogFollower {
       database,
       letOthersPass: () => turnstile.letOthersPass(),
       onStored: (stored) => this.#tell({ ...stored, parked: 0 }),
-      onFailure: (error) => onFailure(error, 'storing a batch that was counted ahead failed; applying it by itself'),
+      onFailure: (error) => onFailure(error, 'counting ahead failed; applying the batch by itself'),
     })
   }
 
