@@ -59,7 +59,7 @@ class LogFile {
   readonly #addEntry: SqliteFile.Statement
   readonly #findKey: SqliteFile.Statement<[string, string], { hash: string; request_id: string; received_at: number }>
   readonly #saveKey: SqliteFile.Statement
-  readonly #trimEntries: SqliteFile.Statement
+  readonly #trimEntries: SqliteFile.Statement<[TrimLimits]>
   readonly #trimKeys: SqliteFile.Statement
 
   constructor(path: string) {
@@ -71,9 +71,10 @@ class LogFile {
       'select hash, request_id, received_at from idempotency_keys where workspace_id = ? and key = ?',
     )
     this.#saveKey = this.#file.prepare('insert or replace into idempotency_keys values (?, ?, ?, ?, ?)')
+    // Only the first entries are looked at: all acknowledgements wait while there may be millions behind them that stay.
     this.#trimEntries = this.#file.prepare(
-      `delete from entries where position in (
-         select position from entries where position <= ? and received_at < ? order by position limit ${TRIMMED_PER_STEP_MAX})`,
+      `delete from entries where received_at < @entriesReceivedBefore and position in (
+         select position from entries where position <= @throughPosition order by position limit ${TRIMMED_PER_STEP_MAX})`,
     )
     this.#trimKeys = this.#file.prepare(
       `delete from idempotency_keys where (workspace_id, key) in (
@@ -95,7 +96,7 @@ class LogFile {
   }
 
   trim(limits: TrimLimits): boolean {
-    const entries = this.#trimEntries.run(limits.throughPosition, limits.entriesReceivedBefore).changes
+    const entries = this.#trimEntries.run(limits).changes
     const keys = this.#trimKeys.run(limits.keysReceivedBefore).changes
     return Math.max(entries, keys) >= TRIMMED_PER_STEP_MAX
   }
