@@ -94,9 +94,8 @@ function applyEntry(user: MutableUser, entry: ModelEntry, position: number): voi
   const { ids, receivedAt } = entry
   nameUser(user, ids['customer_id'] ?? null, position)
   for (const [name, value] of Object.entries(ids)) {
-    const seenAt = user.identities.get(`${name}=${value}`)
-    const isNewer = seenAt === undefined || (name !== 'customer_id' && receivedAt > seenAt)
-    if (isNewer) user.identities.set(`${name}=${value}`, receivedAt)
+    const isKnown = user.identities.has(`${name}=${value}`)
+    if (!isKnown || name !== 'customer_id') user.identities.set(`${name}=${value}`, receivedAt)
   }
   if (entry.kind === 'track_events') user.entries.push(position)
   else
@@ -104,12 +103,10 @@ function applyEntry(user: MutableUser, entry: ModelEntry, position: number): voi
       setAttribute(user, name, [value, receivedAt, position])
 }
 
-/** The newest value wins; of two received in the same millisecond, the one that is later in the log. */
+/** The value that is later in the log wins. */
 function setAttribute(user: MutableUser, name: string, told: Told): void {
-  const [, receivedAt, position] = told
   const known = user.attributes.get(name)
-  const isOlder = known && (known[1] > receivedAt || (known[1] === receivedAt && known[2] > position))
-  if (!isOlder) user.attributes.set(name, told)
+  if (!known || known[2] < told[2]) user.attributes.set(name, told)
 }
 
 function toKey(email: unknown): string | null {

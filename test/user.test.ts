@@ -131,8 +131,13 @@ describe('attributes of two reports', () => {
     ['a newer null wins', { a: ['x', 1] }, { a: [null, 2] }, { a: [null, 2] }],
     ['of one millisecond the later in the log', { a: ['b', 1, 8] }, { a: ['a', 1, 9] }, { a: ['a', 1, 9] }],
     ['whatever the order of these', { a: ['a', 1, 10] }, { a: ['b', 1, 9] }, { a: ['a', 1, 10] }],
-    ['the newer value wins wherever it stands', { a: ['old', 1, 9] }, { a: ['new', 2, 8] }, { a: ['new', 2, 8] }],
-    ['and one with a position over one without', { a: ['b', 1] }, { a: ['a', 1, 9] }, { a: ['a', 1, 9] }],
+    [
+      'the later in the log after the clock was set back',
+      { a: ['old', 2, 8] },
+      { a: ['new', 1, 9] },
+      { a: ['new', 1, 9] },
+    ],
+    ['and one with a position over one without', { a: ['b', 2] }, { a: ['a', 1, 9] }, { a: ['a', 1, 9] }],
     ['of two without the greater JSON text', { a: ['b', 1] }, { a: ['a', 1] }, { a: ['b', 1] }],
   ]
   it.each(cases)('%s', (_what, left, right, merged) => {

@@ -222,7 +222,7 @@ class People {
     const { key, name, value } = identity
     const known = this.#identities.get(key)
     const isCustomerId = name === CUSTOMER_ID
-    if (known && (isCustomerId || wasSeenSince(known, receivedAt, own))) return
+    if (known && (isCustomerId || wasSeenSince(known, own))) return
     this.#changedKeys.add(key)
     const owner = known?.userId ?? userId
     const seen = { seenAt: receivedAt, seenNumber: isCustomerId ? null : own }
@@ -239,9 +239,9 @@ class People {
   }
 }
 
-/** Whether an identity was last received after a time or, in the same millisecond, with at least this number. */
-function wasSeenSince({ seenAt, seenNumber }: KnownIdentity, receivedAt: number, number: number): boolean {
-  return seenAt === receivedAt ? (seenNumber ?? 0) >= number : seenAt > receivedAt
+/** Whether an identity was last received with at least this number; times do not tell, because a clock may be set back. */
+function wasSeenSince({ seenNumber }: KnownIdentity, number: number): boolean {
+  return (seenNumber ?? 0) >= number
 }
 
 function keyOf(known: KnownIdentity): string {

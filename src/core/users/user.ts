@@ -22,9 +22,9 @@ export interface Identity {
 export const USER_ATTRIBUTES_LENGTH_MAX = 2 * 1024 * 1024
 
 /**
- * Attribute → its value, when it was received, and the position of its entry in the log: a request that is sent once another is
- * answered is often received in the same millisecond. Values from before positions were noted have none. The newest value wins,
- * whatever the order of arrival.
+ * Attribute → its value, when it was received, and the position of its entry in the log, which tells the order: a request that is
+ * sent once another is answered is often received in the same millisecond. Values from before positions were noted have none. The
+ * newest value wins, whatever the order in which they are applied.
  */
 export type Attributes = {
   readonly [name: string]: readonly [value: unknown, receivedAt: number, position?: number]
@@ -127,13 +127,13 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /**
- * Of two from the same millisecond without positions, the greater JSON text is the newer, so that the order in which they are met
- * does not matter.
+ * The position goes before the time, because a clock may be set back. Values without positions are older than any with one; of two
+ * such from the same millisecond, the greater JSON text is the newer, so that the order in which they are met does not matter.
  */
 function isNewer(candidate: Attributes[string], known: Attributes[string]): boolean {
-  if (candidate[1] !== known[1]) return candidate[1] > known[1]
   const [position, knownPosition] = [candidate[2] ?? 0, known[2] ?? 0]
   if (position !== knownPosition) return position > knownPosition
+  if (candidate[1] !== known[1]) return candidate[1] > known[1]
   return JSON.stringify(candidate[0]) > JSON.stringify(known[0])
 }
 

@@ -10,11 +10,14 @@ interface UserIdentityRow {
   name: string
   value: string
   user_id: number
-  /** When it was last received with a request; the newest value of a name is the one shown. */
+  /** When it was last received with a request. */
   seen_at: number
   /** Stands for a customer id in the facts that were reported with it; null for other identities. Never changes. */
   number: number | null
-  /** Where in the log it was last received, a number as in `users.id`; null for customer ids, and where it is not noted yet. */
+  /**
+   * Where in the log it was last received, a number as in `users.id`: the newest value of a name is the one shown. Null for
+   * customer ids, and where it is not noted yet.
+   */
   seen_number: number | null
   /** 1 if this customer id is known to be all there is of its user; see `KnownIdentity.isAlone`. */
   alone: 1 | null
@@ -35,7 +38,7 @@ export interface WorkspaceIdentity extends Identity {
 export interface KnownIdentity extends WorkspaceIdentity {
   readonly userId: number
   readonly seenAt: number
-  /** Of two received in the same millisecond, the greater is later; null for customer ids, and where it is not noted yet. */
+  /** Of two, the one with the greater was received later; null for customer ids, and where it is not noted yet. */
   readonly seenNumber: number | null
   /** Stands for a customer id in the facts that were reported with it; null for other identities. */
   readonly number: number | null
@@ -143,8 +146,8 @@ type Seen = Pick<UserIdentityRow, 'seen_at' | 'seen_number'>
 
 function isAsNew(row: Seen, other: Seen | undefined): boolean {
   if (!other) return true
-  if (row.seen_at !== other.seen_at) return row.seen_at > other.seen_at
-  return (row.seen_number ?? 0) >= (other.seen_number ?? 0)
+  const [number, otherNumber] = [row.seen_number ?? 0, other.seen_number ?? 0]
+  return number === otherNumber ? row.seen_at >= other.seen_at : number > otherNumber
 }
 
 /** The same, going from name to name, whatever lies between. */
@@ -160,8 +163,8 @@ async function listNewestOfMany(store: Store, userId: number): Promise<Identity[
     const newest = store.query
       .selectFrom(values.as('some'))
       .select(['name', 'value'])
-      .orderBy('seen_at', 'desc')
       .orderBy(({ fn }) => fn.coalesce('seen_number', sql<number>`0`), 'desc')
+      .orderBy('seen_at', 'desc')
       .orderBy('value', 'desc')
     found.push(await newest.limit(1).executeTakeFirstOrThrow())
   }
