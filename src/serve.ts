@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { ConfigError, type Config } from './config.ts'
 import { AppError } from './core/app-error.ts'
+import { forwardClock } from './core/forward-clock.ts'
 import { codeOf } from './core/thrown.ts'
 import { prepareDataDir } from './data-dir.ts'
 import { startForgetting } from './forget-old.ts'
@@ -201,19 +202,21 @@ async function openParts(
   const logReader = await openLogReader(config)
   opened.push(() => logReader.close())
   await checkLog(database, logReader, options)
+  const receiptClock = forwardClock(clock)
   const emailVault = config.piiKey && new EmailVault(config.piiKey)
   return {
     database,
     log,
     logReader,
     emailVault,
-    freshness: new Freshness({ database, log, logReader, clock }),
+    freshness: new Freshness({ database, log, logReader, clock: receiptClock }),
     keptStats: new KeptAnswers(),
     uploadPlaces: new UploadPlaces(),
     knownNames: new KnownNames(),
     turns: new Turns(),
     answerRoom: new AnswerRoom(),
     clock,
+    receiptClock,
   }
 }
 

@@ -24,6 +24,7 @@ import { LOG_FILE } from '../src/log/open-log.ts'
 import { addCells } from '../src/store/statistics/statistics.ts'
 import { describeEachStore } from './stores.ts'
 import { expectRefusal, startServer, until, type TestServer, type TestWorkspace } from './server.ts'
+import { trackingOf } from './tracking.ts'
 
 interface Stats {
   readonly response_id: string
@@ -433,6 +434,11 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     server.setClock(undefined)
     const second = (await fetchStats(request)).body.processed_until
     expect([first, second]).toEqual([new Date(later).toISOString(), new Date(later).toISOString()])
+    // Nor is anything received before it that is not in the numbers yet.
+    const tracking = trackingOf(server)
+    await tracking.apply({ type: 'event', customer_id: 'after', actions: [{ action: 'Opened' }] })
+    const [event] = (await tracking.listEvents({ customer_id: 'after' })).body.data
+    expect(Date.parse(event?.received_at ?? '')).toBeGreaterThanOrEqual(Date.parse(first))
   })
 })
 

@@ -38,7 +38,7 @@ export function accept(
     workspaceId: request.workspace.id,
     requestId: request.requestId,
     // All of it has been received only now; entries stand in the log in the order of this time.
-    receivedAt: parts.clock(),
+    receivedAt: parts.receiptClock(),
     context,
     events,
     partitionKey,

@@ -33,6 +33,8 @@ export interface Parts {
   readonly answerRoom: AnswerRoom
   /** Milliseconds since the epoch. */
   readonly clock: () => number
+  /** The same for what goes into the log; never goes back. */
+  readonly receiptClock: () => number
 }
 
 /** A request that has passed the door: authenticated, within its limits, its fields valid. */
