@@ -4,7 +4,7 @@ import type { GoalEvent } from '../src/core/campaigns/facts.ts'
 import type { Goal } from '../src/core/campaigns/goal.ts'
 import type { CountedCampaign } from '../src/core/statistics/rules.ts'
 import type { GoalBook } from '../src/pipeline/contributions/goal-books.ts'
-import { judgeEvents } from '../src/pipeline/contributions/goal-events.ts'
+import { judgeAtOnce, judgeEvents } from '../src/pipeline/contributions/goal-events.ts'
 import { addEvents, listNamedEvents, type StoredEvent } from '../src/store/users/events.ts'
 import type { Database } from '../src/store/store.ts'
 import { watchRows } from './record-queries.ts'
@@ -64,6 +64,19 @@ describeEachStore('Goal events', (kind) => {
     expect(looked.reduce((sum, rows) => sum + rows, 0)).toBe(EVENTS)
     expect(Math.max(...looked)).toBeLessThanOrEqual(READ_AT_ONCE_MAX)
     expect(Object.keys(judged[0] ?? {}).toSorted()).toEqual(['action', 'id', 'met', 'time', 'userId'])
+  })
+
+  it('are looked into for a batch only if that is a few megabytes in all', async () => {
+    const events = await named(['Order Placed'])
+    const watched = watchRows(database)
+    const few = [{ events: events.slice(-READ_AT_ONCE_MAX), campaigns: [1] }]
+    const [judged = []] = (await judgeAtOnce(watched.database, BOOK, few)) ?? []
+    expect(judged).toEqual((await judgeEvents(database, BOOK, few))[0])
+    expect(judged.filter(({ met }) => met.has(LARGE))).toHaveLength(10)
+    expect(watched.rowsOfQueries).toEqual([READ_AT_ONCE_MAX, READ_AT_ONCE_MAX])
+    const oneMore = [...few, { events: events.slice(0, 1), campaigns: [1] }]
+    expect(await judgeAtOnce(watched.database, BOOK, oneMore)).toBeUndefined()
+    expect(watched.rowsOfQueries.slice(2)).toEqual([READ_AT_ONCE_MAX + 1])
   })
 
   it('share what they have met, however many goals there are', async () => {

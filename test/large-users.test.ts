@@ -38,6 +38,8 @@ const REQUESTS = 12
 const OTHERS = 100
 /** Goal events of one user. */
 const GOAL_EVENTS = 40
+/** Forty goal events of this size are looked into within a batch, and no more. */
+const FILLING_BYTES = 102_500
 
 const DAY = { startDate: '2026-03-10', endDate: '2026-03-10' } as const
 const TOTAL = { ...DAY, attributionType: 'CLICK_THROUGH', metricType: 'TOTAL' } as const
@@ -224,6 +226,21 @@ describeEachStore('Large users', (kind) => {
     await expectAllCounted(run)
   })
 
+  it('are those with few goal events, too, where to look into these takes long', async () => {
+    const run = await StatisticsRun.make(bench, workspace({ goals: [BIG_ORDER] }))
+    const filling = 'x'.repeat(FILLING_BYTES)
+    await run.apply([clicks('ann', 1)])
+    await run.apply(Array.from({ length: GOAL_EVENTS }, (_, index) => orderOf('ann', index, filling)))
+    expect(await expectVerified(run)).toMatchObject({ waitingUsers: 0 })
+    await run.apply([orderOf('ann', GOAL_EVENTS, filling), orderOf('ann', GOAL_EVENTS + 1, filling)])
+    const { database, rowsOfQueries } = watchRows(bench.database)
+    await run.apply([orderOf('ann', GOAL_EVENTS + 2)], { database })
+    expect(Math.max(...rowsOfQueries)).toBeLessThan(GOAL_EVENTS / 2)
+    expect(await expectVerified(run)).toMatchObject({ waitingUsers: 1 })
+    await step(makeRecounter(bench.database))
+    await expectAllCounted(run)
+  })
+
   it('are noted in a batch by as many statements as one of them', async () => {
     const run = await StatisticsRun.make(bench, workspace({}), FACTS_PER_USER_MAX)
     const [few, many] = [['a', 'b'], Array.from({ length: 12 }, (_, index) => `many${index}`)] as const
@@ -358,8 +375,8 @@ describeOnPostgres('Large users', () => {
 
 const BIG_ORDER = goal({ where: [{ attribute: 'amount', operator: 'greater_than', value: GOAL_EVENTS / 2 }] })
 
-function orderOf(customerId: string, amount: number): HistoryEntry {
-  const order = event({ eventId: `order ${amount}`, customerId, time: NOON + amount, attributes: { amount, x: 'y' } })
+function orderOf(customerId: string, amount: number, x = 'y'): HistoryEntry {
+  const order = event({ eventId: `order ${amount}`, customerId, time: NOON + amount, attributes: { amount, x } })
   return { kind: 'track_events', audiences: [], messages: [], events: [order], customerId }
 }
 

@@ -39,6 +39,59 @@ export async function judgeEvents(
   users: readonly Unjudged[],
   { eventsAtOnce = EVENTS_AT_ONCE, goesOn = async () => true }: Portions = {},
 ): Promise<UserGoalEvent[][]> {
+  const verdicts = new Verdicts(book, users)
+  for await (const portion of attributesOf(store, verdicts.ids, eventsAtOnce)) {
+    verdicts.add(portion)
+    if (!(await goesOn())) break
+  }
+  return verdicts.of(users)
+}
+
+/** The same for a batch, which others wait for: undefined where more would have to be looked into than is in memory at one time. */
+export async function judgeAtOnce(
+  store: Store,
+  book: GoalBook,
+  users: readonly Unjudged[],
+): Promise<UserGoalEvent[][] | undefined> {
+  const verdicts = new Verdicts(book, users)
+  const portions: (readonly number[])[] = []
+  for (let first = 0; first < verdicts.ids.length; first += EVENTS_AT_ONCE) {
+    portions.push(verdicts.ids.slice(first, first + EVENTS_AT_ONCE))
+  }
+  let bytes = 0
+  for (const portion of portions) {
+    for (const measured of await measureAttributes(store, portion)) bytes += measured.bytes
+    if (bytes > ATTRIBUTES_BYTES_MAX) return undefined
+  }
+  for (const portion of portions) verdicts.add(await listAttributes(store, portion))
+  return verdicts.of(users)
+}
+
+/** What has been found of the events of several users. */
+class Verdicts {
+  /** The events to be looked into. */
+  readonly ids: readonly number[]
+  readonly #judges: ReadonlyMap<number, Judge>
+  readonly #met = new Map<number, GoalEvent['met']>()
+
+  constructor(book: GoalBook, users: readonly Unjudged[]) {
+    this.#judges = findJudges(book, users)
+    this.ids = [...this.#judges.keys()]
+  }
+
+  add(looked: readonly { readonly id: number; readonly attributes: string }[]): void {
+    for (const { id, attributes } of looked) this.#met.set(id, (this.#judges.get(id) as Judge).judge(attributes))
+  }
+
+  of(users: readonly Unjudged[]): UserGoalEvent[][] {
+    return users.map(({ events }) => {
+      return events.map((event) => ({ ...event, met: this.#met.get(event.id) ?? NO_GOALS }))
+    })
+  }
+}
+
+/** The events for whose name a goal of one of their user's campaigns has conditions, each with who judges it. */
+function findJudges(book: GoalBook, users: readonly Unjudged[]): Map<number, Judge> {
   const judges = new Map<number, Judge>()
   for (const { events, campaigns } of users) {
     const goals = conditionalGoals(book, campaigns)
@@ -49,12 +102,7 @@ export async function judgeEvents(
       if (judge) judges.set(id, judge)
     }
   }
-  const met = new Map<number, GoalEvent['met']>()
-  for await (const portion of attributesOf(store, [...judges.keys()], eventsAtOnce)) {
-    for (const { id, attributes } of portion) met.set(id, (judges.get(id) as Judge).judge(attributes))
-    if (!(await goesOn())) break
-  }
-  return users.map(({ events }) => events.map((event) => ({ ...event, met: met.get(event.id) ?? NO_GOALS })))
+  return judges
 }
 
 /** Judges events of one name; those that meet the same goals share their verdict. */

@@ -15,7 +15,7 @@ import { listMessageEvents, listMessageEventsOf, listTouchesOfPeriods } from '..
 import type { Store } from '../../store/store.ts'
 import type { Person } from '../../store/users/users.ts'
 import type { GoalBook } from './goal-books.ts'
-import { judgeEvents, type UserGoalEvent } from './goal-events.ts'
+import { judgeAtOnce, type UserGoalEvent } from './goal-events.ts'
 
 /** The most facts of one kind that are read at once: twice what a portion should have, so that few are read in vain. */
 const FACTS_AT_ONCE_MAX = 80_000
@@ -52,7 +52,8 @@ export interface StoredHistory extends History {
 
 /**
  * Everything that the tables hold of users; for goal events, the facts that a batch brings for each user count as if they were
- * stored. Undefined where there are too many facts of one kind to be read at once, or too many ids to look for them.
+ * stored. Undefined where there are too many facts of one kind to be read at once, too many ids to look for them, or goal events
+ * that are too large to be looked into.
  */
 export async function loadHistories(
   store: Store,
@@ -70,7 +71,7 @@ export async function loadHistories(
   if (drafts.areTooMany) return undefined
   await loadGoalEvents(store, book, { drafts, wanted: drafts.all, spansOf: (draft) => draft.spans() })
   if (drafts.areTooMany) return undefined
-  return (await drafts.toHistories(store, book)).map((history) => ({ ...history, campaigns: 'all' }))
+  return (await drafts.toHistories(store, book))?.map((history) => ({ ...history, campaigns: 'all' }))
 }
 
 /**
@@ -315,13 +316,16 @@ class Drafts {
     for (const event of events) this.#byUserId.get(event.userId)?.goalEvents.set(event.id, event)
   }
 
-  /** What has been read, once nothing more is to be read: only then are all campaigns known whose goals the events may meet. */
-  async toHistories(store: Store, book: GoalBook): Promise<StoredHistory[]> {
+  /**
+   * What has been read, once nothing more is to be read: only then are all campaigns known whose goals the events may meet.
+   * Undefined where that means to look into too much.
+   */
+  async toHistories(store: Store, book: GoalBook): Promise<StoredHistory[] | undefined> {
     const unjudged = this.all.map((draft) => {
       const campaigns = draft.goalEvents.size > 0 ? draft.spans().keys() : []
       return { events: [...draft.goalEvents.values()], campaigns }
     })
-    const judged = await judgeEvents(store, book, unjudged)
-    return this.all.map((draft, index) => draft.toHistory(judged[index] ?? []))
+    const judged = await judgeAtOnce(store, book, unjudged)
+    return judged && this.all.map((draft, index) => draft.toHistory(judged[index] ?? []))
   }
 }

@@ -15,7 +15,7 @@ const COMPUTED_MS_MAX = 500
 /** So few that they fit even if each has the most facts that are counted within a batch (`FACTS_PER_USER_MAX`). */
 const FIRST_PORTION_USERS = 20
 
-/** Reads what there is of users; undefined where there are too many facts of one kind to be read at once. */
+/** Reads what there is of users; undefined where that is too much to be read at once. */
 type Load<Item> = (portion: readonly Item[]) => Promise<readonly StoredHistory[] | undefined>
 
 /**
