@@ -1,7 +1,8 @@
 // What became of a request, through real HTTP, on every store.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { saveReceipts } from '../src/store/entries/request-receipts.ts'
-import { expectRefusal, startServer, type TestServer } from './server.ts'
+import { newRequestId } from '../src/http/requests/request-id.ts'
+import { expectRefusal, startServer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { trackingOf, type Fate, type Tracking } from './tracking.ts'
 
@@ -85,6 +86,33 @@ describeEachStore('What became of a request', (kind) => {
     } finally {
       await waiting.stop()
     }
+  })
+
+  it('is known at every moment while it is applied', async () => {
+    const asked = Array.from({ length: 40 }, async (_, index) => {
+      const { body } = await tracking.events({ type: 'event', customer_id: `c${index}`, actions: [{ action: 'A' }] })
+      const statuses = new Set<string | number>()
+      while (!statuses.has('processed') && !statuses.has(404)) {
+        const fate = await find(body.request_id)
+        statuses.add(fate.status === 200 ? fate.body.status : fate.status)
+      }
+      return statuses
+    })
+    const statuses = (await Promise.all(asked)).flatMap((each) => [...each])
+    expect(statuses).toContain('processed')
+    expect(statuses).not.toContain(404)
+  })
+
+  it('lets another workspace go before those that one looks for in vain', async () => {
+    const other = await server.makeWorkspace()
+    const unknown = (as: TestWorkspace) => {
+      return server.call<Fate>('GET', `/v1/event/${as.id}/requests/${newRequestId()}`, { as })
+    }
+    let answered = 0
+    const burst = Array.from({ length: 30 }, () => unknown(server.workspace).finally(() => void answered++))
+    expectRefusal(await unknown(other), 404, 'not_found')
+    expect(answered).toBeLessThan(15)
+    expect((await Promise.all(burst)).map(({ status }) => status)).toEqual(burst.map(() => 404))
   })
 
   it('refuses a request id of 65 characters and unknown query fields', async () => {

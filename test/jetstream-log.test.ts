@@ -138,25 +138,6 @@ describeWithNats('NATS', () => {
       const [entry] = await readAll(log.reader)
       expect(Buffer.compare(body, entry?.body ?? Buffer.from('nothing'))).toBe(0)
     })
-
-    it('is found by the time in its id, and only near it', async () => {
-      const now = Date.now()
-      const ids = [now - 3_600_000, now - 30_000, now, now + 3_600_000].map((msecs) => uuid({ msecs }))
-      for (const id of ids) await log.writer.append(newEntry(id))
-      const found = await Promise.all(ids.map((id) => log.reader.findByRequestId(id)))
-      expect(found.map((entry) => entry?.requestId)).toEqual([undefined, ids[1], ids[2], undefined])
-    })
-
-    it('is looked for by an id that tells a time alone, and leaves nothing on the server for long', async () => {
-      await log.writer.append(newEntry('r1'))
-      const listConsumers = () => log.stream.ask(({ consumers }) => consumers.list(STREAM).next())
-      for (const id of ['r1', 'ffffffff-ffff-7fff-bfff-ffffffffffff']) {
-        expect(await log.reader.findByRequestId(id)).toBeUndefined()
-      }
-      expect(await listConsumers()).toEqual([])
-      expect(await log.reader.findByRequestId(uuid())).toBeUndefined()
-      expect((await listConsumers()).map(({ config }) => config.inactive_threshold)).toEqual([5e9])
-    })
   })
 
   describe('reading the JetStream log', () => {

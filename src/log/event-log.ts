@@ -126,7 +126,7 @@ export interface LogReader {
   settledUntil(now: number): Promise<number>
   /** The last position handed out; 0 in an empty log. */
   lastPosition(): Promise<number>
-  /** An entry by its request's id, a UUID of version 7, whatever its position. */
-  findByRequestId(requestId: string): Promise<LogEntry | undefined>
+  /** An entry by its request's id, a UUID of version 7. A log without an index of ids looks no farther back than `from`. */
+  findByRequestId(requestId: string, from?: EntryPlace): Promise<LogEntry | undefined>
   close(): Promise<void>
 }

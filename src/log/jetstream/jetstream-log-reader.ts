@@ -33,6 +33,12 @@ export async function openJetStreamLogReader({ url, replicas }: JetStreamLogRead
   return new JetStreamLogReader(await openLogStream(url, replicas))
 }
 
+/** Instants, in milliseconds. */
+interface StampSpan {
+  readonly from: number
+  readonly until: number
+}
+
 class JetStreamLogReader implements LogReader {
   readonly mayRepeat = true
   readonly partitions = LOG_PARTITIONS
@@ -74,11 +80,12 @@ class JetStreamLogReader implements LogReader {
     return state.last_seq
   }
 
-  async findByRequestId(requestId: string): Promise<LogEntry | undefined> {
+  async findByRequestId(requestId: string, from?: EntryPlace): Promise<LogEntry | undefined> {
     const time = timeOf(requestId)
     // An id made by others may name any year, and the servers do not accept every year.
     if (time === undefined || time > Date.now() + FOUND_WITHIN_MS) return undefined
-    const position = await this.#findPosition(requestId, time)
+    const span = { from: Math.max(time - CLOCKS_DIFFER_MS_MAX, from?.receivedAt ?? 0), until: time + FOUND_WITHIN_MS }
+    const position = span.from > span.until ? undefined : await this.#findPosition(requestId, span)
     const message = position === undefined ? null : await this.#find({ seq: position })
     return message ? toEntry(toStored(message)) : undefined
   }
@@ -122,9 +129,9 @@ class JetStreamLogReader implements LogReader {
     return this.#stream.ask(({ streams }) => streams.getMessage(STREAM, what as MsgRequest))
   }
 
-  async #findPosition(requestId: string, time: number): Promise<number | undefined> {
-    const until = time + FOUND_WITHIN_MS
-    const puller = await JetStreamPuller.openFrom(this.#stream, time - CLOCKS_DIFFER_MS_MAX)
+  /** Looks among the messages stamped from one instant until another. */
+  async #findPosition(requestId: string, { from, until }: StampSpan): Promise<number | undefined> {
+    const puller = await JetStreamPuller.openFrom(this.#stream, from)
     try {
       for (let seen = 0; seen < FOUND_WITHIN_MESSAGES; seen += PULLED_HEADERS_MAX) {
         const messages = await puller.pull(PULLED_HEADERS_MAX)

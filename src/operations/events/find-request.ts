@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { AppError } from '../../core/app-error.ts'
 import { countEvents } from '../../log/count-events.ts'
+import { listPipelineCursors } from '../../store/entries/cursors.ts'
 import { findReceipt } from '../../store/entries/request-receipts.ts'
 import { NoFields, OneOf, Strict, Text, WorkspacePath } from '../fields.ts'
 import { defineOperation, type Parts } from '../operation.ts'
@@ -46,22 +47,34 @@ export const findRequest = defineOperation({
     error: Type.Optional(Type.String({ description: 'Why it is parked, or what of it was not kept.' })),
   }),
   async handle({ path, workspace }, parts): Promise<Fate> {
-    const fate =
-      (await fromReceipt(workspace.id, path.request_id, parts)) ?? (await fromLog(workspace.id, path.request_id, parts))
+    const request: Request = { workspaceId: workspace.id, requestId: path.request_id }
+    const look = async () => (await fromLog(request, parts)) ?? (await fromReceipt(request, parts))
+    const lookInTurn = () => {
+      return parts.turns.take(`requests ${workspace.id}`, look, workspace.limits.management_per_minute)
+    }
+    // What was in neither may have gone from the log to the receipts between the two, so these are asked once more.
+    const fate = (await fromReceipt(request, parts)) ?? (await lookInTurn())
     if (!fate) throw new AppError('not_found', 'There is no such request, or it is older than seven days.')
     return fate
   },
 })
 
-async function fromReceipt(workspaceId: string, requestId: string, { database }: Parts): Promise<Fate | undefined> {
+interface Request {
+  readonly workspaceId: string
+  readonly requestId: string
+}
+
+async function fromReceipt({ workspaceId, requestId }: Request, { database }: Parts): Promise<Fate | undefined> {
   const receipt = await findReceipt(database, workspaceId, requestId)
   if (!receipt) return undefined
   const { status, events, duplicates, error } = receipt
   return { request_id: requestId, status, events, duplicates, ...(error !== null && { error }) }
 }
 
-async function fromLog(workspaceId: string, requestId: string, { logReader }: Parts): Promise<Fate | undefined> {
-  const entry = await logReader.findByRequestId(requestId)
+/** Looks among what is not applied yet: to find an entry by its id may take a look at all that were received with it. */
+async function fromLog({ workspaceId, requestId }: Request, { database, logReader }: Parts): Promise<Fate | undefined> {
+  const first = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
+  const entry = first && (await logReader.findByRequestId(requestId, first))
   if (entry?.workspaceId !== workspaceId) return undefined
   return { request_id: requestId, status: 'accepted', events: countEvents(entry), duplicates: 0 }
 }
