@@ -1,9 +1,10 @@
 // The data directory before anything in it is opened: made where it is missing, refused where it cannot be used.
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ConfigError } from './config.ts'
 import { AppError } from './core/app-error.ts'
 import { codeOf, messageOf } from './core/thrown.ts'
+import { makeFolder } from './store/make-folder.ts'
 import { statePathOf } from './store/open-database.ts'
 
 /** A file in the data directory while `restore` fills it; what an interrupted one leaves behind is not all of the data. */
@@ -11,7 +12,7 @@ export const UNFINISHED_RESTORE_FILE = 'restore-unfinished'
 
 /** Throws ConfigError when the folder cannot be written, AppError when it holds half of a backup. */
 export function prepareDataDir(dataDir: string): void {
-  useFolder(dataDir, () => mkdirSync(dataDir, { recursive: true }))
+  useFolder(dataDir, () => makeFolder(dataDir))
   refuseHalfOfBackup(dataDir)
 }
 

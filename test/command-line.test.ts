@@ -85,8 +85,13 @@ describe('the command line', () => {
     expect(failureOf(json)?.fields.toSorted()).toEqual(Object.keys(wrong).toSorted())
   })
 
-  it('refuses a data directory that cannot be one', async () => {
-    const { status, stderr } = await run(['workspace', 'list'], { DATA_DIR: '/dev/null/data' })
+  it.each([
+    ['below a file', ['workspace', 'list'], '/dev/null/data'],
+    ['that is a file', ['workspace', 'create', 'main'], '/dev/null'],
+    ['where there can be no folder', ['serve'], '/proc/tidings'],
+    ['below one that cannot be made', ['serve'], '/proc/tidings/data'],
+  ])('refuses a data directory %s', async (_what, args, dataDir) => {
+    const { status, stderr } = await run(args, { DATA_DIR: dataDir })
     expect(status).toBe(1)
     expect(stderr).toContain('DATA_DIR must be a folder that can be written')
   })

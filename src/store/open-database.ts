@@ -1,6 +1,6 @@
 // Opens the store that the settings name: PostgreSQL by its address, else SQLite in the data directory.
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from './make-folder.ts'
 import { openPostgresDatabase, type PostgresOptions } from './postgres/postgres-database.ts'
 import { openSqliteDatabase, type SqliteDatabaseOptions } from './sqlite/sqlite-database.ts'
 import type { Database } from './store.ts'
@@ -22,7 +22,7 @@ export function openDatabase(place: DatabasePlace, options: DatabaseOptions = {}
   const { answerWaitMs, writeWaitMs, readsByIndex } = options
   if (place.databaseUrl !== undefined)
     return openPostgresDatabase({ url: place.databaseUrl, answerWaitMs, writeWaitMs, readsByIndex })
-  mkdirSync(place.dataDir, { recursive: true })
+  makeFolder(place.dataDir)
   return openSqliteDatabase({ ...options, path: statePathOf(place) })
 }
 
