@@ -170,7 +170,8 @@ describe('A batch of reports that is counted ahead', () => {
     const { isTaken, batch, after } = await takeBroken()
     expect(isTaken).toBe(true)
     await expect(ahead.settle()).rejects.toThrow(NotStored)
-    expect(String(failures[0])).toContain('no column named duplicates')
+    const message = expect.stringContaining('no column named duplicates') as string
+    expect(failures).toMatchObject([{ code: 'SQLITE_ERROR', message }])
     await renameColumn('renamed', 'duplicates')
     await applyBatch(bench.database, batch, [after])
     await expectVerified()

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { LogReader } from '../log/event-log.ts'
 import { openLogReader, type LogPlace } from '../log/open-log.ts'
-import { describeError, type ErrorDescription } from '../store/describe-error.ts'
+import { toDescription } from '../store/describe-error.ts'
 import { openDatabase, type DatabasePlace } from '../store/open-database.ts'
 import { Turnstile } from '../store/turnstile.ts'
 import { yieldToRequests } from './ahead/yield-to-requests.ts'
@@ -22,9 +22,10 @@ export interface PipelineThreadData {
 /** What the thread is told: that there is something new in the log, or to end. */
 export type PipelineCommand = 'wake' | 'stop'
 
+/** `error` is a description (`describe-error.ts`). */
 export type PipelineMessage =
   | { readonly type: 'applied'; readonly applied: AppliedBatch }
-  | { readonly type: 'failed'; readonly what: string; readonly error: ErrorDescription }
+  | { readonly type: 'failed'; readonly what: string; readonly error: unknown }
 
 /** Batches write to every index of the events and users. */
 const PAGE_CACHE_KIB = 12 * 1024
@@ -38,7 +39,7 @@ const turnstile = new Turnstile(data.turnstile)
 const database = openDatabase(data.place, { durable: false, pageCacheKib: PAGE_CACHE_KIB, readsByIndex: true })
 const sleep = new LightSleep(data.sleep)
 const send = (message: PipelineMessage): void => port.postMessage(message)
-const onFailure = (error: unknown, what: string): void => send({ type: 'failed', what, error: describeError(error) })
+const onFailure = (error: unknown, what: string): void => send({ type: 'failed', what, error: toDescription(error) })
 let isStopping = false
 /** Ends what has begun to run. */
 let stopRunning: (() => Promise<void>) | undefined

@@ -1,6 +1,5 @@
 // Starts the pipeline on its thread and tells what it does.
 import { Worker } from 'node:worker_threads'
-import type { ErrorDescription } from '../store/describe-error.ts'
 import type { AppliedBatch } from './follower/follow-log.ts'
 import { makeSleep, wakerOf } from './follower/light-sleep.ts'
 import type { PipelineCommand, PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
@@ -13,7 +12,8 @@ const BATCH_WAIT_MS = 6_000
 
 export interface PipelineOptions extends Omit<PipelineThreadData, 'sleep'> {
   readonly onApplied: (applied: AppliedBatch) => void
-  readonly onFailed: (what: string, error: ErrorDescription) => void
+  /** Hears of a failure with the description of the error (`describe-error.ts`). */
+  readonly onFailed: (what: string, error: unknown) => void
   /** Hears that the batch in hand did not finish in time after `stop`. */
   readonly onGivenUp: () => void
 }

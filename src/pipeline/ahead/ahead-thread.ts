@@ -2,6 +2,7 @@
 // thing after the other, and answers each.
 import { parentPort, workerData } from 'node:worker_threads'
 import { CellSum } from '../../core/statistics/cells.ts'
+import { describeError, type ErrorDescription } from '../../store/describe-error.ts'
 import { openDatabase } from '../../store/open-database.ts'
 import { readDataVersion } from '../../store/sqlite/data-version.ts'
 import type { Database, Store } from '../../store/store.ts'
@@ -19,7 +20,7 @@ export type AheadCommand = 'mark' | { readonly batch: string; readonly cells: st
 /** Where something has changed that the batch may have been counted by, no `error` is told: it has only to be counted again. */
 export type AheadAnswer =
   | { readonly isDone: true; readonly facts: number; readonly durationMs: number }
-  | { readonly isDone: false; readonly error?: unknown }
+  | { readonly isDone: false; readonly error?: ErrorDescription }
 
 /** As much as the pipeline's own thread has for writing. */
 const PAGE_CACHE_KIB = 12 * 1024
@@ -52,7 +53,7 @@ async function follow(command: AheadCommand): Promise<void> {
     const facts = await database.write((store) => (command === 'mark' ? mark(store) : storeUnchanged(store, command)))
     answer({ isDone: true, facts, durationMs: performance.now() - startedAt })
   } catch (error) {
-    answer(isOvertaken(error) ? { isDone: false } : { isDone: false, error })
+    answer({ isDone: false, ...(!isOvertaken(error) && { error: describeError(error) }) })
   }
 }
 

@@ -29,7 +29,10 @@ export interface AheadOptions {
   /** Called before each batch is stored: without pauses between batches, nobody else could write. */
   readonly letOthersPass: () => Promise<void>
   readonly onStored: (stored: StoredAhead) => void
-  /** Hears why a batch could not be counted or stored on the thread, where it was not for changes by others. */
+  /**
+   * Hears why a batch could not be counted or stored on the thread, where it was not for changes by others: an error, or the
+   * description of one.
+   */
   readonly onFailure: (error: unknown) => void
 }
 
