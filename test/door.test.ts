@@ -475,9 +475,13 @@ describe('Whatever is sent', () => {
     expect((await server.call('POST', '/v1/event/main?utm=%FC', { body })).status).toBe(200)
   })
 
-  it('a query parameter that is given twice is refused by its name', async () => {
-    const answer = await server.call('GET', '/v1/customer/main?customer_id=a&customer_id=b')
-    expectRefusal(answer, 400, 'invalid_request', ['query.customer_id'])
+  it.each([
+    ['/v1/customer/main?customer_id=a&customer_id=b', 'customer_id'],
+    ['/v1/event/main?customer_id=a&limit=1&limit=1', 'limit'],
+  ])('a query parameter that is given twice is refused for that: %s', async (path, name) => {
+    const answer = await server.call<{ error: { details: object[] } }>('GET', path)
+    expectRefusal(answer, 400, 'invalid_request', [`query.${name}`])
+    expect(answer.body.error.details).toEqual([{ field: `query.${name}`, problem: 'must be given only once' }])
   })
 })
 

@@ -42,8 +42,12 @@ export class OperationValidator {
     const schema = this.#operation.query
     const query = readIntegers(this.#integers, value as Readonly<Record<string, unknown>>)
     const checked = this.#check('query', schema, query)
-    const names = undecodableNames(url).filter((name) => Object.hasOwn(schema.properties, name))
-    return names.length === 0 ? checked : withoutUndecodable(checked, names)
+    const isKnown = (name: string) => Object.hasOwn(schema.properties, name)
+    const isAtFault = (name: string) => checked.faults.some(({ field }) => field === `query.${name}`)
+    const repeated = Object.keys(query).filter((name) => Array.isArray(query[name]) && isKnown(name) && isAtFault(name))
+    const undecodable = undecodableNames(url).filter(isKnown)
+    const read = blame(checked, repeated, 'must be given only once')
+    return blame(read, undecodable, 'must be percent-encoded UTF-8')
   }
 
   body(schema: TSchema, value: unknown): Validated {
@@ -76,12 +80,11 @@ function newAjv(): Ajv {
 
 const ajv = newAjv()
 
-/** A value that cannot be decoded is blamed for that alone, and is undefined in the checks beyond the schema. */
-function withoutUndecodable({ value, faults }: Validated, names: readonly string[]): Validated {
-  const blamed = [...new Set(names)].map((name) => ({
-    field: `query.${name}`,
-    problem: 'must be percent-encoded UTF-8',
-  }))
+/** Values of a query that are no texts are blamed for that alone, and are undefined in the checks beyond the schema. */
+function blame(checked: Validated, names: readonly string[], problem: string): Validated {
+  if (names.length === 0) return checked
+  const { value, faults } = checked
+  const blamed = [...new Set(names)].map((name) => ({ field: `query.${name}`, problem }))
   const others = faults.filter(({ field }) => !blamed.some((fault) => fault.field === field))
   const undefinedOnes = Object.fromEntries(names.map((name) => [name, undefined]))
   return { value: { ...(value as object), ...undefinedOnes }, faults: [...blamed, ...others] }
