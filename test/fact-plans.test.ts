@@ -11,10 +11,10 @@ import {
   pageNamedEvents,
   type StoredEvent,
 } from '../src/store/users/events.ts'
+import { listCampaignsOfPeriods } from '../src/store/campaigns/campaign-weeks.ts'
 import {
   addMemberships,
   countMemberships,
-  listCampaignsOfPeriods,
   listMemberships,
   listMembershipsOf,
   pageMemberships,
@@ -24,7 +24,7 @@ import {
   countMessageEvents,
   listMessageEvents,
   listMessageEventsOf,
-  listTouchesOfPeriods,
+  listTouches,
   pageMessageEvents,
 } from '../src/store/campaigns/message-events.ts'
 import { openDatabase, type DatabaseOptions } from '../src/store/open-database.ts'
@@ -72,16 +72,17 @@ describeEachStore('Facts of campaigns', (kind) => {
 
   const pairs = [1, 2, 3].map((customer) => ({ customer, campaign: 2 }))
   const periods = [1, 2].map((customer) => ({ customer, from: 0, until: 1_000 }))
+  const touchPeriods = periods.map((period) => ({ ...period, campaign: 2 }))
   const actions = [1, 2].map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
   const campaigns = { after: 1, until: 3 }
   const after = { campaign: 2, kind: 1, time: 5, messageKey: '=m' }
   const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
     ['memberships in campaigns', ['campaign'], (store) => listMemberships(store, pairs)],
     ['memberships of customers', ['customer'], (store) => listMembershipsOf(store, [1, 2, 3])],
-    ['campaigns of periods', ['evaluated_at'], (store) => listCampaignsOfPeriods(store, periods)],
+    ['campaigns of periods', ['week'], (store) => listCampaignsOfPeriods(store, periods)],
     ['message events in campaigns', ['campaign'], (store) => listMessageEvents(store, pairs)],
     ['message events of customers', ['customer'], (store) => listMessageEventsOf(store, [1, 2, 3])],
-    ['touches of periods', [TIME], (store) => listTouchesOfPeriods(store, periods)],
+    ['touches of periods', [TIME], (store) => listTouches(store, touchPeriods)],
     [
       'a page of memberships',
       ['campaign'],
@@ -163,7 +164,7 @@ describeOnPostgres('Facts that nothing is known of', () => {
       const actions = customers.map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
       const periods = customers.map((customer) => ({ customer, from: 0, until: 1_000 }))
       await database.write(async (store) => {
-        for (const table of ['memberships', 'message_events', 'events', 'users', 'user_identities']) {
+        for (const table of ['memberships', 'message_events', 'campaign_weeks', 'events', 'users', 'user_identities']) {
           await sql`alter table ${sql.table(table)} set (autovacuum_enabled = off)`.execute(store.query)
         }
         await addMemberships(store, everywhere(toMembership))

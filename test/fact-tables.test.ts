@@ -11,22 +11,19 @@ import {
   type Membership,
   type MessageEvent,
 } from '../src/core/campaigns/facts.ts'
-import {
-  addMemberships,
-  listCampaignsOfPeriods,
-  listMemberships,
-  listMembershipsOf,
-} from '../src/store/campaigns/memberships.ts'
+import { listCampaignsOfPeriods, WEEK_MS } from '../src/store/campaigns/campaign-weeks.ts'
+import { addMemberships, listMemberships, listMembershipsOf } from '../src/store/campaigns/memberships.ts'
 import {
   addMessageEvents,
   cutMessageEvents,
   listMessageEvents,
   listMessageEventsOf,
-  listTouchesOfPeriods,
+  listTouches,
   pageMessageEvents,
   type MessageEventPlace,
 } from '../src/store/campaigns/message-events.ts'
 import { EVERY_CAMPAIGN, type CustomerRange } from '../src/store/campaigns/fact-table.ts'
+import { migrate } from '../src/store/migrations.ts'
 import type { Database } from '../src/store/store.ts'
 import { compareAudiences, compareByCodePoint } from './statistics-model-facts.ts'
 import { until } from './server.ts'
@@ -102,14 +99,6 @@ describeEachStore('The tables of facts', (kind) => {
       expect(await listMemberships(database, wanted)).toEqual([membership({ customer, campaign: 2 })])
     })
 
-    it('tell in which campaigns customers were between two instants, both inclusive', async () => {
-      const customer = nextCustomer()
-      const at = (campaign: number, evaluatedAt: number) => membership({ customer, campaign, evaluatedAt })
-      await keepMemberships(at(1, 9), at(2, 10), at(2, 11), at(3, 20), at(4, 21))
-      const found = await listCampaignsOfPeriods(database, [{ customer, from: 10, until: 20 }])
-      expect(new Set(found.map(({ campaign }) => campaign))).toEqual(new Set([2, 3]))
-    })
-
     it('are kept once in any order, within a call and over calls, and tell which were new', async () => {
       const compare = (left: Membership, right: Membership) => compareAudiences(left, right)
       const table = { identityOf: membershipIdentity, compare, normalize: (fact: Membership) => fact }
@@ -170,16 +159,18 @@ describeEachStore('The tables of facts', (kind) => {
       expect(await listMessageEvents(database, wanted)).toEqual([message({ customer, campaign: 2 })])
     })
 
-    it('are listed between two instants, both inclusive, in whatever campaign, as far as they are touches', async () => {
+    it('are listed between two instants of a campaign, both inclusive, as far as they are touches', async () => {
       const customer = nextCustomer()
       const at = (campaign: number, time: number) => {
         return MESSAGE_KINDS.map((kind) => message({ customer, campaign, time, kind }))
       }
-      await keepMessages(...at(1, 9), ...at(1, 10), ...at(2, 20), ...at(2, 21))
-      const found = await listTouchesOfPeriods(database, [{ customer, from: 10, until: 20 }])
+      await keepMessages(...at(1, 9), ...at(1, 10), ...at(1, 21), ...at(2, 20), ...at(2, 21), ...at(3, 15))
+      const periods = [1, 2].map((campaign) => ({ customer, campaign, from: 10, until: 20 }))
+      const found = await listTouches(database, periods)
       const touches = ['click', 'impression', 'sent'].flatMap((kind) => [`1 10 ${kind}`, `2 20 ${kind}`])
       const met = found.map(({ campaign, time, kind }) => `${campaign} ${time} ${kind}`)
       expect(met.toSorted()).toEqual(touches.toSorted())
+      expect(await listTouches(database, periods, 2)).toHaveLength(2)
     })
 
     it('are kept once in any order, within a call and over calls, and tell which were new', async () => {
@@ -234,6 +225,74 @@ describeEachStore('The tables of facts', (kind) => {
         expect(found.filter(({ customer }) => customer < until).length).toBeLessThan(3)
       }
       expect(ranges.at(-1)?.until).toBeGreaterThan(first + 7)
+    })
+  })
+
+  describe('the weeks of campaigns', () => {
+    const WEEK = 3_000
+
+    async function campaignsOf(customer: number, from: number, until: number): Promise<number[]> {
+      const found = await listCampaignsOfPeriods(database, [{ customer, from, until }])
+      for (const one of found) expect(one).toMatchObject({ customer, from, until })
+      return found.map(({ campaign }) => campaign).toSorted((left, right) => left - right)
+    }
+
+    it('are those of audiences and touches, and are found from their first instant to their last', async () => {
+      const customer = nextCustomer()
+      const [start, end] = [WEEK * WEEK_MS, (WEEK + 1) * WEEK_MS - 1]
+      await keepMemberships(
+        membership({ customer, campaign: 1, evaluatedAt: start - 1 }),
+        membership({ customer, campaign: 2, evaluatedAt: start }),
+        membership({ customer, campaign: 3, evaluatedAt: end + 1 }),
+        membership({ customer: customer + 1, campaign: 4, evaluatedAt: start }),
+      )
+      const messages = MESSAGE_KINDS.map((kind, index) => message({ customer, campaign: 10 + index, kind, time: end }))
+      await keepMessages(...messages)
+      const touching = ['sent', 'impression', 'click'].map(
+        (kind) => 10 + MESSAGE_KINDS.findIndex((one) => one === kind),
+      )
+      const found = [2, ...touching].toSorted((left, right) => left - right)
+      expect(await campaignsOf(customer, start, start)).toEqual(found)
+      expect(await campaignsOf(customer, end, end)).toEqual(found)
+      expect(await campaignsOf(customer, start - 1, start - 1)).toEqual([1])
+      expect(await campaignsOf(customer, end + 1, end + 1)).toEqual([3])
+      expect(await campaignsOf(customer, start - 1, end + 1)).toEqual([1, 2, 3, ...touching])
+    })
+
+    it('give each campaign once for a period, however many weeks and facts it has, and as many as asked for', async () => {
+      const customer = nextCustomer()
+      const times = Array.from({ length: 30 }, (_, index) => index * (WEEK_MS / 3))
+      await keepMessages(...times.flatMap((time) => [1, 2].map((campaign) => message({ customer, campaign, time }))))
+      expect(await campaignsOf(customer, 0, 30 * WEEK_MS)).toEqual([1, 2])
+      const period = { customer, from: 0, until: 30 * WEEK_MS }
+      expect(await listCampaignsOfPeriods(database, [period], 1)).toHaveLength(1)
+    })
+
+    it('are the same, also before 1970, when they were noted by the migration', async () => {
+      const customer = nextCustomer()
+      const instants = [-WEEK_MS - 1, -WEEK_MS, -1, 0, 1, WEEK_MS - 1, WEEK_MS].map((instant, index) => {
+        return { customer, campaign: 1 + index, instant }
+      })
+      await keepMemberships(
+        ...instants.slice(0, 4).map(({ instant, ...rest }) => membership({ ...rest, evaluatedAt: instant })),
+      )
+      await keepMessages(...instants.slice(4).map(({ instant, ...rest }) => message({ ...rest, time: instant })))
+      const listAll = () => {
+        const weeks = database.query.selectFrom('campaign_weeks').selectAll()
+        return weeks.orderBy('customer').orderBy('week').orderBy('campaign').execute()
+      }
+      const noted = await listAll()
+      await database.changeTables(async (store) => {
+        await sql`drop table campaign_weeks`.execute(store.query)
+        await sql`create index memberships_by_time on memberships (customer, evaluated_at, campaign)`.execute(
+          store.query,
+        )
+        await sql`create index touches_by_time on message_events (customer, time, campaign)`.execute(store.query)
+        await store.query.deleteFrom('migrations').where('name', '=', '0033-campaign-weeks').execute()
+      })
+      await migrate(database, 0)
+      expect(await listAll()).toEqual(noted)
+      expect(noted.filter((row) => row.customer === customer).map(({ campaign }) => campaign)).toHaveLength(7)
     })
   })
 

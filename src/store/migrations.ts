@@ -12,6 +12,7 @@ import { createCoupons } from './coupons/coupons.ts'
 import { createCursors } from './entries/cursors.ts'
 import { createEvents } from './users/events.ts'
 import { fillCampaignNames } from './campaigns/fill-campaign-names.ts'
+import { noteCampaignWeeks } from './campaigns/fill-campaign-weeks.ts'
 import { createGoalRecounts } from './campaigns/goal-recounts.ts'
 import { createIdempotencyKeys } from './entries/idempotency-keys.ts'
 import { createLargeHistories, separateKeptSeries } from './statistics/large-histories.ts'
@@ -76,6 +77,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0030-parked-entries-by-workspace': indexParkedEntries,
   '0031-order-of-identities': noteOrderOfIdentities,
   '0032-alone-customers': noteAloneCustomers,
+  '0033-campaign-weeks': noteCampaignWeeks,
 }
 
 /** Encodings of a database that hold whatever a client sends; others refuse characters that they do not have. */

@@ -87,13 +87,6 @@ export interface CustomerPeriod {
   readonly until: number
 }
 
-/** Each pair of customer and campaign once. */
-export function distinctPairs(facts: readonly CustomerCampaign[]): CustomerCampaign[] {
-  const pairs = new Map<string, CustomerCampaign>()
-  for (const { customer, campaign } of facts) pairs.set(`${customer} ${campaign}`, { customer, campaign })
-  return [...pairs.values()]
-}
-
 /** What makes two reports of memberships the same fact. */
 export function membershipIdentity({ campaign, customer, platform, evaluatedAt }: Membership): string {
   return `${campaign}\0${customer}\0${evaluatedAt}\0${platform}`

@@ -2,7 +2,6 @@
 import { isTouch } from '../../core/statistics/campaign-past.ts'
 import type { History } from '../../core/statistics/contributions.ts'
 import {
-  distinctPairs,
   type CustomerCampaign,
   type CustomerPeriod,
   type Membership,
@@ -10,8 +9,9 @@ import {
 } from '../../core/campaigns/facts.ts'
 import { WINDOW_HOURS_MAX } from '../../core/campaigns/goal.ts'
 import { listNamedEvents, type ActionPeriod, type NamedEvent } from '../../store/users/events.ts'
-import { listCampaignsOfPeriods, listMemberships, listMembershipsOf } from '../../store/campaigns/memberships.ts'
-import { listMessageEvents, listMessageEventsOf, listTouchesOfPeriods } from '../../store/campaigns/message-events.ts'
+import { listCampaignsOfPeriods } from '../../store/campaigns/campaign-weeks.ts'
+import { listMemberships, listMembershipsOf } from '../../store/campaigns/memberships.ts'
+import { listMessageEvents, listMessageEventsOf, listTouches } from '../../store/campaigns/message-events.ts'
 import type { Store } from '../../store/store.ts'
 import type { Person } from '../../store/users/users.ts'
 import type { GoalBook } from './goal-books.ts'
@@ -113,18 +113,17 @@ async function loadCompetitors(
   drafts: Drafts,
   converting: readonly Draft[],
 ): Promise<void> {
-  const periods = converting.flatMap(windowsBefore)
-  const touches = await listTouchesOfPeriods(store, periods, ONE_TOO_MANY)
-  if (drafts.noteWhetherTooMany(touches)) return
-  for (const pair of distinctPairs([...touches, ...(await listCampaignsOfPeriods(store, periods))])) {
-    drafts.ofCustomer(pair.customer)?.widen(pair.campaign, book)
-  }
+  const concerned = await listCampaignsOfPeriods(store, converting.flatMap(windowsBefore), ONE_TOO_MANY)
+  if (drafts.noteWhetherTooMany(concerned)) return
+  for (const { customer, campaign } of concerned) drafts.ofCustomer(customer)?.widen(campaign, book)
   await loadCampaigns(store, drafts, converting)
   if (drafts.areTooMany) return
   await loadGoalEvents(store, book, { drafts, wanted: converting, spansOf: (draft) => draft.spans() })
   if (drafts.areTooMany) return
-  // What was read with its campaign is not added again.
-  drafts.addCompetitors(await listTouchesOfPeriods(store, converting.flatMap(windowsBefore), ONE_TOO_MANY))
+  const competing = await listCampaignsOfPeriods(store, converting.flatMap(windowsBefore), ONE_TOO_MANY)
+  if (drafts.noteWhetherTooMany(competing)) return
+  const unread = competing.filter(({ customer, campaign }) => !drafts.ofCustomer(customer)?.hasRead(campaign))
+  drafts.addMessages(await listTouches(store, unread, ONE_TOO_MANY))
 }
 
 /** When there may have been touches that a draft's goal events are credited to. */
@@ -304,11 +303,6 @@ class Drafts {
   addMessages(messages: readonly MessageEvent[]): void {
     if (this.noteWhetherTooMany(messages)) return
     for (const message of messages) this.ofCustomer(message.customer)?.messages.push(message)
-  }
-
-  addCompetitors(touches: readonly MessageEvent[]): void {
-    if (this.noteWhetherTooMany(touches)) return
-    this.addMessages(touches.filter(({ customer, campaign }) => !this.ofCustomer(customer)?.hasRead(campaign)))
   }
 
   addGoalEvents(events: readonly NamedEvent[]): void {

@@ -2,12 +2,13 @@
 // table is named in its own file, which says what its rows are.
 import type { InsertQueryBuilder, InsertResult, Kysely } from 'kysely'
 import { keepBest, type CustomerCampaign } from '../../core/campaigns/facts.ts'
+import { addCampaignWeeks, type CampaignInstant } from './campaign-weeks.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { BulkColumns, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
 import { wantedValues } from '../wanted-values.ts'
 
-export interface FactTableSpec<Row extends object, Fact> {
+export interface FactTableSpec<Row extends object, Fact extends CustomerCampaign> {
   /** Its rows have the columns `customer` and `campaign`. */
   readonly table: keyof Tables
   /** The columns of the primary key. */
@@ -17,6 +18,8 @@ export interface FactTableSpec<Row extends object, Fact> {
   readonly identityOf: (fact: Fact) => string
   /** Compares different reports of one fact: negative when `left` wins. */
   readonly compare: (left: Fact, right: Fact) => number
+  /** When its campaign had to do with its customer; undefined for a fact that does not tell. */
+  readonly activeAt: (fact: Fact) => number | undefined
   readonly toRow: (fact: Fact) => Row
   readonly fromRow: (row: Row) => Fact
 }
@@ -68,7 +71,9 @@ export interface CustomerRange {
 type FactTables = Record<string, Record<string, unknown>>
 type FactInsert = InsertQueryBuilder<FactTables, string, InsertResult>
 
-export function factTable<Row extends object, Fact>(spec: FactTableSpec<Row, Fact>): FactTable<Fact> {
+export function factTable<Row extends object, Fact extends CustomerCampaign>(
+  spec: FactTableSpec<Row, Fact>,
+): FactTable<Fact> {
   return {
     listIn: (store, wanted, max = NO_LIMIT) => listIn(spec, store, { wanted, max }),
     listOf: (store, customers, max = NO_LIMIT) => listOf(spec, store, { customers, max }),
@@ -85,7 +90,7 @@ function tablesOf({ query }: Store): Kysely<FactTables> {
   return query as unknown as Kysely<FactTables>
 }
 
-async function listIn<Row extends object, Fact>(
+async function listIn<Row extends object, Fact extends CustomerCampaign>(
   { table, fromRow }: FactTableSpec<Row, Fact>,
   store: Store,
   { wanted, max }: { readonly wanted: readonly CustomerCampaign[]; readonly max: number },
@@ -102,7 +107,7 @@ async function listIn<Row extends object, Fact>(
   return (rows as Row[]).map(fromRow)
 }
 
-async function listOf<Row extends object, Fact>(
+async function listOf<Row extends object, Fact extends CustomerCampaign>(
   { table, fromRow }: FactTableSpec<Row, Fact>,
   store: Store,
   { customers, max }: { readonly customers: readonly number[]; readonly max: number },
@@ -121,7 +126,7 @@ async function listOf<Row extends object, Fact>(
  * The campaigns of a customer in the order of their numbers, with the number of facts in each. Where these add up to `max`,
  * more campaigns may follow, and the last one may have more facts: nothing walks through all that there is of a customer.
  */
-async function countByCampaign<Row extends object, Fact>(
+async function countByCampaign<Row extends object, Fact extends CustomerCampaign>(
   { table }: FactTableSpec<Row, Fact>,
   store: Store,
   { customer, after, max }: CountedRange & { readonly customer: number },
@@ -142,7 +147,7 @@ async function countByCampaign<Row extends object, Fact>(
   return rows as unknown as CampaignFacts[]
 }
 
-async function* cut<Row extends object, Fact>(
+async function* cut<Row extends object, Fact extends CustomerCampaign>(
   { table }: FactTableSpec<Row, Fact>,
   store: Store,
   max: number,
@@ -161,7 +166,7 @@ async function* cut<Row extends object, Fact>(
   }
 }
 
-async function add<Row extends object, Fact>(
+async function add<Row extends object, Fact extends CustomerCampaign>(
   spec: FactTableSpec<Row, Fact>,
   store: Store,
   reports: readonly Fact[],
@@ -170,11 +175,30 @@ async function add<Row extends object, Fact>(
   const added = await insertNew(spec, store, fresh)
   const repeated = [...fresh].filter(([identity]) => !added.has(identity)).map(([, fact]) => fact)
   await replaceBeaten(spec, store, repeated)
+  await addWeeks(spec, store, added.size === fresh.size ? [...fresh.values()] : onlyAdded(fresh, added))
   return added
 }
 
+function onlyAdded<Fact>(facts: ReadonlyMap<string, Fact>, added: ReadonlySet<string>): Fact[] {
+  return [...facts].filter(([identity]) => added.has(identity)).map(([, fact]) => fact)
+}
+
+/** An instant is a part of the identity: a better report of a fact that is known changes nothing here. */
+async function addWeeks<Fact extends CustomerCampaign>(
+  { activeAt }: { readonly activeAt: (fact: Fact) => number | undefined },
+  store: Store,
+  facts: readonly Fact[],
+): Promise<void> {
+  const instants: CampaignInstant[] = []
+  for (const fact of facts) {
+    const instant = activeAt(fact)
+    if (instant !== undefined) instants.push({ customer: fact.customer, campaign: fact.campaign, instant })
+  }
+  await addCampaignWeeks(store, instants)
+}
+
 /** Gives the identities of those that are new. */
-async function insertNew<Row extends object, Fact>(
+async function insertNew<Row extends object, Fact extends CustomerCampaign>(
   { table, key, columns, toRow }: FactTableSpec<Row, Fact>,
   store: Store,
   facts: ReadonlyMap<string, Fact>,
@@ -195,7 +219,7 @@ async function insertNew<Row extends object, Fact>(
 }
 
 /** Replaces those facts that are known already and are beaten by another report. */
-async function replaceBeaten<Row extends object, Fact>(
+async function replaceBeaten<Row extends object, Fact extends CustomerCampaign>(
   spec: FactTableSpec<Row, Fact>,
   store: Store,
   reports: readonly Fact[],
@@ -219,7 +243,7 @@ async function replaceBeaten<Row extends object, Fact>(
 }
 
 /** The facts that are kept, each looked up by its key: one customer may have very many, even in one campaign. */
-async function findKept<Row extends object, Fact>(
+async function findKept<Row extends object, Fact extends CustomerCampaign>(
   { table, key, columns, identityOf, toRow, fromRow }: FactTableSpec<Row, Fact>,
   store: Store,
   reports: readonly Fact[],

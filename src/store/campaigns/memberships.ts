@@ -1,13 +1,8 @@
 // The table of memberships: who was in the audience of a campaign, when and how. Facts: they keep the customer id they were
 // reported with, whoever that turns out to be.
-import {
-  compareMemberships,
-  membershipIdentity,
-  type CustomerCampaign,
-  type CustomerPeriod,
-  type Group,
-  type Membership,
-} from '../../core/campaigns/facts.ts'
+import { sql } from 'kysely'
+import { compareMemberships, membershipIdentity, type Group, type Membership } from '../../core/campaigns/facts.ts'
+import { WEEK_MS } from './campaign-weeks.ts'
 import { factTable, type CampaignRange, type CustomerRange } from './fact-table.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
@@ -53,23 +48,15 @@ export async function createMemberships({ query }: Store, { text, integer, clust
     .execute()
 }
 
-/** The campaigns in which customers have memberships in given periods. */
-export async function listCampaignsOfPeriods(
-  store: Store,
-  periods: readonly CustomerPeriod[],
-): Promise<CustomerCampaign[]> {
-  if (periods.length === 0) return []
-  return store.query
-    .selectFrom(store.rowsOf('period', { customer: 'integer', from: 'integer', until: 'integer' }, periods))
-    .innerJoin('memberships as fact', (join) =>
-      join
-        .onRef('fact.customer', '=', 'period.customer')
-        .onRef('fact.evaluated_at', '>=', 'period.from')
-        .onRef('fact.evaluated_at', '<=', 'period.until'),
-    )
-    .select(['fact.customer', 'fact.campaign'])
-    .distinct()
-    .execute()
+/** For the migration to weeks: nothing is looked up along this index any more. */
+export async function forgetTimesOfMemberships({ query }: Store): Promise<void> {
+  await query.schema.dropIndex('memberships_by_time').execute()
+}
+
+/** For the same migration: the weeks in which there were audiences. */
+export function selectWeeksOfMemberships({ query }: Store) {
+  const week = sql<number>`evaluated_at / ${sql.lit(WEEK_MS)}`
+  return query.selectFrom('memberships').select(['customer', week.as('week'), 'campaign'])
 }
 
 /** Where a page of memberships ends: after the one with these values. */
@@ -126,6 +113,7 @@ const FACTS = factTable<MembershipRow, Membership>({
   },
   identityOf: membershipIdentity,
   compare: compareMemberships,
+  activeAt: ({ evaluatedAt }) => evaluatedAt,
   toRow,
   fromRow: toMembership,
 })

@@ -1,16 +1,16 @@
 // The table of message events: what happened to the messages of campaigns. Facts: they keep the customer id they were reported
 // with, whoever that turns out to be.
 import { sql } from 'kysely'
-import { TOUCH_KINDS } from '../../core/statistics/campaign-past.ts'
+import { isTouch, TOUCH_KINDS } from '../../core/statistics/campaign-past.ts'
 import {
   compareMessages,
   messageIdentity,
   messageIdOf,
   messageKey,
   MESSAGE_KINDS,
-  type CustomerPeriod,
   type MessageEvent,
 } from '../../core/campaigns/facts.ts'
+import { WEEK_MS, type CampaignPeriod } from './campaign-weeks.ts'
 import { factTable, type CampaignRange, type CustomerRange } from './fact-table.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
@@ -37,7 +37,7 @@ declare module '../tables.ts' {
 
 const KEY = ['customer', 'campaign', 'kind', 'time', 'message_key'] as const
 
-/** The kinds of touches, as literals: a query that names these uses the index of touches. */
+/** The kinds of touches, as literals. */
 const TOUCHES = sql.join(TOUCH_KINDS.map((kind) => sql.lit(MESSAGE_KINDS.indexOf(kind))))
 
 export async function createMessageEvents({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
@@ -61,6 +61,18 @@ export async function createMessageEvents({ query }: Store, { text, integer, clu
     .columns(['customer', 'time', 'campaign'])
     .where(sql<boolean>`kind in (${TOUCHES})`)
     .execute()
+}
+
+/** For the migration to weeks: nothing is looked up along this index any more. */
+export async function forgetTimesOfTouches({ query }: Store): Promise<void> {
+  await query.schema.dropIndex('touches_by_time').execute()
+}
+
+/** For the same migration: the weeks in which there were touches. */
+export function selectWeeksOfTouches({ query }: Store) {
+  const week = sql<number>`${sql.ref('time')} / ${sql.lit(WEEK_MS)}`
+  const touches = query.selectFrom('message_events').where(sql<boolean>`kind in (${TOUCHES})`)
+  return touches.select(['customer', week.as('week'), 'campaign'])
 }
 
 /** Where a page of message events ends: after the one with these values. */
@@ -105,18 +117,20 @@ export async function pageMessageEvents(
   return { facts: rows.map(toMessageEvent), next }
 }
 
-/** The touches of customers in periods, by whatever campaign, `max` at the most. */
-export async function listTouchesOfPeriods(
+/** The touches of customers by campaigns in periods, `max` at the most. */
+export async function listTouches(
   store: Store,
-  periods: readonly CustomerPeriod[],
+  periods: readonly CampaignPeriod[],
   max = Number.MAX_SAFE_INTEGER,
 ): Promise<MessageEvent[]> {
   if (periods.length === 0) return []
+  const columns = { customer: 'integer', campaign: 'integer', from: 'integer', until: 'integer' } as const
   const rows = await store.query
-    .selectFrom(store.rowsOf('period', { customer: 'integer', from: 'integer', until: 'integer' }, periods))
+    .selectFrom(store.rowsOf('period', columns, periods))
     .innerJoin('message_events as fact', (join) =>
       join
         .onRef('fact.customer', '=', 'period.customer')
+        .onRef('fact.campaign', '=', 'period.campaign')
         .onRef('fact.time', '>=', 'period.from')
         .onRef('fact.time', '<=', 'period.until'),
     )
@@ -142,6 +156,7 @@ const FACTS = factTable<MessageEventRow, MessageEvent>({
   },
   identityOf: messageIdentity,
   compare: compareMessages,
+  activeAt: ({ kind, time }) => (isTouch(kind) ? time : undefined),
   toRow,
   fromRow: toMessageEvent,
 })

@@ -31,6 +31,7 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   goal_recounts: 'data',
   memberships: 'data',
   message_events: 'data',
+  campaign_weeks: 'data',
   large_histories: 'data',
   kept_series: 'data',
   uncounted_users: 'data',

@@ -1,0 +1,108 @@
+// The table of weeks in which campaigns had to do with customers: there was an audience, or a touch. It tells which campaigns
+// compete for what a customer did; one row stands for all that a campaign did to a customer in a week, so most facts only find
+// the row that an earlier one has made.
+import { sql, type SelectQueryBuilder } from 'kysely'
+import type { CustomerCampaign, CustomerPeriod } from '../../core/campaigns/facts.ts'
+import { insertRows } from '../insert-rows.ts'
+import type { SqlTypes, Store } from '../store.ts'
+import type { Tables } from '../tables.ts'
+
+interface CampaignWeekRow {
+  /** `user_identities.number` of the customer id. */
+  customer: number
+  /** Seven days, counted from 1970-01-01 in UTC, as `weekOf` says. */
+  week: number
+  /** `campaigns.number`. */
+  campaign: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    campaign_weeks: CampaignWeekRow
+  }
+}
+
+/** In milliseconds; a migration has divided instants by it, so it never changes. */
+export const WEEK_MS = 7 * 24 * 60 * 60 * 1000
+
+const COLUMNS = { customer: 'integer', week: 'integer', campaign: 'integer' } as const
+const KEY = ['customer', 'week', 'campaign'] as const
+
+export async function createCampaignWeeks({ query }: Store, { integer, clustered }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('campaign_weeks')
+    .addColumn('customer', integer, (column) => column.notNull())
+    .addColumn('week', integer, (column) => column.notNull())
+    .addColumn('campaign', integer, (column) => column.notNull())
+    .addPrimaryKeyConstraint('campaign_weeks_key', [...KEY])
+    .modifyEnd(clustered)
+    .execute()
+}
+
+/** Adds weeks that a statement gives, some of them several times over. */
+export async function fillCampaignWeeks(
+  { query }: Store,
+  weeks: SelectQueryBuilder<Tables, never, CampaignWeekRow>,
+): Promise<void> {
+  // `where true` tells SQLite's parser that `on conflict` is not a join's.
+  await query
+    .insertInto('campaign_weeks')
+    .columns(KEY)
+    .expression(weeks.where(sql.lit(true)))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** As integers are divided in SQL, also before 1970. */
+function weekOf(instant: number): number {
+  return Math.trunc(instant / WEEK_MS)
+}
+
+/** A campaign had to do with a customer. */
+export interface CampaignInstant extends CustomerCampaign {
+  /** Milliseconds since the epoch. */
+  readonly instant: number
+}
+
+/** Notes in which weeks campaigns had to do with customers. */
+export async function addCampaignWeeks(store: Store, instants: readonly CampaignInstant[]): Promise<void> {
+  const rows = new Map<string, CampaignWeekRow>()
+  for (const { customer, campaign, instant } of instants) {
+    const week = weekOf(instant)
+    rows.set(`${customer} ${week} ${campaign}`, { customer, week, campaign })
+  }
+  if (rows.size === 0) return
+  // Others may note the same, and in the same order nobody waits for anybody in a circle.
+  await insertRows(store, 'campaign_weeks', { columns: COLUMNS, rows: [...rows.values()], orderBy: KEY })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** One customer and one campaign between two instants, both inclusive. */
+export type CampaignPeriod = CustomerPeriod & CustomerCampaign
+
+/**
+ * The campaigns that had to do with customers in given periods, with the period of each, `max` at the most. There may be some
+ * among them that had so only a few days before or after the period.
+ */
+export async function listCampaignsOfPeriods(
+  store: Store,
+  periods: readonly CustomerPeriod[],
+  max = Number.MAX_SAFE_INTEGER,
+): Promise<CampaignPeriod[]> {
+  if (periods.length === 0) return []
+  const inWeeks = periods.map((period) => ({ ...period, first: weekOf(period.from), last: weekOf(period.until) }))
+  const columns = { customer: 'integer', from: 'integer', until: 'integer', first: 'integer', last: 'integer' } as const
+  return store.query
+    .selectFrom(store.rowsOf('period', columns, inWeeks))
+    .innerJoin('campaign_weeks as found', (join) =>
+      join
+        .onRef('found.customer', '=', 'period.customer')
+        .onRef('found.week', '>=', 'period.first')
+        .onRef('found.week', '<=', 'period.last'),
+    )
+    .select(['found.customer', 'found.campaign', 'period.from', 'period.until'])
+    .distinct()
+    .limit(max)
+    .execute()
+}
