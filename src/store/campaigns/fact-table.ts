@@ -171,21 +171,18 @@ async function add<Row extends object, Fact extends CustomerCampaign>(
   store: Store,
   reports: readonly Fact[],
 ): Promise<Set<string>> {
-  const fresh = keepBest(reports, spec.identityOf, spec.compare)
-  const added = await insertNew(spec, store, fresh)
-  const repeated = [...fresh].filter(([identity]) => !added.has(identity)).map(([, fact]) => fact)
+  const best = keepBest(reports, spec.identityOf, spec.compare)
+  const added = await insertNew(spec, store, best)
+  const [fresh, repeated]: [Fact[], Fact[]] = [[], []]
+  for (const [identity, fact] of best) (added.has(identity) ? fresh : repeated).push(fact)
   await replaceBeaten(spec, store, repeated)
-  await addWeeks(spec, store, added.size === fresh.size ? [...fresh.values()] : onlyAdded(fresh, added))
+  await addWeeks(spec, store, fresh)
   return added
-}
-
-function onlyAdded<Fact>(facts: ReadonlyMap<string, Fact>, added: ReadonlySet<string>): Fact[] {
-  return [...facts].filter(([identity]) => added.has(identity)).map(([, fact]) => fact)
 }
 
 /** An instant is a part of the identity: a better report of a fact that is known changes nothing here. */
 async function addWeeks<Fact extends CustomerCampaign>(
-  { activeAt }: { readonly activeAt: (fact: Fact) => number | undefined },
+  { activeAt }: Pick<FactTableSpec<object, Fact>, 'activeAt'>,
   store: Store,
   facts: readonly Fact[],
 ): Promise<void> {
