@@ -3,11 +3,16 @@
 import SqliteFile from 'better-sqlite3'
 import { Client } from 'pg'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { beginBatch, lockTables } from '../src/pipeline/apply-batch.ts'
+import { LogFollower } from '../src/pipeline/follower/follow-log.ts'
 import { PartitionLeases } from '../src/pipeline/follower/partition-leases.ts'
-import { CHANGES_TABLES, migrate, TablesAreNewer } from '../src/store/migrations.ts'
+import { listParkedEntries } from '../src/store/entries/parked-entries.ts'
+import { CHANGES_TABLES, migrate, TablesAreNewer, WAITS_FOR_TABLES } from '../src/store/migrations.ts'
 import { openDatabase, statePathOf } from '../src/store/open-database.ts'
 import { openPostgresDatabase } from '../src/store/postgres/postgres-database.ts'
 import type { Database, Store } from '../src/store/store.ts'
+import { Turnstile } from '../src/store/turnstile.ts'
+import { openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
 import { makeOlder } from './older-tables.ts'
 import { expectRefusal, startServer, until } from './server.ts'
 import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -38,7 +43,7 @@ describeEachStore('Tables that another process is changing', (kind) => {
   })
 
   /** Takes the lock that the other process holds while it changes tables; the end of the connection gives it back. */
-  async function lockTables(): Promise<() => Promise<unknown> | void> {
+  async function holdTables(): Promise<() => Promise<unknown> | void> {
     if (place.databaseUrl === undefined) {
       const file = new SqliteFile(statePathOf(place))
       file.exec('begin immediate')
@@ -51,7 +56,7 @@ describeEachStore('Tables that another process is changing', (kind) => {
   }
 
   it('are waited for, however long that takes, and then brought up to date', async () => {
-    const unlock = await lockTables()
+    const unlock = await holdTables()
     let waited = 0
     const migrated = migrate(database, 1, () => void waited++)
     await until('it has waited in vain three times', () => waited >= 3)
@@ -123,9 +128,74 @@ describeOnPostgres('A pipeline beside tables that are newer', () => {
     await until('it has all partitions', () => leases.held().length === PARTITIONS)
     await database.write(addLater)
     await until('it has none', () => leases.held().length === 0)
+    const members = () => database.query.selectFrom('pipeline_members').select('holder').execute()
+    await until('others need not wait until its share has run out', async () => (await members()).length === 0)
     expect(failures.every((error) => error instanceof TablesAreNewer)).toBe(true)
     await database.write(removeLater)
     await until('it has all partitions again', () => leases.held().length === PARTITIONS)
+  })
+})
+
+describeEachStore('Entries that are applied beside tables that are newer', (kind) => {
+  let bench: PipelineBench
+
+  beforeEach(async () => {
+    bench = await openPipelineBench(kind)
+    closers.push(() => bench.close())
+    await bench.makeWorkspace()
+  })
+
+  const entry = { kind: 'track_user', body: { customer_id: 'ada', attributes: { city: 'Bonn' } } } as const
+
+  it('wait in the log, whole, until a program that knows the tables applies them', async () => {
+    const start = await bench.cursor()
+    const [requestId] = await bench.append(entry)
+    await bench.database.write(addLater)
+    const failures: unknown[] = []
+    const follower = new LogFollower({
+      database: bench.database,
+      logReader: bench.logReader,
+      turnstile: new Turnstile(),
+      clock: Date.now,
+      onBatch: () => {},
+      onFailure: (error, what) => void failures.push([error instanceof TablesAreNewer, what]),
+    })
+    follower.start()
+    closers.push(() => follower.stop())
+    await until('it has tried twice', () => failures.length >= 2)
+    const again = [true, 'applying the log failed; trying again']
+    expect(failures).toEqual(failures.map(() => again))
+    expect(await bench.cursor()).toBe(start)
+    expect(await listParkedEntries(bench.database, 0, 1)).toEqual([])
+    await bench.database.write(removeLater)
+    await until('it is applied', async () => (await bench.receipt(requestId))?.status === 'processed')
+  })
+
+  it('are not counted anew, replayed or dropped', async () => {
+    await bench.database.write(addLater)
+    await expect(bench.database.write(lockTables)).rejects.toThrow(TablesAreNewer)
+    await bench.database.write(removeLater)
+    await expect(bench.database.write(lockTables)).resolves.toBeUndefined()
+  })
+
+  it('are waited for by who changes the tables', async () => {
+    const own = openDatabase(bench.place, { writeWaitMs: 50 })
+    closers.push(() => own.close())
+    await makeOlder(bench.place)
+    const applied = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    const applying = bench.database.write(async (store) => {
+      await beginBatch(store, { lastPositions: new Map(), revisions: new Map() }, [])
+      begun.resolve()
+      await applied.promise
+    })
+    await begun.promise
+    let waited = 0
+    const migrated = migrate(own, 1, (what) => void (waited += what === WAITS_FOR_TABLES ? 1 : 0))
+    await until('it has waited in vain twice', () => waited >= 2)
+    applied.resolve()
+    await applying
+    await expect(migrated).resolves.toBeUndefined()
   })
 })
 

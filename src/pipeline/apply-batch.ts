@@ -1,6 +1,7 @@
 // Applies entries of the log in one transaction: the cursor and every step. Nothing of it stays when anything fails.
 import type { LogEntry } from '../log/event-log.ts'
 import { moveCursor, PIPELINE_CURSOR, pipelineCursor } from '../store/entries/cursors.ts'
+import { refuseNewerTables } from '../store/migrations.ts'
 import type { Database, Store } from '../store/store.ts'
 import { findRevisions, findWorkspace } from '../store/workspaces/workspaces.ts'
 import type { Workspace } from '../core/workspace.ts'
@@ -39,7 +40,8 @@ export async function applyBatch(database: Database, batch: Batch, from: readonl
 
 /**
  * Begins the transaction that applies a batch: moves the cursors and makes sure of the settings, as above. From here on, whoever
- * wants to change what entries depend on waits (`lockTables`), or has changed it before.
+ * wants to change what entries depend on waits (`lockTables`), or has changed it before. Throws TablesAreNewer too: nothing would
+ * be in the tables that a newer program keeps beside those that this one knows.
  */
 export async function beginBatch(
   store: Store,
@@ -47,6 +49,7 @@ export async function beginBatch(
   from: readonly number[],
 ): Promise<void> {
   await store.lockShared(PIPELINE_CURSOR)
+  await refuseNewerTables(store)
   // In the order of the partitions, so that two processes that both believe they hold them do not wait in a circle.
   for (const [partition, to] of lastPositions) {
     const isMoved = await moveCursor(store, pipelineCursor(partition), from[partition] ?? 0, to)
@@ -56,9 +59,13 @@ export async function beginBatch(
   for (const [id, revision] of revisions) if (now.get(id) !== revision) throw new SettingsChanged()
 }
 
-/** For a change of what entries are counted by: waits for all who apply entries, and makes others wait. */
+/**
+ * For a change of what entries are counted by: waits for all who apply entries, and makes others wait. Throws TablesAreNewer as
+ * above.
+ */
 export async function lockTables(store: Store): Promise<void> {
   await store.lock(PIPELINE_CURSOR)
+  await refuseNewerTables(store)
 }
 
 /** Runs all steps on a batch, even one that was run before in a transaction that then failed. */

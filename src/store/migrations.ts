@@ -9,7 +9,7 @@ import { createCampaigns, noteGoalEvents } from './campaigns/campaigns.ts'
 import { createCouponLists } from './coupons/coupon-lists.ts'
 import { createCouponUploads } from './coupons/coupon-uploads.ts'
 import { createCoupons } from './coupons/coupons.ts'
-import { createCursors } from './entries/cursors.ts'
+import { createCursors, PIPELINE_CURSOR } from './entries/cursors.ts'
 import { createEvents } from './users/events.ts'
 import { fillCampaignNames } from './campaigns/fill-campaign-names.ts'
 import { noteCampaignWeeks } from './campaigns/fill-campaign-weeks.ts'
@@ -116,6 +116,8 @@ export async function migrate(database: Database, now: number, tell: Tell = () =
 
 async function applyMissing(store: Store, types: SqlTypes, { now, tell }: { now: number; tell: Tell }): Promise<void> {
   await store.lock('migrations')
+  // No batch of an older process is in the middle, and those that come later find that the tables are newer than it.
+  await store.lock(PIPELINE_CURSOR)
   await store.query.schema
     .createTable('migrations')
     .ifNotExists()
@@ -156,9 +158,17 @@ export class TablesAreNewer extends AppError {
   }
 }
 
-/** Throws `TablesAreNewer` where a newer program was started beside this one. */
+/** Throws `TablesAreNewer` where a newer program was started beside this one. Reads no row where none was: each batch asks. */
 export async function refuseNewerTables(store: Store): Promise<void> {
-  await appliedNames(store)
+  const known = Object.keys(MIGRATIONS)
+  const newer = store.query
+    .selectFrom('migrations')
+    .select('name')
+    .where('name', 'not in', known)
+    .orderBy('name')
+    .limit(1)
+  const unknown = await newer.executeTakeFirst()
+  if (unknown) throw new TablesAreNewer(unknown.name)
 }
 
 /** Which tables there are, as this program sees them: none, older ones, or its own. Throws `TablesAreNewer`. */
@@ -170,9 +180,8 @@ export async function findTables(database: Database): Promise<'none' | 'older' |
 }
 
 async function appliedNames(store: Store): Promise<Set<string>> {
+  await refuseNewerTables(store)
   const rows = await store.query.selectFrom('migrations').select('name').execute()
-  const unknown = rows.find(({ name }) => !Object.hasOwn(MIGRATIONS, name))
-  if (unknown) throw new TablesAreNewer(unknown.name)
   return new Set(rows.map(({ name }) => name))
 }
 

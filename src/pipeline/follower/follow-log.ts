@@ -4,6 +4,7 @@ import { AppError } from '../../core/app-error.ts'
 import { messageOf } from '../../core/thrown.ts'
 import type { LogEntry, LogReader } from '../../log/event-log.ts'
 import { listPipelineCursors } from '../../store/entries/cursors.ts'
+import { TablesAreNewer } from '../../store/migrations.ts'
 import { StoodStill, StoreError, type Database } from '../../store/store.ts'
 import { pause, type Turnstile } from '../../store/turnstile.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from '../apply-batch.ts'
@@ -248,6 +249,7 @@ function isOvertaken(error: unknown): boolean {
  */
 export function isPassing(error: unknown): boolean {
   if (error instanceof StoodStill) return false
+  if (error instanceof TablesAreNewer) return true
   if (error instanceof AppError) return error.code === 'unavailable'
   return error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')
 }

@@ -44,7 +44,12 @@ export class PartitionLeases {
   async stop(): Promise<void> {
     this.#isStopping = true
     await this.#ended
+    await this.#giveBack()
+  }
+
+  async #giveBack(): Promise<void> {
     this.#held = []
+    this.#keptUntil = 0
     await this.#options.database
       .write((store) => endMembership(store, this.#holder))
       // Without an answer from the database they expire by themselves.
@@ -72,9 +77,9 @@ export class PartitionLeases {
       })
       this.#keptUntil = startedAt + LEASE_KEPT_MS
     } catch (error) {
-      // This program must not go on with what a newer one counts.
-      if (error instanceof TablesAreNewer) this.#keptUntil = 0
       this.#options.onFailure(error, 'partitions cannot be renewed; trying again')
+      // Newer programs must not wait for what this one may not apply any more.
+      if (error instanceof TablesAreNewer && this.#keptUntil > 0) await this.#giveBack()
     }
   }
 }
