@@ -183,6 +183,50 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     expect(await findUncountedUsers(database, [userId])).toEqual(new Map())
     await bench.close()
   })
+
+  it('pauses a workspace that fails, and begins with the shortest pause again after one of its steps succeeded', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const [run] = await makeRuns(bench)
+    const [person] = await personsOf(run)
+    if (!person) throw new Error('nobody is there')
+    const breakUser = () => addManyFacts(database, person, { campaigns: [NOWHERE], days: 1 })
+    const mendUser = async () => {
+      await database.write(({ query }) => sql`delete from message_events where campaign = ${NOWHERE}`.execute(query))
+    }
+    let now = 0
+    const recounter = new Recounter({ database, clock: () => NOW, stopwatch: () => now, onFailure: () => {} })
+    await breakUser()
+    await run.setGoals('c1', [goal({ windowHours: 2 })])
+    await expect(recounter.step()).rejects.toThrow('which is not there')
+    await mendUser()
+    now += FIRST_PAUSE_MS - 1
+    expect(await recounter.step()).toBe(false)
+    now += 1
+    while (await recounter.step());
+    expect(await findGoalRecount(database, run.workspaceId)).toMatchObject({ isRunning: false })
+    await breakUser()
+    await run.setGoals('c1', [goal({ windowHours: 3 })])
+    await expect(recounter.step()).rejects.toThrow('which is not there')
+    await mendUser()
+    now += FIRST_PAUSE_MS
+    while (await recounter.step());
+    expect(await findGoalRecount(database, run.workspaceId)).toMatchObject({ isRunning: false })
+    await bench.close()
+  })
+
+  it('leaves everything to the process that is in charge', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const [run] = await makeRuns(bench)
+    await run.setGoals('c1', [goal({ windowHours: 2 })])
+    let isInCharge = false
+    const recounter = new Recounter({ database, clock: () => NOW, isInCharge: () => isInCharge, onFailure: () => {} })
+    expect(await recounter.step()).toBe(false)
+    isInCharge = true
+    expect(await recounter.step()).toBe(true)
+    await bench.close()
+  })
 })
 
 const CLICK: HistoryEntry = {
