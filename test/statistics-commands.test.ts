@@ -1,9 +1,12 @@
 // `statistics verify` and `rebuild` as operators use them: in processes of their own, on every store, beside a serving program.
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import type { Goal } from '../src/core/campaigns/goal.ts'
 import { ANYTHING } from '../src/core/statistics/anything.ts'
 import { NO_DAY, seriesKey, type Cell } from '../src/core/statistics/cells.ts'
 import { fromCalendarDate } from '../src/core/time-zone.ts'
+import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
 import { rebuildStatistics } from '../src/pipeline/recounts/rebuild-statistics.ts'
+import { recountGoals } from '../src/pipeline/recounts/recount-goals.ts'
 import { addCampaignEvents, listCampaignEvents } from '../src/store/campaigns/campaign-events.ts'
 import { listAllCampaigns, type StoredCampaign } from '../src/store/campaigns/campaigns.ts'
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
@@ -16,6 +19,7 @@ import { event, goal, HOUR, member, message, NOON, workspace } from './statistic
 import {
   expectAnswers,
   expectVerified,
+  NOW,
   openStatisticsBench,
   StatisticsRun,
   type StatisticsBench,
@@ -211,7 +215,13 @@ describeEachStore('statistics', (kind) => {
   const interventions: [what: string, intervene: () => Promise<unknown>][] = [
     ['another rebuild', () => rebuildStatistics(bench.database, shop.workspaceId, () => {})],
     ['a change of goals', () => shop.setGoals('c1', [goal({ windowHours: 2 })])],
+    ['a change of goals that is in use already', () => useGoals([goal({ windowHours: 2 })])],
   ]
+  const useGoals = async (goals: readonly Goal[]) => {
+    await shop.setGoals('c1', goals)
+    const books = new GoalBooks()
+    while (await recountGoals(bench.database, books, NOW, { lastWorkspace: '' }));
+  }
   it.each(interventions)(
     'rebuild gives way to %s that came between its count and its writing',
     async (_, intervene) => {
