@@ -37,11 +37,16 @@ export function countDistinct(path: string): { readonly counts: readonly KindCou
 }
 
 const QUESTION = `
+  with facts as (
+    select campaign, platform, kind, customer, time from message_events
+    union all
+    select campaign, platform, kind, customer, time from recent_message_events
+  )
   select campaign, platform, kind, count(*) as occurrences, count(distinct customer) as users
-  from message_events where time >= ? and time < ? group by campaign, platform, kind
+  from facts where time >= ? and time < ? group by campaign, platform, kind
   union all
   select campaign, null, kind, count(*), count(distinct customer)
-  from message_events where time >= ? and time < ? group by campaign, kind`
+  from facts where time >= ? and time < ? group by campaign, kind`
 
 /** The beginning of a day; no day of the month is longer or shorter than others. */
 function toInstant(date: string): number {

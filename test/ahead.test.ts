@@ -107,7 +107,9 @@ async function changeSomething(): Promise<void> {
 
 async function countFacts(): Promise<number> {
   const { rows } = await sql<{ facts: number }>`
-    select count(*) as facts from message_events where campaign = ${campaign}`.execute(bench.database.query)
+    select count(*) as facts
+    from (select campaign from message_events union all select campaign from recent_message_events)
+    where campaign = ${campaign}`.execute(bench.database.query)
   return rows[0]?.facts as number
 }
 

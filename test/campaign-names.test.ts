@@ -8,7 +8,7 @@ import { listCampaignNames } from '../src/store/campaigns/campaign-names.ts'
 import type { StoredCampaign } from '../src/store/campaigns/campaigns.ts'
 import { fillCampaignNames } from '../src/store/campaigns/fill-campaign-names.ts'
 import { addMemberships } from '../src/store/campaigns/memberships.ts'
-import { addMessageEvents } from '../src/store/campaigns/message-events.ts'
+import { addMessageEvents, settleMessageEvents } from '../src/store/campaigns/message-events.ts'
 import { migrate } from '../src/store/migrations.ts'
 import { AUDIENCE, MESSAGE_EVENTS, reportCallsOf, reportOf, type ReportCalls, type ReportKind } from './report-calls.ts'
 import { expectRefusal, startServer, type Answer, type TestServer } from './server.ts'
@@ -171,6 +171,7 @@ describeEachStore('The names of a campaign', (kind) => {
         store,
         messages.map((own, index) => ({ ...MESSAGE, ...factOf(number, index), ...own })),
       )
+      while ((await settleMessageEvents(store, messages.length + 1)) > 0);
       await store.query.deleteFrom('migrations').where('name', '=', '0028-names-of-campaigns').execute()
     })
   }

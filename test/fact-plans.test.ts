@@ -26,6 +26,7 @@ import {
   listMessageEventsOf,
   listTouches,
   pageMessageEvents,
+  settleMessageEvents,
 } from '../src/store/campaigns/message-events.ts'
 import { openDatabase, type DatabaseOptions } from '../src/store/open-database.ts'
 import type { Database, Store } from '../src/store/store.ts'
@@ -58,6 +59,7 @@ describeEachStore('Facts of campaigns', (kind) => {
     await database.write(async (store) => {
       await addMemberships(store, everywhere(toMembership))
       await addMessageEvents(store, everywhere(toMessage))
+      await settleMessageEvents(store, (CUSTOMERS * CAMPAIGNS) / 2)
       await addEvents(
         store,
         Array.from({ length: EVENTS }, (_, index) => toEvent(index)),
@@ -111,38 +113,50 @@ describeEachStore('Facts of campaigns', (kind) => {
     for (const query of queries) expectIndexed(await explain(database, query), ...narrowedBy)
   })
 
-  const pages: [what: string, place: string, work: (store: Store) => Promise<unknown>][] = [
+  /** Message events wait in a table of their own before they are moved, on SQLite. */
+  const messageTables = kind === 'sqlite' ? 2 : 1
+  const pages: [what: string, place: string, tables: number, work: (store: Store) => Promise<unknown>][] = [
     [
       'message events of campaigns',
       'campaign, kind, time, message_key',
+      messageTables,
       (store) => pageMessageEvents(store, 1, { after, max: 9, campaigns }),
     ],
     [
       'memberships of campaigns',
       'campaign, evaluated_at, platform',
+      1,
       (store) =>
         pageMemberships(store, 1, { after: { campaign: 2, evaluatedAt: 5, platform: 'EMAIL' }, max: 9, campaigns }),
     ],
   ]
-  it.each(pages)('enters the %s where a page begins, and reads on in their order', async (_what, columns, work) => {
-    const [page] = await recordQueries(database, work)
-    if (!page) throw new Error('nothing was asked')
-    expectEnteredAt(await explain(database, page), columns)
-  })
+  it.each(pages)(
+    'enters the %s where a page begins, and reads on in their order',
+    async (_what, columns, tables, work) => {
+      const [page] = await recordQueries(database, work)
+      if (!page) throw new Error('nothing was asked')
+      expectEnteredAt(await explain(database, page), columns, tables)
+    },
+  )
 
-  const additions: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
-    ['memberships', ['evaluated_at'], (store) => addMemberships(store, [1, 2, 3].map(betterMembership))],
-    ['message events', ['message_key', TIME], (store) => addMessageEvents(store, [1, 2, 3].map(betterMessage))],
+  const additions: [what: string, narrowedBy: string[], tables: number, work: (store: Store) => Promise<unknown>][] = [
+    ['memberships', ['evaluated_at'], 1, (store) => addMemberships(store, [1, 2, 3].map(betterMembership))],
+    [
+      'message events',
+      ['message_key', TIME],
+      messageTables,
+      (store) => addMessageEvents(store, [1, 2, 3].map(betterMessage)),
+    ],
   ]
-  it.each(additions)('replaces %s by better reports along the key, in three statements', async (_what, keys, work) => {
-    const queries = await recordQueries(database, work)
-    // All are offered as new, those that are known are read, and the beaten ones are replaced.
-    expect(queries).toHaveLength(3)
-    const [, known, replaced] = queries
-    if (!known || !replaced) throw new Error('nothing was replaced')
-    expectIndexed(await explain(database, known), ...keys)
-    expectIndexed(await explain(database, replaced), ...keys)
-  })
+  it.each(additions)(
+    'replaces %s by better reports along the key, in few statements',
+    async (_what, keys, tables, work) => {
+      const queries = await recordQueries(database, work)
+      // All are offered as new, those that are known are read, and the beaten ones are replaced wherever they are.
+      expect(queries).toHaveLength(2 + tables)
+      for (const query of queries.slice(1)) expectIndexed(await explain(database, query), ...keys)
+    },
+  )
 })
 
 describeOnPostgres('Facts that nothing is known of', () => {

@@ -20,6 +20,7 @@ import {
   listMessageEventsOf,
   listTouches,
   pageMessageEvents,
+  settleMessageEvents,
   type MessageEventPlace,
 } from '../src/store/campaigns/message-events.ts'
 import { EVERY_CAMPAIGN, type CustomerRange } from '../src/store/campaigns/fact-table.ts'
@@ -59,6 +60,7 @@ describeEachStore('The tables of facts', (kind) => {
   const nextCustomer = () => ++made * 1_000
   const keepMemberships = (...reports: Membership[]) => database.write((store) => addMemberships(store, reports))
   const keepMessages = (...reports: MessageEvent[]) => database.write((store) => addMessageEvents(store, reports))
+  const settle = (max = Number.MAX_SAFE_INTEGER) => database.write((store) => settleMessageEvents(store, max))
 
   describe('memberships', () => {
     const winners: [rule: string, winner: Partial<Membership>, loser: Partial<Membership>][] = [
@@ -212,6 +214,7 @@ describeEachStore('The tables of facts', (kind) => {
       await keepMessages(message({ customer: 1 }))
       await keepMessages(...Array.from({ length: 7 }, (_, index) => message({ customer: first + index })))
       await keepMessages(...Array.from({ length: 7 }, (_, time) => message({ customer: first + 7, time })))
+      while ((await settle()) > 0);
       const facts = await database.query.selectFrom('message_events').select('customer').execute()
       const ranges: CustomerRange[] = []
       for await (const range of cutMessageEvents(database, 3)) ranges.push(range)
@@ -282,6 +285,7 @@ describeEachStore('The tables of facts', (kind) => {
         return weeks.orderBy('customer').orderBy('week').orderBy('campaign').execute()
       }
       const noted = await listAll()
+      while ((await settle()) > 0);
       await database.changeTables(async (store) => {
         await sql`drop table campaign_weeks`.execute(store.query)
         await sql`create index memberships_by_time on memberships (customer, evaluated_at, campaign)`.execute(

@@ -1,7 +1,7 @@
 // Tens of thousands of facts of one user, put into the tables without a request for each.
 import { MESSAGE_KINDS, type MessageEvent, type MessageKind } from '../src/core/campaigns/facts.ts'
 import { addMessageEvents } from '../src/store/campaigns/message-events.ts'
-import type { Database } from '../src/store/store.ts'
+import type { Database, Store } from '../src/store/store.ts'
 import { markWaiting } from '../src/store/statistics/uncounted-users.ts'
 import { findPersons, listUserIdsAfter, type Person } from '../src/store/users/users.ts'
 import type { StatisticsRun } from './statistics-run.ts'
@@ -41,6 +41,13 @@ export async function addManyFacts(database: Database, person: Person, wanted: M
     await database.write(async (store) => void (await addMessageEvents(store, portion)))
   }
   return facts.length
+}
+
+/** Removes the message events of a campaign, which nothing but a test does. */
+export async function removeMessageEvents({ query }: Store, campaign: number): Promise<void> {
+  for (const table of ['message_events', 'recent_message_events'] as const) {
+    await query.deleteFrom(table).where('campaign', '=', campaign).execute()
+  }
 }
 
 /** Notes that a large user has facts to be counted. */

@@ -1,6 +1,5 @@
 // How the recounter goes on when something fails, and how it ends: what cannot be counted holds up nothing else, and whoever
 // stops a process does not wait for a pause.
-import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { Recounter } from '../src/pipeline/recounts/recounter.ts'
 import { SetAside } from '../src/pipeline/recounts/set-aside.ts'
@@ -8,7 +7,7 @@ import { findGoalRecount } from '../src/store/campaigns/goal-recounts.ts'
 import { removeLargeHistories, saveLargeHistories } from '../src/store/statistics/large-histories.ts'
 import { findUncountedUsers } from '../src/store/statistics/uncounted-users.ts'
 import type { HistoryEntry } from './history-entries.ts'
-import { addManyFacts, leaveWaiting, personsOf } from './many-facts.ts'
+import { addManyFacts, leaveWaiting, personsOf, removeMessageEvents } from './many-facts.ts'
 import { meddled } from './meddled-store.ts'
 import { until } from './server.ts'
 import { goal, message, workspace } from './statistics-examples.ts'
@@ -106,9 +105,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     const failures = await countUntil(bench, () => isDone(other))
     expect([...failures]).toEqual([`counting the goals of workspace ${broken.workspaceId} anew failed; trying again`])
     expect(await isDone(broken)).toBe(false)
-    await database.write(async ({ query }) => {
-      await sql`delete from message_events where campaign = ${NOWHERE}`.execute(query)
-    })
+    await database.write((store) => removeMessageEvents(store, NOWHERE))
     await countUntil(bench, () => isDone(broken))
     for (const run of [broken, other]) await expectVerified(run)
     await bench.close()
@@ -192,7 +189,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     if (!person) throw new Error('nobody is there')
     const breakUser = () => addManyFacts(database, person, { campaigns: [NOWHERE], days: 1 })
     const mendUser = async () => {
-      await database.write(({ query }) => sql`delete from message_events where campaign = ${NOWHERE}`.execute(query))
+      await database.write((store) => removeMessageEvents(store, NOWHERE))
     }
     let now = 0
     const recounter = new Recounter({ database, clock: () => NOW, stopwatch: () => now, onFailure: () => {} })

@@ -1,5 +1,5 @@
 // Inserts many rows in one statement and one parameter. The table is still named only by its own file.
-import type { InsertQueryBuilder, InsertResult } from 'kysely'
+import { sql, type InsertQueryBuilder, type InsertResult, type RawBuilder } from 'kysely'
 import type { ColumnType, Store } from './store.ts'
 import type { Tables } from './tables.ts'
 
@@ -9,18 +9,25 @@ interface FreshRows<Row, Column extends keyof Row & string> {
   readonly rows: readonly Pick<Row, Column>[]
   /** The order in which they are inserted, and so locked; by default that of `rows`. */
   readonly orderBy?: readonly Column[]
+  /** Leaves out those whose key is in this other table. */
+  readonly notIn?: { readonly table: keyof Tables; readonly key: readonly Column[] }
 }
 
 /** The statement that inserts rows, to which the caller adds what happens with those that are there already. */
 export function insertRows<Table extends keyof Tables, Column extends keyof Tables[Table] & string>(
   store: Store,
   table: Table,
-  { columns, rows, orderBy = [] }: FreshRows<Tables[Table], Column>,
+  { columns, rows, orderBy = [], notIn }: FreshRows<Tables[Table], Column>,
 ): InsertQueryBuilder<Tables, Table, InsertResult> {
   const names = Object.keys(columns) as Column[]
   const fresh = store.query.selectFrom(store.newRows(columns, rows)).select(names)
   const ordered = orderBy.reduce((query, column) => query.orderBy(column), fresh)
   // `where true` tells SQLite's parser that `on conflict` is not a join's.
-  const source = ordered.where((row) => row.lit(true))
+  const source = ordered.where(notIn ? sql<boolean>`not exists (${isIn(notIn)})` : sql.lit(true))
   return store.query.insertInto(table).columns(names).expression(source)
+}
+
+function isIn({ table, key }: { readonly table: string; readonly key: readonly string[] }): RawBuilder<unknown> {
+  const isSame = key.map((column) => sql`known.${sql.ref(column)} = fresh.${sql.ref(column)}`)
+  return sql`select 1 from ${sql.table(table)} as known where ${sql.join(isSame, sql` and `)}`
 }

@@ -18,7 +18,8 @@ import { createIdempotencyKeys } from './entries/idempotency-keys.ts'
 import { createLargeHistories, separateKeptSeries } from './statistics/large-histories.ts'
 import { createLimitWindows } from './workspaces/limit-windows.ts'
 import { createMemberships } from './campaigns/memberships.ts'
-import { createMessageEvents } from './campaigns/message-events.ts'
+import { createMessageEvents, createRecentMessageEvents } from './campaigns/message-events.ts'
+import { createRecentFacts } from './campaigns/recent-facts.ts'
 import { createMoves } from './moves/moves.ts'
 import { createParkedEntries, indexParkedEntries } from './entries/parked-entries.ts'
 import { createPartitionLeases } from './entries/partition-leases.ts'
@@ -78,6 +79,8 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0031-order-of-identities': noteOrderOfIdentities,
   '0032-alone-customers': noteAloneCustomers,
   '0033-campaign-weeks': noteCampaignWeeks,
+  '0034-recent-facts': createRecentFacts,
+  '0035-recent-message-events': createRecentMessageEvents,
 }
 
 /** Encodings of a database that hold whatever a client sends; others refuse characters that they do not have. */

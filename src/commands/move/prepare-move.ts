@@ -5,6 +5,7 @@ import { AppError } from '../../core/app-error.ts'
 import type { LogReader } from '../../log/event-log.ts'
 import { openLogReader } from '../../log/open-log.ts'
 import { LogFollower } from '../../pipeline/follower/follow-log.ts'
+import { settleMessageEvents } from '../../store/campaigns/message-events.ts'
 import { cleanAbandonedUploads, giveUpLeftUploads, listLeftUploads } from '../../store/coupons/clean-coupon-uploads.ts'
 import { findCursor, PIPELINE_CURSOR } from '../../store/entries/cursors.ts'
 import { countParkedEntries } from '../../store/entries/parked-entries.ts'
@@ -14,6 +15,8 @@ import { listWorkspaces } from '../../store/workspaces/workspaces.ts'
 import type { Progress } from '../terminal-progress.ts'
 import { withPreparedStore } from '../with-store.ts'
 
+/** Message events that are moved to where they stay in one transaction; they wait nowhere in a cluster. */
+const SETTLED_AT_ONCE = 50_000
 /** Between two looks at how far the log is applied. */
 const LOOK_MS = 50
 /** If no batch is applied in this time, something is wrong with the store. */
@@ -40,6 +43,7 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
     if (!oldest) throw new AppError('not_found', `There is no workspace in ${config.dataDir}, and so nothing to move.`)
     const uploadsTakenBack = await takeBackUploads(database)
     const { position, appliedEntries } = await applyRestOfLog(config, database, progress)
+    while ((await database.write((store) => settleMessageEvents(store, SETTLED_AT_ONCE))) > 0);
     return {
       name: `${oldest.id} of ${oldest.createdAt}`,
       position,

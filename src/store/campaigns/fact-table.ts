@@ -1,16 +1,23 @@
 // What the tables of facts have in common: facts of customers in campaigns, each kept once, whoever reports it again. Each
 // table is named in its own file, which says what its rows are.
-import type { InsertQueryBuilder, InsertResult, Kysely } from 'kysely'
+import type { InsertQueryBuilder, InsertResult, Kysely, SelectQueryBuilder } from 'kysely'
 import { keepBest, type CustomerCampaign } from '../../core/campaigns/facts.ts'
 import { addCampaignWeeks, type CampaignInstant } from './campaign-weeks.ts'
+import { noteRecentFacts, settleFacts } from './recent-facts.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { BulkColumns, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
 import { wantedValues } from '../wanted-values.ts'
 
-export interface FactTableSpec<Row extends object, Fact extends CustomerCampaign> {
+export interface FactTableSpec<
+  Row extends object,
+  Fact extends CustomerCampaign,
+  Table extends keyof Tables = keyof Tables,
+> {
   /** Its rows have the columns `customer` and `campaign`. */
-  readonly table: keyof Tables
+  readonly table: Table
+  /** The table where facts wait before they are moved there (`recent-facts.ts`). */
+  readonly recent?: keyof Tables
   /** The columns of the primary key. */
   readonly key: readonly (keyof Row & string)[]
   readonly columns: BulkColumns<Row>
@@ -24,14 +31,21 @@ export interface FactTableSpec<Row extends object, Fact extends CustomerCampaign
   readonly fromRow: (row: Row) => Fact
 }
 
-export interface FactTable<Fact> {
+export interface FactTable<Fact, Table extends keyof Tables = keyof Tables> {
+  /** One statement that finds what `question` asks for among all facts, wherever they are at the moment. */
+  readonly ask: <Sources, Source extends keyof Sources, Output>(
+    store: Store,
+    question: (table: Table) => SelectQueryBuilder<Sources, Source, Output>,
+  ) => SelectQueryBuilder<Sources, Source, Output>
+  /** Moves up to `max` of the facts that wait to where they stay; gives how many still wait. */
+  readonly settle: (store: Store, max: number) => Promise<number>
   /** All facts of customers in campaigns, `max` at the most. */
   readonly listIn: (store: Store, wanted: readonly CustomerCampaign[], max?: number) => Promise<Fact[]>
   /** All facts of customers, in whatever campaign, `max` at the most. */
   readonly listOf: (store: Store, customers: readonly number[], max?: number) => Promise<Fact[]>
   /** How many facts a customer has in each campaign, as `countByCampaign` says. */
   readonly count: (store: Store, customer: number, range: CountedRange) => Promise<CampaignFacts[]>
-  /** Consecutive ranges of customers that together hold all facts; each has some `max` facts, or one customer with more. */
+  /** Consecutive ranges of customers that together hold all facts but those that wait; each has some `max` facts, or one customer with more. */
   readonly cut: (store: Store, max: number) => AsyncGenerator<CustomerRange, void, undefined>
   /**
    * Stores facts, each once: of different reports, the one that wins. Gives the identities of those that were not known
@@ -71,10 +85,12 @@ export interface CustomerRange {
 type FactTables = Record<string, Record<string, unknown>>
 type FactInsert = InsertQueryBuilder<FactTables, string, InsertResult>
 
-export function factTable<Row extends object, Fact extends CustomerCampaign>(
-  spec: FactTableSpec<Row, Fact>,
-): FactTable<Fact> {
+export function factTable<Row extends object, Fact extends CustomerCampaign, Table extends keyof Tables>(
+  spec: FactTableSpec<Row, Fact, Table>,
+): FactTable<Fact, Table> {
   return {
+    ask: (store, question) => ask(spec, store, question),
+    settle: async (store, max) => (spec.recent ? settleFacts(store, { ...spec, recent: spec.recent }, max) : 0),
     listIn: (store, wanted, max = NO_LIMIT) => listIn(spec, store, { wanted, max }),
     listOf: (store, customers, max = NO_LIMIT) => listOf(spec, store, { customers, max }),
     count: (store, customer, range) => countByCampaign(spec, store, { customer, ...range }),
@@ -90,36 +106,64 @@ function tablesOf({ query }: Store): Kysely<FactTables> {
   return query as unknown as Kysely<FactTables>
 }
 
+/**
+ * The tables that hold facts. Those that wait do so on SQLite only, which has room for one writer: of two that add the same fact,
+ * the second sees both tables as the first has left them.
+ */
+function tablesWith<Table extends keyof Tables>(
+  { table, recent }: { readonly table: Table; readonly recent?: keyof Tables },
+  { locksRows }: Store,
+): readonly [Table, ...Table[]] {
+  // Both have the same columns.
+  return recent && !locksRows ? [table, recent as Table] : [table]
+}
+
+/** One statement, so that no fact is missed while it is moved from one table to the other. */
+function ask<Table extends keyof Tables, Sources, Source extends keyof Sources, Output>(
+  spec: { readonly table: Table; readonly recent?: keyof Tables },
+  store: Store,
+  question: (table: Table) => SelectQueryBuilder<Sources, Source, Output>,
+): SelectQueryBuilder<Sources, Source, Output> {
+  const [table, ...others] = tablesWith(spec, store)
+  return others.reduce((all, other) => all.unionAll(question(other)), question(table))
+}
+
 async function listIn<Row extends object, Fact extends CustomerCampaign>(
-  { table, fromRow }: FactTableSpec<Row, Fact>,
+  spec: FactTableSpec<Row, Fact>,
   store: Store,
   { wanted, max }: { readonly wanted: readonly CustomerCampaign[]; readonly max: number },
 ): Promise<Fact[]> {
   if (wanted.length === 0) return []
-  const rows = await tablesOf(store)
-    .selectFrom(store.rowsOf('wanted', { customer: 'integer', campaign: 'integer' }, wanted))
-    .innerJoin(`${table} as fact`, (join) =>
-      join.onRef('fact.customer', '=', 'wanted.customer').onRef('fact.campaign', '=', 'wanted.campaign'),
-    )
-    .selectAll('fact')
+  const pairs = store.rowsOf('wanted', { customer: 'integer', campaign: 'integer' }, wanted)
+  const rows = await ask(spec, store, (table) =>
+    tablesOf(store)
+      .selectFrom(pairs)
+      .innerJoin(`${table} as fact`, (join) =>
+        join.onRef('fact.customer', '=', 'wanted.customer').onRef('fact.campaign', '=', 'wanted.campaign'),
+      )
+      .selectAll('fact'),
+  )
     .limit(max)
     .execute()
-  return (rows as Row[]).map(fromRow)
+  return (rows as Row[]).map(spec.fromRow)
 }
 
 async function listOf<Row extends object, Fact extends CustomerCampaign>(
-  { table, fromRow }: FactTableSpec<Row, Fact>,
+  spec: FactTableSpec<Row, Fact>,
   store: Store,
   { customers, max }: { readonly customers: readonly number[]; readonly max: number },
 ): Promise<Fact[]> {
   if (customers.length === 0) return []
-  const rows = await tablesOf(store)
-    .selectFrom(wantedValues(store, 'customer', 'integer', customers))
-    .innerJoin(`${table} as fact`, 'fact.customer', 'wanted.customer')
-    .selectAll('fact')
+  const wanted = wantedValues(store, 'customer', 'integer', customers)
+  const rows = await ask(spec, store, (table) =>
+    tablesOf(store)
+      .selectFrom(wanted)
+      .innerJoin(`${table} as fact`, 'fact.customer', 'wanted.customer')
+      .selectAll('fact'),
+  )
     .limit(max)
     .execute()
-  return (rows as Row[]).map(fromRow)
+  return (rows as Row[]).map(spec.fromRow)
 }
 
 /**
@@ -127,15 +171,13 @@ async function listOf<Row extends object, Fact extends CustomerCampaign>(
  * more campaigns may follow, and the last one may have more facts: nothing walks through all that there is of a customer.
  */
 async function countByCampaign<Row extends object, Fact extends CustomerCampaign>(
-  { table }: FactTableSpec<Row, Fact>,
+  spec: FactTableSpec<Row, Fact>,
   store: Store,
   { customer, after, max }: CountedRange & { readonly customer: number },
 ): Promise<CampaignFacts[]> {
-  const facts = tablesOf(store)
-    .selectFrom(table)
-    .select('campaign')
-    .where('customer', '=', customer)
-    .where('campaign', '>', after)
+  const facts = ask(spec, store, (table) =>
+    tablesOf(store).selectFrom(table).select('campaign').where('customer', '=', customer).where('campaign', '>', after),
+  )
     .orderBy('campaign')
     .limit(max)
   const rows = await tablesOf(store)
@@ -196,19 +238,27 @@ async function addWeeks<Fact extends CustomerCampaign>(
 
 /** Gives the identities of those that are new. */
 async function insertNew<Row extends object, Fact extends CustomerCampaign>(
-  { table, key, columns, toRow }: FactTableSpec<Row, Fact>,
+  spec: FactTableSpec<Row, Fact>,
   store: Store,
   facts: ReadonlyMap<string, Fact>,
 ): Promise<Set<string>> {
   if (facts.size === 0) return new Set()
+  const { table, recent, key, columns, toRow } = spec
+  const isPutAside = recent && !store.locksRows
   const rows = new Map([...facts].map(([identity, fact]) => [identity, toRow(fact)]))
-  const fresh = { columns, rows: [...rows.values()], orderBy: ['customer', 'campaign'] }
+  const fresh = {
+    columns,
+    rows: [...rows.values()],
+    orderBy: ['customer', 'campaign'],
+    ...(isPutAside && { notIn: { table, key } }),
+  }
   // Cast as in `tablesOf`: only the table's own file knows which of the tables of facts it is.
-  const insert = insertRows(store, table, fresh as never) as unknown as FactInsert
+  const insert = insertRows(store, isPutAside ? recent : table, fresh as never) as unknown as FactInsert
   const added = await insert
     .onConflict((conflict) => conflict.doNothing())
     .returning([...key])
     .execute()
+  if (isPutAside) await noteRecentFacts(store, { ...spec, recent }, added.length)
   if (added.length === rows.size) return new Set(facts.keys())
   const keyOf = (row: object) => key.map((column) => (row as Record<string, unknown>)[column]).join('\0')
   const keys = new Set(added.map(keyOf))
@@ -222,7 +272,7 @@ async function replaceBeaten<Row extends object, Fact extends CustomerCampaign>(
   reports: readonly Fact[],
 ): Promise<void> {
   if (reports.length === 0) return
-  const { table, key, columns, identityOf, compare, toRow } = spec
+  const { key, columns, identityOf, compare, toRow } = spec
   const known = await findKept(spec, store, reports)
   const better = reports.filter((report) => {
     const kept = known.get(identityOf(report))
@@ -230,27 +280,33 @@ async function replaceBeaten<Row extends object, Fact extends CustomerCampaign>(
   })
   if (better.length === 0) return
   const rest = Object.keys(columns).filter((column) => !key.some((part) => part === column))
-  const update = tablesOf(store)
-    .updateTable(table)
-    .from(store.rowsOf('better', columns, better.map(toRow)))
-    .set((set) => Object.fromEntries(rest.map((column) => [column, set.ref(`better.${column}`)])))
-  await key
-    .reduce((narrowed, column) => narrowed.whereRef(`${table}.${column}`, '=', `better.${column}`), update)
-    .execute()
+  const winners = store.rowsOf('better', columns, better.map(toRow))
+  for (const table of tablesWith(spec, store)) {
+    const update = tablesOf(store)
+      .updateTable(table)
+      .from(winners)
+      .set((set) => Object.fromEntries(rest.map((column) => [column, set.ref(`better.${column}`)])))
+    await key
+      .reduce((narrowed, column) => narrowed.whereRef(`${table}.${column}`, '=', `better.${column}`), update)
+      .execute()
+  }
 }
 
 /** The facts that are kept, each looked up by its key: one customer may have very many, even in one campaign. */
 async function findKept<Row extends object, Fact extends CustomerCampaign>(
-  { table, key, columns, identityOf, toRow, fromRow }: FactTableSpec<Row, Fact>,
+  spec: FactTableSpec<Row, Fact>,
   store: Store,
   reports: readonly Fact[],
 ): Promise<Map<string, Fact>> {
-  const rows = await tablesOf(store)
-    .selectFrom(store.rowsOf('report', columns, reports.map(toRow)))
-    .innerJoin(`${table} as fact`, (join) =>
-      key.reduce((narrowed, column) => narrowed.onRef(`fact.${column}`, '=', `report.${column}`), join),
-    )
-    .selectAll('fact')
-    .execute()
+  const { key, columns, identityOf, toRow, fromRow } = spec
+  const reported = store.rowsOf('report', columns, reports.map(toRow))
+  const rows = await ask(spec, store, (table) =>
+    tablesOf(store)
+      .selectFrom(reported)
+      .innerJoin(`${table} as fact`, (join) =>
+        key.reduce((narrowed, column) => narrowed.onRef(`fact.${column}`, '=', `report.${column}`), join),
+      )
+      .selectAll('fact'),
+  ).execute()
   return new Map((rows as Row[]).map(fromRow).map((fact) => [identityOf(fact), fact]))
 }

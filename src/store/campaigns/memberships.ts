@@ -98,7 +98,7 @@ export async function pageMemberships(
   return { facts, next: rows.length === max ? facts.at(-1) : undefined }
 }
 
-const FACTS = factTable<MembershipRow, Membership>({
+const FACTS = factTable<MembershipRow, Membership, 'memberships'>({
   table: 'memberships',
   key: KEY,
   columns: {

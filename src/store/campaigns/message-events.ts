@@ -1,6 +1,6 @@
 // The table of message events: what happened to the messages of campaigns. Facts: they keep the customer id they were reported
 // with, whoever that turns out to be.
-import { sql } from 'kysely'
+import { sql, type CreateTableBuilder } from 'kysely'
 import { isTouch, TOUCH_KINDS } from '../../core/statistics/campaign-past.ts'
 import {
   compareMessages,
@@ -12,6 +12,7 @@ import {
 } from '../../core/campaigns/facts.ts'
 import { WEEK_MS, type CampaignPeriod } from './campaign-weeks.ts'
 import { factTable, type CampaignRange, type CustomerRange } from './fact-table.ts'
+import { startRecentFacts } from './recent-facts.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface MessageEventRow {
@@ -32,6 +33,8 @@ interface MessageEventRow {
 declare module '../tables.ts' {
   interface Tables {
     message_events: MessageEventRow
+    /** On SQLite, those that came in last (`recent-facts.ts`). */
+    recent_message_events: MessageEventRow
   }
 }
 
@@ -40,19 +43,9 @@ const KEY = ['customer', 'campaign', 'kind', 'time', 'message_key'] as const
 /** The kinds of touches, as literals. */
 const TOUCHES = sql.join(TOUCH_KINDS.map((kind) => sql.lit(MESSAGE_KINDS.indexOf(kind))))
 
-export async function createMessageEvents({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
-  await query.schema
-    .createTable('message_events')
-    .addColumn('customer', integer, (column) => column.notNull())
-    .addColumn('campaign', integer, (column) => column.notNull())
-    .addColumn('kind', integer, (column) => column.notNull())
-    .addColumn('time', integer, (column) => column.notNull())
-    .addColumn('message_key', text, (column) => column.notNull())
-    .addColumn('platform', text, (column) => column.notNull())
-    .addColumn('device', text, (column) => column.notNull())
-    .addColumn('reason', text)
+export async function createMessageEvents({ query }: Store, types: SqlTypes): Promise<void> {
+  await withColumns(query.schema.createTable('message_events'), types)
     .addPrimaryKeyConstraint('message_events_key', [...KEY])
-    .modifyEnd(clustered)
     .execute()
   // Only for touches: every row of the index is one more page to write, besides that of the event itself.
   await query.schema
@@ -61,6 +54,30 @@ export async function createMessageEvents({ query }: Store, { text, integer, clu
     .columns(['customer', 'time', 'campaign'])
     .where(sql<boolean>`kind in (${TOUCHES})`)
     .execute()
+}
+
+/** For the migration since which message events wait. */
+export async function createRecentMessageEvents(store: Store, types: SqlTypes): Promise<void> {
+  await withColumns(store.query.schema.createTable('recent_message_events'), types)
+    .addPrimaryKeyConstraint('recent_message_events_key', [...KEY])
+    .execute()
+  await startRecentFacts(store, 'recent_message_events')
+}
+
+function withColumns<Table extends string>(
+  table: CreateTableBuilder<Table>,
+  { text, integer, clustered }: SqlTypes,
+): CreateTableBuilder<Table, keyof MessageEventRow> {
+  return table
+    .addColumn('customer', integer, (column) => column.notNull())
+    .addColumn('campaign', integer, (column) => column.notNull())
+    .addColumn('kind', integer, (column) => column.notNull())
+    .addColumn('time', integer, (column) => column.notNull())
+    .addColumn('message_key', text, (column) => column.notNull())
+    .addColumn('platform', text, (column) => column.notNull())
+    .addColumn('device', text, (column) => column.notNull())
+    .addColumn('reason', text)
+    .modifyEnd(clustered)
 }
 
 /** For the migration to weeks: nothing is looked up along this index any more. */
@@ -91,21 +108,21 @@ export interface MessageEventPage {
 
 /** A page of a customer's message events in the order of the key, and where the next begins; undefined after the last. */
 export async function pageMessageEvents(
-  { query }: Store,
+  store: Store,
   customer: number,
   { after, max, campaigns }: MessageEventPage,
 ): Promise<{ readonly facts: MessageEvent[]; readonly next: MessageEventPlace | undefined }> {
-  const all = query.selectFrom('message_events').selectAll().where('customer', '=', customer)
-  // This condition comes first: SQLite enters the index by the first lower bound that it meets.
-  const rest = after
-    ? all.where((row) => {
-        const place = row.tuple(after.campaign, after.kind, after.time, after.messageKey)
-        return row(row.refTuple('campaign', 'kind', 'time', 'message_key'), '>', place)
-      })
-    : all
-  const rows = await rest
-    .where('campaign', '>', campaigns.after)
-    .where('campaign', '<=', campaigns.until)
+  const rows = await FACTS.ask(store, (table) => {
+    const all = store.query.selectFrom(table).selectAll().where('customer', '=', customer)
+    // This condition comes first: SQLite enters the index by the first lower bound that it meets.
+    const rest = after
+      ? all.where((row) => {
+          const place = row.tuple(after.campaign, after.kind, after.time, after.messageKey)
+          return row(row.refTuple('campaign', 'kind', 'time', 'message_key'), '>', place)
+        })
+      : all
+    return rest.where('campaign', '>', campaigns.after).where('campaign', '<=', campaigns.until)
+  })
     .orderBy('campaign')
     .orderBy('kind')
     .orderBy('time')
@@ -125,24 +142,28 @@ export async function listTouches(
 ): Promise<MessageEvent[]> {
   if (periods.length === 0) return []
   const columns = { customer: 'integer', campaign: 'integer', from: 'integer', until: 'integer' } as const
-  const rows = await store.query
-    .selectFrom(store.rowsOf('period', columns, periods))
-    .innerJoin('message_events as fact', (join) =>
-      join
-        .onRef('fact.customer', '=', 'period.customer')
-        .onRef('fact.campaign', '=', 'period.campaign')
-        .onRef('fact.time', '>=', 'period.from')
-        .onRef('fact.time', '<=', 'period.until'),
-    )
-    .where(sql<boolean>`fact.kind in (${TOUCHES})`)
-    .selectAll('fact')
+  const wanted = store.rowsOf('period', columns, periods)
+  const rows = await FACTS.ask(store, (table) =>
+    store.query
+      .selectFrom(wanted)
+      .innerJoin(`${table} as fact`, (join) =>
+        join
+          .onRef('fact.customer', '=', 'period.customer')
+          .onRef('fact.campaign', '=', 'period.campaign')
+          .onRef('fact.time', '>=', 'period.from')
+          .onRef('fact.time', '<=', 'period.until'),
+      )
+      .where(sql<boolean>`fact.kind in (${TOUCHES})`)
+      .selectAll('fact'),
+  )
     .limit(max)
     .execute()
   return rows.map(toMessageEvent)
 }
 
-const FACTS = factTable<MessageEventRow, MessageEvent>({
+const FACTS = factTable<MessageEventRow, MessageEvent, 'message_events'>({
   table: 'message_events',
+  recent: 'recent_message_events',
   key: KEY,
   columns: {
     customer: 'integer',
@@ -167,12 +188,14 @@ export const listMessageEvents = FACTS.listIn
 export const listMessageEventsOf = FACTS.listOf
 /** How many message events a customer has in each campaign. */
 export const countMessageEvents = FACTS.count
-/** Ranges of customers that together hold all message events. */
+/** Ranges of customers that together hold all message events; for a migration from before some of them waited. */
 export const cutMessageEvents = FACTS.cut
+/** Moves up to `max` message events that came in last to where they stay; gives how many have yet to be moved. */
+export const settleMessageEvents = FACTS.settle
 /** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
 export const addMessageEvents = FACTS.add
 
-/** Why messages to customers failed: for each campaign, each reason once. */
+/** Why messages to customers failed, for the same migration: for each campaign, each reason once. */
 export async function listFailureReasons(
   { query }: Store,
   { after, until }: CustomerRange,

@@ -31,6 +31,8 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   goal_recounts: 'data',
   memberships: 'data',
   message_events: 'data',
+  recent_message_events: { left: 'they go to the other message events before anything is moved' },
+  recent_facts: { left: 'as long as nothing waits, it says what is there from the beginning' },
   campaign_weeks: 'data',
   large_histories: 'data',
   kept_series: 'data',

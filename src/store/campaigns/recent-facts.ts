@@ -1,0 +1,106 @@
+// Facts that wait beside the table they belong to, in a small table of the same columns. A send reports several facts of each
+// customer within minutes, in no order; where they wait, they are moved in the order of the key, so that a page of the large table
+// is written once for all of a customer's facts instead of once for each (`docs/decisions/0029`).
+import { sql, type RawBuilder } from 'kysely'
+import type { ColumnType, SqlTypes, Store } from '../store.ts'
+import type { Tables } from '../tables.ts'
+
+interface RecentFactsRow {
+  /** The table where they wait. */
+  name: string
+  /** How many there are. */
+  facts: number
+  /** The customer from which on they are moved next. */
+  customer: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    recent_facts: RecentFactsRow
+  }
+}
+
+/** How many facts may wait: so many that a customer has several of them, so few that their pages stay in memory. */
+export const RECENT_FACTS_MAX = 250_000
+
+/** Where facts of one kind are: each in one of the two tables, which have the same columns and the same key. */
+export interface FactPlaces {
+  readonly table: keyof Tables
+  readonly recent: keyof Tables
+  /** Begins with `customer`. */
+  readonly key: readonly string[]
+  readonly columns: Readonly<Record<string, ColumnType>>
+}
+
+export async function createRecentFacts({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('recent_facts')
+    .addColumn('name', text, (column) => column.primaryKey())
+    .addColumn('facts', integer, (column) => column.notNull())
+    .addColumn('customer', integer, (column) => column.notNull())
+    .execute()
+}
+
+/** For the migration that makes a table where facts wait. */
+export async function startRecentFacts({ query }: Store, name: keyof Tables): Promise<void> {
+  await query.insertInto('recent_facts').values({ name, facts: 0, customer: 0 }).execute()
+}
+
+/** To be called after `added` facts were put where they wait: where too many wait, some are moved. */
+export async function noteRecentFacts(store: Store, places: FactPlaces, added: number): Promise<void> {
+  if (added === 0) return
+  const { facts } = await store.query
+    .updateTable('recent_facts')
+    .set({ facts: sql`facts + ${added}` })
+    .where('name', '=', places.recent)
+    .returning('facts')
+    .executeTakeFirstOrThrow()
+  // No more than twice what came, whatever waits, so that no change takes much longer than others.
+  const tooMany = Math.min(facts - RECENT_FACTS_MAX, 2 * added)
+  if (tooMany > 0) await settleFacts(store, places, tooMany)
+}
+
+/**
+ * Moves up to `max` facts that have waited to where they stay, at least one; gives how many still wait. To be called in a
+ * transaction.
+ */
+export async function settleFacts(store: Store, places: FactPlaces, max: number): Promise<number> {
+  const { customer } = await store.query
+    .selectFrom('recent_facts')
+    .select('customer')
+    .where('name', '=', places.recent)
+    .executeTakeFirstOrThrow()
+  const { moved, next } = await moveFrom(store, places, { customer, max })
+  const { facts } = await store.query
+    .updateTable('recent_facts')
+    .set({ facts: sql`facts - ${moved}`, customer: next })
+    .where('name', '=', places.recent)
+    .returning('facts')
+    .executeTakeFirstOrThrow()
+  return facts
+}
+
+/** Moves the first `max` facts from a customer on; gives how many there were, and the customer to go on with. */
+async function moveFrom(
+  { query }: Store,
+  { table, recent, key, columns }: FactPlaces,
+  { customer, max }: { readonly customer: number; readonly max: number },
+): Promise<{ readonly moved: number; readonly next: number }> {
+  const [all, order] = [toList(Object.keys(columns)), toList(key)]
+  const waiting = sql`from ${sql.table(recent)} where customer >= ${customer}`
+  const found = await sql<Record<string, string | number>>`
+    select ${order} ${waiting} order by ${order} limit 1 offset ${max - 1}`.execute(query)
+  const last = found.rows[0]
+  const slice = last ? sql`${waiting} and (${order}) <= (${sql.join(key.map((column) => last[column]))})` : waiting
+  // A fact is never in both places; if one were, the one that stays would be the fact.
+  await sql`
+    insert into ${sql.table(table)} (${all}) select ${all} ${slice} order by ${order} on conflict do nothing`.execute(
+    query,
+  )
+  const { numAffectedRows } = await sql`delete ${slice}`.execute(query)
+  return { moved: Number(numAffectedRows), next: last ? Number(last['customer']) : 0 }
+}
+
+function toList(columns: readonly string[]): RawBuilder<unknown> {
+  return sql.join(columns.map((column) => sql.ref(column)))
+}
