@@ -52,6 +52,8 @@ export function createApp(appParts: AppParts): FastifyInstance {
     limits: { ...HTTP_LIMITS, ...httpLimits },
     onUnanswered: (reply) => countReply(metrics, reply, UNANSWERED_STATUS),
     onUnhooked: (answer) => countUnhooked(metrics, answer),
+    onPlain: ({ operation, status = UNANSWERED_STATUS, durationMs }) =>
+      metrics.countRequest(operation, status, durationMs / 1000),
   })
   addOperatorRoutes(app, {
     version: readVersion(),

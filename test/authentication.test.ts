@@ -6,7 +6,7 @@ import { generateKey, hashKey } from '../src/store/workspaces/api-key.ts'
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import type { Database } from '../src/store/store.ts'
 import { findWorkspace, saveKeyHash, saveSettings, type StoredWorkspace } from '../src/store/workspaces/workspaces.ts'
-import { Authentication } from '../src/http/authentication.ts'
+import { Authentication, readBasic } from '../src/http/authentication.ts'
 import { REFRESH_MS, WorkspaceRegistry } from '../src/http/workspace-registry.ts'
 import { recordQueries } from './record-queries.ts'
 import { expectRefusal, startServer, until, type Answer, type TestServer, type TestWorkspace } from './server.ts'
@@ -105,7 +105,9 @@ describeEachStore('Authentication', (kind) => {
     for (const header of headers) {
       const queries = await recordQueries(server.database, async (store) => {
         const authentication = new Authentication(new WorkspaceRegistry({ ...server.database, query: store.query }))
-        await expect(authentication.authenticate(header, '192.0.2.1', 0)).rejects.toThrow('Authorization')
+        await expect(authentication.authenticate(readBasic(header), () => '192.0.2.1', 0)).rejects.toThrow(
+          'Authorization',
+        )
       })
       expect(queries).toHaveLength(1)
     }

@@ -20,10 +20,10 @@ it.each([
   { what: 'took all of that', elapsedMs: 50, pauseMs: 10 },
   { what: 'was tried again and again', elapsedMs: 5_000, pauseMs: 10 },
   { what: 'had to wait for a processor for a moment', elapsedMs: 30, waitedMs: 3, pauseMs: 40 },
-  { what: 'had to wait for a processor', elapsedMs: 30, waitedMs: 4, pauseMs: 120 },
-  { what: 'had to, and leaves an event as long as it may wait then', elapsedMs: 90, waitedMs: 50, pauseMs: 120 },
-  { what: 'had to, and would make an event wait longer', elapsedMs: 100, waitedMs: 50, pauseMs: 100 },
-  { what: 'had to, and took all of that', elapsedMs: 150, waitedMs: 50, pauseMs: 10 },
+  { what: 'had to wait for a processor', elapsedMs: 30, waitedMs: 4, pauseMs: 300 },
+  { what: 'had to, and leaves an event as long as it may wait then', elapsedMs: 200, waitedMs: 50, pauseMs: 300 },
+  { what: 'had to, and would make an event wait longer', elapsedMs: 250, waitedMs: 50, pauseMs: 200 },
+  { what: 'had to, and took all of that', elapsedMs: 350, waitedMs: 50, pauseMs: 10 },
 ])('gathers for $pauseMs ms after a batch that $what', ({ elapsedMs, waitedMs = 0, pauseMs }) => {
   expect(pauseAfter({ events: 1_000, elapsedMs, waitedMs })).toBe(pauseMs)
 })

@@ -26,7 +26,8 @@ export interface Caller {
   readonly tile: KeyTile
 }
 
-interface Attempt {
+/** What an Authorization header says; it is made of the header alone, so that it may be kept with it. */
+export interface Attempt {
   readonly user: string
   readonly keyHash: string
   /** False without the header: many clients send each request without a key first, and with it only when a 401 asks for it. */
@@ -41,9 +42,11 @@ export class Authentication {
     this.#registry = registry
   }
 
-  /** Who calls. Throws `unauthorized`, or `rate_limited` for an address that failed too often; a right key always passes. */
-  authenticate(authorization: string | undefined, address: string, now: number): Caller | Promise<Caller> {
-    const attempt = readBasic(authorization)
+  /**
+   * Who calls. Throws `unauthorized`, or `rate_limited` for an address that failed too often; a right key always passes, and then
+   * nobody is asked for the address.
+   */
+  authenticate(attempt: Attempt, address: () => string, now: number): Caller | Promise<Caller> {
     return toCaller(this.#registry.get(attempt.user), attempt.keyHash) ?? this.#askAgain(attempt, address, now)
   }
 
@@ -51,10 +54,10 @@ export class Authentication {
    * The key or the workspace may be newer than what is remembered. The database is asked whichever of them is wrong, so that both
    * failures take equally long.
    */
-  async #askAgain({ user, keyHash, isTried }: Attempt, address: string, now: number): Promise<Caller> {
+  async #askAgain({ user, keyHash, isTried }: Attempt, address: () => string, now: number): Promise<Caller> {
     const caller = toCaller(await this.#registry.reload(user), keyHash)
     if (caller) return caller
-    const retryAfterSeconds = isTried ? this.#failures.add(address, now) : undefined
+    const retryAfterSeconds = isTried ? this.#failures.add(address(), now) : undefined
     if (retryAfterSeconds === undefined) {
       throw new AppError('unauthorized', WHAT_IS_NEEDED)
     }
@@ -68,7 +71,7 @@ function toCaller(stored: StoredWorkspace | undefined, keyHash: string): Caller 
 }
 
 /** A header that cannot be read becomes a user who cannot exist, and goes the same way as a wrong key. */
-function readBasic(authorization: string | undefined): Attempt {
+export function readBasic(authorization: string | undefined): Attempt {
   const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(authorization ?? '')?.[1] ?? ''
   const decoded = Buffer.from(encoded, 'base64').toString('utf8')
   const colon = decoded.indexOf(':')

@@ -3,7 +3,12 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import type { HttpLimits } from './http-limits.ts'
-import type { ReceivedBodies } from './requests/received-bodies.ts'
+
+/** Something that waits on connections and is looked at with them. */
+export interface Swept {
+  /** `now`: milliseconds of a clock that never goes back. */
+  sweep(now: number): void
+}
 
 /** How many of the bytes sent on a connection the system has taken over, and since when it has taken no more. */
 interface Unread {
@@ -13,16 +18,16 @@ interface Unread {
 
 export class Connections {
   readonly #limits: HttpLimits
-  readonly #bodies: ReceivedBodies
+  readonly #swept: readonly Swept[]
   readonly #diagnostics: FastifyBaseLogger
   readonly #sockets = new Set<Socket>()
   /** Those that had something unsent when they were looked at. */
   readonly #unread = new Map<Socket, Unread>()
   #dropped = 0
 
-  constructor(limits: HttpLimits, bodies: ReceivedBodies, diagnostics: FastifyBaseLogger) {
+  constructor(limits: HttpLimits, swept: readonly Swept[], diagnostics: FastifyBaseLogger) {
     this.#limits = limits
-    this.#bodies = bodies
+    this.#swept = swept
     this.#diagnostics = diagnostics
   }
 
@@ -70,7 +75,7 @@ export class Connections {
 
   #sweep(): void {
     const now = performance.now()
-    this.#bodies.sweep(now)
+    for (const waiting of this.#swept) waiting.sweep(now)
     for (const socket of this.#sockets) this.#closeUnread(socket, now)
     if (this.#dropped === 0) return
     const { connectionsMax } = this.#limits

@@ -11,7 +11,7 @@ export interface HttpLimits {
   readonly bodyWaitMs: number
   /** How long an upload may pause. */
   readonly uploadQuietMs: number
-  /** Bytes of all bodies that have begun to arrive and are not complete. */
+  /** Bytes of all bodies that have begun to arrive and are not complete; an eighth more on the short way of plain requests. */
   readonly receivedBytesMax: number
   /** Requests that wait for the answer before them, on all connections. */
   readonly pipelinedMax: number

@@ -1,5 +1,6 @@
 // Puts the operations on HTTP: one route each, 405 for other methods of their paths, 404 for everything else.
 import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import Fastify, {
   LogController,
   type FastifyBaseLogger,
@@ -14,7 +15,7 @@ import { pause } from '../store/turnstile.ts'
 import { BrokenRequests } from './requests/broken-requests.ts'
 import { ChunkedBodies } from './requests/chunked-bodies.ts'
 import { Connections } from './connections.ts'
-import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf, type Door, type DoorParts } from './door.ts'
+import { passageOf, type Door, type DoorParts, type Passage } from './door.ts'
 import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError } from './answers/error-answer.ts'
 import type { HttpLimits } from './http-limits.ts'
 import { PipelinedRequests } from './requests/pipelined-requests.ts'
@@ -26,8 +27,11 @@ import {
   reportRequest,
   reportRequests,
   sharedLogger,
+  subjectOf,
 } from './requests/request-diagnostics.ts'
 import { newRequestId } from './requests/request-id.ts'
+import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf } from './routes.ts'
+import { PlainRequests, type PlainOutcome } from './shortcut/plain-requests.ts'
 import { UnsentAnswers } from './answers/unsent-answers.ts'
 
 /**
@@ -44,6 +48,11 @@ const CLOSE_AFTER_MS = 100
 const CLOSE_IDLE_EVERY_MS = 10
 const URL_PARAM_LENGTH_MAX = 1_024
 const NO_HOST = new AppError('invalid_request', 'A request of HTTP/1.1 needs the header Host.')
+
+/** What Node's own server says of a request whose head does not come. */
+class TookTooLong extends Error {
+  readonly code = 'ERR_HTTP_REQUEST_TIMEOUT'
+}
 
 export interface HttpOptions extends DoorParts {
   readonly operations: readonly Operation[]
@@ -62,6 +71,8 @@ export interface HttpOptions extends DoorParts {
   readonly onUnanswered: (reply: FastifyReply) => void
   /** Gets every answer that was sent without a hook: to invalid paths, and to what is not even HTTP. */
   readonly onUnhooked: (answer: UnhookedAnswer) => void
+  /** Gets what became of every request that took the short way. */
+  readonly onPlain: (outcome: PlainOutcome) => void
 }
 
 export interface UnhookedAnswer {
@@ -76,9 +87,11 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const brokenRequests = newBrokenRequests(options)
   const chunked = new ChunkedBodies(brokenRequests)
   const bodies = new ReceivedBodies(limits)
-  const connections = new Connections(limits, bodies, options.diagnostics)
   const pipelined = new PipelinedRequests(limits)
   const door: Door = { ...options, bodies, unsent: new UnsentAnswers(limits) }
+  const passages = options.operations.map((operation) => passageOf(operation, door))
+  const plain = newPlainRequests(options, passages, brokenRequests)
+  const connections = new Connections(limits, [bodies, plain], options.diagnostics)
   const app = Fastify({
     loggerInstance: sharedLogger(options.diagnostics),
     logController: new LogController({ disableRequestLogging: true }),
@@ -108,11 +121,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
       connectionsCheckingInterval: limits.sweepEveryMs,
     },
   }) as unknown as FastifyInstance
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', deferJson(bodies))
-  app.addContentTypeParser('*', deferUnsupported)
-  app.decorateRequest('caller', null)
-  app.decorateRequest('receivedAt', 0)
+  readBodiesLater(app, bodies)
+  app.decorateRequest('exchange', null)
   app.addHook('onRequest', (request, reply, done) => {
     // A request that was read together with something that ends the connection is not even begun.
     if (brokenRequests.isEnding(request.raw.socket)) return
@@ -128,14 +138,16 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     // Fastify checks the media type first, but a path that does not exist takes none: that is what is wrong.
     if (request.is404) return sendError(reply, refuseUnknown(request, reply))
     if (!isInvalidMediaType(error)) return answerError(error, request, reply, door)
-    return countUnread(error, request, reply, door).then((refusal) => answerError(refusal, request, reply, door))
+    return countUnread(error, request, door).then((refusal) => answerError(refusal, request, reply, door))
   })
   app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
-  for (const operation of options.operations) addOperation(app, operation, door)
-  const closeStalled = () => connections.closeStalled((socket) => brokenRequests.isAwaited(socket))
-  app.addHook('preClose', () => prepareToClose(app.server, closeStalled, options))
+  for (const passage of passages) addOperation(app, passage)
+  const isAwaited = (socket: Socket) => plain.isAwaited(socket) || brokenRequests.isAwaited(socket)
+  const closeStalled = () => connections.closeStalled(isAwaited)
+  app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, plain }, options))
   connections.follow(app.server)
+  plain.serve(app.server)
   // An unknown `Expect` is no reason to refuse; Node's own 417 would have no body and no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
@@ -151,13 +163,23 @@ function newBrokenRequests({ onUnanswered, onUnhooked, diagnostics }: HttpOption
   })
 }
 
+function newPlainRequests(
+  { limits, trustedProxies, diagnostics, onPlain: onOutcome }: HttpOptions,
+  passages: readonly Passage[],
+  brokenRequests: BrokenRequests,
+): PlainRequests {
+  const onTooSlow = (socket: Socket) => brokenRequests.answer(new TookTooLong(), socket)
+  const keepAliveTimeoutMs = KEEP_ALIVE_TIMEOUT_MS
+  return new PlainRequests({ passages, limits, keepAliveTimeoutMs, trustedProxies, diagnostics, onOutcome, onTooSlow })
+}
+
 /** Tells what hooks tell of other requests. */
 function tellWhenSent(reply: FastifyReply, { onUnhooked }: HttpOptions): void {
   const startedAt = performance.now()
   reply.raw.once('finish', () => {
     const durationMs = performance.now() - startedAt
     onUnhooked({ status: reply.statusCode, durationMs })
-    reportRequest(reply.request, reply.statusCode, durationMs)
+    reportRequest(reply.request.log, subjectOf(reply.request), { status: reply.statusCode, durationMs })
   })
 }
 
@@ -196,7 +218,7 @@ function unknownRoutes({
 /** What Fastify refuses itself becomes a refusal in our words. */
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, { unsent }: Door): FastifyReply {
   const refusal = toAppError(error)
-  if (ERROR_STATUS[refusal.code] >= 500 && !isClientGone(error)) reportFailure(request, error)
+  if (ERROR_STATUS[refusal.code] >= 500 && !isClientGone(error)) reportFailure(request.log, subjectOf(request), error)
   return sendError(reply, refusal, unsent)
 }
 
@@ -205,16 +227,23 @@ function isClientGone(error: unknown): boolean {
   return codeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE'
 }
 
-function addOperation(app: FastifyInstance, operation: Operation, door: Door): void {
+function readBodiesLater(app: FastifyInstance, bodies: ReceivedBodies): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', deferJson(bodies))
+  app.addContentTypeParser('*', deferUnsupported)
+}
+
+function addOperation(app: FastifyInstance, passage: Passage): void {
+  const { operation, door } = passage
   const { upload } = operation
   if (!upload) {
-    for (const route of routesOf(operation, door)) app.route(route)
+    for (const route of routesOf(passage)) app.route(route)
     return
   }
   // A media type that one operation takes is known only in a scope of its own; elsewhere it stays 415.
   app.register(async (scope) => {
     scope.addContentTypeParser(upload.mediaType, deferUpload({ bytesMax: upload.bytesMax, bodies: door.bodies }))
-    for (const route of routesOf(operation, door)) scope.route(route)
+    for (const route of routesOf(passage)) scope.route(route)
   })
 }
 
@@ -229,14 +258,16 @@ function addOperation(app: FastifyInstance, operation: Operation, door: Door): v
  */
 async function prepareToClose(
   server: Server,
-  closeStalled: () => void,
+  { closeStalled, plain }: { readonly closeStalled: () => void; readonly plain: PlainRequests },
   { readiness, drainMs, limits }: HttpOptions,
 ): Promise<void> {
   readiness.stop()
+  plain.stop()
   await pause(readiness.isWatched ? Math.max(drainMs, CLOSE_AFTER_MS) : CLOSE_AFTER_MS)
   const patientUntil = performance.now() + limits.stopStalledMs
   const closeWhatCan = () => {
     server.closeIdleConnections()
+    plain.closeIdle()
     if (performance.now() >= patientUntil) closeStalled()
   }
   const timer = setInterval(closeWhatCan, CLOSE_IDLE_EVERY_MS).unref()

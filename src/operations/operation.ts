@@ -76,6 +76,11 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
   /** Whether it changes nothing though it is not a GET, so that its answer can be asked for again. */
   readonly onlyReads?: true
+  /**
+   * Whether clients send so many of these that plain ones take the short way (`http/shortcut/`). It takes JSON, and answers with a
+   * small value.
+   */
+  readonly isFrequent?: true
   /** In Fastify's notation: `/v1/event/:Workspace_ID`. */
   readonly url: string
   /** Further addresses of the same operation. */

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { AppError, DETAILS_MAX, type ErrorCode, type Fault } from '../../core/app-error.ts'
 import { codeOf } from '../../core/thrown.ts'
 import { StoreError } from '../../store/store.ts'
-import { tooMuchUnsent, type UnsentAnswers } from './unsent-answers.ts'
+import { tooMuchUnsent, type AnswerSink, type UnsentAnswers } from './unsent-answers.ts'
 
 export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_request: 400,
@@ -40,16 +40,41 @@ export function toErrorBody(error: AppError, requestId: string): ErrorBody {
   return { status: 'fail', error: { code, message, request_id: requestId, details: details.slice(0, DETAILS_MAX) } }
 }
 
-/** Sends a refusal with the headers that belong to its code. One that names many faults is counted in `unsent`. */
-export function sendError(reply: FastifyReply, error: AppError, unsent?: UnsentAnswers): FastifyReply {
-  const text = JSON.stringify(toErrorBody(error, reply.request.id))
-  if (unsent?.addIfFits(reply.raw, Buffer.byteLength(text)) === false) return sendError(reply, tooMuchUnsent())
-  if (error.code === 'unauthorized') reply.header('www-authenticate', 'Basic realm="tidings", charset="UTF-8"')
-  if (error.retryAfterSeconds !== undefined) reply.header('retry-after', String(error.retryAfterSeconds))
+/** A refusal as it is sent. */
+export interface RefusalAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+}
+
+/** The answer to a request, with the headers that belong to the code of its refusal. */
+export function toRefusalAnswer(error: AppError, requestId: string): RefusalAnswer {
+  const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' }
+  if (error.code === 'unauthorized') headers['www-authenticate'] = 'Basic realm="tidings", charset="UTF-8"'
+  if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)
   // The client is not to send the rest of such a request any more.
-  if (error.code === 'request_timeout') reply.header('connection', 'close')
-  reply.code(ERROR_STATUS[error.code]).header('content-type', 'application/json; charset=utf-8')
-  return reply.send(text)
+  if (error.code === 'request_timeout') headers['connection'] = 'close'
+  return { status: ERROR_STATUS[error.code], headers, text: JSON.stringify(toErrorBody(error, requestId)) }
+}
+
+/** The same, or that too much is unsent already; an answer that names many faults is counted there. */
+export function toCountedRefusal(
+  error: AppError,
+  requestId: string,
+  { unsent, sink }: { readonly unsent: UnsentAnswers; readonly sink: AnswerSink },
+): RefusalAnswer {
+  const answer = toRefusalAnswer(error, requestId)
+  const fits = unsent.addIfFits(sink, Buffer.byteLength(answer.text))
+  return fits ? answer : toRefusalAnswer(tooMuchUnsent(), requestId)
+}
+
+/** Sends a refusal, through Fastify. */
+export function sendError(reply: FastifyReply, error: AppError, unsent?: UnsentAnswers): FastifyReply {
+  const { id } = reply.request
+  const { status, headers, text } = unsent
+    ? toCountedRefusal(error, id, { unsent, sink: reply.raw })
+    : toRefusalAnswer(error, id)
+  return reply.code(status).headers(headers).send(text)
 }
 
 /** Whether this is Fastify's refusal of a Content-Type that is not even the name of a media type. */

@@ -1,5 +1,6 @@
 // What operators read about requests: every answer that blames the server, and all of them at the level debug. Never
 // bodies, keys or addresses of requests: neither values of fields, nor errors that may quote them.
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../core/app-error.ts'
 import { describeError } from '../../store/describe-error.ts'
@@ -21,25 +22,57 @@ export function sharedLogger(diagnostics: FastifyBaseLogger): FastifyBaseLogger 
   return parent
 }
 
+/** A request, as far as diagnostics name it. */
+export interface RequestSubject {
+  readonly requestId: string
+  readonly method: string
+  readonly headers: IncomingHttpHeaders
+  /** Undefined where the request belongs to none. */
+  readonly operation: string | undefined
+  /** Undefined where the caller is not known. */
+  readonly workspaceId: string | undefined
+}
+
+/** A request of Fastify's. */
+export function subjectOf(request: FastifyRequest): RequestSubject {
+  return {
+    requestId: request.id,
+    method: request.method,
+    headers: request.headers,
+    operation: request.routeOptions.config.operation?.name,
+    workspaceId: request.exchange?.caller?.workspace.id,
+  }
+}
+
 /** One line for a refusal that is not the caller's fault. */
-export function reportFailure(request: FastifyRequest, error: unknown): void {
-  const subject = subjectOf(request)
-  if (error instanceof AppError) request.log.warn({ ...subject, reason: error.message }, 'a request was answered 503')
-  else request.log.error({ ...subject, err: describeError(error) }, 'a request failed')
+export function reportFailure(diagnostics: FastifyBaseLogger, request: RequestSubject, error: unknown): void {
+  const subject = toLine(request)
+  if (error instanceof AppError) diagnostics.warn({ ...subject, reason: error.message }, 'a request was answered 503')
+  else diagnostics.error({ ...subject, err: describeError(error) }, 'a request failed')
+}
+
+/** Whether there is a line for each request: where the level asks for it. */
+export function areAllReported({ level }: FastifyBaseLogger): boolean {
+  return level === 'debug' || level === 'trace'
 }
 
 /** One line for each request, where the level asks for it; elsewhere it costs nothing. */
 export function reportRequests(app: FastifyInstance, diagnostics: FastifyBaseLogger): void {
-  if (diagnostics.level !== 'debug' && diagnostics.level !== 'trace') return
+  if (!areAllReported(diagnostics)) return
   app.addHook('onResponse', (request, reply, done) => {
-    reportRequest(request, reply.statusCode, reply.elapsedTime)
+    reportRequest(request.log, subjectOf(request), { status: reply.statusCode, durationMs: reply.elapsedTime })
     done()
   })
 }
 
 /** The same line for a request that meets no hook. */
-export function reportRequest(request: FastifyRequest, status: number, durationMs: number): void {
-  request.log.debug({ ...subjectOf(request), status, duration_ms: Math.round(durationMs * 10) / 10 }, 'request')
+export function reportRequest(
+  diagnostics: FastifyBaseLogger,
+  request: RequestSubject,
+  { status, durationMs }: { readonly status: number; readonly durationMs: number },
+): void {
+  const line = { ...toLine(request), status, duration_ms: Math.round(durationMs * 10) / 10 }
+  diagnostics.debug(line, 'request')
 }
 
 /** There is nothing to tell about what is not a request, except how it was answered. */
@@ -47,13 +80,13 @@ export function reportBareAnswer(diagnostics: FastifyBaseLogger, requestId: stri
   diagnostics.debug({ request_id: requestId, operation: 'none', status }, 'request')
 }
 
-function subjectOf(request: FastifyRequest) {
-  const clientId = request.headers['x-request-id']
+function toLine({ requestId, method, headers, operation, workspaceId }: RequestSubject) {
+  const clientId = headers['x-request-id']
   return {
-    request_id: request.id,
+    request_id: requestId,
     ...(typeof clientId === 'string' && { client_request_id: clientId.slice(0, CLIENT_ID_LENGTH_MAX) }),
-    method: request.method,
-    operation: request.routeOptions.config.operation?.name ?? 'none',
-    workspace_id: request.caller?.workspace.id,
+    method,
+    operation: operation ?? 'none',
+    workspace_id: workspaceId,
   }
 }

@@ -60,6 +60,7 @@ export const trackEvents = defineOperation({
     'if it was not sent, where the schema takes it.',
   group: 'Events and users',
   method: 'POST',
+  isFrequent: true,
   url: '/v1/event/:Workspace_ID',
   otherUrls: ['/v1/event/:Workspace_ID/:project_code'],
   tile: 'data',

@@ -60,6 +60,7 @@ export const trackUser = defineOperation({
     'it encrypts them, the address is written only sealed. Unknown fields are ignored.',
   group: 'Events and users',
   method: 'POST',
+  isFrequent: true,
   url: '/v1/customer/:Workspace_ID',
   tile: 'data',
   takesAppKey: false,

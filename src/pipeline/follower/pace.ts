@@ -11,12 +11,12 @@ import { pause } from '../../store/turnstile.ts'
 export const PAUSE_MS = 40
 const PAUSE_MS_MIN = 10
 /** The same while processors are scarce: what fewer batches save goes to requests. */
-const BUSY_PAUSE_MS = 120
+const BUSY_PAUSE_MS = 300
 /**
  * How long an event waits under load, as long as batches are short enough: for the batch before its own, the pause and its own.
  */
 const READABLE_MS = 100
-const BUSY_READABLE_MS = 300
+const BUSY_READABLE_MS = 700
 /** Events per second; a pipeline that applies fewer is not slowed down, however busy the processors are. */
 const RATE_MIN = 24_000
 /** Processors are scarce when a thread waits for one for more than this share of its time. */

@@ -1,0 +1,87 @@
+// A plain request with its answer, as the door sees them.
+import { STATUS_CODES, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import proxyAddr from '@fastify/proxy-addr'
+import type { Attempt, Caller } from '../authentication.ts'
+import type { Exchange } from '../exchange.ts'
+import { callerAddress } from '../requests/caller-address.ts'
+import { newRequestId } from '../requests/request-id.ts'
+import type { PlainHead } from './plain-head.ts'
+
+/** Tells of an address of a connection, or one in X-Forwarded-For, whether it is that of a trusted proxy. */
+export type TrustedProxy = (address: string, distance: number) => boolean
+
+/** Undefined where no proxy is trusted. */
+export function trustIn(proxies: readonly string[]): TrustedProxy | undefined {
+  return proxies.length > 0 ? proxyAddr.compile([...proxies]) : undefined
+}
+
+export class PlainExchange implements Exchange {
+  readonly #head: PlainHead<unknown>
+  readonly #socket: Socket
+  readonly #trusted: TrustedProxy | undefined
+  readonly requestId = newRequestId()
+  readonly method: string
+  readonly url: string
+  readonly headers: Exchange['headers']
+  readonly params: unknown
+  readonly query: unknown = {}
+  caller: Caller | undefined = undefined
+  receivedAt = 0
+  readonly #answerHeaders: Record<string, string | number>
+
+  constructor(head: PlainHead<unknown>, socket: Socket, trusted: TrustedProxy | undefined) {
+    this.#head = head
+    this.#socket = socket
+    this.#trusted = trusted
+    this.method = head.method
+    this.url = head.url
+    this.headers = head.headers
+    this.params = head.params
+    this.#answerHeaders = { 'x-request-id': this.requestId }
+  }
+
+  /** The same for all requests with the same head. */
+  get attempt(): Attempt | undefined {
+    return this.#head.read.attempt
+  }
+
+  set attempt(attempt: Attempt | undefined) {
+    this.#head.read.attempt = attempt
+  }
+
+  callerAddress(): string {
+    const { headers } = this
+    const ip = this.#socket.remoteAddress ?? ''
+    if (!this.#trusted) return callerAddress({ ip })
+    // Nothing else of a request is looked at.
+    const ips = proxyAddr.all({ headers, socket: { remoteAddress: ip } } as IncomingMessage, this.#trusted)
+    return callerAddress({ ip: ips.at(-1) ?? ip, ips })
+  }
+
+  setHeader(name: string, value: string | number): void {
+    this.#answerHeaders[name] = value
+  }
+
+  /** The answer as it crosses the network; `added` are the headers that all answers have. */
+  toAnswer(status: number, text: string, added: string): string {
+    let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
+    for (const name in this.#answerHeaders) head += `${name}: ${this.#answerHeaders[name]}\r\n`
+    return `${head}content-length: ${Buffer.byteLength(text)}\r\n${added}\r\n${text}`
+  }
+}
+
+/** The header `Date`, which is written out once a second. */
+export class DateHeader {
+  #second = 0
+  #text = ''
+
+  get text(): string {
+    const second = Math.floor(Date.now() / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#text = new Date(second * 1000).toUTCString()
+    }
+    return this.#text
+  }
+}

@@ -1,0 +1,145 @@
+// Recognises the head of a plain request: of HTTP/1.1, to one of a few paths, with each header once and a JSON body of a known
+// length. It need not understand anything else, for whatever it does not recognise is left to Node's own parser from the first
+// byte on. So it takes less than that parser does, never more: a request is read here as anybody else would read it, too.
+import type { Attempt } from '../authentication.ts'
+
+/** An address of an operation whose plain requests take the short way. */
+export interface PlainPath<Target> {
+  readonly method: string
+  /** In Fastify's notation: `/v1/event/:Workspace_ID`. */
+  readonly path: string
+  /** The most bytes that a body may have. */
+  readonly bodyBytesMax: number
+  readonly target: Target
+}
+
+/** All of a head but the length of the body. */
+export interface PlainHead<Target> {
+  readonly target: Target
+  readonly method: string
+  readonly url: string
+  readonly params: Readonly<Record<string, string>>
+  /** By names in small letters, without `content-length`. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly bodyBytesMax: number
+  /** Its text before and behind the length of the body. */
+  readonly before: string
+  readonly behind: string
+  /** What the headers say, once it has been read out of them. */
+  readonly read: { attempt?: Attempt | undefined }
+}
+
+/** The beginning of a request: its head, where its body begins, and where that ends. */
+export interface PlainStart<Target> {
+  readonly head: PlainHead<Target>
+  readonly bodyStart: number
+  readonly end: number
+}
+
+const HEAD_BYTES_MAX = 8 * 1024
+const HEAD_END = Buffer.from('\r\n\r\n')
+/** Without escapes and empty parts, about which routers differ. Parts that name something are as short as Fastify's. */
+const SIMPLE_URL = /^(?:\/[\w.~-]{1,1024})+$/
+const REQUEST_LINE = /^([A-Z]+) ([!-~]+) HTTP\/1\.1$/
+/** A name as RFC 9110 has it; the value in visible ASCII, spaces and tabs. */
+const HEADER_LINE = /^([!#$%&'*+.^_`|~\w-]+):([\t\x20-\x7e]*)$/
+const JSON_TYPE = /^application\/json(?: ?; ?charset=utf-8)?$/i
+const LENGTH = /^\d{1,7}$/
+const LENGTH_LINE = /^content-length:[\t ]*\d{1,7}[\t ]*$/im
+/** Headers that change how a request is read, or what becomes of its connection. */
+const SPECIAL = ['transfer-encoding', 'content-encoding', 'expect', 'upgrade', 'proxy-connection'] as const
+
+/** Compiles the paths once. */
+export class PlainHeads<Target> {
+  readonly #paths: readonly CompiledPath<Target>[]
+
+  constructor(paths: readonly PlainPath<Target>[]) {
+    this.#paths = paths.map(compile)
+  }
+
+  /**
+   * The request that `bytes` begin with; undefined where its head is not whole, or not plain. Clients send the same head again and
+   * again, but for the length of the body: one that is like `last` is not read anew.
+   */
+  read(bytes: Buffer, last?: PlainHead<Target>): PlainStart<Target> | undefined {
+    const headEnd = bytes.indexOf(HEAD_END)
+    if (headEnd < 0 || headEnd > HEAD_BYTES_MAX) return undefined
+    const text = bytes.toString('latin1', 0, headEnd)
+    const head = last && lengthIn(text, last) !== undefined ? last : this.#readHead(text)
+    const length = head && lengthIn(text, head)
+    if (!head || length === undefined || length > head.bodyBytesMax) return undefined
+    const bodyStart = headEnd + HEAD_END.length
+    return { head, bodyStart, end: bodyStart + length }
+  }
+
+  #readHead(text: string): PlainHead<Target> | undefined {
+    const lines = text.split('\r\n')
+    const [, method = '', url = ''] = REQUEST_LINE.exec(lines[0] as string) ?? []
+    const found = SIMPLE_URL.test(url) ? this.#find(method, url) : undefined
+    const all = found && readHeaders(lines)
+    const length = all && isPlain(all) && LENGTH_LINE.exec(text)
+    if (!length) return undefined
+    const { 'content-length': digits = '', ...headers } = all
+    const before = text.slice(0, length.index + length[0].indexOf(digits))
+    const behind = text.slice(before.length + digits.length)
+    const { path, params } = found
+    const { target, bodyBytesMax } = path
+    return { target, method, url, params, headers, bodyBytesMax, before, behind, read: {} }
+  }
+
+  #find(method: string, url: string) {
+    const parts = url.split('/')
+    for (const path of this.#paths) {
+      const params = path.method === method ? match(path.parts, parts) : undefined
+      if (params) return { path, params }
+    }
+    return undefined
+  }
+}
+
+/** What the text of a head says of the length of the body, if it is the given head in all else. */
+function lengthIn(text: string, { before, behind }: PlainHead<unknown>): number | undefined {
+  if (!text.startsWith(before) || !text.endsWith(behind)) return undefined
+  const length = text.slice(before.length, text.length - behind.length)
+  return LENGTH.test(length) ? Number(length) : undefined
+}
+
+interface CompiledPath<Target> extends PlainPath<Target> {
+  readonly parts: readonly string[]
+}
+
+function compile<Target>(path: PlainPath<Target>): CompiledPath<Target> {
+  return { ...path, parts: path.path.split('/') }
+}
+
+/** The named parts of a path, if it is the wanted one. */
+function match(wanted: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
+  if (wanted.length !== parts.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [index, part] of parts.entries()) {
+    const name = wanted[index] as string
+    if (name.startsWith(':')) params[name.slice(1)] = part
+    else if (name !== part) return undefined
+  }
+  return params
+}
+
+/** All headers; undefined where one is given twice, or is not as it should be. */
+function readHeaders(lines: readonly string[]): Record<string, string> | undefined {
+  const headers: Record<string, string> = {}
+  for (let index = 1; index < lines.length; index++) {
+    const line = HEADER_LINE.exec(lines[index] as string)
+    if (!line) return undefined
+    const name = (line[1] as string).toLowerCase()
+    // Also true for what every object has, such as `constructor`: nobody sends that.
+    if (name in headers) return undefined
+    headers[name] = (line[2] as string).trim()
+  }
+  return headers
+}
+
+function isPlain(headers: Readonly<Record<string, string>>): boolean {
+  const { connection = 'keep-alive', host, 'content-type': type = '', 'content-length': length = '' } = headers
+  if (host === undefined || !JSON_TYPE.test(type) || !LENGTH.test(length)) return false
+  return connection.toLowerCase() === 'keep-alive' && !SPECIAL.some((name) => name in headers)
+}
