@@ -8,22 +8,32 @@ import SqliteFile from 'better-sqlite3'
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import { migrate } from '../src/store/migrations.ts'
 import { openDatabase, statePathOf } from '../src/store/open-database.ts'
-import type { AskPlan, AskResult } from './ask-statistics.ts'
+import type { AskedServer, AskPlan, AskResult } from './ask-statistics.ts'
 import { bulkLoad, type Loaded } from './bulk-load.ts'
 import { countDistinct } from './count-distinct.ts'
 import { TIMEZONE } from './population.ts'
-import { readMemoryMib, runCommand, runScript, startProcess, stopProcess, waitUntilApplied } from './processes.ts'
+import {
+  readMemoryMib,
+  runCommand,
+  runScript,
+  startProcess,
+  stopProcess,
+  waitUntilApplied,
+  type StartedProcess,
+} from './processes.ts'
 import type { ReportPlan, ReportResult } from './send-reports.ts'
 import { allQuestions, compareWithServer, reportHeaders, statsUrl, type StatsServer } from './stats-question.ts'
 
 /** Message events in each store, smallest first. */
 const SIZES = (process.env['BENCH_SIZES'] ?? '100000,1000000,10000000').split(',').map(Number)
 const WORKSPACE_ID = 'bench'
-const PORT = '18971'
+/** Of the server of the first store; those of the others follow. */
+const FIRST_PORT = 18_971
 const WARM_UPS = 50
-const ANSWERS = 500
-/** Questions before each of which all campaigns have changed. */
-const CHANGED_ANSWERS = 100
+/** Each server is asked 500 questions, and 100 before each of which all campaigns have changed. */
+const TURNS = 10
+const ANSWERS_PER_TURN = 50
+const CHANGED_ANSWERS_PER_TURN = 10
 const FEW_CONNECTIONS = 4
 const LOAD_CACHE_KIB = 64 * 1024
 /** The goals of the bench: how many times as long answers over the largest store may take, and how long any may take at all. */
@@ -34,13 +44,26 @@ const MILLION = 1_000_000
 const MIB = 1024 * 1024
 
 export async function benchStatistics(): Promise<void> {
-  const measured: Measured[] = []
-  for (const size of SIZES) measured.push(await measureSize(size))
-  printTable(measured)
-  printGoals(measured)
+  const dataDirs: string[] = []
+  const stores: LoadedStore[] = []
+  try {
+    for (const [index, size] of SIZES.entries()) {
+      const dataDir = mkdtempSync(join(tmpdir(), 'tidings-bench-'))
+      dataDirs.push(dataDir)
+      stores.push(await load(dataDir, size, String(FIRST_PORT + index)))
+    }
+    const measured = await measureAll(stores)
+    printTable(measured)
+    printGoals(measured)
+  } finally {
+    for (const dataDir of dataDirs) rmSync(dataDir, { recursive: true, force: true })
+  }
 }
 
-interface Measured extends Served {
+/** A store that was loaded, in a directory of its own. */
+interface LoadedStore {
+  readonly dataDir: string
+  readonly headers: StatsServer['headers']
   readonly loaded: Loaded
   readonly loadSeconds: number
   readonly file: {
@@ -50,6 +73,11 @@ interface Measured extends Served {
     readonly cells: number
     readonly series: number
   }
+  /** Of its server. */
+  readonly port: string
+}
+
+interface Measured extends Served, LoadedStore {
   readonly verified: { readonly facts: number; readonly seconds: number }
 }
 
@@ -63,37 +91,46 @@ interface Served {
   readonly memoryMib: number
 }
 
-/** Measures everything for one size, in a directory that is removed afterwards. */
-async function measureSize(size: number): Promise<Measured> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tidings-bench-'))
+async function measureAll(stores: readonly LoadedStore[]): Promise<Measured[]> {
+  const servers: ServedStore[] = []
+  let served: Served[]
   try {
-    say(`loading ${size.toLocaleString('en')} message events`)
-    const { headers, loaded, loadSeconds } = await load(dataDir, size)
-    const file = measureFile(statePathOf({ dataDir }))
-    const served = await measureServer(dataDir, headers, loaded)
-    say('recounting with `statistics verify`')
-    const verified = await verify(dataDir)
-    return { ...served, loaded, loadSeconds, file, verified }
+    for (const store of stores) servers.push(await startServer(store))
+    served = await measureServers(servers)
   } finally {
-    rmSync(dataDir, { recursive: true, force: true })
+    await Promise.all(servers.map(({ process }) => stopProcess(process)))
   }
+  const measured: Measured[] = []
+  for (const [index, store] of stores.entries()) {
+    say(`recounting ${store.loaded.facts.toLocaleString('en')} facts with \`statistics verify\``)
+    measured.push({ ...store, ...(served[index] as Served), verified: await verify(store.dataDir) })
+  }
+  return measured
 }
 
-async function load(dataDir: string, messageEvents: number) {
+/** Loads a store into a directory that is there already. */
+async function load(dataDir: string, size: number, port: string): Promise<LoadedStore> {
+  say(`loading ${size.toLocaleString('en')} message events`)
+  const startedAt = performance.now()
+  const { headers, loaded } = await fill(dataDir, size)
+  const loadSeconds = secondsSince(startedAt)
+  return { dataDir, headers, loaded, loadSeconds, file: measureFile(statePathOf({ dataDir })), port }
+}
+
+async function fill(dataDir: string, messageEvents: number) {
   const database = openDatabase({ dataDir, databaseUrl: undefined }, { durable: false, pageCacheKib: LOAD_CACHE_KIB })
   try {
     await migrate(database, Date.now())
     const workspace = await createWorkspace(database, WORKSPACE_ID, { timezone: TIMEZONE }, Date.now())
-    const startedAt = performance.now()
     const loaded = await bulkLoad(database, { workspaceId: WORKSPACE_ID, messageEvents })
-    return { headers: reportHeaders(workspace), loaded, loadSeconds: secondsSince(startedAt) }
+    return { headers: reportHeaders(workspace), loaded }
   } finally {
     // Closing brings everything into the one file.
     await database.close()
   }
 }
 
-function measureFile(path: string): Measured['file'] {
+function measureFile(path: string): LoadedStore['file'] {
   const file = new SqliteFile(path, { readonly: true })
   try {
     const ask = (sql: string) => file.prepare(sql).pluck().get() as number
@@ -109,50 +146,77 @@ function measureFile(path: string): Measured['file'] {
   }
 }
 
-/** Measures everything that is asked of a server, which is stopped afterwards. */
-async function measureServer(dataDir: string, headers: StatsServer['headers'], loaded: Loaded): Promise<Served> {
-  const environment = { DATA_DIR: dataDir, PORT, LOG_LEVEL: 'warn' }
+/** A store with the server that serves it. */
+interface ServedStore extends StatsServer {
+  readonly store: LoadedStore
+  readonly process: StartedProcess
+}
+
+async function startServer(store: LoadedStore): Promise<ServedStore> {
+  const { dataDir, port, headers, loaded } = store
+  const environment = { DATA_DIR: dataDir, PORT: port, LOG_LEVEL: 'warn' }
   const limits = ['campaign_stats_per_minute', 'management_per_minute'].map((name) => `limits.${name}=1000000`)
   await runCommand(['workspace', 'set', WORKSPACE_ID, ...limits], environment)
   const process = await startProcess('../bin/tidings', ['serve'], environment)
-  try {
-    const server = { url: `http://127.0.0.1:${PORT}`, headers, campaignIds: loaded.campaignIds }
-    say('asking the server')
-    const one = await measureAnswers(server, 1)
-    const few = await measureAnswers(server, FEW_CONNECTIONS)
-    const changed = await measureChanged(server)
-    say('asking the facts by SQL')
-    const { counts, ms: sqlMs } = countDistinct(statePathOf({ dataDir }))
-    await compareWithServer(server, counts)
-    say('reporting message events')
-    const reported = await measureReports({ ...server, people: loaded.people })
-    return { one, few, changed, sqlMs, reported, memoryMib: readMemoryMib(process.child.pid as number).peak }
-  } finally {
-    await stopProcess(process)
-  }
+  return { store, process, url: `http://127.0.0.1:${port}`, headers, campaignIds: loaded.campaignIds }
 }
 
-function measureAnswers(server: StatsServer, connections: number): Promise<AskResult> {
-  const [url, bodies] = [statsUrl(server), allQuestions(server)]
-  const [warmUps, answers] = [WARM_UPS, ANSWERS]
-  const plan: AskPlan = { url, headers: server.headers, bodies, connections, warmUps, answers, changed: [] }
-  return runScript<AskResult>('./ask-statistics.ts', plan)
+/** All are asked by turns; what takes long is measured of one after the other. */
+async function measureServers(servers: readonly ServedStore[]): Promise<Served[]> {
+  say('asking the servers')
+  const one = await measureAnswers(servers, 1)
+  const few = await measureAnswers(servers, FEW_CONNECTIONS)
+  say('asking the servers when everything has changed')
+  const changed = await measureChanged(servers)
+  const served: Served[] = []
+  for (const [index, server] of servers.entries()) {
+    const answers = { one: one[index], few: few[index], changed: changed[index] } as Pick<
+      Served,
+      'one' | 'few' | 'changed'
+    >
+    served.push({ ...answers, ...(await measureAlone(server)) })
+  }
+  return served
+}
+
+async function measureAlone(server: ServedStore): Promise<Pick<Served, 'sqlMs' | 'reported' | 'memoryMib'>> {
+  const { store, process } = server
+  say(`asking the ${store.loaded.facts.toLocaleString('en')} facts by SQL`)
+  const { counts, ms: sqlMs } = countDistinct(statePathOf(store))
+  await compareWithServer(server, counts)
+  say('reporting message events')
+  const reported = await measureReports(server)
+  return { sqlMs, reported, memoryMib: readMemoryMib(process.child.pid as number).peak }
+}
+
+function measureAnswers(servers: readonly ServedStore[], connections: number): Promise<AskResult[]> {
+  const asked = servers.map((server) => toAsked(server, []))
+  const plan = { servers: asked, connections, warmUps: WARM_UPS, turns: TURNS, answersPerTurn: ANSWERS_PER_TURN }
+  return runScript<AskResult[]>('./ask-statistics.ts', plan satisfies AskPlan)
 }
 
 /** Answers for which nothing was computed before. */
-function measureChanged(server: StatsServer): Promise<AskResult> {
-  const [url, bodies] = [statsUrl(server), allQuestions(server)]
-  const changed = server.campaignIds.map((id) => `${server.url}/core-services/v1/campaigns/${id}/message-events`)
-  const [warmUps, answers] = [0, CHANGED_ANSWERS]
-  const plan: AskPlan = { url, headers: server.headers, bodies, connections: 1, warmUps, answers, changed }
-  return runScript<AskResult>('./ask-statistics.ts', plan)
+function measureChanged(servers: readonly ServedStore[]): Promise<AskResult[]> {
+  const asked = servers.map((server) =>
+    toAsked(
+      server,
+      server.campaignIds.map((id) => `${server.url}/core-services/v1/campaigns/${id}/message-events`),
+    ),
+  )
+  const plan = { servers: asked, connections: 1, warmUps: 0, turns: TURNS, answersPerTurn: CHANGED_ANSWERS_PER_TURN }
+  return runScript<AskResult[]>('./ask-statistics.ts', plan satisfies AskPlan)
+}
+
+function toAsked(server: ServedStore, changed: readonly string[]): AskedServer {
+  return { url: statsUrl(server), headers: server.headers, bodies: allQuestions(server), changed }
 }
 
 /**
  * How fast the message events of a send are acknowledged and applied: from the first acknowledgement until the last, and until
  * the pipeline has applied all.
  */
-async function measureReports(plan: Omit<ReportPlan, 'what'>): Promise<Served['reported']> {
+async function measureReports({ url, headers, campaignIds, store }: ServedStore): Promise<Served['reported']> {
+  const plan = { url, headers, campaignIds, people: store.loaded.people }
   await report({ ...plan, what: 'audiences' })
   await waitUntilApplied(plan.url)
   const { items, firstAcknowledgedAt, lastAcknowledgedAt } = await report({ ...plan, what: 'message-events' })

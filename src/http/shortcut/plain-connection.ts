@@ -64,7 +64,8 @@ export class PlainConnection<Target> implements AnswerSink {
     socket.on('data', this.#onData)
     socket.on('end', this.#onEnd)
     socket.on('close', this.#onClose)
-    socket.on('error', this.#onError)
+    // What breaks a connection also closes it.
+    socket.on('error', () => {})
   }
 
   get state(): State {
@@ -107,14 +108,13 @@ export class PlainConnection<Target> implements AnswerSink {
     else this.socket.resume()
   }
 
-  /** From here on others listen to the connection. */
+  /** From here on others listen to the connection, but for what breaks it: without a listener that would end the process. */
   detach(): void {
     this.#state = 'given'
     this.#takePieces()
     this.socket.off('data', this.#onData)
     this.socket.off('end', this.#onEnd)
     this.socket.off('close', this.#onClose)
-    this.socket.off('error', this.#onError)
     this.#lane.forget(this, undefined)
   }
 
@@ -189,9 +189,6 @@ export class PlainConnection<Target> implements AnswerSink {
     this.#whenAnswered = []
     for (const listener of listeners) listener()
   }
-
-  /** What broke the connection also closes it. */
-  readonly #onError = (): void => {}
 
   #takePieces(): Buffer {
     const { length } = this.#pieces
