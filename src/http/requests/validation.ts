@@ -37,9 +37,10 @@ export class OperationValidator {
     return this.#check('path', this.#operation.path, value)
   }
 
-  /** Values of the query are texts, from which integers are read. `url` ends with the query as it was sent. */
+  /** Values of the query are texts, from which integers are read. `url` ends with the query as it was sent, if there is one. */
   query(value: unknown, url: string): Validated {
     const schema = this.#operation.query
+    if (!url.includes('?')) return this.#check('query', schema, value)
     const query = readIntegers(this.#integers, value as Readonly<Record<string, unknown>>)
     const checked = this.#check('query', schema, query)
     const isKnown = (name: string) => Object.hasOwn(schema.properties, name)

@@ -6,6 +6,7 @@ import type { Attempt, Caller } from '../authentication.ts'
 import type { Exchange } from '../exchange.ts'
 import { callerAddress } from '../requests/caller-address.ts'
 import { newRequestId } from '../requests/request-id.ts'
+import type { EncodedText } from './plain-connection.ts'
 import type { PlainHead } from './plain-head.ts'
 
 /** Tells of an address of a connection, or one in X-Forwarded-For, whether it is that of a trusted proxy. */
@@ -64,10 +65,12 @@ export class PlainExchange implements Exchange {
   }
 
   /** The answer as it crosses the network; `added` are the headers that all answers have. */
-  toAnswer(status: number, text: string, added: string): string {
+  toAnswer(status: number, text: string, added: string): EncodedText {
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
     for (const name in this.#answerHeaders) head += `${name}: ${this.#answerHeaders[name]}\r\n`
-    return `${head}content-length: ${Buffer.byteLength(text)}\r\n${added}\r\n${text}`
+    const bytes = Buffer.byteLength(text)
+    const answer = `${head}content-length: ${bytes}\r\n${added}\r\n${text}`
+    return { text: answer, encoding: bytes === text.length ? 'latin1' : 'utf8' }
   }
 }
 
