@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { NewWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import { printGoals, type Goal } from './goals.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 import {
   readCpuMs,
@@ -18,25 +19,35 @@ import {
 import { authorizationOf, makeTrackedWorkspace } from './tracked-workspace.ts'
 
 const CONNECTIONS = 64
-const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 8)
-const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 2)
+/** Many short rounds by turns: the speed of a machine may change within seconds. */
+const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 4)
+const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5)
 /**
  * How long to warm up before the first measured load of each kind: V8 compiles what is called often, for a second of processor
  * time.
  */
 const WARM_UP_SECONDS = 3
 const BATCH = 100
+/** The goals of the bench; memory in MiB, which are 300 MB. */
+const RATIO_MIN = 0.7
+const ACKNOWLEDGED_PER_SECOND_MIN = 200_000
+const APPLIED_PER_SECOND_MIN = 20_000
+const P99_MS_MAX = 50
+const MEMORY_MIB_MAX = 286
 
-interface Measured extends LoadResult {
-  readonly what: string
+/** One load, or the medians of several alike. */
+interface Measured extends Pick<LoadResult, 'requestsPerSecond' | 'p50Ms' | 'p99Ms' | 'failed'> {
   readonly events: number
   /** Processor time per request, in microseconds: of all threads, and of the one that answers HTTP. */
-  readonly cpu: { readonly all: number; readonly main: number }
-  /** Events per second that the pipeline applied while the load ran. */
-  readonly applied: number | undefined
+  readonly cpuUs: number
+  readonly httpUs: number
+  /** Requests a second, in proportion to the bare route just before; of the bare route itself 1. */
+  readonly ratio: number
+  /** Events per second that the pipeline applied while the load ran; of the bare route 0, as what follows. */
+  readonly applied: number
   /** Entries that waited for the pipeline when the load ended, and how fast those were applied. */
-  readonly lag: number | undefined
-  readonly drained: number | undefined
+  readonly lag: number
+  readonly drained: number
 }
 
 interface Target {
@@ -69,16 +80,31 @@ async function measureAll(workspace: NewWorkspace, bare: StartedProcess, tidings
     { url: `http://127.0.0.1:${bare.firstLine}`, authorization, isTidings: false, pid: bare.child.pid as number },
     { url: 'http://127.0.0.1:18970', authorization, isTidings: true, pid: tidings.child.pid as number },
   ]
-  const measured: Measured[] = []
+  const rows: Row[] = []
   for (const eventsPerRequest of [1, BATCH]) {
     for (const target of targets) await warmUp(target, eventsPerRequest)
+    const rounds: Measured[][] = targets.map(() => [])
     for (let round = 0; round < ROUNDS; round++) {
-      for (const target of targets) measured.push(await measure(target, eventsPerRequest))
+      let bareRate: number | undefined
+      for (const [index, target] of targets.entries()) {
+        const measured = await measure(target, eventsPerRequest, bareRate)
+        bareRate ??= measured.requestsPerSecond
+        rounds[index]?.push(measured)
+      }
     }
+    for (const [index, { isTidings }] of targets.entries())
+      rows.push({ isTidings, eventsPerRequest, measured: mediansOf(rounds[index] as Measured[]) })
   }
-  printTable(measured)
   const memory = readMemoryMib(tidings.child.pid as number)
+  printTable(rows)
   process.stdout.write(`\nresident memory of Tidings: ${memory.now} MiB now, ${memory.peak} MiB at its highest\n`)
+  printGoals(goalsOf(rows, memory.peak))
+}
+
+interface Row {
+  readonly isTidings: boolean
+  readonly eventsPerRequest: number
+  readonly measured: Measured
 }
 
 /** The pipeline has nothing left to do afterwards. */
@@ -91,7 +117,7 @@ function planOf({ url, authorization }: Target, eventsPerRequest: number, second
   return { url: `${url}/v1/event/bench`, authorization, connections: CONNECTIONS, seconds, eventsPerRequest }
 }
 
-async function measure(target: Target, eventsPerRequest: number): Promise<Measured> {
+async function measure(target: Target, eventsPerRequest: number, bareRate?: number): Promise<Measured> {
   const { url, isTidings, pid } = target
   const processed = () => (isTidings ? readMetric(url, 'tidings_events_processed_total') : Promise.resolve(0))
   const [before, startedAt] = [await processed(), performance.now()]
@@ -100,14 +126,44 @@ async function measure(target: Target, eventsPerRequest: number): Promise<Measur
   const cpuAfter = readCpuMs(pid)
   const seconds = (performance.now() - startedAt) / 1000
   const atEnd = await processed()
-  const what = `${isTidings ? 'Tidings' : 'bare route'}, ${eventsPerRequest} a request`
-  const events = result.requestsPerSecond * eventsPerRequest
   const perRequest = (ms: number) => Math.round((ms * 1000) / result.succeeded)
-  const cpu = { all: perRequest(cpuAfter.all - cpuBefore.all), main: perRequest(cpuAfter.main - cpuBefore.main) }
-  if (!isTidings) return { ...result, what, events, cpu, applied: undefined, lag: undefined, drained: undefined }
-  const lag = await readMetric(url, 'tidings_log_lag_entries')
-  const drained = await drain(url, atEnd)
-  return { ...result, what, events, cpu, applied: (atEnd - before) / seconds, lag, drained }
+  const lag = isTidings ? await readMetric(url, 'tidings_log_lag_entries') : 0
+  const drained = isTidings ? await drain(url, atEnd) : 0
+  const { requestsPerSecond, p50Ms, p99Ms, failed } = result
+  return {
+    requestsPerSecond,
+    p50Ms,
+    p99Ms,
+    failed,
+    events: requestsPerSecond * eventsPerRequest,
+    cpuUs: perRequest(cpuAfter.all - cpuBefore.all),
+    httpUs: perRequest(cpuAfter.main - cpuBefore.main),
+    ratio: requestsPerSecond / (bareRate ?? requestsPerSecond),
+    applied: (atEnd - before) / seconds,
+    lag,
+    drained,
+  }
+}
+
+/** Each number for itself. Failures are added up. */
+function mediansOf(rounds: readonly Measured[]): Measured {
+  const median = (of: (one: Measured) => number) => {
+    const sorted = rounds.map(of).toSorted((left, right) => left - right)
+    return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+  }
+  return {
+    requestsPerSecond: median((one) => one.requestsPerSecond),
+    p50Ms: median((one) => one.p50Ms),
+    p99Ms: median((one) => one.p99Ms),
+    failed: rounds.reduce((sum, { failed }) => sum + failed, 0),
+    events: median((one) => one.events),
+    cpuUs: median((one) => one.cpuUs),
+    httpUs: median((one) => one.httpUs),
+    ratio: median((one) => one.ratio),
+    applied: median((one) => one.applied),
+    lag: median((one) => one.lag),
+    drained: median((one) => one.drained),
+  }
 }
 
 /** Waits until the pipeline has caught up; gives the events per second it applied meanwhile. */
@@ -118,26 +174,44 @@ async function drain(url: string, processedBefore: number): Promise<number> {
   return ((await readMetric(url, 'tidings_events_processed_total')) - processedBefore) / seconds
 }
 
-function printTable(rows: readonly Measured[]): void {
-  const bareRates = new Map<string, number[]>()
-  for (const { what, requestsPerSecond } of rows)
-    bareRates.set(what, [...(bareRates.get(what) ?? []), requestsPerSecond])
-  const table = rows.map((row, index) => {
-    const bare = rows[index - 1]
-    return {
-      what: row.what,
-      'requests/s': Math.round(row.requestsPerSecond),
-      'events/s': Math.round(row.events),
-      'p50 ms': row.p50Ms,
-      'p99 ms': row.p99Ms,
-      'cpu us': row.cpu.all,
-      'of it HTTP': row.cpu.main,
-      'to bare': row.applied === undefined || !bare ? '' : (row.requestsPerSecond / bare.requestsPerSecond).toFixed(2),
-      'applied/s under load': row.applied === undefined ? '' : Math.round(row.applied),
-      'lag, entries': row.lag ?? '',
-      'applied/s after': row.drained === undefined ? '' : Math.round(row.drained),
-      failed: row.failed,
-    }
-  })
+/** Medians of all rounds. */
+function printTable(rows: readonly Row[]): void {
+  const table = rows.map(({ isTidings, eventsPerRequest, measured }) => ({
+    what: `${isTidings ? 'Tidings' : 'bare route'}, ${eventsPerRequest} a request`,
+    'requests/s': Math.round(measured.requestsPerSecond),
+    'events/s': Math.round(measured.events),
+    'p50 ms': measured.p50Ms,
+    'p99 ms': measured.p99Ms,
+    'cpu us': measured.cpuUs,
+    'of it HTTP': measured.httpUs,
+    'to bare': measured.ratio.toFixed(2),
+    'applied/s under load': Math.round(measured.applied),
+    'lag, entries': measured.lag,
+    'applied/s after': Math.round(measured.drained),
+    failed: measured.failed,
+  }))
   new Console(process.stdout).table(table)
+}
+
+function goalsOf(rows: readonly Row[], memoryMib: number): Goal[] {
+  const own = rows.filter(({ isTidings }) => isTidings)
+  const [single, batch] = own.map(({ measured }) => measured) as [Measured, Measured]
+  const acknowledged = Math.round(batch.events)
+  const applied = Math.round(batch.applied)
+  return [
+    {
+      what: `single events at ${single.ratio.toFixed(2)} of the bare route, at least ${RATIO_MIN}`,
+      isMet: single.ratio >= RATIO_MIN,
+    },
+    {
+      what: `${acknowledged} events/s acknowledged in requests of ${BATCH}, at least ${ACKNOWLEDGED_PER_SECOND_MIN}`,
+      isMet: acknowledged >= ACKNOWLEDGED_PER_SECOND_MIN,
+    },
+    {
+      what: `${applied} events/s applied meanwhile, at least ${APPLIED_PER_SECOND_MIN}`,
+      isMet: applied >= APPLIED_PER_SECOND_MIN,
+    },
+    { what: `p99 ${batch.p99Ms} ms meanwhile, under ${P99_MS_MAX}`, isMet: batch.p99Ms < P99_MS_MAX },
+    { what: `memory ${memoryMib} MiB, under ${MEMORY_MIB_MAX}`, isMet: memoryMib < MEMORY_MIB_MAX },
+  ]
 }
