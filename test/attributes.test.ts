@@ -40,13 +40,13 @@ describe('attributes', () => {
   ]
   it.each(cases)('%s', (_what, attributes, fields) => {
     const faults: Fault[] = []
-    checkAttributes(attributes, 'at', faults)
+    checkAttributes(attributes, () => 'at', faults)
     expect(faults.map(({ field }) => field)).toEqual(fields)
   })
 
   it('are counted in the message', () => {
     const faults: Fault[] = []
-    checkAttributes(many(501), 'at', faults)
+    checkAttributes(many(501), () => 'at', faults)
     expect(faults).toEqual([{ field: 'at', problem: 'must have at most 500 attributes, not 501' }])
   })
 })

@@ -10,20 +10,24 @@ const ATTRIBUTES_MAX = 500
 export const NESTING_MAX = 10
 
 /**
- * Adds to `faults` what is wrong with `attributes`, whose path is `field`; stops when there are as many faults as an answer
- * names.
+ * Adds to `faults` what is wrong with `attributes`; stops when there are as many faults as an answer names. `field` gives their
+ * path, which is written out only where something is wrong: of a hundred events hardly ever one is.
  */
-export function checkAttributes(attributes: Readonly<Record<string, unknown>>, field: string, faults: Fault[]): void {
+export function checkAttributes(
+  attributes: Readonly<Record<string, unknown>>,
+  field: () => string,
+  faults: Fault[],
+): void {
   const names = Object.keys(attributes)
   if (names.length > ATTRIBUTES_MAX) {
-    faults.push({ field, problem: `must have at most ${ATTRIBUTES_MAX} attributes, not ${names.length}` })
+    faults.push({ field: field(), problem: `must have at most ${ATTRIBUTES_MAX} attributes, not ${names.length}` })
   }
   for (const name of names) {
     if (faults.length >= DETAILS_MAX) return
     const problem = nameProblem(name)
-    if (problem !== undefined) faults.push({ field: memberPath(field, name), problem })
+    if (problem !== undefined) faults.push({ field: memberPath(field(), name), problem })
     const wrong = valueProblem(attributes[name], NESTING_MAX - 1)
-    if (wrong !== undefined) faults.push({ field: memberPath(field, name), problem: wrong })
+    if (wrong !== undefined) faults.push({ field: memberPath(field(), name), problem: wrong })
   }
 }
 

@@ -93,7 +93,7 @@ function checkAction(
 ): void {
   const name = action.action === undefined ? undefined : nameProblem(action.action)
   if (name !== undefined) faults.push({ field: `actions[${index}].action`, problem: name })
-  if (action.attributes) checkAttributes(action.attributes, `actions[${index}].attributes`, faults)
+  if (action.attributes) checkAttributes(action.attributes, () => `actions[${index}].attributes`, faults)
   if (
     action.user_time === undefined &&
     action.current_time === undefined &&
@@ -103,7 +103,7 @@ function checkAction(
   }
   const times = timesOf(action)
   const faultsBefore = faults.length
-  checkTime(action, times, `actions[${index}]`, faults)
+  checkTime(action, times, index, faults)
   if (faults.length > faultsBefore) return
   const instant = eventInstant(times, settings.timezone, receivedAt)
   const isFuture = instant > receivedAt + settings.clockSkewSeconds * 1000
@@ -112,15 +112,12 @@ function checkAction(
   faults.push({ field, problem: isFuture ? futureProblem(instant, receivedAt) : TIME_PROBLEM })
 }
 
-function checkTime(action: PartialAction, times: EventTimes, path: string, faults: Fault[]): void {
-  if (action.user_time !== undefined && !times.userTime)
-    faults.push({ field: `${path}.user_time`, problem: TIME_PROBLEM })
-  if (action.current_time !== undefined && !times.currentTime) {
-    faults.push({ field: `${path}.current_time`, problem: TIME_PROBLEM })
-  }
+function checkTime(action: PartialAction, times: EventTimes, index: number, faults: Fault[]): void {
+  const blame = (name: keyof Action, problem: string) => faults.push({ field: `actions[${index}].${name}`, problem })
+  if (action.user_time !== undefined && !times.userTime) blame('user_time', TIME_PROBLEM)
+  if (action.current_time !== undefined && !times.currentTime) blame('current_time', TIME_PROBLEM)
   if (action.user_timezone_offset !== undefined && times.offsetSeconds === undefined) {
-    const problem = 'must be a whole number of seconds from -54000 to 54000'
-    faults.push({ field: `${path}.user_timezone_offset`, problem })
+    blame('user_timezone_offset', 'must be a whole number of seconds from -54000 to 54000')
   }
 }
 

@@ -9,7 +9,7 @@ export const EMAIL = 'email'
 /** The faults of a user's attributes that the schema cannot see: names and bounds, an invalid address, an unknown zone. */
 export function userAttributeFaults(attributes: Readonly<Record<string, unknown>>): Fault[] {
   const faults: Fault[] = []
-  checkAttributes(attributes, 'attributes', faults)
+  checkAttributes(attributes, () => 'attributes', faults)
   const { email, timezone } = attributes
   if (typeof email === 'string' && email !== '' && !isEmail(email)) {
     faults.push({ field: 'attributes.email', problem: 'must be an email address, or null to clear it' })
