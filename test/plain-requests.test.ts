@@ -332,26 +332,33 @@ describeEachStore('A plain request', (kind) => {
     expect(await countAccepted(server)).toBe(accepted + 3)
   })
 
-  const notPlain: [what: string, sent: () => string[], statuses: number[]][] = [
+  const largeBody = JSON.stringify({ ...eventOf('large'), device_id: 'd'.repeat(200) })
+  const inPieces = (request: string) => [request.slice(0, -200), ...request.slice(-200).split('')]
+  const others: [what: string, sent: () => string[], statuses: number[], toNode: number][] = [
     [
       'a request that is not plain',
       () => [track(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n', track()],
       [200, 200, 200],
+      2,
     ],
-    ['two requests at once', () => [track(customer('a')) + track(customer('b')), track()], [200, 200, 200]],
-    ['a head in two pieces', () => [track(), track().slice(0, 40), track().slice(40)], [200, 200]],
-    ['what is no HTTP', () => [track(), 'nonsense\r\n\r\n'], [200, 400]],
-    ['a body in very many pieces', () => [track().slice(0, -60), ...track().slice(-60).split(''), track()], [200, 200]],
+    ['two requests at once', () => [track(customer('a')) + track(customer('b')), track()], [200, 200, 200], 3],
+    ['a head in two pieces', () => [track(), track().slice(0, 40), track().slice(40)], [200, 200], 1],
+    ['what is no HTTP', () => [track(), 'nonsense\r\n\r\n'], [200, 400], 0],
+    ['a body in very many pieces', () => [...inPieces(track({ body: largeBody })), track()], [200, 200], 2],
   ]
-  it.each(notPlain)('and %s behind it are all answered, in their order', async (_what, sent, statuses) => {
+  it.each(others)('and %s behind it are all answered, in their order', async (_what, sent, statuses, toNode) => {
     const connection = await open()
-    const answers: number[] = []
-    for (const piece of sent()) {
+    const pieces = sent()
+    byNode = 0
+    for (const piece of pieces) {
       await connection.write(piece)
+      // Each is a read of its own.
       await fetch(`${server.url}/healthz`)
     }
+    const answers: number[] = []
     while (answers.length < statuses.length) answers.push((await connection.nextAnswer()).status)
     expect(answers).toEqual(statuses)
+    expect(byNode - pieces.length).toBe(toNode)
   })
 
   it('is answered before what comes while it is carried out', async () => {
