@@ -405,6 +405,18 @@ describe('Answers that nobody reads', () => {
     await until('there is room', async () => (await ask()).status === 400)
   })
 
+  it('leave no room for a refusal on the short way, but for a short one', async () => {
+    await start({ unsentBytesMax: 9_300_000 })
+    await fill()
+    const slow = await leaveUnread()
+    const attributes = Object.fromEntries(Array.from({ length: 240 }, (_, at) => [`${at}-${'x'.repeat(400)}`, 1]))
+    const body = { type: 'event', customer_id: 'c', actions: [{ action: 'A', attributes }] }
+    const ask = () => server.call('POST', EVENTS, { body })
+    expectRefusal(await ask(), 503, 'unavailable')
+    slow.close()
+    await until('there is room', async () => (await ask()).status === 400)
+  })
+
   it('make room for others once they had their time, the oldest first', async () => {
     await start({ unsentBytesMax: 20 * MIB, unsentPatienceMs: 0 })
     await fill()

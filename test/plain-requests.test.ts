@@ -1,12 +1,17 @@
 // Plain requests take a short way past Node's HTTP server: they are answered there as they would be on the long one, and whatever
 // is not plain goes to Node with every byte that came before.
 import { channel } from 'node:diagnostics_channel'
+import { renameSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { join } from 'node:path'
+import SqliteFile from 'better-sqlite3'
+import { pino } from 'pino'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { PlainHeads } from '../src/http/shortcut/plain-head.ts'
+import { LOG_FILE } from '../src/log/open-log.ts'
 import { RawConnection, type RawAnswer } from './raw-http.ts'
-import { startServer, until, type TestServer, type TestWorkspace } from './server.ts'
+import { startServer, until, type StartOptions, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { countAccepted } from './tracking.ts'
 
@@ -229,7 +234,7 @@ describeEachStore('A plain request', (kind) => {
   beforeAll(async () => {
     channelOfNode.subscribe(count)
     opened = []
-    server = await startServer(kind, {}, { httpLimits: { sweepEveryMs: 50, headWaitMs: 2_000 } })
+    server = await startServer(kind, {}, { httpLimits: { sweepEveryMs: 1_000, headWaitMs: 2_000 } })
     other = await server.makeWorkspace({ limits: { track_events_per_minute: 3 } as never })
   })
   afterAll(async () => {
@@ -404,5 +409,85 @@ describeEachStore('A plain request', (kind) => {
     expect(used.isEnded).toBe(false)
     await used.write(track())
     expect((await used.nextAnswer()).status).toBe(200)
+  })
+})
+
+describe('On the short way', () => {
+  let server: TestServer
+  let connection: RawConnection
+  const stop = () => server.stop()
+
+  const start = async (environment: Record<string, string> = {}, options: StartOptions = {}) => {
+    server = await startServer('sqlite', environment, options)
+    connection = await RawConnection.open(server.url)
+  }
+  const send = async (key = server.workspace.dataKey, headers: Head['headers'] = {}) => {
+    await connection.write(requestOf({ headers: { authorization: `Basic ${btoa(`main:${key}`)}`, ...headers } }))
+    return connection.nextAnswer()
+  }
+
+  it('failures are counted for the address that a trusted proxy tells', async () => {
+    await start({ TRUSTED_PROXIES: '127.0.0.1' })
+    const from = (address: string) => ({ 'x-forwarded-for': address })
+    const statuses = new Set<number>()
+    for (let count = 0; count < 100; count++) statuses.add((await send('wrong', from('198.51.100.1'))).status)
+    expect([...statuses]).toEqual([401])
+    expect((await send('wrong', from('198.51.100.1'))).status).toBe(429)
+    expect((await send('wrong', from('198.51.100.2'))).status).toBe(401)
+    expect((await send(undefined, from('198.51.100.1'))).status).toBe(200)
+    await stop()
+  })
+
+  it('operators are told of an answer that blames the server', async () => {
+    const lines: string[] = []
+    await start({}, { diagnostics: pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }) })
+    renameSync(join(server.dataDir, LOG_FILE), join(server.dataDir, 'elsewhere'))
+    const refused = await until('requests are refused', async () => {
+      const answer = await send()
+      return answer.status === 503 && answer
+    })
+    expect(refused.headers.get('retry-after')).toBe('1')
+    const told = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(told).toContainEqual(
+      expect.objectContaining({ request_id: refused.headers.get('x-request-id'), operation: 'track_events' }),
+    )
+    await stop()
+  })
+
+  it('a request in hand is waited for when the process stops, unlike one that does not come whole', async () => {
+    await start({}, { httpLimits: { stopStalledMs: 0 } })
+    const stalled = await RawConnection.open(server.url)
+    await stalled.write(requestOf({}).slice(0, -5))
+    const file = new SqliteFile(join(server.dataDir, LOG_FILE))
+    file.exec('begin immediate')
+    const answered = send()
+    const stopped = stop()
+    await until('the other is closed', () => stalled.isEnded)
+    file.exec('commit')
+    file.close()
+    expect((await answered).status).toBe(200)
+    await stopped
+  })
+
+  it('nothing is begun when the process stops: the last answer on a connection says so', async () => {
+    await start()
+    expect((await send()).headers.get('connection')).toBe('keep-alive')
+    const stopped = stop()
+    await until('it is stopping', async () => (await fetch(`${server.url}/readyz`)).status === 503)
+    expect((await send()).headers.get('connection')).toBe('close')
+    await stopped
+  })
+
+  it('a connection is closed when it was idle for longer than clients are told', async () => {
+    await start({}, { httpLimits: { sweepEveryMs: 10 } })
+    const { headers } = await send()
+    expect(headers.get('keep-alive')).toBe('timeout=72')
+    const now = performance.now.bind(performance)
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 72_000)
+    expect((await send()).status).toBe(200)
+    clock.mockImplementation(() => now() + 2 * 74_000)
+    await until('it is closed', () => connection.isEnded)
+    clock.mockRestore()
+    await stop()
   })
 })
