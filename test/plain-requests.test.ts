@@ -36,6 +36,8 @@ function requestOf({ line = `POST ${EVENTS} HTTP/1.1`, headers = {}, body = JSON
   return `${line}\r\n${lines.join('\r\n')}\r\n\r\n${body}`
 }
 
+const manyHeaders = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-${at}`, '']))
+
 const heads = new PlainHeads([
   { method: 'POST', path: '/v1/event/:Workspace_ID', bodyBytesMax: 1_000, target: 'events' },
   { method: 'POST', path: '/v1/event/:Workspace_ID/:project_code', bodyBytesMax: 1_000, target: 'events' },
@@ -57,6 +59,7 @@ describe('A head', () => {
     ['that keeps the connection', { headers: { connection: 'Keep-Alive' } }, { Workspace_ID: 'main' }],
     ['with an empty header', { headers: { 'x-empty': '' } }, { Workspace_ID: 'main' }],
     ['without a body', { body: '' }, { Workspace_ID: 'main' }],
+    ['with fifty headers', { headers: manyHeaders(47) }, { Workspace_ID: 'main' }],
   ]
   it.each(plain)('%s is plain', (_what, head, params) => {
     const request = requestOf(head)
@@ -112,7 +115,8 @@ describe('A head', () => {
     ['with a bare carriage return', requestOf({ headers: { 'x-a': '1\rx-b: 2' } })],
     ['with a NUL', requestOf({ headers: { 'x-a': '\0' } })],
     ['with a character beyond ASCII', requestOf({ headers: { 'x-a': 'é' } })],
-    ['that is very large', requestOf({ headers: { 'x-a': 'a'.repeat(9_000) } })],
+    ['that is very large', requestOf({ headers: { 'x-a': 'a'.repeat(4_096) } })],
+    ['with more than fifty headers', requestOf({ headers: manyHeaders(48) })],
     ['that is not whole', requestOf({}).slice(0, 60)],
   ]
   it.each(others)('%s is not', (_what, request) => {
@@ -397,6 +401,12 @@ describeEachStore('A plain request', (kind) => {
     expect(answers[0]).toEqual(answers[1])
   })
 
+  it('without its body is refused for its key before that comes', async () => {
+    const connection = await open()
+    await connection.write(track({ headers: { authorization: undefined } }).slice(0, -5))
+    expect((await connection.nextAnswer()).status).toBe(401)
+  })
+
   it('keeps its connection for longer than the first request may take to come', async () => {
     const [used, unused] = [await open(), await open(true)]
     await used.write(track())
@@ -457,7 +467,8 @@ describe('On the short way', () => {
   it('a request in hand is waited for when the process stops, unlike one that does not come whole', async () => {
     await start({}, { httpLimits: { stopStalledMs: 0 } })
     const stalled = await RawConnection.open(server.url)
-    await stalled.write(requestOf({}).slice(0, -5))
+    const authorization = `Basic ${btoa(`main:${server.workspace.dataKey}`)}`
+    await stalled.write(requestOf({ headers: { authorization } }).slice(0, -5))
     const file = new SqliteFile(join(server.dataDir, LOG_FILE))
     file.exec('begin immediate')
     const answered = send()
@@ -469,11 +480,20 @@ describe('On the short way', () => {
     await stopped
   })
 
-  it('nothing is begun when the process stops: the last answer on a connection says so', async () => {
+  it('connections end when the process stops, with an answer that says so, or when they are idle', async () => {
     await start()
+    const [busy, idle] = [connection, await RawConnection.open(server.url)]
+    connection = idle
     expect((await send()).headers.get('connection')).toBe('keep-alive')
+    connection = busy
+    expect((await send()).headers.get('connection')).toBe('keep-alive')
+    const unused = await RawConnection.open(server.url)
     const stopped = stop()
     await until('it is stopping', async () => (await fetch(`${server.url}/readyz`)).status === 503)
+    expect((await send()).headers.get('connection')).toBe('close')
+    await until('the idle one is closed', () => idle.isEnded)
+    // A first request may have been on its way.
+    connection = unused
     expect((await send()).headers.get('connection')).toBe('close')
     await stopped
   })

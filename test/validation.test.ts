@@ -13,6 +13,7 @@ import { createCampaign } from '../src/operations/campaigns/create-campaign.ts'
 import { createTemplate } from '../src/operations/templates/create-template.ts'
 import { reportAudience } from '../src/operations/campaigns/report-audience.ts'
 import { searchTemplates } from '../src/operations/templates/search-templates.ts'
+import { listUserEvents } from '../src/operations/events/list-user-events.ts'
 import { trackEvents } from '../src/operations/events/track-events.ts'
 import { updatePreferences } from '../src/operations/preferences/update-preferences.ts'
 import type { Operation } from '../src/operations/operation.ts'
@@ -168,6 +169,12 @@ describe('A member that is not known, under a very long name', () => {
     expect(faults[0]?.field.length).toBeLessThan(600)
     expect(value).toEqual({ page: 1, entries: 1 })
   })
+})
+
+it.each(['?', '#'])('A query behind %s, where the router begins to read one, has its whole numbers read', (sign) => {
+  const url = `/v1/event/main${sign}customer_id=c&limit=10`
+  const { value, faults } = new OperationValidator(listUserEvents).query({ customer_id: 'c', limit: '10' }, url)
+  expect([value, faults]).toEqual([{ customer_id: 'c', limit: 10 }, []])
 })
 
 function checkBody(operation: Operation, body: unknown) {

@@ -50,6 +50,11 @@ export class Authentication {
     return toCaller(this.#registry.get(attempt.user), attempt.keyHash) ?? this.#askAgain(attempt, address, now)
   }
 
+  /** Whether the key is right, as far as is remembered; a newer one may be right all the same. */
+  isKnown({ user, keyHash }: Attempt): boolean {
+    return toCaller(this.#registry.get(user), keyHash) !== undefined
+  }
+
   /**
    * The key or the workspace may be newer than what is remembered. The database is asked whichever of them is wrong, so that both
    * failures take equally long.

@@ -5,7 +5,6 @@ import type { Attempt, Caller } from './authentication.ts'
 
 export interface Exchange {
   readonly requestId: string
-  readonly method: string
   /** Path and query as they were sent. */
   readonly url: string
   readonly headers: IncomingHttpHeaders

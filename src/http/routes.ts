@@ -24,10 +24,9 @@ declare module 'fastify' {
 }
 
 class FastifyExchange implements Exchange {
-  readonly #request: FastifyRequest
   readonly #reply: FastifyReply
+  readonly #callerAddress: string
   readonly requestId: string
-  readonly method: string
   readonly url: string
   readonly headers: Exchange['headers']
   readonly params: unknown
@@ -37,18 +36,18 @@ class FastifyExchange implements Exchange {
   receivedAt = 0
 
   constructor(request: FastifyRequest, reply: FastifyReply) {
-    this.#request = request
     this.#reply = reply
     this.requestId = request.id
-    this.method = request.method
     this.url = request.url
     this.headers = request.headers
     this.params = request.params
     this.query = request.query
+    // Nobody knows it any more once the connection has ended.
+    this.#callerAddress = callerAddress(request)
   }
 
   callerAddress(): string {
-    return callerAddress(this.#request)
+    return this.#callerAddress
   }
 
   setHeader(name: string, value: string | number): void {

@@ -49,11 +49,6 @@ const CLOSE_IDLE_EVERY_MS = 10
 const URL_PARAM_LENGTH_MAX = 1_024
 const NO_HOST = new AppError('invalid_request', 'A request of HTTP/1.1 needs the header Host.')
 
-/** What Node's own server says of a request whose head does not come. */
-class TookTooLong extends Error {
-  readonly code = 'ERR_HTTP_REQUEST_TIMEOUT'
-}
-
 export interface HttpOptions extends DoorParts {
   readonly operations: readonly Operation[]
   /** Further paths that are served without authentication, with their methods. */
@@ -90,7 +85,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const pipelined = new PipelinedRequests(limits)
   const door: Door = { ...options, bodies, unsent: new UnsentAnswers(limits) }
   const passages = options.operations.map((operation) => passageOf(operation, door))
-  const plain = newPlainRequests(options, passages, brokenRequests)
+  const plain = newPlainRequests(options, passages)
   const connections = new Connections(limits, [bodies, plain], options.diagnostics)
   const app = Fastify({
     loggerInstance: sharedLogger(options.diagnostics),
@@ -146,8 +141,8 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const isAwaited = (socket: Socket) => plain.isAwaited(socket) || brokenRequests.isAwaited(socket)
   const closeStalled = () => connections.closeStalled(isAwaited)
   app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, plain }, options))
-  connections.follow(app.server)
   plain.serve(app.server)
+  connections.follow(app.server)
   // An unknown `Expect` is no reason to refuse; Node's own 417 would have no body and no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   return app
@@ -166,11 +161,9 @@ function newBrokenRequests({ onUnanswered, onUnhooked, diagnostics }: HttpOption
 function newPlainRequests(
   { limits, trustedProxies, diagnostics, onPlain: onOutcome }: HttpOptions,
   passages: readonly Passage[],
-  brokenRequests: BrokenRequests,
 ): PlainRequests {
-  const onTooSlow = (socket: Socket) => brokenRequests.answer(new TookTooLong(), socket)
   const keepAliveTimeoutMs = KEEP_ALIVE_TIMEOUT_MS
-  return new PlainRequests({ passages, limits, keepAliveTimeoutMs, trustedProxies, diagnostics, onOutcome, onTooSlow })
+  return new PlainRequests({ passages, limits, keepAliveTimeoutMs, trustedProxies, diagnostics, onOutcome })
 }
 
 /** Tells what hooks tell of other requests. */

@@ -17,6 +17,8 @@ export interface Validated {
 
 type Part = 'path' | 'query' | 'body'
 
+/** What begins the query of a URL, to the router. */
+const QUERY_SIGN = /[?#]/
 const NO_FAULTS: readonly Fault[] = []
 
 /** Compiles the schemas of one operation when it is first used, so that a start does not wait for all of them. */
@@ -40,7 +42,7 @@ export class OperationValidator {
   /** Values of the query are texts, from which integers are read. `url` ends with the query as it was sent, if there is one. */
   query(value: unknown, url: string): Validated {
     const schema = this.#operation.query
-    if (!url.includes('?')) return this.#check('query', schema, value)
+    if (!QUERY_SIGN.test(url)) return this.#check('query', schema, value)
     const query = readIntegers(this.#integers, value as Readonly<Record<string, unknown>>)
     const checked = this.#check('query', schema, query)
     const isKnown = (name: string) => Object.hasOwn(schema.properties, name)

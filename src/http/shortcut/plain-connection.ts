@@ -2,10 +2,13 @@
 // read. With anything else it is given to Node's own HTTP server, with all that was received and is not answered, and stays there.
 import type { Socket } from 'node:net'
 import type { AnswerSink } from '../answers/unsent-answers.ts'
+import type { EncodedText } from './plain-exchange.ts'
 import type { PlainHead, PlainStart } from './plain-head.ts'
 
 /** A body may come in so many pieces; usually it comes in one with its head, or in one of its own. */
 const PIECES_MAX = 128
+/** What each piece takes besides its bytes. */
+const PIECE_BYTES = 512
 const NOTHING: Buffer = Buffer.alloc(0)
 
 /** A request that is there as a whole. */
@@ -14,19 +17,15 @@ export interface PlainRequest<Target> {
   readonly body: Uint8Array
 }
 
-/** A text with the encoding in which it is sent: that of plain ASCII is the fastest. */
-export interface EncodedText {
-  readonly text: string
-  readonly encoding: 'latin1' | 'utf8'
-}
-
 /** What all connections share; see `plain-requests.ts`. */
 export interface PlainLane<Target> {
   /** The plain request that begins with these bytes; undefined where it is not plain, or none is taken any more. */
   read(bytes: Buffer, last: PlainHead<Target> | undefined): PlainStart<Target> | undefined
   /** Carries a request out, and calls `send` with the answer sooner or later. Never throws. */
   answer(connection: PlainConnection<Target>, request: PlainRequest<Target>): void
-  /** Whether this much more may be held of requests that are not whole. */
+  /** Whether the rest of a request with this head may be waited for here. */
+  mayWaitFor(head: PlainHead<Target>): boolean
+  /** Takes room for this much of requests that are not whole; false where there is none. */
   hold(bytes: number): boolean
   release(bytes: number): void
   /** Attaches Node's own listeners, which get what is emitted from then on. */
@@ -40,8 +39,9 @@ export interface PlainLane<Target> {
  * | --------- | --------------------------------------- | ------------------ | -------------------- |
  * | waiting   | nothing of a request has come           | read the head      | end                  |
  * | receiving | the body is not whole                   | add to it          | give to Node         |
- * | answering | the request is carried out, or the      | keep it, and give  | end once it is       |
- * |           | answer is being sent                    | to Node afterwards | answered             |
+ * | answering | the request is carried out, or the      | read no further,   | end once it is       |
+ * |           | answer is being sent                    | and give to Node   | answered             |
+ * |           |                                         | once it is sent    |                      |
  * | given     | Node has it, or it is closed            |                    |                      |
  */
 type State = 'waiting' | 'receiving' | 'answering' | 'given'
@@ -52,21 +52,26 @@ export class PlainConnection<Target> implements AnswerSink {
   readonly #lane: PlainLane<Target>
   #state: State = 'waiting'
   #start: PlainStart<Target> | undefined
-  /** Of the request before. */
   #last: PlainHead<Target> | undefined
-  /** While receiving: the request so far. While answering: what came too early. */
+  /** The request so far. */
   #pieces: Buffer[] = []
-  /** Bytes of the pieces; all of them are counted by the lane. */
-  #held = 0
+  #bytes = 0
+  /** Whether something came before it was time. */
+  #isEarly = false
   #hasEnded = false
   #whenAnswered: (() => void)[] = []
   /** When it began to wait, or the head of the present request was there, by a clock that never goes back. */
   since: number
+  /** Whether a request has come whole so far. */
+  isUsed = false
+  /** At the other end. Nobody knows it any more once the connection has ended. */
+  readonly address: string
 
   constructor(socket: Socket, lane: PlainLane<Target>) {
     this.socket = socket
     this.#lane = lane
     this.since = performance.now()
+    this.address = socket.remoteAddress ?? ''
     socket.on('data', this.#onData)
     socket.on('end', this.#onEnd)
     socket.on('close', this.#onClose)
@@ -78,11 +83,6 @@ export class PlainConnection<Target> implements AnswerSink {
     return this.#state
   }
 
-  /** Whether a request has come whole so far. */
-  get isUsed(): boolean {
-    return this.#last !== undefined
-  }
-
   /** False while a request waits for its answer, or that is being sent. */
   get closed(): boolean {
     return this.#state !== 'answering'
@@ -90,6 +90,11 @@ export class PlainConnection<Target> implements AnswerSink {
 
   once(_event: 'close', listener: () => void): void {
     this.#whenAnswered.push(listener)
+  }
+
+  /** Further heads like this one are not read anew. */
+  remember(head: PlainHead<Target>): void {
+    this.#last = head
   }
 
   /** Sends the answer to the request that is carried out; `whenSent` is called when the system has taken over all of it. */
@@ -106,30 +111,25 @@ export class PlainConnection<Target> implements AnswerSink {
   /** Leaves the connection to Node, with what was received of a request; `last` came after what is held. */
   give(last = NOTHING): void {
     const received = [this.#takePieces(), last].filter(({ length }) => length > 0)
-    const hasEnded = this.#hasEnded
-    this.detach()
-    this.#lane.giveToNode(this)
-    for (const piece of received) this.socket.emit('data', piece)
-    if (hasEnded) this.socket.emit('end')
-    else this.socket.resume()
-  }
-
-  /** From here on others listen to the connection, but for what breaks it: without a listener that would end the process. */
-  detach(): void {
     this.#state = 'given'
-    this.#takePieces()
+    // The listener for what breaks it stays: without one, that would end the process.
     this.socket.off('data', this.#onData)
     this.socket.off('end', this.#onEnd)
     this.socket.off('close', this.#onClose)
     this.#lane.forget(this, undefined)
+    this.#lane.giveToNode(this)
+    for (const piece of received) this.socket.emit('data', piece)
+    if (this.#hasEnded) this.socket.emit('end')
+    else this.socket.resume()
   }
 
   readonly #onData = (piece: Buffer): void => {
     if (this.#state === 'waiting') this.#begin(piece)
     else if (this.#state === 'receiving') this.#receive(piece)
     else {
+      this.#isEarly = true
       this.socket.pause()
-      if (!this.#hold(piece)) this.socket.destroy()
+      this.socket.unshift(piece)
     }
   }
 
@@ -138,7 +138,7 @@ export class PlainConnection<Target> implements AnswerSink {
     this.#start = start
     this.since = performance.now()
     if (start?.end === piece.length) this.#answer(start, piece)
-    else if (!start) this.give(piece)
+    else if (!start || !this.#lane.mayWaitFor(start.head)) this.give(piece)
     else {
       this.#state = 'receiving'
       this.#receive(piece)
@@ -149,21 +149,21 @@ export class PlainConnection<Target> implements AnswerSink {
     const start = this.#start as PlainStart<Target>
     if (!this.#hold(piece)) this.give(piece)
     // Behind its end another request has begun.
-    else if (this.#held > start.end || this.#pieces.length > PIECES_MAX) this.give()
-    else if (this.#held === start.end) this.#answer(start, this.#takePieces())
+    else if (this.#bytes > start.end || this.#pieces.length > PIECES_MAX) this.give()
+    else if (this.#bytes === start.end) this.#answer(start, this.#takePieces())
   }
 
   /** False where there is no room for it. */
   #hold(piece: Buffer): boolean {
-    if (!this.#lane.hold(piece.length)) return false
+    if (!this.#lane.hold(piece.length + PIECE_BYTES)) return false
     this.#pieces.push(piece)
-    this.#held += piece.length
+    this.#bytes += piece.length
     return true
   }
 
   #answer({ head, bodyStart }: PlainStart<Target>, request: Buffer): void {
     this.#state = 'answering'
-    this.#last = head
+    this.isUsed = true
     this.#lane.answer(this, { head, body: request.subarray(bodyStart) })
   }
 
@@ -172,7 +172,7 @@ export class PlainConnection<Target> implements AnswerSink {
     this.#start = undefined
     this.since = performance.now()
     this.#tellAnswered()
-    if (this.#pieces.length > 0) this.give()
+    if (this.#isEarly) this.give()
     else if (this.#hasEnded) this.socket.end()
   }
 
@@ -199,9 +199,9 @@ export class PlainConnection<Target> implements AnswerSink {
   #takePieces(): Buffer {
     const { length } = this.#pieces
     const all = length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces)
-    this.#lane.release(this.#held)
+    this.#lane.release(this.#bytes + length * PIECE_BYTES)
     this.#pieces = []
-    this.#held = 0
+    this.#bytes = 0
     return all
   }
 }

@@ -1,12 +1,10 @@
 // A plain request with its answer, as the door sees them.
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import proxyAddr from '@fastify/proxy-addr'
 import type { Attempt, Caller } from '../authentication.ts'
 import type { Exchange } from '../exchange.ts'
 import { callerAddress } from '../requests/caller-address.ts'
 import { newRequestId } from '../requests/request-id.ts'
-import type { EncodedText } from './plain-connection.ts'
 import type { PlainHead } from './plain-head.ts'
 
 /** Tells of an address of a connection, or one in X-Forwarded-For, whether it is that of a trusted proxy. */
@@ -17,9 +15,10 @@ export function trustIn(proxies: readonly string[]): TrustedProxy | undefined {
   return proxies.length > 0 ? proxyAddr.compile([...proxies]) : undefined
 }
 
+/** `address`: the one at the other end of the connection. */
 export class PlainExchange implements Exchange {
   readonly #head: PlainHead<unknown>
-  readonly #socket: Socket
+  readonly #address: string
   readonly #trusted: TrustedProxy | undefined
   readonly requestId = newRequestId()
   readonly method: string
@@ -31,9 +30,9 @@ export class PlainExchange implements Exchange {
   receivedAt = 0
   readonly #answerHeaders: Record<string, string | number>
 
-  constructor(head: PlainHead<unknown>, socket: Socket, trusted: TrustedProxy | undefined) {
+  constructor(head: PlainHead<unknown>, address: string, trusted: TrustedProxy | undefined) {
     this.#head = head
-    this.#socket = socket
+    this.#address = address
     this.#trusted = trusted
     this.method = head.method
     this.url = head.url
@@ -53,7 +52,7 @@ export class PlainExchange implements Exchange {
 
   callerAddress(): string {
     const { headers } = this
-    const ip = this.#socket.remoteAddress ?? ''
+    const ip = this.#address
     if (!this.#trusted) return callerAddress({ ip })
     // Nothing else of a request is looked at.
     const ips = proxyAddr.all({ headers, socket: { remoteAddress: ip } } as IncomingMessage, this.#trusted)
@@ -72,6 +71,12 @@ export class PlainExchange implements Exchange {
     const answer = `${head}content-length: ${bytes}\r\n${added}\r\n${text}`
     return { text: answer, encoding: bytes === text.length ? 'latin1' : 'utf8' }
   }
+}
+
+/** A text with the encoding in which it is sent: that of plain ASCII is the fastest. */
+export interface EncodedText {
+  readonly text: string
+  readonly encoding: 'latin1' | 'utf8'
 }
 
 /** The header `Date`, which is written out once a second. */

@@ -36,7 +36,9 @@ export interface PlainStart<Target> {
   readonly end: number
 }
 
-const HEAD_BYTES_MAX = 8 * 1024
+/** Most have some three hundred bytes, and ten headers. Node takes more of both. */
+const HEAD_BYTES_MAX = 4 * 1024
+const HEADERS_MAX = 50
 const HEAD_END = Buffer.from('\r\n\r\n')
 /** Without escapes and empty parts, about which routers differ. Parts that name something are as short as Fastify's. */
 const SIMPLE_URL = /^(?:\/[\w.~-]{1,1024})+$/
@@ -73,7 +75,8 @@ export class PlainHeads<Target> {
   }
 
   #readHead(text: string): PlainHead<Target> | undefined {
-    const lines = text.split('\r\n')
+    const lines = text.split('\r\n', HEADERS_MAX + 2)
+    if (lines.length > HEADERS_MAX + 1) return undefined
     const [, method = '', url = ''] = REQUEST_LINE.exec(lines[0] as string) ?? []
     const found = SIMPLE_URL.test(url) ? this.#find(method, url) : undefined
     const all = found && readHeaders(lines)

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { BODY_BYTES_MAX } from '../../operations/operation.ts'
 import { ERROR_STATUS, toAppError, toCountedRefusal, type RefusalAnswer } from '../answers/error-answer.ts'
+import { readBasic } from '../authentication.ts'
 import { admit, carryOut, type Passage } from '../door.ts'
 import type { HttpLimits } from '../http-limits.ts'
 import { areAllReported, reportFailure, reportRequest, type RequestSubject } from '../requests/request-diagnostics.ts'
@@ -38,8 +39,6 @@ export interface PlainRequestsOptions {
   readonly trustedProxies: readonly string[]
   readonly diagnostics: FastifyBaseLogger
   readonly onOutcome: (outcome: PlainOutcome) => void
-  /** Answers, and ends, a connection on which nothing has come for too long. */
-  readonly onTooSlow: (socket: Socket) => void
 }
 
 /** A request with what it passes. */
@@ -91,22 +90,25 @@ export class PlainRequests implements PlainLane<Passage> {
     this.#isStopping = true
   }
 
+  /** Closes what is kept for further requests; on a new connection one may be on its way. */
   closeIdle(): void {
-    for (const { state, socket } of this.#connections.values()) if (state === 'waiting') socket.destroy()
+    for (const { state, isUsed, socket } of this.#connections.values()) {
+      if (state === 'waiting' && isUsed) socket.destroy()
+    }
   }
 
-  /** Gives up what takes too long. `now`: milliseconds of a clock that never goes back. */
+  /**
+   * Gives up what takes too long. Where the first request does not come, or the rest of one, Node gets the connection, which has
+   * rules for that. `now`: milliseconds of a clock that never goes back.
+   */
   sweep(now: number): void {
-    const { keepAliveTimeoutMs, limits, onTooSlow } = this.#options
+    const { keepAliveTimeoutMs, limits } = this.#options
     for (const connection of this.#connections.values()) {
       const { state, socket, since, isUsed } = connection
-      // Node knows what to do about a body that does not come.
-      if (state === 'receiving' && now - since >= limits.sweepEveryMs) connection.give()
-      if (state !== 'waiting') continue
-      if (isUsed && now - since >= keepAliveTimeoutMs + KEEP_ALIVE_GRACE_MS) socket.destroy()
-      if (isUsed || now - since < limits.headWaitMs) continue
-      connection.detach()
-      onTooSlow(socket)
+      const isIdle = state === 'waiting' && isUsed
+      if (isIdle && now - since >= keepAliveTimeoutMs + KEEP_ALIVE_GRACE_MS) socket.destroy()
+      if (isIdle || state === 'answering' || now - since < limits.sweepEveryMs) continue
+      connection.give()
     }
   }
 
@@ -116,8 +118,10 @@ export class PlainRequests implements PlainLane<Passage> {
 
   answer(connection: PlainConnection<Passage>, { head, body }: PlainRequest<Passage>): void {
     const { target: passage } = head
-    const exchange = new PlainExchange(head, connection.socket, this.#trusted)
+    const exchange = new PlainExchange(head, connection.address, this.#trusted)
     const send = ({ status, headers, text }: RefusalAnswer) => {
+      // Not those of strangers, who may have many connections.
+      if (exchange.caller) connection.remember(head)
       for (const name in headers) exchange.setHeader(name, headers[name] as string)
       const answer = exchange.toAnswer(status, text, this.#addedHeaders())
       connection.send(answer, () => this.#tell(connection, { exchange, passage, status }))
@@ -125,6 +129,11 @@ export class PlainRequests implements PlainLane<Passage> {
     this.#carryOut(exchange, passage, body).then(send, (error: unknown) =>
       send(this.#refuse(error, connection, { exchange, passage })),
     )
+  }
+
+  mayWaitFor({ target: { door }, headers, read }: PlainHead<Passage>): boolean {
+    read.attempt ??= readBasic(headers.authorization)
+    return door.authentication.isKnown(read.attempt)
   }
 
   hold(bytes: number): boolean {
