@@ -40,15 +40,15 @@ export function toErrorBody(error: AppError, requestId: string): ErrorBody {
   return { status: 'fail', error: { code, message, request_id: requestId, details: details.slice(0, DETAILS_MAX) } }
 }
 
-/** A refusal as it is sent. */
-export interface RefusalAnswer {
+/** A small answer as it is sent. */
+export interface TextAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
 }
 
 /** The answer to a request, with the headers that belong to the code of its refusal. */
-export function toRefusalAnswer(error: AppError, requestId: string): RefusalAnswer {
+export function toRefusalAnswer(error: AppError, requestId: string): TextAnswer {
   const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' }
   if (error.code === 'unauthorized') headers['www-authenticate'] = 'Basic realm="tidings", charset="UTF-8"'
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)
@@ -62,7 +62,7 @@ export function toCountedRefusal(
   error: AppError,
   requestId: string,
   { unsent, sink }: { readonly unsent: UnsentAnswers; readonly sink: AnswerSink },
-): RefusalAnswer {
+): TextAnswer {
   const answer = toRefusalAnswer(error, requestId)
   const fits = unsent.addIfFits(sink, Buffer.byteLength(answer.text))
   return fits ? answer : toRefusalAnswer(tooMuchUnsent(), requestId)

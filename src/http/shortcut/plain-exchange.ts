@@ -43,11 +43,11 @@ export class PlainExchange implements Exchange {
 
   /** The same for all requests with the same head. */
   get attempt(): Attempt | undefined {
-    return this.#head.read.attempt
+    return this.#head.known.attempt
   }
 
   set attempt(attempt: Attempt | undefined) {
-    this.#head.read.attempt = attempt
+    this.#head.known.attempt = attempt
   }
 
   callerAddress(): string {

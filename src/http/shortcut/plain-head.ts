@@ -26,7 +26,7 @@ export interface PlainHead<Target> {
   readonly before: string
   readonly behind: string
   /** What the headers say, once it has been read out of them. */
-  readonly read: { attempt?: Attempt | undefined }
+  readonly known: { attempt?: Attempt | undefined }
 }
 
 /** The beginning of a request: its head, where its body begins, and where that ends. */
@@ -87,7 +87,7 @@ export class PlainHeads<Target> {
     const behind = text.slice(before.length + digits.length)
     const { path, params } = found
     const { target, bodyBytesMax } = path
-    return { target, method, url, params, headers, bodyBytesMax, before, behind, read: {} }
+    return { target, method, url, params, headers, bodyBytesMax, before, behind, known: {} }
   }
 
   #find(method: string, url: string) {

@@ -6,7 +6,7 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import { BODY_BYTES_MAX } from '../../operations/operation.ts'
-import { ERROR_STATUS, toAppError, toCountedRefusal, type RefusalAnswer } from '../answers/error-answer.ts'
+import { ERROR_STATUS, toAppError, toCountedRefusal, type TextAnswer } from '../answers/error-answer.ts'
 import { readBasic } from '../authentication.ts'
 import { admit, carryOut, type Passage } from '../door.ts'
 import type { HttpLimits } from '../http-limits.ts'
@@ -119,7 +119,7 @@ export class PlainRequests implements PlainLane<Passage> {
   answer(connection: PlainConnection<Passage>, { head, body }: PlainRequest<Passage>): void {
     const { target: passage } = head
     const exchange = new PlainExchange(head, connection.address, this.#trusted)
-    const send = ({ status, headers, text }: RefusalAnswer) => {
+    const send = ({ status, headers, text }: TextAnswer) => {
       // Not those of strangers, who may have many connections.
       if (exchange.caller) connection.remember(head)
       for (const name in headers) exchange.setHeader(name, headers[name] as string)
@@ -131,9 +131,9 @@ export class PlainRequests implements PlainLane<Passage> {
     )
   }
 
-  mayWaitFor({ target: { door }, headers, read }: PlainHead<Passage>): boolean {
-    read.attempt ??= readBasic(headers.authorization)
-    return door.authentication.isKnown(read.attempt)
+  mayWaitFor({ target: { door }, headers, known }: PlainHead<Passage>): boolean {
+    known.attempt ??= readBasic(headers.authorization)
+    return door.authentication.isKnown(known.attempt)
   }
 
   hold(bytes: number): boolean {
@@ -157,14 +157,14 @@ export class PlainRequests implements PlainLane<Passage> {
     this.#options.onOutcome({ operation, status: undefined, durationMs: performance.now() - since })
   }
 
-  async #carryOut(exchange: PlainExchange, passage: Passage, bytes: Uint8Array): Promise<RefusalAnswer> {
+  async #carryOut(exchange: PlainExchange, passage: Passage, bytes: Uint8Array): Promise<TextAnswer> {
     const admitted = admit(exchange, passage)
     if (admitted) await admitted
     const output = await carryOut(exchange, passage, { bytes })
     return { status: passage.operation.successStatus, headers: JSON_HEADERS, text: JSON.stringify(output) }
   }
 
-  #refuse(error: unknown, sink: PlainConnection<Passage>, { exchange, passage }: Carried): RefusalAnswer {
+  #refuse(error: unknown, sink: PlainConnection<Passage>, { exchange, passage }: Carried): TextAnswer {
     const refusal = toAppError(error)
     if (ERROR_STATUS[refusal.code] >= 500) {
       reportFailure(this.#options.diagnostics, subjectOf(exchange, passage), error)
