@@ -141,7 +141,6 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const isAwaited = (socket: Socket) => plain.isAwaited(socket) || brokenRequests.isAwaited(socket)
   const closeStalled = () => connections.closeStalled(isAwaited)
   app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, plain }, options))
-  // First: it takes the connections from whoever listens for them already.
   plain.serve(app.server)
   connections.follow(app.server)
   // An unknown `Expect` is no reason to refuse; Node's own 417 would have no body and no request id.

@@ -67,7 +67,10 @@ export class PlainRequests implements PlainLane<Passage> {
     this.#areAllReported = areAllReported(options.diagnostics)
   }
 
-  /** Takes the connections of a server, before it listens, and gives back those that need more. */
+  /**
+   * Takes the connections of a server from whoever listens for them so far, and gives back those that need more. To be called before
+   * anybody else listens who is to know of all of them.
+   */
   serve(server: Server): void {
     // Node's own, which it also calls for connections that others have accepted and emit here.
     const listeners = server.listeners('connection')
