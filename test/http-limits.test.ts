@@ -405,14 +405,19 @@ describe('Answers that nobody reads', () => {
     await until('there is room', async () => (await ask()).status === 400)
   })
 
-  it('leave no room for a refusal on the short way, but for a short one', async () => {
-    await start({ unsentBytesMax: 9_300_000 })
+  it('leave no room for a refusal on the short way either, but for a short one', async () => {
+    await start({ unsentBytesMax: MIB })
     await fill()
     const slow = await leaveUnread()
-    const attributes = Object.fromEntries(Array.from({ length: 240 }, (_, at) => [`${at}-${'x'.repeat(400)}`, 1]))
-    const body = { type: 'event', customer_id: 'c', actions: [{ action: 'A', attributes }] }
-    const ask = () => server.call('POST', EVENTS, { body })
-    expectRefusal(await ask(), 503, 'unavailable')
+    // It comes in one read.
+    const attributes = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`${at}-${'x'.repeat(400)}`, 1]))
+    const body = JSON.stringify({ type: 'event', customer_id: 'c', actions: [{ action: 'A', attributes }] })
+    const ask = async () => {
+      const connection = await open()
+      await connection.write(json(EVENTS, body.length) + body)
+      return connection.nextAnswer()
+    }
+    expectRaw(await ask(), [503, 'unavailable'])
     slow.close()
     await until('there is room', async () => (await ask()).status === 400)
   })

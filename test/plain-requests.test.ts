@@ -464,20 +464,50 @@ describe('On the short way', () => {
     await stop()
   })
 
+  /** Whatever was sent before has been read when this resolves. */
+  const roundTrip = () => fetch(`${server.url}/healthz`)
+
+  /** Keeps requests from being answered until the returned function is called. */
+  function holdLog(): () => void {
+    const file = new SqliteFile(join(server.dataDir, LOG_FILE))
+    file.exec('begin immediate')
+    return () => {
+      file.exec('commit')
+      file.close()
+    }
+  }
+
   it('a request in hand is waited for when the process stops, unlike one that does not come whole', async () => {
-    await start({}, { httpLimits: { stopStalledMs: 0 } })
+    // Nobody gets it for being slow meanwhile.
+    await start({}, { httpLimits: { stopStalledMs: 0, sweepEveryMs: 60_000 } })
     const stalled = await RawConnection.open(server.url)
     const authorization = `Basic ${btoa(`main:${server.workspace.dataKey}`)}`
     await stalled.write(requestOf({ headers: { authorization } }).slice(0, -5))
-    const file = new SqliteFile(join(server.dataDir, LOG_FILE))
-    file.exec('begin immediate')
+    const letGo = holdLog()
     const answered = send()
+    await roundTrip()
     const stopped = stop()
     await until('the other is closed', () => stalled.isEnded)
-    file.exec('commit')
-    file.close()
+    letGo()
     expect((await answered).status).toBe(200)
     await stopped
+  })
+
+  it('what comes while a request is carried out is answered behind it', async () => {
+    await start()
+    const letGo = holdLog()
+    const first = send()
+    await roundTrip()
+    const early = requestOf({ headers: { authorization: 'Basic bWFpbjp4' } })
+    for (const piece of [early.slice(0, 30), early.slice(30)]) {
+      await connection.write(piece)
+      await roundTrip()
+    }
+    expect(connection.hasAnswer).toBe(false)
+    letGo()
+    expect((await first).status).toBe(200)
+    expect((await connection.nextAnswer()).status).toBe(401)
+    await stop()
   })
 
   it('connections end when the process stops, with an answer that says so, or when they are idle', async () => {

@@ -18,7 +18,7 @@ export interface PlainRequest<Target> {
 }
 
 /** What all connections share; see `plain-requests.ts`. */
-export interface PlainLane<Target> {
+export interface ShortWay<Target> {
   /** The plain request that begins with these bytes; undefined where it is not plain, or none is taken any more. */
   read(bytes: Buffer, last: PlainHead<Target> | undefined): PlainStart<Target> | undefined
   /** Carries a request out, and calls `send` with the answer sooner or later. Never throws. */
@@ -49,7 +49,7 @@ type State = 'waiting' | 'receiving' | 'answering' | 'given'
 /** Also where the answer to the request that is carried out is sent. */
 export class PlainConnection<Target> implements AnswerSink {
   readonly socket: Socket
-  readonly #lane: PlainLane<Target>
+  readonly #way: ShortWay<Target>
   #state: State = 'waiting'
   #start: PlainStart<Target> | undefined
   #last: PlainHead<Target> | undefined
@@ -67,9 +67,9 @@ export class PlainConnection<Target> implements AnswerSink {
   /** At the other end. Nobody knows it any more once the connection has ended. */
   readonly address: string
 
-  constructor(socket: Socket, lane: PlainLane<Target>) {
+  constructor(socket: Socket, way: ShortWay<Target>) {
     this.socket = socket
-    this.#lane = lane
+    this.#way = way
     this.since = performance.now()
     this.address = socket.remoteAddress ?? ''
     socket.on('data', this.#onData)
@@ -116,8 +116,8 @@ export class PlainConnection<Target> implements AnswerSink {
     this.socket.off('data', this.#onData)
     this.socket.off('end', this.#onEnd)
     this.socket.off('close', this.#onClose)
-    this.#lane.forget(this, undefined)
-    this.#lane.giveToNode(this)
+    this.#way.forget(this, undefined)
+    this.#way.giveToNode(this)
     for (const piece of received) this.socket.emit('data', piece)
     if (this.#hasEnded) this.socket.emit('end')
     else this.socket.resume()
@@ -134,11 +134,11 @@ export class PlainConnection<Target> implements AnswerSink {
   }
 
   #begin(piece: Buffer): void {
-    const start = this.#lane.read(piece, this.#last)
+    const start = this.#way.read(piece, this.#last)
     this.#start = start
     this.since = performance.now()
     if (start?.end === piece.length) this.#answer(start, piece)
-    else if (!start || !this.#lane.mayWaitFor(start.head)) this.give(piece)
+    else if (!start || !this.#way.mayWaitFor(start.head)) this.give(piece)
     else {
       this.#state = 'receiving'
       this.#receive(piece)
@@ -155,7 +155,7 @@ export class PlainConnection<Target> implements AnswerSink {
 
   /** False where there is no room for it. */
   #hold(piece: Buffer): boolean {
-    if (!this.#lane.hold(piece.length + PIECE_BYTES)) return false
+    if (!this.#way.hold(piece.length + PIECE_BYTES)) return false
     this.#pieces.push(piece)
     this.#bytes += piece.length
     return true
@@ -164,7 +164,7 @@ export class PlainConnection<Target> implements AnswerSink {
   #answer({ head, bodyStart }: PlainStart<Target>, request: Buffer): void {
     this.#state = 'answering'
     this.isUsed = true
-    this.#lane.answer(this, { head, body: request.subarray(bodyStart) })
+    this.#way.answer(this, { head, body: request.subarray(bodyStart) })
   }
 
   #goOn(): void {
@@ -185,7 +185,7 @@ export class PlainConnection<Target> implements AnswerSink {
   readonly #onClose = (): void => {
     this.#state = 'given'
     this.#takePieces()
-    this.#lane.forget(this, this.#start?.head)
+    this.#way.forget(this, this.#start?.head)
     this.#tellAnswered()
   }
 
@@ -199,7 +199,7 @@ export class PlainConnection<Target> implements AnswerSink {
   #takePieces(): Buffer {
     const { length } = this.#pieces
     const all = length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces)
-    this.#lane.release(this.#bytes + length * PIECE_BYTES)
+    this.#way.release(this.#bytes + length * PIECE_BYTES)
     this.#pieces = []
     this.#bytes = 0
     return all

@@ -80,10 +80,10 @@ export class PlainHeads<Target> {
     const [, method = '', url = ''] = REQUEST_LINE.exec(lines[0] as string) ?? []
     const found = SIMPLE_URL.test(url) ? this.#find(method, url) : undefined
     const all = found && readHeaders(lines)
-    const length = all && isPlain(all) && LENGTH_LINE.exec(text)
-    if (!length) return undefined
+    const line = all && isPlain(all) && LENGTH_LINE.exec(text)
+    if (!line) return undefined
     const { 'content-length': digits = '', ...headers } = all
-    const before = text.slice(0, length.index + length[0].indexOf(digits))
+    const before = text.slice(0, line.index + line[0].indexOf(digits))
     const behind = text.slice(before.length + digits.length)
     const { path, params } = found
     const { target, bodyBytesMax } = path

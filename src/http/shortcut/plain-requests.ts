@@ -1,7 +1,7 @@
 // The short way for plain requests to operations that are asked very often (`docs/decisions/0030`). Node's HTTP server makes two
 // streams with a dozen listeners for each request, which takes longer than everything that is done with a tracked event. A request
 // that came whole, and has nothing special about it, needs none of that: it is recognised (`plain-head.ts`), passes the same door
-// as any other, and is answered with one write.
+// as all others, and is answered with one write.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
@@ -11,7 +11,7 @@ import { readBasic } from '../authentication.ts'
 import { admit, carryOut, type Passage } from '../door.ts'
 import type { HttpLimits } from '../http-limits.ts'
 import { areAllReported, reportFailure, reportRequest, type RequestSubject } from '../requests/request-diagnostics.ts'
-import { PlainConnection, type PlainLane, type PlainRequest } from './plain-connection.ts'
+import { PlainConnection, type ShortWay, type PlainRequest } from './plain-connection.ts'
 import { DateHeader, PlainExchange, trustIn, type TrustedProxy } from './plain-exchange.ts'
 import { PlainHeads, type PlainHead, type PlainPath, type PlainStart } from './plain-head.ts'
 
@@ -49,7 +49,7 @@ interface Carried {
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' }
 
-export class PlainRequests implements PlainLane<Passage> {
+export class PlainRequests implements ShortWay<Passage> {
   readonly #options: PlainRequestsOptions
   readonly #heads: PlainHeads<Passage>
   readonly #trusted: TrustedProxy | undefined
