@@ -480,9 +480,12 @@ describe('On the short way', () => {
   it('a request in hand is waited for when the process stops, unlike one that does not come whole', async () => {
     // Nobody gets it for being slow meanwhile.
     await start({}, { httpLimits: { stopStalledMs: 0, sweepEveryMs: 60_000 } })
+    // The key is known from here on, so that a body may be waited for.
+    expect((await send()).status).toBe(200)
     const stalled = await RawConnection.open(server.url)
     const authorization = `Basic ${btoa(`main:${server.workspace.dataKey}`)}`
     await stalled.write(requestOf({ headers: { authorization } }).slice(0, -5))
+    await roundTrip()
     const letGo = holdLog()
     const answered = send()
     await roundTrip()
