@@ -438,6 +438,8 @@ describe('On the short way', () => {
 
   it('failures are counted for the address that a trusted proxy tells', async () => {
     await start({ TRUSTED_PROXIES: '127.0.0.1' })
+    // All of them are to fall into one minute.
+    server.setClock(Date.UTC(2030, 0, 1, 12))
     const from = (address: string) => ({ 'x-forwarded-for': address })
     const statuses = new Set<number>()
     for (let count = 0; count < 100; count++) statuses.add((await send('wrong', from('198.51.100.1'))).status)
