@@ -111,7 +111,8 @@ describeEachStore('What became of a request', (kind) => {
     let answered = 0
     const burst = Array.from({ length: 30 }, () => unknown(server.workspace).finally(() => void answered++))
     expectRefusal(await unknown(other), 404, 'not_found')
-    expect(answered).toBeLessThan(15)
+    // On a slow machine most of them are answered before it comes; if it had to wait for its turn, all would be.
+    expect(answered).toBeLessThan(27)
     expect((await Promise.all(burst)).map(({ status }) => status)).toEqual(burst.map(() => 404))
   })
 
