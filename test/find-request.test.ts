@@ -108,11 +108,12 @@ describeEachStore('What became of a request', (kind) => {
     const unknown = (as: TestWorkspace) => {
       return server.call<Fate>('GET', `/v1/event/${as.id}/requests/${newRequestId()}`, { as })
     }
+    // From here on there is an open connection for each of them, so that the last request comes with the others.
+    await Promise.all(Array.from({ length: 31 }, () => unknown(other)))
     let answered = 0
     const burst = Array.from({ length: 30 }, () => unknown(server.workspace).finally(() => void answered++))
     expectRefusal(await unknown(other), 404, 'not_found')
-    // On a slow machine most of them are answered before it comes; if it had to wait for its turn, all would be.
-    expect(answered).toBeLessThan(27)
+    expect(answered).toBeLessThan(15)
     expect((await Promise.all(burst)).map(({ status }) => status)).toEqual(burst.map(() => 404))
   })
 
