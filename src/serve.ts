@@ -61,6 +61,8 @@ export interface RunningServer {
   readonly database: Database
   readonly app: FastifyInstance
   readonly registry: WorkspaceRegistry
+  /** What its operations wait for, one after the other. */
+  readonly turns: Turns
   /** Finishes what is in flight, then stops; resolves when everything is closed. */
   stop(): Promise<void>
 }
@@ -167,7 +169,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     wakePipeline = pipeline.wake
   }
   running.push(startForgetting(parts, diagnostics))
-  return { url: urlOf(app), database, app, registry, stop: () => closeAll(opened) }
+  return { url: urlOf(app), database, app, registry, turns: parts.turns, stop: () => closeAll(opened) }
 }
 
 /** Processes that share a store share their limits. */

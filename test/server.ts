@@ -5,6 +5,7 @@ import { readConfig } from '../src/config.ts'
 import { parseJsonText } from '../src/core/parse-json.ts'
 import type { WorkspaceSettings } from '../src/core/workspace.ts'
 import type { ErrorBody } from '../src/http/answers/error-answer.ts'
+import type { Turns } from '../src/operations/turns.ts'
 import { serve, type ServeOptions } from '../src/serve.ts'
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import type { DatabasePlace } from '../src/store/open-database.ts'
@@ -39,6 +40,8 @@ export interface Answer<Body> {
 export interface TestServer {
   readonly url: string
   readonly database: Database
+  /** The server's own: a test that takes a turn makes requests wait until it is over. */
+  readonly turns: Turns
   readonly dataDir: string
   /** Undefined on SQLite. */
   readonly databaseUrl: string | undefined
@@ -90,6 +93,7 @@ export async function startServer(
   return {
     url: server.url,
     database,
+    turns: server.turns,
     dataDir: place.dataDir,
     databaseUrl: place.databaseUrl,
     workspace,
