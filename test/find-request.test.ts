@@ -108,15 +108,18 @@ describeEachStore('What became of a request', (kind) => {
     const unknown = (as: TestWorkspace) => {
       return server.call<Fate>('GET', `/v1/event/${as.id}/requests/${newRequestId()}`, { as })
     }
-    const theirs = Promise.withResolvers<void>()
-    const held = server.turns.take(`requests ${server.workspace.id}`, () => theirs.promise)
+    const turn = Promise.withResolvers<void>()
+    const held = server.turns.take(`requests ${server.workspace.id}`, () => turn.promise)
     let answered = 0
     const burst = Array.from({ length: 30 }, () => unknown(server.workspace).finally(() => void answered++))
-    // Those in the burst that did not wait for their turn would be answered in the time that these take one after the other.
-    for (let count = 0; count < 30; count++) expectRefusal(await unknown(other), 404, 'not_found')
-    expect(answered).toBe(0)
-    theirs.resolve()
-    await held
+    try {
+      // Those in the burst that did not wait for their turn would be answered in the time that these take one after the other.
+      for (let count = 0; count < 30; count++) expectRefusal(await unknown(other), 404, 'not_found')
+      expect(answered).toBe(0)
+    } finally {
+      turn.resolve()
+      await held
+    }
     expect((await Promise.all(burst)).map(({ status }) => status)).toEqual(burst.map(() => 404))
   })
 
