@@ -361,7 +361,9 @@ it.each([
 ])('warns where new tables lack entries of which the log no longer holds %i', async (trimmed, warnings) => {
   const place = await makePlace('sqlite')
   const log = openLogForWriting(join(place.dataDir, 'log.db'))
-  const entry = log.prepare(`insert into entries values (null, 'track_events', 'main', ?, 0, null, '{}')`)
+  const entry = log.prepare(
+    `insert into entries (kind, workspace_id, request_id, received_at, body) values ('track_events', 'main', ?, 0, '{}')`,
+  )
   for (const requestId of ['r1', 'r2', 'r3']) entry.run(requestId)
   log.prepare('delete from entries where position <= ?').run(trimmed)
   log.close()

@@ -6,8 +6,10 @@ import SqliteFile from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { IDEMPOTENCY_KEPT_MS, type LogWriter } from '../src/log/event-log.ts'
 import { removeLog, restoreLog, SqliteLogSnapshot } from '../src/log/sqlite/sqlite-log-backup.ts'
+import { LOG_TABLES } from '../src/log/sqlite/sqlite-log-file.ts'
 import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
+import { newEntry } from './log-contract.ts'
 
 let folder: string
 let log: LogWriter
@@ -57,6 +59,14 @@ async function carryOver(snapshot: SqliteLogSnapshot, cursor: number): Promise<{
   return { positions: entries.map(({ position }) => position), last }
 }
 
+/** The body of a request in the restored log. */
+async function bodyOf(requestId: string): Promise<Buffer> {
+  const reader = openSqliteLogReader(path('restored.db'))
+  const entry = await reader.findByRequestId(requestId)
+  await reader.close()
+  return Buffer.from(entry?.body ?? 'no such request')
+}
+
 it('holds what was there when it began, though it was trimmed since, and nothing later', async () => {
   await append(log, 1, 2, 3)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
@@ -99,6 +109,24 @@ it('keeps positions growing where no entry is left', async () => {
   await append(log, 1, 2)
   await log.trim({ throughPosition: 2, entriesReceivedBefore: 100, keysReceivedBefore: 0 })
   expect(await carryOver(new SqliteLogSnapshot(path('log.db')), 2)).toEqual({ positions: [], last: 2 })
+})
+
+it('holds compressed bodies, and those of a log from before there were any', async () => {
+  const large = Buffer.from(`{"text":"${'x'.repeat(5_000)}"}`)
+  await log.append(newEntry('large', { body: Buffer.from(large) }))
+  await carryOver(new SqliteLogSnapshot(path('log.db')), 1)
+  expect(await bodyOf('large')).toEqual(large)
+  for (const name of ['backup.db', 'restored.db']) rmSync(path(name))
+
+  const older = new SqliteFile(path('backup.db'))
+  older.exec(LOG_TABLES)
+  older.exec('alter table entries drop column body_bytes')
+  older.exec(
+    `insert into entries (kind, workspace_id, request_id, received_at, body) values ('track_events', 'main', 'old', 1, '{}')`,
+  )
+  older.close()
+  restoreLog(path('backup.db'), path('restored.db'))
+  expect(await bodyOf('old')).toEqual(Buffer.from('{}'))
 })
 
 it('leaves the state when it is taken out', async () => {

@@ -1,8 +1,8 @@
 // Carries the embedded log into a backup, which is an SQLite file that also holds the state, and out of it again.
 import SqliteFile from 'better-sqlite3'
-import { LOG_TABLES, openLogForReading, openLogForWriting } from './sqlite-log-file.ts'
+import { hasBodyBytes, LOG_TABLES, openLogForReading, openLogForWriting } from './sqlite-log-file.ts'
 
-const ENTRY_COLUMNS = ['position', 'kind', 'workspace_id', 'request_id', 'received_at', 'context', 'body']
+const ENTRY_COLUMNS = ['position', 'kind', 'workspace_id', 'request_id', 'received_at', 'context', 'body_bytes', 'body']
 const KEY_COLUMNS = ['workspace_id', 'key', 'hash', 'request_id', 'received_at']
 
 /** The log as it was when this was opened: entries that are appended or trimmed meanwhile change nothing. */
@@ -92,8 +92,10 @@ function openPlain(path: string): SqliteFile.Database {
 }
 
 function copyEntries(from: SqliteFile.Database, to: SqliteFile.Database, after: number, through: number): void {
-  const entries = from.prepare(`select ${ENTRY_COLUMNS.join(', ')} from entries where position > ? and position <= ?`)
-  copyRows(entries.raw().iterate(after, through), to.prepare(insertInto('entries', ENTRY_COLUMNS)))
+  // A backup may be older than the compression of bodies: all that it holds is as it came.
+  const columns = hasBodyBytes(from) ? ENTRY_COLUMNS : ENTRY_COLUMNS.filter((column) => column !== 'body_bytes')
+  const entries = from.prepare(`select ${columns.join(', ')} from entries where position > ? and position <= ?`)
+  copyRows(entries.raw().iterate(after, through), to.prepare(insertInto('entries', columns)))
 }
 
 /** All keys, even those whose entries have been trimmed since. */

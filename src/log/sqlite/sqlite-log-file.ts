@@ -19,6 +19,9 @@ const WRITE_CACHE_KIB = 4 * 1024
 const READ_CACHE_KIB = 1024
 const BUSY_WAIT_MS = 5_000
 
+/** How long a compressed body is when it is expanded; null where it is kept as it came (`kept-body.ts`). */
+const BODY_BYTES = 'body_bytes integer'
+
 export const LOG_TABLES = `
   create table if not exists entries (
     position integer primary key autoincrement,
@@ -27,6 +30,7 @@ export const LOG_TABLES = `
     request_id text not null,
     received_at integer not null,
     context text,
+    ${BODY_BYTES},
     body blob not null
   );
   create index if not exists entries_by_request on entries (request_id);
@@ -70,5 +74,17 @@ function prepareForWriting(path: string): SqliteFile.Database {
   file.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / pageBytes}`)
   file.pragma(`journal_size_limit = ${KEPT_BESIDE_BYTES}`)
   file.exec(LOG_TABLES)
+  if (!hasBodyBytes(file)) file.transaction(addBodyBytes).immediate(file)
   return file
+}
+
+/** Logs were made without this column before bodies were compressed. Whoever else opens this one may have added it. */
+function addBodyBytes(file: SqliteFile.Database): void {
+  if (!hasBodyBytes(file)) file.exec(`alter table entries add column ${BODY_BYTES}`)
+}
+
+/** Whether the log in this file, which may be a backup, is of a version that compresses bodies. */
+export function hasBodyBytes(file: SqliteFile.Database): boolean {
+  const columns = file.pragma('table_info(entries)') as { readonly name: string }[]
+  return columns.some(({ name }) => name === 'body_bytes')
 }

@@ -2,13 +2,19 @@
 import type SqliteFile from 'better-sqlite3'
 import { toEntry, type EntryRow } from '../entry-row.ts'
 import type { LogEntry, LogReader } from '../event-log.ts'
+import { expandBody } from './kept-body.ts'
 import { openLogForReading } from './sqlite-log-file.ts'
 
 type Bounds = Parameters<LogReader['read']>[1]
 
-/** An entry's row, with the length of its body in place of the body. */
-interface EntryHead extends Omit<EntryRow, 'body'> {
-  body_bytes: number
+/** An entry's row in this log: its body may be compressed, and is then one of `body_bytes`. */
+interface KeptRow extends EntryRow {
+  body_bytes: number | null
+}
+
+/** The row with the length that its body is kept with, in place of the body. */
+interface EntryHead extends Omit<KeptRow, 'body'> {
+  kept_bytes: number
 }
 
 /** How many heads are read together: not more, so that few are read in vain where bodies are large. */
@@ -16,7 +22,7 @@ const HEADS_AT_ONCE = 250
 
 /** With a bare parameter as the limit, instead of a cast, SQLite would compile the statement anew for each value. */
 const HEADS = `
-  select position, kind, workspace_id, request_id, received_at, context, octet_length(body) as body_bytes
+  select position, kind, workspace_id, request_id, received_at, context, body_bytes, octet_length(body) as kept_bytes
   from entries where position > ? order by position limit cast(? as integer)
 `
 
@@ -31,7 +37,7 @@ export function openSqliteLogReader(path: string): LogReader {
   const last: SqliteFile.Statement<[], { position: number }> = file.prepare(
     `select coalesce((select seq from sqlite_sequence where name = 'entries'), 0) as position`,
   )
-  const byRequest: SqliteFile.Statement<[string], EntryRow> = file.prepare('select * from entries where request_id = ?')
+  const byRequest: SqliteFile.Statement<[string], KeptRow> = file.prepare('select * from entries where request_id = ?')
   const listEntries = entryLister(file)
   const read: LogReader['read'] = async (position, bounds) => listEntries(position, bounds)
   return {
@@ -49,7 +55,7 @@ export function openSqliteLogReader(path: string): LogReader {
     },
     async findByRequestId(requestId) {
       const row = byRequest.get(requestId)
-      return row && toEntry(row)
+      return row && toEntry({ ...row, body: asItCame(row, row.body) })
     },
     async close() {
       file.close()
@@ -80,7 +86,7 @@ function listHeads(
   while (heads.length < bounds.entries) {
     const found = listAfter(position, Math.min(HEADS_AT_ONCE, bounds.entries - heads.length))
     for (const head of found) {
-      bytes += head.body_bytes
+      bytes += head.body_bytes ?? head.kept_bytes
       if (heads.length > 0 && bytes > bounds.bytes) return heads
       heads.push(head)
       position = head.position
@@ -97,8 +103,12 @@ function toEntries(heads: readonly EntryHead[], bodies: Buffer): LogEntry[] {
     // texts.
     if (head.kind !== kind) kind = head.kind
     if (head.workspace_id !== workspaceId) workspaceId = head.workspace_id
-    const body = bodies.subarray(start, start + head.body_bytes)
-    start += head.body_bytes
-    return toEntry({ ...head, kind, workspace_id: workspaceId, body })
+    const kept = bodies.subarray(start, start + head.kept_bytes)
+    start += head.kept_bytes
+    return toEntry({ ...head, kind, workspace_id: workspaceId, body: asItCame(head, kept) })
   })
+}
+
+function asItCame({ body_bytes: bytes }: Pick<KeptRow, 'body_bytes'>, kept: Uint8Array): Uint8Array {
+  return bytes === null ? kept : expandBody(kept, bytes)
 }

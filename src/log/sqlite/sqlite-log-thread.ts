@@ -4,6 +4,7 @@ import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from '
 import type SqliteFile from 'better-sqlite3'
 import { messageOf } from '../../core/thrown.ts'
 import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type TrimLimits } from '../event-log.ts'
+import { compressBody } from './kept-body.ts'
 import { openLogForWriting } from './sqlite-log-file.ts'
 
 /** Entries as they cross to this thread: the bodies in one buffer, the rest as columns side by side. */
@@ -65,7 +66,8 @@ class LogFile {
   constructor(path: string) {
     this.#file = openLogForWriting(path)
     this.#addEntry = this.#file.prepare(
-      'insert into entries (kind, workspace_id, request_id, received_at, context, body) values (?, ?, ?, ?, ?, ?)',
+      `insert into entries (kind, workspace_id, request_id, received_at, context, body_bytes, body)
+       values (?, ?, ?, ?, ?, ?, ?)`,
     )
     this.#findKey = this.#file.prepare(
       'select hash, request_id, received_at from idempotency_keys where workspace_id = ? and key = ?',
@@ -112,24 +114,29 @@ class LogFile {
 
   #appendGroup(group: EntryGroup): Map<number, AppendOutcome> {
     const special = new Map<number, AppendOutcome>()
+    const bodies = Buffer.from(group.bodies.buffer, group.bodies.byteOffset, group.bodies.byteLength)
     let start = 0
     for (let index = 0; index < group.bodyEnds.length; index++) {
       const end = group.bodyEnds[index] as number
       const outcome = this.#claimKey(group, index)
       if (outcome) special.set(index, outcome)
-      else {
-        this.#addEntry.run(
-          group.kinds[index],
-          group.workspaceIds[index],
-          group.requestIds[index],
-          group.receivedAts[index],
-          group.contexts[index],
-          group.bodies.subarray(start, end),
-        )
-      }
+      else this.#add(group, index, bodies.subarray(start, end))
       start = end
     }
     return special
+  }
+
+  #add(group: EntryGroup, index: number, body: Buffer): void {
+    const compressed = compressBody(body)
+    this.#addEntry.run(
+      group.kinds[index],
+      group.workspaceIds[index],
+      group.requestIds[index],
+      group.receivedAts[index],
+      group.contexts[index],
+      compressed ? body.byteLength : null,
+      compressed ?? body,
+    )
   }
 
   /** Undefined when the entry is to be appended: it has no key, or is the first with it in 24 hours. */

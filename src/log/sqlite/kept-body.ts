@@ -1,0 +1,52 @@
+// How the embedded log keeps a body: as it came, or compressed where that saves much of what is written for it.
+import { createRequire } from 'node:module'
+import { AppError } from '../../core/app-error.ts'
+import { messageOf } from '../../core/thrown.ts'
+
+type Lz4 = Pick<typeof import('lz4-napi'), 'compressSync' | 'uncompressSync'>
+
+/** Shorter bodies stay as they came: several of them share a page, and few of their bytes repeat. */
+const COMPRESSED_BYTES_MIN = 2 * 1024
+/** What does not shrink to this part of itself is kept as it came, so that nobody expands it for little. */
+const COMPRESSED_PART_MAX = 0.75
+
+const require = createRequire(import.meta.url)
+let loaded: { readonly lz4: Lz4 } | { readonly lz4: undefined; readonly reason: string } | undefined
+
+/**
+ * An LZ4 block behind the length of the body (4 bytes, little-endian); undefined for a body that is kept as it came, as all are
+ * where this system has no LZ4.
+ */
+export function compressBody(body: Buffer): Buffer | undefined {
+  if (body.byteLength < COMPRESSED_BYTES_MIN) return undefined
+  const compressed = loadLz4().lz4?.compressSync(body)
+  return compressed && compressed.byteLength <= body.byteLength * COMPRESSED_PART_MAX ? compressed : undefined
+}
+
+/**
+ * The body of `bytes` bytes that `compressBody` made this of. Throws where it is not, and AppError `unavailable` where this
+ * system has no LZ4.
+ */
+export function expandBody(compressed: Uint8Array, bytes: number): Buffer {
+  const library = loadLz4()
+  if (!library.lz4) {
+    throw new AppError(
+      'unavailable',
+      `The log holds compressed requests, and LZ4 cannot be loaded: ${library.reason}. Install with its optional packages.`,
+    )
+  }
+  const body = library.lz4.uncompressSync(compressed)
+  if (body.byteLength !== bytes) throw new Error(`a body of ${bytes} bytes was kept as one of ${body.byteLength}`)
+  return body
+}
+
+/** When it is needed first: it is compiled code, which is in an optional package for each system. */
+function loadLz4(): NonNullable<typeof loaded> {
+  if (loaded) return loaded
+  try {
+    loaded = { lz4: require('lz4-napi') as Lz4 }
+  } catch (error) {
+    loaded = { lz4: undefined, reason: messageOf(error) }
+  }
+  return loaded
+}
