@@ -28,7 +28,7 @@ export type PipelineMessage =
   | { readonly type: 'failed'; readonly what: string; readonly error: unknown }
 
 /** Batches write to every index of the events and users. */
-const PAGE_CACHE_KIB = 12 * 1024
+const PAGE_CACHE_KIB = 8 * 1024
 
 const port = parentPort
 if (!port) throw new Error('pipeline-thread.ts is started as a thread')

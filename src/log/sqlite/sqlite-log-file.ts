@@ -15,7 +15,7 @@ const CHECKPOINT_BYTES = 64 * 1024 * 1024
 /** A write-ahead log that grew because somebody read for long is cut back to this size as soon as nobody does. */
 const KEPT_BESIDE_BYTES = 2 * CHECKPOINT_BYTES
 /** Memory for pages, in place of 16 MiB a connection: what is written is read once, soon, and by another connection. */
-const WRITE_CACHE_KIB = 4 * 1024
+const WRITE_CACHE_KIB = 2 * 1024
 const READ_CACHE_KIB = 1024
 const BUSY_WAIT_MS = 5_000
 
