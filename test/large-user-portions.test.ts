@@ -24,7 +24,7 @@ import { countWaiting } from './waiting-apart.ts'
 
 /** So few facts that everybody is large. */
 const EVERYBODY = -1
-const HEAP_MIB = 48
+const HEAP_MIB = 32
 /** The instants of all goal events, for each goal of each campaign, would take more than the heap. */
 const MANY = { campaigns: 200, goals: 5, events: 4_000 }
 /** All pairs of a user's ids with the names of events that goals have would take more than the heap. */

@@ -31,7 +31,7 @@ import { countWaiting } from './waiting-apart.ts'
 const TIMEOUT_MS = 60_000
 /** So few facts that everybody is large. */
 const EVERYBODY = -1
-const HEAP_MIB = 64
+const HEAP_MIB = 40
 /** Days with a message event of each kind in each campaign; at all levels 144,000 cells, and 19,200. */
 const MANY = { campaigns: 3, days: 1_000 }
 const SOME = { campaigns: 1, days: 400 }
