@@ -121,8 +121,8 @@ const UNTIL_MS_MAX = 40_000
 /**
  * The time between looks is this part of what was waited so far, so that a long wait leaves the processors to what it waits for.
  */
-const LOOK_PART = 1 / 50
-const LOOK_MS_MIN = 5
+const LOOK_PART = 1 / 10
+const LOOK_MS_MIN = 10
 const LOOK_MS_MAX = 50
 
 /** Waits for a condition, asking again and again; fails with `what` after `deadlineMs`. */

@@ -312,6 +312,12 @@ describeOnPostgres('The PostgreSQL store', () => {
     await later.close()
   })
 
+  it('has no statement compiled before it runs, which takes longer than it saves', async () => {
+    const ask = async ({ query }: Store) => (await sql`select current_setting('jit') as jit`.execute(query)).rows
+    const off = [{ jit: 'off' }]
+    expect([await ask(database), await database.write(ask), await database.readSnapshot(ask)]).toEqual([off, off, off])
+  })
+
   it('changes tables for as long as that takes, whatever the operator lets a statement take by default', async () => {
     const change = sql.raw(`format('alter database %I set statement_timeout = 50', current_database())`)
     await sql`do $$ begin execute ${change}; end $$`.execute(database.query)
