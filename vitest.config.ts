@@ -1,4 +1,4 @@
-// How the suites run: real processes and stores, two files more at a time than there are processors, because many of them wait.
+// How the suites run: real processes and stores, one file more at a time than there are processors, because some of it waits.
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
@@ -40,7 +40,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
-    maxWorkers: availableParallelism() + 2,
+    maxWorkers: availableParallelism() + 1,
     // Files follow each other in one process, which has loaded what they need: loading is an eighth of the work of the shorter ones.
     isolate: false,
     setupFiles: ['test/after-file.ts'],

@@ -22,6 +22,7 @@ import { addCampaign, findCampaign, saveCampaign } from '../src/store/campaigns/
 import { findCursor, moveCursor, PIPELINE_CURSOR } from '../src/store/entries/cursors.ts'
 import { LOG_FILE } from '../src/log/open-log.ts'
 import { addCells } from '../src/store/statistics/statistics.ts'
+import { expectOthersFirst } from './held-turn.ts'
 import { describeEachStore } from './stores.ts'
 import { expectRefusal, startServer, until, type TestServer, type TestWorkspace } from './server.ts'
 import { trackingOf } from './tracking.ts'
@@ -222,13 +223,13 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
     const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
     await makeCountedCampaigns(many, 400)
     await makeCountedCampaigns(other, 1)
-    let answered = 0
-    const burst = Array.from({ length: 40 }, (_, index) =>
-      fetchStats({ ...request, offset: index * 10 }, { as: many }).finally(() => void answered++),
-    )
-    expect((await fetchStats(request, { as: other })).body.total_campaigns).toBe(1)
-    expect(answered).toBeLessThan(20)
-    expect((await Promise.all(burst)).map(({ body }) => Object.keys(body.data).length)).toEqual(burst.map(() => 10))
+    const answers = await expectOthersFirst(server, {
+      turn: `campaigns with counts ${many.id}`,
+      size: 40,
+      send: (index) => fetchStats({ ...request, offset: index * 10 }, { as: many }),
+      askOther: async () => expect((await fetchStats(request, { as: other })).body.total_campaigns).toBe(1),
+    })
+    expect(answers.map(({ body }) => Object.keys(body.data).length)).toEqual(answers.map(() => 10))
   })
 
   const onlyCounts: [what: string, given: Partial<Cell>][] = [

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { saveReceipts } from '../src/store/entries/request-receipts.ts'
 import { newRequestId } from '../src/http/requests/request-id.ts'
+import { expectOthersFirst } from './held-turn.ts'
 import { expectRefusal, startServer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore } from './stores.ts'
 import { trackingOf, type Fate, type Tracking } from './tracking.ts'
@@ -108,19 +109,13 @@ describeEachStore('What became of a request', (kind) => {
     const unknown = (as: TestWorkspace) => {
       return server.call<Fate>('GET', `/v1/event/${as.id}/requests/${newRequestId()}`, { as })
     }
-    const turn = Promise.withResolvers<void>()
-    const held = server.turns.take(`requests ${server.workspace.id}`, () => turn.promise)
-    let answered = 0
-    const burst = Array.from({ length: 30 }, () => unknown(server.workspace).finally(() => void answered++))
-    try {
-      // Those in the burst that did not wait for their turn would be answered in the time that these take one after the other.
-      for (let count = 0; count < 30; count++) expectRefusal(await unknown(other), 404, 'not_found')
-      expect(answered).toBe(0)
-    } finally {
-      turn.resolve()
-      await held
-    }
-    expect((await Promise.all(burst)).map(({ status }) => status)).toEqual(burst.map(() => 404))
+    const answers = await expectOthersFirst(server, {
+      turn: `requests ${server.workspace.id}`,
+      size: 30,
+      send: () => unknown(server.workspace),
+      askOther: async () => expectRefusal(await unknown(other), 404, 'not_found'),
+    })
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404))
   })
 
   it('refuses a request id of 65 characters and unknown query fields', async () => {
