@@ -32,7 +32,7 @@ export function expandBody(compressed: Uint8Array, bytes: number): Buffer {
   if (!library.lz4) {
     throw new AppError(
       'unavailable',
-      `The log holds compressed requests, and LZ4 cannot be loaded: ${library.reason}. Install with its optional packages.`,
+      `The log holds compressed requests, and LZ4 cannot be loaded: install with optional packages (${library.reason}).`,
     )
   }
   const body = library.lz4.uncompressSync(compressed)
