@@ -11,7 +11,8 @@ const COMPRESSED_BYTES_MIN = 2 * 1024
 const COMPRESSED_PART_MAX = 0.75
 
 const require = createRequire(import.meta.url)
-let loaded: { readonly lz4: Lz4 } | { readonly lz4: undefined; readonly reason: string } | undefined
+/** What came of loading it. */
+let loaded: { readonly lz4?: Lz4; readonly reason?: string } | undefined
 
 /**
  * An LZ4 block behind the length of the body (4 bytes, little-endian); undefined for a body that is kept as it came, as all are
@@ -28,14 +29,14 @@ export function compressBody(body: Buffer): Buffer | undefined {
  * system has no LZ4.
  */
 export function expandBody(compressed: Uint8Array, bytes: number): Buffer {
-  const library = loadLz4()
-  if (!library.lz4) {
+  const { lz4, reason } = loadLz4()
+  if (!lz4) {
     throw new AppError(
       'unavailable',
-      `The log holds compressed requests, and LZ4 cannot be loaded: install with optional packages (${library.reason}).`,
+      `The log holds compressed requests, and LZ4 cannot be loaded: install with optional packages (${reason}).`,
     )
   }
-  const body = library.lz4.uncompressSync(compressed)
+  const body = lz4.uncompressSync(compressed)
   if (body.byteLength !== bytes) throw new Error(`a body of ${bytes} bytes was kept as one of ${body.byteLength}`)
   return body
 }
@@ -46,7 +47,7 @@ function loadLz4(): NonNullable<typeof loaded> {
   try {
     loaded = { lz4: require('lz4-napi') as Lz4 }
   } catch (error) {
-    loaded = { lz4: undefined, reason: messageOf(error) }
+    loaded = { reason: messageOf(error) }
   }
   return loaded
 }

@@ -37,8 +37,6 @@ const UNHURRIED = sql`set local statement_timeout = 0`
  * user has thousands of rows: 600 ms instead of 9 for the facts of 500 of 200,000 users.
  */
 const BY_INDEX = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin'] as const
-/** PostgreSQL would compile what it takes for much work before it begins: 40 ms of 50 for a small page. */
-const COMPILING = 'jit'
 /** How often a transaction is tried again after a deadlock or a serialization failure. */
 const WRITE_TRIES_MAX = 5
 const BULK_TYPES = { integer: sql`bigint`, text: sql`text` }
@@ -58,7 +56,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
     max: options.connectionsMax ?? CONNECTIONS_MAX,
     query_timeout: answerWaitMs,
     statement_timeout: answerWaitMs - SERVER_EARLIER_MS,
-    turnedOff: options.readsByIndex ? [COMPILING, ...BY_INDEX] : [COMPILING],
+    turnedOff: options.readsByIndex ? BY_INDEX : [],
   })
   const lines = new LockLines()
   return {
