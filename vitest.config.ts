@@ -43,6 +43,7 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     // Files follow each other in one process, which has loaded what they need: loading is an eighth of the work of the shorter ones.
     isolate: false,
+    globalSetup: ['test/migrated-stores.ts'],
     setupFiles: ['test/after-file.ts'],
     // As `bin/tidings` does, for the threads of servers within a suite.
     execArgv: ['--require', join(import.meta.dirname, 'bin/take-bundles.ts')],

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openDatabase } from '../src/store/open-database.ts'
 import { openPostgresDatabase } from '../src/store/postgres/postgres-database.ts'
 import { WRITE_WAIT_MS, type Database } from '../src/store/store.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that the test would time out if each waited for the one before. */
 const CHANGES = 4
@@ -17,7 +17,7 @@ describeEachStore('A busy store', (kind) => {
   let other: Database
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     other = openDatabase(place)
   })

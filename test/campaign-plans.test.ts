@@ -20,7 +20,7 @@ import type { Database, Store } from '../src/store/store.ts'
 import { countUsers, saveUsers } from '../src/store/users/users.ts'
 import { explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that PostgreSQL has reason to prefer an index. */
 const CAMPAIGNS = 2_000
@@ -33,7 +33,7 @@ describeEachStore('Campaigns', (kind) => {
   let campaign: StoredCampaign
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     await database.write(async (store) => {
       for (let number = 1; number <= CAMPAIGNS; number++) campaign = await add(store, number)

@@ -19,7 +19,7 @@ import { campaignCallsOf, type CampaignCalls } from './campaign-calls.ts'
 import { meddled } from './meddled-store.ts'
 import { countValues } from './record-queries.ts'
 import { startServer, type TestServer, type TestWorkspace } from './server.ts'
-import { describeEachStore, makePlace, openTestDatabase } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase } from './stores.ts'
 
 const NOON = Date.parse('2026-03-10T12:00:00Z')
 
@@ -252,7 +252,7 @@ describeEachStore('A changed goal', (kind) => {
   })
 
   it('finds campaigns that a store held before it noted their events', async () => {
-    const place = await makePlace(kind)
+    const place = await makeStore(kind)
     const database = await openTestDatabase(place)
     const goalsOn = (event: string) => [{ name: 'g', event, where: [], windowHours: 36 }]
     await database.write(async (store) => {

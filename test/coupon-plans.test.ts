@@ -25,7 +25,7 @@ import type { Database, Store } from '../src/store/store.ts'
 import { codesOf } from './coupon-calls.ts'
 import { explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that PostgreSQL has reason to prefer an index. */
 const LISTS = 2_000
@@ -38,7 +38,7 @@ describeEachStore('Coupons', (kind) => {
   let list: StoredCouponList
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     await database.write(async (store) => {
       for (let number = 1; number <= LISTS; number++) list = await addList(store, number)

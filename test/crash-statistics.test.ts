@@ -6,7 +6,7 @@ import { environmentOf, runJson, startServing } from './program.ts'
 import { seededRandom } from './seeded-random.ts'
 import { until } from './server.ts'
 import { LOAD_SETTINGS, StatisticsLoad, type LoadKeys } from './statistics-load.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const ROUNDS = 5
 /** How long it lives, from the first acknowledgement of a round on. */
@@ -17,7 +17,7 @@ describeEachStore('campaign statistics of a killed server', (kind) => {
   let keys: LoadKeys
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     const database = await openTestDatabase(place)
     keys = await createWorkspace(database, 'main', LOAD_SETTINGS, Date.now())
     await database.close()

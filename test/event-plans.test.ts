@@ -13,7 +13,7 @@ import { saveIdentities } from '../src/store/users/user-identities.ts'
 import { mergeUsers, saveUsers } from '../src/store/users/users.ts'
 import { explain, expectIndexed, narrowsBy } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that PostgreSQL has reason to prefer an index. */
 const EVENTS = 40_000
@@ -27,7 +27,7 @@ describeEachStore('Events of users', (kind) => {
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     await database.write(async (store) => {
       await addUsersWithEvents(store)

@@ -40,7 +40,7 @@ import {
   type QueryPlan,
 } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
-import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that PostgreSQL has reason to prefer an index. */
 const CUSTOMERS = 4_000
@@ -54,7 +54,7 @@ describeEachStore('Facts of campaigns', (kind) => {
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     await database.write(async (store) => {
       await addMemberships(store, everywhere(toMembership))
@@ -171,7 +171,7 @@ describeOnPostgres('Facts that nothing is known of', () => {
   it.each(readers)(
     'are found by their indexes %s, which reads a few users at a time',
     async (_who, options, explain) => {
-      const place = await makePlace('postgres')
+      const place = await makeStore('postgres')
       await (await openTestDatabase(place)).close()
       const database = openDatabase(place, options)
       const customers = Array.from({ length: 500 }, (_, index) => index + 1)

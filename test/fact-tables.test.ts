@@ -31,7 +31,7 @@ import { until } from './server.ts'
 import {
   describeEachStore,
   describeOnPostgres,
-  makePlace,
+  makeStore,
   openTestDatabase,
   type StoreKind,
   type TestPlace,
@@ -48,7 +48,7 @@ describeEachStore('The tables of facts', (kind) => {
   let made = 0
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
   })
   afterAll(async () => {
@@ -342,7 +342,7 @@ describeEachStore('The tables of facts', (kind) => {
 
 describeOnPostgres('Transactions that add the same facts at the same time', () => {
   it('do not wait for each other in a circle, whatever the order in which they have them', async () => {
-    const place = await makePlace('postgres')
+    const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     const facts = [1, 2, 3].map((customer) => membership({ customer }))
     let tries = 0

@@ -7,7 +7,7 @@ import { findReceipt, saveReceipts } from '../src/store/entries/request-receipts
 import type { Database } from '../src/store/store.ts'
 import { newEntry } from './log-contract.ts'
 import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
-import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makeStore, openTestDatabase } from './stores.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -59,7 +59,7 @@ describeEachStore('Of old things', (kind) => {
 
 describeOnPostgres('A process whose clock is ahead of that of a shared log', () => {
   it('forgets no key of a request and no receipt too early', async () => {
-    const place = await makePlace('postgres')
+    const place = await makeStore('postgres')
     const url = place.databaseUrl as string
     const database = await openTestDatabase(place)
     const log = await openPostgresLog({ url })

@@ -8,7 +8,7 @@ import { judgeAtOnce, judgeEvents } from '../src/pipeline/contributions/goal-eve
 import { addEvents, listNamedEvents, type StoredEvent } from '../src/store/users/events.ts'
 import type { Database } from '../src/store/store.ts'
 import { watchRows } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const EVENTS = 60
 const FILLING_BYTES = 100_000
@@ -27,7 +27,7 @@ describeEachStore('Goal events', (kind) => {
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     const numbers = Array.from({ length: EVENTS }, (_, index) => index)
     const events = ['Order Placed', 'Order Returned', 'Visited'].flatMap((action, place) => {

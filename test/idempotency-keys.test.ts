@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { idempotencyKeysIn } from '../src/store/entries/idempotency-keys.ts'
 import type { Database } from '../src/store/store.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const NOW = 1_790_000_000_000
 const KEPT_MS = 1_000
@@ -13,7 +13,7 @@ describeEachStore('Idempotency keys', (kind) => {
   let keys: ReturnType<typeof idempotencyKeysIn>
 
   beforeEach(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     keys = idempotencyKeysIn(database)
   })

@@ -6,7 +6,7 @@ import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import { migrate } from '../src/store/migrations.ts'
 import type { Database } from '../src/store/store.ts'
 import { addIdentities, findIdentities, listCustomers, type KnownIdentity } from '../src/store/users/user-identities.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const NOW = Date.parse('2026-05-04T10:00:00Z')
 const TAKEN_BACK = ['0029-identities-in-order', '0031-order-of-identities', '0032-alone-customers']
@@ -29,7 +29,7 @@ describeEachStore('Identities of an older store', (kind) => {
   let database: Database
 
   beforeEach(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     await createWorkspace(database, 'main', {}, NOW)
     await database.changeTables(async ({ query }) => {

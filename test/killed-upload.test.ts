@@ -12,7 +12,7 @@ import type { Database } from '../src/store/store.ts'
 import { environmentOf, run, startServing } from './program.ts'
 import { codesOf, countRows, openUpload, toCsv } from './coupon-calls.ts'
 import { until } from './server.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const CODES = codesOf('KILLED', 60_000)
 
@@ -22,7 +22,7 @@ describeEachStore('An upload', (kind) => {
   let workspace: NewWorkspace
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     workspace = await createWorkspace(database, 'main', {}, Date.now())
   })

@@ -27,7 +27,7 @@ import {
 } from '../src/store/statistics/uncounted-users.ts'
 import { expectEnteredAt, explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that PostgreSQL has reason to prefer an index. */
 const USERS = 20_000
@@ -38,7 +38,7 @@ describeEachStore('Large users', (kind) => {
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     await database.write(async (store) => {
       const userIds = Array.from({ length: USERS }, (_, index) => index + 1)

@@ -10,7 +10,7 @@ import { findReceipt } from '../src/store/entries/request-receipts.ts'
 import type { Database } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
 import { until } from './server.ts'
-import { makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 
@@ -70,7 +70,7 @@ describe('A follower of the log', () => {
   let sleep: DeepSleep
 
   beforeEach(async () => {
-    place = await makePlace('sqlite')
+    place = await makeStore('sqlite')
     database = await openTestDatabase(place)
     await createWorkspace(database, 'main', {}, Date.now())
     const shared = makeSleep()

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { DATA_TABLES, MOVED_TABLES, TABLE_TREATMENTS } from '../src/store/moves/moved-tables.ts'
 import { findFilled } from '../src/store/moves/table-copy.ts'
 import type { Database } from '../src/store/store.ts'
-import { describeEachStore, makePlace, openTestDatabase } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase } from './stores.ts'
 
 const TABLE_NAMES = {
   sqlite: sql<{ name: string }>`select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'`,
@@ -12,7 +12,7 @@ const TABLE_NAMES = {
 }
 
 async function inNewDatabase(kind: 'sqlite' | 'postgres', look: (database: Database) => Promise<void>): Promise<void> {
-  const place = await makePlace(kind)
+  const place = await makeStore(kind)
   const database = await openTestDatabase(place)
   try {
     await look(database)

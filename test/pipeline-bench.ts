@@ -13,7 +13,7 @@ import { findReceipt, type RequestReceipt } from '../src/store/entries/request-r
 import type { Database } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
 import { until } from './server.ts'
-import { makePlace, openTestDatabase, type StoreKind } from './stores.ts'
+import { makeStore, openTestDatabase, type StoreKind } from './stores.ts'
 
 /** Something for the log; a body that is a text or bytes goes in as it is, valid or not. */
 export interface TestEntry {
@@ -55,7 +55,7 @@ export interface Followed {
 export const NOW = Date.parse('2026-05-04T10:00:00.000Z')
 
 export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench> {
-  const place = await makePlace(kind)
+  const place = await makeStore(kind)
   const database = await openTestDatabase(place)
   const logPath = join(place.dataDir, LOG_FILE)
   const log = openSqliteLog({ path: logPath })

@@ -16,7 +16,7 @@ import { mergeUsers, saveUsers } from '../src/store/users/users.ts'
 import { meddled } from './meddled-store.ts'
 import type { PreferencesBody } from './preference-calls.ts'
 import { countValues, watchRows } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1 }
 const OPTED_OUT = { status: ['OPTED_OUT', 5], categories: {}, updatedAt: 5 } as const
@@ -28,7 +28,7 @@ describeEachStore('The users whose preferences are meant', (kind) => {
   let made = 0
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
   })
   afterAll(async () => {

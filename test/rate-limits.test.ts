@@ -11,7 +11,7 @@ import { PREFERENCES_PATH } from './preference-calls.ts'
 import { RawConnection } from './raw-http.ts'
 import { expectRefusal, startServer, until, type Answer, type CallOptions, type TestServer } from './server.ts'
 import type { TestWorkspace } from './server.ts'
-import { describeEachStore, makePlace, openTestDatabase, type StoreKind } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type StoreKind } from './stores.ts'
 import { trackingOf } from './tracking.ts'
 
 const NOON = Date.UTC(2030, 5, 15, 12)
@@ -49,7 +49,7 @@ interface Starts {
 
 /** The statuses of two requests after each start of a server over the same store. */
 async function sendAtStarts(kind: StoreKind, { limits, times, send }: Starts): Promise<number[][]> {
-  const place = await makePlace(kind)
+  const place = await makeStore(kind)
   const statuses: number[][] = []
   let workspace: TestWorkspace | undefined
   try {
@@ -365,7 +365,7 @@ describe('A limit of a day of a server whose store is its own', () => {
   })
 
   it('goes on as it was saved last', async () => {
-    const place = await makePlace('sqlite')
+    const place = await makeStore('sqlite')
     const database = await openTestDatabase(place)
     try {
       const savedOf = (first: number): UsedWindows[] =>

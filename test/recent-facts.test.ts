@@ -18,7 +18,7 @@ import { RECENT_FACTS_MAX } from '../src/store/campaigns/recent-facts.ts'
 import type { Database } from '../src/store/store.ts'
 import { expectIndexed, explain } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
-import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const ALL = Number.MAX_SAFE_INTEGER
 
@@ -27,7 +27,7 @@ describe('Message events that came in last on SQLite', () => {
   let database: Database
 
   beforeEach(async () => {
-    place = await makePlace('sqlite')
+    place = await makeStore('sqlite')
     database = await openTestDatabase(place)
   })
   afterEach(async () => {
@@ -167,7 +167,7 @@ describe('Message events that came in last on SQLite', () => {
 
 describeOnPostgres('Message events that came in last', () => {
   it('do not wait: others may add the same at the same time', async () => {
-    const place = await makePlace('postgres')
+    const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     await database.write((store) => addMessageEvents(store, factsOf(1)))
     const waiting = await sql`select 1 from recent_message_events`.execute(database.query)

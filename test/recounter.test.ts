@@ -12,7 +12,7 @@ import { meddled } from './meddled-store.ts'
 import { until } from './server.ts'
 import { goal, message, workspace } from './statistics-examples.ts'
 import { expectVerified, NOW, openStatisticsBench, StatisticsRun, type StatisticsBench } from './statistics-run.ts'
-import { describeEachStore, makePlace, openTestDatabase } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase } from './stores.ts'
 
 /** Each failure doubles the pause that follows; the first pause is 400 ms. */
 const FAILURES = 2
@@ -22,7 +22,7 @@ const SECOND_PAUSE_MS = 800
 const NOWHERE = 999_999
 
 it('The recounter stops at once in the middle of a pause', async () => {
-  const place = await makePlace('sqlite')
+  const place = await makeStore('sqlite')
   const database = await openTestDatabase(place)
   await database.close()
   const hasFailed = Promise.withResolvers<void>()

@@ -16,7 +16,7 @@ import { Turnstile } from '../src/store/turnstile.ts'
 import { newEntry } from './log-contract.ts'
 import { describeWithNats, startNatsServers, type NatsServers } from './nats-servers.ts'
 import { until } from './server.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** How many parked entries operators are told of; NaN where they are told of anything else. */
 function countToldParked(failures: readonly string[]): number {
@@ -36,7 +36,7 @@ describeWithNats('A log that may hold an entry twice', () => {
 
     beforeEach(async () => {
       servers = await startNatsServers()
-      place = await makePlace(kind)
+      place = await makeStore(kind)
       database = await openTestDatabase(place)
       await createWorkspace(database, 'main', {}, Date.now())
       stream = await openLogStream(servers.url)

@@ -11,7 +11,7 @@ import type { Database } from '../src/store/store.ts'
 import { listNewestIdentifiers } from '../src/store/users/user-identities.ts'
 import { findPersons, findUser, listUserIds, type User } from '../src/store/users/users.ts'
 import { listUserEvents } from '../src/store/users/events.ts'
-import { makePlace, openTestDatabase, describeEachStore, type StoreKind, type TestPlace } from './stores.ts'
+import { makeStore, openTestDatabase, describeEachStore, type StoreKind, type TestPlace } from './stores.ts'
 import { modelUsers, type ModelEntry, type ModelUser } from './user-model.ts'
 
 const SETTINGS: WorkspaceSettings = { ...DEFAULT_SETTINGS, name: 'test', identityResolution: ['mobile', 'card'] }
@@ -28,7 +28,7 @@ describeEachStore('Identity resolution', (kind) => {
   let alone: ReadonlyMap<number, number>
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
   })
   afterAll(async () => {

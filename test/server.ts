@@ -13,7 +13,7 @@ import type { Database } from '../src/store/store.ts'
 import { saveSettings } from '../src/store/workspaces/workspaces.ts'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import { requireDescribed } from './described-answers.ts'
-import { makePlace, type StoreKind, type TestPlace } from './stores.ts'
+import { makePlace, makeStore, type StoreKind, type TestPlace } from './stores.ts'
 
 export interface TestWorkspace {
   readonly id: string
@@ -74,7 +74,7 @@ export async function startServer(
   options: StartOptions = {},
 ): Promise<TestServer> {
   const { beside, at, ...serveOptions } = options
-  const place = at ? { ...at, remove: async () => {} } : beside ? await placeBeside(beside) : await makePlace(kind)
+  const place = at ? { ...at, remove: async () => {} } : beside ? await placeBeside(beside) : await makeStore(kind)
   let now: number | undefined
   const config = readConfig({
     PORT: '0',

@@ -8,7 +8,7 @@ import { SharedRateLimits, type SharedRateLimitsOptions } from '../src/http/limi
 import { trackEvents } from '../src/operations/events/track-events.ts'
 import { updatePreferences } from '../src/operations/preferences/update-preferences.ts'
 import { CLOCK_BEHIND_MS_MAX, LimitWindows } from '../src/store/workspaces/limit-windows.ts'
-import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const MINUTE_MS = 60_000
 const SECOND_MS = 1_000
@@ -25,7 +25,7 @@ describeOnPostgres('Shared limits', () => {
   let made = 0
 
   beforeAll(async () => {
-    place = await makePlace('postgres')
+    place = await makeStore('postgres')
     await (await openTestDatabase(place)).close()
     windowsOf = Array.from({ length: PROCESSES_MAX }, () => new LimitWindows(place.databaseUrl as string))
   })

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { Database, Store } from '../src/store/store.ts'
-import { makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 let place: TestPlace
 let database: Database
 
 beforeEach(async () => {
-  place = await makePlace('sqlite')
+  place = await makeStore('sqlite')
   database = await openTestDatabase(place)
 })
 afterEach(async () => {

@@ -10,7 +10,7 @@ import type { Database } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
 import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
 import { until } from './server.ts'
-import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 describeOnPostgres('A pipeline that starts while the database is away', () => {
   let place: TestPlace
@@ -21,7 +21,7 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
   let told: string[]
 
   beforeEach(async () => {
-    place = await makePlace('postgres')
+    place = await makeStore('postgres')
     database = await openTestDatabase(place)
     await createWorkspace(database, 'main', {}, Date.now())
     log = await openPostgresLog({ url: place.databaseUrl as string })

@@ -20,7 +20,7 @@ import { addCells, removeGenerations, streamCells } from '../src/store/statistic
 import type { Database, Store } from '../src/store/store.ts'
 import { explain, expectIndexed } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
-import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that PostgreSQL has reason to prefer an index. */
 const CAMPAIGNS = 500
@@ -35,7 +35,7 @@ describeEachStore('Statistics', (kind) => {
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     await database.write(async (store) => {
       for (let number = 1; number <= CAMPAIGNS; number++) await add(store, number)
@@ -118,7 +118,7 @@ describeEachStore('Statistics', (kind) => {
 
 describeOnPostgres('Statistics that nothing is known of', () => {
   it('are looked at only for the campaigns of the workspace', async () => {
-    const place = await makePlace('postgres')
+    const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     await database.write(async (store) => {
       for (const table of ['campaigns', 'series', 'statistics']) {

@@ -32,7 +32,7 @@ import { addCampaign, listAllCampaigns, lockCampaigns, type StoredCampaign } fro
 import type { Database } from '../src/store/store.ts'
 import { findWorkspace } from '../src/store/workspaces/workspaces.ts'
 import { knownAfter, PERSON, toLogEntry, type HistoryEntry } from './history-entries.ts'
-import { makePlace, type StoreKind, type TestPlace } from './stores.ts'
+import { makeStore, type StoreKind, type TestPlace } from './stores.ts'
 import { dayOf, type ModelCampaign, type ModelWorkspace } from './statistics-model-facts.ts'
 import { StatisticsModel, type Question } from './statistics-model.ts'
 
@@ -76,7 +76,7 @@ export interface StatisticsBench {
 }
 
 export async function openStatisticsBench(kind: StoreKind): Promise<StatisticsBench> {
-  const place = await makePlace(kind)
+  const place = await makeStore(kind)
   const database = openDatabase(place, { durable: false })
   await migrate(database, NOW)
   const log = openSqliteLog({ path: join(place.dataDir, LOG_FILE) })

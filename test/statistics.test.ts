@@ -22,7 +22,7 @@ import { findRevisions } from '../src/store/statistics/statistics-revisions.ts'
 import { addCells, removeGenerations, streamCells } from '../src/store/statistics/statistics.ts'
 import type { Database } from '../src/store/store.ts'
 import { until } from './server.ts'
-import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** More than one statement, one page or one call of a removal takes. */
 const MANY = 12_000
@@ -63,7 +63,7 @@ describeEachStore('The table of statistics', (kind) => {
   let lastCampaign = 0
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
   })
   afterAll(async () => {
@@ -457,7 +457,7 @@ describeEachStore('The table of statistics', (kind) => {
 
 describeOnPostgres('Transactions that add to the same cells at the same time', () => {
   it('do not wait for each other in a circle, whatever the order of what they add', async () => {
-    const place = await makePlace('postgres')
+    const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     const cells = [10, 11, 12].map((day) => ({ day }))
     let tries = 0

@@ -1,36 +1,15 @@
 // Runs a suite over every store: SQLite always; PostgreSQL where one is found, otherwise the suite says so and is skipped.
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Client } from 'pg'
-import { describe } from 'vitest'
+import { describe, inject } from 'vitest'
 import { migrate } from '../src/store/migrations.ts'
-import { openDatabase, type DatabasePlace } from '../src/store/open-database.ts'
+import { openDatabase, statePathOf, type DatabasePlace } from '../src/store/open-database.ts'
 import type { Database } from '../src/store/store.ts'
+import { administer, besideDatabase, findPostgres } from './find-postgres.ts'
 
 export type StoreKind = 'sqlite' | 'postgres'
-
-const DEFAULT_URL = 'postgres://postgres@127.0.0.1:5432/postgres'
-const CONNECT_WAIT_MS = 2_000
-
-/** Where PostgreSQL answers; undefined when there is none. */
-async function findPostgres(): Promise<string | undefined> {
-  const url = process.env['TEST_DATABASE_URL'] ?? DEFAULT_URL
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_WAIT_MS })
-  try {
-    await client.connect()
-    await client.end()
-    return url
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    if (process.env['REQUIRE_POSTGRES'] === '1') {
-      throw new Error(`PostgreSQL is required and not there: ${reason}`, { cause: error })
-    }
-    process.stderr.write(`skipped on PostgreSQL: none answers (${reason}); set TEST_DATABASE_URL\n`)
-    return undefined
-  }
-}
 
 const postgresUrl = await findPostgres()
 
@@ -56,19 +35,34 @@ export interface TestPlace extends DatabasePlace {
 
 /** An empty place for a store of this kind: a temporary folder, and for PostgreSQL a database of its own. */
 export async function makePlace(kind: StoreKind): Promise<TestPlace> {
+  const place = makeFolder()
+  return kind === 'sqlite' ? place : addDatabase(place)
+}
+
+/** A place like that with all tables in it, as a start of the program leaves them: a copy of those that were made before all suites. */
+export async function makeStore(kind: StoreKind): Promise<TestPlace> {
+  const place = makeFolder()
+  const { stateFile, database } = inject('migratedStores')
+  if (kind === 'postgres') return addDatabase(place, `template ${database}`)
+  copyFileSync(stateFile, statePathOf(place))
+  return place
+}
+
+function makeFolder(): TestPlace {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidings-test-'))
-  const removeFolder = () => rmSync(dataDir, { recursive: true, force: true })
-  if (kind === 'sqlite') return { dataDir, databaseUrl: undefined, remove: async () => removeFolder() }
+  return { dataDir, databaseUrl: undefined, remove: async () => rmSync(dataDir, { recursive: true, force: true }) }
+}
+
+async function addDatabase(folder: TestPlace, options = ''): Promise<TestPlace> {
+  const url = postgresUrl as string
   const name = `tidings_test_${randomBytes(6).toString('hex')}`
-  await administer(`create database ${name}`)
-  const url = new URL(postgresUrl as string)
-  url.pathname = `/${name}`
+  await administer(url, `create database ${name} ${options}`)
   return {
-    dataDir,
-    databaseUrl: url.href,
+    ...folder,
+    databaseUrl: besideDatabase(url, name),
     async remove() {
-      removeFolder()
-      await administer(`drop database ${name} with (force)`)
+      await folder.remove()
+      await administer(url, `drop database ${name} with (force)`)
     },
   }
 }
@@ -78,14 +72,4 @@ export async function openTestDatabase(place: DatabasePlace): Promise<Database> 
   const database = openDatabase(place)
   await migrate(database, Date.now())
   return database
-}
-
-async function administer(statement: string): Promise<void> {
-  const client = new Client({ connectionString: postgresUrl as string })
-  await client.connect()
-  try {
-    await client.query(statement)
-  } finally {
-    await client.end()
-  }
 }

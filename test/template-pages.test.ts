@@ -10,7 +10,7 @@ import type { Database } from '../src/store/store.ts'
 import { findTemplateVersions } from '../src/store/templates/template-versions.ts'
 import { meddled } from './meddled-store.ts'
 import { watchRows } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1 }
 const ALL = { page: 1, entries: 15, is_count_required: true }
@@ -20,7 +20,7 @@ describeEachStore('A search for email templates', (kind) => {
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
   })
   afterAll(async () => {

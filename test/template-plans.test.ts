@@ -32,7 +32,7 @@ import {
 } from '../src/store/templates/templates.ts'
 import { explain, expectIndexed, narrowsBy, type QueryPlan } from './query-plan.ts'
 import { recordQueries } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many in PostgreSQL that it has reason to prefer one index to another; SQLite plans without looking at the rows. */
 const TEMPLATES = { sqlite: 100, postgres: 8_000 }
@@ -50,7 +50,7 @@ describeEachStore('Searches of email templates', (kind) => {
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     await database.write((store) => addTemplates(store, 'main', TEMPLATES[kind]))
     await database.write((store) => addTemplates(store, 'other', 200))

@@ -13,7 +13,7 @@ import type { Database } from '../src/store/store.ts'
 import { lockWorkspaces } from '../src/store/workspaces/workspaces.ts'
 import { newEntry, NO_BOUNDS } from './log-contract.ts'
 import { environmentOf, start } from './program.ts'
-import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const OWN = 'shop'
 
@@ -25,7 +25,7 @@ describeEachStore('Entries of a workspace that are not applied', (kind) => {
   let unapplied: UnappliedEntries
 
   beforeEach(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     const logPlace: LogPlace = { ...place, natsUrl: undefined }
     database = await openTestDatabase(place)
     writer = await openLog(logPlace, { onCommit: () => {}, keys: idempotencyKeysIn(database) })
@@ -78,7 +78,7 @@ describeEachStore('Entries of a workspace that are not applied', (kind) => {
 
 describeOnPostgres('A change of settings that needs the log', () => {
   it('keeps nobody waiting while the log does not answer', async () => {
-    const place = await makePlace('postgres')
+    const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     await createWorkspace(database, OWN, {}, Date.now())
     const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')

@@ -9,7 +9,7 @@ import { LimitWindows } from '../src/store/workspaces/limit-windows.ts'
 import type { Database } from '../src/store/store.ts'
 import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
 import { expectRefusal, startServer, until, type TestServer } from './server.ts'
-import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const NOON = Date.UTC(2030, 5, 15, 12)
 const WAIT_MS = 60_000
@@ -25,7 +25,7 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
   let made = 0
 
   beforeAll(async () => {
-    place = await makePlace('postgres')
+    place = await makeStore('postgres')
     beside = await openTestDatabase(place)
     proxy = await startProxy(place.databaseUrl as string)
     windows = new LimitWindows(proxy.url)

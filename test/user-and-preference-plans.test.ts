@@ -32,7 +32,7 @@ import {
 } from '../src/store/users/users.ts'
 import { explain, expectIndexed } from './query-plan.ts'
 import { countValues, recordQueries, watchRows } from './record-queries.ts'
-import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 /** So many that PostgreSQL has reason to prefer an index; every tenth user was merged into the one before. */
 const USERS = 20_000
@@ -48,7 +48,7 @@ describeEachStore('Users and preferences', (kind) => {
   let database: Database
 
   beforeAll(async () => {
-    place = await makePlace(kind)
+    place = await makeStore(kind)
     database = await openTestDatabase(place)
     await database.write(async (store) => {
       await addUsers(store)
