@@ -1,9 +1,10 @@
 // Which process follows which partitions of a log in PostgreSQL, and what the clock of the database does to that.
 import { sql } from 'kysely'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
+import { PartitionLeases } from '../src/pipeline/follower/partition-leases.ts'
 import { countPipelines, endMembership, renewLeases } from '../src/store/entries/partition-leases.ts'
 import type { Database } from '../src/store/store.ts'
-import { describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const PARTITIONS = 8
 const HOUR_MS = 60 * 60 * 1000
@@ -14,7 +15,7 @@ describeOnPostgres('Leases of partitions', () => {
   let database: Database
 
   beforeEach(async () => {
-    place = await makePlace('postgres')
+    place = await makeStore('postgres')
     database = await openTestDatabase(place)
   })
   afterEach(async () => {
@@ -47,6 +48,21 @@ describeOnPostgres('Leases of partitions', () => {
     expect(await renew('staying')).toHaveLength(PARTITIONS / 2)
     await database.write((store) => endMembership(store, 'stopping'))
     expect(await renew('staying')).toHaveLength(PARTITIONS)
+  })
+
+  it('of a process that is told to stop are free before it would renew them', async () => {
+    // Nothing that waits for a time to come ends any more.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const failures: unknown[] = []
+    const leases = new PartitionLeases({ database, partitions: PARTITIONS, onFailure: (error) => failures.push(error) })
+    leases.start()
+    while (leases.held().length < PARTITIONS) await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    await leases.stop()
+    expect(leases.held()).toEqual([])
+    expect(await renew('next')).toHaveLength(PARTITIONS)
+    expect(failures).toEqual([])
   })
 
   it('count for as many processes as have renewed theirs in time', async () => {

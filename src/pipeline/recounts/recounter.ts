@@ -1,7 +1,7 @@
 // What is counted beside the batches, a little at a time between them: conversions by changed goals, and users with very
 // many facts.
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../store/store.ts'
+import { pause } from '../../store/turnstile.ts'
 import { isPassing } from '../follower/follow-log.ts'
 import { GoalBooks } from '../contributions/goal-books.ts'
 import { recountGoals } from './recount-goals.ts'
@@ -136,28 +136,21 @@ export class Recounter {
   }
 
   async #run(): Promise<void> {
+    const { signal } = this.#stopping
     let failedMs = IDLE_MS
-    while (!this.#stopping.signal.aborted) {
+    while (!signal.aborted) {
       const startedAt = performance.now()
       try {
         const failures: Failure[] = []
         const isBusy = await this.#takeStep(failures)
         for (const { error, what } of failures) this.#options.onFailure(error, what)
         failedMs = IDLE_MS
-        await this.#pause(isBusy ? (performance.now() - startedAt) * PAUSE_PER_STEP : IDLE_MS)
+        await pause(isBusy ? (performance.now() - startedAt) * PAUSE_PER_STEP : IDLE_MS, signal)
       } catch (error) {
         this.#options.onFailure(error, 'counting anew failed; trying again')
         failedMs = Math.min(FAILED_MS_MAX, failedMs * 2)
-        await this.#pause(failedMs)
+        await pause(failedMs, signal)
       }
     }
-  }
-
-  /** Ends at once when the recounter stops. */
-  async #pause(ms: number): Promise<void> {
-    const { signal } = this.#stopping
-    await pause(ms, undefined, { signal }).catch((error: unknown) => {
-      if (!signal.aborted) throw error
-    })
   }
 }
