@@ -1,29 +1,54 @@
-// How the suites run: real processes and stores, one file more at a time than there are processors, because some of it waits.
+// How the suites run: real processes and stores, two files more at a time than there are processors, because some of it waits.
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/**
- * Begun first, and in this order: what takes minutes would run alone if it were begun last. The two clusters keep both
- * processors busy, so others run between them.
- */
-const FIRST = [
-  'cluster-faults-jetstream',
-  'jetstream-log',
+/** Suites that wait more than they compute. */
+const WAITING = [
+  'track-events',
+  'operator-routes',
+  'pipeline',
+  'coupon-uploads',
+  'report-effects',
+  'stop-server',
+  'merge-preferences',
+  'diagnostics',
+  'rate-limits',
+  'move-interrupted',
+  'lost-connection',
+]
+/** The longest of the others, which would run alone in the end if they were begun last. */
+const LONG = [
   'campaign-statistics',
   'serve',
   'goal-recounts',
   'command-line',
-  'cluster-faults-postgres',
-  'hostile-input',
-  'statistics-commands',
-  'move-interrupted',
   'large-users',
-  'stop-server',
+  'hostile-input',
   'contributions',
+  'statistics-commands',
   'crash',
-].map((name) => `/test/${name}.test.ts`)
+  'crash-statistics',
+  'large-user-portions',
+  'http-limits',
+  'postgres-log',
+  'list-user-events',
+  'move-to-nats',
+  'backup',
+  'update-preferences',
+  'warm-up',
+  'without-store',
+  'bundles',
+  'very-large-users',
+]
+/**
+ * Begun first, and in this order. The suites about clusters take minutes, and what waits runs beside them, so that their servers
+ * are not kept from the processors for seconds and hold each other for dead.
+ */
+const FIRST = ['cluster-faults-jetstream', 'jetstream-log', ...WAITING, 'cluster-faults-postgres', ...LONG].map(
+  (name) => `/test/${name}.test.ts`,
+)
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -40,7 +65,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
     // Files follow each other in one process, which has loaded what they need: loading is an eighth of the work of the shorter ones.
     isolate: false,
     globalSetup: ['test/migrated-stores.ts'],

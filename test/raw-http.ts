@@ -11,13 +11,13 @@ export interface RawAnswer {
 
 export class RawConnection {
   readonly #socket: Socket
-  #received = Buffer.alloc(0)
+  #received: Buffer[] = []
   #isEnded = false
   #isReset = false
 
   private constructor(socket: Socket) {
     this.#socket = socket
-    socket.on('data', (chunk: Buffer) => (this.#received = Buffer.concat([this.#received, chunk])))
+    socket.on('data', (chunk: Buffer) => this.#received.push(chunk))
     socket.on('end', () => (this.#isEnded = true))
     socket.on('close', () => (this.#isEnded = true))
     // A reset is an end too; what was received before it stays.
@@ -44,7 +44,7 @@ export class RawConnection {
 
   /** Whether the head of an answer has arrived that nobody has taken yet. */
   get hasAnswer(): boolean {
-    return this.#received.includes('\r\n\r\n')
+    return this.#joinReceived().includes('\r\n\r\n')
   }
 
   /** Whether the server has closed the connection. */
@@ -81,15 +81,23 @@ export class RawConnection {
   }
 
   #takeAnswer(): RawAnswer | undefined {
-    const headEnd = this.#received.indexOf('\r\n\r\n')
+    const received = this.#joinReceived()
+    const headEnd = received.indexOf('\r\n\r\n')
     if (headEnd < 0) return undefined
-    const [statusLine = '', ...lines] = this.#received.subarray(0, headEnd).toString('latin1').split('\r\n')
+    const [statusLine = '', ...lines] = received.subarray(0, headEnd).toString('latin1').split('\r\n')
     const headers = new Map(lines.map((line) => [nameOf(line), line.slice(line.indexOf(':') + 1).trim()]))
     const bodyEnd = headEnd + 4 + Number(headers.get('content-length') ?? 0)
-    if (this.#received.byteLength < bodyEnd) return undefined
-    const body = this.#received.subarray(headEnd + 4, bodyEnd).toString('utf8')
-    this.#received = this.#received.subarray(bodyEnd)
+    if (received.byteLength < bodyEnd) return undefined
+    const body = received.subarray(headEnd + 4, bodyEnd).toString('utf8')
+    this.#received = [received.subarray(bodyEnd)]
     return { status: Number(statusLine.split(' ')[1]), headers, body }
+  }
+
+  /** Only when somebody looks: an answer of many megabytes comes in thousands of chunks. */
+  #joinReceived(): Buffer {
+    const received = Buffer.concat(this.#received)
+    this.#received = [received]
+    return received
   }
 }
 
