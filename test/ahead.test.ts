@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { sql } from 'kysely'
+import { sql, type KyselyPlugin } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
 import { Ahead, BATCHES_BEFORE, NotStored, type StoredAhead } from '../src/pipeline/ahead/ahead.ts'
@@ -14,6 +14,7 @@ import { LogFollower, type AppliedBatch } from '../src/pipeline/follower/follow-
 import { verifyStatistics } from '../src/pipeline/recounts/verify-statistics.ts'
 import { addCampaign, lockCampaigns } from '../src/store/campaigns/campaigns.ts'
 import { STATE_FILE } from '../src/store/open-database.ts'
+import { findLargeUserIds } from '../src/store/statistics/large-histories.ts'
 import type { Database } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
 import { NOW, openPipelineBench, type PipelineBench, type TestEntry } from './pipeline-bench.ts'
@@ -27,6 +28,8 @@ let campaign: number
 let ahead: Ahead
 let stored: StoredAhead[]
 let failures: unknown[]
+/** How many identities were looked up for batches that were to be counted ahead. */
+let lookedUp: number
 /** What others do between the counting of a batch and its storing. */
 let meddle: (() => Promise<void>) | undefined
 
@@ -35,10 +38,11 @@ afterAll(() => bench.close())
 beforeEach(async () => {
   stored = []
   failures = []
+  lookedUp = 0
   meddle = undefined
   ahead = new Ahead({
     dataDir: bench.place.dataDir,
-    database: bench.database,
+    database: { ...bench.database, query: bench.database.query.withPlugin(COUNT_IDENTITIES) },
     letOthersPass: async () => meddle?.(),
     onStored: (one) => void stored.push(one),
     onFailure: (error) => void failures.push(error),
@@ -48,6 +52,14 @@ beforeEach(async () => {
   await applyAlone(audience(...KNOWN))
 })
 afterEach(() => ahead.close())
+
+const COUNT_IDENTITIES: KyselyPlugin = {
+  transformQuery: ({ node }) => node,
+  async transformResult({ result }) {
+    for (const row of result.rows) if ('alone' in row) lookedUp++
+    return result
+  },
+}
 
 async function makeCampaign(): Promise<number> {
   const { workspaceId } = bench
@@ -69,6 +81,10 @@ function sent(...customers: readonly string[]): TestEntry {
   const body = reportOf(MESSAGE_EVENTS, ...customers.map((customer_id) => ({ customer_id })))
   return { kind: MESSAGE_EVENTS.kind, body, context: { campaign } }
 }
+
+/** Of a user who is found to be one with another by the second. */
+const joined: TestEntry = { kind: 'track_user', body: { customer_id: 'c1', user_identifiers: { crm: 'x' } } }
+const joins: TestEntry = { kind: 'track_user', body: { customer_id: 'c9', user_identifiers: { crm: 'x' } } }
 
 /** The entries as one batch that follows what is applied or taken; with the ids of their requests. */
 async function toBatch(entries: readonly TestEntry[], factsPerUserMax?: number) {
@@ -160,6 +176,42 @@ describe('A batch of reports that is counted ahead', () => {
     await expectVerified()
   })
 
+  it('is about users who are looked up once, until others change the store', async () => {
+    const after: number[] = []
+    const takeAll = async (...entries: TestEntry[]) => {
+      expect(await take(entries)).toMatchObject({ isTaken: true })
+      after.push(lookedUp)
+    }
+    await takeAll(sent('c1'))
+    await takeAll(sent('c2', 'c3'), sent('c2'))
+    // About users of the one before it, so that the thread is told to notice changes from then on.
+    await takeAll(sent('c1', 'c3'))
+    await ahead.settle()
+    await takeAll(sent('c2'))
+    await ahead.settle()
+    await changeSomething()
+    await takeAll(sent('c2'))
+    await ahead.settle()
+    expect(after).toEqual([1, 3, 3, 3, 4])
+    await expectVerified()
+  })
+
+  it('is applied by itself where a user who was looked up before is found to be one with another', async () => {
+    expect(await take([sent('c1')])).toMatchObject({ isTaken: true })
+    await ahead.settle()
+    for (const change of [joined, joins]) await applyAlone(change)
+    expect(await take([sent('c1')])).toMatchObject({ isTaken: false })
+  })
+
+  it('is applied by itself where a user who was looked up before has grown large', async () => {
+    expect(await take([sent('c1')])).toMatchObject({ isTaken: true })
+    await ahead.settle()
+    const { batch, after } = await toBatch([sent('c1')], 0)
+    await applyBatch(bench.database, batch, [after])
+    expect(await findLargeUserIds(bench.database, [...batch.aloneUsers.keys()])).toHaveProperty('size', 1)
+    expect(await take([sent('c1')])).toMatchObject({ isTaken: false })
+  })
+
   it('is not stored when the one before it was not', async () => {
     meddle = changeSomething
     expect(await take([sent('c1')])).toMatchObject({ isTaken: true })
@@ -210,8 +262,6 @@ it('A batch is applied by itself, and it is told why, where the thread cannot op
 })
 
 describe('A batch that cannot be counted ahead', () => {
-  const joined: TestEntry = { kind: 'track_user', body: { customer_id: 'c1', user_identifiers: { crm: 'x' } } }
-  const joins: TestEntry = { kind: 'track_user', body: { customer_id: 'c9', user_identifiers: { crm: 'x' } } }
   const tracked: TestEntry = { body: { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] } }
   const elsewhere = (): TestEntry => ({ ...sent('c1'), context: { campaign: campaign + 1_000 } })
   const cases: [what: string, before: TestEntry[], entries: () => TestEntry[], factsPerUserMax?: number][] = [

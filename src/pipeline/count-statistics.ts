@@ -40,7 +40,7 @@ export class NeedsWriting extends Error {}
 
 interface Counted {
   readonly reports: readonly Report[]
-  /** False: throws NeedsWriting instead of leaving large users for later, and instead of writing cells before the others. */
+  /** False: none of the users is large, and NeedsWriting is thrown where one grows large, or cells would be written before the others. */
   readonly mayWrite: boolean
 }
 
@@ -198,7 +198,7 @@ interface Count {
 async function countWorkspace(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
   const { book, sum, factsPerUserMax, mayWrite } = count
   const keepInBounds = () => keepSmall(store, count)
-  const { large, others } = await separateLarge(store, changes)
+  const { large, others } = mayWrite ? await separateLarge(store, changes) : { large: [], others: changes }
   const merged = others.filter(({ before }) => before.length > 1)
   const single = others.filter(({ before }) => before.length === 1)
   const loadMerged = (changes: readonly Change[]) =>

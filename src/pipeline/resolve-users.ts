@@ -33,21 +33,6 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<void> {
   noteUsers(batch, people, subjects)
 }
 
-/**
- * Fills `batch.userOf`, `customerOf` and `aloneUsers` by reading alone, for a batch whose entries name nobody but users who are
- * known and whose facts are all stored under the customer id that is named. False for any other batch.
- */
-export async function findKnownUsers(store: Store, batch: Batch): Promise<boolean> {
-  const subjects = batch.entries.flatMap((read) => read.subjects)
-  const wanted = distinctIdentities(subjects)
-  const known = await findIdentities(store, wanted)
-  if (known.length < wanted.length || known.some(({ isAlone }) => !isAlone)) return false
-  const people = new People(known)
-  for (const subject of subjects) people.add(subject)
-  noteUsers(batch, people, subjects)
-  return true
-}
-
 function noteUsers(batch: Batch, people: People, subjects: readonly Subject[]): void {
   for (const subject of subjects) {
     batch.userOf.set(subject, people.userOf(subject))

@@ -17,10 +17,19 @@ export interface AheadThreadData {
 /** `mark`: changes by others are noticed from here on. `store`: a counted batch, as JSON without its cells, and these. */
 export type AheadCommand = 'mark' | { readonly batch: string; readonly cells: string } | 'stop'
 
-/** Where something has changed that the batch may have been counted by, no `error` is told: it has only to be counted again. */
+/**
+ * `isUnchanged`: nobody else has changed the store since the last mark. Where something has changed that the batch may have been
+ * counted by, no `error` is told: it has only to be counted again.
+ */
 export type AheadAnswer =
-  | { readonly isDone: true; readonly facts: number; readonly durationMs: number }
+  | ({ readonly isDone: true; readonly durationMs: number } & Done)
   | { readonly isDone: false; readonly error?: ErrorDescription }
+
+interface Done {
+  /** Reported facts that were new. */
+  readonly facts: number
+  readonly isUnchanged: boolean
+}
 
 /** As much as the pipeline's own thread has for writing. */
 const PAGE_CACHE_KIB = 12 * 1024
@@ -50,24 +59,26 @@ async function follow(command: AheadCommand): Promise<void> {
   try {
     // As on the pipeline's own thread, commits need not wait for the disk.
     database ??= openDatabase({ dataDir, databaseUrl: undefined }, { durable: false, pageCacheKib: PAGE_CACHE_KIB })
-    const facts = await database.write((store) => (command === 'mark' ? mark(store) : storeUnchanged(store, command)))
-    answer({ isDone: true, facts, durationMs: performance.now() - startedAt })
+    const done = await database.write((store) => (command === 'mark' ? mark(store) : storeUnchanged(store, command)))
+    answer({ isDone: true, ...done, durationMs: performance.now() - startedAt })
   } catch (error) {
     answer({ isDone: false, ...(!isOvertaken(error) && { error: describeError(error) }) })
   }
 }
 
-async function mark(store: Store): Promise<number> {
+async function mark(store: Store): Promise<Done> {
+  const before = marked
   marked = await readDataVersion(store)
-  return 0
+  return { facts: 0, isUnchanged: marked === before }
 }
 
 class ChangedByOthers extends Error {}
 
-async function storeUnchanged(store: Store, { batch, cells }: Extract<AheadCommand, object>): Promise<number> {
+async function storeUnchanged(store: Store, { batch, cells }: Extract<AheadCommand, object>): Promise<Done> {
   if ((await readDataVersion(store)) !== marked) throw new ChangedByOthers()
   const counted = JSON.parse(batch) as Omit<CountedBatch, 'cells'>
-  return storeCounted(store, { ...counted, cells: CellSum.fromJson(cells) })
+  const facts = await storeCounted(store, { ...counted, cells: CellSum.fromJson(cells) })
+  return { facts, isUnchanged: true }
 }
 
 function isOvertaken(error: unknown): boolean {

@@ -9,6 +9,7 @@ import type { Batch } from '../batch.ts'
 import { AheadWriter } from './ahead-writer.ts'
 import type { AheadAnswer } from './ahead-thread.ts'
 import { countAhead, type CountedBatch } from './counted-batch.ts'
+import { KnownUsers } from './known-users.ts'
 
 /**
  * Full batches, one after the other, that are applied by themselves before the first is counted ahead, and again after one that
@@ -63,6 +64,8 @@ export class Ahead {
   readonly #options: AheadOptions
   #writer: AheadWriter | undefined
   #flight: Flight | undefined
+  /** As they were found since the last mark, or before it if nobody else had changed the store until then. */
+  readonly #knownUsers = new KnownUsers()
   #batchesBefore = 0
   #usedAt = 0
 
@@ -137,6 +140,7 @@ export class Ahead {
     this.#writer = undefined
     this.#flight = undefined
     this.#batchesBefore = 0
+    this.#knownUsers.clear()
     await writer?.close()
   }
 
@@ -147,8 +151,9 @@ export class Ahead {
       const writer = (this.#writer ??= await AheadWriter.start(dataDir))
       if (this.#flight) return writer
       const answer = await writer.mark()
-      if (answer.isDone) return writer
-      throw answer.error
+      if (!answer.isDone) throw answer.error
+      if (!answer.isUnchanged) this.#knownUsers.clear()
+      return writer
     } catch (error) {
       onFailure(error)
       return undefined
@@ -163,7 +168,7 @@ export class Ahead {
   /** Whatever prevents it is met again, and told, where the batch is applied by itself. */
   async #count(batch: Batch, from: readonly number[]): Promise<CountedBatch | undefined> {
     try {
-      return await countAhead(this.#options.database, batch, from)
+      return await countAhead(this.#options.database, batch, { knownUsers: this.#knownUsers, from })
     } catch {
       return undefined
     }

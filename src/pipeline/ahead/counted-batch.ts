@@ -8,7 +8,7 @@ import { beginBatch } from '../apply-batch.ts'
 import type { Batch } from '../batch.ts'
 import { countReports, readReports, storeFacts, type ReportedFacts } from '../count-statistics.ts'
 import { toReceipt, type ReceivedRequest } from '../record-receipts.ts'
-import { findKnownUsers } from '../resolve-users.ts'
+import type { KnownUsers } from './known-users.ts'
 
 /** What one batch stores; JSON but for the cells. */
 export interface CountedBatch {
@@ -25,18 +25,25 @@ interface CountedReport extends ReportedFacts {
   readonly request: ReceivedRequest
 }
 
+/** What a batch is counted by. */
+export interface CountedBy {
+  readonly knownUsers: KnownUsers
+  /** Where the cursors of the partitions are. */
+  readonly from: readonly number[]
+}
+
 /**
- * Counts a batch without changing anything. Undefined for one that holds anything but reports about users who are known and have
- * one customer id: it has to be applied by itself. So has a batch for which this throws.
+ * Counts a batch without changing anything. Undefined for one that holds anything but reports about users who are known, are not
+ * large and have one customer id: it has to be applied by itself. So has a batch for which this throws.
  */
 export async function countAhead(
   store: Store,
   batch: Batch,
-  from: readonly number[],
+  { knownUsers, from }: CountedBy,
 ): Promise<CountedBatch | undefined> {
-  if (batch.unreadable.length > 0 || !(await findKnownUsers(store, batch))) return undefined
+  const areReports = batch.entries.every(({ kind }) => kind === 'svc_audience' || kind === 'svc_message_events')
+  if (batch.unreadable.length > 0 || !areReports || !(await knownUsers.find(store, batch))) return undefined
   const reports = readReports(batch)
-  if (reports.length < batch.entries.length) return undefined
   const cells = await countReports(store, batch, { reports, mayWrite: false })
   return {
     from,
