@@ -7,6 +7,7 @@ import { sql, type KyselyPlugin } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
 import { Ahead, BATCHES_BEFORE, NotStored, type StoredAhead } from '../src/pipeline/ahead/ahead.ts'
+import { KnownUsers } from '../src/pipeline/ahead/known-users.ts'
 import { applyBatch, readBatch } from '../src/pipeline/apply-batch.ts'
 import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
 import { REPORT_BYTES_MAX } from '../src/pipeline/follower/batch-room.ts'
@@ -194,6 +195,22 @@ describe('A batch of reports that is counted ahead', () => {
     await ahead.settle()
     expect(after).toEqual([1, 3, 3, 3, 4])
     await expectVerified()
+  })
+
+  it('is about users of whom only the last are remembered', async () => {
+    const { batch } = await toBatch([sent(...KNOWN)])
+    const { batch: last } = await toBatch([sent('c2', 'c3')])
+    const { batch: first } = await toBatch([sent('c1')])
+    const users = new KnownUsers(2)
+    const store = { ...bench.database, query: bench.database.query.withPlugin(COUNT_IDENTITIES) }
+    const after: number[] = []
+    for (const one of [batch, last, first, last]) {
+      expect(await users.find(store, one)).toBe(true)
+      expect(one.userOf.size).toBe(one.entries.flatMap(({ subjects }) => subjects).length)
+      after.push(lookedUp)
+    }
+    // The first of three is forgotten, and when it is remembered again, the second is.
+    expect(after).toEqual([3, 3, 4, 5])
   })
 
   it('is applied by itself where a user who was looked up before is found to be one with another', async () => {

@@ -16,6 +16,11 @@ interface KnownUser {
 
 export class KnownUsers {
   readonly #users = new Map<string, KnownUser>()
+  readonly #usersMax: number
+
+  constructor(usersMax = USERS_MAX) {
+    this.#usersMax = usersMax
+  }
 
   /**
    * Fills `batch.userOf`, `customerOf` and `aloneUsers` by reading alone, for a batch of reports about nobody but users who are
@@ -58,7 +63,7 @@ export class KnownUsers {
 
   #forgetOldest(): void {
     for (const key of this.#users.keys()) {
-      if (this.#users.size <= USERS_MAX) return
+      if (this.#users.size <= this.#usersMax) return
       this.#users.delete(key)
     }
   }
