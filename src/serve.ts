@@ -63,6 +63,8 @@ export interface RunningServer {
   readonly registry: WorkspaceRegistry
   /** What its operations wait for, one after the other. */
   readonly turns: Turns
+  /** Resolves when all threads that start at once have loaded their code. */
+  readonly loaded: Promise<void>
   /** Finishes what is in flight, then stops; resolves when everything is closed. */
   stop(): Promise<void>
 }
@@ -73,7 +75,7 @@ export function serve(options: ServeOptions): Promise<RunningServer> {
 }
 
 /** The role `pipeline` alone: follows the log that another process writes. */
-export function servePipeline(options: ServeOptions): Promise<{ stop(): Promise<void> }> {
+export function servePipeline(options: ServeOptions): Promise<Pick<RunningServer, 'loaded' | 'stop'>> {
   return openAll(async (opened) => {
     const { config } = options
     prepareData(config)
@@ -81,7 +83,7 @@ export function servePipeline(options: ServeOptions): Promise<{ stop(): Promise<
     await warnOfLosses(options)
     const pipeline = startPipeline(pipelineOptions(options, new Turnstile()))
     opened.push(() => pipeline.stop())
-    return { stop: () => closeAll(opened) }
+    return { loaded: pipeline.loaded, stop: () => closeAll(opened) }
   })
 }
 
@@ -161,15 +163,17 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     const checkpoints = startCheckpoints([statePathOf(config), logPathOf(config)])
     running.push(() => checkpoints.stop())
   }
+  let loaded = Promise.resolve()
   if (options.withPipeline !== false) {
     const onApplied = ({ events, parked, durationMs }: AppliedBatch) =>
       metrics.countBatch(events, parked, durationMs / 1000)
     const pipeline = startPipeline({ ...pipelineOptions(options, turnstile), onApplied })
     running.push(() => pipeline.stop())
     wakePipeline = pipeline.wake
+    loaded = pipeline.loaded
   }
   running.push(startForgetting(parts, diagnostics))
-  return { url: urlOf(app), database, app, registry, turns: parts.turns, stop: () => closeAll(opened) }
+  return { url: urlOf(app), database, app, registry, turns: parts.turns, loaded, stop: () => closeAll(opened) }
 }
 
 /** Processes that share a store share their limits. */

@@ -14,7 +14,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { cachedDataVersionTag } from 'node:v8'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { run, start, type Ended } from './program.ts'
 import { until } from './server.ts'
@@ -22,6 +23,20 @@ import { until } from './server.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const WARM_UP = join(ROOT, 'bin/warm-up.ts')
 const TEST_WAIT_MS = 60_000
+/** Writes what names the settings on which compiled code depends, at the start and again when it has changed. */
+const TELL_TAGS = `
+  import { cachedDataVersionTag } from 'node:v8'
+  import { isMainThread } from 'node:worker_threads'
+  let told
+  const tell = () => {
+    const tag = cachedDataVersionTag()
+    if (tag !== told) process.stderr.write('<' + tag + '>')
+    told = tag
+  }
+  if (isMainThread) {
+    tell()
+    setInterval(tell, 20).unref()
+  }`
 
 let folder: string
 let cache: string
@@ -64,6 +79,24 @@ it(
     const files = readdirSync(cache, { recursive: true, encoding: 'utf8' }).map((file) => join(cache, file))
     const texts = files.filter((file) => statSync(file).isFile()).map((file) => readFileSync(file, 'latin1'))
     expect(texts.some((text) => text.includes('The thread that stores batches'))).toBe(true)
+  },
+  TEST_WAIT_MS,
+)
+
+it(
+  'starts under settings with which V8 takes what comes compiled with Node; a server has others once it is loaded',
+  async () => {
+    const plain = cachedDataVersionTag()
+    const script = join(folder, 'tell-tags.mjs')
+    writeFileSync(script, TELL_TAGS)
+    const env = { NODE_OPTIONS: `--import=${pathToFileURL(script).href}`, DATA_DIR: join(folder, 'data'), PORT: '0' }
+    expect(await run(['--version'], env)).toMatchObject({ status: 0, stderr: `<${plain}>` })
+    const server = start(['serve'], env)
+    const tags = () => server.output().stderr.match(/<\d+>/g) ?? []
+    await until('the settings are others', () => tags().length > 1, TEST_WAIT_MS)
+    await server.stop('SIGTERM')
+    expect(tags()).toHaveLength(2)
+    expect(tags()[0]).toBe(`<${plain}>`)
   },
   TEST_WAIT_MS,
 )

@@ -4,6 +4,7 @@ import { createFirstWorkspace, type NewWorkspace } from '../store/workspaces/cre
 import type { Database } from '../store/store.ts'
 import { readVersion } from '../version.ts'
 import { UsageError, type Command, type CommandOutput } from './command.ts'
+import { keepNewObjectsYoung } from './keep-young.ts'
 import { Shutdown, stopWaitMs, type Stoppable } from './shutdown.ts'
 import { toKeysBody, toKeysText } from './workspaces/workspace-commands.ts'
 
@@ -35,14 +36,18 @@ export const serveCommand: Command = {
     ])
     const options = { config, diagnostics: newDiagnostics(config.logLevel) }
     if (!roles.includes('http')) {
-      shutdown.running = await servePipeline(options)
+      const pipeline = await servePipeline(options)
+      shutdown.running = pipeline
       print({ json: { url: null, roles }, text: `${title()} follows the log in ${nameLogPlace(config)}\n` })
-      return
+      await pipeline.loaded
+    } else {
+      const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })
+      // Set before any key is made: an orderly stop waits for what the store has in hand, so that keys that are made are shown.
+      shutdown.running = server
+      print(describe(server.url, roles, await makeFirstWorkspace(server, shutdown)))
+      await server.loaded
     }
-    const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })
-    // Set before any key is made: an orderly stop waits for what the store has in hand, so that keys that are made are shown.
-    shutdown.running = server
-    print(describe(server.url, roles, await makeFirstWorkspace(server, shutdown)))
+    keepNewObjectsYoung()
   },
 }
 

@@ -24,6 +24,7 @@ export type PipelineCommand = 'wake' | 'stop'
 
 /** `error` is a description (`describe-error.ts`). */
 export type PipelineMessage =
+  | { readonly type: 'loaded' }
   | { readonly type: 'applied'; readonly applied: AppliedBatch }
   | { readonly type: 'failed'; readonly what: string; readonly error: unknown }
 
@@ -45,6 +46,7 @@ let isStopping = false
 let stopRunning: (() => Promise<void>) | undefined
 
 yieldToRequests()
+send({ type: 'loaded' })
 port.on('message', (command: PipelineCommand) => {
   if (command === 'wake') sleep.wake()
   else void stop()

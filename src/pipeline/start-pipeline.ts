@@ -19,6 +19,8 @@ export interface PipelineOptions extends Omit<PipelineThreadData, 'sleep'> {
 }
 
 export interface RunningPipeline {
+  /** Resolves when the thread has loaded its code, or has ended. */
+  readonly loaded: Promise<void>
   /** To be called when this process has written to the log: what it wrote is applied at once if all was quiet. */
   readonly wake: () => void
   /**
@@ -35,13 +37,17 @@ export function startPipeline(options: PipelineOptions): RunningPipeline {
     name: 'pipeline',
     workerData,
   })
+  const loaded = Promise.withResolvers<void>()
   thread.on('message', (message: PipelineMessage) => {
     if (message.type === 'applied') options.onApplied(message.applied)
-    else options.onFailed(message.what, message.error)
+    else if (message.type === 'failed') options.onFailed(message.what, message.error)
+    else loaded.resolve()
   })
   const ended = new Promise((resolve) => thread.once('exit', resolve))
+  void ended.then(() => loaded.resolve())
   const send = (command: PipelineCommand) => thread.postMessage(command)
   return {
+    loaded: loaded.promise,
     wake: wakerOf(workerData.sleep, () => send('wake')),
     async stop() {
       send('stop')

@@ -2,6 +2,7 @@
 import type { Fault } from '../app-error.ts'
 import { nameProblem, NESTING_MAX, valueProblem } from '../attributes.ts'
 import type { Operator } from './goal.ts'
+import { inDigits } from '../in-digits.ts'
 
 /** The most conditions of one goal. */
 export const CONDITIONS_MAX = 20
@@ -51,7 +52,7 @@ function roomFaults(goals: readonly (SentGoal | undefined)[], field: string): Fa
     JSON.stringify(goals).length > GOALS_JSON_LENGTH_MAX &&
       `must have at most ${GOALS_JSON_LENGTH_MAX} characters as JSON`,
     Buffer.byteLength(JSON.stringify(names)) > GOAL_NAMES_BYTES_MAX &&
-      `must have names that take at most ${GOAL_NAMES_BYTES_MAX.toLocaleString('en')} bytes together as JSON`,
+      `must have names that take at most ${inDigits(GOAL_NAMES_BYTES_MAX)} bytes together as JSON`,
   ]
   return problems.flatMap((problem) => (problem === false ? [] : [{ field, problem }]))
 }

@@ -15,6 +15,7 @@ import {
   type JsonObject,
 } from './openapi-components.ts'
 import { OPERATOR_PAGES, type OperatorPage } from './operator-pages.ts'
+import { inDigits } from '../../core/in-digits.ts'
 
 /** The paths of the document; everything beside them is the same for all operations. */
 export interface OpenApiDocument {
@@ -108,18 +109,14 @@ function boundsOf(operation: Operation): string {
   const key = tile === 'either' ? 'of either tile' : `of the tile \`${tile}\``
   const unit = limitUnits ? 'events' : 'requests'
   const sentences = [`**Key:** ${key}.`, `**Limit:** ${limits.map((name) => toLimit(name, unit)).join(' and ')}.`]
-  if (operation.body) sentences.push(`**Body:** at most ${toNumber(operation.bodyBytesMax ?? BODY_BYTES_MAX)} bytes.`)
-  if (upload) sentences.push(`**Upload** (\`${upload.mediaType}\`): at most ${toNumber(upload.bytesMax)} bytes.`)
+  if (operation.body) sentences.push(`**Body:** at most ${inDigits(operation.bodyBytesMax ?? BODY_BYTES_MAX)} bytes.`)
+  if (upload) sentences.push(`**Upload** (\`${upload.mediaType}\`): at most ${inDigits(upload.bytesMax)} bytes.`)
   return sentences.join(' ')
 }
 
 function toLimit(name: LimitName, unit: string): string {
   const window = isPerDay(name) ? 'day' : 'minute'
-  return `${toNumber(LIMIT_DEFAULTS[name])} ${unit} a ${window} (setting \`limits.${name}\`)`
-}
-
-function toNumber(value: number): string {
-  return value.toLocaleString('en-US')
+  return `${inDigits(LIMIT_DEFAULTS[name])} ${unit} a ${window} (setting \`limits.${name}\`)`
 }
 
 function toParameters(operation: Operation, url: string): JsonObject[] {

@@ -13,6 +13,7 @@ import {
 import { addCampaignNames, listCampaignNames, lockCampaignNames } from '../../store/campaigns/campaign-names.ts'
 import type { Database, Store } from '../../store/store.ts'
 import type { KnownNames } from './known-names.ts'
+import { inDigits } from '../../core/in-digits.ts'
 
 /** The names in a report, and the campaign that they are reported of. */
 export interface Claim {
@@ -79,7 +80,7 @@ function refuseTooManyNames(stored: CampaignNames, claim: Claim): void {
     const [has, fresh] = [stored[kind].size, freshNames(kind, stored, claim.names)]
     if (fresh.length === 0 || has + fresh.length <= max) continue
     excesses.push(
-      `more than ${inWords(max)} ${called}: it has ${inWords(has)}, and the report would add ${inWords(fresh.length)}`,
+      `more than ${inDigits(max)} ${called}: it has ${inDigits(has)}, and the report would add ${inDigits(fresh.length)}`,
     )
     details.push(...faultsOf(kind, fresh, claim))
   }
@@ -94,10 +95,10 @@ function refuseTooManyTogether(stored: CampaignNames, claim: Claim): void {
   if (places * reasons <= PLACE_REASONS_MAX) return
   const details = NAME_KINDS.flatMap((kind) => faultsOf(kind, fresh[kind], claim))
   if (details.length === 0) return
-  const [has, all] = [inWords(stored.place.size), inWords(places)]
-  const what = `${all} places (platform, locale and variation) and ${inWords(reasons)} reasons of removals and failures`
-  const bound = `which is more than ${inWords(PLACE_REASONS_MAX)} when multiplied`
-  refuse(`${what}, ${bound}: it has ${has} places and ${inWords(stored.reason.size)} reasons`, details)
+  const [has, all] = [inDigits(stored.place.size), inDigits(places)]
+  const what = `${all} places (platform, locale and variation) and ${inDigits(reasons)} reasons of removals and failures`
+  const bound = `which is more than ${inDigits(PLACE_REASONS_MAX)} when multiplied`
+  refuse(`${what}, ${bound}: it has ${has} places and ${inDigits(stored.reason.size)} reasons`, details)
 }
 
 function faultsOf(kind: NameKind, fresh: readonly string[], { list, reasonMember, names }: Claim): Fault[] {
@@ -107,8 +108,4 @@ function faultsOf(kind: NameKind, fresh: readonly string[], { list, reasonMember
 
 function refuse(what: string, details: readonly Fault[]): never {
   throw new AppError('conflict', `The campaign would have ${what}.`, details.slice(0, DETAILS_MAX))
-}
-
-function inWords(count: number): string {
-  return count.toLocaleString('en')
 }

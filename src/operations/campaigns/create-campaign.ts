@@ -23,6 +23,7 @@ import { raiseVersion } from './change-goals.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { GOALS_ROOM, refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
+import { inDigits } from '../../core/in-digits.ts'
 
 export const createCampaign = defineOperation({
   name: 'create_campaign',
@@ -30,7 +31,7 @@ export const createCampaign = defineOperation({
   description:
     'Adds a campaign with up to five conversion goals. A tracked event meets a goal when it has the name of the goal and ' +
     'all conditions on its attributes hold; it is a conversion when that happens within `window_hours` after the campaign ' +
-    `touched the user. A workspace has at most ${CAMPAIGNS_MAX.toLocaleString('en')} campaigns, whose goals together take ` +
+    `touched the user. A workspace has at most ${inDigits(CAMPAIGNS_MAX)} campaigns, whose goals together take ` +
     `at most ${GOALS_ROOM}.`,
   group: 'Campaigns',
   method: 'POST',

@@ -6,6 +6,7 @@ import { GROUPS } from '../../core/campaigns/facts.ts'
 import { LEVEL_NAME_LENGTH_MAX, memberFaults, REASON_LENGTH_MAX } from '../../core/campaigns/report.ts'
 import { defineReport, ReportCustomerId, ReportPlatform, ReportTime } from './accept-report.ts'
 import { OneOf, Strict, Text } from '../fields.ts'
+import { inDigits } from '../../core/in-digits.ts'
 
 function LevelName(what: string) {
   return Text(
@@ -40,12 +41,12 @@ export const reportAudience = defineReport({
   summary: 'Report an audience',
   description:
     'Tells which users were in the audience of a campaign, in which group, and which of them were taken out before ' +
-    `sending: up to ${EVENTS_PER_ENTRY_MAX.toLocaleString('en')} a request. Answered once they are durable; in the ` +
+    `sending: up to ${inDigits(EVENTS_PER_ENTRY_MAX)} a request. Answered once they are durable; in the ` +
     'statistics within a second. One invalid member refuses the whole request. Unknown users are created. A repeat of ' +
     '(campaign, user, platform, `evaluated_at`) is the same membership: of different reports the one with `removed` ' +
     'wins, then the group `target` before `campaign_control` before `global_control`. A campaign has at most ' +
-    `${PLACES_MAX.toLocaleString('en')} different places (platform, locale and variation together) and ${REASONS_MAX} ` +
-    `different reasons, those of failures too, and places times reasons at most ${PLACE_REASONS_MAX.toLocaleString('en')}; ` +
+    `${inDigits(PLACES_MAX)} different places (platform, locale and variation together) and ${REASONS_MAX} ` +
+    `different reasons, those of failures too, and places times reasons at most ${inDigits(PLACE_REASONS_MAX)}; ` +
     'a report that would bring more is refused with 409.',
   url: '/core-services/v1/campaigns/:campaign_id/audience',
   kind: 'svc_audience',

@@ -11,6 +11,7 @@ import {
 } from '../../core/campaigns/report.ts'
 import { defineReport, ReportCustomerId, ReportPlatform, ReportTime } from './accept-report.ts'
 import { OneOf, Strict, Text } from '../fields.ts'
+import { inDigits } from '../../core/in-digits.ts'
 
 const MessageEventBody = Strict({
   customer_id: ReportCustomerId,
@@ -36,11 +37,11 @@ export const reportMessageEvents = defineReport({
   summary: 'Report message events',
   description:
     'Tells what happened to the messages of a campaign, whoever sent them: up to ' +
-    `${EVENTS_PER_ENTRY_MAX.toLocaleString('en')} events a request. Answered once they are durable; in the statistics ` +
+    `${inDigits(EVENTS_PER_ENTRY_MAX)} events a request. Answered once they are durable; in the statistics ` +
     'within a second. One invalid event refuses the whole request. Unknown users are created. A repeat of (user, ' +
     '`message_id`, `kind`, `time`), or without `message_id` of (user, platform, device, `kind`, `time`), is the same event. ' +
     `A campaign has at most ${REASONS_MAX} different reasons, those of audiences too, and places times reasons at most ` +
-    `${PLACE_REASONS_MAX.toLocaleString('en')}; a report that would bring more is refused with 409.`,
+    `${inDigits(PLACE_REASONS_MAX)}; a report that would bring more is refused with 409.`,
   url: '/core-services/v1/campaigns/:campaign_id/message-events',
   kind: 'svc_message_events',
   list: 'events',

@@ -26,6 +26,7 @@ import { NoFields, Strict, Text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { refuseTakenNames } from './refuse-taken-names.ts'
 import { refuseTooManySubscribers, SUBSCRIBERS_ROOM, toSubscribersBytes } from './refuse-too-many-subscribers.ts'
+import { inDigits } from '../../core/in-digits.ts'
 
 export const createCouponList = defineOperation({
   name: 'create_coupon_list',
@@ -33,7 +34,7 @@ export const createCouponList = defineOperation({
   description:
     'Makes an ACTIVE coupon list without codes. Its `name` and its `label` must each be unique in the workspace, ' +
     'archived lists included. Messages refer to the list by its label, which therefore never changes. Alert conditions ' +
-    `that are not given are false and 0. A workspace has at most ${COUPON_LISTS_MAX.toLocaleString('en')} lists, whose ` +
+    `that are not given are false and 0. A workspace has at most ${inDigits(COUPON_LISTS_MAX)} lists, whose ` +
     `subscribers together take at most ${SUBSCRIBERS_ROOM}.`,
   group: 'Coupon lists',
   method: 'POST',

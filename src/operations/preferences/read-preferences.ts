@@ -19,6 +19,7 @@ import {
 } from './preference-users.ts'
 import { PAGE_ROOM, readPage, type PageSource } from '../read-page.ts'
 import { inTurnOfUsers } from '../users/turn-of-users.ts'
+import { inDigits } from '../../core/in-digits.ts'
 
 /** More users than nearly any address has: what fits comes in one answer. */
 const LIMIT_MAX = 10_000
@@ -35,7 +36,7 @@ export const readPreferences = defineOperation({
   summary: 'Read preferences',
   description:
     'The current email preferences of the user with a `customer_id`, or of every user with an `email_id`, oldest user ' +
-    `first. An answer holds at most ${LIMIT_MAX.toLocaleString('en')} users, or \`limit\`, and at most ${PAGE_ROOM} as ` +
+    `first. An answer holds at most ${inDigits(LIMIT_MAX)} users, or \`limit\`, and at most ${PAGE_ROOM} as ` +
     'JSON; of more users with an address it holds the newest, and `next_before` stands beside `data`: sent as `before` it ' +
     'gives those before them. Where nothing is set yet: `OPT_IN_PENDING`, no categories, `updated_at` null. Categories that the ' +
     'workspace no longer has are not shown.',

@@ -29,6 +29,7 @@ import {
   UserIds,
   usersPerPortion,
 } from './preference-users.ts'
+import { inDigits } from '../../core/in-digits.ts'
 
 /** Users that one address may stand for: one request changes all of them, and must end. */
 export const USERS_PER_EMAIL_MAX = 10_000
@@ -58,7 +59,7 @@ export const updatePreferences = defineOperation({
     "Sets a user's email opt-in status and per-category preferences; visible at once. It needs `customer_id` or " +
     '`email_id`, and `opt_in_status` or `categories`. Given an `email_id`, every user with that address is updated, ' +
     'except where the workspace tokenizes emails: there only `customer_id` counts. Categories must be configured in ' +
-    `the workspace. An address of more than ${USERS_PER_EMAIL_MAX.toLocaleString('en')} users is refused with 409; one of ` +
+    `the workspace. An address of more than ${inDigits(USERS_PER_EMAIL_MAX)} users is refused with 409; one of ` +
     'many may be changed in portions, of which some stay where the request fails: it can be repeated. A request that ' +
     'sends `categories` and leaves at least one false and none true makes the status `OPTED_OUT`, whatever else it ' +
     'sent. Every change is kept as a proof of consent.',

@@ -19,6 +19,7 @@ import type { AnswerRoom, HeldAnswer } from '../answer-room.ts'
 import { writeCampaignStats } from './campaign-stats-body.ts'
 import type { KeptAnswers } from './kept-answers.ts'
 import { nextTurn, writePieces } from '../write-pieces.ts'
+import { inDigits } from '../../core/in-digits.ts'
 
 /** Campaigns of one answer that are read at the same time. */
 const READ_AT_ONCE_MAX = 3
@@ -223,7 +224,7 @@ function toPieces(kept: Buffer): readonly Buffer[] {
 }
 
 function tooManySeries(id: string): AppError {
-  const what = `Campaign ${id} has more than ${SERIES_PER_CAMPAIGN_MAX.toLocaleString('en')} different numbers`
+  const what = `Campaign ${id} has more than ${inDigits(SERIES_PER_CAMPAIGN_MAX)} different numbers`
   const why = 'at its platforms, locales and variations, and by its reasons'
   return new AppError('conflict', `${what} ${why}: too many for an answer. Ask for other campaigns without it.`)
 }

@@ -11,6 +11,7 @@ import { IsoTime, Nullable, Strict, WorkspacePath } from '../fields.ts'
 import { defineOperation, type Parts } from '../operation.ts'
 import { inTurnOfUsers } from './turn-of-users.ts'
 import { EMAIL_FIELD, findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from './user-lookup.ts'
+import { inDigits } from '../../core/in-digits.ts'
 
 /** How many of the users that were found to be this one, the youngest, are looked at for the last event. */
 const MERGED_USERS_MAX = 10_000
@@ -21,9 +22,9 @@ export const getUser = defineOperation({
   description:
     'What is known of one user, found by `customer_id`, by `email`, or by `identifier_name` with `identifier_value`: ' +
     'exactly one of these. A user is found by every id it ever had. Not by `email` where emails are tokenized. ' +
-    `Of an identifier with more than ${IDENTIFIER_VALUES_MAX.toLocaleString('en')} values the newest of the first so many ` +
+    `Of an identifier with more than ${inDigits(IDENTIFIER_VALUES_MAX)} values the newest of the first so many ` +
     'by text is shown; `last_event_at` looks at the events under its own id and under those of the ' +
-    `${MERGED_USERS_MAX.toLocaleString('en')} youngest users that were found to be the same.`,
+    `${inDigits(MERGED_USERS_MAX)} youngest users that were found to be the same.`,
   group: 'Events and users',
   method: 'GET',
   url: '/v1/customer/:Workspace_ID',

@@ -22,37 +22,37 @@ interface Checkpoint {
 }
 
 class CheckpointedFile {
-  readonly #file: SqliteFile.Database
-  readonly #pageBytes: number
+  readonly #path: string
+  #file: SqliteFile.Database | undefined
   /** Pages in the write-ahead log when it was last looked at. */
   #known = 0
 
   constructor(path: string) {
-    this.#file = new SqliteFile(path, { timeout: 0 })
-    this.#file.pragma('query_only = ON')
-    this.#pageBytes = this.#file.pragma('page_size', { simple: true }) as number
+    this.#path = path
   }
 
   /** Moves what no reader needs in the write-ahead log any more; gives how many bytes were new. */
   checkpoint(): number {
-    return this.#bringInPages() * this.#pageBytes
-  }
-
-  #bringInPages(): number {
     try {
-      const fresh = this.#bringIn('PASSIVE')
-      // Little was written meanwhile, and next to nothing while that little is moved: only for the last do writers have to wait.
-      if (fresh === 0 || this.#known * this.#pageBytes < BEGIN_ANEW_BYTES) return fresh
-      return fresh + this.#bringIn('PASSIVE') + this.#bringIn('FULL')
+      const file = (this.#file ??= openFile(this.#path))
+      const pageBytes = file.pragma('page_size', { simple: true }) as number
+      return this.#bringInPages(file, BEGIN_ANEW_BYTES / pageBytes) * pageBytes
     } catch {
-      // A disk that refuses is noticed, and reported, by those who commit.
+      // A disk that refuses, or has the file no more, is noticed and reported by those who commit.
       return 0
     }
   }
 
+  #bringInPages(file: SqliteFile.Database, beginAnewPages: number): number {
+    const fresh = this.#bringIn(file, 'PASSIVE')
+    // Little was written meanwhile, and next to nothing while that little is moved: only for the last do writers have to wait.
+    if (fresh === 0 || this.#known < beginAnewPages) return fresh
+    return fresh + this.#bringIn(file, 'PASSIVE') + this.#bringIn(file, 'FULL')
+  }
+
   /** `FULL` does nothing while somebody writes, or reads what is older. */
-  #bringIn(mode: 'PASSIVE' | 'FULL'): number {
-    const [{ log } = { log: -1 }] = this.#file.pragma(`wal_checkpoint(${mode})`) as Checkpoint[]
+  #bringIn(file: SqliteFile.Database, mode: 'PASSIVE' | 'FULL'): number {
+    const [{ log } = { log: -1 }] = file.pragma(`wal_checkpoint(${mode})`) as Checkpoint[]
     if (log < 0) return 0
     // Fewer than before: the write-ahead log has begun anew.
     const fresh = log < this.#known ? log : log - this.#known
@@ -61,8 +61,15 @@ class CheckpointedFile {
   }
 
   close(): void {
-    this.#file.close()
+    this.#file?.close()
   }
+}
+
+/** Throws where there is no such file: it was removed since the server has opened it, and a new one would be taken for it. */
+function openFile(path: string): SqliteFile.Database {
+  const file = new SqliteFile(path, { timeout: 0, fileMustExist: true })
+  file.pragma('query_only = ON')
+  return file
 }
 
 const port = parentPort
