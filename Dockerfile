@@ -27,7 +27,7 @@ COPY src ./src
 ENV HOST=0.0.0.0 PORT=8080 DATA_DIR=/data NODE_COMPILE_CACHE=/var/cache/tidings
 # By number, so that a machine can see that it is not root.
 USER 10001:10001
-# The bundles of packages and what Node makes of the sources, for whoever runs them; a container need not write there. What
+# The bundles of packages and sources and what Node makes of them, for whoever runs them; a container need not write there. What
 # Node makes of the bundler is not wanted.
 RUN NODE_DISABLE_COMPILE_CACHE=1 node_modules/.bin/node bin/warm-up.ts
 # The embedded store and log; empty where DATABASE_URL is set.

@@ -1,32 +1,23 @@
 // Makes the bundles that `take-bundles.ts` takes packages from: for each package one file with everything that it loads, and
 // shared files with what several of them load.
-import { randomUUID } from 'node:crypto'
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { rolldown, type Plugin } from 'rolldown'
-import { areWhole, BUNDLED, bundleOf, bundlesIn, SIZES } from './bundles.ts'
+import { BUNDLED, bundleOf, packagesIn } from './bundles.ts'
+import { makeWhole } from './whole-folders.ts'
 
-/** Does nothing where they are there already, or where it cannot be told what is installed. */
-export async function bundlePackages(cache: string): Promise<void> {
-  const folder = bundlesIn(cache)
-  if (folder === undefined || areWhole(folder)) return
-  // Whoever may read the rest of the cache may read this too: a temporary folder would be for its maker only.
-  const making = `${folder}-${randomUUID()}`
-  mkdirSync(making)
-  try {
+/**
+ * Does nothing where they are there already. Gives their folder; undefined where none is made, because it cannot be told what is
+ * installed.
+ */
+export async function bundlePackages(cache: string): Promise<string | undefined> {
+  const folder = packagesIn(cache)
+  if (folder === undefined) return undefined
+  await makeWhole(folder, async (making) => {
     await writeBundles(making)
     await loadBundles(making)
-    writeSizes(making)
-    // What is left of bundles that are no longer whole.
-    if (!areWhole(folder)) rmSync(folder, { recursive: true, force: true })
-    // Whoever starts meanwhile sees all of them or none.
-    renameSync(making, folder)
-  } catch (error) {
-    rmSync(making, { recursive: true, force: true })
-    // Another installation may have made them meanwhile.
-    if (!areWhole(folder)) throw error
-  }
+  })
+  return folder
 }
 
 async function writeBundles(folder: string): Promise<void> {
@@ -49,11 +40,6 @@ async function writeBundles(folder: string): Promise<void> {
 /** A bundle that cannot be loaded from where it is must not be found by a start. */
 async function loadBundles(folder: string): Promise<void> {
   await Promise.all(BUNDLED.map((name) => import(pathToFileURL(join(folder, bundleOf(name))).href)))
-}
-
-function writeSizes(folder: string): void {
-  const sizes = readdirSync(folder).map((file) => [file, statSync(join(folder, file)).size])
-  writeFileSync(join(folder, SIZES), JSON.stringify(Object.fromEntries(sizes)))
 }
 
 const ENTRANCE = 'entrance:'

@@ -1,15 +1,12 @@
 // Loaded by `warm-up.ts` before a command: loads every source, even what only some settings need.
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isMainThread, Worker } from 'node:worker_threads'
+import { findBundles, INSTALLED_CACHE, listModules, listShared, SOURCES } from './bundles.ts'
 import { keepNewObjectsYoung } from '../src/commands/keep-young.ts'
 
-const SOURCES = join(import.meta.dirname, '../src')
-/** These do something when they are loaded; a start of the server loads them too … */
-const ENTRANCES = /(?:-thread|^main)\.ts$/
-/** … but for these threads, which it starts later. They end when they are told to. */
+/** What threads begin with is loaded by a start of the server, but for these, which it starts later. They end when they are told to. */
 const STARTED_LATER = {
   'pipeline/ahead/ahead-thread.ts': { dataDir: '' },
   'store/sqlite/sqlite-checkpoints-thread.ts': { paths: [] },
@@ -22,9 +19,10 @@ if (isMainThread) {
 }
 
 async function loadAll(): Promise<void> {
-  const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
-  const sources = files.filter((file) => file.endsWith('.ts') && !ENTRANCES.test(file))
-  await Promise.all(sources.map((file) => import(pathToFileURL(join(SOURCES, file)).href)))
+  const { NODE_COMPILE_CACHE: cache = INSTALLED_CACHE } = process.env
+  const bundle = findBundles(cache)?.sources
+  const files = bundle === undefined ? listModules().map((file) => join(SOURCES, file)) : listShared(bundle)
+  await Promise.all(files.map((file) => import(pathToFileURL(file).href)))
 }
 
 /** As a server does: code that was compiled under another setting is not taken. */

@@ -33,7 +33,10 @@ async function attempt(otherwise: string, work: () => Promise<void>): Promise<vo
 async function makeBundles(): Promise<void> {
   mkdirSync(CACHE, { recursive: true })
   const { bundlePackages } = await import('./bundle-packages.ts')
-  await bundlePackages(CACHE)
+  const packages = await bundlePackages(CACHE)
+  if (packages === undefined) return
+  const { bundleSources } = await import('./bundle-sources.ts')
+  await bundleSources(packages)
 }
 
 async function warmUp(): Promise<void> {

@@ -1,12 +1,24 @@
-// The bundles that `npm ci` makes of packages: the same packages, in fewer files, and none of them where they do not fit.
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+// The bundles that `npm ci` makes of packages and sources: the same, in fewer files, and none of them where they do not fit.
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { BUNDLED, bundleOf, bundlesIn } from '../bin/bundles.ts'
+import { BUNDLED, bundleOf, packagesIn } from '../bin/bundles.ts'
 import { copyCheckout, linkModules } from './checkout.ts'
-import { run } from './program.ts'
+import { run, start, type Environment } from './program.ts'
+import { until } from './server.ts'
 
 const TEST_WAIT_MS = 60_000
 
@@ -34,13 +46,21 @@ function makeCache(name: string): string {
   return made
 }
 
-/** Prints the code of the error where they cannot be made. */
+/** Of packages alone; prints the code of the error where they cannot be made. */
 function makeBundles(path: string): Promise<string> {
   const maker = new URL('../bin/bundle-packages.ts', import.meta.url).href
   return runCode(`
     const { bundlePackages } = await import(${JSON.stringify(maker)})
     process.chdir(${JSON.stringify(folder)})
     await bundlePackages(${JSON.stringify(path)}).catch(({ code }) => process.stdout.write(code))`)
+}
+
+/** Of the sources of a checkout, beside bundles of packages. */
+function makeSources(checkout: string, packages: string): Promise<string> {
+  const maker = pathToFileURL(join(checkout, 'bin/bundle-sources.ts')).href
+  return runCode(`
+    const { bundleSources } = await import(${JSON.stringify(maker)})
+    await bundleSources(${JSON.stringify(packages)})`)
 }
 
 /** What modules export, without the name that Node gives to the whole of a CommonJS module. */
@@ -85,33 +105,37 @@ it('are not kept where they could not be loaded', async () => {
 it('go with exactly what is installed', () => {
   const installed = join(folder, 'installed.json')
   writeFileSync(installed, '{ "packages": { "node_modules/pg": { "version": "1.0.0" } } }')
-  const first = bundlesIn(folder, installed)
-  expect(bundlesIn(folder, installed)).toBe(first)
+  const first = packagesIn(folder, installed)
+  expect(packagesIn(folder, installed)).toBe(first)
   writeFileSync(installed, '{ "packages": { "node_modules/pg": { "version": "1.0.1" } } }')
-  const second = bundlesIn(folder, installed)
-  const madeElse = bundlesIn(folder, installed, installed)
-  expect(new Set([first, second, madeElse, bundlesIn(folder)]).size).toBe(4)
-  expect(bundlesIn(folder, join(folder, 'nothing.json'))).toBeUndefined()
+  const second = packagesIn(folder, installed)
+  const madeElse = packagesIn(folder, installed, installed)
+  expect(new Set([first, second, madeElse, packagesIn(folder)]).size).toBe(4)
+  expect(packagesIn(folder, join(folder, 'nothing.json'))).toBeUndefined()
 })
 
 describe('a command', () => {
   const isNoCache = (entry: string) => entry !== '.cache'
-  /** The folder `bin` of a checkout that has all packages, and no bundles of its own. */
+  /** A checkout that has all packages, and no bundles of its own, and its `bin/tidings`. */
+  let checkout: string
   let bin: string
   beforeAll(() => {
-    const checkout = join(folder, 'checkout')
+    checkout = join(folder, 'checkout')
     bin = copyCheckout(checkout)
     linkModules(checkout, isNoCache)
   })
 
-  /** The addresses of all modules that are loaded for `workspace list --help`. */
-  async function listLoaded(kept: string, program = bin): Promise<string> {
+  /** With these settings a program tells the addresses of all modules that it loads. */
+  function tellingLoaded(kept: string): Environment {
     const script = join(folder, 'tell-loaded.mjs')
     const tell = `load(url, context, next) { process.stderr.write(url + '\\n'); return next(url, context) }`
     writeFileSync(script, `import { registerHooks } from 'node:module'\nregisterHooks({ ${tell} })\n`)
-    const options = `--import=${pathToFileURL(script).href}`
-    const environment = { NODE_COMPILE_CACHE: kept, NODE_OPTIONS: options }
-    const { status, stderr } = await run(['workspace', 'list', '--help'], environment, program)
+    return { NODE_COMPILE_CACHE: kept, NODE_OPTIONS: `--import=${pathToFileURL(script).href}` }
+  }
+
+  /** The addresses of all modules that are loaded for `workspace list --help`. */
+  async function listLoaded(kept: string, program = bin): Promise<string> {
+    const { status, stderr } = await run(['workspace', 'list', '--help'], tellingLoaded(kept), program)
     expect(status).toBe(0)
     return stderr
   }
@@ -153,5 +177,65 @@ describe('a command', () => {
     await makeBundles(spoiled)
     expect(readdirSync(spoiled).filter((name) => name.startsWith('packages-'))).toEqual([basename(made)])
     expect(await listLoaded(spoiled)).toContain(pathToFileURL(bundle).href)
+  })
+
+  describe('with bundled sources', () => {
+    const SOURCE = 'src/version.ts'
+    let kept: string
+    let bundle: string
+    beforeAll(async () => {
+      kept = makeCache('with sources')
+      cpSync(cache, kept, { recursive: true })
+      await makeSources(checkout, join(kept, basename(made)))
+      bundle = readdirSync(kept).find((name) => name.startsWith('sources-')) as string
+    }, TEST_WAIT_MS)
+
+    const fromSources = () => pathToFileURL(join(checkout, 'src')).href
+    const fromBundle = () => pathToFileURL(join(kept, bundle)).href
+
+    it('takes them from there', async () => {
+      const loaded = await listLoaded(kept)
+      expect(loaded).toContain(`${fromBundle()}/main.mjs`)
+      expect(loaded).not.toContain(fromSources())
+    })
+
+    it('takes those of its threads from there', async () => {
+      const environment = { ...tellingLoaded(kept), DATA_DIR: join(folder, 'data'), PORT: '0' }
+      const server = start(['serve'], environment, bin)
+      const threads = ['log_sqlite_sqlite-log', 'pipeline_pipeline', 'store_sqlite_sqlite']
+      const beginnings = threads.map((name) => `${fromBundle()}/${name}-thread.mjs`)
+      await until('all threads are loaded', () => beginnings.every((url) => server.output().stderr.includes(url)))
+      expect(await server.stop()).toMatchObject({ status: 0 })
+      expect(server.output().stderr).not.toContain(fromSources())
+    })
+
+    it('takes every source as it is once one of them is changed, until that is as it was', async () => {
+      const source = join(checkout, SOURCE)
+      const before = readFileSync(source, 'utf8')
+      // As long as before, and as old.
+      const { atime, mtime } = statSync(source)
+      writeFileSync(
+        source,
+        before.replace(/^.*/, (comment) => comment.toUpperCase()),
+      )
+      utimesSync(source, atime, mtime)
+      expect(readFileSync(source, 'utf8')).not.toBe(before)
+      const loaded = await listLoaded(kept)
+      expect(loaded).toContain(`${fromSources()}/main.ts`)
+      expect(loaded).not.toContain(fromBundle())
+      writeFileSync(source, before)
+      expect(await listLoaded(kept)).toContain(`${fromBundle()}/main.mjs`)
+    })
+
+    it.each<[what: string, spoil: (file: string) => void]>([
+      ['a file is cut off', (file) => truncateSync(file, 10)],
+      ['a file is gone', (file) => rmSync(file)],
+    ])('takes them as they are where %s there, until it is made anew', async (_, spoil) => {
+      spoil(join(kept, bundle, 'main.mjs'))
+      expect(await listLoaded(kept)).toContain(`${fromSources()}/main.ts`)
+      await makeSources(checkout, join(kept, basename(made)))
+      expect(readdirSync(kept).filter((name) => name.startsWith('sources-'))).toEqual([bundle])
+      expect(await listLoaded(kept)).toContain(`${fromBundle()}/main.mjs`)
+    })
   })
 })
