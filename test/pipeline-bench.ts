@@ -97,7 +97,7 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
       const followed = { batches: [] as AppliedBatch[], failures: [] as string[] }
       const running = opened.map((own) => startFollower(own, logReader, followed))
       const end = await logReader.lastPosition()
-      await until('the log is followed to its end', async () => (await cursor()) >= end, 20_000)
+      await until('the log is followed to its end', async () => (await cursor()) >= end)
       for (const follower of running) await follower.stop()
       for (const own of opened) await own.close()
       return followed

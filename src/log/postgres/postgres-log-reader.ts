@@ -9,11 +9,11 @@ import { CREATE_LOG, findEntry, findFirstAfter, findLast, findSettled, readEntri
 const CONNECTIONS_MAX = 4
 /**
  * While somebody appends, only what is before the last entry counts as settled. After a quiet night that entry is from the
- * evening before, although each process that asked meanwhile was told the present time. An append is over soon, so the
- * question is asked again.
+ * evening before, although each process that asked meanwhile was told the present time. An append is over soon, also where the
+ * disk takes a tenth of a second, so the question is asked again.
  */
 const SETTLED_BEHIND_MS_MAX = 100
-const SETTLED_TRIES_MAX = 5
+const SETTLED_TRIES_MAX = 25
 const SETTLED_PAUSE_MS = 4
 
 /** Makes the log if it is not there. Rejects with AppError `unavailable` when the database cannot be reached. */
