@@ -1,7 +1,6 @@
 // The facts from which campaign statistics are counted ("Facts"): what they hold, and which of several reports is kept.
-import { toAsciiCapitals } from '../ascii-capitals.ts'
 import type { Goal } from './goal.ts'
-import { EVENT_PLATFORMS, toPlatform, type Platform } from '../platform.ts'
+import { EVENT_PLATFORMS, toListed, type Platform } from '../platform.ts'
 
 /** Groups of an audience, in the order in which one report of a fact wins over another. */
 export const GROUPS = ['target', 'campaign_control', 'global_control'] as const
@@ -62,16 +61,16 @@ export interface GoalEvent {
 /** The reason of a failure for which none was given. */
 export const UNKNOWN_REASON = 'unknown'
 
-const MESSAGE_PLATFORMS: readonly Platform[] = ['EMAIL', ...EVENT_PLATFORMS]
+const MESSAGE_PLATFORMS: ReadonlySet<string> = new Set<Platform>(['EMAIL', ...EVENT_PLATFORMS])
 
 /** The platform of a fact as it is kept: the listed ones in capitals, anything else as sent. */
 export function toMessagePlatform(sent: string): string {
-  return toAsciiCapitals(sent) === 'EMAIL' ? 'EMAIL' : toPlatform(sent)
+  return toListed(sent, MESSAGE_PLATFORMS)
 }
 
 /** The platform under which a fact is counted. */
 export function countedPlatform(kept: string): Platform {
-  return MESSAGE_PLATFORMS.find((platform) => platform === kept) ?? 'UNKNOWN'
+  return MESSAGE_PLATFORMS.has(kept) ? (kept as Platform) : 'UNKNOWN'
 }
 
 /** One customer in one campaign. */
