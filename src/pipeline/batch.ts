@@ -1,5 +1,6 @@
 // One batch of log entries, taken apart: what the steps work on. Reading what an entry holds happens here and nowhere else.
 import { isEmail, normalizeEmail } from '../core/users/email-address.ts'
+import { keepLast } from '../core/keep-last.ts'
 import { parseJsonText } from '../core/parse-json.ts'
 import { EVENTS_PER_ENTRY_MAX, eventsOf, type Action, type TrackedEvent } from '../core/event.ts'
 import {
@@ -15,7 +16,7 @@ import { countedAttributes } from '../core/users/user-attributes.ts'
 import { CUSTOMER_ID, identitiesOf, isObject, type Identity } from '../core/users/user.ts'
 import type { WorkspaceSettings } from '../core/workspace.ts'
 import { assertNever } from '../core/app-error.ts'
-import type { EntryKind, LogEntry } from '../log/event-log.ts'
+import type { LogEntry } from '../log/event-log.ts'
 import type { Merge, Person } from '../store/users/users.ts'
 import { GoalBooks } from './contributions/goal-books.ts'
 import { FACTS_PER_USER_MAX } from './contributions/large-changes.ts'
@@ -156,17 +157,11 @@ export function toLastPositions(entries: readonly LogEntry[]): Map<number, numbe
   return new Map([...last].toSorted(([left], [right]) => left - right))
 }
 
-/**
- * The last body of each kind of entry. V8 forgets what objects look like when none of the kind is left, as after a batch, and then
- * compiles again what reads them, which took a twentieth of a processor.
- */
-const lastBodies = new Map<EntryKind, object>()
-
 function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): ReadEntry {
   if (!settings) throw new Error(`there is no workspace ${entry.workspaceId}`)
   const body = parseBody(entry.body)
   if (!isObject(body)) throw new Error('the body is not an object')
-  lastBodies.set(entry.kind, body)
+  keepLast(entry.kind, body)
   switch (entry.kind) {
     case 'track_events':
       return readEvents(entry, body as unknown as EventsBody, readSubject(entry, body, settings), settings)

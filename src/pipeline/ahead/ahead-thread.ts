@@ -1,6 +1,7 @@
 // The thread that stores batches while the pipeline's own thread counts the next ones. Started by `ahead-writer.ts`; does one
 // thing after the other, and answers each.
 import { parentPort, workerData } from 'node:worker_threads'
+import { keepLast } from '../../core/keep-last.ts'
 import { CellSum } from '../../core/statistics/cells.ts'
 import { describeError, type ErrorDescription } from '../../store/describe-error.ts'
 import { openDatabase } from '../../store/open-database.ts'
@@ -77,6 +78,7 @@ class ChangedByOthers extends Error {}
 async function storeUnchanged(store: Store, { batch, cells }: Extract<AheadCommand, object>): Promise<Done> {
   if ((await readDataVersion(store)) !== marked) throw new ChangedByOthers()
   const counted = JSON.parse(batch) as Omit<CountedBatch, 'cells'>
+  for (const report of counted.reports) keepLast('counted report', report)
   const facts = await storeCounted(store, { ...counted, cells: CellSum.fromJson(cells) })
   return { facts, isUnchanged: true }
 }
