@@ -8,7 +8,7 @@ import { addMessageEvents } from '../store/campaigns/message-events.ts'
 import { addCells } from '../store/statistics/statistics.ts'
 import type { Store } from '../store/store.ts'
 import { findPersons, survivorsOf, type Person } from '../store/users/users.ts'
-import { AlikeChanges } from './contributions/alike-changes.ts'
+import { AlikeChanges, type StoredChange } from './contributions/alike-changes.ts'
 import type { Batch, EventsEntry, ReportEntry, Subject } from './batch.ts'
 import { addDifference } from './contributions/difference.ts'
 import type { GoalBook } from './contributions/goal-books.ts'
@@ -42,17 +42,23 @@ interface Counted {
   readonly reports: readonly Report[]
   /** False: none of the users is large, and NeedsWriting is thrown where one grows large, or cells would be written before the others. */
   readonly mayWrite: boolean
+  /** Hears of each user who is not large what the batch brings, and what is stored. */
+  readonly onRead?: (change: StoredChange) => void
 }
 
 /** What a batch adds to the statistics; its users are resolved and its events stored. */
-export async function countReports(store: Store, batch: Batch, { reports, mayWrite }: Counted): Promise<CellSum> {
+export async function countReports(
+  store: Store,
+  batch: Batch,
+  { reports, mayWrite, onRead = () => {} }: Counted,
+): Promise<CellSum> {
   const sum = new CellSum()
   for (const workspaceId of new Set(batch.entries.map(({ entry }) => entry.workspaceId))) {
     const book = await batch.goalBooks.open(store, workspaceId)
     requireCampaigns(reports, workspaceId, book)
     if (!book) continue
     const changes = await findChanges(store, batch, { workspaceId, book, reports })
-    await countWorkspace(store, { ...batch, book, sum, mayWrite }, changes)
+    await countWorkspace(store, { ...batch, book, sum, mayWrite, onRead }, changes)
   }
   return sum
 }
@@ -193,10 +199,11 @@ interface Count {
   readonly factsPerUserMax: number
   readonly entries: Batch['entries']
   readonly mayWrite: boolean
+  readonly onRead: (change: StoredChange) => void
 }
 
 async function countWorkspace(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const { book, sum, factsPerUserMax, mayWrite } = count
+  const { book, sum, factsPerUserMax, mayWrite, onRead } = count
   const keepInBounds = () => keepSmall(store, count)
   const { large, others } = mayWrite ? await separateLarge(store, changes) : { large: [], others: changes }
   const merged = others.filter(({ before }) => before.length > 1)
@@ -210,15 +217,20 @@ async function countWorkspace(store: Store, count: Count, changes: readonly Chan
     )
   const grown: Change[] = []
   for await (const [change, stored] of inPortions(merged, loadMerged)) {
-    if (stored) addDifference(sum, book, { ...change, stored })
-    else grown.push(change)
+    if (stored) {
+      addDifference(sum, book, { ...change, stored })
+      onRead({ ...change, stored })
+    } else grown.push(change)
     await keepInBounds()
   }
   const alike = new AlikeChanges(sum, book)
   const loadSingle = (changes: readonly Change[]) => loadConcernedHistories(store, book, changes)
   for await (const [change, stored] of inPortions(single, loadSingle)) {
     if (!stored || isLarge(stored, factsPerUserMax)) grown.push(change)
-    else alike.add({ ...change, stored })
+    else {
+      alike.add({ ...change, stored })
+      onRead({ ...change, stored })
+    }
     await keepInBounds()
   }
   alike.settle()

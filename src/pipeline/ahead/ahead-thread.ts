@@ -1,7 +1,7 @@
 // The thread that stores batches while the pipeline's own thread counts the next ones. Started by `ahead-writer.ts`; does one
 // thing after the other, and answers each.
 import { parentPort, workerData } from 'node:worker_threads'
-import { keepLast } from '../../core/keep-last.ts'
+import { keepLast } from '../keep-last.ts'
 import { CellSum } from '../../core/statistics/cells.ts'
 import { describeError, type ErrorDescription } from '../../store/describe-error.ts'
 import { openDatabase } from '../../store/open-database.ts'

@@ -1,6 +1,9 @@
 // A batch of reports in two halves: what it adds to the statistics is counted by reading alone, and stored later, by another
 // thread, if nothing it depends on has changed meanwhile (`docs/decisions/0027`).
 import { CellSum } from '../../core/statistics/cells.ts'
+import { addCampaignWeeks, type CampaignInstant } from '../../store/campaigns/campaign-weeks.ts'
+import { addNewMemberships } from '../../store/campaigns/memberships.ts'
+import { addNewMessageEvents } from '../../store/campaigns/message-events.ts'
 import { saveReceipts } from '../../store/entries/request-receipts.ts'
 import { addCells } from '../../store/statistics/statistics.ts'
 import type { Store } from '../../store/store.ts'
@@ -8,6 +11,7 @@ import { beginBatch } from '../apply-batch.ts'
 import type { Batch } from '../batch.ts'
 import { countReports, readReports, storeFacts, type ReportedFacts } from '../count-statistics.ts'
 import { toReceipt, type ReceivedRequest } from '../record-receipts.ts'
+import { BroughtFacts } from './brought-facts.ts'
 import type { KnownUsers } from './known-users.ts'
 
 /** What one batch stores; JSON but for the cells. */
@@ -19,6 +23,8 @@ export interface CountedBatch {
   readonly revisions: readonly (readonly [workspaceId: string, revision: number])[]
   readonly reports: readonly CountedReport[]
   readonly cells: CellSum
+  /** As `BroughtFacts` gives them. */
+  readonly newWeeks: readonly CampaignInstant[] | undefined
 }
 
 interface CountedReport extends ReportedFacts {
@@ -44,7 +50,8 @@ export async function countAhead(
   const areReports = batch.entries.every(({ kind }) => kind === 'svc_audience' || kind === 'svc_message_events')
   if (batch.unreadable.length > 0 || !areReports || !(await knownUsers.find(store, batch))) return undefined
   const reports = readReports(batch)
-  const cells = await countReports(store, batch, { reports, mayWrite: false })
+  const brought = new BroughtFacts()
+  const cells = await countReports(store, batch, { reports, mayWrite: false, onRead: (change) => brought.note(change) })
   return {
     from,
     lastPositions: [...batch.lastPositions],
@@ -55,6 +62,7 @@ export async function countAhead(
       messages,
     })),
     cells,
+    newWeeks: brought.newWeeks,
   }
 }
 
@@ -68,10 +76,10 @@ function requestOf({ requestId, workspaceId, receivedAt }: ReceivedRequest): Rec
  */
 export async function storeCounted(
   store: Store,
-  { from, lastPositions, revisions, reports, cells }: CountedBatch,
+  { from, lastPositions, revisions, reports, cells, newWeeks }: CountedBatch,
 ): Promise<number> {
   await beginBatch(store, { lastPositions: new Map(lastPositions), revisions: new Map(revisions) }, from)
-  const kept = await storeFacts(store, reports)
+  const kept = newWeeks ? await storeNewFacts(store, reports, newWeeks) : await storeFacts(store, reports)
   await addCells(store, cells)
   await saveReceipts(
     store,
@@ -80,4 +88,22 @@ export async function storeCounted(
     }),
   )
   return kept.reduce((sum, facts) => sum + facts, 0)
+}
+
+/** None of the facts is known, so that none has to be looked up; gives how many each report has. */
+async function storeNewFacts(
+  store: Store,
+  reports: readonly ReportedFacts[],
+  newWeeks: readonly CampaignInstant[],
+): Promise<number[]> {
+  await addNewMemberships(
+    store,
+    reports.flatMap(({ memberships }) => memberships),
+  )
+  await addNewMessageEvents(
+    store,
+    reports.flatMap(({ messages }) => messages),
+  )
+  await addCampaignWeeks(store, newWeeks)
+  return reports.map(({ memberships, messages }) => memberships.length + messages.length)
 }

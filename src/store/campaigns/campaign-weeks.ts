@@ -53,8 +53,8 @@ export async function fillCampaignWeeks(
     .execute()
 }
 
-/** As integers are divided in SQL, also before 1970. */
-function weekOf(instant: number): number {
+/** The week of an instant; as integers are divided in SQL, also before 1970. */
+export function weekOf(instant: number): number {
   return Math.trunc(instant / WEEK_MS)
 }
 
