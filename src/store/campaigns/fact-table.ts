@@ -228,7 +228,7 @@ async function add<Row extends object, Fact extends CustomerCampaign>(
   return added
 }
 
-/** One that waits for a place among the others is found there only when it is moved; else a fact that is known is an error. */
+/** Rejects where a fact is known, unless that one has been moved from where it waited: then nothing notices. */
 async function addNew<Row extends object, Fact extends CustomerCampaign>(
   spec: FactTableSpec<Row, Fact>,
   store: Store,
