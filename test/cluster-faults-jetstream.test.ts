@@ -4,6 +4,7 @@ import type { StreamInfo } from '@nats-io/jetstream'
 import { openLogStream, STREAM } from '../src/log/jetstream/jetstream-stream.ts'
 import { declareCuts, declareDatabaseFaults, declareProcessFaults, FAULT_MS_MAX, itOutlives } from './cluster-faults.ts'
 import { ClusterTrial, seconds } from './cluster-trial.ts'
+import { NATS_SERVERS } from './cluster.ts'
 import { describeWithNats, type NatsServers } from './nats-servers.ts'
 import { until } from './server.ts'
 import { describeOnPostgres } from './stores.ts'
@@ -21,7 +22,7 @@ describeWithNats('With NATS', () => {
     }, START_MS_MAX)
     afterAll(() => trial.cluster.remove(), START_MS_MAX)
 
-    itOutlives('kill -9 of each NATS server in turn, the leader first', async (name) => {
+    const strikeEach = async (name: string) => {
       const nats = trial.cluster.parts.nats as NatsServers
       const leader = (await findReplicated(nats)).cluster?.leader ?? ''
       for (const victim of [leader, ...nats.names.filter((other) => other !== leader)]) {
@@ -36,7 +37,8 @@ describeWithNats('With NATS', () => {
           },
         })
       }
-    })
+    }
+    itOutlives('kill -9 of each NATS server in turn, the leader first', strikeEach, NATS_SERVERS)
     declareProcessFaults(() => trial)
     declareDatabaseFaults(() => trial)
     declareCuts(() => trial, {

@@ -6,7 +6,7 @@ import { LOG_PARTITIONS } from '../src/log/partition.ts'
 import type { Wire } from './cluster.ts'
 import type { ClusterTrial } from './cluster-trial.ts'
 
-/** The time for one test, most of it for the last clients of the load and for looking at everything. */
+/** The time for one fault, most of it for the last clients of the load and for looking at everything. */
 export const FAULT_MS_MAX = 90_000
 /** For a longer trial: how often each fault strikes. */
 const ROUNDS = Number(process.env['CLUSTER_ROUNDS'] ?? 1)
@@ -14,10 +14,11 @@ const DATABASE_AWAY_MS = 2_000
 /** Longer than a lease, than the database waits for a silent transaction, and than a request waits for the log. */
 const WIRE_AWAY_MS = 7_500
 
-/** Declares a fault as a test, once for each round. */
-export function itOutlives(name: string, strike: (name: string) => Promise<void>): void {
+/** Declares a fault, or several that strike in turn, as a test, once for each round. */
+export function itOutlives(name: string, strike: (name: string) => Promise<void>, faults = 1): void {
   const rounds = Array.from({ length: ROUNDS }, (_, round) => (ROUNDS > 1 ? `${name} (${round + 1})` : name))
-  it.each(rounds)('outlives %s', { timeout: FAULT_MS_MAX }, (round) => expect(strike(round)).resolves.toBeUndefined())
+  const timeout = faults * FAULT_MS_MAX
+  it.each(rounds)('outlives %s', { timeout }, (round) => expect(strike(round)).resolves.toBeUndefined())
 }
 
 /** Kills and stops processes. */

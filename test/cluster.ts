@@ -14,7 +14,7 @@ export type LogKind = 'postgres' | 'jetstream'
 export type Role = 'http' | 'pipeline'
 
 const PROCESSES_PER_ROLE = 2
-const NATS_SERVERS = 3
+export const NATS_SERVERS = 3
 /** Limits so high that no load meets them. */
 const LIMIT = 10_000_000
 
