@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql, type KyselyPlugin } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
 import { Ahead, BATCHES_BEFORE, NotStored, type StoredAhead } from '../src/pipeline/ahead/ahead.ts'
 import { KnownUsers } from '../src/pipeline/ahead/known-users.ts'
 import { applyBatch, readBatch } from '../src/pipeline/apply-batch.ts'
@@ -13,7 +12,6 @@ import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
 import { REPORT_BYTES_MAX } from '../src/pipeline/follower/batch-room.ts'
 import { LogFollower, type AppliedBatch } from '../src/pipeline/follower/follow-log.ts'
 import { verifyStatistics } from '../src/pipeline/recounts/verify-statistics.ts'
-import { addCampaign, lockCampaigns } from '../src/store/campaigns/campaigns.ts'
 import { STATE_FILE } from '../src/store/open-database.ts'
 import { findLargeUserIds } from '../src/store/statistics/large-histories.ts'
 import type { Database } from '../src/store/store.ts'
@@ -49,7 +47,7 @@ beforeEach(async () => {
     onFailure: (error) => void failures.push(error),
   })
   await bench.makeWorkspace({ identityResolution: ['crm'] })
-  campaign = await makeCampaign()
+  campaign = await bench.makeCampaign()
   await applyAlone(audience(...KNOWN))
 })
 afterEach(() => ahead.close())
@@ -60,17 +58,6 @@ const COUNT_IDENTITIES: KyselyPlugin = {
     for (const row of result.rows) if ('alone' in row) lookedUp++
     return result
   },
-}
-
-async function makeCampaign(): Promise<number> {
-  const { workspaceId } = bench
-  const fields = { name: 'Summer', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: NOW }
-  return bench.database.write(async (store) => {
-    await lockCampaigns(store, workspaceId)
-    const { number } = await addCampaign(store, { id: `campaign-${workspaceId}`, workspaceId, ...fields })
-    await raiseVersion(store, workspaceId)
-    return number
-  })
 }
 
 function audience(...customers: readonly string[]): TestEntry {

@@ -2,9 +2,11 @@
 import { join } from 'node:path'
 import type { WorkspaceSettings } from '../src/core/workspace.ts'
 import type { EntryContext, EntryKind, LogEntry, LogReader, LogWriter } from '../src/log/event-log.ts'
+import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
 import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
 import { LogFollower, type AppliedBatch } from '../src/pipeline/follower/follow-log.ts'
+import { addCampaign, lockCampaigns } from '../src/store/campaigns/campaigns.ts'
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import { findCursor, PIPELINE_CURSOR } from '../src/store/entries/cursors.ts'
 import { LOG_FILE } from '../src/log/open-log.ts'
@@ -33,6 +35,8 @@ export interface PipelineBench {
   readonly workspaceId: string
   /** Makes a workspace, so that tests which share a bench do not meet each other. */
   makeWorkspace(settings?: Partial<WorkspaceSettings>): Promise<string>
+  /** Adds a campaign without goals to the workspace; gives its number. */
+  makeCampaign(): Promise<number>
   /** Appends entries, in order; returns their request ids. */
   append(...entries: readonly TestEntry[]): Promise<string[]>
   /** All entries behind the cursor. */
@@ -76,6 +80,7 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
       await createWorkspace(database, id, settings, NOW)
       return id
     },
+    makeCampaign: () => makeCampaign(database, `workspace-${workspaces}`),
     async append(...entries) {
       const requestIds = entries.map(() => `request-${++appended}`)
       const workspaceId = `workspace-${workspaces}`
@@ -122,6 +127,16 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
       await place.remove()
     },
   }
+}
+
+function makeCampaign(database: Database, workspaceId: string): Promise<number> {
+  const fields = { name: 'Summer', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: NOW }
+  return database.write(async (store) => {
+    await lockCampaigns(store, workspaceId)
+    const { number } = await addCampaign(store, { id: `campaign-${workspaceId}`, workspaceId, ...fields })
+    await raiseVersion(store, workspaceId)
+    return number
+  })
 }
 
 function startFollower(

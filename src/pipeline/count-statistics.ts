@@ -11,7 +11,7 @@ import { findPersons, survivorsOf, type Person } from '../store/users/users.ts'
 import { AlikeChanges, type StoredChange } from './contributions/alike-changes.ts'
 import type { Batch, EventsEntry, ReportEntry, Subject } from './batch.ts'
 import { addDifference } from './contributions/difference.ts'
-import type { GoalBook } from './contributions/goal-books.ts'
+import type { GoalBook, GoalBooks } from './contributions/goal-books.ts'
 import { loadConcernedHistories, loadHistories, type Change } from './contributions/histories.ts'
 import { isLarge, leaveForLater, separateLarge } from './contributions/large-changes.ts'
 import { inPortions } from './contributions/portions.ts'
@@ -28,7 +28,7 @@ const CELLS_PER_BATCH_MAX = 20_000
 /** Fills `batch.keptFacts`. */
 export async function countStatistics(store: Store, batch: Batch): Promise<void> {
   const reports = readReports(batch)
-  const sum = await countReports(store, batch, { reports, mayWrite: true })
+  const sum = await countReports(store, batch, reports)
   const kept = await storeFacts(store, reports)
   for (const [index, { read }] of reports.entries()) batch.keptFacts.set(read, kept[index] as number)
   // Late in the batch: others that count for the same campaigns wait from here on.
@@ -38,29 +38,68 @@ export async function countStatistics(store: Store, batch: Batch): Promise<void>
 /** Thrown where a batch that is counted by reading alone would have to write something before it is counted. */
 export class NeedsWriting extends Error {}
 
-interface Counted {
-  readonly reports: readonly Report[]
-  /** False: none of the users is large, and NeedsWriting is thrown where one grows large, or cells would be written before the others. */
-  readonly mayWrite: boolean
-  /** Hears of each user who is not large what the batch brings, and what is stored. */
-  readonly onRead?: (change: StoredChange) => void
-}
-
 /** What a batch adds to the statistics; its users are resolved and its events stored. */
-export async function countReports(
-  store: Store,
-  batch: Batch,
-  { reports, mayWrite, onRead = () => {} }: Counted,
-): Promise<CellSum> {
+async function countReports(store: Store, batch: Batch, reports: readonly Report[]): Promise<CellSum> {
   const sum = new CellSum()
   for (const workspaceId of new Set(batch.entries.map(({ entry }) => entry.workspaceId))) {
     const book = await batch.goalBooks.open(store, workspaceId)
     requireCampaigns(reports, workspaceId, book)
     if (!book) continue
     const changes = await findChanges(store, batch, { workspaceId, book, reports })
-    await countWorkspace(store, { ...batch, book, sum, mayWrite, onRead }, changes)
+    const { factsPerUserMax, entries } = batch
+    await countWorkspace(store, { book, sum, factsPerUserMax, entries: entries.length, mayWrite: true }, changes)
   }
   return sum
+}
+
+/** What is known of the users of reports, and how they are counted. */
+export interface KnownCount {
+  readonly goalBooks: GoalBooks
+  readonly factsPerUserMax: number
+  /** The number of a customer id → its user, whose facts are all stored under it, and who is not large. Others are not counted. */
+  readonly userOf: ReadonlyMap<number, number>
+  /** Hears of each user what the reports bring, and what is stored. */
+  readonly onRead: (change: StoredChange) => void
+}
+
+/**
+ * What reports add to the statistics by some of their users, by reading alone. Throws NeedsWriting where one of them grows large,
+ * or something would have to be written before all is counted.
+ */
+export async function countKnown(
+  store: Store,
+  reports: readonly ReceivedFacts[],
+  { goalBooks, factsPerUserMax, userOf, onRead }: KnownCount,
+): Promise<CellSum> {
+  const sum = new CellSum()
+  for (const workspaceId of new Set(reports.map(({ request }) => request.workspaceId))) {
+    const own = reports.filter(({ request }) => request.workspaceId === workspaceId)
+    const book = await goalBooks.open(store, workspaceId)
+    if (!book) throw new Error(`workspace ${workspaceId} has no campaigns`)
+    const changes = changesOf(own, userOf)
+    await countWorkspace(store, { book, sum, factsPerUserMax, entries: 1, mayWrite: false, onRead }, changes)
+  }
+  return sum
+}
+
+function changesOf(reports: readonly ReceivedFacts[], userOf: ReadonlyMap<number, number>): Change[] {
+  const facts = new FactsByUser()
+  const customers = new Map<number, number>()
+  const draftOf = (customer: number, receivedAt: number) => {
+    const userId = userOf.get(customer)
+    if (userId === undefined) return undefined
+    customers.set(userId, customer)
+    return facts.of(userId, receivedAt)
+  }
+  for (const { request, memberships, messages } of reports) {
+    const { receivedAt } = request
+    for (const membership of memberships) draftOf(membership.customer, receivedAt)?.memberships.push(membership)
+    for (const message of messages) draftOf(message.customer, receivedAt)?.messages.push(message)
+  }
+  return [...facts.byUser].map(([userId, { since, ...own }]) => {
+    const person = { userId, customers: [customers.get(userId) as number], userIds: [userId] }
+    return { person, before: [person], facts: own, since }
+  })
 }
 
 /** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
@@ -76,6 +115,11 @@ function requireCampaigns(reports: readonly Report[], workspaceId: string, book:
 export interface ReportedFacts {
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
+}
+
+/** The same, with where and when the report was received. */
+export interface ReceivedFacts extends ReportedFacts {
+  readonly request: { readonly workspaceId: string; readonly receivedAt: number }
 }
 
 interface Report extends ReportedFacts {
@@ -197,13 +241,15 @@ interface Count {
   readonly book: GoalBook
   readonly sum: CellSum
   readonly factsPerUserMax: number
-  readonly entries: Batch['entries']
+  /** How many the batch has; one of several may be halved. */
+  readonly entries: number
+  /** False: none of the users is large, and NeedsWriting is thrown where one grows large, or cells would be written before the others. */
   readonly mayWrite: boolean
-  readonly onRead: (change: StoredChange) => void
+  readonly onRead?: (change: StoredChange) => void
 }
 
 async function countWorkspace(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const { book, sum, factsPerUserMax, mayWrite, onRead } = count
+  const { book, sum, factsPerUserMax, mayWrite, onRead = () => {} } = count
   const keepInBounds = () => keepSmall(store, count)
   const { large, others } = mayWrite ? await separateLarge(store, changes) : { large: [], others: changes }
   const merged = others.filter(({ before }) => before.length > 1)
@@ -247,7 +293,7 @@ async function countWorkspace(store: Store, count: Count, changes: readonly Chan
  */
 async function keepSmall(store: Store, { sum, entries, mayWrite }: Count): Promise<void> {
   const isMuch = sum.sizeMax > CELLS_PER_BATCH_MAX && sum.size > CELLS_PER_BATCH_MAX
-  if (isMuch && entries.length > 1) throw new TooMuchAtOnce()
+  if (isMuch && entries > 1) throw new TooMuchAtOnce()
   if (isMuch && !mayWrite) throw new NeedsWriting()
   if (sum.sizeMax <= CELLS_AT_ONCE_MAX) return
   await addCells(store, sum)

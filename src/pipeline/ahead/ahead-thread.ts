@@ -8,6 +8,7 @@ import { openDatabase } from '../../store/open-database.ts'
 import { readDataVersion } from '../../store/sqlite/data-version.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { CursorMoved, SettingsChanged } from '../apply-batch.ts'
+import { NeedsWriting } from '../count-statistics.ts'
 import { storeCounted, type CountedBatch } from './counted-batch.ts'
 import { yieldToRequests } from './yield-to-requests.ts'
 
@@ -84,5 +85,6 @@ async function storeUnchanged(store: Store, { batch, cells }: Extract<AheadComma
 }
 
 function isOvertaken(error: unknown): boolean {
-  return error instanceof ChangedByOthers || error instanceof CursorMoved || error instanceof SettingsChanged
+  if (error instanceof ChangedByOthers || error instanceof NeedsWriting) return true
+  return error instanceof CursorMoved || error instanceof SettingsChanged
 }
