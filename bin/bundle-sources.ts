@@ -1,16 +1,25 @@
 // Makes the bundle that `take-bundles.ts` takes our own sources from: a file for the process and for each of its threads, and
 // shared files with what several of them load, or what is loaded only when it is needed.
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { rolldown, type Plugin } from 'rolldown'
-import { BUNDLED, bundleOf, entranceOf, listEntrances, listShared, SHARED, SOURCES, sourcesBeside } from './bundles.ts'
+import {
+  addressOf,
+  BUNDLED,
+  bundleOf,
+  entranceOf,
+  listEntrances,
+  listShared,
+  SHARED,
+  SOURCES,
+  sourcesBeside,
+} from './bundles.ts'
 import { makeWhole } from './whole-folders.ts'
 
 /** Does nothing where it is there already. `packages`: where the bundles of packages are. */
 export async function bundleSources(packages: string): Promise<void> {
   await makeWhole(sourcesBeside(packages), async (folder) => {
     await writeBundle(folder, packages)
-    await Promise.all(listShared(folder).map((file) => import(pathToFileURL(file).href)))
+    await Promise.all(listShared(folder).map((file) => import(addressOf(file))))
   })
 }
 
@@ -39,8 +48,4 @@ function asWhereItIs(packages: string): Plugin {
     transform: (code, id) =>
       id.startsWith(SOURCES) ? code.replaceAll('import.meta.url', JSON.stringify(addressOf(id))) : null,
   }
-}
-
-function addressOf(path: string): string {
-  return pathToFileURL(path).href
 }

@@ -54,13 +54,13 @@ function listSources(sources: string): string[] {
 }
 
 /** Sources that do nothing when they are loaded. */
-export function listModules(sources = SOURCES): string[] {
-  return listSources(sources).filter((file) => !ENTRANCES.test(file))
+export function listModules(): string[] {
+  return listSources(SOURCES).filter((file) => !ENTRANCES.test(file))
 }
 
 /** Sources with which a process begins, or a thread. */
-export function listEntrances(sources = SOURCES): string[] {
-  return listSources(sources).filter((file) => ENTRANCES.test(file))
+export function listEntrances(): string[] {
+  return listSources(SOURCES).filter((file) => ENTRANCES.test(file))
 }
 
 /** The bundles in one cache, as far as they are whole. */
@@ -85,7 +85,7 @@ export function addressesIn({ packages, sources }: Bundles): Map<string, string>
   return addresses
 }
 
-function addressOf(path: string): string {
+export function addressOf(path: string): string {
   return pathToFileURL(path).href
 }
 

@@ -54,6 +54,8 @@ async function countReports(store: Store, batch: Batch, reports: readonly Report
 
 /** What is known of the users of reports, and how they are counted. */
 export interface KnownCount {
+  /** What is counted is added to it; its cells count for the bounds. */
+  readonly sum: CellSum
   readonly goalBooks: GoalBooks
   readonly factsPerUserMax: number
   /** The number of a customer id → its user, whose facts are all stored under it, and who is not large. Others are not counted. */
@@ -63,15 +65,14 @@ export interface KnownCount {
 }
 
 /**
- * What reports add to the statistics by some of their users, by reading alone. Throws NeedsWriting where one of them grows large,
+ * Adds what reports add to the statistics by some of their users, by reading alone. Throws NeedsWriting where one of them grows large,
  * or something would have to be written before all is counted.
  */
 export async function countKnown(
   store: Store,
   reports: readonly ReceivedFacts[],
-  { goalBooks, factsPerUserMax, userOf, onRead }: KnownCount,
-): Promise<CellSum> {
-  const sum = new CellSum()
+  { sum, goalBooks, factsPerUserMax, userOf, onRead }: KnownCount,
+): Promise<void> {
   for (const workspaceId of new Set(reports.map(({ request }) => request.workspaceId))) {
     const own = reports.filter(({ request }) => request.workspaceId === workspaceId)
     const book = await goalBooks.open(store, workspaceId)
@@ -79,7 +80,6 @@ export async function countKnown(
     const changes = changesOf(own, userOf)
     await countWorkspace(store, { book, sum, factsPerUserMax, entries: 1, mayWrite: false, onRead }, changes)
   }
-  return sum
 }
 
 function changesOf(reports: readonly ReceivedFacts[], userOf: ReadonlyMap<number, number>): Change[] {
@@ -263,9 +263,10 @@ async function countWorkspace(store: Store, count: Count, changes: readonly Chan
     )
   const grown: Change[] = []
   for await (const [change, stored] of inPortions(merged, loadMerged)) {
-    if (stored) {
-      addDifference(sum, book, { ...change, stored })
-      onRead({ ...change, stored })
+    const read = stored && { ...change, stored }
+    if (read) {
+      addDifference(sum, book, read)
+      onRead(read)
     } else grown.push(change)
     await keepInBounds()
   }
@@ -274,8 +275,9 @@ async function countWorkspace(store: Store, count: Count, changes: readonly Chan
   for await (const [change, stored] of inPortions(single, loadSingle)) {
     if (!stored || isLarge(stored, factsPerUserMax)) grown.push(change)
     else {
-      alike.add({ ...change, stored })
-      onRead({ ...change, stored })
+      const read = { ...change, stored }
+      alike.add(read)
+      onRead(read)
     }
     await keepInBounds()
   }

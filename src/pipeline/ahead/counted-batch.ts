@@ -71,7 +71,8 @@ export async function countAhead(
   const { own, left } = share(batch.aloneUsers)
   const brought = new BroughtFacts()
   const onRead = (change: StoredChange) => brought.note(change)
-  const cells = await countKnown(store, reports, { goalBooks, factsPerUserMax, userOf: own, onRead })
+  const cells = new CellSum()
+  await countKnown(store, reports, { sum: cells, goalBooks, factsPerUserMax, userOf: own, onRead })
   return {
     from,
     lastPositions: [...batch.lastPositions],
@@ -112,8 +113,8 @@ export async function storeCounted(store: Store, counted: CountedBatch): Promise
   await beginBatch(store, { lastPositions: new Map(lastPositions), revisions: new Map(revisions) }, from)
   const brought = new BroughtFacts()
   const onRead = (change: StoredChange) => brought.note(change)
-  const userOf = new Map(left)
-  cells.addAll(await countKnown(store, reports, { goalBooks: booksWhereStored, factsPerUserMax, userOf, onRead }))
+  const [goalBooks, userOf] = [booksWhereStored, new Map(left)]
+  await countKnown(store, reports, { sum: cells, goalBooks, factsPerUserMax, userOf, onRead })
   const newWeeks = counted.newWeeks && brought.newWeeks && [...counted.newWeeks, ...brought.newWeeks]
   const kept = newWeeks ? await storeNewFacts(store, reports, newWeeks) : await storeFacts(store, reports)
   await addCells(store, cells)
