@@ -47,7 +47,8 @@ describeEachStore('Of old things', (kind) => {
     const kept = async () => (await bench.logReader.read(0, { entries: 10, bytes: 1_000_000 })).length
     const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] }
     await forget()
-    await bench.append({ body, receivedAt: NOW - DAY_MS }, { body })
+    await bench.append({ body, receivedAt: NOW - DAY_MS })
+    await bench.append({ body })
     await bench.follow()
     const refusing: Database = { ...bench.database, write: () => Promise.reject(new Error('the disk is full')) }
     await expect(forget(refusing)).rejects.toThrow('the disk is full')

@@ -1,4 +1,4 @@
-// Large bodies in the embedded log: what is kept of them, and that they are read as they came.
+// What the embedded log compresses, and that it is read as it came.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -8,19 +8,9 @@ import { pathToFileURL } from 'node:url'
 import SqliteFile from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { compressBody, expandBody } from '../src/log/sqlite/kept-body.ts'
-import { openLogForWriting } from '../src/log/sqlite/sqlite-log-file.ts'
 import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
 import { newEntry } from './log-contract.ts'
-
-const LOG_BEFORE_COMPRESSION = `
-  create table entries (
-    position integer primary key autoincrement, kind text not null, workspace_id text not null, request_id text not null,
-    received_at integer not null, context text, body blob not null
-  );
-  insert into entries (kind, workspace_id, request_id, received_at, body) values
-    ('track_events', 'main', 'old-1', 1, cast('{"n":1}' as blob)), ('track_events', 'main', 'old-2', 1, zeroblob(3000));
-`
 
 /** Where what is tested is found by a process of its own. */
 const KEPT_BODY = pathToFileURL(join(import.meta.dirname, '../src/log/sqlite/kept-body.ts')).href
@@ -42,17 +32,20 @@ function varied(bytes: number): Buffer {
   return Buffer.concat(digests).subarray(0, bytes)
 }
 
-/** Appends the bodies one after the other as `r0`, `r1`, …. */
+/** Appends the bodies one after the other as `r0`, `r1`, …, each in a group of its own. */
 async function append(bodies: readonly Buffer[]): Promise<void> {
   const writer = openSqliteLog({ path })
   for (const [index, body] of bodies.entries()) await writer.append(newEntry(`r${index}`, { body: Buffer.from(body) }))
   await writer.close()
 }
 
-/** What the file holds of each entry: the length that it says the body has, and the one with which it is kept. */
+/** What the file holds of each group: the length that it says the bodies have, and the one with which they are kept. */
 function keptLengths(): unknown[] {
   const file = new SqliteFile(path, { readonly: true })
-  const rows = file.prepare('select body_bytes, octet_length(body) from entries order by position').raw().all()
+  const rows = file
+    .prepare('select body_bytes, octet_length(bodies) from entry_groups order by last_position')
+    .raw()
+    .all()
   file.close()
   return rows
 }
@@ -104,25 +97,6 @@ it('counts bodies as they came against the bound of a batch', async () => {
   await append(Array.from({ length: 5 }, () => Buffer.alloc(50_000, 'x')))
   expect(await readAll({ entries: 100, bytes: 149_999 })).toHaveLength(2)
   expect(await readAll({ entries: 100, bytes: 150_000 })).toHaveLength(3)
-})
-
-it('goes on in a log from before bodies were compressed', async () => {
-  new SqliteFile(path).exec(LOG_BEFORE_COMPRESSION).close()
-  const large = Buffer.alloc(5_000, 'x')
-  await append([large])
-  expect(keptLengths()).toEqual([
-    [null, 7],
-    [null, 3_000],
-    [5_000, compressBody(large)?.byteLength],
-  ])
-  expect(await readAll()).toEqual([
-    ['old-1', Buffer.from('{"n":1}')],
-    ['old-2', Buffer.alloc(3_000)],
-    ['r0', large],
-  ])
-  // Opened again, it is as it was.
-  openLogForWriting(path).close()
-  expect(keptLengths()).toHaveLength(3)
 })
 
 it('keeps bodies as they came where LZ4 was not installed, and says what is missing for those that it cannot expand', () => {

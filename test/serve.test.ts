@@ -29,8 +29,9 @@ import {
   type ServingProgram,
   type Started,
 } from './program.ts'
+import { FAR_FUTURE, newEntry } from './log-contract.ts'
 import { nameLogPlace } from '../src/log/name-log-place.ts'
-import { openLogForWriting } from '../src/log/sqlite/sqlite-log-file.ts'
+import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
 import { isOlder, makeOlder } from './older-tables.ts'
 import { until } from './server.ts'
 import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
@@ -360,13 +361,10 @@ it.each([
   [2, ['2 entries that were applied are not in these tables']],
 ])('warns where new tables lack entries of which the log no longer holds %i', async (trimmed, warnings) => {
   const place = await makePlace('sqlite')
-  const log = openLogForWriting(join(place.dataDir, 'log.db'))
-  const entry = log.prepare(
-    `insert into entries (kind, workspace_id, request_id, received_at, body) values ('track_events', 'main', ?, 0, '{}')`,
-  )
-  for (const requestId of ['r1', 'r2', 'r3']) entry.run(requestId)
-  log.prepare('delete from entries where position <= ?').run(trimmed)
-  log.close()
+  const log = openSqliteLog({ path: join(place.dataDir, 'log.db') })
+  for (const requestId of ['r1', 'r2', 'r3']) await log.append(newEntry(requestId))
+  await log.trim({ throughPosition: trimmed, entriesReceivedBefore: FAR_FUTURE, keysReceivedBefore: 0 })
+  await log.close()
   const server = await startServing(environmentOf(place))
   const { stderr } = await server.stop()
   await place.remove()

@@ -85,7 +85,10 @@ export interface LogWriter {
   append(entry: NewEntry): Promise<AppendOutcome>
   /** When the oldest entry that still waits for its commit was received; undefined when none waits. */
   oldestWaitingReceivedAt(): number | undefined
-  /** Deletes a bounded number of applied entries and expired keys; true when there may be more. */
+  /**
+   * Deletes a bounded number of applied entries and expired keys; true when there may be more. Entries that were written together
+   * may go together, when the last of them may.
+   */
   trim(limits: TrimLimits): Promise<boolean>
   /** Proves that the log can be written; rejects with the reason. */
   check(): Promise<void>

@@ -1,9 +1,19 @@
 // Carries the embedded log into a backup, which is an SQLite file that also holds the state, and out of it again.
 import SqliteFile from 'better-sqlite3'
-import { hasBodyBytes, LOG_TABLES, openLogForReading, openLogForWriting } from './sqlite-log-file.ts'
+import { GROUP_COLUMNS, GroupWriter, keepEnd, lastPosition, toRows, type GroupRow } from './entry-groups.ts'
+import { copySingleEntries, hasSingleEntries } from './single-entries.ts'
+import { LOG_TABLES, openLogForReading, openLogForWriting } from './sqlite-log-file.ts'
 
-const ENTRY_COLUMNS = ['position', 'kind', 'workspace_id', 'request_id', 'received_at', 'context', 'body_bytes', 'body']
 const KEY_COLUMNS = ['workspace_id', 'key', 'hash', 'request_id', 'received_at']
+const REQUEST_ID = KEY_COLUMNS.indexOf('request_id')
+/** Of a log, and of one from before entries were kept in groups. */
+const TABLES = ['entry_groups', 'log_end', 'entries', 'idempotency_keys']
+
+/** Positions behind `after`, up to `through`. */
+interface Span {
+  readonly after: number
+  readonly through: number
+}
 
 /** The log as it was when this was opened: entries that are appended or trimmed meanwhile change nothing. */
 export class SqliteLogSnapshot {
@@ -28,15 +38,16 @@ export class SqliteLogSnapshot {
     try {
       backup.exec(LOG_TABLES)
       backup.exec('begin')
-      copyEntries(this.#log, backup, 0, this.head)
+      copyEntries(this.#log, backup, { after: 0, through: this.head })
       copyKeys(this.#log, backup)
       if (cursor > this.head) {
         this.#log.exec('commit')
         this.#pin()
-        copyEntries(this.#log, backup, this.head, cursor)
-        copyKeysOf(this.#log, backup, this.head, cursor)
+        const later = { after: this.head, through: cursor }
+        copyEntries(this.#log, backup, later)
+        copyKeysOf(this.#log, backup, later)
       }
-      setLastPosition(backup, Math.max(this.head, cursor))
+      keepEnd(backup, Math.max(this.head, cursor))
       backup.exec('commit')
     } finally {
       backup.close()
@@ -61,9 +72,10 @@ export function restoreLog(backupPath: string, path: string): void {
     const log = openLogForWriting(path)
     try {
       log.exec('begin')
-      copyEntries(backup, log, 0, lastPosition(backup))
+      // A backup may be older than the groups.
+      if (hasSingleEntries(backup)) copySingleEntries(backup, log)
+      else copyAllEntries(backup, log)
       copyKeys(backup, log)
-      setLastPosition(log, lastPosition(backup))
       log.exec('commit')
     } finally {
       log.close()
@@ -77,7 +89,8 @@ export function restoreLog(backupPath: string, path: string): void {
 export function removeLog(path: string): void {
   const file = openPlain(path)
   try {
-    file.exec('drop table entries; drop table idempotency_keys; vacuum')
+    for (const name of TABLES) file.exec(`drop table if exists ${name}`)
+    file.exec('vacuum')
   } finally {
     file.close()
   }
@@ -91,11 +104,23 @@ function openPlain(path: string): SqliteFile.Database {
   return file
 }
 
-function copyEntries(from: SqliteFile.Database, to: SqliteFile.Database, after: number, through: number): void {
-  // A backup may be older than the compression of bodies: all that it holds is as it came.
-  const columns = hasBodyBytes(from) ? ENTRY_COLUMNS : ENTRY_COLUMNS.filter((column) => column !== 'body_bytes')
-  const entries = from.prepare(`select ${columns.join(', ')} from entries where position > ? and position <= ?`)
-  copyRows(entries.raw().iterate(after, through), to.prepare(insertInto('entries', columns)))
+function copyAllEntries(from: SqliteFile.Database, to: SqliteFile.Database): void {
+  const end = lastPosition(from)
+  copyEntries(from, to, { after: 0, through: end })
+  keepEnd(to, end)
+}
+
+/** The entries behind `after`, where a group ends, up to `through`, which may be in the middle of one. */
+function copyEntries(from: SqliteFile.Database, to: SqliteFile.Database, { after, through }: Span): void {
+  const whole = from.prepare(
+    `select ${GROUP_COLUMNS.join(', ')} from entry_groups where last_position > ? and last_position <= ?`,
+  )
+  copyRows(whole.raw().iterate(after, through), to.prepare(insertInto('entry_groups', GROUP_COLUMNS)))
+  const cut: SqliteFile.Statement<[number], GroupRow> = from.prepare(
+    'select * from entry_groups where last_position > ? order by last_position limit 1',
+  )
+  const rest = cut.get(through)
+  if (rest) new GroupWriter(to).rewrite(toRows(rest).filter(({ position }) => position <= through))
 }
 
 /** All keys, even those whose entries have been trimmed since. */
@@ -104,12 +129,19 @@ function copyKeys(from: SqliteFile.Database, to: SqliteFile.Database): void {
   copyRows(keys.raw().iterate(), to.prepare(insertInto('idempotency_keys', KEY_COLUMNS)))
 }
 
-function copyKeysOf(from: SqliteFile.Database, to: SqliteFile.Database, after: number, through: number): void {
-  const keys = from.prepare(
-    `select ${KEY_COLUMNS.map((column) => `known.${column}`).join(', ')} from idempotency_keys as known
-     join entries on entries.request_id = known.request_id where entries.position > ? and entries.position <= ?`,
+/** The keys of requests whose entries were copied into a file. */
+function copyKeysOf(from: SqliteFile.Database, to: SqliteFile.Database, { after, through }: Span): void {
+  const groups: SqliteFile.Statement<[number, number], GroupRow> = to.prepare(
+    'select * from entry_groups where last_position > ? and last_position <= ?',
   )
-  copyRows(keys.raw().iterate(after, through), to.prepare(insertInto('idempotency_keys', KEY_COLUMNS)))
+  const copied = new Set<string>()
+  for (const group of groups.iterate(after, through)) {
+    for (const { request_id: id } of toRows(group)) copied.add(id)
+  }
+  const keys = from.prepare(`select ${KEY_COLUMNS.join(', ')} from idempotency_keys`)
+  const ofCopied = keys.raw().iterate() as Iterable<unknown[]>
+  const insertion = to.prepare(insertInto('idempotency_keys', KEY_COLUMNS))
+  for (const key of ofCopied) if (copied.has(key[REQUEST_ID] as string)) insertion.run(key)
 }
 
 /** A key that was used anew replaces its use of more than a day before. */
@@ -119,15 +151,4 @@ function insertInto(table: string, columns: readonly string[]): string {
 
 function copyRows(rows: Iterable<unknown>, insertion: SqliteFile.Statement): void {
   for (const row of rows) insertion.run(row)
-}
-
-/** The last position handed out; 0 in an empty log. */
-export function lastPosition(file: SqliteFile.Database): number {
-  const found = file.prepare(`select seq from sqlite_sequence where name = 'entries'`).pluck().get()
-  return (found as number | undefined) ?? 0
-}
-
-function setLastPosition(file: SqliteFile.Database, position: number): void {
-  file.prepare(`delete from sqlite_sequence where name = 'entries'`).run()
-  file.prepare(`insert into sqlite_sequence (name, seq) values ('entries', ?)`).run(position)
 }

@@ -1,10 +1,12 @@
 // The SQLite file of the embedded log: its tables, and how it is opened. One thread writes it, any number may read.
 import SqliteFile from 'better-sqlite3'
 import { AppError } from '../../core/app-error.ts'
+import { GROUP_TABLES } from './entry-groups.ts'
+import { groupSingleEntries, hasSingleEntries } from './single-entries.ts'
 
 /**
- * Large pages: an entry of a hundred events needs one of them instead of five, and every page is first written to the
- * write-ahead log and then moved into the file, each time by calls of its own. A log made with smaller pages keeps them.
+ * Large pages: what a commit writes needs one of them instead of several, and every page is first written to the write-ahead log
+ * and then moved into the file, each time by calls of its own. A log made with smaller pages keeps them.
  */
 const PAGE_BYTES = 16 * 1024
 /**
@@ -19,21 +21,8 @@ const WRITE_CACHE_KIB = 2 * 1024
 const READ_CACHE_KIB = 1024
 const BUSY_WAIT_MS = 5_000
 
-/** How long a compressed body is when it is expanded; null where it is kept as it came (`kept-body.ts`). */
-const BODY_BYTES = 'body_bytes integer'
-
 export const LOG_TABLES = `
-  create table if not exists entries (
-    position integer primary key autoincrement,
-    kind text not null,
-    workspace_id text not null,
-    request_id text not null,
-    received_at integer not null,
-    context text,
-    ${BODY_BYTES},
-    body blob not null
-  );
-  create index if not exists entries_by_request on entries (request_id);
+  ${GROUP_TABLES}
   create table if not exists idempotency_keys (
     workspace_id text not null,
     key text not null,
@@ -74,17 +63,6 @@ function prepareForWriting(path: string): SqliteFile.Database {
   file.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / pageBytes}`)
   file.pragma(`journal_size_limit = ${KEPT_BESIDE_BYTES}`)
   file.exec(LOG_TABLES)
-  if (!hasBodyBytes(file)) file.transaction(addBodyBytes).immediate(file)
+  if (hasSingleEntries(file)) file.transaction(groupSingleEntries).immediate(file)
   return file
-}
-
-/** Logs were made without this column before bodies were compressed. Whoever else opens this one may have added it. */
-function addBodyBytes(file: SqliteFile.Database): void {
-  if (!hasBodyBytes(file)) file.exec(`alter table entries add column ${BODY_BYTES}`)
-}
-
-/** Whether the log in this file, which may be a backup, is of a version that compresses bodies. */
-export function hasBodyBytes(file: SqliteFile.Database): boolean {
-  const columns = file.pragma('table_info(entries)') as { readonly name: string }[]
-  return columns.some(({ name }) => name === 'body_bytes')
 }

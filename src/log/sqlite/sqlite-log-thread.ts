@@ -4,16 +4,11 @@ import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from '
 import type SqliteFile from 'better-sqlite3'
 import { messageOf } from '../../core/thrown.ts'
 import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type TrimLimits } from '../event-log.ts'
-import { compressBody } from './kept-body.ts'
+import { GroupWriter, keepEnd, prepareEnd, type EntryColumns } from './entry-groups.ts'
 import { openLogForWriting } from './sqlite-log-file.ts'
 
 /** Entries as they cross to this thread: the bodies in one buffer, the rest as columns side by side. */
-export interface EntryGroup {
-  readonly kinds: readonly string[]
-  readonly workspaceIds: readonly string[]
-  readonly requestIds: readonly string[]
-  readonly receivedAts: readonly number[]
-  readonly contexts: readonly (string | null)[]
+export interface EntryGroup extends EntryColumns {
   /** Where each body ends in `bodies`. */
   readonly bodyEnds: readonly number[]
   readonly bodies: Uint8Array
@@ -40,7 +35,9 @@ export type LogAnswer =
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly reason: string }
   | { readonly type: 'done'; readonly id: number; readonly hasMore: boolean }
 
-const TRIMMED_PER_STEP_MAX = 2_000
+/** Of idempotency keys; and of groups, which may hold as many entries. */
+const KEYS_TRIMMED_MAX = 2_000
+const GROUPS_TRIMMED_MAX = 64
 /**
  * Something to write that is not an entry, in place of what was written the time before; other bytes each time, because SQLite
  * need not write a page that stays as it is. More than most requests need, so that on a full disk it finds no room where they
@@ -57,30 +54,30 @@ type AppendMessage = Extract<LogMessage, { type: 'append' }>
 
 class LogFile {
   readonly #file: SqliteFile.Database
-  readonly #addEntry: SqliteFile.Statement
+  readonly #groups: GroupWriter
   readonly #findKey: SqliteFile.Statement<[string, string], { hash: string; request_id: string; received_at: number }>
   readonly #saveKey: SqliteFile.Statement
-  readonly #trimEntries: SqliteFile.Statement<[TrimLimits]>
+  readonly #end: SqliteFile.Statement<[], number>
+  readonly #trimGroups: SqliteFile.Statement<[TrimLimits]>
   readonly #trimKeys: SqliteFile.Statement
 
   constructor(path: string) {
     this.#file = openLogForWriting(path)
-    this.#addEntry = this.#file.prepare(
-      `insert into entries (kind, workspace_id, request_id, received_at, context, body_bytes, body)
-       values (?, ?, ?, ?, ?, ?, ?)`,
-    )
+    this.#groups = new GroupWriter(this.#file)
+    this.#end = prepareEnd(this.#file)
     this.#findKey = this.#file.prepare(
       'select hash, request_id, received_at from idempotency_keys where workspace_id = ? and key = ?',
     )
     this.#saveKey = this.#file.prepare('insert or replace into idempotency_keys values (?, ?, ?, ?, ?)')
-    // Only the first entries are looked at: all acknowledgements wait while there may be millions behind them that stay.
-    this.#trimEntries = this.#file.prepare(
-      `delete from entries where received_at < @entriesReceivedBefore and position in (
-         select position from entries where position <= @throughPosition order by position limit ${TRIMMED_PER_STEP_MAX})`,
+    // Only the first groups are looked at: all acknowledgements wait while there may be millions behind them that stay.
+    this.#trimGroups = this.#file.prepare(
+      `delete from entry_groups where received_at < @entriesReceivedBefore and last_position in (
+         select last_position from entry_groups where last_position <= @throughPosition
+         order by last_position limit ${GROUPS_TRIMMED_MAX})`,
     )
     this.#trimKeys = this.#file.prepare(
       `delete from idempotency_keys where (workspace_id, key) in (
-         select workspace_id, key from idempotency_keys where received_at < ? limit ${TRIMMED_PER_STEP_MAX})`,
+         select workspace_id, key from idempotency_keys where received_at < ? limit ${KEYS_TRIMMED_MAX})`,
     )
   }
 
@@ -98,9 +95,17 @@ class LogFile {
   }
 
   trim(limits: TrimLimits): boolean {
-    const entries = this.#trimEntries.run(limits).changes
+    const groups = this.#file.transaction(() => this.#trimEntries(limits)).immediate()
     const keys = this.#trimKeys.run(limits.keysReceivedBefore).changes
-    return Math.max(entries, keys) >= TRIMMED_PER_STEP_MAX
+    return groups >= GROUPS_TRIMMED_MAX || keys >= KEYS_TRIMMED_MAX
+  }
+
+  /** Gives how many groups were deleted. A group stays as long as any of its entries must. */
+  #trimEntries(limits: TrimLimits): number {
+    const end = this.#end.get() as number
+    const { changes } = this.#trimGroups.run(limits)
+    if (changes > 0) keepEnd(this.#file, end)
+    return changes
   }
 
   /** Commits a real change, because just beginning a transaction succeeds on a full disk; throws when the disk refuses it. */
@@ -114,29 +119,15 @@ class LogFile {
 
   #appendGroup(group: EntryGroup): Map<number, AppendOutcome> {
     const special = new Map<number, AppendOutcome>()
-    const bodies = Buffer.from(group.bodies.buffer, group.bodies.byteOffset, group.bodies.byteLength)
-    let start = 0
+    const indexes: number[] = []
     for (let index = 0; index < group.bodyEnds.length; index++) {
-      const end = group.bodyEnds[index] as number
       const outcome = this.#claimKey(group, index)
       if (outcome) special.set(index, outcome)
-      else this.#add(group, index, bodies.subarray(start, end))
-      start = end
+      else indexes.push(index)
     }
+    const bodyOf = (index: number) => group.bodies.subarray(group.bodyEnds[index - 1] ?? 0, group.bodyEnds[index])
+    this.#groups.append({ columns: group, indexes, bodyOf })
     return special
-  }
-
-  #add(group: EntryGroup, index: number, body: Buffer): void {
-    const compressed = compressBody(body)
-    this.#addEntry.run(
-      group.kinds[index],
-      group.workspaceIds[index],
-      group.requestIds[index],
-      group.receivedAts[index],
-      group.contexts[index],
-      compressed ? body.byteLength : null,
-      compressed ?? body,
-    )
   }
 
   /** Undefined when the entry is to be appended: it has no key, or is the first with it in 24 hours. */

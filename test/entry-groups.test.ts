@@ -1,0 +1,249 @@
+// Entries in groups, as the embedded log keeps them: where groups end, what is read of them, and logs from before there were any.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import SqliteFile from 'better-sqlite3'
+import { v7 as newId } from 'uuid'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { LogEntry, LogReader, NewEntry } from '../src/log/event-log.ts'
+import { compressBody } from '../src/log/sqlite/kept-body.ts'
+import { removeLog, restoreLog } from '../src/log/sqlite/sqlite-log-backup.ts'
+import { openLogForWriting } from '../src/log/sqlite/sqlite-log-file.ts'
+import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
+import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
+import { idsOf, newEntry, NO_BOUNDS, NOW, numbered } from './log-contract.ts'
+
+let folder: string
+let path: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tidings-groups-'))
+  path = join(folder, 'log.db')
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+/** Appends entries together, and then others. */
+async function append(...commits: NewEntry[][]): Promise<void> {
+  const writer = openSqliteLog({ path })
+  for (const entries of commits) await Promise.all(entries.map((entry) => writer.append(entry)))
+  await writer.close()
+}
+
+async function ask<Answer>(what: (reader: LogReader) => Promise<Answer>): Promise<Answer> {
+  const reader = openSqliteLogReader(path)
+  try {
+    return await what(reader)
+  } finally {
+    await reader.close()
+  }
+}
+
+const readFrom = (after: number, bounds = NO_BOUNDS) => ask((reader) => reader.read(after, bounds))
+const sized = (id: string, bytes: number) => newEntry(id, { body: Buffer.alloc(bytes, id) })
+
+/** The last positions of all groups. */
+function groupEnds(): unknown[] {
+  const file = new SqliteFile(path, { readonly: true })
+  const ends = file.prepare('select last_position from entry_groups order by 1').pluck().all()
+  file.close()
+  return ends
+}
+
+describe('a group', () => {
+  it('holds what was written together, up to 64 entries', async () => {
+    await append(
+      [newEntry('first')],
+      numbered(0, 130).map((id) => newEntry(id)),
+    )
+    expect(groupEnds()).toEqual([1, 65, 129, 131])
+    expect(idsOf(await readFrom(0))).toEqual(['first', ...numbered(0, 130)])
+  })
+
+  it('ends with the entry that makes its bodies 64 KiB', async () => {
+    await append([sized('a', 40_000), sized('b', 25_535), sized('c', 1), sized('d', 100_000), sized('e', 1)])
+    expect(groupEnds()).toEqual([3, 4, 5])
+    const sizes = (await readFrom(0)).map(({ body }) => body.byteLength)
+    expect(sizes).toEqual([40_000, 25_535, 1, 100_000, 1])
+  })
+
+  it('leaves out repeated requests, which take no position', async () => {
+    const idempotency = { key: 'k', hash: 'h' }
+    await append([
+      newEntry('r1', { idempotency }),
+      newEntry('r2', { idempotency }),
+      newEntry('r3', { idempotency: { key: 'k', hash: 'other' } }),
+      newEntry('r4'),
+    ])
+    expect((await readFrom(0)).map(({ position, requestId }) => [position, requestId])).toEqual([
+      [1, 'r1'],
+      [2, 'r4'],
+    ])
+    await append([newEntry('r5', { idempotency })])
+    expect(groupEnds()).toEqual([2])
+  })
+
+  it('keeps apart what its entries are', async () => {
+    const changes: Partial<NewEntry>[] = [
+      { workspaceId: 'one', kind: 'track_user', context: { ip: '10.0.0.1' }, body: Buffer.from('{"n":1}') },
+      { workspaceId: 'two', receivedAt: NOW + 5, body: Buffer.of(0, 255, 0xc3) },
+      { workspaceId: 'one', kind: 'svc_audience', context: { campaign: 7 }, body: Buffer.of() },
+    ]
+    await append(changes.map((change, index) => newEntry(`r${index}`, change)))
+    expect(groupEnds()).toEqual([3])
+    const toKept = ({ kind, workspaceId, requestId, receivedAt, context, body }: NewEntry | LogEntry) => {
+      return { kind, workspaceId, requestId, receivedAt, context, body: Buffer.from(body) }
+    }
+    const expected = changes.map((change, index) => toKept(newEntry(`r${index}`, change)))
+    expect((await readFrom(0)).map(toKept)).toEqual(expected)
+  })
+
+  it('is read from any entry on, and up to any', async () => {
+    await append(
+      numbered(0, 10).map((id) => sized(id, 10)),
+      numbered(10, 20).map((id) => sized(id, 10)),
+    )
+    for (let after = 0; after <= 20; after++) {
+      expect(idsOf(await readFrom(after))).toEqual(numbered(after, 20))
+      expect(idsOf(await readFrom(after, { entries: 7, bytes: 1_000 }))).toEqual(
+        numbered(after, Math.min(20, after + 7)),
+      )
+      expect(idsOf(await readFrom(after, { entries: 100, bytes: 69 }))).toEqual(
+        numbered(after, Math.min(20, after + 6)),
+      )
+    }
+    expect(await readFrom(0, { entries: 0, bytes: 1_000 })).toEqual([])
+  })
+
+  it('is found by each of its requests, also where their times overlap with those of others', async () => {
+    const ids = Array.from({ length: 30 }, () => newId())
+    // Every third id in the same group: each spans nearly all of them.
+    const groups = [0, 1, 2].map((rest) => ids.filter((_, index) => index % 3 === rest))
+    await append(...groups.map((group) => group.map((id) => newEntry(id))))
+    const found = await ask((reader) => Promise.all(ids.map((id) => reader.findByRequestId(id))))
+    expect(found.map((entry) => entry?.requestId)).toEqual(ids)
+    const between = `${(ids[10] as string).slice(0, -4)}zzzz`
+    expect(await ask((reader) => reader.findByRequestId(between))).toBeUndefined()
+  })
+
+  it('is found by its requests without a look at all groups', async () => {
+    await append([newEntry(newId())])
+    const file = new SqliteFile(path, { readonly: true })
+    const plan = file
+      .prepare(
+        `explain query plan select * from entry_groups where first_request_id <= ? and last_request_id >= ?
+         order by first_request_id desc`,
+      )
+      .all('a', 'a') as { detail: string }[]
+    file.close()
+    expect(plan.map(({ detail }) => detail)).toEqual([
+      'SEARCH entry_groups USING INDEX entry_groups_by_request (first_request_id<?)',
+    ])
+  })
+
+  it('stays until the youngest of its entries may go, and takes no position with it', async () => {
+    await append([newEntry('old', { receivedAt: NOW - 10 }), newEntry('young')])
+    const writer = openSqliteLog({ path })
+    const trim = (entriesReceivedBefore: number, throughPosition = 2) =>
+      writer.trim({ throughPosition, entriesReceivedBefore, keysReceivedBefore: 0 })
+    await trim(NOW)
+    expect(groupEnds()).toEqual([2])
+    await trim(NOW + 1, 1)
+    expect(groupEnds()).toEqual([2])
+    await trim(NOW + 1)
+    expect(groupEnds()).toEqual([])
+    expect(await ask((reader) => reader.lastPosition())).toBe(2)
+    await writer.append(newEntry('next'))
+    await writer.close()
+    expect((await readFrom(0)).map(({ position }) => position)).toEqual([3])
+  })
+})
+
+describe('a log with a row for each entry, as they were before', () => {
+  const SINGLE = `
+    create table entries (
+      position integer primary key autoincrement, kind text not null, workspace_id text not null, request_id text not null,
+      received_at integer not null, context text, body_bytes integer, body blob not null
+    );
+    create index entries_by_request on entries (request_id);
+    create table idempotency_keys (
+      workspace_id text not null, key text not null, hash text not null, request_id text not null,
+      received_at integer not null, primary key (workspace_id, key)
+    ) without rowid;
+  `
+  const LARGE = Buffer.alloc(5_000, 'x')
+
+  /** Entries 1 to 200 without 3 and 150; the 5th is compressed, and the one behind the last is trimmed. */
+  function make(file: string, { isCompressed = true } = {}): void {
+    const made = new SqliteFile(file)
+    made.exec(SINGLE)
+    if (!isCompressed) made.exec('alter table entries drop column body_bytes')
+    const insert = made.prepare(
+      `insert into entries (kind, workspace_id, request_id, received_at, context, body)
+       values ('track_events', ?, ?, ?, ?, ?)`,
+    )
+    for (let n = 1; n <= 201; n++) {
+      const body = n === 5 ? (isCompressed ? compressBody(LARGE) : LARGE) : Buffer.from(`{"n":${n}}`)
+      insert.run(`workspace-${n % 2}`, `r${n}`, NOW + n, n === 7 ? '{"ip":"10.0.0.1"}' : null, body)
+    }
+    if (isCompressed) made.prepare('update entries set body_bytes = ? where position = 5').run(LARGE.byteLength)
+    made.exec('delete from entries where position in (3, 150, 201)')
+    made.prepare(`insert into idempotency_keys values ('main', 'k', 'h', 'r9', ?)`).run(NOW)
+    made.close()
+  }
+
+  const kept = Array.from({ length: 200 }, (_, index) => index + 1).filter((n) => n !== 3 && n !== 150)
+
+  async function expectAll(): Promise<void> {
+    const entries = await readFrom(0)
+    expect(entries.map(({ position, requestId }) => `${position} ${requestId}`)).toEqual(kept.map((n) => `${n} r${n}`))
+    expect(entries.map(({ body }) => Buffer.from(body).toString())).toEqual(
+      kept.map((n) => (n === 5 ? LARGE.toString() : `{"n":${n}}`)),
+    )
+    const [seventh] = entries.filter(({ position }) => position === 7)
+    expect(seventh).toMatchObject({ workspaceId: 'workspace-1', receivedAt: NOW + 7, context: { ip: '10.0.0.1' } })
+    expect(await ask((reader) => reader.findByRequestId('r151'))).toMatchObject({ position: 151 })
+    expect(await ask((reader) => reader.lastPosition())).toBe(201)
+  }
+
+  it.each([true, false])('goes on with groups (bodies compressed: %s)', async (isCompressed) => {
+    make(path, { isCompressed })
+    openLogForWriting(path).close()
+    await expectAll()
+    // Opened again, it is as it was.
+    openLogForWriting(path).close()
+    await expectAll()
+    await append([newEntry('next', { idempotency: { key: 'k', hash: 'h' } }), newEntry('new')])
+    expect((await readFrom(200)).map(({ position, requestId }) => [position, requestId])).toEqual([[202, 'new']])
+    const file = new SqliteFile(path, { readonly: true })
+    const left = file.prepare(`select count(*) from sqlite_master where name like 'entries%'`).pluck().get()
+    file.close()
+    expect(left).toBe(0)
+  })
+
+  it('goes on behind its last position where no entry is left', async () => {
+    make(path)
+    new SqliteFile(path).exec('delete from entries').close()
+    await append([newEntry('next')])
+    expect((await readFrom(0)).map(({ position }) => position)).toEqual([202])
+  })
+
+  it('goes on where it did after a version from before groups was started in vain', async () => {
+    make(path)
+    openLogForWriting(path).close()
+    new SqliteFile(path).exec(`delete from entry_groups; ${SINGLE.replace(/create table idem.*/s, '')}`).close()
+    await append([newEntry('next')])
+    expect((await readFrom(0)).map(({ position }) => position)).toEqual([202])
+  })
+
+  it.each([true, false])('is restored from a backup (bodies compressed: %s)', async (isCompressed) => {
+    const backup = join(folder, 'backup.db')
+    make(backup, { isCompressed })
+    restoreLog(backup, path)
+    await expectAll()
+    removeLog(backup)
+    const file = new SqliteFile(backup, { readonly: true })
+    const tables = file.prepare(`select name from sqlite_master where name not like 'sqlite_%'`).pluck().all()
+    file.close()
+    expect(tables).toEqual([])
+  })
+})
