@@ -1,20 +1,22 @@
 // Moves pages from the write-ahead logs of SQLite files into the files, a round at a time: often while much is written, seldom
 // while little is. Started by `sqlite-checkpoints.ts`. A write-ahead log can begin anew only when none of it waits to be moved,
 // which never happens by itself while somebody writes without pause. Whoever commits moves pages too when very many wait.
+import { closeSync, openSync, readSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import SqliteFile from 'better-sqlite3'
 
 /** Between two rounds. */
 const PAUSE_MS_MIN = 50
 const PAUSE_MS_MAX = 1_600
-/** After a round that found less than this, the next one is longer in coming. */
-const FEW_BYTES = 2 * 1024 * 1024
-
 /**
  * A write-ahead log of this size begins anew as soon as all of it is moved. Its writers wait a moment for that; otherwise they
- * would do it themselves later, with much more, and wait for that.
+ * would do it themselves later, with much more, and wait for that. Rounds come about as often as so much is written: a page that
+ * is written again and again is moved once a round.
  */
 const BEGIN_ANEW_BYTES = 8 * 1024 * 1024
+
+/** Where the write-ahead log says how often it has begun anew. */
+const CHECKPOINT_SEQUENCE_AT = 12
 
 /** What SQLite answers: all pages in the write-ahead log; -1 when the file is held by someone else. */
 interface Checkpoint {
@@ -24,8 +26,9 @@ interface Checkpoint {
 class CheckpointedFile {
   readonly #path: string
   #file: SqliteFile.Database | undefined
-  /** Pages in the write-ahead log when it was last looked at. */
+  /** Pages in the write-ahead log when it was last looked at, and which of its beginnings that was behind. */
   #known = 0
+  #beginning: number | undefined
 
   constructor(path: string) {
     this.#path = path
@@ -54,14 +57,27 @@ class CheckpointedFile {
   #bringIn(file: SqliteFile.Database, mode: 'PASSIVE' | 'FULL'): number {
     const [{ log } = { log: -1 }] = file.pragma(`wal_checkpoint(${mode})`) as Checkpoint[]
     if (log < 0) return 0
-    // Fewer than before: the write-ahead log has begun anew.
-    const fresh = log < this.#known ? log : log - this.#known
+    const beginning = readBeginning(this.#path)
+    const fresh = beginning === this.#beginning ? Math.max(0, log - this.#known) : log
     this.#known = log
+    this.#beginning = beginning
     return fresh
   }
 
   close(): void {
     this.#file?.close()
+  }
+}
+
+/** A number that grows each time the write-ahead log begins anew ("Checkpoint sequence number" in SQLite's file format). */
+function readBeginning(path: string): number {
+  const file = openSync(`${path}-wal`, 'r')
+  try {
+    const number = Buffer.alloc(4)
+    readSync(file, number, 0, number.length, CHECKPOINT_SEQUENCE_AT)
+    return number.readUInt32BE()
+  } finally {
+    closeSync(file)
   }
 }
 
@@ -76,6 +92,7 @@ const port = parentPort
 if (!port) throw new Error('sqlite-checkpoints-thread.ts is started as a thread')
 const files = (workerData as { paths: readonly string[] }).paths.map((path) => new CheckpointedFile(path))
 let pauseMs = PAUSE_MS_MIN
+let lastRoundAt = performance.now()
 let timer = setTimeout(checkpointAll, pauseMs)
 
 port.once('message', () => {
@@ -86,6 +103,9 @@ port.once('message', () => {
 
 function checkpointAll(): void {
   const most = Math.max(...files.map((file) => file.checkpoint()))
-  pauseMs = most < FEW_BYTES ? Math.min(PAUSE_MS_MAX, pauseMs * 2) : PAUSE_MS_MIN
+  const now = performance.now()
+  const untilWritten = ((now - lastRoundAt) * BEGIN_ANEW_BYTES) / most
+  pauseMs = Math.max(PAUSE_MS_MIN, Math.min(PAUSE_MS_MAX, pauseMs * 2, untilWritten))
+  lastRoundAt = now
   timer = setTimeout(checkpointAll, pauseMs)
 }
