@@ -6,12 +6,13 @@ import SqliteFile from 'better-sqlite3'
 import { v7 as newId } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { LogEntry, LogReader, NewEntry } from '../src/log/event-log.ts'
+import { GROUPS_AROUND } from '../src/log/sqlite/entry-groups.ts'
 import { compressBody } from '../src/log/sqlite/kept-body.ts'
 import { removeLog, restoreLog } from '../src/log/sqlite/sqlite-log-backup.ts'
 import { openLogForWriting } from '../src/log/sqlite/sqlite-log-file.ts'
 import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
-import { idsOf, newEntry, NO_BOUNDS, NOW, numbered } from './log-contract.ts'
+import { idsOf, newEntry, NO_BOUNDS, NOW } from './log-contract.ts'
 
 let folder: string
 let path: string
@@ -21,6 +22,10 @@ beforeEach(() => {
   path = join(folder, 'log.db')
 })
 afterEach(() => rmSync(folder, { recursive: true }))
+
+/** An id of a request that came at about the same time as all others of this. */
+const idOf = (name: string | number) => `00000000-${name}`
+const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => idOf(from + index))
 
 /** Appends entries together, and then others. */
 async function append(...commits: NewEntry[][]): Promise<void> {
@@ -60,25 +65,25 @@ describe('a group', () => {
   })
 
   it('ends with the entry that makes its bodies 64 KiB', async () => {
-    await append([sized('a', 40_000), sized('b', 25_535), sized('c', 1), sized('d', 100_000), sized('e', 1)])
+    const sizes = [40_000, 25_535, 1, 100_000, 1]
+    await append(sizes.map((bytes, index) => sized(idOf(index), bytes)))
     expect(groupEnds()).toEqual([3, 4, 5])
-    const sizes = (await readFrom(0)).map(({ body }) => body.byteLength)
-    expect(sizes).toEqual([40_000, 25_535, 1, 100_000, 1])
+    expect((await readFrom(0)).map(({ body }) => body.byteLength)).toEqual(sizes)
   })
 
   it('leaves out repeated requests, which take no position', async () => {
     const idempotency = { key: 'k', hash: 'h' }
     await append([
-      newEntry('r1', { idempotency }),
-      newEntry('r2', { idempotency }),
-      newEntry('r3', { idempotency: { key: 'k', hash: 'other' } }),
-      newEntry('r4'),
+      newEntry(idOf(1), { idempotency }),
+      newEntry(idOf(2), { idempotency }),
+      newEntry(idOf(3), { idempotency: { key: 'k', hash: 'other' } }),
+      newEntry(idOf(4)),
     ])
     expect((await readFrom(0)).map(({ position, requestId }) => [position, requestId])).toEqual([
-      [1, 'r1'],
-      [2, 'r4'],
+      [1, idOf(1)],
+      [2, idOf(4)],
     ])
-    await append([newEntry('r5', { idempotency })])
+    await append([newEntry(idOf(5), { idempotency })])
     expect(groupEnds()).toEqual([2])
   })
 
@@ -88,12 +93,12 @@ describe('a group', () => {
       { workspaceId: 'two', receivedAt: NOW + 5, body: Buffer.of(0, 255, 0xc3) },
       { workspaceId: 'one', kind: 'svc_audience', context: { campaign: 7 }, body: Buffer.of() },
     ]
-    await append(changes.map((change, index) => newEntry(`r${index}`, change)))
+    await append(changes.map((change, index) => newEntry(idOf(index), change)))
     expect(groupEnds()).toEqual([3])
     const toKept = ({ kind, workspaceId, requestId, receivedAt, context, body }: NewEntry | LogEntry) => {
       return { kind, workspaceId, requestId, receivedAt, context, body: Buffer.from(body) }
     }
-    const expected = changes.map((change, index) => toKept(newEntry(`r${index}`, change)))
+    const expected = changes.map((change, index) => toKept(newEntry(idOf(index), change)))
     expect((await readFrom(0)).map(toKept)).toEqual(expected)
   })
 
@@ -125,23 +130,27 @@ describe('a group', () => {
     expect(await ask((reader) => reader.findByRequestId(between))).toBeUndefined()
   })
 
+  it('holds no requests that came a minute apart, so that no look for one goes farther', async () => {
+    const at = (minute: number) => newId({ msecs: NOW + minute * 70_000 })
+    const ids = [at(0), at(0), at(1), at(0), at(2), at(2)]
+    await append(ids.map((id) => newEntry(id)))
+    expect(groupEnds()).toEqual([2, 3, 4, 6])
+    const found = await ask((reader) => Promise.all(ids.map((id) => reader.findByRequestId(id))))
+    expect(found.map((entry) => entry?.position)).toEqual([1, 2, 3, 4, 5, 6])
+  })
+
   it('is found by its requests without a look at all groups', async () => {
     await append([newEntry(newId())])
     const file = new SqliteFile(path, { readonly: true })
-    const plan = file
-      .prepare(
-        `explain query plan select * from entry_groups where first_request_id <= ? and last_request_id >= ?
-         order by first_request_id desc`,
-      )
-      .all('a', 'a') as { detail: string }[]
+    const plan = file.prepare(`explain query plan ${GROUPS_AROUND}`).all('a', 'b', 'b') as { detail: string }[]
     file.close()
     expect(plan.map(({ detail }) => detail)).toEqual([
-      'SEARCH entry_groups USING INDEX entry_groups_by_request (first_request_id<?)',
+      'SEARCH entry_groups USING INDEX entry_groups_by_request (first_request_id>? AND first_request_id<?)',
     ])
   })
 
   it('stays until the youngest of its entries may go, and takes no position with it', async () => {
-    await append([newEntry('old', { receivedAt: NOW - 10 }), newEntry('young')])
+    await append([newEntry(idOf('old'), { receivedAt: NOW - 10 }), newEntry(idOf('young'))])
     const writer = openSqliteLog({ path })
     const trim = (entriesReceivedBefore: number, throughPosition = 2) =>
       writer.trim({ throughPosition, entriesReceivedBefore, keysReceivedBefore: 0 })

@@ -28,6 +28,10 @@ export const GROUP_TABLES = `
   create table if not exists log_end (only integer primary key, position integer not null);
 `
 
+export const GROUPS_AROUND = `
+  select * from entry_groups where first_request_id between ? and ? and last_request_id >= ? order by first_request_id desc
+`
+
 /** Everything of entries but their positions and bodies: columns side by side. */
 export interface EntryColumns {
   readonly kinds: readonly string[]
@@ -100,30 +104,35 @@ export class GroupWriter {
     if (rows[0]) this.#write(rows[0].position - 1, { columns, indexes: [...rows.keys()], bodyOf })
   }
 
-  #write(after: number, { columns, indexes, bodyOf }: NewEntries): void {
-    let bodies: Uint8Array[] = []
-    let bytes = 0
+  #write(after: number, entries: NewEntries): void {
+    const { columns, indexes, bodyOf } = entries
+    let [start, bytes] = [0, 0]
     for (const [place, index] of indexes.entries()) {
-      const body = bodyOf(index)
-      bodies.push(body)
-      bytes += body.byteLength
-      const isLast = place === indexes.length - 1
-      if (!isLast && bytes < GROUP_BYTES_ENOUGH && bodies.length < GROUP_ENTRIES_MAX) continue
-      this.#add(after + place + 1, pick(columns, indexes.slice(place + 1 - bodies.length, place + 1)), bodies)
-      bodies = []
-      bytes = 0
+      const isFull = bytes >= GROUP_BYTES_ENOUGH || place - start >= GROUP_ENTRIES_MAX
+      const [id, first] = [columns.requestIds[index] as string, columns.requestIds[indexes[start] as number] as string]
+      if (isFull || spanOf(id) !== spanOf(first)) {
+        this.#add(after + place, { ...entries, indexes: indexes.slice(start, place) })
+        start = place
+        bytes = 0
+      }
+      bytes += bodyOf(index).byteLength
     }
+    if (indexes.length > 0) this.#add(after + indexes.length, { ...entries, indexes: indexes.slice(start) })
   }
 
-  #add(lastPosition: number, columns: EntryColumns, parts: readonly Uint8Array[]): void {
+  #add(lastPosition: number, { columns, indexes, bodyOf }: NewEntries): void {
+    const parts = indexes.map(bodyOf)
     let end = 0
-    const heads: GroupHeads = { ...columns, bodyEnds: parts.map(({ byteLength }) => (end += byteLength)) }
+    const heads: GroupHeads = {
+      ...pick(columns, indexes),
+      bodyEnds: parts.map(({ byteLength }) => (end += byteLength)),
+    }
     const bodies = Buffer.concat(parts)
     const compressed = compressBody(bodies)
-    const requestIds = columns.requestIds.toSorted()
+    const requestIds = heads.requestIds.toSorted()
     this.#insert.run({
       last_position: lastPosition,
-      received_at: Math.max(...columns.receivedAts),
+      received_at: Math.max(...heads.receivedAts),
       first_request_id: requestIds[0] as string,
       last_request_id: requestIds.at(-1) as string,
       heads: JSON.stringify(heads),
@@ -131,6 +140,20 @@ export class GroupWriter {
       bodies: compressed ?? bodies,
     })
   }
+}
+
+/**
+ * The span of time that a request's id is of, some 65 s, as text that such ids begin with: a UUID of version 7 begins with its time.
+ * All ids of a group are of one span, so that no look for one goes farther.
+ */
+function spanOf(requestId: string): string {
+  return requestId.slice(0, 8)
+}
+
+/** Makes a function that gives the groups that an id may be among; of these there are few, and the likeliest comes first. */
+export function prepareFind(file: SqliteFile.Database): (requestId: string) => Iterable<GroupRow> {
+  const around: SqliteFile.Statement<[string, string, string], GroupRow> = file.prepare(GROUPS_AROUND)
+  return (requestId) => around.iterate(spanOf(requestId), requestId, requestId)
 }
 
 /** The last position handed out; 0 in an empty log. */

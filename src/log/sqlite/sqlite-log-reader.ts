@@ -1,7 +1,7 @@
 // Reads the embedded log, from whichever thread needs it; SQLite lets readers go on while the log is written.
 import type SqliteFile from 'better-sqlite3'
 import type { LogEntry, LogReader } from '../event-log.ts'
-import { prepareEnd, toEntries, type GroupRow } from './entry-groups.ts'
+import { prepareEnd, prepareFind, toEntries, type GroupRow } from './entry-groups.ts'
 import { openLogForReading } from './sqlite-log-file.ts'
 
 type Bounds = Parameters<LogReader['read']>[1]
@@ -14,11 +14,7 @@ export function openSqliteLogReader(path: string): LogReader {
   const groupAfter: GroupAfter = file.prepare(
     'select * from entry_groups where last_position > ? order by last_position limit 1',
   )
-  // Ids begin with the time: the nearest are looked at first, and there are few that a request may be among.
-  const groupsAround: SqliteFile.Statement<[string, string], GroupRow> = file.prepare(
-    `select * from entry_groups where first_request_id <= ? and last_request_id >= ?
-     order by first_request_id desc`,
-  )
+  const groupsAround = prepareFind(file)
   const read: LogReader['read'] = async (position, bounds) => listEntries(groupAfter, position, bounds)
   return {
     partitions: 1,
@@ -34,7 +30,7 @@ export function openSqliteLogReader(path: string): LogReader {
       return end.get() as number
     },
     async findByRequestId(requestId) {
-      for (const group of groupsAround.iterate(requestId, requestId)) {
+      for (const group of groupsAround(requestId)) {
         const found = toEntries(group).find((entry) => entry.requestId === requestId)
         if (found) return found
       }
