@@ -43,13 +43,13 @@ describe('the SQLite log file', () => {
   it('is trimmed without a look at all the entries that stay', async () => {
     const place = await makePlace()
     const writer = await place.openWriter()
-    // More young groups than one step deletes; an old one behind them tells whether it is found.
-    for (const id of numbered(0, 64)) await writer.append(newEntry(id))
-    await writer.append(newEntry('old', { receivedAt: NOW - 1 }))
+    // As many young groups as one step deletes, for ids that begin differently; an old one behind them tells whether it is found.
+    const young = numbered(0, 1_000).map((id) => newEntry(id))
+    await Promise.all([...young, newEntry('old', { receivedAt: NOW - 1 })].map((entry) => writer.append(entry)))
     const limits = { throughPosition: 10_000, entriesReceivedBefore: NOW, keysReceivedBefore: 0 }
     expect(await writer.trim(limits)).toBe(false)
     const reader = await place.openReader()
-    expect(await reader.read(64, { entries: 10, bytes: MIB })).toHaveLength(1)
+    expect(await reader.read(1_000, { entries: 10, bytes: MIB })).toHaveLength(1)
     await Promise.all([reader.close(), writer.close()])
     await place.remove()
   })

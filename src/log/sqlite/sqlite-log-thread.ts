@@ -35,9 +35,9 @@ export type LogAnswer =
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly reason: string }
   | { readonly type: 'done'; readonly id: number; readonly hasMore: boolean }
 
-/** Of idempotency keys; and of groups, which may hold as many entries. */
+/** How much one step deletes: groups of entries, each of a page or a few, and idempotency keys. */
+const GROUPS_TRIMMED_MAX = 1_000
 const KEYS_TRIMMED_MAX = 2_000
-const GROUPS_TRIMMED_MAX = 64
 /**
  * Something to write that is not an entry, in place of what was written the time before; other bytes each time, because SQLite
  * need not write a page that stays as it is. More than most requests need, so that on a full disk it finds no room where they
