@@ -87,7 +87,7 @@ export interface LogWriter {
   oldestWaitingReceivedAt(): number | undefined
   /**
    * Deletes a bounded number of applied entries and expired keys; true when there may be more. Entries that were written together
-   * may go together, when the last of them may.
+   * may share a row, and then go when the last of them may.
    */
   trim(limits: TrimLimits): Promise<boolean>
   /** Proves that the log can be written; rejects with the reason. */

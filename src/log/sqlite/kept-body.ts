@@ -1,11 +1,11 @@
-// How the embedded log keeps a body: as it came, or compressed where that saves much of what is written for it.
+// How the embedded log keeps the bodies of a group: as they came, or compressed where that saves much of what is written for them.
 import { createRequire } from 'node:module'
 import { AppError } from '../../core/app-error.ts'
 import { messageOf } from '../../core/thrown.ts'
 
 type Lz4 = Pick<typeof import('lz4-napi'), 'compressSync' | 'uncompressSync'>
 
-/** Shorter bodies stay as they came: several of them share a page, and few of their bytes repeat. */
+/** Less stays as it came: it fits into a page that is written anyway, and few of its bytes repeat. */
 const COMPRESSED_BYTES_MIN = 2 * 1024
 /** What does not shrink to this part of itself is kept as it came, so that nobody expands it for little. */
 const COMPRESSED_PART_MAX = 0.75

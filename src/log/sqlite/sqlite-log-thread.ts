@@ -100,7 +100,10 @@ class LogFile {
     return groups >= GROUPS_TRIMMED_MAX || keys >= KEYS_TRIMMED_MAX
   }
 
-  /** Gives how many groups were deleted. A group stays as long as any of its entries must. */
+  /**
+   * Gives how many groups were deleted. The end is noted with them, because otherwise only the last group tells it, and positions
+   * would be handed out again.
+   */
   #trimEntries(limits: TrimLimits): number {
     const end = this.#end.get() as number
     const { changes } = this.#trimGroups.run(limits)
