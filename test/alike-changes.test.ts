@@ -3,9 +3,10 @@ import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { CellSum } from '../src/core/statistics/cells.ts'
 import { GROUPS, MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/campaigns/facts.ts'
-import { AlikeChanges, shapeOf, type StoredChange } from '../src/pipeline/contributions/alike-changes.ts'
+import { AlikeChanges, outlineChange, type StoredChange } from '../src/pipeline/contributions/alike-changes.ts'
 import { addDifference } from '../src/pipeline/contributions/difference.ts'
 import type { GoalBook } from '../src/pipeline/contributions/goal-books.ts'
+import { shapeOf, Traits } from '../src/pipeline/contributions/shapes.ts'
 import { cellsOf } from './statistics-table.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
@@ -45,6 +46,13 @@ const RECOUNTED: GoalBook = {
 describe('the shape of a change', () => {
   const sent = message({ kind: 'sent', time: MIDNIGHT + 3 * HOUR })
   const change = changeOf({ stored: [member({})], fresh: [sent] })
+  const attempted = { ...sent, kind: 'attempted' } as const
+  const failed = { ...sent, kind: 'failed', reason: 'x' } as const
+  const traits = new Traits()
+  const shape = (one: StoredChange) => {
+    const outlined = outlineChange(one, traits, TIMEZONE)
+    return outlined && shapeOf(outlined)
+  }
 
   it.each([
     [
@@ -55,8 +63,25 @@ describe('the shape of a change', () => {
       'other instants of the same days in the same order',
       changeOf({ stored: [member({ evaluatedAt: MIDNIGHT })], fresh: [{ ...sent, time: MIDNIGHT + 1 }] }),
     ],
+    [
+      'the only audience after the message event',
+      changeOf({ stored: [member({})], fresh: [{ ...sent, time: MIDNIGHT }] }),
+    ],
   ])('is the same with %s', (_what, other) => {
-    expect(shapeOf(other, TIMEZONE)).toBe(shapeOf(change, TIMEZONE))
+    expect(shape(change)).toBeTypeOf('string')
+    expect(shape(other)).toBe(shape(change))
+  })
+
+  const after = changeOf({ stored: [member({})], known: [attempted], fresh: [sent] })
+  it.each([
+    ['another kind', { ...attempted, kind: 'click' } as const],
+    ['another day, and in another order', { ...attempted, time: MIDNIGHT + 50 * HOUR }],
+    ['a reason', { ...attempted, reason: 'x' }],
+  ])('is the same with %s of a message event that is not counted anew', (_what, known) => {
+    expect(shape(after)).toBeTypeOf('string')
+    expect(shape(changeOf({ stored: [member({})], known: [known], fresh: [sent] }))).toBe(shape(after))
+    const twice = [known, { ...known, time: known.time + 1 }]
+    expect(shape(changeOf({ stored: [member({})], known: twice, fresh: [sent] }))).toBe(shape(after))
   })
 
   it.each([
@@ -70,17 +95,77 @@ describe('the shape of a change', () => {
     ['a reason', changeOf({ stored: [member({})], fresh: [{ ...sent, reason: 'x' }] })],
     ['several events in one', changeOf({ stored: [member({})], fresh: [{ ...sent, times: 2 }] })],
     ['another day', changeOf({ stored: [member({})], fresh: [{ ...sent, time: MIDNIGHT + 24 * HOUR }] })],
-    ['another order', changeOf({ stored: [member({})], fresh: [{ ...sent, time: MIDNIGHT }] })],
     ['nothing that was there before', changeOf({ members: [member({})], fresh: [sent] })],
     ['everything there before', changeOf({ stored: [member({})], known: [sent] })],
     ['two platforms of one instant', changeOf({ stored: [member({}), member({ platform: 'WEB' })], fresh: [sent] })],
-    [
-      'two devices',
-      changeOf({ stored: [member({})], known: [{ ...sent, kind: 'attempted', device: 'y' }], fresh: [sent] }),
-    ],
+    ['a message event before', after],
   ])('is another with %s', (_what, other) => {
-    expect(shapeOf(other, TIMEZONE)).toBeTypeOf('string')
-    expect(shapeOf(other, TIMEZONE)).not.toBe(shapeOf(change, TIMEZONE))
+    expect(shape(other)).toBeTypeOf('string')
+    expect(shape(other)).not.toBe(shape(change))
+  })
+
+  const [morning, evening] = [member({ evaluatedAt: MIDNIGHT }), member({ evaluatedAt: MIDNIGHT + 20 * HOUR })]
+  const other = member({ variation: 'a', evaluatedAt: MIDNIGHT + 2 * HOUR })
+  it.each([
+    ['two devices', after, { known: [{ ...attempted, device: 'y' }], fresh: [sent] }],
+    [
+      'a second device of message events that are not counted anew',
+      changeOf({ stored: [member({})], known: [attempted, { ...attempted, time: MIDNIGHT }], fresh: [sent] }),
+      { known: [attempted, { ...attempted, time: MIDNIGHT, device: 'y' }], fresh: [sent] },
+    ],
+    [
+      'an impression before it was sent',
+      after,
+      { known: [{ ...attempted, kind: 'impression' } as const], fresh: [sent] },
+    ],
+    [
+      'a message event on a platform without an audience',
+      after,
+      { known: [{ ...attempted, platform: 'WEB' }], fresh: [sent] },
+    ],
+    [
+      'a message event of another audience',
+      changeOf({ stored: [morning, evening], known: [attempted], fresh: [sent] }),
+      { stored: [morning, evening], known: [{ ...attempted, time: MIDNIGHT + 21 * HOUR }], fresh: [sent] },
+    ],
+    [
+      'another audience that the message event belongs to',
+      changeOf({ stored: [morning, other], fresh: [sent] }),
+      { stored: [morning, other], fresh: [{ ...sent, time: MIDNIGHT + HOUR }] },
+    ],
+    [
+      'another order of the audiences',
+      changeOf({ stored: [morning, other], fresh: [sent] }),
+      {
+        stored: [{ ...morning, evaluatedAt: MIDNIGHT + 3 * HOUR }, other],
+        fresh: [{ ...sent, time: MIDNIGHT + 2 * HOUR }],
+      },
+    ],
+    [
+      'another order of failures',
+      changeOf({ stored: [member({})], known: [failed], fresh: [{ ...failed, reason: 'y', time: failed.time + 1 }] }),
+      { stored: [member({})], known: [failed], fresh: [{ ...failed, reason: 'y', time: failed.time - 1 }] },
+    ],
+    [
+      'a state of the unit',
+      changeOf({ stored: [member({})], known: [failed], fresh: [sent] }),
+      { stored: [member({})], known: [{ ...failed, reason: 'y' }], fresh: [sent] },
+    ],
+    [
+      'another day of message events that are counted anew',
+      changeOf({ stored: [member({})], known: [{ ...sent, time: MIDNIGHT - 30 * HOUR }], fresh: [sent] }),
+      { stored: [member({})], known: [{ ...sent, time: MIDNIGHT - 60 * HOUR }], fresh: [sent] },
+    ],
+    [
+      'a new audience, and other message events before it',
+      changeOf({ members: [member({})], known: [attempted] }),
+      { stored: [], members: [member({})], known: [{ ...attempted, kind: 'delivered' } as const] },
+    ],
+  ])('is another with %s', (_what, one, parts) => {
+    const [left, right] = [shape(one), shape(changeOf({ stored: [member({})], ...parts }))]
+    expect(left).toBeTypeOf('string')
+    expect(right).toBeTypeOf('string')
+    expect(left).not.toBe(right)
   })
 
   it.each([
@@ -94,7 +179,7 @@ describe('the shape of a change', () => {
     ['users who became one', { ...change, before: [change.person, change.person] }],
     ['very many facts', changeOf({ fresh: Array.from({ length: 17 }, (_, time) => ({ ...sent, time })) })],
   ])('is not known with %s', (_what, other) => {
-    expect(shapeOf(other, TIMEZONE)).toBeUndefined()
+    expect(shape(other)).toBeUndefined()
   })
 })
 
@@ -120,7 +205,8 @@ describe('changes that are alike', () => {
 function countedTogether(crowd: readonly StoredChange[], book = BOOK): CellSum {
   const sum = new CellSum()
   const alike = new AlikeChanges(sum, book)
-  for (const change of crowd) alike.add(change)
+  const traits = new Traits()
+  for (const change of crowd) alike.add(change, outlineChange(change, traits, TIMEZONE))
   alike.settle()
   return sum
 }
@@ -173,9 +259,9 @@ const MESSAGE = {
 }
 
 function facts(): fc.Arbitrary<AllFacts> {
-  const members = fc.array(fc.record(MEMBER), { maxLength: 2 })
-  const messages = fc.array(fc.record(MESSAGE), { maxLength: 2 })
-  return fc.record({ stored: members, members, known: messages, fresh: messages })
+  const members = (maxLength: number) => fc.array(fc.record(MEMBER), { maxLength })
+  const messages = (maxLength: number) => fc.array(fc.record(MESSAGE), { maxLength })
+  return fc.record({ stored: members(3), members: members(1), known: messages(4), fresh: messages(2) })
 }
 
 /** Replaces one value of one fact by another. */
@@ -189,7 +275,7 @@ function tweaks(): fc.Arbitrary<Tweak> {
   const one = (list: keyof AllFacts, fields: Record<string, fc.Arbitrary<unknown>>) =>
     fc.record({
       list: fc.constant(list),
-      place: fc.nat(1),
+      place: fc.nat(3),
       values: fc.oneof(...Object.entries(fields).map(([name, value]) => value.map((value) => ({ [name]: value })))),
     })
   return fc.oneof(one('stored', MEMBER), one('members', MEMBER), one('known', MESSAGE), one('fresh', MESSAGE))

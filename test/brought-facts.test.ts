@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Membership, MessageEvent } from '../src/core/campaigns/facts.ts'
 import { BroughtFacts } from '../src/pipeline/ahead/brought-facts.ts'
-import type { StoredChange } from '../src/pipeline/contributions/alike-changes.ts'
+import { outlineChange, type StoredChange } from '../src/pipeline/contributions/alike-changes.ts'
+import { Traits, type OutlinedChange } from '../src/pipeline/contributions/shapes.ts'
 import { WEEK_MS } from '../src/store/campaigns/campaign-weeks.ts'
 
 const [CAMPAIGN, CUSTOMER] = [3, 7]
@@ -83,13 +84,22 @@ describe('A campaign has to do with a customer in a new week', () => {
       [inWeek(NOW)],
     ],
     [
-      'after one of another campaign, or of another id of the user',
+      'after one of another campaign',
       { messages: [message(NOW)] },
-      { messages: [message(NOW - HOUR, { campaign: 4 }), message(NOW - HOUR, { customer: 8 })] },
+      { messages: [message(NOW - HOUR, { campaign: 4 })] },
       [inWeek(NOW)],
     ],
   ])('%s', (_, brought, stored, weeks) => {
-    expect(newWeeksOf(change(brought, stored))).toEqual(weeks)
+    const one = change(brought, stored)
+    expect(newWeeksOf(one)).toEqual(weeks)
+    const known = new BroughtFacts()
+    known.noteNew(CUSTOMER, outlineChange(one, new Traits(), 'UTC') as OutlinedChange)
+    expect(known.newWeeks).toEqual(weeks)
+  })
+
+  it('after one of another id of the user', () => {
+    const stored = { messages: [message(NOW - HOUR, { customer: 8 })] }
+    expect(newWeeksOf(change({ messages: [message(NOW)] }, stored))).toEqual([inWeek(NOW)])
   })
 })
 

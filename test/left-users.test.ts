@@ -1,6 +1,8 @@
-// Of a batch that is counted ahead, every third user is counted where the batch is stored.
+// Of a batch that is counted ahead, some users are counted where the batch is stored.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { Shares } from '../src/pipeline/ahead/ahead.ts'
 import { countAhead, storeCounted } from '../src/pipeline/ahead/counted-batch.ts'
+import { KnownFacts } from '../src/pipeline/ahead/known-facts.ts'
 import { KnownUsers } from '../src/pipeline/ahead/known-users.ts'
 import { applyBatch, readBatch } from '../src/pipeline/apply-batch.ts'
 import { NeedsWriting } from '../src/pipeline/count-statistics.ts'
@@ -37,6 +39,8 @@ async function count(entry: TestEntry, factsPerUserMax?: number) {
   const batch = await toBatch(entry, factsPerUserMax)
   const counted = await countAhead(bench.database, batch, {
     knownUsers: new KnownUsers(),
+    knownFacts: new KnownFacts(),
+    leftShare: 1 / 3,
     from: [await bench.cursor()],
   })
   if (!counted) throw new Error('it cannot be counted ahead')
@@ -71,4 +75,18 @@ it('Nothing of a batch is stored where one of these users has grown large', asyn
   expect(await verify()).toMatchObject({ differingCells: 0, facts: CUSTOMERS.length + 1 })
   await bench.follow()
   expect(await verify()).toMatchObject({ differingCells: 0, facts: CUSTOMERS.length + 4 })
+})
+
+it('More are left where counting takes longer than storing, and fewer where it does not', () => {
+  const shares = new Shares()
+  const { left } = shares
+  shares.note(40, 20)
+  expect(shares.left).toBeGreaterThan(left)
+  shares.note(20, 40)
+  shares.note(20, 40)
+  expect(shares.left).toBeLessThan(left)
+  for (let batch = 0; batch < 100; batch++) shares.note(20, 40)
+  expect(shares.left).toBe(0)
+  for (let batch = 0; batch < 100; batch++) shares.note(40, 20)
+  expect(shares.left).toBe(3 / 4)
 })

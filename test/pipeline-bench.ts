@@ -6,7 +6,7 @@ import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
 import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
 import { LogFollower, type AppliedBatch } from '../src/pipeline/follower/follow-log.ts'
-import { addCampaign, lockCampaigns } from '../src/store/campaigns/campaigns.ts'
+import { addCampaign, lockCampaigns, type NewCampaign } from '../src/store/campaigns/campaigns.ts'
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import { findCursor, PIPELINE_CURSOR } from '../src/store/entries/cursors.ts'
 import { LOG_FILE } from '../src/log/open-log.ts'
@@ -35,8 +35,8 @@ export interface PipelineBench {
   readonly workspaceId: string
   /** Makes a workspace, so that tests which share a bench do not meet each other. */
   makeWorkspace(settings?: Partial<WorkspaceSettings>): Promise<string>
-  /** Adds a campaign without goals to the workspace; gives its number. */
-  makeCampaign(): Promise<number>
+  /** Adds a campaign to the workspace, without goals if none are given; gives its number. */
+  makeCampaign(rest?: Partial<Pick<NewCampaign, 'id' | 'goals'>>): Promise<number>
   /** Appends entries, in order; returns their request ids. */
   append(...entries: readonly TestEntry[]): Promise<string[]>
   /** All entries behind the cursor. */
@@ -80,7 +80,7 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
       await createWorkspace(database, id, settings, NOW)
       return id
     },
-    makeCampaign: () => makeCampaign(database, `workspace-${workspaces}`),
+    makeCampaign: (rest) => makeCampaign(database, `workspace-${workspaces}`, rest),
     async append(...entries) {
       const requestIds = entries.map(() => `request-${++appended}`)
       const workspaceId = `workspace-${workspaces}`
@@ -129,11 +129,15 @@ export async function openPipelineBench(kind: StoreKind): Promise<PipelineBench>
   }
 }
 
-function makeCampaign(database: Database, workspaceId: string): Promise<number> {
+function makeCampaign(
+  database: Database,
+  workspaceId: string,
+  rest: Partial<Pick<NewCampaign, 'id' | 'goals'>> = {},
+): Promise<number> {
   const fields = { name: 'Summer', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: NOW }
   return database.write(async (store) => {
     await lockCampaigns(store, workspaceId)
-    const { number } = await addCampaign(store, { id: `campaign-${workspaceId}`, workspaceId, ...fields })
+    const { number } = await addCampaign(store, { id: `campaign-${workspaceId}`, workspaceId, ...fields, ...rest })
     await raiseVersion(store, workspaceId)
     return number
   })

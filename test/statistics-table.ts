@@ -177,9 +177,10 @@ export class StatisticsTable {
   }
 }
 
-/** Every cell in a fixed order, so that sums can be compared. */
+/** Every cell in a fixed order and as it is now, so that sums can be compared. */
 export function cellsOf(sum: CellSum): CountedCell[] {
-  return [...sum.entries()].toSorted(([left], [right]) => (left < right ? -1 : 1))
+  const cells = [...sum.entries()].map(([key, [users, occurrences]]): CountedCell => [key, [users, occurrences]])
+  return cells.toSorted(([left], [right]) => (left < right ? -1 : 1))
 }
 
 function metOf(goals: readonly Goal[], { action, attributes }: TrackedFact): Set<Goal> {

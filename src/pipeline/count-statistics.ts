@@ -8,13 +8,14 @@ import { addMessageEvents } from '../store/campaigns/message-events.ts'
 import { addCells } from '../store/statistics/statistics.ts'
 import type { Store } from '../store/store.ts'
 import { findPersons, survivorsOf, type Person } from '../store/users/users.ts'
-import { AlikeChanges, type StoredChange } from './contributions/alike-changes.ts'
+import { AlikeChanges, outlineChange, type StoredChange } from './contributions/alike-changes.ts'
 import type { Batch, EventsEntry, ReportEntry, Subject } from './batch.ts'
 import { addDifference } from './contributions/difference.ts'
 import type { GoalBook, GoalBooks } from './contributions/goal-books.ts'
 import { loadConcernedHistories, loadHistories, type Change } from './contributions/histories.ts'
 import { isLarge, leaveForLater, separateLarge } from './contributions/large-changes.ts'
 import { inPortions } from './contributions/portions.ts'
+import { Traits, type OutlinedChange } from './contributions/shapes.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 
 /** Cells that are in memory at one time, some 200 MiB while they are written; a batch mostly changes a few thousand. */
@@ -52,6 +53,19 @@ async function countReports(store: Store, batch: Batch, reports: readonly Report
   return sum
 }
 
+/** A change that stands for those of so many users, with which it has the shape in common. */
+export interface Alike {
+  readonly change: StoredChange
+  readonly users: number
+}
+
+export interface SortedChanges {
+  readonly unread: readonly Change[]
+  readonly alike: readonly Alike[]
+}
+
+type OnRead = (change: StoredChange, outlined: OutlinedChange | undefined) => void
+
 /** What is known of the users of reports, and how they are counted. */
 export interface KnownCount {
   /** What is counted is added to it; its cells count for the bounds. */
@@ -60,8 +74,12 @@ export interface KnownCount {
   readonly factsPerUserMax: number
   /** The number of a customer id → its user, whose facts are all stored under it, and who is not large. Others are not counted. */
   readonly userOf: ReadonlyMap<number, number>
-  /** Hears of each user what the reports bring, and what is stored. */
-  readonly onRead: (change: StoredChange) => void
+  /** Divides changes into those that are read and those that are known; any others are not counted. */
+  readonly sort: (changes: readonly Change[], book: GoalBook) => Promise<SortedChanges>
+  /** Makes all outlines. */
+  readonly traits: Traits
+  /** Hears of each user who is read what the reports bring, and what is stored. */
+  readonly onRead: OnRead
 }
 
 /**
@@ -71,14 +89,14 @@ export interface KnownCount {
 export async function countKnown(
   store: Store,
   reports: readonly ReceivedFacts[],
-  { sum, goalBooks, factsPerUserMax, userOf, onRead }: KnownCount,
+  { goalBooks, userOf, sort, ...count }: KnownCount,
 ): Promise<void> {
   for (const workspaceId of new Set(reports.map(({ request }) => request.workspaceId))) {
     const own = reports.filter(({ request }) => request.workspaceId === workspaceId)
     const book = await goalBooks.open(store, workspaceId)
     if (!book) throw new Error(`workspace ${workspaceId} has no campaigns`)
-    const changes = changesOf(own, userOf)
-    await countWorkspace(store, { book, sum, factsPerUserMax, entries: 1, mayWrite: false, onRead }, changes)
+    const { unread, alike } = await sort(changesOf(own, userOf), book)
+    await countWorkspace(store, { ...count, book, entries: 1, mayWrite: false, alike }, unread)
   }
 }
 
@@ -245,11 +263,15 @@ interface Count {
   readonly entries: number
   /** False: none of the users is large, and NeedsWriting is thrown where one grows large, or cells would be written before the others. */
   readonly mayWrite: boolean
-  readonly onRead?: (change: StoredChange) => void
+  /** Changes that are counted too, of which all is known. */
+  readonly alike?: readonly Alike[]
+  readonly traits?: Traits
+  readonly onRead?: OnRead
 }
 
 async function countWorkspace(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const { book, sum, factsPerUserMax, mayWrite, onRead = () => {} } = count
+  const { book, sum, factsPerUserMax, mayWrite, alike: known = [], traits = new Traits(), onRead = () => {} } = count
+  const { timezone } = book.counted
   const keepInBounds = () => keepSmall(store, count)
   const { large, others } = mayWrite ? await separateLarge(store, changes) : { large: [], others: changes }
   const merged = others.filter(({ before }) => before.length > 1)
@@ -266,18 +288,20 @@ async function countWorkspace(store: Store, count: Count, changes: readonly Chan
     const read = stored && { ...change, stored }
     if (read) {
       addDifference(sum, book, read)
-      onRead(read)
+      onRead(read, undefined)
     } else grown.push(change)
     await keepInBounds()
   }
   const alike = new AlikeChanges(sum, book)
+  for (const { change, users } of known) alike.add(change, outlineChange(change, traits, timezone), users)
   const loadSingle = (changes: readonly Change[]) => loadConcernedHistories(store, book, changes)
   for await (const [change, stored] of inPortions(single, loadSingle)) {
     if (!stored || isLarge(stored, factsPerUserMax)) grown.push(change)
     else {
       const read = { ...change, stored }
-      alike.add(read)
-      onRead(read)
+      const outlined = outlineChange(read, traits, timezone)
+      alike.add(read, outlined)
+      onRead(read, outlined)
     }
     await keepInBounds()
   }

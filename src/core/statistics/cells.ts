@@ -126,8 +126,8 @@ export class CellSum {
       sums.set(campaign, sum)
       return sum
     }
-    for (const [key, counted] of this.#cells) sumOf(key).#cells.set(key, counted)
-    for (const [key, counted] of this.#spread) sumOf(key).#spread.set(key, counted)
+    for (const [key, counted] of this.#cells) sumOf(key).#cells.set(key, [...counted])
+    for (const [key, counted] of this.#spread) sumOf(key).#spread.set(key, [...counted])
     return sums
   }
 
@@ -145,8 +145,8 @@ export class CellSum {
     return sum
   }
 
-  /** Key → what is counted there. */
-  entries(): IterableIterator<[key: string, counted: Counted]> {
+  /** Key → what is counted there, until something is added. */
+  entries(): IterableIterator<readonly [key: string, counted: Readonly<Counted>]> {
     this.#settle()
     return this.#cells.entries()
   }
@@ -165,7 +165,8 @@ export class CellSum {
   }
 }
 
-type Counted = readonly [users: number, occurrences: number]
+/** Changed by the sum that holds it, and by nobody else. */
+type Counted = [users: number, occurrences: number]
 
 interface CellSumJson {
   readonly cells: readonly (readonly [key: string, counted: Counted])[]
@@ -199,9 +200,13 @@ const CELL_NUMBERS = 4
 
 function addTo(cells: Map<string, Counted>, key: string, users: number, occurrences: number): void {
   const known = cells.get(key)
-  const sum: Counted = known ? [known[0] + users, known[1] + occurrences] : [users, occurrences]
-  if (sum[0] === 0 && sum[1] === 0) cells.delete(key)
-  else cells.set(key, sum)
+  if (!known) {
+    if (users !== 0 || occurrences !== 0) cells.set(key, [users, occurrences])
+    return
+  }
+  known[0] += users
+  known[1] += occurrences
+  if (known[0] === 0 && known[1] === 0) cells.delete(key)
 }
 
 /** Where something is counted: one platform, and a locale and a variation, each `ALL` where there is none. */

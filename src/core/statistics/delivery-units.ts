@@ -64,20 +64,28 @@ interface Unit {
 
 /** In control groups variations are ignored. With `levels`, gives only units at these. */
 function unitsOf(past: CampaignPast, timezone: string, levels?: ReadonlySet<string>): Unit[] {
-  const units = new Map<string, Unit>()
+  const units: Unit[] = []
+  /** Key of a level → day → the unit. */
+  const known = new Map<string, Map<number, Unit>>()
   for (const membership of past.audiences) {
     const day = localDay(timezone, membership.evaluatedAt)
     const own = audiencePlace(membership)
     const place = past.group === 'target' ? own : { ...own, variation: ALL }
     for (const level of past.levelsAt(place)) {
       if (levels && !levels.has(level.key)) continue
-      const key = `${day}\0${level.key}`
-      const unit = units.get(key)
-      if (unit) unit.members.push(membership)
-      else units.set(key, { level, day, members: [membership] })
+      let days = known.get(level.key)
+      if (!days) known.set(level.key, (days = new Map<number, Unit>()))
+      const unit = days.get(day)
+      if (unit) {
+        unit.members.push(membership)
+        continue
+      }
+      const fresh = { level, day, members: [membership] }
+      units.push(fresh)
+      days.set(day, fresh)
     }
   }
-  return [...units.values()]
+  return units
 }
 
 function byAudience(past: CampaignPast): ReadonlyMap<Membership, readonly MessageEvent[]> {

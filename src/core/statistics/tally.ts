@@ -48,11 +48,11 @@ export class Tally {
   /** Counts something at only one of the levels of a place. */
   addOnDay(metric: Metric, { key }: Level, day: number, times: number): void {
     if (this.#levels && !this.#levels.has(key)) return
-    const metrics = this.#days.get(key)
-    const days = metrics?.get(metric)
+    let metrics = this.#days.get(key)
+    if (!metrics) this.#days.set(key, (metrics = new Map<Metric, DayCounts>()))
+    const days = metrics.get(metric)
     if (days) days.add(day, times)
-    else if (metrics) metrics.set(metric, new DayCounts(day, times))
-    else this.#days.set(key, new Map([[metric, new DayCounts(day, times)]]))
+    else metrics.set(metric, new DayCounts(day, times))
   }
 
   /**

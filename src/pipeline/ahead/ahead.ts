@@ -9,18 +9,39 @@ import type { Batch } from '../batch.ts'
 import { AheadWriter } from './ahead-writer.ts'
 import type { AheadAnswer } from './ahead-thread.ts'
 import { countAhead, type CountedBatch } from './counted-batch.ts'
+import { KnownFacts } from './known-facts.ts'
 import { KnownUsers } from './known-users.ts'
 
 /**
- * Full batches, one after the other, that are applied by themselves before the first is counted ahead, and again after one that
- * could not be: a thread is not started for a few, nor are all counted twice where most name new users, or while others change
- * the store all the time.
+ * Full batches, one after the other, that are applied by themselves before the thread is started, and again after one that could
+ * not be counted ahead: a thread is not started for a few, nor are all counted twice where most name new users, or while others
+ * change the store all the time.
  */
 export const BATCHES_BEFORE = 5
 /** The thread ends when nothing was stored on it for so long; it holds some 30 MiB. */
 const IDLE_MS = 10_000
 
+/** To count a batch takes about four times as long as to store it, so a third of the counting is left at first … */
+const LEFT_AT_FIRST = 1 / 3
+/** … and changed by so much after each batch, since no two batches take the same time. */
+const LEFT_STEP = 1 / 50
+const LEFT_MAX = 3 / 4
+
 const REPORTS: ReadonlySet<EntryKind> = new Set(['svc_audience', 'svc_message_events'])
+
+/** How much of the counting is left to the thread that stores: so much that both threads take as long for a batch. */
+export class Shares {
+  #left = LEFT_AT_FIRST
+
+  get left(): number {
+    return this.#left
+  }
+
+  note(countedMs: number, storedMs: number): void {
+    const step = countedMs > storedMs ? LEFT_STEP : -LEFT_STEP
+    this.#left = Math.min(Math.max(0, this.#left + step), LEFT_MAX)
+  }
+}
 
 export interface AheadOptions {
   /** Where the embedded store is. */
@@ -66,7 +87,10 @@ export class Ahead {
   #flight: Flight | undefined
   /** As they were found since the last mark, or before it if nobody else had changed the store until then. */
   readonly #knownUsers = new KnownUsers()
-  #batchesBefore = 0
+  readonly #knownFacts = new KnownFacts()
+  /** So many full batches are applied by themselves before the next is counted ahead. */
+  #batchesBefore = BATCHES_BEFORE
+  readonly #shares = new Shares()
   #usedAt = 0
 
   constructor(options: AheadOptions) {
@@ -78,14 +102,15 @@ export class Ahead {
     return this.#flight?.to
   }
 
-  /** Whether the next full batch may be counted ahead, as far as its entries tell: all are reports, like those before. */
+  /** Whether the next full batch may be counted ahead, as far as its entries tell: all are reports, as those before were. */
   isFor(entries: readonly LogEntry[]): boolean {
     if (!entries.every(({ kind }) => REPORTS.has(kind))) {
-      this.#batchesBefore = 0
+      if (!this.#writer) this.#batchesBefore = BATCHES_BEFORE
       return false
     }
-    this.#batchesBefore++
-    return this.#batchesBefore > BATCHES_BEFORE
+    if (this.#batchesBefore === 0) return true
+    this.#batchesBefore--
+    return false
   }
 
   /**
@@ -99,7 +124,8 @@ export class Ahead {
     const startedAt = performance.now()
     const counted = writer && (await this.#count(batch, [from]))
     if (!counted) {
-      this.#batchesBefore = 0
+      this.#batchesBefore = BATCHES_BEFORE
+      this.#forget()
       return false
     }
     const countedMs = performance.now() - startedAt
@@ -120,18 +146,20 @@ export class Ahead {
     this.#usedAt = performance.now()
     if (answer.isDone) {
       const { facts: events, durationMs } = answer
+      this.#shares.note(flight.countedMs, durationMs)
       this.#options.onStored({ entries: flight.entries, events, durationMs: flight.countedMs + durationMs })
       return
     }
-    this.#batchesBefore = 0
+    this.#batchesBefore = BATCHES_BEFORE
+    this.#forget()
     if (answer.error !== undefined) this.#options.onFailure(answer.error)
     throw new NotStored()
   }
 
   /** To be called while there is less than a full batch to apply: ends the thread after a while. */
   async rest(): Promise<void> {
-    this.#batchesBefore = 0
-    if (this.#writer && performance.now() - this.#usedAt > IDLE_MS) await this.close()
+    if (!this.#writer) this.#batchesBefore = BATCHES_BEFORE
+    else if (performance.now() - this.#usedAt > IDLE_MS) await this.close()
   }
 
   /** Ends the thread when the batch in hand is stored. */
@@ -139,8 +167,8 @@ export class Ahead {
     const writer = this.#writer
     this.#writer = undefined
     this.#flight = undefined
-    this.#batchesBefore = 0
-    this.#knownUsers.clear()
+    this.#batchesBefore = BATCHES_BEFORE
+    this.#forget()
     await writer?.close()
   }
 
@@ -152,12 +180,18 @@ export class Ahead {
       if (this.#flight) return writer
       const answer = await writer.mark()
       if (!answer.isDone) throw answer.error
-      if (!answer.isUnchanged) this.#knownUsers.clear()
+      if (!answer.isUnchanged) this.#forget()
       return writer
     } catch (error) {
       onFailure(error)
       return undefined
     }
+  }
+
+  /** What is known holds no longer, or there may be facts in it of a batch that is not stored. */
+  #forget(): void {
+    this.#knownUsers.clear()
+    this.#knownFacts.clear()
   }
 
   #isStoringOneOf(users: ReadonlySet<string>): boolean {
@@ -168,7 +202,8 @@ export class Ahead {
   /** Whatever prevents it is met again, and told, where the batch is applied by itself. */
   async #count(batch: Batch, from: readonly number[]): Promise<CountedBatch | undefined> {
     try {
-      return await countAhead(this.#options.database, batch, { knownUsers: this.#knownUsers, from })
+      const known = { knownUsers: this.#knownUsers, knownFacts: this.#knownFacts }
+      return await countAhead(this.#options.database, batch, { ...known, from, leftShare: this.#shares.left })
     } catch {
       return undefined
     }

@@ -9,6 +9,7 @@ import {
 } from '../../core/campaigns/facts.ts'
 import { weekOf, type CampaignInstant } from '../../store/campaigns/campaign-weeks.ts'
 import type { StoredChange } from '../contributions/alike-changes.ts'
+import type { OutlinedChange, OutlinedFact } from '../contributions/shapes.ts'
 
 export class BroughtFacts {
   #areAllNew = true
@@ -22,6 +23,15 @@ export class BroughtFacts {
     const known = [...instantsOf(stored)]
     for (const instant of instantsOf(facts))
       if (!known.some((one) => isSameWeek(one, instant))) this.#inNewWeeks.push(instant)
+  }
+
+  /** The same for facts of one customer id, of which it is known that they are new. */
+  noteNew(customer: number, { stored, fresh }: OutlinedChange): void {
+    for (const { trait, instant } of fresh) {
+      const { campaign, isActive } = trait
+      if (isActive && !stored.some((fact) => isSameWeekOf(fact, campaign, instant)))
+        this.#inNewWeeks.push({ customer, campaign, instant })
+    }
   }
 
   /**
@@ -73,4 +83,8 @@ function isSameWeek(one: CampaignInstant, other: CampaignInstant): boolean {
 
 function isSamePair(one: CustomerCampaign, other: CustomerCampaign): boolean {
   return one.customer === other.customer && one.campaign === other.campaign
+}
+
+function isSameWeekOf({ trait, instant: own }: OutlinedFact, campaign: number, instant: number): boolean {
+  return trait.isActive && trait.campaign === campaign && weekOf(own) === weekOf(instant)
 }

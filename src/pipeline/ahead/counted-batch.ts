@@ -9,18 +9,23 @@ import { addCells } from '../../store/statistics/statistics.ts'
 import type { Store } from '../../store/store.ts'
 import { beginBatch } from '../apply-batch.ts'
 import type { Batch } from '../batch.ts'
-import { countKnown, readReports, storeFacts, type ReceivedFacts } from '../count-statistics.ts'
-import { GoalBooks } from '../contributions/goal-books.ts'
+import {
+  countKnown,
+  readReports,
+  storeFacts,
+  type Alike,
+  type ReceivedFacts,
+  type SortedChanges,
+} from '../count-statistics.ts'
+import { GoalBooks, type GoalBook } from '../contributions/goal-books.ts'
+import type { Change } from '../contributions/histories.ts'
 import { toReceipt, type ReceivedRequest } from '../record-receipts.ts'
 import type { StoredChange } from '../contributions/alike-changes.ts'
+import { haveRivals, Traits, type OutlinedChange, type OutlinedFacts } from '../contributions/shapes.ts'
 import { BroughtFacts } from './brought-facts.ts'
+import type { KnownAlike, KnownFacts } from './known-facts.ts'
 import type { KnownUsers } from './known-users.ts'
 
-/**
- * Of the users of a batch, one in so many is counted where the batch is stored: to count all of them takes the pipeline's thread
- * four times as long as it takes the other one to store them.
- */
-const LEFT_EVERY = 3
 /** Of the goals that the thread that stores batches holds, as JSON; the pipeline's own thread holds more. */
 const GOALS_BYTES_MAX = 16 * 1024 * 1024
 const booksWhereStored = new GoalBooks(GOALS_BYTES_MAX)
@@ -37,8 +42,10 @@ export interface CountedBatch {
   readonly cells: CellSum
   /** As `BroughtFacts` gives them, for the same users. */
   readonly newWeeks: readonly CampaignInstant[] | undefined
-  /** Users who are counted when the batch is stored: the number of the customer id, and the user. */
+  /** Users who are read and counted when the batch is stored: the number of the customer id, and the user … */
   readonly left: readonly (readonly [customer: number, userId: number])[]
+  /** … and changes that are counted then, of which all is known. */
+  readonly leftAlike: readonly LeftAlike[]
   readonly factsPerUserMax: number
 }
 
@@ -46,11 +53,22 @@ interface CountedReport extends ReceivedFacts {
   readonly request: ReceivedRequest
 }
 
+/** A change that stands for those of so many users, as JSON has it. */
+interface LeftAlike {
+  readonly workspaceId: string
+  readonly change: Change
+  readonly stored: OutlinedFacts
+  readonly users: number
+}
+
 /** What a batch is counted by. */
 export interface CountedBy {
   readonly knownUsers: KnownUsers
+  readonly knownFacts: KnownFacts
   /** Where the cursors of the partitions are. */
   readonly from: readonly number[]
+  /** The share of what is to be counted that is left to who stores the batch. */
+  readonly leftShare: number
 }
 
 /**
@@ -60,7 +78,7 @@ export interface CountedBy {
 export async function countAhead(
   store: Store,
   batch: Batch,
-  { knownUsers, from }: CountedBy,
+  { knownUsers, knownFacts, from, leftShare }: CountedBy,
 ): Promise<CountedBatch | undefined> {
   const areReports = batch.entries.every(({ kind }) => kind === 'svc_audience' || kind === 'svc_message_events')
   if (batch.unreadable.length > 0 || !areReports || !(await knownUsers.find(store, batch))) return undefined
@@ -68,11 +86,34 @@ export async function countAhead(
     return { request: requestOf(read.entry), memberships, messages }
   })
   const { goalBooks, factsPerUserMax } = batch
-  const { own, left } = share(batch.aloneUsers)
   const brought = new BroughtFacts()
-  const onRead = (change: StoredChange) => brought.note(change)
+  const left: [customer: number, userId: number][] = []
+  const leftAlike: LeftAlike[] = []
+  const sort = async (changes: readonly Change[], book: GoalBook): Promise<SortedChanges> => {
+    const { unread, alike } = await knownFacts.sort(store, changes, { book, brought, factsPerUserMax })
+    // Those of whom all is known first, so that the others become known here.
+    const count = Math.floor((unread.length + alike.length) * leftShare)
+    const ownAlike = Math.max(0, alike.length - count)
+    const ownUnread = unread.length - Math.max(0, count - alike.length)
+    for (const { person } of unread.slice(ownUnread)) left.push([person.customers[0] as number, person.userId])
+    for (const one of alike.slice(ownAlike)) leftAlike.push({ workspaceId: book.workspaceId, ...one })
+    return { unread: unread.slice(0, ownUnread), alike: alike.slice(0, ownAlike).map(toCounted) }
+  }
+  const onRead = (change: StoredChange, outlined: OutlinedChange | undefined) => {
+    const own = noteBrought(brought, change, outlined)
+    if (own) knownFacts.note(change, own)
+  }
   const cells = new CellSum()
-  await countKnown(store, reports, { sum: cells, goalBooks, factsPerUserMax, userOf: own, onRead })
+  const userOf = new Map([...batch.aloneUsers].map(([userId, customer]) => [customer, userId]))
+  await countKnown(store, reports, {
+    sum: cells,
+    goalBooks,
+    factsPerUserMax,
+    userOf,
+    sort,
+    traits: knownFacts.traits,
+    onRead,
+  })
   return {
     from,
     lastPositions: [...batch.lastPositions],
@@ -81,23 +122,28 @@ export async function countAhead(
     cells,
     newWeeks: brought.newWeeks,
     left,
+    leftAlike,
     factsPerUserMax,
   }
 }
 
-/** Customer → user, as `users` has it the other way round; every so many of them are left to who stores the batch. */
-function share(users: ReadonlyMap<number, number>): {
-  readonly own: ReadonlyMap<number, number>
-  readonly left: readonly (readonly [customer: number, userId: number])[]
-} {
-  const own = new Map<number, number>()
-  const left: [number, number][] = []
-  let place = 0
-  for (const [userId, customer] of users) {
-    if (++place % LEFT_EVERY === 0) left.push([customer, userId])
-    else own.set(customer, userId)
-  }
-  return { own, left }
+/** Gives the outline of a change if it is of one customer in one campaign, and none of the facts in it is known. */
+function noteBrought(
+  brought: BroughtFacts,
+  change: StoredChange,
+  outlined: OutlinedChange | undefined,
+): OutlinedChange | undefined {
+  const isNew = outlined && !haveRivals([...outlined.stored, ...outlined.fresh])
+  if (isNew) brought.noteNew(change.person.customers[0] as number, outlined)
+  else brought.note(change)
+  return isNew ? outlined : undefined
+}
+
+/** All that is stored of the user and counts is of the campaign that the change is about. */
+function toCounted({ change, stored, users }: KnownAlike): Alike {
+  const { person, facts } = change
+  const campaigns = new Set([...facts.memberships, ...facts.messages].map(({ campaign }) => campaign))
+  return { change: { ...change, stored: { person, ...stored, goalEvents: [], campaigns } }, users }
 }
 
 function requestOf({ requestId, workspaceId, receivedAt }: ReceivedRequest): ReceivedRequest {
@@ -109,12 +155,24 @@ function requestOf({ requestId, workspaceId, receivedAt }: ReceivedRequest): Rec
  * new. Throws CursorMoved, SettingsChanged and NeedsWriting.
  */
 export async function storeCounted(store: Store, counted: CountedBatch): Promise<number> {
-  const { from, lastPositions, revisions, reports, cells, left, factsPerUserMax } = counted
+  const { from, lastPositions, revisions, reports, cells, left, leftAlike, factsPerUserMax } = counted
   await beginBatch(store, { lastPositions: new Map(lastPositions), revisions: new Map(revisions) }, from)
   const brought = new BroughtFacts()
-  const onRead = (change: StoredChange) => brought.note(change)
+  const onRead = (change: StoredChange, outlined: OutlinedChange | undefined) =>
+    void noteBrought(brought, change, outlined)
+  const sort = async (unread: readonly Change[], { workspaceId }: GoalBook): Promise<SortedChanges> => {
+    return { unread, alike: leftAlike.filter((one) => one.workspaceId === workspaceId).map(toCounted) }
+  }
   const [goalBooks, userOf] = [booksWhereStored, new Map(left)]
-  await countKnown(store, reports, { sum: cells, goalBooks, factsPerUserMax, userOf, onRead })
+  await countKnown(store, reports, {
+    sum: cells,
+    goalBooks,
+    factsPerUserMax,
+    userOf,
+    sort,
+    traits: new Traits(),
+    onRead,
+  })
   const newWeeks = counted.newWeeks && brought.newWeeks && [...counted.newWeeks, ...brought.newWeeks]
   const kept = newWeeks ? await storeNewFacts(store, reports, newWeeks) : await storeFacts(store, reports)
   await addCells(store, cells)

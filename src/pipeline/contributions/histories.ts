@@ -97,6 +97,31 @@ export async function loadConcernedHistories(
   return drafts.areTooMany ? undefined : drafts.toHistories(store, book)
 }
 
+/**
+ * The users whose new message events may change conversions, because goal events follow touches among them; all users where it is
+ * too much to tell.
+ */
+export async function findConverting(
+  store: Store,
+  book: GoalBook,
+  changes: readonly Change[],
+): Promise<ReadonlySet<number>> {
+  const pairs: ActionPeriod[] = []
+  for (const { person, facts } of changes) {
+    for (const { campaign, kind, time } of facts.messages) {
+      const events = isTouch(kind) ? book.eventsOfCampaign.get(campaign) : undefined
+      for (const action of events?.names ?? []) {
+        const period = { from: time, until: time + (events?.windowMs ?? 0) }
+        for (const user_id of person.userIds) pairs.push({ user_id, action, ...period })
+      }
+    }
+  }
+  const isTooMuch = pairs.length > PAIRS_AT_ONCE_MAX
+  const events = isTooMuch ? [] : await listNamedEvents(store, pairs, ONE_TOO_MANY)
+  if (isTooMuch || events.length > FACTS_AT_ONCE_MAX) return new Set(changes.map(({ person }) => person.userId))
+  return new Set(events.map(({ userId }) => userId))
+}
+
 /** Reads all facts of each draft's campaigns that were not read yet; not all of them where there are too many. */
 async function loadCampaigns(store: Store, drafts: Drafts, wanted: readonly Draft[]): Promise<void> {
   if (drafts.noteWhetherTooManyPairs(wanted.map((draft) => draft.countUnread()))) return

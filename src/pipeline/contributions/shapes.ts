@@ -1,0 +1,216 @@
+// The shape of a change: everything that what it changes of the statistics depends on, as a text. For two users with the same shape
+// it is the same, even where a recount of goals has come to only one of them, because without goal events no count by goals changes.
+import { isTouch } from '../../core/statistics/campaign-past.ts'
+import {
+  countedPlatform,
+  type CustomerCampaign,
+  type Membership,
+  type MessageEvent,
+  type MessageKind,
+} from '../../core/campaigns/facts.ts'
+import { localDay } from '../../core/time-zone.ts'
+
+/** Users with more facts than this are hardly ever alike. */
+export const FACTS_MAX = 16
+
+export interface OutlinedFacts {
+  readonly memberships: readonly Membership[]
+  readonly messages: readonly MessageEvent[]
+}
+
+/** What statistics depend on of one fact, but for its place among the user's facts. Each is one object, with its own number. */
+export interface Trait {
+  readonly number: number
+  readonly campaign: number
+  /** As it is counted. */
+  readonly platform: string
+  /** Undefined for a membership. */
+  readonly kind: MessageKind | undefined
+  /** Whether its campaign had to do with its customer (`campaign-weeks.ts`). */
+  readonly isActive: boolean
+  /** One of the facts with this trait. */
+  readonly fact: Membership | MessageEvent
+}
+
+/** A fact, reduced to what shapes depend on. */
+export interface OutlinedFact {
+  readonly trait: Trait
+  readonly instant: number
+  /** Of a message event. */
+  readonly device: string | undefined
+}
+
+/** The facts of one user. */
+export type Outline = readonly OutlinedFact[]
+
+/** Traits that were met so far. Outlines can be compared if the same one has made them, and was not cleared meanwhile. */
+export class Traits {
+  readonly #byText = new Map<string, Trait>()
+
+  clear(): void {
+    this.#byText.clear()
+  }
+
+  get size(): number {
+    return this.#byText.size
+  }
+
+  outlineOf({ memberships, messages }: OutlinedFacts, timezone: string): Outline {
+    const outlined = messages.map((message) => {
+      return { trait: this.#ofMessage(message, timezone), instant: message.time, device: message.device }
+    })
+    if (memberships.length === 0) return outlined
+    const audiences = memberships.map((membership) => {
+      return { trait: this.#ofMembership(membership, timezone), instant: membership.evaluatedAt, device: undefined }
+    })
+    return [...audiences, ...outlined]
+  }
+
+  #ofMembership(membership: Membership, timezone: string): Trait {
+    const { campaign, platform, evaluatedAt, group, variation, locale, removed } = membership
+    const texts = `${platform}\0${orNull(variation)}\0${orNull(locale)}\0${orNull(removed)}`
+    const text = `${campaign}\0${localDay(timezone, evaluatedAt)}\0${group}\0${texts}`
+    return this.#byText.get(text) ?? this.#add(text, membership, undefined)
+  }
+
+  #ofMessage(message: MessageEvent, timezone: string): Trait {
+    const { campaign, platform, kind, time, reason, times = 1 } = message
+    const text = `${campaign}\0${localDay(timezone, time)}\0${kind}\0${platform}\0${orNull(reason)}\0${times}`
+    return this.#byText.get(text) ?? this.#add(text, message, kind)
+  }
+
+  #add(text: string, fact: Membership | MessageEvent, kind: MessageKind | undefined): Trait {
+    const { campaign, platform } = fact
+    const isActive = kind === undefined || isTouch(kind)
+    const trait = { number: this.#byText.size, campaign, platform: countedPlatform(platform), kind, isActive, fact }
+    this.#byText.set(text, trait)
+    return trait
+  }
+}
+
+/** No text of a request holds NUL, so texts cannot run into each other; and none of them is the same as a missing one. */
+function orNull(text: string | null): string {
+  return text === null ? '' : `=${text}`
+}
+
+/** The facts of an outline, as far as statistics depend on them: of message ids they do not. */
+export function factsOf(outline: Outline, customer: number): OutlinedFacts {
+  const memberships: Membership[] = []
+  const messages: MessageEvent[] = []
+  for (const { trait, instant, device } of outline) {
+    const { fact } = trait
+    if ('evaluatedAt' in fact) memberships.push({ ...fact, customer, evaluatedAt: instant })
+    else messages.push({ ...fact, customer, device: device as string, time: instant, messageId: null })
+  }
+  return { memberships, messages }
+}
+
+/** What a change brings to a user, and what was there before. */
+export interface OutlinedChange {
+  readonly stored: Outline
+  readonly fresh: Outline
+}
+
+/** The kinds of message events that tell what became of a unit ("Delivery funnel and failure breakdown"). */
+const STATES: ReadonlySet<MessageKind> = new Set(['sent', 'failed', 'impression'])
+
+/**
+ * The shape of what `fresh` changes for a user with these facts, besides which there are no goal events. Undefined where more than
+ * a shape holds may count: with two facts that may be reports of the same one, or many.
+ *
+ * An instant is reduced to its day, which is part of the trait. Where it lies among the others counts for audiences, for failures,
+ * of which the latest of a unit counts, and for which audience a message event belongs to. Message events of kinds that are not
+ * counted anew only tell the devices of their units (`narrowing.ts` says the same of what is counted): so most of what happened to
+ * earlier messages makes no difference.
+ */
+export function shapeOf({ stored, fresh }: OutlinedChange): string | undefined {
+  if (stored.length + fresh.length > FACTS_MAX) return undefined
+  const facts = [...stored, ...fresh]
+  if (haveRivals(facts)) return undefined
+  const isCounted = countedKinds(fresh)
+  const audiences = facts.filter(({ trait }) => trait.kind === undefined)
+  const devices: (string | undefined)[] = []
+  /** Of message events that are not counted: an audience and a device, each pair once. */
+  const units: number[] = []
+  let length = 1
+  for (let index = 0; index < facts.length; index++) {
+    const fact = facts[index] as OutlinedFact
+    const { number, kind } = fact.trait
+    const isFresh = Number(index >= stored.length)
+    const audience = kind === undefined ? countBefore(facts, fact) : audienceOf(audiences, fact)
+    const device = kind === undefined ? 0 : placeIn(devices, fact.device)
+    if (kind === undefined || isCounted(kind)) {
+      const failures = kind === 'failed' ? countBefore(facts, fact) : 0
+      CODES[length++] = number
+      CODES[length++] = (number >>> 16) + (isFresh << 15)
+      CODES[length++] = audience
+      CODES[length++] = device
+      CODES[length++] = failures
+    } else if (audience !== NO_AUDIENCE) {
+      placeIn(units, audience * FACTS_MAX + device)
+    }
+  }
+  CODES[0] = length
+  for (const unit of units) CODES[length++] = unit
+  return CODE_BYTES.toString('utf16le', 0, length * CODES.BYTES_PER_ELEMENT)
+}
+
+/** The characters of the shape in hand, used over and over: there are thousands in each batch. */
+const CODES = new Uint16Array(1 + FACTS_MAX * 6)
+const CODE_BYTES = Buffer.from(CODES.buffer)
+
+/** Whether message events of a kind may be counted anew: new audiences may change the places of all. */
+function countedKinds(fresh: Outline): (kind: MessageKind) => boolean {
+  if (fresh.some(({ trait }) => trait.kind === undefined)) return () => true
+  const isOfStates = fresh.some(({ trait }) => STATES.has(trait.kind as MessageKind))
+  return (kind) => (isOfStates && STATES.has(kind)) || fresh.some(({ trait }) => trait.kind === kind)
+}
+
+/** Whether two of them may be reports of one fact: audiences of one platform, or message events of one kind, at one instant. */
+export function haveRivals(facts: Outline): boolean {
+  for (let index = 1; index < facts.length; index++) {
+    const { trait, instant } = facts[index] as OutlinedFact
+    for (let other = 0; other < index; other++) {
+      const before = facts[other] as OutlinedFact
+      if (before.instant !== instant || before.trait.kind !== trait.kind) continue
+      if (trait.kind !== undefined || before.trait.platform === trait.platform) return true
+    }
+  }
+  return false
+}
+
+/** How many of the same kind there were before a fact. */
+function countBefore(facts: Outline, { trait, instant }: OutlinedFact): number {
+  let before = 0
+  for (const other of facts) if (other.trait.kind === trait.kind && other.instant < instant) before++
+  return before
+}
+
+const NO_AUDIENCE = FACTS_MAX
+
+/** Which of the audiences a message event belongs to, as `CampaignPast.audienceOf` says. */
+function audienceOf(audiences: Outline, { trait: { campaign, platform }, instant }: OutlinedFact): number {
+  let [latest, earliest] = [NO_AUDIENCE, NO_AUDIENCE]
+  let [latestAt, earliestAt] = [-Infinity, Infinity]
+  for (let index = 0; index < audiences.length; index++) {
+    const { trait, instant: evaluatedAt } = audiences[index] as OutlinedFact
+    if (trait.platform !== platform || trait.campaign !== campaign) continue
+    if (evaluatedAt <= instant && evaluatedAt > latestAt) [latest, latestAt] = [index, evaluatedAt]
+    if (evaluatedAt < earliestAt) [earliest, earliestAt] = [index, evaluatedAt]
+  }
+  return latest === NO_AUDIENCE ? earliest : latest
+}
+
+/** The place of a value in a list; it is added to the end if it is not there. */
+function placeIn<Value>(list: Value[], value: Value): number {
+  const place = list.indexOf(value)
+  return place === -1 ? list.push(value) - 1 : place
+}
+
+/** The customer and campaign of facts that have only one of each; undefined for others. */
+export function pairOf({ memberships, messages }: OutlinedFacts): CustomerCampaign | undefined {
+  const [first] = messages.length > 0 ? messages : memberships
+  const isOther = ({ customer, campaign }: CustomerCampaign) =>
+    customer !== first?.customer || campaign !== first.campaign
+  return memberships.some(isOther) || messages.some(isOther) ? undefined : first
+}
