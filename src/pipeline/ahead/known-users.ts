@@ -45,8 +45,8 @@ export class KnownUsers {
 
   /** False where one of the subjects is none of these users. */
   async #lookUp(store: Store, subjects: readonly Subject[]): Promise<boolean> {
-    const unknown = new Map(subjects.map((subject) => [keyOf(subject), subject]))
-    for (const key of unknown.keys()) if (this.#users.has(key)) unknown.delete(key)
+    const unknown = new Map<string, Subject>()
+    for (const subject of subjects) if (!this.#users.has(keyOf(subject))) unknown.set(keyOf(subject), subject)
     const found = await findIdentities(store, [...unknown.values()].map(toIdentity))
     if (found.length < unknown.size || found.some(({ isAlone }) => !isAlone)) return false
     const large = await findLargeUserIds(
