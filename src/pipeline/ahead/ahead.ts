@@ -87,7 +87,7 @@ export class Ahead {
   #flight: Flight | undefined
   /** As they were found since the last mark, or before it if nobody else had changed the store until then. */
   readonly #knownUsers = new KnownUsers()
-  readonly #knownFacts = new KnownFacts()
+  #knownFacts = new KnownFacts()
   /** So many full batches are applied by themselves before the next is counted ahead. */
   #batchesBefore = BATCHES_BEFORE
   readonly #shares = new Shares()
@@ -169,6 +169,8 @@ export class Ahead {
     this.#flight = undefined
     this.#batchesBefore = BATCHES_BEFORE
     this.#forget()
+    // Its memory goes back to the system.
+    this.#knownFacts = new KnownFacts()
     await writer?.close()
   }
 
