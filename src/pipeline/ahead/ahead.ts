@@ -87,7 +87,8 @@ export class Ahead {
   #flight: Flight | undefined
   /** As they were found since the last mark, or before it if nobody else had changed the store until then. */
   readonly #knownUsers = new KnownUsers()
-  #knownFacts = new KnownFacts()
+  /** Only while there are batches to count: its arrays count as memory of the thread. */
+  #knownFacts: KnownFacts | undefined
   /** So many full batches are applied by themselves before the next is counted ahead. */
   #batchesBefore = BATCHES_BEFORE
   readonly #shares = new Shares()
@@ -169,8 +170,7 @@ export class Ahead {
     this.#flight = undefined
     this.#batchesBefore = BATCHES_BEFORE
     this.#forget()
-    // Its memory goes back to the system.
-    this.#knownFacts = new KnownFacts()
+    this.#knownFacts = undefined
     await writer?.close()
   }
 
@@ -193,7 +193,7 @@ export class Ahead {
   /** What is known holds no longer, or there may be facts in it of a batch that is not stored. */
   #forget(): void {
     this.#knownUsers.clear()
-    this.#knownFacts.clear()
+    this.#knownFacts?.clear()
   }
 
   #isStoringOneOf(users: ReadonlySet<string>): boolean {
@@ -204,7 +204,7 @@ export class Ahead {
   /** Whatever prevents it is met again, and told, where the batch is applied by itself. */
   async #count(batch: Batch, from: readonly number[]): Promise<CountedBatch | undefined> {
     try {
-      const known = { knownUsers: this.#knownUsers, knownFacts: this.#knownFacts }
+      const known = { knownUsers: this.#knownUsers, knownFacts: (this.#knownFacts ??= new KnownFacts()) }
       return await countAhead(this.#options.database, batch, { ...known, from, leftShare: this.#shares.left })
     } catch {
       return undefined
