@@ -21,7 +21,7 @@ import { GoalBooks, type GoalBook } from '../contributions/goal-books.ts'
 import type { Change } from '../contributions/histories.ts'
 import { toReceipt, type ReceivedRequest } from '../record-receipts.ts'
 import type { StoredChange } from '../contributions/alike-changes.ts'
-import { haveRivals, Traits, type OutlinedChange, type OutlinedFacts } from '../contributions/shapes.ts'
+import { haveRivals, Traits, type OutlinedChange } from '../contributions/shapes.ts'
 import { BroughtFacts } from './brought-facts.ts'
 import type { KnownAlike, KnownFacts } from './known-facts.ts'
 import type { KnownUsers } from './known-users.ts'
@@ -38,9 +38,9 @@ export interface CountedBatch {
   /** The revisions of the settings by which entries were taken apart. */
   readonly revisions: readonly (readonly [workspaceId: string, revision: number])[]
   readonly reports: readonly CountedReport[]
-  /** What the batch adds by all users but those of `left`. */
+  /** What the batch adds by all users but those of `left` and `leftAlike`. */
   readonly cells: CellSum
-  /** As `BroughtFacts` gives them, for the same users. */
+  /** As `BroughtFacts` gives them, for all users but those of `left`. */
   readonly newWeeks: readonly CampaignInstant[] | undefined
   /** Users who are read and counted when the batch is stored: the number of the customer id, and the user … */
   readonly left: readonly (readonly [customer: number, userId: number])[]
@@ -53,12 +53,8 @@ interface CountedReport extends ReceivedFacts {
   readonly request: ReceivedRequest
 }
 
-/** A change that stands for those of so many users, as JSON has it. */
-interface LeftAlike {
+interface LeftAlike extends KnownAlike {
   readonly workspaceId: string
-  readonly change: Change
-  readonly stored: OutlinedFacts
-  readonly users: number
 }
 
 /** What a batch is counted by. */
