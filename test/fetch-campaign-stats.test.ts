@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import {
-  ALL,
   ANY_GROUP,
   AUDIENCE,
   cellKey,
@@ -16,6 +15,7 @@ import {
   seriesKey,
   type Cell,
 } from '../src/core/statistics/cells.ts'
+import { ALL, ALL_LEVELS } from '../src/core/statistics/levels.ts'
 import { fromCalendarDate } from '../src/core/time-zone.ts'
 import type { CampaignStatsBody, VariationBody } from '../src/operations/statistics/campaign-stats-body.ts'
 import { addCampaign, findCampaign, saveCampaign } from '../src/store/campaigns/campaigns.ts'
@@ -75,7 +75,12 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
       const place = { platform: ALL, locale: ALL, variation: ALL }
       const sent = { campaign, generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...place } as const
       const sum = new CellSum()
-      sum.addAtAllLevels(cellKey(seriesKey({ ...sent, ...series }), dayOf(date), previousDay), users, occurrences)
+      sum.addAtLevels(
+        cellKey(seriesKey({ ...sent, ...series }), dayOf(date), previousDay),
+        ALL_LEVELS,
+        users,
+        occurrences,
+      )
       await addCells(store, sum)
     })
   }
@@ -90,7 +95,7 @@ describeEachStore('Fetch Campaign Stats', (kind) => {
         const details = { name: 'one of many', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: 0 }
         const added = await addCampaign(store, { ...details, id: `c-${++made}`, workspaceId: workspace.id })
         const series = seriesKey({ ...sent, campaign: added.number })
-        sum.addAtAllLevels(cellKey(series, dayOf('2026-03-15'), NO_DAY), 1, 1)
+        sum.addAtLevels(cellKey(series, dayOf('2026-03-15'), NO_DAY), ALL_LEVELS, 1, 1)
       }
       await addCells(store, sum)
     })

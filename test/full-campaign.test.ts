@@ -5,12 +5,10 @@ import { ANYTHING } from '../src/core/statistics/anything.ts'
 import { CampaignSeries, type SeriesCount } from '../src/core/statistics/campaign-counts.ts'
 import { PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../src/core/campaigns/campaign-names.ts'
 import {
-  ALL,
   ANY_GROUP,
   AUDIENCE,
   controlConvertedMetric,
   convertedMetric,
-  levelsOf,
   metMetric,
   NO_GENERATION,
   UNIT_ACTIVE_DEVICES,
@@ -20,9 +18,9 @@ import {
   UNIT_PENDING,
   UNIT_REMOVED_PREFIX,
   UNIT_SENT,
-  type Level,
   type Series,
 } from '../src/core/statistics/cells.ts'
+import { ALL, levelsOf, type KeyedPlace } from '../src/core/statistics/levels.ts'
 import { GROUPS, MESSAGE_KINDS, UNKNOWN_REASON } from '../src/core/campaigns/facts.ts'
 import { GOALS_MAX } from '../src/core/campaigns/goal.ts'
 import { GOAL_NAMES_BYTES_MAX, goalFaults } from '../src/core/campaigns/goal-faults.ts'
@@ -87,8 +85,8 @@ function seriesOfAll(of: { readonly places: number; readonly reasons: number; re
 }
 
 /** Every place with its aggregates, where no two have the same locale or variation; and each platform alone. */
-function levelsOfAll(places: number): Level[] {
-  const levels = new Map<string, Level>()
+function levelsOfAll(places: number): KeyedPlace[] {
+  const levels = new Map<string, KeyedPlace>()
   const add = (platform: string, name: string) => {
     for (const level of levelsOf({ platform, locale: name, variation: name })) levels.set(level.key, level)
   }

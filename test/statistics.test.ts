@@ -4,7 +4,6 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ANYTHING } from '../src/core/statistics/anything.ts'
 import {
-  ALL,
   ANY_GROUP,
   AUDIENCE,
   cellKey,
@@ -17,6 +16,7 @@ import {
   type Cell,
   type Series,
 } from '../src/core/statistics/cells.ts'
+import { ALL } from '../src/core/statistics/levels.ts'
 import { countSeries, pageSeriesCounts, seriesStarts, type SeriesStart } from '../src/store/statistics/series-counts.ts'
 import { findRevisions } from '../src/store/statistics/statistics-revisions.ts'
 import { addCells, removeGenerations, streamCells } from '../src/store/statistics/statistics.ts'

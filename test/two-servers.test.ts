@@ -2,7 +2,8 @@
 // and both answer with the same numbers.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits } from '../src/core/workspace.ts'
-import { ALL, ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '../src/core/statistics/cells.ts'
+import { ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '../src/core/statistics/cells.ts'
+import { ALL } from '../src/core/statistics/levels.ts'
 import { fromCalendarDate } from '../src/core/time-zone.ts'
 import { generateKey, hashKey } from '../src/store/workspaces/api-key.ts'
 import { addCampaign, findCampaign, type StoredCampaign } from '../src/store/campaigns/campaigns.ts'

@@ -1,7 +1,6 @@
 // The numbers of one campaign over a range of days, at every platform, locale and variation, from the sums of its series
 // ("Performance", "Delivery funnel and failure breakdown", "Conversions", "Presence and freshness").
 import {
-  ALL,
   ANY_GROUP,
   AUDIENCE,
   controlConvertedMetric,
@@ -17,6 +16,7 @@ import {
   type AttributionType,
   type Series,
 } from './cells.ts'
+import { ALL } from './levels.ts'
 import { FUNNEL_REMOVALS } from './delivery-units.ts'
 import { compareTexts, type MessageKind } from '../campaigns/facts.ts'
 import { percentage } from './percentage.ts'

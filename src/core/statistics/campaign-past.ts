@@ -1,5 +1,4 @@
 // What one user and one campaign have had to do with each other: the audiences, in order, and what happened to messages.
-import { ALL, levelsOf, toLevel, type Level, type Place } from './cells.ts'
 import {
   GROUPS,
   compareMemberships,
@@ -10,6 +9,7 @@ import {
   type MessageEvent,
   type MessageKind,
 } from '../campaigns/facts.ts'
+import { ALL, toKeyed, type KeyedPlace } from './levels.ts'
 import type { Platform } from '../platform.ts'
 import type { CountedCampaign } from './rules.ts'
 
@@ -24,8 +24,6 @@ export function isTouch(kind: MessageKind): kind is TouchKind {
 export interface PastFacts {
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
-  /** Message events by which two pasts that are compared differ. They count for `isOnePlace`, so that it is the same for both. */
-  readonly changed?: readonly MessageEvent[]
 }
 
 /** Everything in it is derived from the facts that it is made from. */
@@ -36,26 +34,19 @@ export class CampaignPast {
   readonly group: Group | undefined
   /** The audiences of that group; those of other groups are not counted. */
   readonly audiences: readonly Membership[]
-  /**
-   * Whether everything has the same place, as for most users: then all aggregates of the place hold the same as the place itself.
-   */
-  readonly isOnePlace: boolean
   /** By time; of several at one instant, the one that would win as a report comes last. */
   readonly #memberships: readonly Membership[]
   /** The same, by the platform under which they are counted. */
   readonly #byPlatform = new Map<Platform, readonly Membership[]>()
-  readonly #touches = new Map<TouchKind, readonly MessageEvent[]>()
-  readonly #levels = new Map<string, readonly Level[]>()
-  /** The place that `levelsAt` was last asked for, with the answer: mostly the next question is for the same place. */
-  #last: { readonly place: Place; readonly levels: readonly Level[] } | undefined
+  #touches: Map<TouchKind, readonly MessageEvent[]> | undefined
 
-  constructor(campaign: CountedCampaign, { memberships, messages, changed = [] }: PastFacts) {
+  constructor(campaign: CountedCampaign, { memberships, messages }: PastFacts) {
     this.campaign = campaign
     this.messages = messages
     this.#memberships = memberships.length > 1 ? memberships.toSorted(byTime) : memberships
     this.group = earliestGroup(this.#memberships)
-    this.audiences = this.#memberships.filter(({ group }) => group === this.group)
-    this.isOnePlace = haveOnePlace(memberships, changed.length === 0 ? messages : [...messages, ...changed])
+    const { group } = this
+    this.audiences = this.#memberships.filter((membership) => membership.group === group)
   }
 
   /** The audience that a message event belongs to: the latest of its platform not after it, else the earliest one. */
@@ -66,20 +57,22 @@ export class CampaignPast {
   }
 
   /** Where a message event is counted: under its own platform, and the locale and variation of its audience. */
-  placeOf(message: Pick<MessageEvent, 'platform' | 'time'>): Place {
+  placeOf(message: Pick<MessageEvent, 'platform' | 'time'>): KeyedPlace {
     const audience = this.audienceOf(message)
     const platform = countedPlatform(message.platform)
-    return { platform, locale: audience?.locale ?? ALL, variation: audience?.variation ?? ALL }
+    return toKeyed(platform, audience?.locale ?? ALL, audience?.variation ?? ALL)
   }
 
-  /** Where something at a place is counted: there and at all aggregates; there alone when everything has the same place. */
-  levelsAt(place: Place): readonly Level[] {
-    if (this.#last && isSamePlace(this.#last.place, place)) return this.#last.levels
-    const own = toLevel(place)
-    const levels = this.#levels.get(own.key) ?? (this.isOnePlace ? [own] : levelsOf(place))
-    this.#levels.set(own.key, levels)
-    this.#last = { place, levels }
-    return levels
+  /** Where one of the user's audiences is counted. In control groups variations are ignored. */
+  audiencePlace({ platform, locale, variation }: Membership): KeyedPlace {
+    const counted = this.group === 'target' ? (variation ?? ALL) : ALL
+    return toKeyed(countedPlatform(platform), locale ?? ALL, counted)
+  }
+
+  /** Adds where anything of it is counted, by the keys of the places. */
+  addPlaces(places: Map<string, KeyedPlace>): void {
+    for (const audience of this.audiences) addPlace(places, this.audiencePlace(audience))
+    for (const message of this.messages) addPlace(places, this.placeOf(message))
   }
 
   /** The latest touch of a kind at or before an instant; of several at one instant, the one whose platform is first by text. */
@@ -95,9 +88,10 @@ export class CampaignPast {
   }
 
   #touchesOf(kind: TouchKind): readonly MessageEvent[] {
-    const known = this.#touches.get(kind)
+    const known = this.#touches?.get(kind)
     if (known) return known
     const touches = this.messages.filter((message) => message.kind === kind).toSorted(byTimeAndPlatform)
+    this.#touches ??= new Map<TouchKind, readonly MessageEvent[]>()
     this.#touches.set(kind, touches)
     return touches
   }
@@ -128,23 +122,8 @@ export function countUntil(memberships: readonly Membership[], instant: number):
   return low
 }
 
-/** Where an audience is counted. */
-export function audiencePlace({ platform, locale, variation }: Membership): Place {
-  return { platform: countedPlatform(platform), locale: locale ?? ALL, variation: variation ?? ALL }
-}
-
-function isSamePlace(one: Place, other: Place): boolean {
-  return one.platform === other.platform && one.locale === other.locale && one.variation === other.variation
-}
-
-function haveOnePlace(memberships: readonly Membership[], messages: readonly MessageEvent[]): boolean {
-  const first = memberships[0]
-  const platform = countedPlatform((first ?? messages[0])?.platform ?? '')
-  for (const membership of memberships) {
-    if (countedPlatform(membership.platform) !== platform) return false
-    if (membership.locale !== first?.locale || membership.variation !== first.variation) return false
-  }
-  return messages.every((message) => countedPlatform(message.platform) === platform)
+function addPlace(places: Map<string, KeyedPlace>, place: KeyedPlace): void {
+  places.set(place.key, place)
 }
 
 /**

@@ -1,6 +1,7 @@
 // Cells: what users with the same days of activity add to one number of one campaign. The table of statistics is the sum
 // of the cells of all users ("One pure function, and sums").
 import type { Group } from '../campaigns/facts.ts'
+import { countLevels, levelsOf, OWN_LEVEL, toKeyed, type Levels, type Place } from './levels.ts'
 
 /** Conversions are credited in one of these ways. */
 export const ATTRIBUTION_TYPES = [
@@ -12,8 +13,6 @@ export const ATTRIBUTION_TYPES = [
 ] as const
 export type AttributionType = (typeof ATTRIBUTION_TYPES)[number]
 
-/** Stands in place of a platform, locale or variation for the aggregate of all of them. None of them has an empty name. */
-export const ALL = ''
 /**
  * Stands in place of a group for what belongs to no group of an audience: what happened to messages, and conversions credited to
  * them.
@@ -44,18 +43,14 @@ export const convertedMetric = (attribution: AttributionType, goal: string): Met
 export const controlConvertedMetric = (goal: string): Metric => `converted:${goal}`
 export const metMetric = (goal: string): Metric => `met:${goal}`
 
-/** Which number of a campaign: everything that identifies a cell but its days. */
-export interface Series {
+/** Which number of a campaign: everything that identifies a cell but its days. It is of one place or aggregate. */
+export interface Series extends Place {
   /** The number of the campaign. */
   readonly campaign: number
   /** Counts the changes of a campaign's goals; `NO_GENERATION` for what does not depend on them. */
   readonly generation: number
   readonly group: Group | typeof ANY_GROUP
   readonly metric: Metric
-  /** A platform, a locale and a variation, or `ALL` in place of each. */
-  readonly platform: string
-  readonly locale: string
-  readonly variation: string
 }
 
 export interface Cell extends Series {
@@ -74,10 +69,11 @@ export const NO_DAY = -1_000_000
 export class CellSum {
   readonly #cells = new Map<string, Counted>()
   /**
-   * Cells at one platform, locale and variation that also stand for the same at all aggregates; spread to these when they are
-   * read.
+   * Cells that stand for the same at several levels of their place, which end their keys; spread to these when they are read.
    */
   readonly #spread = new Map<string, Counted>()
+  /** How many cells these can be when they are spread. */
+  #spreadMax = 0
 
   /** How many cells there are. */
   get size(): number {
@@ -85,14 +81,14 @@ export class CellSum {
     return this.#cells.size
   }
 
-  /** How many cells memory holds; those that also stand for others count once. */
+  /** How many cells memory holds; those that stand for several count once. */
   get held(): number {
     return this.#cells.size + this.#spread.size
   }
 
-  /** At least as many as there are cells, told without spreading those that stand for others. */
+  /** At least as many as there are cells, told without spreading those that stand for several. */
   get sizeMax(): number {
-    return this.#cells.size + this.#spread.size * LEVELS_PER_PLACE_MAX
+    return this.#cells.size + this.#spreadMax
   }
 
   /** Adds to the cell with this key (`cellKey`). */
@@ -100,21 +96,23 @@ export class CellSum {
     addTo(this.#cells, key, users, occurrences)
   }
 
-  /** Adds to the cell with this key and to the cells of all aggregates of its platform, locale and variation. */
-  addAtAllLevels(key: string, users: number, occurrences: number): void {
-    addTo(this.#spread, key, users, occurrences)
+  /** Adds to the cells at these levels of the place that the key tells. */
+  addAtLevels(key: string, levels: Levels, users: number, occurrences: number): void {
+    if (levels === OWN_LEVEL) this.add(key, users, occurrences)
+    else this.#addSpread(`${key}\0${levels}`, levels, users, occurrences)
   }
 
   /** Adds every cell of another sum, `times` over; −1 takes it away. */
   addAll(other: CellSum, times = 1): void {
     for (const [key, [users, occurrences]] of other.#cells) this.add(key, users * times, occurrences * times)
     for (const [key, [users, occurrences]] of other.#spread)
-      addTo(this.#spread, key, users * times, occurrences * times)
+      this.#addSpread(key, levelsIn(key), users * times, occurrences * times)
   }
 
   clear(): void {
     this.#cells.clear()
     this.#spread.clear()
+    this.#spreadMax = 0
   }
 
   /** The number of each campaign → the sum of its cells. */
@@ -126,8 +124,9 @@ export class CellSum {
       sums.set(campaign, sum)
       return sum
     }
-    for (const [key, counted] of this.#cells) sumOf(key).#cells.set(key, [...counted])
-    for (const [key, counted] of this.#spread) sumOf(key).#spread.set(key, [...counted])
+    for (const [key, [users, occurrences]] of this.#cells) sumOf(key).add(key, users, occurrences)
+    for (const [key, [users, occurrences]] of this.#spread)
+      sumOf(key).#addSpread(key, levelsIn(key), users, occurrences)
     return sums
   }
 
@@ -141,7 +140,7 @@ export class CellSum {
     const { cells, spread } = JSON.parse(text) as CellSumJson
     const sum = new CellSum()
     for (const [key, counted] of cells) sum.#cells.set(key, counted)
-    for (const [key, counted] of spread) sum.#spread.set(key, counted)
+    for (const [key, [users, occurrences]] of spread) sum.#addSpread(key, levelsIn(key), users, occurrences)
     return sum
   }
 
@@ -155,13 +154,18 @@ export class CellSum {
     return [...this.entries()].map(([key, [users, occurrences]]) => ({ ...fromCellKey(key), users, occurrences }))
   }
 
+  #addSpread(key: string, levels: Levels, users: number, occurrences: number): void {
+    this.#spreadMax += addTo(this.#spread, key, users, occurrences) * countLevels(levels)
+  }
+
   #settle(): void {
     for (const [key, [users, occurrences]] of this.#spread) {
       const { day, previousDay, ...series } = fromCellKey(key)
-      for (const level of levelsOf(series))
-        this.add(cellKey(seriesKey({ ...series, ...level }), day, previousDay), users, occurrences)
+      for (const { key: level } of levelsOf(series, levelsIn(key)))
+        this.add(cellKey(seriesKeyAt(series, series.metric, level), day, previousDay), users, occurrences)
     }
     this.#spread.clear()
+    this.#spreadMax = 0
   }
 }
 
@@ -188,95 +192,62 @@ export interface ContributedSeries {
 
 /** Adds the cells of one series to a sum, or takes them away. */
 export function addSeriesCells(sum: CellSum, series: Series, cells: SeriesCells, times: 1 | -1): void {
-  const key = seriesKey(series)
+  addCellsOf(sum, { key: seriesKey(series), levels: OWN_LEVEL, cells }, times)
+}
+
+/** The same for the series with this key and those at other levels of its place. */
+export function addCellsOf(
+  sum: CellSum,
+  { key, levels, cells }: { readonly key: string; readonly levels: Levels; readonly cells: SeriesCells },
+  times: 1 | -1,
+): void {
   for (let place = 0; place < cells.length; place += CELL_NUMBERS) {
-    const [day, previousDay, users, occurrences] = cells.slice(place, place + CELL_NUMBERS) as CellNumbers
-    sum.add(cellKey(key, day, previousDay), users * times, occurrences * times)
+    const own = cellKey(key, cells[place] as number, cells[place + 1] as number)
+    sum.addAtLevels(own, levels, (cells[place + 2] as number) * times, (cells[place + 3] as number) * times)
   }
 }
 
-type CellNumbers = [day: number, previousDay: number, users: number, occurrences: number]
 const CELL_NUMBERS = 4
 
-function addTo(cells: Map<string, Counted>, key: string, users: number, occurrences: number): void {
+/** How many cells are there because of it: one, none, or one less. */
+function addTo(cells: Map<string, Counted>, key: string, users: number, occurrences: number): number {
   const known = cells.get(key)
   if (!known) {
-    if (users !== 0 || occurrences !== 0) cells.set(key, [users, occurrences])
-    return
+    if (users === 0 && occurrences === 0) return 0
+    cells.set(key, [users, occurrences])
+    return 1
   }
   known[0] += users
   known[1] += occurrences
-  if (known[0] === 0 && known[1] === 0) cells.delete(key)
+  if (known[0] !== 0 || known[1] !== 0) return 0
+  cells.delete(key)
+  return -1
 }
 
-/** Where something is counted: one platform, and a locale and a variation, each `ALL` where there is none. */
-export type Place = Pick<Series, 'platform' | 'locale' | 'variation'>
-
-/** A place or one of its aggregates, with the part that ends the keys of all series there. */
-export interface Level extends Place {
-  readonly key: string
-}
-
-/** The most levels that `levelsOf` gives: with and without each of platform, locale and variation. */
-const LEVELS_PER_PLACE_MAX = 8
-
-/** The place itself and its aggregates, each once: up to eight. */
-export function levelsOf({ platform, locale, variation }: Place): Level[] {
-  const levels: Level[] = []
-  for (const onePlatform of platform === ALL ? [ALL] : [platform, ALL]) {
-    for (const oneLocale of locale === ALL ? [ALL] : [locale, ALL]) {
-      for (const oneVariation of variation === ALL ? [ALL] : [variation, ALL]) {
-        levels.push(toLevel({ platform: onePlatform, locale: oneLocale, variation: oneVariation }))
-      }
-    }
-  }
-  return levels
-}
-
-/** The most levels that are remembered; campaigns have few different platforms, locales and variations. */
-const LEVELS_MAX = 10_000
-const knownLevels = new Map<string, Map<string, Map<string, Level>>>()
-let levelsKnown = 0
-
-/** A place alone, without its aggregates. Mostly the same object for the same place: its key is made and hashed once. */
-export function toLevel({ platform, locale, variation }: Place): Level {
-  const known = knownLevels.get(platform)?.get(locale)?.get(variation)
-  if (known) return known
-  const level = { platform, locale, variation, key: `${platform}\0${locale}\0${variation}` }
-  rememberLevel(level)
-  return level
-}
-
-function rememberLevel(level: Level): void {
-  if (levelsKnown >= LEVELS_MAX) {
-    knownLevels.clear()
-    levelsKnown = 0
-  }
-  const locales = knownLevels.get(level.platform) ?? new Map<string, Map<string, Level>>()
-  const variations = locales.get(level.locale) ?? new Map<string, Level>()
-  knownLevels.set(level.platform, locales.set(level.locale, variations.set(level.variation, level)))
-  levelsKnown++
+/** The levels that end the key of a cell that stands for several. */
+function levelsIn(key: string): Levels {
+  return Number(key.slice(key.lastIndexOf('\0') + 1))
 }
 
 /** The part of a cell's key that the days of its series share. No text of a request holds NUL, so no two series have the same. */
 export function seriesKey(series: Series): string {
-  return seriesKeyAt(series, series.metric, toLevel(series).key)
+  return seriesKeyAt(series, series.metric, toKeyed(series.platform, series.locale, series.variation).key)
 }
 
-/** The same for a metric at the level with this key. */
+/** The same for a metric at the place with this key. */
 export function seriesKeyAt(
   { campaign, generation, group }: Pick<Series, 'campaign' | 'generation' | 'group'>,
   metric: Metric,
-  level: string,
+  place: string,
 ): string {
-  return `${campaign}\0${generation}\0${group}\0${metric}\0${level}`
+  return `${campaign}\0${generation}\0${group}\0${metric}\0${place}`
 }
 
 export function cellKey(series: string, day: number, previousDay: number): string {
   return `${series}\0${day}\0${previousDay}`
 }
 
-/** What `cellKey` made the key from. */
+/** What `cellKey` made the key from; more may follow it. */
 export function fromCellKey(key: string): Omit<Cell, 'users' | 'occurrences'> {
   const [campaign, generation, group, metric = '', platform = '', locale = '', variation = '', day, previousDay] =
     key.split('\0')

@@ -2,10 +2,11 @@
 // is the sum of this function over all users, however it came about.
 import { CampaignPast } from './campaign-past.ts'
 import { ANY_GROUP, CellSum, NO_GENERATION, type ContributedSeries } from './cells.ts'
-import { countConversions, LastInteractions } from './conversions.ts'
-import { countUnits } from './delivery-units.ts'
+import { countConversions, LastInteractions, type Converted } from './conversions.ts'
+import { countUnits, type CountedUnits } from './delivery-units.ts'
 import type { GoalEvent, Membership, MessageEvent } from '../campaigns/facts.ts'
-import { narrowTo, type Narrowing } from './narrowing.ts'
+import { LevelsOfPlaces, type KeyedPlace } from './levels.ts'
+import { narrowTo } from './narrowing.ts'
 import type { Rules } from './rules.ts'
 import { Tally } from './tally.ts'
 
@@ -76,6 +77,12 @@ export function* contributedSeries(
   for (const tally of toTallies(history, counting)) yield* tally.series()
 }
 
+function* toTallies(history: History, counting: Counting): Generator<Tally, void, undefined> {
+  const counted = toCounted(history, counting)
+  for (const past of counted.pasts.values())
+    if (isWanted(past, counting)) yield* tally(past, counted, levelsOf(past), counting)
+}
+
 /**
  * The same as adding the contributions of one history and taking away those of another; what both have in common costs nothing.
  */
@@ -84,52 +91,121 @@ export function addChange(
   { before, after }: { readonly before: History; readonly after: History },
   counting: Counting,
 ): void {
-  const narrowed = { ...counting, changed: differingMessages(before, after) }
-  const earlier = new Map(toTallies(before, narrowed).map((tally) => [tally.key, tally]))
-  const later = new Map(toTallies(after, narrowed).map((tally) => [tally.key, tally]))
-  for (const [key, tally] of later) tally.addTo(sum, 1, earlier.get(key))
-  for (const [key, tally] of earlier) tally.addTo(sum, -1, later.get(key))
+  const changed = differingMessages(before, after)
+  const [earlier, later] = [toCounted(before, counting), toCounted(after, counting)]
+  for (const next of later.pasts.values())
+    addChangeOf(sum, [earlier.pasts.get(next.campaign.number), next], [earlier, later], { ...counting, changed })
+  for (const past of earlier.pasts.values())
+    if (!later.pasts.has(past.campaign.number))
+      addChangeOf(sum, [past, undefined], [earlier, later], { ...counting, changed })
+}
+
+interface Narrowed extends Counting {
+  /** If given, of performance and units only what these message events can change is counted. */
+  readonly changed?: readonly MessageEvent[] | undefined
+}
+
+/** The change of one campaign. */
+function addChangeOf(
+  sum: CellSum,
+  [past, next]: readonly [CampaignPast | undefined, CampaignPast | undefined],
+  [earlier, later]: readonly [CountedHistory, CountedHistory],
+  counting: Narrowed,
+): void {
+  if (!isWanted((past ?? next) as CampaignPast, counting)) return
+  const levels = levelsOf(past, next)
+  const before = past ? tally(past, earlier, levels, counting) : []
+  const after = next ? tally(next, later, levels, counting) : []
+  for (const one of after)
+    one.addTo(
+      sum,
+      1,
+      before.find((other) => other.isLike(one)),
+    )
+  for (const one of before)
+    one.addTo(
+      sum,
+      -1,
+      after.find((other) => other.isLike(one)),
+    )
 }
 
 /** The message events that only one of two histories holds; undefined where their audiences differ too. */
 function differingMessages(before: History, after: History): readonly MessageEvent[] | undefined {
   if (before.memberships !== after.memberships) return undefined
-  const rest = new Set(before.messages)
-  const added = after.messages.filter((message) => !rest.delete(message))
-  return [...added, ...rest]
+  // Most changes add something to the end.
+  let same = 0
+  while (same < before.messages.length && before.messages[same] === after.messages[same]) same++
+  const added = after.messages.slice(same)
+  if (same === before.messages.length) return added
+  const rest = new Set(before.messages.slice(same))
+  return [...added.filter((message) => !rest.delete(message)), ...rest]
 }
 
-/** With `changed`, only what these message events can change of performance and units, whether they are in the history or not. */
-function toTallies(
-  history: History,
-  { rules, scope, last, changed }: Counting & { readonly changed?: readonly MessageEvent[] | undefined },
-): Tally[] {
-  const { campaigns, parts } = scope
-  const { timezone } = rules
-  const pasts = toPasts(history, rules, changed)
-  const wanted = campaigns === 'all' ? pasts : pasts.filter(({ campaign }) => campaigns.has(campaign.number))
-  const tallies = parts === 'all' ? wanted.flatMap((past) => countDelivery(past, timezone, changed)) : []
+/** All levels of the places of one campaign in two histories. */
+function levelsOf(...pasts: readonly (CampaignPast | undefined)[]): LevelsOfPlaces {
+  const places = new Map<string, KeyedPlace>()
+  for (const past of pasts) past?.addPlaces(places)
+  return LevelsOfPlaces.of(places)
+}
+
+function isWanted({ campaign }: CampaignPast, { scope: { campaigns } }: Counting): boolean {
+  return campaigns === 'all' || campaigns.has(campaign.number)
+}
+
+/** A history as it is counted. */
+interface CountedHistory {
+  /** By the numbers of the campaigns. */
+  readonly pasts: ReadonlyMap<number, CampaignPast>
+  /** Undefined when there are no conversions to be counted. */
+  readonly converted: Converted | undefined
+}
+
+function toCounted(history: History, { rules, scope, last }: Counting): CountedHistory {
   const { goalEvents: events } = history
-  if (events.length === 0 || wanted.length === 0) return tallies
-  const converted = { events, last: last ?? findLast(events, pasts), timezone }
-  for (const past of wanted) tallies.push(...countConversions(past, converted))
+  const pasts = toPasts(history, rules)
+  if (events.length === 0 || !isAnyWanted(pasts, scope)) return { pasts, converted: undefined }
+  const { timezone } = rules
+  return { pasts, converted: { events, last: last ?? findLast(events, pasts.values()), timezone } }
+}
+
+function isAnyWanted(pasts: ReadonlyMap<number, CampaignPast>, { campaigns }: Scope): boolean {
+  return campaigns === 'all' || [...pasts.keys()].some((number) => campaigns.has(number))
+}
+
+function tally(
+  past: CampaignPast,
+  { converted }: CountedHistory,
+  levels: LevelsOfPlaces,
+  { rules, scope, changed }: Narrowed,
+): Tally[] {
+  const tallies: Tally[] = []
+  const own = changed && ofCampaign(changed, past.campaign.number)
+  if (scope.parts === 'all' && own?.length !== 0) {
+    const narrowing = own && narrowTo(past, levels, own)
+    const counted = { timezone: rules.timezone, levels, narrowing, only: narrowing?.levels }
+    tallies.push(...countPerformance(past, counted), ...countUnits(past, counted))
+  }
+  if (converted) tallies.push(...countConversions(past, levels, converted))
   return tallies
 }
 
 /** The touches of all campaigns compete. */
-function findLast(events: readonly GoalEvent[], pasts: readonly CampaignPast[]): LastInteractions {
+function findLast(events: readonly GoalEvent[], pasts: Iterable<CampaignPast>): LastInteractions {
   const last = new LastInteractions(events)
   for (const past of pasts) last.add(past)
   return last
 }
 
 /** The history by campaign. */
-function toPasts(history: History, { campaigns }: Rules, changed: readonly MessageEvent[] = []): CampaignPast[] {
-  return [...factsByCampaign(history)].map(([number, facts]) => {
+function toPasts(history: History, { campaigns }: Rules): Map<number, CampaignPast> {
+  const pasts = new Map<number, CampaignPast>()
+  for (const [number, facts] of factsByCampaign(history)) {
     const campaign = campaigns.get(number)
     if (!campaign) throw new Error(`there are facts of campaign ${number}, which is not there`)
-    return new CampaignPast(campaign, { ...facts, changed: ofCampaign(changed, number) })
-  })
+    pasts.set(number, new CampaignPast(campaign, facts))
+  }
+  return pasts
 }
 
 /** Campaign → its facts in the history, in their order. */
@@ -151,18 +227,12 @@ function ofCampaign(messages: readonly MessageEvent[], campaign: number): Messag
   return messages.filter((message) => message.campaign === campaign)
 }
 
-/** Performance and units of one campaign; with `changed`, only what these message events can change of them. */
-function countDelivery(past: CampaignPast, timezone: string, changed?: readonly MessageEvent[]): Tally[] {
-  const own = changed && ofCampaign(changed, past.campaign.number)
-  if (own?.length === 0) return []
-  const narrowing = own && narrowTo(past, own)
-  return [...countPerformance(past, timezone, narrowing), ...countUnits(past, timezone, narrowing)]
-}
-
 /** "Performance, dated by the message event's day". */
-function countPerformance(past: CampaignPast, timezone: string, narrowing?: Narrowing): Tally[] {
+function countPerformance(past: CampaignPast, counted: CountedUnits): Tally[] {
   if (past.messages.length === 0) return []
-  const tally = new Tally(past, { timezone, generation: NO_GENERATION, group: ANY_GROUP }, narrowing?.levels)
+  const { narrowing } = counted
+  const { number: campaign } = past.campaign
+  const tally = new Tally({ ...counted, campaign, generation: NO_GENERATION, group: ANY_GROUP })
   for (const message of past.messages) {
     const { kind, time, times } = message
     if (!narrowing || narrowing.kinds.has(kind)) tally.add(kind, past.placeOf(message), time, times)

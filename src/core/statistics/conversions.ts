@@ -1,17 +1,16 @@
 // Conversions: which campaigns a goal event counts for, and what it is credited to ("Conversions, dated by the goal event's
 // day").
-import { audiencePlace, countUntil, TOUCH_KINDS, type CampaignPast, type TouchKind } from './campaign-past.ts'
+import { countUntil, TOUCH_KINDS, type CampaignPast, type TouchKind } from './campaign-past.ts'
+import { ANY_GROUP, controlConvertedMetric, convertedMetric, metMetric, type AttributionType } from './cells.ts'
 import {
-  ALL,
-  ANY_GROUP,
-  controlConvertedMetric,
-  convertedMetric,
-  metMetric,
-  type AttributionType,
-  type Place,
-} from './cells.ts'
-import { compareTexts, type GoalEvent, type Membership, type MessageEvent } from '../campaigns/facts.ts'
+  compareTexts,
+  countedPlatform,
+  type GoalEvent,
+  type Membership,
+  type MessageEvent,
+} from '../campaigns/facts.ts'
 import { hasConditions, windowMs, type Goal } from '../campaigns/goal.ts'
+import type { LevelsOfPlaces } from './levels.ts'
 import type { CountedCampaign } from './rules.ts'
 import { Tally } from './tally.ts'
 
@@ -39,9 +38,10 @@ export interface Converted {
   readonly timezone: string
 }
 
-/** Counts the conversions of one campaign. */
-export function countConversions(past: CampaignPast, { events, last, timezone }: Converted): Tally[] {
-  const counter = new ConversionCounter(past, timezone)
+/** Counts the conversions of one campaign, at the levels of its places. */
+export function countConversions(past: CampaignPast, levels: LevelsOfPlaces, converted: Converted): Tally[] {
+  const { events, last, timezone } = converted
+  const counter = new ConversionCounter(past, levels, timezone)
   for (const event of events) {
     const goals = goalsMet(past, event)
     if (goals.length === 0) continue
@@ -132,11 +132,12 @@ class ConversionCounter {
   /** Goal → when it was met. */
   readonly #met = new Map<Goal, number[]>()
 
-  constructor(past: CampaignPast, timezone: string) {
-    const { generation } = past.campaign
+  constructor(past: CampaignPast, levels: LevelsOfPlaces, timezone: string) {
+    const { number: campaign, generation } = past.campaign
+    const common = { campaign, generation, timezone, levels }
     this.#past = past
-    this.#touched = new Tally(past, { timezone, generation, group: ANY_GROUP })
-    this.#grouped = past.group && new Tally(past, { timezone, generation, group: past.group })
+    this.#touched = new Tally({ ...common, group: ANY_GROUP })
+    this.#grouped = past.group && new Tally({ ...common, group: past.group })
   }
 
   /** Counts what does not depend on other campaigns. */
@@ -161,7 +162,8 @@ class ConversionCounter {
   tallies(): Tally[] {
     for (const [goal, instants] of this.#met) {
       for (const audience of audiencesMet(this.#past.audiences, goal, instants)) {
-        this.#grouped?.add(metMetric(goal.name), this.#groupPlace(audience), audience.evaluatedAt)
+        const place = this.#past.audiencePlace(audience)
+        this.#grouped?.add(metMetric(goal.name), place, audience.evaluatedAt)
       }
     }
     return this.#grouped ? [this.#touched, this.#grouped] : [this.#touched]
@@ -179,13 +181,7 @@ class ConversionCounter {
     if (this.#past.group === 'target') return
     const latest = latestAudience(this.#past.audiences, event.time)
     if (!latest || event.time - latest.evaluatedAt > windowMs(goal)) return
-    this.#grouped?.add(controlConvertedMetric(goal.name), this.#groupPlace(latest), event.time)
-  }
-
-  /** In control groups variations are ignored. */
-  #groupPlace(audience: Membership): Place {
-    const place = audiencePlace(audience)
-    return this.#past.group === 'target' ? place : { ...place, variation: ALL }
+    this.#grouped?.add(controlConvertedMetric(goal.name), this.#past.audiencePlace(latest), event.time)
   }
 }
 
@@ -208,5 +204,5 @@ function latestAudience(audiences: readonly Membership[], instant: number): Memb
 
 /** Of two at one instant, the one whose platform is first by text; on one platform the later one, which wins as a report. */
 function firstByPlatform(audience: Membership, later: Membership): Membership {
-  return compareTexts(audiencePlace(later).platform, audiencePlace(audience).platform) <= 0 ? later : audience
+  return compareTexts(countedPlatform(later.platform), countedPlatform(audience.platform)) <= 0 ? later : audience
 }

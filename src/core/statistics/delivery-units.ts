@@ -1,8 +1,7 @@
 // Delivery funnel and failure breakdown: each user on each day of audience, with the one state that came of it
 // ("Delivery funnel and failure breakdown").
-import { audiencePlace, type CampaignPast } from './campaign-past.ts'
+import type { CampaignPast } from './campaign-past.ts'
 import {
-  ALL,
   AUDIENCE,
   NO_GENERATION,
   UNIT_ACTIVE_DEVICES,
@@ -12,10 +11,10 @@ import {
   UNIT_PENDING,
   UNIT_REMOVED_PREFIX,
   UNIT_SENT,
-  type Level,
   type Metric,
 } from './cells.ts'
 import { compareTexts, UNKNOWN_REASON, type Membership, type MessageEvent } from '../campaigns/facts.ts'
+import type { LevelsOfPlaces, SharedLevels } from './levels.ts'
 import { changesUnits, type Narrowing } from './narrowing.ts'
 import { Tally } from './tally.ts'
 import { localDay } from '../time-zone.ts'
@@ -41,46 +40,51 @@ type UnitState =
   { readonly state: 'sent' | 'pending' } | { readonly state: 'failed' | 'removed'; readonly reason: string }
 
 /** Counts the units of the user's group: in the target group with all their states, in control groups as audience alone. */
-export function countUnits(past: CampaignPast, timezone: string, narrowing?: Narrowing): Tally[] {
-  const { group } = past
+export function countUnits(past: CampaignPast, counted: CountedUnits): Tally[] {
+  const { campaign, group } = past
   if (group === undefined) return []
-  const tally = new Tally(past, { timezone, generation: NO_GENERATION, group })
-  const counts = group === 'target' ? new UnitCounts(byAudience(past)) : undefined
-  for (const { level, day, members } of unitsOf(past, timezone, narrowing?.levels)) {
-    if (!narrowing) tally.addOnDay(AUDIENCE, level, day, 1)
-    for (const [metric, times] of counts?.of(members) ?? []) {
-      if (!narrowing || changesUnits(narrowing.kinds, metric)) tally.addOnDay(metric, level, day, times)
+  const { kinds } = counted.narrowing ?? {}
+  const tally = new Tally({ ...counted, campaign: campaign.number, generation: NO_GENERATION, group })
+  const messages = group === 'target' ? byAudience(past) : undefined
+  for (const { shared, day, members } of unitsOf(past, counted)) {
+    const add = (metric: Metric, times = 1): void => {
+      if (times > 0 && (!kinds || changesUnits(kinds, metric))) tally.addOnDay(metric, shared, day, times)
     }
+    add(AUDIENCE)
+    if (messages) countUnit(members, messages, add)
   }
   return [tally]
 }
 
+export interface CountedUnits {
+  readonly timezone: string
+  readonly levels: LevelsOfPlaces
+  /** If given, only units that it can change, and of these only what it can change. */
+  readonly narrowing: Narrowing | undefined
+}
+
 interface Unit {
-  readonly level: Level
+  readonly shared: SharedLevels
   readonly day: number
-  /** The user's audiences of that day at that level. */
+  /** The user's audiences of that day at these levels. */
   readonly members: Membership[]
 }
 
-/** In control groups variations are ignored. With `levels`, gives only units at these. */
-function unitsOf(past: CampaignPast, timezone: string, levels?: ReadonlySet<string>): Unit[] {
+function unitsOf(past: CampaignPast, { timezone, levels, narrowing }: CountedUnits): Unit[] {
   const units: Unit[] = []
-  /** Key of a level → day → the unit. */
-  const known = new Map<string, Map<number, Unit>>()
+  /** By the index of the shared levels: day → the unit. */
+  const known: (Map<number, Unit> | undefined)[] = []
   for (const membership of past.audiences) {
     const day = localDay(timezone, membership.evaluatedAt)
-    const own = audiencePlace(membership)
-    const place = past.group === 'target' ? own : { ...own, variation: ALL }
-    for (const level of past.levelsAt(place)) {
-      if (levels && !levels.has(level.key)) continue
-      let days = known.get(level.key)
-      if (!days) known.set(level.key, (days = new Map<number, Unit>()))
+    for (const shared of levels.at(past.audiencePlace(membership))) {
+      if (narrowing && !narrowing.levels.has(shared)) continue
+      const days = (known[shared.index] ??= new Map<number, Unit>())
       const unit = days.get(day)
       if (unit) {
         unit.members.push(membership)
         continue
       }
-      const fresh = { level, day, members: [membership] }
+      const fresh = { shared, day, members: [membership] }
       units.push(fresh)
       days.set(day, fresh)
     }
@@ -100,65 +104,72 @@ function byAudience(past: CampaignPast): ReadonlyMap<Membership, readonly Messag
   return messages
 }
 
-type Counts = readonly (readonly [metric: Metric, times: number])[]
-
-/** What units add; for units with the same single audience it is computed once for all levels. */
-class UnitCounts {
-  readonly #messages: ReadonlyMap<Membership, readonly MessageEvent[]>
-  readonly #ofOne = new Map<Membership, Counts>()
-
-  constructor(messages: ReadonlyMap<Membership, readonly MessageEvent[]>) {
-    this.#messages = messages
-  }
-
-  of(members: readonly Membership[]): Counts {
-    const [first, ...others] = members
-    const known = others.length === 0 && first && this.#ofOne.get(first)
-    if (known) return known
-    const counts = countUnit(members, this.#messages)
-    if (others.length === 0 && first) this.#ofOne.set(first, counts)
-    return counts
-  }
-}
-
-/** Metric → how many a unit adds to it. Units add up over days, alike for TOTAL and UNIQUE. */
-function countUnit(members: readonly Membership[], messages: ReadonlyMap<Membership, readonly MessageEvent[]>): Counts {
-  const open = members.filter(({ removed }) => removed === null)
-  const events = eventsOf(open, messages)
-  const unit: UnitState = open.length > 0 ? stateOf(events) : { state: 'removed', reason: removalOf(members) }
-  const counts: [Metric, number][] = [[metricOf(unit), 1]]
-  if (unit.state === 'sent' && events.some(({ kind }) => kind === 'impression')) counts.push([UNIT_IMPRESSION, 1])
-  if (unit.state === 'removed' && BEFORE_SENDING.has(unit.reason)) return counts
-  const all = open.length === members.length ? events : eventsOf(members, messages)
-  const devices = countDevices(all)
-  if (devices > 0) counts.push([UNIT_DEVICES, devices])
-  const active = countDevices(all.filter(({ kind }) => kind === 'sent'))
-  if (active > 0) counts.push([UNIT_ACTIVE_DEVICES, active])
-  return counts
-}
-
-function eventsOf(
+/** Gives how many a unit adds to each metric. Units add up over days, alike for TOTAL and UNIQUE. */
+function countUnit(
   members: readonly Membership[],
   messages: ReadonlyMap<Membership, readonly MessageEvent[]>,
-): readonly MessageEvent[] {
-  const [first, ...others] = members
-  if (!first) return []
-  // Most units have one audience.
-  const events = messages.get(first) ?? []
-  return others.length === 0 ? events : [...events, ...others.flatMap((member) => messages.get(member) ?? [])]
+  add: (metric: Metric, times?: number) => void,
+): void {
+  const happened = new Happened()
+  for (const member of members)
+    for (const event of messages.get(member) ?? []) happened.add(event, member.removed === null)
+  const unit: UnitState = members.some(isOpen) ? happened.state : { state: 'removed', reason: removalOf(members) }
+  add(metricOf(unit))
+  if (unit.state === 'sent' && happened.isShown) add(UNIT_IMPRESSION)
+  if (unit.state === 'removed' && BEFORE_SENDING.has(unit.reason)) return
+  add(UNIT_DEVICES, happened.devices.count)
+  add(UNIT_ACTIVE_DEVICES, happened.activeDevices.count)
 }
 
-/** Sent wins over failed in any order of arrival; a failed unit takes the reason of its latest failure. */
-function stateOf(events: readonly MessageEvent[]): UnitState {
-  if (events.some(({ kind }) => kind === 'sent')) return { state: 'sent' }
-  let latest: { readonly time: number; readonly reason: string } | undefined
-  for (const { kind, time, reason: given } of events) {
-    if (kind !== 'failed') continue
-    const reason = given ?? UNKNOWN_REASON
-    const isLatest = !latest || time > latest.time || (time === latest.time && compareTexts(reason, latest.reason) < 0)
-    if (isLatest) latest = { time, reason }
+function isOpen({ removed }: Membership): boolean {
+  return removed === null
+}
+
+/** What happened to the messages of a unit, in any order; what happened to those of removed audiences counts for devices alone. */
+class Happened {
+  readonly devices = new Devices()
+  /** Those to which something was sent. */
+  readonly activeDevices = new Devices()
+  isShown = false
+  #isSent = false
+  /** The latest; of several at one instant, that whose reason is first by text. */
+  #failure: { readonly time: number; readonly reason: string } | undefined
+
+  add({ kind, time, device, reason }: MessageEvent, isOpen: boolean): void {
+    this.devices.add(device)
+    if (kind === 'sent') this.activeDevices.add(device)
+    if (!isOpen) return
+    if (kind === 'sent') this.#isSent = true
+    if (kind === 'impression') this.isShown = true
+    if (kind === 'failed') this.#addFailure(time, reason ?? UNKNOWN_REASON)
   }
-  return latest ? { state: 'failed', reason: latest.reason } : { state: 'pending' }
+
+  /** Sent wins over failed in any order of arrival; a failed unit takes the reason of its latest failure. */
+  get state(): UnitState {
+    if (this.#isSent) return { state: 'sent' }
+    return this.#failure ? { state: 'failed', reason: this.#failure.reason } : { state: 'pending' }
+  }
+
+  #addFailure(time: number, reason: string): void {
+    const latest = this.#failure
+    const isLatest = !latest || time > latest.time || (time === latest.time && compareTexts(reason, latest.reason) < 0)
+    if (isLatest) this.#failure = { time, reason }
+  }
+}
+
+/** Different devices. Most users have one. */
+class Devices {
+  #first: string | undefined
+  #others: Set<string> | undefined
+
+  get count(): number {
+    return (this.#first === undefined ? 0 : 1) + (this.#others?.size ?? 0)
+  }
+
+  add(device: string): void {
+    this.#first ??= device
+    if (device !== this.#first) (this.#others ??= new Set()).add(device)
+  }
 }
 
 /** The reason of the latest audience; of several at one instant, the first by text. */
@@ -185,11 +196,4 @@ function metricOf(unit: UnitState): string {
     case 'removed':
       return UNIT_REMOVED_PREFIX + unit.reason
   }
-}
-
-function countDevices(events: readonly MessageEvent[]): number {
-  const first = events[0]?.device
-  // Most users have one device.
-  if (events.every(({ device }) => device === first)) return Math.min(1, events.length)
-  return new Set(events.map(({ device }) => device)).size
 }

@@ -1,25 +1,32 @@
 // Which numbers of one campaign a user's message events can change while the audiences stay as they are: all other numbers are
 // the same before and after, and need not be counted.
 import type { CampaignPast } from './campaign-past.ts'
-import { UNIT_ACTIVE_DEVICES, UNIT_DEVICES, UNIT_IMPRESSION, UNIT_SENT, type Metric } from './cells.ts'
+import { AUDIENCE, UNIT_ACTIVE_DEVICES, UNIT_DEVICES, UNIT_IMPRESSION, UNIT_SENT, type Metric } from './cells.ts'
 import type { MessageEvent, MessageKind } from '../campaigns/facts.ts'
+import type { LevelsOfPlaces, SharedLevels } from './levels.ts'
 
 /** Applies to performance and units; conversions depend on more. */
 export interface Narrowing {
   readonly kinds: ReadonlySet<MessageKind>
-  /** Keys of levels: of the places of the message events, and of all their aggregates where these are counted by themselves. */
-  readonly levels: ReadonlySet<string>
+  /** Those of the places of the message events. */
+  readonly levels: ReadonlySet<SharedLevels>
 }
 
 /** What the message events of `changed` can change, which the user has, or had, in the campaign of `past`. */
-export function narrowTo(past: CampaignPast, changed: readonly MessageEvent[]): Narrowing {
-  const levels = changed.flatMap((message) => past.levelsAt(past.placeOf(message)))
-  return { kinds: new Set(changed.map(({ kind }) => kind)), levels: new Set(levels.map(({ key }) => key)) }
+export function narrowTo(past: CampaignPast, levels: LevelsOfPlaces, changed: readonly MessageEvent[]): Narrowing {
+  const [kinds, own] = [new Set<MessageKind>(), new Set<SharedLevels>()]
+  for (const message of changed) {
+    kinds.add(message.kind)
+    for (const shared of levels.at(past.placeOf(message))) own.add(shared)
+  }
+  return { kinds, levels: own }
 }
 
-/** Whether message events of these kinds can change a metric of units; they never change that there is an audience. */
+/** Whether message events of these kinds can change a metric of units. */
 export function changesUnits(kinds: ReadonlySet<MessageKind>, metric: Metric): boolean {
   switch (metric) {
+    case AUDIENCE:
+      return false
     case UNIT_DEVICES:
       return kinds.size > 0
     case UNIT_IMPRESSION:

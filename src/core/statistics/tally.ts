@@ -1,91 +1,85 @@
 // Counts one user's days in the series of one campaign, and makes cells of them.
-import type { CampaignPast } from './campaign-past.ts'
 import {
-  cellKey,
-  levelsOf,
+  addCellsOf,
   NO_DAY,
   seriesKeyAt,
-  toLevel,
   type CellSum,
   type ContributedSeries,
-  type Level,
   type Metric,
-  type Place,
   type Series,
   type SeriesCells,
 } from './cells.ts'
+import { levelsOf, type KeyedPlace, type LevelsOfPlaces, type SharedLevels } from './levels.ts'
 import { localDay } from '../time-zone.ts'
 
-export interface TallyOptions {
+export interface TallyOptions extends Pick<Series, 'campaign' | 'generation' | 'group'> {
   readonly timezone: string
-  readonly generation: number
-  readonly group: Series['group']
+  /** Of all places where something is counted. */
+  readonly levels: LevelsOfPlaces
+  /** If given, only at these is anything counted. */
+  readonly only?: ReadonlySet<SharedLevels> | undefined
 }
 
 export class Tally {
-  /** Tallies of two histories can be compared if they have the same key; within one history, no two have the same. */
-  readonly key: string
-  readonly #past: CampaignPast
   readonly #options: TallyOptions
-  readonly #levels: ReadonlySet<string> | undefined
-  /** Key of a level → metric → its days. Only the level of the place itself if everything has the same place. */
-  readonly #days = new Map<string, Map<Metric, DayCounts>>()
+  /** By the index of the shared levels: metric → its days. */
+  readonly #days: (Map<Metric, DayCounts> | undefined)[] = []
 
-  /** With `levels`, counts only at these. */
-  constructor(past: CampaignPast, options: TallyOptions, levels?: ReadonlySet<string>) {
-    this.key = `${past.campaign.number} ${options.generation} ${options.group} ${past.isOnePlace}`
-    this.#past = past
+  constructor(options: TallyOptions) {
     this.#options = options
-    this.#levels = levels
   }
 
   /** Counts something that happened at an instant, or `times` over on its day, at its place and all aggregates of it. */
-  add(metric: Metric, place: Place, instant: number, times = 1): void {
-    const day = localDay(this.#options.timezone, instant)
-    for (const level of this.#past.levelsAt(place)) this.addOnDay(metric, level, day, times)
+  add(metric: Metric, place: KeyedPlace, instant: number, times = 1): void {
+    const { timezone, levels } = this.#options
+    const day = localDay(timezone, instant)
+    for (const shared of levels.at(place)) this.addOnDay(metric, shared, day, times)
   }
 
-  /** Counts something at only one of the levels of a place. */
-  addOnDay(metric: Metric, { key }: Level, day: number, times: number): void {
-    if (this.#levels && !this.#levels.has(key)) return
-    let metrics = this.#days.get(key)
-    if (!metrics) this.#days.set(key, (metrics = new Map<Metric, DayCounts>()))
+  /** Counts something at only some of the levels of a place. */
+  addOnDay(metric: Metric, shared: SharedLevels, day: number, times: number): void {
+    const { only } = this.#options
+    if (only && !only.has(shared)) return
+    const metrics = (this.#days[shared.index] ??= new Map<Metric, DayCounts>())
     const days = metrics.get(metric)
     if (days) days.add(day, times)
     else metrics.set(metric, new DayCounts(day, times))
   }
 
+  /** Whether two tallies, of two histories, count the same series. */
+  isLike(other: Tally): boolean {
+    const [{ campaign, generation, group }, others] = [this.#options, other.#options]
+    return campaign === others.campaign && generation === others.generation && group === others.group
+  }
+
   /**
-   * Each active day makes the user one of those with that day and that active day before it. Cells that are the same in `other`
-   * are left out: with one tally added and the other taken away, they would cancel out.
+   * Each active day makes the user one of those with that day and that active day before it. Cells that are the same in `other`,
+   * which counts the same series at the same levels, are left out: with one tally added and the other taken away, they would cancel
+   * out.
    */
   addTo(sum: CellSum, times: 1 | -1, other?: Tally): void {
-    const common = { campaign: this.#past.campaign.number, ...this.#options }
-    for (const [level, metrics] of this.#days) {
-      const others = other && other.#days.get(level)
+    for (const { index, place, levels } of this.#options.levels.sets) {
+      const metrics = this.#days[index]
+      if (!metrics) continue
+      const others = other && other.#days[index]
       for (const [metric, days] of metrics) {
-        let series: string | undefined
-        days.eachCell(others?.get(metric), (day, previousDay, occurrences) => {
-          series ??= seriesKeyAt(common, metric, level)
-          const key = cellKey(series, day, previousDay)
-          if (this.#past.isOnePlace) sum.addAtAllLevels(key, times, occurrences * times)
-          else sum.add(key, times, occurrences * times)
-        })
+        const cells = days.toCells(others?.get(metric))
+        if (cells.length > 0)
+          addCellsOf(sum, { key: seriesKeyAt(this.#options, metric, place.key), levels, cells }, times)
       }
     }
   }
 
   /** What `addTo` adds, series by series: as cells it would take twenty times the memory. */
   *series(): Generator<ContributedSeries, void, undefined> {
-    const { generation, group } = this.#options
-    const common = { campaign: this.#past.campaign.number, generation, group }
-    for (const [key, metrics] of this.#days) {
-      const [platform = '', locale = '', variation = ''] = key.split('\0')
-      const own = toLevel({ platform, locale, variation })
-      for (const level of this.#past.isOnePlace ? levelsOf(own) : [own]) {
-        const place = { platform: level.platform, locale: level.locale, variation: level.variation }
+    const { campaign, generation, group, levels: all } = this.#options
+    for (const { index, place, levels } of all.sets) {
+      const metrics = this.#days[index]
+      if (!metrics) continue
+      for (const { platform, locale, variation } of levelsOf(place, levels)) {
         for (const [metric, days] of metrics) {
-          yield { series: { ...common, metric, ...place }, cells: () => days.toCells() }
+          const series = { campaign, generation, group, metric, platform, locale, variation }
+          yield { series, cells: () => days.toCells() }
         }
       }
     }
@@ -93,6 +87,7 @@ export class Tally {
 }
 
 const NO_COUNTS: readonly number[] = []
+const NO_CELLS: SeriesCells = []
 
 /** On which days something happened, and how often. */
 class DayCounts {
@@ -113,16 +108,10 @@ class DayCounts {
     else counts.splice(end, 0, day, times)
   }
 
-  /** Each active day with the one before it. */
-  toCells(): SeriesCells {
-    const cells: number[] = []
-    this.eachCell(undefined, (day, previousDay, occurrences) => void cells.push(day, previousDay, 1, occurrences))
-    return cells
-  }
-
-  /** Calls `use` with each day, the active day before it and how often, in order; not with what is the same in `other`. */
-  eachCell(other: DayCounts | undefined, use: (day: number, previousDay: number, occurrences: number) => void): void {
+  /** Each active day with the one before it, in order; without those that are the same in `other`. */
+  toCells(other?: DayCounts): SeriesCells {
     const [counts, others] = [this.#counts, other ? other.#counts : NO_COUNTS]
+    let cells: number[] | undefined
     let otherPlace = 0
     for (let place = 0; place < counts.length; place += 2) {
       const [day, occurrences] = [counts[place] as number, counts[place + 1] as number]
@@ -130,7 +119,8 @@ class DayCounts {
       const previousDay = place > 0 ? (counts[place - 2] as number) : NO_DAY
       const isSameDay = others[otherPlace] === day && others[otherPlace + 1] === occurrences
       const isSame = isSameDay && (otherPlace > 0 ? others[otherPlace - 2] : NO_DAY) === previousDay
-      if (!isSame) use(day, previousDay, occurrences)
+      if (!isSame) (cells ??= []).push(day, previousDay, 1, occurrences)
     }
+    return cells ?? NO_CELLS
   }
 }

@@ -1,0 +1,195 @@
+// Where something is counted: at its place, and at all aggregates of it. Distinct users cannot be added up across these levels, so
+// each has numbers of its own; but at most of them one and the same things are counted.
+
+/** Stands in place of a platform, locale or variation for the aggregate of all of them. None of them has an empty name. */
+export const ALL = ''
+
+/** One platform, and a locale and a variation, each `ALL` where there is none. */
+export interface Place {
+  readonly platform: string
+  readonly locale: string
+  readonly variation: string
+}
+
+/** A place, with the part that ends the keys of all series there. */
+export interface KeyedPlace extends Place {
+  readonly key: string
+}
+
+/**
+ * Some of the levels of a place, one bit for each: bit 0 for the place itself, bit `p + l + v` for that with `ALL` in place of its
+ * platform (p = 1, else 0), its locale (l = 2) and its variation (v = 4).
+ */
+export type Levels = number
+
+/** The place and all aggregates of it. Where it has `ALL` already, some of them are the same. */
+export const ALL_LEVELS: Levels = 0b1111_1111
+/** The place alone. */
+export const OWN_LEVEL: Levels = 0b0000_0001
+const LEVELS_MAX = 8
+
+/** The levels at which the very same of some places are counted. */
+export interface SharedLevels {
+  /** Counts from 0 within one `LevelsOfPlaces`. */
+  readonly index: number
+  /** What the places have in common, and `ALL` where they differ. */
+  readonly place: KeyedPlace
+  /** Which of its levels these are, each once. */
+  readonly levels: Levels
+}
+
+/** All levels of some places, as few sets of them as tell apart what is counted there. Does not change. */
+export class LevelsOfPlaces {
+  readonly sets: readonly SharedLevels[]
+  readonly #setsAt: ReadonlyMap<string, readonly SharedLevels[]>
+
+  /** Mostly the same object for the same places, which are given with their keys. */
+  static of(places: ReadonlyMap<string, KeyedPlace>): LevelsOfPlaces {
+    if (places.size > REMEMBERED_TOGETHER_MAX) return new LevelsOfPlaces([...places.values()])
+    const remembered = remember(places.keys())
+    return (remembered.levels ??= new LevelsOfPlaces([...places.values()]))
+  }
+
+  /** `places` are different ones. */
+  private constructor(places: readonly KeyedPlace[]) {
+    const setsAt = new Map(places.map(({ key }) => [key, [] as SharedLevels[]]))
+    this.sets = setsOf(places).map(({ members, place, levels }, index) => {
+      const set = { index, place, levels }
+      for (const member of members) setsAt.get((places[member] as KeyedPlace).key)?.push(set)
+      return set
+    })
+    this.#setsAt = setsAt
+  }
+
+  /** The sets that hold a level of one of the places. */
+  at(place: KeyedPlace): readonly SharedLevels[] {
+    const sets = this.#setsAt.get(place.key)
+    if (!sets) throw new Error(`nothing was to be counted at ${JSON.stringify(place)}`)
+    return sets
+  }
+}
+
+/** Nearly all users have everything in one or two places of a campaign. */
+const REMEMBERED_TOGETHER_MAX = 4
+/** The most lists of places of which it is remembered; each may have ones behind it that are longer by a place. */
+const REMEMBERED_MAX = 2_000
+
+interface Remembered {
+  levels: LevelsOfPlaces | undefined
+  /** By the key of the next place. */
+  readonly longer: Map<string, Remembered>
+}
+
+const newlyRemembered = (): Remembered => ({ levels: undefined, longer: new Map<string, Remembered>() })
+let allRemembered = newlyRemembered()
+let rememberedCount = 0
+
+function remember(keys: Iterable<string>): Remembered {
+  if (rememberedCount >= REMEMBERED_MAX) {
+    allRemembered = newlyRemembered()
+    rememberedCount = 0
+  }
+  let found = allRemembered
+  for (const key of keys) {
+    let next = found.longer.get(key)
+    if (!next) {
+      next = newlyRemembered()
+      found.longer.set(key, next)
+      rememberedCount++
+    }
+    found = next
+  }
+  return found
+}
+
+interface LevelSet {
+  /** Which of the places are counted there. */
+  readonly members: readonly number[]
+  readonly place: KeyedPlace
+  levels: Levels
+}
+
+function setsOf(places: readonly KeyedPlace[]): LevelSet[] {
+  const membersAt = new Map<string, { readonly level: KeyedPlace; readonly members: number[] }>()
+  for (const [index, place] of places.entries()) {
+    for (const level of levelsOf(place)) {
+      const known = membersAt.get(level.key)
+      if (known) known.members.push(index)
+      else membersAt.set(level.key, { level, members: [index] })
+    }
+  }
+  const sets = new Map<string, LevelSet>()
+  for (const { level, members } of membersAt.values()) {
+    const key = members.join()
+    const known = sets.get(key)
+    const place = known?.place ?? commonPlace(members.map((member) => places[member] as KeyedPlace))
+    const bit = 1 << levelNumber(place, level)
+    if (known) known.levels |= bit
+    else sets.set(key, { members, place, levels: bit })
+  }
+  return [...sets.values()]
+}
+
+function commonPlace(places: readonly KeyedPlace[]): KeyedPlace {
+  const [first, ...others] = places as [KeyedPlace, ...KeyedPlace[]]
+  const common = (name: keyof Place) => (others.every((other) => other[name] === first[name]) ? first[name] : ALL)
+  return toKeyed(common('platform'), common('locale'), common('variation'))
+}
+
+/** Which bit of its levels an aggregate of a place has. */
+function levelNumber(place: Place, level: Place): number {
+  const [platform, locale, variation] = (['platform', 'locale', 'variation'] as const).map((name) => {
+    return place[name] === level[name] ? 0 : 1
+  }) as [number, number, number]
+  return platform + 2 * locale + 4 * variation
+}
+
+/** How many levels there are at the most. */
+export function countLevels(levels: Levels): number {
+  let count = 0
+  for (let rest = levels; rest > 0; rest >>>= 1) count += rest & 1
+  return count
+}
+
+/** The levels of a place, each once: up to eight. */
+export function levelsOf({ platform, locale, variation }: Place, levels = ALL_LEVELS): KeyedPlace[] {
+  // Those that are the same as others: with `ALL` in place of `ALL`.
+  const repeated = (platform === ALL ? 1 : 0) + (locale === ALL ? 2 : 0) + (variation === ALL ? 4 : 0)
+  const found: KeyedPlace[] = []
+  for (let number = 0; number < LEVELS_MAX; number++) {
+    if ((levels & (1 << number)) === 0 || (number & repeated) !== 0) continue
+    found.push(
+      toKeyed(
+        (number & 1) === 0 ? platform : ALL,
+        (number & 2) === 0 ? locale : ALL,
+        (number & 4) === 0 ? variation : ALL,
+      ),
+    )
+  }
+  return found
+}
+
+/** The most places, and sets of them, that are remembered; campaigns have few different platforms, locales and variations. */
+const PLACES_MAX = 10_000
+const knownPlaces = new Map<string, Map<string, Map<string, KeyedPlace>>>()
+let placesKnown = 0
+
+/** Mostly the same object for the same place: its key is made and hashed once. */
+export function toKeyed(platform: string, locale: string, variation: string): KeyedPlace {
+  const known = knownPlaces.get(platform)?.get(locale)?.get(variation)
+  if (known) return known
+  const place = { platform, locale, variation, key: `${platform}\0${locale}\0${variation}` }
+  rememberPlace(place)
+  return place
+}
+
+function rememberPlace(place: KeyedPlace): void {
+  if (placesKnown >= PLACES_MAX) {
+    knownPlaces.clear()
+    placesKnown = 0
+  }
+  const locales = knownPlaces.get(place.platform) ?? new Map<string, Map<string, KeyedPlace>>()
+  const variations = locales.get(place.locale) ?? new Map<string, KeyedPlace>()
+  knownPlaces.set(place.platform, locales.set(place.locale, variations.set(place.variation, place)))
+  placesKnown++
+}
