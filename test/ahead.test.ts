@@ -317,6 +317,18 @@ describe('A follower with much to apply', () => {
     await expectVerified()
   })
 
+  it('stores what is less than a batch on the thread too, as long as that is there', async () => {
+    const customers = Array.from({ length: BATCHES_BEFORE + 2 }, (_, index) => `d${index}`)
+    await applyAlone(audience(...customers))
+    await bench.append(...customers.map((customer) => large(sent(customer))), sent('c1'))
+    const { writes, batches } = await follow()
+    expect(batches.map(({ events }) => events)).toEqual([...customers.map(() => 1), 1])
+    expect(writes).toBe(BATCHES_BEFORE)
+    await bench.append(sent('c2'), sent('c3'))
+    expect(await follow()).toMatchObject({ writes: 1, batches: [{ events: 2 }] })
+    await expectVerified()
+  })
+
   it('applies each once, and by itself, where others change the store between counting and storing each time', async () => {
     // The last is applied while the one before it is not stored.
     const customers = Array.from({ length: 2 * (BATCHES_BEFORE + 1) }, (_, index) => `d${index}`)

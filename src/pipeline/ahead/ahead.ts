@@ -103,8 +103,12 @@ export class Ahead {
     return this.#flight?.to
   }
 
-  /** Whether the next full batch may be counted ahead, as far as its entries tell: all are reports, as those before were. */
-  isFor(entries: readonly LogEntry[]): boolean {
+  /**
+   * Whether the next batch may be counted ahead, as far as its entries tell: all are reports, as those before were. One that is not
+   * full may while the thread is there: applied by itself, it would change what the next ones are counted by.
+   */
+  isFor(entries: readonly LogEntry[], isFull: boolean): boolean {
+    if (!isFull && (entries.length === 0 || !this.#writer)) return false
     if (!entries.every(({ kind }) => REPORTS.has(kind))) {
       if (!this.#writer) this.#batchesBefore = BATCHES_BEFORE
       return false

@@ -116,7 +116,7 @@ export class LogFollower {
       const cursors = await this.#findCursors()
       const { entries, hasMore } = await this.#read(cursors)
       this.#isQuiet = entries.length === 0
-      if (hasMore && (await this.#takeAhead(entries, cursors))) return 'more than a batch'
+      if (await this.#takeAhead(entries, cursors, hasMore)) return hasMore ? 'more than a batch' : 'less than a batch'
       await this.#ahead?.settle()
       if (!hasMore) await this.#ahead?.rest()
       if (this.#isQuiet) return 'nothing'
@@ -135,11 +135,13 @@ export class LogFollower {
     return listPipelineCursors(this.#options.database, this.#options.logReader.partitions)
   }
 
-  async #takeAhead(entries: readonly LogEntry[], [from = 0]: readonly number[]): Promise<boolean> {
-    if (!this.#ahead?.isFor(entries)) return false
+  async #takeAhead(entries: readonly LogEntry[], [from = 0]: readonly number[], isFull: boolean): Promise<boolean> {
+    if (!this.#ahead?.isFor(entries, isFull)) return false
     const { database, clock } = this.#options
     const batch = await readBatch(database, entries, { now: clock(), goalBooks: this.#goalBooks })
-    return this.#ahead.take(batch, from)
+    const isTaken = await this.#ahead.take(batch, from)
+    if (isTaken && !isFull) await this.#ahead.settle()
+    return isTaken
   }
 
   #makeAhead(dataDir: string): Ahead {
