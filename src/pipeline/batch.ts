@@ -245,7 +245,8 @@ function readSubjects(
   facts: readonly { readonly customerId: string }[],
 ): Map<string, Subject> {
   const subjects = new Map<string, Subject>()
-  for (const [index, { customerId }] of facts.entries()) {
+  for (let index = 0; index < facts.length; index++) {
+    const { customerId } = facts[index] as (typeof facts)[number]
     if (subjects.has(customerId)) continue
     const identities = [withKey(workspaceId, { name: CUSTOMER_ID, value: customerId })]
     subjects.set(customerId, { workspaceId, receivedAt, identities, number: position * EVENTS_PER_ENTRY_MAX + index })

@@ -2,6 +2,7 @@
 // the users concerned, contributions after the batch minus contributions before.
 import { CellSum } from '../core/statistics/cells.ts'
 import { membershipIdentity, messageIdentity, type Membership, type MessageEvent } from '../core/campaigns/facts.ts'
+import { toMembership, toMessageEvent } from '../core/campaigns/report.ts'
 import type { NamedEvent } from '../store/users/events.ts'
 import { addMemberships } from '../store/campaigns/memberships.ts'
 import { addMessageEvents } from '../store/campaigns/message-events.ts'
@@ -101,23 +102,21 @@ export async function countKnown(
 }
 
 function changesOf(reports: readonly ReceivedFacts[], userOf: ReadonlyMap<number, number>): Change[] {
-  const facts = new FactsByUser()
-  const customers = new Map<number, number>()
-  const draftOf = (customer: number, receivedAt: number) => {
-    const userId = userOf.get(customer)
-    if (userId === undefined) return undefined
-    customers.set(userId, customer)
-    return facts.of(userId, receivedAt)
-  }
+  const drafts = new Drafts()
   for (const { request, memberships, messages } of reports) {
     const { receivedAt } = request
-    for (const membership of memberships) draftOf(membership.customer, receivedAt)?.memberships.push(membership)
-    for (const message of messages) draftOf(message.customer, receivedAt)?.messages.push(message)
+    for (const membership of memberships)
+      if (userOf.has(membership.customer)) drafts.of(membership.customer, receivedAt).memberships.push(membership)
+    for (const message of messages)
+      if (userOf.has(message.customer)) drafts.of(message.customer, receivedAt).messages.push(message)
   }
-  return [...facts.byUser].map(([userId, { since, ...own }]) => {
-    const person = { userId, customers: [customers.get(userId) as number], userIds: [userId] }
-    return { person, before: [person], facts: own, since }
+  const changes: Change[] = []
+  drafts.byOwner.forEach((facts, customer) => {
+    const userId = userOf.get(customer) as number
+    const person = { userId, customers: [customer], userIds: [userId] }
+    changes.push({ person, before: [person], facts, since: facts.since })
   })
+  return changes
 }
 
 /** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
@@ -152,11 +151,8 @@ export function readReports({ entries, customerOf }: Batch): Report[] {
     const customerBehind = (customerId: string) => customerOf.get(read.subjectOf.get(customerId) as Subject) as number
     reports.push({
       read,
-      memberships: read.memberships.map(({ customerId, ...rest }) => ({
-        ...rest,
-        customer: customerBehind(customerId),
-      })),
-      messages: read.messages.map(({ customerId, ...rest }) => ({ ...rest, customer: customerBehind(customerId) })),
+      memberships: read.memberships.map((one) => toMembership(one, customerBehind(one.customerId))),
+      messages: read.messages.map((one) => toMessageEvent(one, customerBehind(one.customerId))),
     })
   }
   return reports
@@ -170,7 +166,7 @@ interface Wanted {
 
 /** The users of a workspace whose contributions may change: with new facts, or found to be one person. */
 async function findChanges(store: Store, batch: Batch, { workspaceId, book, reports }: Wanted): Promise<Change[]> {
-  const facts = new FactsByUser()
+  const facts = new Drafts()
   for (const { read, memberships, messages } of reports) {
     if (read.entry.workspaceId !== workspaceId) continue
     const users = new Map(read.subjects.map((subject) => [batch.customerOf.get(subject), batch.userOf.get(subject)]))
@@ -186,8 +182,8 @@ async function findChanges(store: Store, batch: Batch, { workspaceId, book, repo
   }
   const parts = partsBefore(batch, workspaceId)
   for (const userId of parts.keys()) facts.of(userId, batch.now)
-  const persons = await findPersonsOf(store, batch, [...facts.byUser.keys()])
-  return [...facts.byUser].map(([userId, { since, ...own }]) => {
+  const persons = await findPersonsOf(store, batch, [...facts.byOwner.keys()])
+  return [...facts.byOwner].map(([userId, { since, ...own }]) => {
     const person = persons.get(userId) as Person
     return { person, before: parts.get(userId) ?? [person], facts: own, since }
   })
@@ -217,17 +213,18 @@ interface FactsDraft {
   since: number
 }
 
-class FactsByUser {
-  readonly byUser = new Map<number, FactsDraft>()
+/** By a number of their owners: of users or of customer ids. */
+class Drafts {
+  readonly byOwner = new Map<number, FactsDraft>()
 
-  of(userId: number, receivedAt: number): FactsDraft {
-    const known = this.byUser.get(userId)
+  of(owner: number, receivedAt: number): FactsDraft {
+    const known = this.byOwner.get(owner)
     if (known) {
       known.since = Math.min(known.since, receivedAt)
       return known
     }
     const draft = { memberships: [], messages: [], goalEvents: [], since: receivedAt }
-    this.byUser.set(userId, draft)
+    this.byOwner.set(owner, draft)
     return draft
   }
 }

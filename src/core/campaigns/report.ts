@@ -117,6 +117,34 @@ export function messageEventsOf(
   }))
 }
 
+/** The fact, when the number of the customer id is known. */
+export function toMembership(reported: ReportedMembership, customer: number): Membership {
+  return {
+    customer,
+    campaign: reported.campaign,
+    evaluatedAt: reported.evaluatedAt,
+    platform: reported.platform,
+    group: reported.group,
+    variation: reported.variation,
+    locale: reported.locale,
+    removed: reported.removed,
+  }
+}
+
+/** The same of a message event. */
+export function toMessageEvent(reported: ReportedMessage, customer: number): MessageEvent {
+  return {
+    customer,
+    campaign: reported.campaign,
+    kind: reported.kind,
+    time: reported.time,
+    platform: reported.platform,
+    device: reported.device,
+    messageId: reported.messageId,
+    reason: reported.reason,
+  }
+}
+
 /** Faults with their paths, which are written only where there is a fault: a report has thousands of items. */
 class ItemFaults {
   readonly faults: Fault[] = []

@@ -26,11 +26,12 @@ export class BroughtFacts {
   }
 
   /** The same for facts of one customer id, of which it is known that they are new. */
-  noteNew(customer: number, { stored, fresh }: OutlinedChange): void {
-    for (const { trait, instant } of fresh) {
-      const { campaign, isActive } = trait
-      if (isActive && !stored.some((fact) => isSameWeekOf(fact, campaign, instant)))
-        this.#inNewWeeks.push({ customer, campaign, instant })
+  noteNew(customer: number, change: OutlinedChange): void {
+    const { facts, storedCount } = change
+    for (let index = storedCount; index < facts.length; index++) {
+      const { trait, instant } = facts[index] as OutlinedFact
+      if (trait.isActive && !isKnownWeek(change, trait.campaign, instant))
+        this.#inNewWeeks.push({ customer, campaign: trait.campaign, instant })
     }
   }
 
@@ -85,6 +86,11 @@ function isSamePair(one: CustomerCampaign, other: CustomerCampaign): boolean {
   return one.customer === other.customer && one.campaign === other.campaign
 }
 
-function isSameWeekOf({ trait, instant: own }: OutlinedFact, campaign: number, instant: number): boolean {
-  return trait.isActive && trait.campaign === campaign && weekOf(own) === weekOf(instant)
+/** Whether the campaign had to do with the customer in the week of an instant, by what was there before. */
+function isKnownWeek({ facts, storedCount }: OutlinedChange, campaign: number, instant: number): boolean {
+  for (let index = 0; index < storedCount; index++) {
+    const { trait, instant: own } = facts[index] as OutlinedFact
+    if (trait.isActive && trait.campaign === campaign && weekOf(own) === weekOf(instant)) return true
+  }
+  return false
 }

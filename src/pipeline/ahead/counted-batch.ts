@@ -100,7 +100,8 @@ export async function countAhead(
     if (own) knownFacts.note(change, own)
   }
   const cells = new CellSum()
-  const userOf = new Map([...batch.aloneUsers].map(([userId, customer]) => [customer, userId]))
+  const userOf = new Map<number, number>()
+  batch.aloneUsers.forEach((customer, userId) => userOf.set(customer, userId))
   await countKnown(store, reports, {
     sum: cells,
     goalBooks,
@@ -129,7 +130,7 @@ function noteBrought(
   change: StoredChange,
   outlined: OutlinedChange | undefined,
 ): OutlinedChange | undefined {
-  const isNew = outlined && !haveRivals([...outlined.stored, ...outlined.fresh])
+  const isNew = outlined && !haveRivals(outlined.facts)
   if (isNew) brought.noteNew(change.person.customers[0] as number, outlined)
   else brought.note(change)
   return isNew ? outlined : undefined

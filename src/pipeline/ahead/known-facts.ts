@@ -84,9 +84,10 @@ export class KnownFacts {
     const converting = await findConverting(store, book, own)
     const byShape = new Map<string, { -readonly [Name in keyof KnownAlike]: KnownAlike[Name] }>()
     for (const { change, stored } of known) {
-      const fresh = this.traits.outlineOf(change.facts, book.counted.timezone)
-      const isSmall = stored.length + fresh.length <= factsPerUserMax && !converting.has(change.person.userId)
-      const shape = isSmall ? shapeOf({ stored, fresh }) : undefined
+      const facts = [...stored, ...this.traits.outlineOf(change.facts, book.counted.timezone)]
+      const outlined = { facts, storedCount: stored.length }
+      const isSmall = facts.length <= factsPerUserMax && !converting.has(change.person.userId)
+      const shape = isSmall ? shapeOf(outlined) : undefined
       if (shape === undefined) {
         unread.push(change)
         continue
@@ -94,16 +95,16 @@ export class KnownFacts {
       const alike = byShape.get(shape)
       if (alike) alike.users++
       else byShape.set(shape, { change, stored: factsOf(stored, change.person.customers[0] as number), users: 1 })
-      brought.noteNew(change.person.customers[0] as number, { stored, fresh })
-      this.#set(change, [...stored, ...fresh])
+      brought.noteNew(change.person.customers[0] as number, outlined)
+      this.#set(change, facts)
     }
     for (const change of unread) this.#forget(change)
     return { unread, alike: [...byShape.values()] }
   }
 
   /** Remembers what is stored of a user, together with what the batch brings, of which nothing is stored yet. */
-  note(change: Change, { stored, fresh }: OutlinedChange): void {
-    if (stored.length + fresh.length <= FACTS_MAX) this.#set(change, [...stored, ...fresh])
+  note(change: Change, { facts }: OutlinedChange): void {
+    if (facts.length <= FACTS_MAX) this.#set(change, facts)
   }
 
   #find(change: Change): Outline | undefined {

@@ -62,5 +62,6 @@ export function outlineChange(
 ): OutlinedChange | undefined {
   if (before.length !== 1 || stored.goalEvents.length > 0 || facts.goalEvents.length > 0) return undefined
   if (stored.memberships.length + stored.messages.length > FACTS_MAX) return undefined
-  return { stored: traits.outlineOf(stored, timezone), fresh: traits.outlineOf(facts, timezone) }
+  const outline = traits.outlineOf(stored, timezone)
+  return { facts: [...outline, ...traits.outlineOf(facts, timezone)], storedCount: outline.length }
 }

@@ -3,6 +3,7 @@
 import { isTouch } from '../../core/statistics/campaign-past.ts'
 import {
   countedPlatform,
+  MESSAGE_KINDS,
   type CustomerCampaign,
   type Membership,
   type MessageEvent,
@@ -105,30 +106,29 @@ export function factsOf(outline: Outline, customer: number): OutlinedFacts {
   return { memberships, messages }
 }
 
-/** What a change brings to a user, and what was there before. */
+/** What there is of a user after a change: what the change brings is behind what was there before. */
 export interface OutlinedChange {
-  readonly stored: Outline
-  readonly fresh: Outline
+  readonly facts: Outline
+  /** How many were there before. */
+  readonly storedCount: number
 }
 
 /** The kinds of message events that tell what became of a unit ("Delivery funnel and failure breakdown"). */
 const STATES: ReadonlySet<MessageKind> = new Set(['sent', 'failed', 'impression'])
 
 /**
- * The shape of what `fresh` changes for a user with these facts, besides which there are no goal events. Undefined where more than
- * a shape holds may count: with two facts that may be reports of the same one, or many.
+ * The shape of a change of a user who has no goal events. Undefined where more than a shape holds may count: with two facts that may
+ * be reports of the same one, or many.
  *
  * An instant is reduced to its day, which is part of the trait. Where it lies among the others counts for audiences, for failures,
  * of which the latest of a unit counts, and for which audience a message event belongs to. Message events of kinds that are not
  * counted anew only tell the devices of their units (`narrowing.ts` says the same of what is counted): so most of what happened to
  * earlier messages makes no difference.
  */
-export function shapeOf({ stored, fresh }: OutlinedChange): string | undefined {
-  if (stored.length + fresh.length > FACTS_MAX) return undefined
-  const facts = [...stored, ...fresh]
-  if (haveRivals(facts)) return undefined
-  const isCounted = countedKinds(fresh)
-  const audiences = facts.filter(({ trait }) => trait.kind === undefined)
+export function shapeOf(change: OutlinedChange): string | undefined {
+  const { facts, storedCount } = change
+  if (facts.length > FACTS_MAX || haveRivals(facts)) return undefined
+  const counted = countedKinds(change)
   const devices: (string | undefined)[] = []
   /** Of message events that are not counted: an audience and a device, each pair once. */
   const units: number[] = []
@@ -136,13 +136,12 @@ export function shapeOf({ stored, fresh }: OutlinedChange): string | undefined {
   for (let index = 0; index < facts.length; index++) {
     const fact = facts[index] as OutlinedFact
     const { number, kind } = fact.trait
-    const isFresh = Number(index >= stored.length)
-    const audience = kind === undefined ? countBefore(facts, fact) : audienceOf(audiences, fact)
+    const audience = kind === undefined ? countBefore(facts, fact) : audienceOf(facts, fact)
     const device = kind === undefined ? 0 : placeIn(devices, fact.device)
-    if (kind === undefined || isCounted(kind)) {
+    if (kind === undefined || counted === 'all' || counted.has(kind)) {
       const failures = kind === 'failed' ? countBefore(facts, fact) : 0
       CODES[length++] = number
-      CODES[length++] = (number >>> 16) + (isFresh << 15)
+      CODES[length++] = (number >>> 16) + (index >= storedCount ? FRESH : 0)
       CODES[length++] = audience
       CODES[length++] = device
       CODES[length++] = failures
@@ -158,13 +157,26 @@ export function shapeOf({ stored, fresh }: OutlinedChange): string | undefined {
 /** The characters of the shape in hand, used over and over: there are thousands in each batch. */
 const CODES = new Uint16Array(1 + FACTS_MAX * 6)
 const CODE_BYTES = Buffer.from(CODES.buffer)
+const FRESH = 1 << 15
 
-/** Whether message events of a kind may be counted anew: new audiences may change the places of all. */
-function countedKinds(fresh: Outline): (kind: MessageKind) => boolean {
-  if (fresh.some(({ trait }) => trait.kind === undefined)) return () => true
-  const isOfStates = fresh.some(({ trait }) => STATES.has(trait.kind as MessageKind))
-  return (kind) => (isOfStates && STATES.has(kind)) || fresh.some(({ trait }) => trait.kind === kind)
+/** For each kind, the kinds of message events that may be counted anew where one of that kind is new. */
+const COUNTED_WITH = new Map(
+  MESSAGE_KINDS.map((kind) => [kind, STATES.has(kind) ? STATES : new Set<MessageKind>([kind])] as const),
+)
+
+/** Kinds of message events that may be counted anew: new audiences may change the places of all. */
+function countedKinds(change: OutlinedChange): ReadonlySet<MessageKind> | 'all' {
+  const { facts, storedCount } = change
+  let counted: ReadonlySet<MessageKind> | undefined
+  for (let index = storedCount; index < facts.length; index++) {
+    const { kind } = (facts[index] as OutlinedFact).trait
+    if (kind === undefined) return 'all'
+    const others = COUNTED_WITH.get(kind) as ReadonlySet<MessageKind>
+    counted = !counted || counted === others ? others : new Set([...counted, ...others])
+  }
+  return counted ?? NO_KINDS
 }
+const NO_KINDS: ReadonlySet<MessageKind> = new Set()
 
 /** Whether two of them may be reports of one fact: audiences of one platform, or message events of one kind, at one instant. */
 export function haveRivals(facts: Outline): boolean {
@@ -188,15 +200,25 @@ function countBefore(facts: Outline, { trait, instant }: OutlinedFact): number {
 
 const NO_AUDIENCE = FACTS_MAX
 
-/** Which of the audiences a message event belongs to, as `CampaignPast.audienceOf` says. */
-function audienceOf(audiences: Outline, { trait: { campaign, platform }, instant }: OutlinedFact): number {
-  let [latest, earliest] = [NO_AUDIENCE, NO_AUDIENCE]
-  let [latestAt, earliestAt] = [-Infinity, Infinity]
-  for (let index = 0; index < audiences.length; index++) {
-    const { trait, instant: evaluatedAt } = audiences[index] as OutlinedFact
+/** Which of the audiences a message event belongs to, as `CampaignPast.audienceOf` says; they count from 0. */
+function audienceOf(facts: Outline, { trait: { campaign, platform }, instant }: OutlinedFact): number {
+  let latest = NO_AUDIENCE
+  let earliest = NO_AUDIENCE
+  let latestAt = -Infinity
+  let earliestAt = Infinity
+  let number = -1
+  for (const { trait, instant: evaluatedAt } of facts) {
+    if (trait.kind !== undefined) continue
+    number++
     if (trait.platform !== platform || trait.campaign !== campaign) continue
-    if (evaluatedAt <= instant && evaluatedAt > latestAt) [latest, latestAt] = [index, evaluatedAt]
-    if (evaluatedAt < earliestAt) [earliest, earliestAt] = [index, evaluatedAt]
+    if (evaluatedAt <= instant && evaluatedAt > latestAt) {
+      latest = number
+      latestAt = evaluatedAt
+    }
+    if (evaluatedAt < earliestAt) {
+      earliest = number
+      earliestAt = evaluatedAt
+    }
   }
   return latest === NO_AUDIENCE ? earliest : latest
 }
