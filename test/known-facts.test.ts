@@ -84,13 +84,13 @@ async function take(entries: readonly TestEntry[], { leftShare = 0, factsPerUser
   const before = read
   await bench.append(...entries)
   const counting: Store = { ...bench.database, query: bench.database.query.withPlugin(COUNT_FACTS) }
-  const counted = await countAhead(counting, await toBatch(factsPerUserMax), {
-    knownUsers: new KnownUsers(),
+  const batch = await toBatch(factsPerUserMax)
+  if (!(await new KnownUsers().find(bench.database, batch))) throw new Error('it cannot be counted ahead')
+  const counted = await countAhead(counting, batch, {
     knownFacts,
     leftShare,
     from: [await bench.cursor()],
   })
-  if (!counted) throw new Error('it cannot be counted ahead')
   // As it is told to the thread that stores it.
   const { cells } = counted
   const told = { ...(JSON.parse(JSON.stringify({ ...counted, cells: [] })) as typeof counted), cells }

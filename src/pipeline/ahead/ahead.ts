@@ -72,8 +72,8 @@ interface Flight {
   readonly entries: number
   /** The last position in it. */
   readonly to: number
-  /** Keys of the identities of its users; each of them has only this one in reports. */
-  readonly users: ReadonlySet<string>
+  /** The users it is about, by id. */
+  readonly users: ReadonlyMap<number, unknown>
   readonly countedMs: number
   readonly answer: Promise<AheadAnswer>
 }
@@ -123,11 +123,12 @@ export class Ahead {
    * it. False where it has to be applied by itself, when `settle` is over. Throws NotStored when the one before was not stored.
    */
   async take(batch: Batch, from: number): Promise<boolean> {
-    const users = usersOf(batch)
-    if (this.#isStoringOneOf(users)) await this.settle()
     const writer = await this.#prepare()
     const startedAt = performance.now()
-    const counted = writer && (await this.#count(batch, [from]))
+    const isKnown = writer && (await this.#findUsers(batch))
+    // What is counted by is still known to hold after that: nothing is stored if others have changed anything.
+    if (isKnown && this.#isStoringOneOf(batch.aloneUsers)) await this.settle()
+    const counted = isKnown && (await this.#count(batch, [from]))
     if (!counted) {
       this.#batchesBefore = BATCHES_BEFORE
       this.#forget()
@@ -138,7 +139,7 @@ export class Ahead {
     await this.#options.letOthersPass()
     const { length: entries } = batch.entries
     const to = batch.lastPositions.get(0) as number
-    this.#flight = { entries, to, users, countedMs, answer: writer.store(counted) }
+    this.#flight = { entries, to, users: batch.aloneUsers, countedMs, answer: writer.store(counted) }
     return true
   }
 
@@ -200,24 +201,32 @@ export class Ahead {
     this.#knownFacts?.clear()
   }
 
-  #isStoringOneOf(users: ReadonlySet<string>): boolean {
-    for (const user of this.#flight?.users ?? []) if (users.has(user)) return true
+  #isStoringOneOf(users: ReadonlyMap<number, unknown>): boolean {
+    for (const userId of this.#flight?.users.keys() ?? []) if (users.has(userId)) return true
     return false
+  }
+
+  /** Whether it is known who everybody is whom a batch names; what prevents that is met again as in `#count`. */
+  async #findUsers(batch: Batch): Promise<boolean> {
+    try {
+      return areReports(batch) && (await this.#knownUsers.find(this.#options.database, batch))
+    } catch {
+      return false
+    }
   }
 
   /** Whatever prevents it is met again, and told, where the batch is applied by itself. */
   async #count(batch: Batch, from: readonly number[]): Promise<CountedBatch | undefined> {
     try {
-      const known = { knownUsers: this.#knownUsers, knownFacts: (this.#knownFacts ??= new KnownFacts()) }
-      return await countAhead(this.#options.database, batch, { ...known, from, leftShare: this.#shares.left })
+      const knownFacts = (this.#knownFacts ??= new KnownFacts())
+      return await countAhead(this.#options.database, batch, { knownFacts, from, leftShare: this.#shares.left })
     } catch {
       return undefined
     }
   }
 }
 
-function usersOf({ entries }: Batch): Set<string> {
-  const users = new Set<string>()
-  for (const { subjects } of entries) for (const { identities } of subjects) users.add(identities[0]?.key as string)
-  return users
+/** Whether a batch holds nothing but reports that can be read. */
+function areReports({ entries, unreadable }: Batch): boolean {
+  return unreadable.length === 0 && entries.every(({ kind }) => REPORTS.has(kind))
 }

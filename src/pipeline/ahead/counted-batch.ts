@@ -24,7 +24,6 @@ import type { StoredChange } from '../contributions/alike-changes.ts'
 import { haveRivals, Traits, type OutlinedChange } from '../contributions/shapes.ts'
 import { BroughtFacts } from './brought-facts.ts'
 import type { KnownAlike, KnownFacts } from './known-facts.ts'
-import type { KnownUsers } from './known-users.ts'
 
 /** Of the goals that the thread that stores batches holds, as JSON; the pipeline's own thread holds more. */
 const GOALS_BYTES_MAX = 16 * 1024 * 1024
@@ -59,7 +58,6 @@ interface LeftAlike extends KnownAlike {
 
 /** What a batch is counted by. */
 export interface CountedBy {
-  readonly knownUsers: KnownUsers
   readonly knownFacts: KnownFacts
   /** Where the cursors of the partitions are. */
   readonly from: readonly number[]
@@ -67,17 +65,12 @@ export interface CountedBy {
   readonly leftShare: number
 }
 
-/**
- * Counts a batch without changing anything. Undefined for one that holds anything but reports about users who are known, are not
- * large and have one customer id: it has to be applied by itself. So has a batch for which this throws.
- */
+/** Counts a batch of reports whose users `KnownUsers` has found, without changing anything. Where it throws, it cannot be counted ahead. */
 export async function countAhead(
   store: Store,
   batch: Batch,
-  { knownUsers, knownFacts, from, leftShare }: CountedBy,
-): Promise<CountedBatch | undefined> {
-  const areReports = batch.entries.every(({ kind }) => kind === 'svc_audience' || kind === 'svc_message_events')
-  if (batch.unreadable.length > 0 || !areReports || !(await knownUsers.find(store, batch))) return undefined
+  { knownFacts, from, leftShare }: CountedBy,
+): Promise<CountedBatch> {
   const reports = readReports(batch).map(({ read, memberships, messages }) => {
     return { request: requestOf(read.entry), memberships, messages }
   })

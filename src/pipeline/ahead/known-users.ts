@@ -27,14 +27,17 @@ export class KnownUsers {
    * known, who are not large, and whose facts are all stored under the customer id that is named. False for any other batch.
    */
   async find(store: Store, batch: Batch): Promise<boolean> {
-    const subjects = batch.entries.flatMap((read) => read.subjects)
-    if (!(await this.#lookUp(store, subjects))) return false
-    for (const subject of subjects) {
-      const { userId, customer } = this.#users.get(keyOf(subject)) as KnownUser
-      batch.userOf.set(subject, userId)
-      batch.customerOf.set(subject, customer)
-      batch.aloneUsers.set(userId, customer)
+    const unknown: Subject[] = []
+    for (const { subjects } of batch.entries) {
+      for (const subject of subjects) {
+        const user = this.#users.get(keyOf(subject))
+        if (user) fill(batch, subject, user)
+        else unknown.push(subject)
+      }
     }
+    if (unknown.length === 0) return true
+    if (!(await this.#lookUp(store, unknown))) return false
+    for (const subject of unknown) fill(batch, subject, this.#users.get(keyOf(subject)) as KnownUser)
     this.#forgetOldest()
     return true
   }
@@ -45,10 +48,9 @@ export class KnownUsers {
 
   /** False where one of the subjects is none of these users. */
   async #lookUp(store: Store, subjects: readonly Subject[]): Promise<boolean> {
-    const unknown = new Map<string, Subject>()
-    for (const subject of subjects) if (!this.#users.has(keyOf(subject))) unknown.set(keyOf(subject), subject)
-    const found = await findIdentities(store, [...unknown.values()].map(toIdentity))
-    if (found.length < unknown.size || found.some(({ isAlone }) => !isAlone)) return false
+    const wanted = new Map(subjects.map((subject) => [keyOf(subject), subject]))
+    const found = await findIdentities(store, [...wanted.values()].map(toIdentity))
+    if (found.length < wanted.size || found.some(({ isAlone }) => !isAlone)) return false
     const large = await findLargeUserIds(
       store,
       found.map(({ userId }) => userId),
@@ -67,6 +69,12 @@ export class KnownUsers {
       this.#users.delete(key)
     }
   }
+}
+
+function fill(batch: Batch, subject: Subject, { userId, customer }: KnownUser): void {
+  batch.userOf.set(subject, userId)
+  batch.customerOf.set(subject, customer)
+  batch.aloneUsers.set(userId, customer)
 }
 
 /** Reports name users by their customer id alone. */
