@@ -42,7 +42,7 @@ beforeEach(async () => {
   ahead = new Ahead({
     dataDir: bench.place.dataDir,
     database: { ...bench.database, query: bench.database.query.withPlugin(COUNT_IDENTITIES) },
-    letOthersPass: async () => meddle?.(),
+    turnstile: new MeddledTurnstile(async () => meddle?.()),
     onStored: (one) => void stored.push(one),
     onFailure: (error) => void failures.push(error),
   })
@@ -119,13 +119,18 @@ async function countFacts(): Promise<number> {
 
 describe('A batch of reports that is counted ahead', () => {
   it('is stored while the next one is counted, with its receipts and the cursor', async () => {
-    const taken = [await take([sent('c1'), sent('c2')]), await take([sent('c3', 'c3')])]
-    expect(taken.map(({ isTaken }) => isTaken)).toEqual([true, true])
+    await applyAlone(audience('c4'))
+    const batches = [[sent('c1'), sent('c2')], [sent('c3', 'c3')], [sent('c4')]]
+    const taken: Awaited<ReturnType<typeof take>>[] = []
+    for (const entries of batches) taken.push(await take(entries))
+    expect(taken.map(({ isTaken }) => isTaken)).toEqual([true, true, true])
+    // Two at the most are in hand.
     expect(stored).toMatchObject([{ entries: 2, events: 2 }])
     expect(ahead.position).toBe(await bench.logReader.lastPosition())
     await ahead.settle()
     expect(stored).toMatchObject([
       { entries: 2, events: 2 },
+      { entries: 1, events: 1 },
       { entries: 1, events: 1 },
     ])
     expect(ahead.position).toBeUndefined()
@@ -133,7 +138,7 @@ describe('A batch of reports that is counted ahead', () => {
     const [first, second] = taken.map(({ requestIds }) => requestIds[0])
     expect(await bench.receipt(first)).toMatchObject({ status: 'processed', events: 1, duplicates: 0, error: null })
     expect(await bench.receipt(second)).toMatchObject({ status: 'processed', events: 2, duplicates: 1, error: null })
-    expect(await countFacts()).toBe(3)
+    expect(await countFacts()).toBe(4)
     await expectVerified()
   })
 
@@ -219,9 +224,13 @@ describe('A batch of reports that is counted ahead', () => {
   it('is not stored when the one before it was not', async () => {
     meddle = changeSomething
     expect(await take([sent('c1')])).toMatchObject({ isTaken: true })
-    await expect(take([sent('c2')])).rejects.toThrow(NotStored)
+    meddle = undefined
+    expect(await take([sent('c2')])).toMatchObject({ isTaken: true })
+    await expect(take([sent('c3')])).rejects.toThrow(NotStored)
+    expect(ahead.position).toBeUndefined()
     await ahead.settle()
     expect(await countFacts()).toBe(0)
+    expect(stored).toEqual([])
   })
 
   it('tells of what prevents that it is stored, and is applied by itself', async () => {
@@ -253,7 +262,7 @@ it('A batch is applied by itself, and it is told why, where the thread cannot op
   const lost = new Ahead({
     dataDir: join(bench.place.dataDir, STATE_FILE),
     database: bench.database,
-    letOthersPass: async () => {},
+    turnstile: new Turnstile(),
     onStored: () => {},
     onFailure: (error) => void failures.push(error),
   })
@@ -334,7 +343,7 @@ describe('A follower with much to apply', () => {
     const customers = Array.from({ length: 2 * (BATCHES_BEFORE + 1) }, (_, index) => `d${index}`)
     await applyAlone(audience(...customers))
     await bench.append(...customers.slice(1).map((customer) => large(sent(customer))), sent('d0'))
-    const { writes, batches } = await follow(new MeddledTurnstile())
+    const { writes, batches } = await follow(new MeddledTurnstile(changeSomething))
     expect(batches.map(({ events }) => events)).toEqual(customers.map(() => 1))
     expect(writes).toBe(customers.length)
     await expectVerified()
@@ -385,9 +394,16 @@ describe('A follower with much to apply', () => {
 
 /** Whenever others may pass, one does. */
 class MeddledTurnstile extends Turnstile {
+  readonly #meddle: () => Promise<void>
+
+  constructor(meddle: () => Promise<void>) {
+    super()
+    this.#meddle = meddle
+  }
+
   override async letOthersPass(): Promise<void> {
     await super.letOthersPass()
-    await changeSomething()
+    await this.#meddle()
   }
 }
 

@@ -4,6 +4,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Ahead } from '../src/pipeline/ahead/ahead.ts'
+import { Turnstile } from '../src/store/turnstile.ts'
 import { applyBatch, CursorMoved } from '../src/pipeline/apply-batch.ts'
 import { settleMessageEvents } from '../src/store/campaigns/message-events.ts'
 import type { Database } from '../src/store/store.ts'
@@ -163,7 +164,7 @@ describe('Campaign statistics that are counted ahead', () => {
       const ahead = new Ahead({
         database: bench.database,
         dataDir: bench.place.dataDir,
-        letOthersPass: async () => {},
+        turnstile: new Turnstile(),
         onStored: () => {},
         onFailure: (error) => void failures.push(error),
       })

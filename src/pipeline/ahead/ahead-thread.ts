@@ -7,6 +7,7 @@ import { describeError, type ErrorDescription } from '../../store/describe-error
 import { openDatabase } from '../../store/open-database.ts'
 import { readDataVersion } from '../../store/sqlite/data-version.ts'
 import type { Database, Store } from '../../store/store.ts'
+import { Turnstile } from '../../store/turnstile.ts'
 import { CursorMoved, SettingsChanged } from '../apply-batch.ts'
 import { NeedsWriting } from '../count-statistics.ts'
 import { storeCounted, type CountedBatch } from './counted-batch.ts'
@@ -14,6 +15,8 @@ import { yieldToRequests } from './yield-to-requests.ts'
 
 export interface AheadThreadData {
   readonly dataDir: string
+  /** Of the pipeline's `Turnstile`. */
+  readonly turnstile: SharedArrayBuffer
 }
 
 /** `mark`: changes by others are noticed from here on. `store`: a counted batch, as JSON without its cells, and these. */
@@ -38,7 +41,8 @@ const PAGE_CACHE_KIB = 12 * 1024
 
 const port = parentPort
 if (!port) throw new Error('ahead-thread.ts is started as a thread')
-const { dataDir } = workerData as AheadThreadData
+const { dataDir, turnstile: shared } = workerData as AheadThreadData
+const turnstile = new Turnstile(shared)
 let database: Database | undefined
 /** What `readDataVersion` gave at the last mark. Own changes leave it as it is. */
 let marked: number | undefined
@@ -56,11 +60,12 @@ async function follow(command: AheadCommand): Promise<void> {
     port?.close()
     return
   }
-  const startedAt = performance.now()
   const answer = (rest: AheadAnswer): void => port?.postMessage(rest)
   try {
     // As on the pipeline's own thread, commits need not wait for the disk.
     database ??= openDatabase({ dataDir, databaseUrl: undefined }, { durable: false, pageCacheKib: PAGE_CACHE_KIB })
+    if (command !== 'mark') await turnstile.letOthersPass()
+    const startedAt = performance.now()
     const done = await database.write((store) => (command === 'mark' ? mark(store) : storeUnchanged(store, command)))
     answer({ isDone: true, ...done, durationMs: performance.now() - startedAt })
   } catch (error) {

@@ -16,8 +16,7 @@ export class AheadWriter {
   }
 
   /** Rejects where the process may have no further thread, or the thread cannot load its code. */
-  static async start(dataDir: string): Promise<AheadWriter> {
-    const workerData: AheadThreadData = { dataDir }
+  static async start(workerData: AheadThreadData): Promise<AheadWriter> {
     const thread = new Worker(new URL('./ahead-thread.ts', import.meta.url), { name: 'ahead', workerData })
     // It says that it is there.
     await once(thread, 'message')

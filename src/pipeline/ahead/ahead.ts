@@ -1,10 +1,11 @@
-// Counts batches of reports ahead: while one is stored on a thread of its own, the next one is counted. A send of a campaign
+// Counts batches of reports ahead: while some are stored, on a thread of their own, the next one is counted. A send of a campaign
 // reports millions of message events at once, each of which takes as long to count as to store, and machines have two processors.
 //
-// What a batch is counted by must be as if the batch before it were stored already. So no user may be in both, and nobody else
-// may have changed the store since before the first of them was counted; otherwise it is counted again.
+// What a batch is counted by must be as if the batches before it were stored already. So it may share no user with them, and nobody
+// else may have changed the store since before the first of them was counted; otherwise it is counted again.
 import type { EntryKind, LogEntry } from '../../log/event-log.ts'
 import type { Database } from '../../store/store.ts'
+import type { Turnstile } from '../../store/turnstile.ts'
 import type { Batch } from '../batch.ts'
 import { AheadWriter } from './ahead-writer.ts'
 import type { AheadAnswer } from './ahead-thread.ts'
@@ -48,8 +49,8 @@ export interface AheadOptions {
   readonly dataDir: string
   /** For reading. */
   readonly database: Database
-  /** Called before each batch is stored: without pauses between batches, nobody else could write. */
-  readonly letOthersPass: () => Promise<void>
+  /** Others may pass before each batch, here and where it is stored: they could not write otherwise. */
+  readonly turnstile: Turnstile
   readonly onStored: (stored: StoredAhead) => void
   /**
    * Hears why a batch could not be counted or stored on the thread, where it was not for changes by others: an error, or the
@@ -67,7 +68,7 @@ export interface StoredAhead {
   readonly durationMs: number
 }
 
-/** The batch that is being stored. */
+/** A batch that is being stored, or is to be stored next. */
 interface Flight {
   readonly entries: number
   /** The last position in it. */
@@ -78,13 +79,20 @@ interface Flight {
   readonly answer: Promise<AheadAnswer>
 }
 
+/**
+ * Batches that the thread has at one time: one is being stored, and the next is there when that is done. No batch takes as long to
+ * count as another takes to store, and with only one, either thread would wait for the other after each.
+ */
+const FLIGHTS_MAX = 2
+
 /** A batch that was counted ahead is not stored; whoever catches this reads the cursor again. */
 export class NotStored extends Error {}
 
 export class Ahead {
   readonly #options: AheadOptions
   #writer: AheadWriter | undefined
-  #flight: Flight | undefined
+  /** In the order of the log. */
+  #flights: Flight[] = []
   /** As they were found since the last mark, or before it if nobody else had changed the store until then. */
   readonly #knownUsers = new KnownUsers()
   /** Only while there are batches to count: its arrays count as memory of the thread. */
@@ -98,9 +106,9 @@ export class Ahead {
     this.#options = options
   }
 
-  /** The last position of the batch that is being stored; undefined when there is none. */
+  /** The last position of what is being stored; undefined when there is nothing. */
   get position(): number | undefined {
-    return this.#flight?.to
+    return this.#flights.at(-1)?.to
   }
 
   /**
@@ -119,8 +127,8 @@ export class Ahead {
   }
 
   /**
-   * Takes a batch of the log behind `from`, which follows what is being stored, if it can be counted ahead, and begins to store
-   * it. False where it has to be applied by itself, when `settle` is over. Throws NotStored when the one before was not stored.
+   * Takes a batch of the log behind `from`, which follows what is being stored, if it can be counted ahead, and has it stored. False
+   * where it has to be applied by itself, when `settle` is over. Throws NotStored when one before it was not stored.
    */
   async take(batch: Batch, from: number): Promise<boolean> {
     const writer = await this.#prepare()
@@ -135,19 +143,23 @@ export class Ahead {
       return false
     }
     const countedMs = performance.now() - startedAt
-    await this.settle()
-    await this.#options.letOthersPass()
+    while (this.#flights.length >= FLIGHTS_MAX) await this.#land()
+    await this.#options.turnstile.letOthersPass()
     const { length: entries } = batch.entries
     const to = batch.lastPositions.get(0) as number
-    this.#flight = { entries, to, users: batch.aloneUsers, countedMs, answer: writer.store(counted) }
+    this.#flights.push({ entries, to, users: batch.aloneUsers, countedMs, answer: writer.store(counted) })
     return true
   }
 
-  /** Waits until the batch in hand is stored. Throws NotStored when it is not. */
+  /** Waits until all batches in hand are stored. Throws NotStored when one is not. */
   async settle(): Promise<void> {
-    const flight = this.#flight
+    while (this.#flights.length > 0) await this.#land()
+  }
+
+  /** The same for the first of them. */
+  async #land(): Promise<void> {
+    const flight = this.#flights.shift()
     if (!flight) return
-    this.#flight = undefined
     const answer = await flight.answer
     this.#usedAt = performance.now()
     if (answer.isDone) {
@@ -159,6 +171,8 @@ export class Ahead {
     this.#batchesBefore = BATCHES_BEFORE
     this.#forget()
     if (answer.error !== undefined) this.#options.onFailure(answer.error)
+    // The one behind it begins where it ends, and so is not stored either.
+    await Promise.all(this.#flights.splice(0).map((other) => other.answer))
     throw new NotStored()
   }
 
@@ -168,11 +182,11 @@ export class Ahead {
     else if (performance.now() - this.#usedAt > IDLE_MS) await this.close()
   }
 
-  /** Ends the thread when the batch in hand is stored. */
+  /** Ends the thread when the batches in hand are stored. */
   async close(): Promise<void> {
     const writer = this.#writer
     this.#writer = undefined
-    this.#flight = undefined
+    this.#flights = []
     this.#batchesBefore = BATCHES_BEFORE
     this.#forget()
     this.#knownFacts = undefined
@@ -181,10 +195,10 @@ export class Ahead {
 
   /** The thread, which notices from here on when others change the store; undefined where it cannot be used. */
   async #prepare(): Promise<AheadWriter | undefined> {
-    const { dataDir, onFailure } = this.#options
+    const { dataDir, turnstile, onFailure } = this.#options
     try {
-      const writer = (this.#writer ??= await AheadWriter.start(dataDir))
-      if (this.#flight) return writer
+      const writer = (this.#writer ??= await AheadWriter.start({ dataDir, turnstile: turnstile.shared }))
+      if (this.#flights.length > 0) return writer
       const answer = await writer.mark()
       if (!answer.isDone) throw answer.error
       if (!answer.isUnchanged) this.#forget()
@@ -202,7 +216,7 @@ export class Ahead {
   }
 
   #isStoringOneOf(users: ReadonlyMap<number, unknown>): boolean {
-    for (const userId of this.#flight?.users.keys() ?? []) if (users.has(userId)) return true
+    for (const flight of this.#flights) for (const userId of flight.users.keys()) if (users.has(userId)) return true
     return false
   }
 

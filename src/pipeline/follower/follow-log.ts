@@ -149,7 +149,7 @@ export class LogFollower {
     return new Ahead({
       dataDir,
       database,
-      letOthersPass: () => turnstile.letOthersPass(),
+      turnstile,
       onStored: (stored) => this.#tell({ ...stored, parked: 0 }),
       onFailure: (error) => onFailure(error, 'counting ahead failed; applying the batch by itself'),
     })
