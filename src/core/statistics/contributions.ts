@@ -3,7 +3,7 @@
 import { CampaignPast } from './campaign-past.ts'
 import { ANY_GROUP, CellSum, NO_GENERATION, type ContributedSeries } from './cells.ts'
 import { countConversions, LastInteractions, type Converted } from './conversions.ts'
-import { countUnits, type CountedUnits } from './delivery-units.ts'
+import { countUnits, type DeliveryOptions } from './delivery-units.ts'
 import type { GoalEvent, Membership, MessageEvent } from '../campaigns/facts.ts'
 import { LevelsOfPlaces, type KeyedPlace } from './levels.ts'
 import { narrowTo } from './narrowing.ts'
@@ -116,18 +116,12 @@ function addChangeOf(
   const levels = levelsOf(past, next)
   const before = past ? tally(past, earlier, levels, counting) : []
   const after = next ? tally(next, later, levels, counting) : []
-  for (const one of after)
-    one.addTo(
-      sum,
-      1,
-      before.find((other) => other.isLike(one)),
-    )
-  for (const one of before)
-    one.addTo(
-      sum,
-      -1,
-      after.find((other) => other.isLike(one)),
-    )
+  for (const one of after) one.addTo(sum, 1, findLike(one, before))
+  for (const one of before) one.addTo(sum, -1, findLike(one, after))
+}
+
+function findLike(one: Tally, others: readonly Tally[]): Tally | undefined {
+  return others.find((other) => other.isLike(one))
 }
 
 /** The message events that only one of two histories holds; undefined where their audiences differ too. */
@@ -173,6 +167,7 @@ function isAnyWanted(pasts: ReadonlyMap<number, CampaignPast>, { campaigns }: Sc
   return campaigns === 'all' || [...pasts.keys()].some((number) => campaigns.has(number))
 }
 
+/** Counts one campaign, at all levels of its places. */
 function tally(
   past: CampaignPast,
   { converted }: CountedHistory,
@@ -183,8 +178,8 @@ function tally(
   const own = changed && ofCampaign(changed, past.campaign.number)
   if (scope.parts === 'all' && own?.length !== 0) {
     const narrowing = own && narrowTo(past, levels, own)
-    const counted = { timezone: rules.timezone, levels, narrowing, only: narrowing?.levels }
-    tallies.push(...countPerformance(past, counted), ...countUnits(past, counted))
+    const options = { timezone: rules.timezone, levels, narrowing }
+    tallies.push(...countPerformance(past, options), ...countUnits(past, options))
   }
   if (converted) tallies.push(...countConversions(past, levels, converted))
   return tallies
@@ -228,11 +223,10 @@ function ofCampaign(messages: readonly MessageEvent[], campaign: number): Messag
 }
 
 /** "Performance, dated by the message event's day". */
-function countPerformance(past: CampaignPast, counted: CountedUnits): Tally[] {
+function countPerformance(past: CampaignPast, { narrowing, ...options }: DeliveryOptions): Tally[] {
   if (past.messages.length === 0) return []
-  const { narrowing } = counted
-  const { number: campaign } = past.campaign
-  const tally = new Tally({ ...counted, campaign, generation: NO_GENERATION, group: ANY_GROUP })
+  const basis = { campaign: past.campaign.number, generation: NO_GENERATION, group: ANY_GROUP } as const
+  const tally = new Tally({ ...options, ...basis, only: narrowing?.levels })
   for (const message of past.messages) {
     const { kind, time, times } = message
     if (!narrowing || narrowing.kinds.has(kind)) tally.add(kind, past.placeOf(message), time, times)

@@ -40,13 +40,15 @@ type UnitState =
   { readonly state: 'sent' | 'pending' } | { readonly state: 'failed' | 'removed'; readonly reason: string }
 
 /** Counts the units of the user's group: in the target group with all their states, in control groups as audience alone. */
-export function countUnits(past: CampaignPast, counted: CountedUnits): Tally[] {
+export function countUnits(past: CampaignPast, options: DeliveryOptions): Tally[] {
   const { campaign, group } = past
   if (group === undefined) return []
-  const { kinds } = counted.narrowing ?? {}
-  const tally = new Tally({ ...counted, campaign: campaign.number, generation: NO_GENERATION, group })
+  const { timezone, levels, narrowing } = options
+  const kinds = narrowing?.kinds
+  const basis = { campaign: campaign.number, generation: NO_GENERATION, group }
+  const tally = new Tally({ timezone, levels, ...basis, only: narrowing?.levels })
   const messages = group === 'target' ? byAudience(past) : undefined
-  for (const { shared, day, members } of unitsOf(past, counted)) {
+  for (const { shared, day, members } of unitsOf(past, options)) {
     const add = (metric: Metric, times = 1): void => {
       if (times > 0 && (!kinds || changesUnits(kinds, metric))) tally.addOnDay(metric, shared, day, times)
     }
@@ -56,10 +58,12 @@ export function countUnits(past: CampaignPast, counted: CountedUnits): Tally[] {
   return [tally]
 }
 
-export interface CountedUnits {
+/** How performance and units are counted. */
+export interface DeliveryOptions {
   readonly timezone: string
+  /** Of all places of the campaign's past. */
   readonly levels: LevelsOfPlaces
-  /** If given, only units that it can change, and of these only what it can change. */
+  /** If given, only what it can change is counted. */
   readonly narrowing: Narrowing | undefined
 }
 
@@ -70,7 +74,7 @@ interface Unit {
   readonly members: Membership[]
 }
 
-function unitsOf(past: CampaignPast, { timezone, levels, narrowing }: CountedUnits): Unit[] {
+function unitsOf(past: CampaignPast, { timezone, levels, narrowing }: DeliveryOptions): Unit[] {
   const units: Unit[] = []
   /** By the index of the shared levels: day → the unit. */
   const known: (Map<number, Unit> | undefined)[] = []

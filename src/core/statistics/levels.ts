@@ -71,7 +71,7 @@ export class LevelsOfPlaces {
 
 /** Nearly all users have everything in one or two places of a campaign. */
 const REMEMBERED_TOGETHER_MAX = 4
-/** The most lists of places of which it is remembered; each may have ones behind it that are longer by a place. */
+/** The most lists of places whose levels are remembered, with up to three kilobytes each. */
 const REMEMBERED_MAX = 2_000
 
 interface Remembered {
@@ -138,10 +138,8 @@ function commonPlace(places: readonly KeyedPlace[]): KeyedPlace {
 
 /** Which bit of its levels an aggregate of a place has. */
 function levelNumber(place: Place, level: Place): number {
-  const [platform, locale, variation] = (['platform', 'locale', 'variation'] as const).map((name) => {
-    return place[name] === level[name] ? 0 : 1
-  }) as [number, number, number]
-  return platform + 2 * locale + 4 * variation
+  const differs = (name: keyof Place) => Number(place[name] !== level[name])
+  return differs('platform') + 2 * differs('locale') + 4 * differs('variation')
 }
 
 /** How many levels there are at the most. */
@@ -169,7 +167,7 @@ export function levelsOf({ platform, locale, variation }: Place, levels = ALL_LE
   return found
 }
 
-/** The most places, and sets of them, that are remembered; campaigns have few different platforms, locales and variations. */
+/** The most places that are remembered; campaigns have few different platforms, locales and variations. */
 const PLACES_MAX = 10_000
 const knownPlaces = new Map<string, Map<string, Map<string, KeyedPlace>>>()
 let placesKnown = 0
