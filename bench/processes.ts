@@ -86,6 +86,16 @@ export async function waitUntilApplied(url: string): Promise<void> {
 
 const TICKS_PER_SECOND = 100
 
+/**
+ * Processor time that other machines on the same hardware have had while this one wanted it, on all its processors together and so
+ * far, in milliseconds: a rate that was measured meanwhile says less about the program.
+ */
+export function readStolenMs(): number {
+  const [all = ''] = readFileSync('/proc/stat', 'utf8').split('\n')
+  // cpu user nice system idle iowait irq softirq steal
+  return (Number(all.split(/ +/)[8]) / TICKS_PER_SECOND) * 1000
+}
+
 /** Processor time that a process has used so far, in milliseconds: of all its threads, and of the one that answers HTTP. */
 export function readCpuMs(pid: number): { readonly all: number; readonly main: number } {
   return { all: readTicksMs(`/proc/${pid}/stat`), main: readTicksMs(`/proc/${pid}/task/${pid}/stat`) }

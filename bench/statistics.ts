@@ -2,7 +2,7 @@
 // question costs without the table of statistics, how fast message events are applied, and what recounting and storage cost.
 import { Console } from 'node:console'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
@@ -15,6 +15,7 @@ import { printGoals, type Goal } from './goals.ts'
 import { TIMEZONE } from './population.ts'
 import {
   readMemoryMib,
+  readStolenMs,
   runCommand,
   runScript,
   startProcess,
@@ -88,7 +89,12 @@ interface Served {
   readonly few: AskResult
   readonly changed: AskResult
   readonly sqlMs: number
-  readonly reported: { readonly acknowledgedPerSecond: number; readonly appliedPerSecond: number }
+  readonly reported: {
+    readonly acknowledgedPerSecond: number
+    readonly appliedPerSecond: number
+    /** Of the processors, while they were applied. */
+    readonly stolenShare: number
+  }
   readonly memoryMib: number
 }
 
@@ -220,10 +226,16 @@ async function measureReports({ url, headers, campaignIds, store }: ServedStore)
   const plan = { url, headers, campaignIds, people: store.loaded.people }
   await report({ ...plan, what: 'audiences' })
   await waitUntilApplied(plan.url)
+  const stolenBefore = readStolenMs()
   const { items, firstAcknowledgedAt, lastAcknowledgedAt } = await report({ ...plan, what: 'message-events' })
   await waitUntilApplied(plan.url)
+  const appliedAt = Date.now()
   const perSecond = (until: number) => (items * 1000) / (until - firstAcknowledgedAt)
-  return { acknowledgedPerSecond: perSecond(lastAcknowledgedAt), appliedPerSecond: perSecond(Date.now()) }
+  return {
+    acknowledgedPerSecond: perSecond(lastAcknowledgedAt),
+    appliedPerSecond: perSecond(appliedAt),
+    stolenShare: (readStolenMs() - stolenBefore) / ((appliedAt - firstAcknowledgedAt) * availableParallelism()),
+  }
 }
 
 function report(plan: ReportPlan): Promise<ReportResult> {
@@ -280,6 +292,7 @@ function toColumn({ loaded, file, one, few, changed, reported, verified, ...rest
     'SQL to p50, all changed before': (rest.sqlMs / changed.p50Ms).toFixed(0),
     'acknowledged events/s': reported.acknowledgedPerSecond.toFixed(0),
     'applied events/s': reported.appliedPerSecond.toFixed(0),
+    'stolen meanwhile, %': (reported.stolenShare * 100).toFixed(0),
     'peak memory, MiB': String(rest.memoryMib),
     'verify, s a million facts': ((verified.seconds * MILLION) / verified.facts).toFixed(1),
     'on disk, MiB a million facts': mibPerMillion(file.bytes).toFixed(0),
