@@ -15,7 +15,7 @@ import { verifyStatistics } from '../src/pipeline/recounts/verify-statistics.ts'
 import { STATE_FILE } from '../src/store/open-database.ts'
 import { findLargeUserIds } from '../src/store/statistics/large-histories.ts'
 import type { Database } from '../src/store/store.ts'
-import { Turnstile } from '../src/store/turnstile.ts'
+import { pause, Turnstile } from '../src/store/turnstile.ts'
 import { NOW, openPipelineBench, type PipelineBench, type TestEntry } from './pipeline-bench.ts'
 import { AUDIENCE, MESSAGE_EVENTS, reportOf } from './report-calls.ts'
 import { until } from './server.ts'
@@ -148,6 +148,34 @@ describe('A batch of reports that is counted ahead', () => {
     await ahead.settle()
     expect(stored.map(({ events }) => events)).toEqual([1, 1, 1])
     expect(await countFacts()).toBe(3)
+    await expectVerified()
+  })
+
+  it('is counted when the ones before it are stored, where it is about users of the first of them', async () => {
+    let release = () => {}
+    let held: Promise<void> | undefined
+    // Until it is released, nothing can be stored.
+    meddle = async () => {
+      meddle = undefined
+      await new Promise<void>((isHeld) => {
+        held = bench.database.write(async () => {
+          await new Promise<void>((resolve) => {
+            release = resolve
+            isHeld()
+          })
+        })
+      })
+    }
+    for (const entry of [sent('c1'), sent('c2')]) expect(await take([entry])).toMatchObject({ isTaken: true })
+    // Reports the same once more.
+    const third = take([sent('c1')])
+    await pause(50)
+    release()
+    await held
+    expect(await third).toMatchObject({ isTaken: true })
+    await ahead.settle()
+    expect(stored.map(({ events }) => events)).toEqual([1, 1, 0])
+    expect(failures).toEqual([])
     await expectVerified()
   })
 
