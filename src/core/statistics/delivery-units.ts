@@ -46,7 +46,8 @@ export function countUnits(past: CampaignPast, options: DeliveryOptions): Tally[
   const { timezone, levels, narrowing } = options
   const kinds = narrowing?.kinds
   const basis = { campaign: campaign.number, generation: NO_GENERATION, group }
-  const tally = new Tally({ timezone, levels, ...basis, only: narrowing?.levels })
+  // `unitsOf` gives only those at the levels of the narrowing.
+  const tally = new Tally({ timezone, levels, ...basis })
   const messages = group === 'target' ? byAudience(past) : undefined
   for (const { shared, day, members } of unitsOf(past, options)) {
     const add = (metric: Metric, times = 1): void => {
@@ -114,15 +115,14 @@ function countUnit(
   messages: ReadonlyMap<Membership, readonly MessageEvent[]>,
   add: (metric: Metric, times?: number) => void,
 ): void {
-  const happened = new Happened()
-  for (const member of members)
-    for (const event of messages.get(member) ?? []) happened.add(event, member.removed === null)
-  const unit: UnitState = members.some(isOpen) ? happened.state : { state: 'removed', reason: removalOf(members) }
+  const events = new UnitEvents()
+  for (const member of members) for (const event of messages.get(member) ?? []) events.add(event, isOpen(member))
+  const unit: UnitState = members.some(isOpen) ? events.state : { state: 'removed', reason: removalOf(members) }
   add(metricOf(unit))
-  if (unit.state === 'sent' && happened.isShown) add(UNIT_IMPRESSION)
+  if (unit.state === 'sent' && events.isShown) add(UNIT_IMPRESSION)
   if (unit.state === 'removed' && BEFORE_SENDING.has(unit.reason)) return
-  add(UNIT_DEVICES, happened.devices.count)
-  add(UNIT_ACTIVE_DEVICES, happened.activeDevices.count)
+  add(UNIT_DEVICES, events.devices.count)
+  add(UNIT_ACTIVE_DEVICES, events.activeDevices.count)
 }
 
 function isOpen({ removed }: Membership): boolean {
@@ -130,7 +130,7 @@ function isOpen({ removed }: Membership): boolean {
 }
 
 /** What happened to the messages of a unit, in any order; what happened to those of removed audiences counts for devices alone. */
-class Happened {
+class UnitEvents {
   readonly devices = new Devices()
   /** Those to which something was sent. */
   readonly activeDevices = new Devices()
@@ -139,10 +139,10 @@ class Happened {
   /** The latest; of several at one instant, that whose reason is first by text. */
   #failure: { readonly time: number; readonly reason: string } | undefined
 
-  add({ kind, time, device, reason }: MessageEvent, isOpen: boolean): void {
+  add({ kind, time, device, reason }: MessageEvent, isOfOpen: boolean): void {
     this.devices.add(device)
     if (kind === 'sent') this.activeDevices.add(device)
-    if (!isOpen) return
+    if (!isOfOpen) return
     if (kind === 'sent') this.#isSent = true
     if (kind === 'impression') this.isShown = true
     if (kind === 'failed') this.#addFailure(time, reason ?? UNKNOWN_REASON)

@@ -97,7 +97,7 @@ export class Ahead {
   readonly #knownUsers = new KnownUsers()
   /** Only while there are batches to count: its arrays count as memory of the thread. */
   #knownFacts: KnownFacts | undefined
-  /** So many full batches are applied by themselves before the next is counted ahead. */
+  /** So many batches for which the thread might be used are applied by themselves before the next is counted ahead. */
   #batchesBefore = BATCHES_BEFORE
   readonly #shares = new Shares()
   #usedAt = 0
