@@ -27,8 +27,9 @@ let campaign: number
 let ahead: Ahead
 let stored: StoredAhead[]
 let failures: unknown[]
-/** How many identities were looked up for batches that were to be counted ahead. */
+/** How many identities were looked up, and how many facts were read, for batches that were to be counted ahead. */
 let lookedUp: number
+let factsRead: number
 /** What others do between the counting of a batch and its storing. */
 let meddle: (() => Promise<void>) | undefined
 
@@ -38,10 +39,11 @@ beforeEach(async () => {
   stored = []
   failures = []
   lookedUp = 0
+  factsRead = 0
   meddle = undefined
   ahead = new Ahead({
     dataDir: bench.place.dataDir,
-    database: { ...bench.database, query: bench.database.query.withPlugin(COUNT_IDENTITIES) },
+    database: { ...bench.database, query: bench.database.query.withPlugin(COUNT_ROWS) },
     turnstile: new MeddledTurnstile(async () => meddle?.()),
     onStored: (one) => void stored.push(one),
     onFailure: (error) => void failures.push(error),
@@ -52,10 +54,13 @@ beforeEach(async () => {
 })
 afterEach(() => ahead.close())
 
-const COUNT_IDENTITIES: KyselyPlugin = {
+const COUNT_ROWS: KyselyPlugin = {
   transformQuery: ({ node }) => node,
   async transformResult({ result }) {
-    for (const row of result.rows) if ('alone' in row) lookedUp++
+    for (const row of result.rows) {
+      if ('alone' in row) lookedUp++
+      if ('message_key' in row || 'evaluated_at' in row) factsRead++
+    }
     return result
   },
 }
@@ -66,7 +71,11 @@ function audience(...customers: readonly string[]): TestEntry {
 }
 
 function sent(...customers: readonly string[]): TestEntry {
-  const body = reportOf(MESSAGE_EVENTS, ...customers.map((customer_id) => ({ customer_id })))
+  return messages('sent', customers)
+}
+
+function messages(kind: string, customers: readonly string[]): TestEntry {
+  const body = reportOf(MESSAGE_EVENTS, ...customers.map((customer_id) => ({ customer_id, kind })))
   return { kind: MESSAGE_EVENTS.kind, body, context: { campaign } }
 }
 
@@ -217,12 +226,24 @@ describe('A batch of reports that is counted ahead', () => {
     await expectVerified()
   })
 
+  it('is about users whose facts are read once, by whichever thread', async () => {
+    await take([sent(...KNOWN)])
+    await ahead.settle()
+    // The thread that stores has read those of a third of them.
+    expect(factsRead).toBe(2)
+    expect(await take([messages('delivered', KNOWN)])).toMatchObject({ isTaken: true })
+    await ahead.settle()
+    expect(factsRead).toBe(2)
+    expect(await countFacts()).toBe(2 * KNOWN.length)
+    await expectVerified()
+  })
+
   it('is about users of whom only the last are remembered', async () => {
     const { batch } = await toBatch([sent(...KNOWN)])
     const { batch: last } = await toBatch([sent('c2', 'c3')])
     const { batch: first } = await toBatch([sent('c1')])
     const users = new KnownUsers(2)
-    const store = { ...bench.database, query: bench.database.query.withPlugin(COUNT_IDENTITIES) }
+    const store = { ...bench.database, query: bench.database.query.withPlugin(COUNT_ROWS) }
     const after: number[] = []
     for (const one of [batch, last, first, last]) {
       expect(await users.find(store, one)).toBe(true)

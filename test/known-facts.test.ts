@@ -86,7 +86,7 @@ async function take(entries: readonly TestEntry[], { leftShare = 0, factsPerUser
   const counting: Store = { ...bench.database, query: bench.database.query.withPlugin(COUNT_FACTS) }
   const batch = await toBatch(factsPerUserMax)
   if (!(await new KnownUsers().find(bench.database, batch))) throw new Error('it cannot be counted ahead')
-  const counted = await countAhead(counting, batch, {
+  const { batch: counted, left } = await countAhead(counting, batch, {
     knownFacts,
     leftShare,
     from: [await bench.cursor()],
@@ -95,7 +95,8 @@ async function take(entries: readonly TestEntry[], { leftShare = 0, factsPerUser
   const { cells } = counted
   const told = { ...(JSON.parse(JSON.stringify({ ...counted, cells: [] })) as typeof counted), cells }
   const stored = await bench.database.write((store) => storeCounted(store, told))
-  return { read: read - before, stored, left: counted.left.length, leftAlike: counted.leftAlike }
+  knownFacts.noteLeft(left, JSON.parse(JSON.stringify(stored.read)) as typeof stored.read)
+  return { read: read - before, stored: stored.facts, left: counted.left.length, leftAlike: counted.leftAlike }
 }
 
 async function expectVerified(): Promise<void> {
@@ -114,12 +115,27 @@ describe('What batches have read of customers', () => {
     await expectVerified()
   })
 
-  it('is known of those who were counted there, and not of those who were left', async () => {
+  it('is known of those who were left, too', async () => {
     const half = { leftShare: 1 / 2 }
     expect(await take([events('sent', CUSTOMERS)], half)).toMatchObject({ read: 5, left: 5 })
-    // Of the one that all others are like it is known, and it is left.
-    expect(await take([events('delivered', CUSTOMERS)], { leftShare: 1 / 6 })).toMatchObject({ read: 10, left: 0 })
-    expect(await take([events('impression', CUSTOMERS)], half)).toMatchObject({ read: 0, left: 0 })
+    const { leftAlike, ...taken } = await take([events('delivered', CUSTOMERS)], { leftShare: 1 })
+    expect(taken).toMatchObject({ read: 0, left: 0 })
+    // All of them are alike, wherever they were counted.
+    expect(leftAlike.map(({ users }) => users)).toEqual([10])
+    await expectVerified()
+  })
+
+  it('is known of those who were left with their first facts', async () => {
+    campaign = await bench.makeCampaign({ id: `other-${bench.workspaceId}`, goals: [] })
+    expect(await take([audience(CUSTOMERS)], { leftShare: 1 / 2 })).toMatchObject({ read: 0, left: 5, stored: 10 })
+    expect(await take([events('sent', CUSTOMERS)])).toMatchObject({ read: 0, left: 0, stored: 10 })
+    await expectVerified()
+  })
+
+  it('is not known of those who were left with a fact that is known', async () => {
+    await applyAlone(events('sent', ['c9']))
+    expect(await take([events('sent', CUSTOMERS)], { leftShare: 1 })).toMatchObject({ left: 10, stored: 9 })
+    expect(await take([events('delivered', CUSTOMERS)])).toMatchObject({ read: 2 })
     await expectVerified()
   })
 

@@ -38,7 +38,7 @@ async function toBatch(entry: TestEntry, factsPerUserMax?: number) {
 async function count(entry: TestEntry, factsPerUserMax?: number) {
   const batch = await toBatch(entry, factsPerUserMax)
   if (!(await new KnownUsers().find(bench.database, batch))) throw new Error('it cannot be counted ahead')
-  const counted = await countAhead(bench.database, batch, {
+  const { batch: counted } = await countAhead(bench.database, batch, {
     knownFacts: new KnownFacts(),
     leftShare: 1 / 3,
     from: [await bench.cursor()],
@@ -52,7 +52,9 @@ it('All users are counted, each once', async () => {
   const { counted, cellsAhead } = await count(reportAbout(MESSAGE_EVENTS, CUSTOMERS))
   expect(counted.left).toHaveLength(3)
   expect(cellsAhead).toBeGreaterThan(0)
-  expect(await bench.database.write((store) => storeCounted(store, counted))).toBe(CUSTOMERS.length)
+  const stored = await bench.database.write((store) => storeCounted(store, counted))
+  expect(stored.facts).toBe(CUSTOMERS.length)
+  expect(stored.read.map(({ customer }) => customer)).toEqual(counted.left.map(([customer]) => customer))
   expect(await verify()).toMatchObject({ differingCells: 0, facts: 2 * CUSTOMERS.length })
 })
 
@@ -61,7 +63,8 @@ it('Facts that are known count once, and are looked up', async () => {
   await bench.database.write(async (store) => storeCounted(store, (await count(again)).counted))
   const { counted } = await count(again)
   expect(counted.newWeeks).toBeUndefined()
-  expect(await bench.database.write((store) => storeCounted(store, counted))).toBe(0)
+  // Of nobody whose facts are known it is told what was stored.
+  expect(await bench.database.write((store) => storeCounted(store, counted))).toEqual({ facts: 0, read: [] })
   expect(await verify()).toMatchObject({ differingCells: 0, facts: 2 * CUSTOMERS.length })
 })
 

@@ -33,6 +33,8 @@ export type AheadAnswer =
 interface Done {
   /** Reported facts that were new. */
   readonly facts: number
+  /** `Stored.read`, as JSON. */
+  readonly read: string
   readonly isUnchanged: boolean
 }
 
@@ -76,7 +78,7 @@ async function follow(command: AheadCommand): Promise<void> {
 async function mark(store: Store): Promise<Done> {
   const before = marked
   marked = await readDataVersion(store)
-  return { facts: 0, isUnchanged: marked === before }
+  return { facts: 0, read: '[]', isUnchanged: marked === before }
 }
 
 class ChangedByOthers extends Error {}
@@ -85,8 +87,8 @@ async function storeUnchanged(store: Store, { batch, cells }: Extract<AheadComma
   if ((await readDataVersion(store)) !== marked) throw new ChangedByOthers()
   const counted = JSON.parse(batch) as Omit<CountedBatch, 'cells'>
   for (const report of counted.reports) keepLast('counted report', report)
-  const facts = await storeCounted(store, { ...counted, cells: CellSum.fromJson(cells) })
-  return { facts, isUnchanged: true }
+  const { facts, read } = await storeCounted(store, { ...counted, cells: CellSum.fromJson(cells) })
+  return { facts, read: JSON.stringify(read), isUnchanged: true }
 }
 
 function isOvertaken(error: unknown): boolean {

@@ -9,16 +9,16 @@ import type { Turnstile } from '../../store/turnstile.ts'
 import type { Batch } from '../batch.ts'
 import { AheadWriter } from './ahead-writer.ts'
 import type { AheadAnswer } from './ahead-thread.ts'
-import { countAhead, type CountedBatch } from './counted-batch.ts'
-import { KnownFacts } from './known-facts.ts'
+import { countAhead, type CountedAhead } from './counted-batch.ts'
+import { KnownFacts, type LeftChanges, type ReadOfLeft } from './known-facts.ts'
 import { KnownUsers } from './known-users.ts'
 
 /**
  * Full batches, one after the other, that are applied by themselves before the thread is started, and again after one that could
- * not be counted ahead: a thread is not started for a few, nor are all counted twice where most name new users, or while others
- * change the store all the time.
+ * not be counted ahead: a thread is not started for a few thousand facts, nor are all counted twice where most name new users, or
+ * while others change the store all the time.
  */
-export const BATCHES_BEFORE = 5
+export const BATCHES_BEFORE = 2
 /** The thread ends when nothing was stored on it for so long; it holds some 30 MiB. */
 const IDLE_MS = 10_000
 
@@ -75,6 +75,7 @@ interface Flight {
   readonly to: number
   /** The users it is about, by id. */
   readonly users: ReadonlyMap<number, unknown>
+  readonly left: LeftChanges
   readonly countedMs: number
   readonly answer: Promise<AheadAnswer>
 }
@@ -147,7 +148,8 @@ export class Ahead {
     await this.#options.turnstile.letOthersPass()
     const { length: entries } = batch.entries
     const to = batch.lastPositions.get(0) as number
-    this.#flights.push({ entries, to, users: batch.aloneUsers, countedMs, answer: writer.store(counted) })
+    const answer = writer.store(counted.batch)
+    this.#flights.push({ entries, to, users: batch.aloneUsers, left: counted.left, countedMs, answer })
     return true
   }
 
@@ -163,7 +165,9 @@ export class Ahead {
     const answer = await flight.answer
     this.#usedAt = performance.now()
     if (answer.isDone) {
-      const { facts: events, durationMs } = answer
+      const { facts: events, read, durationMs } = answer
+      // No batch that was counted meanwhile is about one of these users.
+      this.#knownFacts?.noteLeft(flight.left, JSON.parse(read) as readonly ReadOfLeft[])
       this.#shares.note(flight.countedMs, durationMs)
       this.#options.onStored({ entries: flight.entries, events, durationMs: flight.countedMs + durationMs })
       return
@@ -230,7 +234,7 @@ export class Ahead {
   }
 
   /** Whatever prevents it is met again, and told, where the batch is applied by itself. */
-  async #count(batch: Batch, from: readonly number[]): Promise<CountedBatch | undefined> {
+  async #count(batch: Batch, from: readonly number[]): Promise<CountedAhead | undefined> {
     try {
       const knownFacts = (this.#knownFacts ??= new KnownFacts())
       return await countAhead(this.#options.database, batch, { knownFacts, from, leftShare: this.#shares.left })

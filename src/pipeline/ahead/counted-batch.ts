@@ -23,7 +23,7 @@ import { toReceipt, type ReceivedRequest } from '../record-receipts.ts'
 import type { StoredChange } from '../contributions/alike-changes.ts'
 import { haveRivals, Traits, type OutlinedChange } from '../contributions/shapes.ts'
 import { BroughtFacts } from './brought-facts.ts'
-import type { KnownAlike, KnownFacts } from './known-facts.ts'
+import type { KnownAlike, KnownFacts, LeftChange, LeftChanges, ReadOfLeft } from './known-facts.ts'
 
 /** Of the goals that the thread that stores batches holds, as JSON; the pipeline's own thread holds more. */
 const GOALS_BYTES_MAX = 16 * 1024 * 1024
@@ -56,6 +56,20 @@ interface LeftAlike extends KnownAlike {
   readonly workspaceId: string
 }
 
+/** A batch that is to be stored, and the changes in it that are left; they are known when it is stored. */
+export interface CountedAhead {
+  readonly batch: CountedBatch
+  readonly left: LeftChanges
+}
+
+/** What a counted batch has changed. */
+export interface Stored {
+  /** How many facts were new. */
+  readonly facts: number
+  /** What was stored before of users who were left, but for those whose changes are large or bring something known. */
+  readonly read: readonly ReadOfLeft[]
+}
+
 /** What a batch is counted by. */
 export interface CountedBy {
   readonly knownFacts: KnownFacts
@@ -70,13 +84,13 @@ export async function countAhead(
   store: Store,
   batch: Batch,
   { knownFacts, from, leftShare }: CountedBy,
-): Promise<CountedBatch> {
+): Promise<CountedAhead> {
   const reports = readReports(batch).map(({ read, memberships, messages }) => {
     return { request: requestOf(read.entry), memberships, messages }
   })
   const { goalBooks, factsPerUserMax } = batch
   const brought = new BroughtFacts()
-  const left: [customer: number, userId: number][] = []
+  const left = new Map<number, LeftChange>()
   const leftAlike: LeftAlike[] = []
   const sort = async (changes: readonly Change[], book: GoalBook): Promise<SortedChanges> => {
     const { unread, alike } = await knownFacts.sort(store, changes, { book, brought, factsPerUserMax })
@@ -84,7 +98,8 @@ export async function countAhead(
     const count = Math.floor((unread.length + alike.length) * leftShare)
     const ownAlike = Math.max(0, alike.length - count)
     const ownUnread = unread.length - Math.max(0, count - alike.length)
-    for (const { person } of unread.slice(ownUnread)) left.push([person.customers[0] as number, person.userId])
+    const { timezone } = book.counted
+    for (const change of unread.slice(ownUnread)) left.set(change.person.customers[0] as number, { change, timezone })
     for (const one of alike.slice(ownAlike)) leftAlike.push({ workspaceId: book.workspaceId, ...one })
     return { unread: unread.slice(0, ownUnread), alike: alike.slice(0, ownAlike).map(toCounted) }
   }
@@ -104,17 +119,18 @@ export async function countAhead(
     traits: knownFacts.traits,
     onRead,
   })
-  return {
+  const counted: CountedBatch = {
     from,
     lastPositions: [...batch.lastPositions],
     revisions: [...batch.revisions],
     reports,
     cells,
     newWeeks: brought.newWeeks,
-    left,
+    left: [...left].map(([customer, { change }]) => [customer, change.person.userId]),
     leftAlike,
     factsPerUserMax,
   }
+  return { batch: counted, left }
 }
 
 /** Gives the outline of a change if it is of one customer in one campaign, and none of the facts in it is known. */
@@ -141,15 +157,19 @@ function requestOf({ requestId, workspaceId, receivedAt }: ReceivedRequest): Rec
 }
 
 /**
- * Stores a counted batch, in a transaction that has made sure that what it was counted by still holds; gives how many facts were
- * new. Throws CursorMoved, SettingsChanged and NeedsWriting.
+ * Stores a counted batch, in a transaction that has made sure that what it was counted by still holds. Throws CursorMoved,
+ * SettingsChanged and NeedsWriting.
  */
-export async function storeCounted(store: Store, counted: CountedBatch): Promise<number> {
+export async function storeCounted(store: Store, counted: CountedBatch): Promise<Stored> {
   const { from, lastPositions, revisions, reports, cells, left, leftAlike, factsPerUserMax } = counted
   await beginBatch(store, { lastPositions: new Map(lastPositions), revisions: new Map(revisions) }, from)
   const brought = new BroughtFacts()
-  const onRead = (change: StoredChange, outlined: OutlinedChange | undefined) =>
-    void noteBrought(brought, change, outlined)
+  const read: ReadOfLeft[] = []
+  const onRead = (change: StoredChange, outlined: OutlinedChange | undefined) => {
+    if (!noteBrought(brought, change, outlined)) return
+    const { memberships, messages } = change.stored
+    read.push({ customer: change.person.customers[0] as number, memberships, messages })
+  }
   const sort = async (unread: readonly Change[], { workspaceId }: GoalBook): Promise<SortedChanges> => {
     return { unread, alike: leftAlike.filter((one) => one.workspaceId === workspaceId).map(toCounted) }
   }
@@ -172,7 +192,7 @@ export async function storeCounted(store: Store, counted: CountedBatch): Promise
       return toReceipt(request, { sent: memberships.length + messages.length, kept: kept[index] as number })
     }),
   )
-  return kept.reduce((sum, facts) => sum + facts, 0)
+  return { facts: kept.reduce((sum, facts) => sum + facts, 0), read }
 }
 
 /** None of the facts is known, so that none has to be looked up; gives how many each report has. */

@@ -40,6 +40,22 @@ export interface SortedByKnown {
   readonly alike: readonly KnownAlike[]
 }
 
+/** A change that is read and counted where the batch is stored. */
+export interface LeftChange {
+  readonly change: Change
+  /** Of its workspace. */
+  readonly timezone: string
+}
+
+/** By the numbers of the customer ids. */
+export type LeftChanges = ReadonlyMap<number, LeftChange>
+
+/** What was stored of a customer in the campaign of a change that was left. */
+export interface ReadOfLeft extends OutlinedFacts {
+  /** The number of the customer id. */
+  readonly customer: number
+}
+
 interface KnownChange {
   readonly change: Change
   /** What was stored of its one campaign. */
@@ -105,6 +121,18 @@ export class KnownFacts {
   /** Remembers what is stored of a user, together with what the batch brings, of which nothing is stored yet. */
   note(change: Change, { facts }: OutlinedChange): void {
     if (facts.length <= FACTS_MAX) this.#set(change, facts)
+  }
+
+  /** The same for changes that were left, when their batch is stored; what was read is told of those only that bring nothing known. */
+  noteLeft(left: LeftChanges, read: readonly ReadOfLeft[]): void {
+    for (const stored of read) {
+      const { change, timezone } = left.get(stored.customer) as LeftChange
+      // There was room for all changes of the batch, but those of later ones may have taken it meanwhile.
+      if (this.#table.size >= this.#pairsMax) return
+      const outline = this.traits.outlineOf(stored, timezone)
+      const facts = [...outline, ...this.traits.outlineOf(change.facts, timezone)]
+      this.note(change, { facts, storedCount: outline.length })
+    }
   }
 
   #find(change: Change): Outline | undefined {
