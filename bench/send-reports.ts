@@ -14,6 +14,8 @@ export interface ReportPlan {
   readonly campaignIds: readonly string[]
   /** How many people the store holds. */
   readonly people: number
+  /** Counts from 0: each send is an hour after the one before it, in other campaigns and, where there are enough, to others. */
+  readonly send: number
   /** Either the audiences or all message events after them. */
   readonly what: 'audiences' | 'message-events'
 }
@@ -30,10 +32,12 @@ const PEOPLE = 50_000
 const ITEMS_PER_REQUEST = 1_000
 const CONNECTIONS = 4
 const KINDS: readonly MessageKind[] = ['attempted', 'sent', 'delivered', 'impression']
-const EVALUATED_AT = Date.parse('2026-05-31T08:00:00Z')
+const FIRST_EVALUATED_AT = Date.parse('2026-05-31T08:00:00Z')
 const MINUTE_MS = 60 * 1000
+const HOUR_MS = 60 * MINUTE_MS
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as ReportPlan
+const evaluatedAt = FIRST_EVALUATED_AT + plan.send * HOUR_MS
 const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
 const waiting = plan.what === 'audiences' ? toReports(toMember, 'audience', 'members') : KINDS.flatMap(reportsOf)
 const reports = waiting.values()
@@ -68,15 +72,15 @@ function toReports(toItem: (person: number) => object, path: string, list: strin
   const people = pickPeople()
   return Array.from({ length: PEOPLE / ITEMS_PER_REQUEST }, (_, index) => {
     const items = people.slice(index * ITEMS_PER_REQUEST, (index + 1) * ITEMS_PER_REQUEST).map(toItem)
-    const campaignId = plan.campaignIds[index % CAMPAIGNS]
+    const campaignId = plan.campaignIds[(index + plan.send) % CAMPAIGNS]
     return { path: `/core-services/v1/campaigns/${campaignId}/${path}`, body: JSON.stringify({ [list]: items }) }
   })
 }
 
-/** People from all over the store; the same ones, shuffled alike, in every process (Fisher and Yates). */
+/** People from all over the store; of a send the same ones, shuffled alike, in every process (Fisher and Yates). */
 function pickPeople(): number[] {
   const step = Math.max(1, Math.floor(plan.people / PEOPLE))
-  const people = Array.from({ length: PEOPLE }, (_, index) => index * step)
+  const people = Array.from({ length: PEOPLE }, (_, index) => index * step + (plan.send % step))
   const random = randomFrom(0)
   for (let last = people.length - 1; last > 0; last--) {
     const other = Math.floor(random() * (last + 1))
@@ -88,15 +92,15 @@ function pickPeople(): number[] {
 }
 
 function toMember(person: number): object {
-  const evaluated_at = new Date(EVALUATED_AT).toISOString()
+  const evaluated_at = new Date(evaluatedAt).toISOString()
   return { customer_id: customerIdOf(person), platform: platformOf(person), variation: 'A', locale: 'de', evaluated_at }
 }
 
 function toEvent(person: number, kind: MessageKind, index: number): object {
   const customer_id = customerIdOf(person)
-  const time = new Date(EVALUATED_AT + index * MINUTE_MS + (person % MINUTE_MS)).toISOString()
+  const time = new Date(evaluatedAt + index * MINUTE_MS + (person % MINUTE_MS)).toISOString()
   const device_id = `device-of-${customer_id}`
-  return { customer_id, platform: platformOf(person), device_id, kind, time, message_id: `send-${person}` }
+  return { customer_id, platform: platformOf(person), device_id, kind, time, message_id: `send-${plan.send}-${person}` }
 }
 
 function platformOf(person: number): string {
