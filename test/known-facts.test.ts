@@ -19,8 +19,9 @@ const HOUR = 60 * 60 * 1000
 let bench: PipelineBench
 let campaign: number
 let knownFacts: KnownFacts
-/** How many facts were read so far. */
+/** How many facts were read so far, and how often it was asked whether goal events follow touches. */
 let read: number
+let askedForEvents: number
 beforeAll(async () => void (bench = await openPipelineBench('sqlite')))
 afterAll(() => bench.close())
 beforeEach(async () => {
@@ -30,12 +31,18 @@ beforeEach(async () => {
   })
   knownFacts = new KnownFacts()
   read = 0
+  askedForEvents = 0
   await applyAlone(audience(CUSTOMERS))
 })
 
+const aboutEvents = new WeakSet<object>()
 const COUNT_FACTS: KyselyPlugin = {
-  transformQuery: ({ node }) => node,
-  async transformResult({ result }) {
+  transformQuery({ node, queryId }) {
+    if (JSON.stringify(node).includes('"since"')) aboutEvents.add(queryId)
+    return node
+  },
+  async transformResult({ result, queryId }) {
+    if (aboutEvents.has(queryId)) askedForEvents++
     for (const row of result.rows) if ('message_key' in row || 'evaluated_at' in row) read++
     return result
   },
@@ -157,6 +164,29 @@ describe('What batches have read of customers', () => {
     expect(await take([events('delivered', ['c0', 'c1'])])).toMatchObject({ read: 0 })
     expect((await take(entries())).read).toBeGreaterThan(0)
     await take([events('delivered', ['c0', 'c1'], { time: '2026-05-06T09:00:00Z' })])
+    await expectVerified()
+  })
+
+  it('tells that no goal events follow later touches, and is asked again for earlier ones', async () => {
+    await applyAlone(ordered('c1', '2026-05-04T07:00:00Z'))
+    await take([events('attempted', ['c0', 'c1'])])
+    await take([events('sent', ['c0', 'c1'])])
+    expect(askedForEvents).toBe(1)
+    expect(await take([events('impression', ['c0', 'c1'], { time: '2026-05-04T09:00:01Z' })])).toMatchObject({
+      read: 0,
+    })
+    expect(askedForEvents).toBe(1)
+    expect((await take([events('click', ['c0', 'c1'], { time: '2026-05-04T06:00:00Z' })])).read).toBeGreaterThan(0)
+    expect(askedForEvents).toBe(2)
+    await expectVerified()
+  })
+
+  it('does not tell so where goal events follow much later', async () => {
+    // The window of the goal is a day.
+    await applyAlone(ordered('c1', '2026-05-06T09:00:00Z'))
+    await take([events('attempted', ['c1'])])
+    expect(await take([events('sent', ['c1'])])).toMatchObject({ read: 0 })
+    expect((await take([events('impression', ['c1'], { time: '2026-05-06T08:00:00Z' })])).read).toBeGreaterThan(0)
     await expectVerified()
   })
 

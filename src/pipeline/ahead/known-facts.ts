@@ -3,7 +3,7 @@
 // Holds only as long as nobody else changes the store and all that is counted is stored; whoever has it clears it otherwise.
 import type { Store } from '../../store/store.ts'
 import type { GoalBook } from '../contributions/goal-books.ts'
-import { findConverting, type Change } from '../contributions/histories.ts'
+import type { Change } from '../contributions/histories.ts'
 import {
   FACTS_MAX,
   factsOf,
@@ -15,6 +15,7 @@ import {
   type OutlinedFacts,
 } from '../contributions/shapes.ts'
 import type { BroughtFacts } from './brought-facts.ts'
+import { findConverting } from './find-converting.ts'
 import { OutlineTable } from './outline-table.ts'
 
 /** Customers in campaigns, as many as a send reports within seconds, some 20 MiB. Where there would be more, all are forgotten. */
@@ -97,7 +98,7 @@ export class KnownFacts {
       else unread.push(change)
     }
     const own = known.map(({ change }) => change)
-    const converting = await findConverting(store, book, own)
+    const converting = await findConverting(store, book, own, this.#table)
     const byShape = new Map<string, { -readonly [Name in keyof KnownAlike]: KnownAlike[Name] }>()
     for (const { change, stored } of known) {
       const facts = [...stored, ...this.traits.outlineOf(change.facts, book.counted.timezone)]

@@ -1,9 +1,10 @@
 // Outlines of customers in campaigns, tens of thousands of them, in a few arrays of numbers: as objects that change all the time
-// they would keep V8's collector busy.
+// they would keep V8's collector busy. With each pair is kept since when it is quiet.
 import type { CustomerCampaign } from '../../core/campaigns/facts.ts'
 import { FACTS_MAX, type Outline, type Trait } from '../contributions/shapes.ts'
+import type { QuietPairs } from './find-converting.ts'
 
-export class OutlineTable {
+export class OutlineTable implements QuietPairs {
   /** Campaign → customer → its place. */
   readonly #places = new Map<number, Map<number, number>>()
   #freed: number[] = []
@@ -15,6 +16,8 @@ export class OutlineTable {
   readonly #traits: Uint32Array
   readonly #instants: Float64Array
   readonly #deviceNumbers: Uint8Array
+  /** Of each place. */
+  readonly #quietSince: Float64Array
   /** By their numbers. */
   #traitOf: Trait[] = []
 
@@ -24,6 +27,7 @@ export class OutlineTable {
     this.#traits = new Uint32Array(places * FACTS_MAX)
     this.#instants = new Float64Array(places * FACTS_MAX)
     this.#deviceNumbers = new Uint8Array(places * FACTS_MAX)
+    this.#quietSince = new Float64Array(places)
   }
 
   get size(): number {
@@ -38,8 +42,8 @@ export class OutlineTable {
     this.#traitOf = []
   }
 
-  get({ campaign, customer }: CustomerCampaign): Outline | undefined {
-    const place = this.#places.get(campaign)?.get(customer)
+  get(pair: CustomerCampaign): Outline | undefined {
+    const place = this.#find(pair)
     if (place === undefined) return undefined
     const names = this.#devices[place] as readonly string[]
     const first = place * FACTS_MAX
@@ -67,6 +71,17 @@ export class OutlineTable {
     this.#sizes[place] = outline.length
   }
 
+  quietSince(pair: CustomerCampaign): number {
+    const place = this.#find(pair)
+    return place === undefined ? Infinity : (this.#quietSince[place] as number)
+  }
+
+  /** Of a pair that is here. */
+  noteQuiet(pair: CustomerCampaign, since: number): void {
+    const place = this.#find(pair)
+    if (place !== undefined) this.#quietSince[place] = Math.min(since, this.#quietSince[place] as number)
+  }
+
   delete({ campaign, customer }: CustomerCampaign): void {
     const customers = this.#places.get(campaign)
     const place = customers?.get(customer)
@@ -76,12 +91,17 @@ export class OutlineTable {
     this.#freed.push(place)
   }
 
+  #find({ campaign, customer }: CustomerCampaign): number | undefined {
+    return this.#places.get(campaign)?.get(customer)
+  }
+
   #placeOf(campaign: number, customer: number): number {
     const customers = this.#places.get(campaign) ?? new Map<number, number>()
     if (customers.size === 0) this.#places.set(campaign, customers)
     const known = customers.get(customer)
     if (known !== undefined) return known
     const place = this.#freed.pop() ?? this.#used++
+    this.#quietSince[place] = Infinity
     customers.set(customer, place)
     return place
   }

@@ -21,7 +21,7 @@ import { judgeAtOnce, type UserGoalEvent } from './goal-events.ts'
 const FACTS_AT_ONCE_MAX = 80_000
 const ONE_TOO_MANY = FACTS_AT_ONCE_MAX + 1
 /** The most pairs that one statement looks up, each an id of a user with a campaign or the name of an event: some 100 MiB. */
-const PAIRS_AT_ONCE_MAX = 500_000
+export const PAIRS_AT_ONCE_MAX = 500_000
 const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
 
 /** Facts of one user that a batch brings. */
@@ -95,31 +95,6 @@ export async function loadConcernedHistories(
   const converting = drafts.all.filter((draft) => draft.goalEvents.size > 0)
   if (converting.length > 0 && !drafts.areTooMany) await loadCompetitors(store, book, drafts, converting)
   return drafts.areTooMany ? undefined : drafts.toHistories(store, book)
-}
-
-/**
- * The users whose new message events may change conversions, because goal events follow touches among them; all users where it is
- * too much to tell.
- */
-export async function findConverting(
-  store: Store,
-  book: GoalBook,
-  changes: readonly Change[],
-): Promise<ReadonlySet<number>> {
-  const pairs: ActionPeriod[] = []
-  for (const { person, facts } of changes) {
-    for (const { campaign, kind, time } of facts.messages) {
-      const events = isTouch(kind) ? book.eventsOfCampaign.get(campaign) : undefined
-      for (const action of events?.names ?? []) {
-        const period = { from: time, until: time + (events?.windowMs ?? 0) }
-        for (const user_id of person.userIds) pairs.push({ user_id, action, ...period })
-      }
-    }
-  }
-  const isTooMuch = pairs.length > PAIRS_AT_ONCE_MAX
-  const events = isTooMuch ? [] : await listNamedEvents(store, pairs, ONE_TOO_MANY)
-  if (isTooMuch || events.length > FACTS_AT_ONCE_MAX) return new Set(changes.map(({ person }) => person.userId))
-  return new Set(events.map(({ userId }) => userId))
 }
 
 /** Reads all facts of each draft's campaigns that were not read yet; not all of them where there are too many. */
