@@ -1,17 +1,11 @@
 // Which users' conversions new message events may change, as far as reading alone can tell.
 import { isTouch } from '../../core/statistics/campaign-past.ts'
-import type { CustomerCampaign, MessageEvent } from '../../core/campaigns/facts.ts'
+import type { MessageEvent } from '../../core/campaigns/facts.ts'
 import { findFirstNamedEvents, type EventsSince } from '../../store/users/events.ts'
 import type { Store } from '../../store/store.ts'
 import type { GoalBook } from '../contributions/goal-books.ts'
 import { PAIRS_AT_ONCE_MAX, type Change } from '../contributions/histories.ts'
-
-/** Customers in campaigns who were found to have no event any more that a goal of the campaign names, from an instant on. */
-export interface QuietPairs {
-  /** Infinity for a pair of which nothing was found. */
-  quietSince(pair: CustomerCampaign): number
-  noteQuiet(pair: CustomerCampaign, since: number): void
-}
+import type { OutlineTable } from './outline-table.ts'
 
 interface Touch {
   readonly userId: number
@@ -22,20 +16,21 @@ interface Touch {
 
 /**
  * The users whose new message events may change conversions, because goal events follow touches among them; all users where it is
- * too much to tell. Whoever has none after a touch is not asked about again with a later one.
+ * too much to tell. Each change is about a pair that is in the table; where no goal event follows a touch, it notes that, and none
+ * is looked for after later touches.
  */
 export async function findConverting(
   store: Store,
   book: GoalBook,
   changes: readonly Change[],
-  quiet: QuietPairs,
+  table: OutlineTable,
 ): Promise<ReadonlySet<number>> {
   const touches: Touch[] = []
   const wanted: EventsSince[] = []
   for (const { person, facts } of changes) {
     for (const message of facts.messages) {
       const events = isTouch(message.kind) ? book.eventsOfCampaign.get(message.campaign) : undefined
-      if (!events || message.time >= quiet.quietSince(message)) continue
+      if (!events || message.time >= table.quietSince(message)) continue
       const { time: from } = message
       for (const action of events.names)
         for (const user_id of person.userIds) wanted.push({ place: touches.length, user_id, action, from })
@@ -47,7 +42,7 @@ export async function findConverting(
   const converting = new Set<number>()
   for (const [place, { userId, message, until }] of touches.entries()) {
     const time = first.get(place)
-    if (time === undefined) quiet.noteQuiet(message, message.time)
+    if (time === undefined) table.noteQuiet(message, message.time)
     else if (time <= until) converting.add(userId)
   }
   return converting

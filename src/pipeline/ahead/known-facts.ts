@@ -130,9 +130,7 @@ export class KnownFacts {
       const { change, timezone } = left.get(stored.customer) as LeftChange
       // There was room for all changes of the batch, but those of later ones may have taken it meanwhile.
       if (this.#table.size >= this.#pairsMax) return
-      const outline = this.traits.outlineOf(stored, timezone)
-      const facts = [...outline, ...this.traits.outlineOf(change.facts, timezone)]
-      this.note(change, { facts, storedCount: outline.length })
+      this.note(change, this.traits.outlineChange(stored, change.facts, timezone))
     }
   }
 

@@ -1,10 +1,10 @@
 // Outlines of customers in campaigns, tens of thousands of them, in a few arrays of numbers: as objects that change all the time
-// they would keep V8's collector busy. With each pair is kept since when it is quiet.
+// they would keep V8's collector busy. A customer who has no event
+// any more that a goal of the campaign names is quiet there from an instant on.
 import type { CustomerCampaign } from '../../core/campaigns/facts.ts'
 import { FACTS_MAX, type Outline, type Trait } from '../contributions/shapes.ts'
-import type { QuietPairs } from './find-converting.ts'
 
-export class OutlineTable implements QuietPairs {
+export class OutlineTable {
   /** Campaign → customer → its place. */
   readonly #places = new Map<number, Map<number, number>>()
   #freed: number[] = []
@@ -16,7 +16,7 @@ export class OutlineTable implements QuietPairs {
   readonly #traits: Uint32Array
   readonly #instants: Float64Array
   readonly #deviceNumbers: Uint8Array
-  /** Of each place. */
+  /** Of each place; Infinity where nothing is known. */
   readonly #quietSince: Float64Array
   /** By their numbers. */
   #traitOf: Trait[] = []
@@ -71,15 +71,13 @@ export class OutlineTable implements QuietPairs {
     this.#sizes[place] = outline.length
   }
 
+  /** Of a pair that is here, as `noteQuiet`; Infinity where nothing is known. */
   quietSince(pair: CustomerCampaign): number {
-    const place = this.#find(pair)
-    return place === undefined ? Infinity : (this.#quietSince[place] as number)
+    return this.#quietSince[this.#find(pair) as number] as number
   }
 
-  /** Of a pair that is here. */
   noteQuiet(pair: CustomerCampaign, since: number): void {
-    const place = this.#find(pair)
-    if (place !== undefined) this.#quietSince[place] = Math.min(since, this.#quietSince[place] as number)
+    this.#quietSince[this.#find(pair) as number] = Math.min(since, this.quietSince(pair))
   }
 
   delete({ campaign, customer }: CustomerCampaign): void {

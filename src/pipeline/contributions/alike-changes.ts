@@ -62,6 +62,5 @@ export function outlineChange(
 ): OutlinedChange | undefined {
   if (before.length !== 1 || stored.goalEvents.length > 0 || facts.goalEvents.length > 0) return undefined
   if (stored.memberships.length + stored.messages.length > FACTS_MAX) return undefined
-  const outline = traits.outlineOf(stored, timezone)
-  return { facts: [...outline, ...traits.outlineOf(facts, timezone)], storedCount: outline.length }
+  return traits.outlineChange(stored, facts, timezone)
 }

@@ -67,6 +67,12 @@ export class Traits {
     return [...audiences, ...outlined]
   }
 
+  /** Of a change that brings facts to stored ones. */
+  outlineChange(stored: OutlinedFacts, brought: OutlinedFacts, timezone: string): OutlinedChange {
+    const before = this.outlineOf(stored, timezone)
+    return { facts: [...before, ...this.outlineOf(brought, timezone)], storedCount: before.length }
+  }
+
   #ofMembership(membership: Membership, timezone: string): Trait {
     const { campaign, platform, evaluatedAt, group, variation, locale, removed } = membership
     const texts = `${platform}\0${orNull(variation)}\0${orNull(locale)}\0${orNull(removed)}`

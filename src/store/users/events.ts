@@ -244,7 +244,7 @@ export interface EventsSince {
   readonly from: number
 }
 
-/** When the first of them was, for each place that has any: one step along the index for each that is wanted. */
+/** When the first was, for each place that has any; not all are read, since a user may have many after an instant long ago. */
 export async function findFirstNamedEvents(
   store: Store,
   wanted: readonly EventsSince[],
