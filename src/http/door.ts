@@ -130,9 +130,18 @@ function setLimitHeaders(exchange: Exchange, state: LimitState): void {
   exchange.setHeader('x-ratelimit-reset', state.reset)
 }
 
-/** Reads the body of a request that was admitted, and gives what the operation answers. Rejects with the refusal. */
-export async function carryOut(exchange: Exchange, passage: Passage, body: SentBody): Promise<unknown> {
-  return runOperation(exchange, passage, await readInput(exchange, passage, body))
+/**
+ * Reads the body of a request that was admitted, and gives what the operation answers. Rejects with the refusal. What is there
+ * already is worked on at once, because a request with one event takes no longer than a few promises do.
+ */
+export function carryOut(exchange: Exchange, passage: Passage, body: SentBody): Promise<unknown> {
+  try {
+    const sent = readInput(exchange, passage, body)
+    if (sent instanceof Promise) return sent.then((read) => runOperation(exchange, passage, read))
+    return runOperation(exchange, passage, sent)
+  } catch (error) {
+    return Promise.reject(error)
+  }
 }
 
 /** A function of its own, so that what was made of the body need not stay in memory until the operation is done. */
@@ -181,19 +190,40 @@ function checkInput(
 const NO_BODY = { value: undefined, faults: [] as readonly Fault[] }
 
 /** Reads the body, and takes the units of the limit where they depend on it: a body that cannot be read counts as one. */
-async function readInput(exchange: Exchange, { operation, door }: Passage, body: SentBody): Promise<SentInput> {
+function readInput(exchange: Exchange, passage: Passage, body: SentBody): SentInput | Promise<SentInput> {
+  const { operation } = passage
   const upload = body && 'upload' in body ? body.upload : undefined
-  let units = 1
-  try {
-    if (!operation.body || upload) return { bytes: NO_BYTES, value: undefined, upload }
-    const bytes = await readBytes(body, operation)
-    const value = parseJson(bytes)
-    units = operation.limitUnits?.count(value) ?? 1
-    return { bytes, value, upload: undefined }
-  } finally {
-    const taken = operation.limitUnits && takeLimit(exchange, operation, units, door)
-    if (taken) await taken
+  if (!operation.body || upload) {
+    return afterwards(takeUnits(exchange, passage, 1), () => ({ bytes: NO_BYTES, value: undefined, upload }))
   }
+  const bytes = readBytes(body, operation)
+  if (!(bytes instanceof Promise)) return parseInput(exchange, passage, bytes)
+  return bytes.then(
+    (all) => parseInput(exchange, passage, all),
+    (error: unknown) => refuseBody(exchange, passage, error),
+  )
+}
+
+function parseInput(exchange: Exchange, passage: Passage, bytes: Uint8Array): SentInput | Promise<SentInput> {
+  let value: unknown
+  try {
+    value = parseJson(bytes)
+  } catch (error) {
+    return refuseBody(exchange, passage, error)
+  }
+  const units = passage.operation.limitUnits?.count(value) ?? 1
+  return afterwards(takeUnits(exchange, passage, units), () => ({ bytes, value, upload: undefined }))
+}
+
+/** Throws, or rejects, with the error, unless the limit refuses even that. */
+function refuseBody(exchange: Exchange, passage: Passage, error: unknown): never | Promise<never> {
+  return afterwards(takeUnits(exchange, passage, 1), () => {
+    throw error
+  })
+}
+
+function takeUnits(exchange: Exchange, { operation, door }: Passage, units: number): void | Promise<void> {
+  return operation.limitUnits ? takeLimit(exchange, operation, units, door) : undefined
 }
 
 /** At once what is there already. */

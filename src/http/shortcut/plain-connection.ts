@@ -97,15 +97,25 @@ export class PlainConnection<Target> implements AnswerSink {
     this.#last = head
   }
 
-  /** Sends the answer to the request that is carried out; `whenSent` is called when the system has taken over all of it. */
-  send({ text, encoding }: EncodedText, whenSent: () => void): void {
+  /**
+   * Sends the answer to the request that is carried out. When the system has taken over all of it, `whenSent` is called with the
+   * milliseconds since the head of the request was there.
+   */
+  send({ text, encoding }: EncodedText, whenSent: (durationMs: number) => void): void {
     if (this.#state !== 'answering') return
-    this.socket.write(text, encoding, (error) => {
-      // An answer that could not be sent was told of by the end of the connection.
-      if (error || this.#state !== 'answering') return
-      whenSent()
-      this.#goOn()
-    })
+    const { socket } = this
+    socket.write(text, encoding)
+    if (socket.writableLength > 0) socket.write('', () => this.#endAnswer(whenSent))
+    // As nearly always. To be called back would take longer than all that is done here.
+    else this.#endAnswer(whenSent)
+  }
+
+  #endAnswer(whenSent: (durationMs: number) => void): void {
+    // An answer that could not be sent is told of by the end of the connection.
+    if (this.socket.errored || this.socket.destroyed || this.#state !== 'answering') return
+    const now = performance.now()
+    whenSent(now - this.since)
+    this.#goOn(now)
   }
 
   /** Leaves the connection to Node, with what was received of a request; `last` came after what is held. */
@@ -167,10 +177,10 @@ export class PlainConnection<Target> implements AnswerSink {
     this.#way.answer(this, { head, body: request.subarray(bodyStart) })
   }
 
-  #goOn(): void {
+  #goOn(now: number): void {
     this.#state = 'waiting'
     this.#start = undefined
-    this.since = performance.now()
+    this.since = now
     this.#tellAnswered()
     if (this.#isEarly) this.give()
     else if (this.#hasEnded) this.socket.end()

@@ -28,7 +28,9 @@ export class PlainExchange implements Exchange {
   readonly query: unknown = {}
   caller: Caller | undefined = undefined
   receivedAt = 0
-  readonly #answerHeaders: Record<string, string | number>
+  /** Of the answer: the names, and for each the line. */
+  readonly #names: string[] = []
+  readonly #lines: string[] = []
 
   constructor(head: PlainHead<unknown>, address: string, trusted: TrustedProxy | undefined) {
     this.#head = head
@@ -38,7 +40,7 @@ export class PlainExchange implements Exchange {
     this.url = head.url
     this.headers = head.headers
     this.params = head.params
-    this.#answerHeaders = { 'x-request-id': this.requestId }
+    this.setHeader('x-request-id', this.requestId)
   }
 
   /** The same for all requests with the same head. */
@@ -60,13 +62,19 @@ export class PlainExchange implements Exchange {
   }
 
   setHeader(name: string, value: string | number): void {
-    this.#answerHeaders[name] = value
+    const line = `${name}: ${value}\r\n`
+    const place = this.#names.indexOf(name)
+    if (place >= 0) this.#lines[place] = line
+    else {
+      this.#names.push(name)
+      this.#lines.push(line)
+    }
   }
 
   /** The answer as it crosses the network; `added` are the headers that all answers have. */
   toAnswer(status: number, text: string, added: string): EncodedText {
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
-    for (const name in this.#answerHeaders) head += `${name}: ${this.#answerHeaders[name]}\r\n`
+    for (const line of this.#lines) head += line
     const bytes = Buffer.byteLength(text)
     const answer = `${head}content-length: ${bytes}\r\n${added}\r\n${text}`
     return { text: answer, encoding: bytes === text.length ? 'latin1' : 'utf8' }
@@ -79,16 +87,22 @@ export interface EncodedText {
   readonly encoding: 'latin1' | 'utf8'
 }
 
-/** The header `Date`, which is written out once a second. */
-export class DateHeader {
+/** The headers that all answers have, which are written out once a second. */
+export class AddedHeaders {
+  readonly #keepAliveSeconds: number
   #second = 0
   #text = ''
+
+  constructor(keepAliveTimeoutMs: number) {
+    this.#keepAliveSeconds = Math.floor(keepAliveTimeoutMs / 1000)
+  }
 
   get text(): string {
     const second = Math.floor(Date.now() / 1000)
     if (second !== this.#second) {
       this.#second = second
-      this.#text = new Date(second * 1000).toUTCString()
+      const date = new Date(second * 1000).toUTCString()
+      this.#text = `Date: ${date}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${this.#keepAliveSeconds}\r\n`
     }
     return this.#text
   }

@@ -22,9 +22,9 @@ export interface PlainHead<Target> {
   /** By names in small letters, without `content-length`. */
   readonly headers: Readonly<Record<string, string>>
   readonly bodyBytesMax: number
-  /** Its text before and behind the length of the body. */
-  readonly before: string
-  readonly behind: string
+  /** Its bytes before and behind the length of the body; the latter with the empty line that ends it. */
+  readonly before: Buffer
+  readonly behind: Buffer
   /** What the headers say, once it has been read out of them. */
   readonly known: { attempt?: Attempt | undefined }
 }
@@ -46,6 +46,7 @@ const REQUEST_LINE = /^([A-Z]+) ([!-~]+) HTTP\/1\.1$/
 /** A name as RFC 9110 has it; the value in visible ASCII, spaces and tabs. */
 const HEADER_LINE = /^([!#$%&'*+.^_`|~\w-]+):([\t\x20-\x7e]*)$/
 const JSON_TYPE = /^application\/json(?: ?; ?charset=utf-8)?$/i
+const LENGTH_DIGITS_MAX = 7
 const LENGTH = /^\d{1,7}$/
 const LENGTH_LINE = /^content-length:[\t ]*\d{1,7}[\t ]*$/im
 /** Headers that change how a request is read, or what becomes of its connection. */
@@ -64,14 +65,14 @@ export class PlainHeads<Target> {
    * again, but for the length of the body: one that is like `last` is not read anew.
    */
   read(bytes: Buffer, last?: PlainHead<Target>): PlainStart<Target> | undefined {
+    return (last && startLike(last, bytes)) ?? this.#readStart(bytes)
+  }
+
+  #readStart(bytes: Buffer): PlainStart<Target> | undefined {
     const headEnd = bytes.indexOf(HEAD_END)
     if (headEnd < 0 || headEnd > HEAD_BYTES_MAX) return undefined
-    const text = bytes.toString('latin1', 0, headEnd)
-    const head = last && lengthIn(text, last) !== undefined ? last : this.#readHead(text)
-    const length = head && lengthIn(text, head)
-    if (!head || length === undefined || length > head.bodyBytesMax) return undefined
-    const bodyStart = headEnd + HEAD_END.length
-    return { head, bodyStart, end: bodyStart + length }
+    const head = this.#readHead(bytes.toString('latin1', 0, headEnd))
+    return head && startLike(head, bytes)
   }
 
   #readHead(text: string): PlainHead<Target> | undefined {
@@ -83,8 +84,9 @@ export class PlainHeads<Target> {
     const line = all && isPlain(all) && LENGTH_LINE.exec(text)
     if (!line) return undefined
     const { 'content-length': digits = '', ...headers } = all
-    const before = text.slice(0, line.index + line[0].indexOf(digits))
-    const behind = text.slice(before.length + digits.length)
+    const lengthAt = line.index + line[0].indexOf(digits)
+    const before = Buffer.from(text.slice(0, lengthAt), 'latin1')
+    const behind = Buffer.concat([Buffer.from(text.slice(lengthAt + digits.length), 'latin1'), HEAD_END])
     const { path, params } = found
     const { target, bodyBytesMax } = path
     return { target, method, url, params, headers, bodyBytesMax, before, behind, known: {} }
@@ -100,11 +102,31 @@ export class PlainHeads<Target> {
   }
 }
 
-/** What the text of a head says of the length of the body, if it is the given head in all else. */
-function lengthIn(text: string, { before, behind }: PlainHead<unknown>): number | undefined {
-  if (!text.startsWith(before) || !text.endsWith(behind)) return undefined
-  const length = text.slice(before.length, text.length - behind.length)
-  return LENGTH.test(length) ? Number(length) : undefined
+/** The request that `bytes` begin with, if its head is the given one in all but the length of the body. */
+function startLike<Target>(head: PlainHead<Target>, bytes: Buffer): PlainStart<Target> | undefined {
+  const { before, behind, bodyBytesMax } = head
+  if (!isAt(bytes, 0, before)) return undefined
+  let length = 0
+  let place = before.length
+  for (; isDigit(bytes[place]); place++) length = length * 10 + (bytes[place] as number) - DIGIT_0
+  const digits = place - before.length
+  if (digits === 0 || digits > LENGTH_DIGITS_MAX || length > bodyBytesMax) return undefined
+  if (!isAt(bytes, place, behind)) return undefined
+  const bodyStart = place + behind.length
+  return { head, bodyStart, end: bodyStart + length }
+}
+
+const DIGIT_0 = 0x30
+const DIGIT_9 = 0x39
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= DIGIT_0 && byte <= DIGIT_9
+}
+
+/** Compares bytes, because V8 compares the texts one character after the other. */
+function isAt(bytes: Buffer, place: number, part: Buffer): boolean {
+  const end = place + part.length
+  return end <= bytes.length && bytes.compare(part, 0, part.length, place, end) === 0
 }
 
 interface CompiledPath<Target> extends PlainPath<Target> {

@@ -12,7 +12,7 @@ import { admit, carryOut, type Passage } from '../door.ts'
 import type { HttpLimits } from '../http-limits.ts'
 import { areAllReported, reportFailure, reportRequest, type RequestSubject } from '../requests/request-diagnostics.ts'
 import { PlainConnection, type ShortWay, type PlainRequest } from './plain-connection.ts'
-import { DateHeader, PlainExchange, trustIn, type TrustedProxy } from './plain-exchange.ts'
+import { AddedHeaders, PlainExchange, trustIn, type TrustedProxy } from './plain-exchange.ts'
 import { PlainHeads, type PlainHead, type PlainPath, type PlainStart } from './plain-head.ts'
 
 /**
@@ -53,7 +53,7 @@ export class PlainRequests implements ShortWay<Passage> {
   readonly #options: PlainRequestsOptions
   readonly #heads: PlainHeads<Passage>
   readonly #trusted: TrustedProxy | undefined
-  readonly #date = new DateHeader()
+  readonly #added: AddedHeaders
   readonly #areAllReported: boolean
   readonly #connections = new Map<Socket, PlainConnection<Passage>>()
   #held = 0
@@ -64,6 +64,7 @@ export class PlainRequests implements ShortWay<Passage> {
     this.#options = options
     this.#heads = new PlainHeads(options.passages.flatMap(plainPathsOf))
     this.#trusted = trustIn(options.trustedProxies)
+    this.#added = new AddedHeaders(options.keepAliveTimeoutMs)
     this.#areAllReported = areAllReported(options.diagnostics)
   }
 
@@ -126,8 +127,8 @@ export class PlainRequests implements ShortWay<Passage> {
       // Not those of strangers, who may have many connections.
       if (exchange.caller) connection.remember(head)
       for (const name in headers) exchange.setHeader(name, headers[name] as string)
-      const answer = exchange.toAnswer(status, text, this.#addedHeaders())
-      connection.send(answer, () => this.#tell(connection, { exchange, passage, status }))
+      const answer = exchange.toAnswer(status, text, this.#added.text)
+      connection.send(answer, (durationMs) => this.#tell({ exchange, passage }, { status, durationMs }))
     }
     this.#carryOut(exchange, passage, body).then(send, (error: unknown) =>
       send(this.#refuse(error, connection, { exchange, passage })),
@@ -175,20 +176,9 @@ export class PlainRequests implements ShortWay<Passage> {
     return toCountedRefusal(refusal, exchange.requestId, { unsent: passage.door.unsent, sink })
   }
 
-  #addedHeaders(): string {
-    const seconds = Math.floor(this.#options.keepAliveTimeoutMs / 1000)
-    return `Date: ${this.#date.text}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n`
-  }
-
-  #tell(
-    { since }: PlainConnection<Passage>,
-    { exchange, passage, status }: Carried & { readonly status: number },
-  ): void {
-    const durationMs = performance.now() - since
-    this.#options.onOutcome({ operation: passage.operation.name, status, durationMs })
-    if (this.#areAllReported) {
-      reportRequest(this.#options.diagnostics, subjectOf(exchange, passage), { status, durationMs })
-    }
+  #tell({ exchange, passage }: Carried, outcome: { readonly status: number; readonly durationMs: number }): void {
+    this.#options.onOutcome({ operation: passage.operation.name, ...outcome })
+    if (this.#areAllReported) reportRequest(this.#options.diagnostics, subjectOf(exchange, passage), outcome)
   }
 }
 
