@@ -27,7 +27,11 @@ const LAST_ANSWERS_MS = 10_000
 const NOTHING: Buffer = Buffer.alloc(0)
 /** Each connection reads answers into one buffer of this size; most are smaller. */
 const RECEIVED_BYTES = 4 * 1024
-const HEAD_END = Buffer.from('\r\n\r\n')
+const HEAD_END = '\r\n\r\n'
+/** Where an answer has its status: `HTTP/1.1 200 OK`. */
+const STATUS_AT = 'HTTP/1.1 '.length
+/** As both servers write it. */
+const LENGTH = '\r\ncontent-length: '
 const TIME_BEGIN = '"user_time":"'
 /** The part of a time that is filled in; after it come the milliseconds of the event, counting up within a request. */
 const SECOND = 'YYYY-MM-DDThh:mm:ss'
@@ -72,13 +76,13 @@ function runConnection(): Promise<void> {
   return new Promise((resolve, reject) => {
     let sentAt = 0
     let unread = NOTHING
-    const send = () => {
-      if (performance.now() >= endsAt) {
+    const send = (now: number) => {
+      if (now >= endsAt) {
         socket.end()
         resolve()
         return
       }
-      sentAt = performance.now()
+      sentAt = now
       socket.write(toBytes(requests[sent++ % BODIES] as WrittenRequest))
     }
     const receive = (bytes: number, received: Uint8Array) => {
@@ -88,16 +92,17 @@ function runConnection(): Promise<void> {
       // What is received next overwrites the chunk.
       unread = status === undefined ? Buffer.from(answer) : NOTHING
       if (status === undefined) return true
-      latencies.push(performance.now() - sentAt)
+      const now = performance.now()
+      latencies.push(now - sentAt)
       if (status === 200) succeeded++
       else failed++
-      send()
+      send(now)
       return true
     }
     const { hostname: host, port } = target
     const onread = { buffer: Buffer.alloc(RECEIVED_BYTES), callback: receive }
     const socket = connect({ host, port: Number(port), noDelay: true, onread })
-    socket.on('connect', send)
+    socket.on('connect', () => send(performance.now()))
     socket.on('error', reject)
     socket.on('close', () => failUnfinished(socket, reject))
   })
@@ -110,13 +115,14 @@ function failUnfinished(socket: Socket, reject: (error: Error) => void): void {
 
 /** The status of a complete answer; undefined while something is missing. */
 function readStatus(answer: Buffer): number | undefined {
-  const headEnd = answer.indexOf(HEAD_END)
+  const text = answer.toString('latin1')
+  const headEnd = text.indexOf(HEAD_END)
   if (headEnd < 0) return undefined
-  const head = answer.toString('latin1', 0, headEnd)
-  const length = /content-length: *(\d+)/i.exec(head)?.[1]
-  if (length === undefined) throw new Error(`an answer without length: ${head}`)
-  if (answer.length < headEnd + HEAD_END.length + Number(length)) return undefined
-  return Number(head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length))
+  const lengthAt = text.indexOf(LENGTH)
+  if (lengthAt < 0 || lengthAt > headEnd) throw new Error(`an answer without length: ${text.slice(0, headEnd)}`)
+  const length = Number.parseInt(text.slice(lengthAt + LENGTH.length, headEnd), 10)
+  if (text.length < headEnd + HEAD_END.length + length) return undefined
+  return Number.parseInt(text.slice(STATUS_AT), 10)
 }
 
 /** The bytes to send now, dated whole seconds back, so that no server takes them for the future. */
