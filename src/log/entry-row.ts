@@ -11,6 +11,8 @@ export interface EntryRow {
   body: Uint8Array
 }
 
+const NO_CONTEXT: EntryContext = {}
+
 export function toEntry(row: EntryRow): LogEntry {
   return {
     position: row.position,
@@ -18,7 +20,7 @@ export function toEntry(row: EntryRow): LogEntry {
     workspaceId: row.workspace_id,
     requestId: row.request_id,
     receivedAt: row.received_at,
-    context: row.context === null ? {} : (JSON.parse(row.context) as EntryContext),
+    context: row.context === null ? NO_CONTEXT : (JSON.parse(row.context) as EntryContext),
     body: row.body,
   }
 }

@@ -76,7 +76,7 @@ export async function runSteps(store: Store, batch: Batch): Promise<void> {
   batch.merges.length = 0
   batch.before.clear()
   batch.leftOut.clear()
-  batch.keptEvents.clear()
+  batch.repeatedEvents.clear()
   batch.keptFacts.clear()
   for (const step of STEPS) await step(store, batch)
 }

@@ -93,7 +93,7 @@ export interface Batch {
   readonly factsPerUserMax: number
   /** Filled by `resolveUsers`. */
   readonly userOf: Map<Subject, number>
-  /** Filled by `resolveUsers`: the number of the customer id that a subject was named by, if any. */
+  /** Filled by `resolveUsers`: the number of the customer id that a subject of a report was named by. */
   readonly customerOf: Map<Subject, number>
   /** Filled by `resolveUsers`: users whose facts are all stored under one customer id, with its number; perhaps not all such. */
   readonly aloneUsers: Map<number, number>
@@ -103,8 +103,8 @@ export interface Batch {
   readonly before: Map<number, Person>
   /** Filled by `applyUserAttributes`: what could not be kept of an entry, for its receipt. */
   readonly leftOut: Map<ReadEntry, string>
-  /** Filled by `storeEvents`: the events that were new. */
-  readonly keptEvents: Set<number>
+  /** Filled by `storeEvents`: the events that were not new. */
+  readonly repeatedEvents: Set<number>
   /** Filled by `countStatistics`: how many facts of a report were new. */
   readonly keptFacts: Map<ReportEntry, number>
 }
@@ -145,7 +145,7 @@ export function toBatch(
     merges: [],
     before: new Map(),
     leftOut: new Map(),
-    keptEvents: new Set(),
+    repeatedEvents: new Set(),
     keptFacts: new Map(),
   }
 }

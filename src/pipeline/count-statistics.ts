@@ -230,9 +230,11 @@ class Drafts {
 }
 
 /** The new events of an entry that some goal names. */
-function goalEventsOf(read: EventsEntry, { userOf, keptEvents }: Batch, { eventNames }: GoalBook): NamedEvent[] {
+function goalEventsOf(read: EventsEntry, { userOf, repeatedEvents }: Batch, { eventNames }: GoalBook): NamedEvent[] {
+  if (eventNames.size === 0) return []
+  const named = read.events.filter(({ id, action }) => eventNames.has(action) && !repeatedEvents.has(id))
+  if (named.length === 0) return []
   const userId = userOf.get(read.subjects[0] as Subject) as number
-  const named = read.events.filter(({ id, action }) => eventNames.has(action) && keptEvents.has(id))
   return named.map(({ id, action, time }) => ({ id, userId, action, time }))
 }
 

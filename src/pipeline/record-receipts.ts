@@ -29,10 +29,10 @@ export function toReceipt(
   return { requestId, workspaceId, status: 'processed', events: sent, duplicates: sent - kept, error, receivedAt }
 }
 
-function countKept(read: ReadEntry, { keptEvents, keptFacts }: Batch): KeptCount {
+export function countKept(read: ReadEntry, { repeatedEvents, keptFacts }: Batch): KeptCount {
   switch (read.kind) {
     case 'track_events':
-      return { sent: read.events.length, kept: countEvents(read, keptEvents) }
+      return { sent: read.events.length, kept: countNew(read, repeatedEvents) }
     case 'track_user':
       return { sent: 0, kept: 0 }
     case 'svc_audience':
@@ -41,8 +41,7 @@ function countKept(read: ReadEntry, { keptEvents, keptFacts }: Batch): KeptCount
   }
 }
 
-function countEvents({ events }: EventsEntry, keptEvents: ReadonlySet<number>): number {
-  let kept = 0
-  for (const { id } of events) if (keptEvents.has(id)) kept++
-  return kept
+function countNew({ events }: EventsEntry, repeatedEvents: ReadonlySet<number>): number {
+  if (repeatedEvents.size === 0) return events.length
+  return events.filter(({ id }) => !repeatedEvents.has(id)).length
 }

@@ -13,7 +13,7 @@ import {
   type WorkspaceIdentity,
 } from '../store/users/user-identities.ts'
 import { findPersons, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users/users.ts'
-import { identityKey, type Batch, type KeyedIdentity, type Subject } from './batch.ts'
+import { identityKey, type Batch, type KeyedIdentity, type ReadEntry, type ReportEntry, type Subject } from './batch.ts'
 import { findUsersAtOnce } from './users-at-once.ts'
 
 /** Fills `batch.userOf`, `customerOf`, `aloneUsers`, `merges` and `before`. */
@@ -30,16 +30,20 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<void> {
   await clearAlone(store, people.joined)
   await mergeUsers(store, people.merges)
   batch.merges.push(...people.merges)
-  noteUsers(batch, people, subjects)
+  for (const subject of subjects) batch.userOf.set(subject, people.userOf(subject))
+  for (const read of batch.entries) if (isReport(read)) noteCustomers(batch, people, read)
+  for (const [userId, customer] of alone) batch.aloneUsers.set(userId, customer)
 }
 
-function noteUsers(batch: Batch, people: People, subjects: readonly Subject[]): void {
+function isReport(read: ReadEntry): read is ReportEntry {
+  return read.kind === 'svc_audience' || read.kind === 'svc_message_events'
+}
+
+function noteCustomers({ customerOf }: Batch, people: People, { subjects }: ReportEntry): void {
   for (const subject of subjects) {
-    batch.userOf.set(subject, people.userOf(subject))
     const customer = people.customerOf(subject)
-    if (customer !== undefined) batch.customerOf.set(subject, customer)
+    if (customer !== undefined) customerOf.set(subject, customer)
   }
-  for (const [userId, customer] of people.aloneUsers()) batch.aloneUsers.set(userId, customer)
 }
 
 /**
@@ -71,7 +75,7 @@ function distinctIdentities(subjects: readonly Subject[]): WorkspaceIdentity[] {
 
 /** A function of its own: in nested loops, V8 throws away what it has compiled each time the inner loop ends. */
 function addIdentitiesOf({ workspaceId, identities }: Subject, to: Map<string, WorkspaceIdentity>): void {
-  for (const { key, name, value } of identities) to.set(key, { workspaceId, name, value })
+  for (const { key, name, value } of identities) if (!to.has(key)) to.set(key, { workspaceId, name, value })
 }
 
 /** What becomes of users, in order: one is merged into an older one, or gets a further customer id. */
@@ -102,7 +106,6 @@ class People {
   readonly #survivors = new Map<number, number>()
   readonly #created = new Map<number, NamedUser>()
   readonly #changes: Change[] = []
-  readonly #users = new Map<Subject, number>()
 
   constructor(known: readonly KnownIdentity[]) {
     for (const identity of known) this.#identities.set(keyOf(identity), identity)
@@ -111,21 +114,33 @@ class People {
 
   add(subject: Subject): void {
     const { identities } = subject
+    const userId = this.#find(identities) ?? this.#create(subject)
+    for (const identity of identities) this.#claim(subject, identity, userId)
+  }
+
+  /** The user of the identities, who may only now turn out to be one person; undefined where none is known. */
+  #find(identities: readonly KeyedIdentity[]): number | undefined {
+    // As nearly always.
+    if (identities.length === 1) return this.#ownerOf(identities[0] as KeyedIdentity)
     const found = new Set<number>()
-    for (const { key } of identities) {
-      const known = this.#identities.get(key)
-      if (known) found.add(this.#survivorOf(known.userId))
+    for (const identity of identities) {
+      const owner = this.#ownerOf(identity)
+      if (owner !== undefined) found.add(owner)
     }
     // The oldest stays: numbers grow with the log, so the smallest was made first.
     const [oldest, ...others] = [...found].toSorted((left, right) => left - right)
-    const userId = oldest ?? this.#create(subject)
-    for (const from of others) this.#merge({ from, into: userId })
-    for (const identity of identities) this.#claim(subject, identity, userId)
-    this.#users.set(subject, userId)
+    for (const from of others) this.#merge({ from, into: oldest as number })
+    return oldest
   }
 
-  userOf(subject: Subject): number {
-    return this.#survivorOf(this.#users.get(subject) as number)
+  #ownerOf({ key }: KeyedIdentity): number | undefined {
+    const known = this.#identities.get(key)
+    return known && this.#survivorOf(known.userId)
+  }
+
+  /** Of a subject that was added: all its identities belong to one user. */
+  userOf({ identities: [first] }: Subject): number {
+    return this.#ownerOf(first as KeyedIdentity) as number
   }
 
   /** Undefined for a subject that is named by other identities alone. */

@@ -3,11 +3,11 @@ import type { Store } from '../store/store.ts'
 import { addEvents, type StoredEvent } from '../store/users/events.ts'
 import type { Batch, EventsEntry, Subject } from './batch.ts'
 
-/** Fills `batch.keptEvents`. */
+/** Fills `batch.repeatedEvents`. */
 export async function storeEvents(store: Store, batch: Batch): Promise<void> {
   const events: StoredEvent[] = []
   for (const read of batch.entries) if (read.kind === 'track_events') addStoredEvents(read, batch, events)
-  for (const id of await addEvents(store, events)) batch.keptEvents.add(id)
+  for (const id of await addEvents(store, events)) batch.repeatedEvents.add(id)
 }
 
 function addStoredEvents(

@@ -58,8 +58,8 @@ export function userReferenceFaults(body: UserReference, identifierNames: readon
 
 /** The identities in a valid request, the customer id first; identifiers that are not configured are left out. */
 export function identitiesOf(body: UserReference, identifierNames: readonly string[]): Identity[] {
-  const identities: Identity[] = []
-  if (typeof body.customer_id === 'string') identities.push({ name: CUSTOMER_ID, value: body.customer_id })
+  const { customer_id: customerId } = body
+  const identities: Identity[] = typeof customerId === 'string' ? [{ name: CUSTOMER_ID, value: customerId }] : []
   const given = isObject(body.user_identifiers) ? body.user_identifiers : {}
   for (const name of identifierNames) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined

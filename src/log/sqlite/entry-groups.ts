@@ -187,9 +187,11 @@ export function keepEnd(file: SqliteFile.Database, position: number): void {
 export function toEntries(group: GroupRow, before?: LogEntry): LogEntry[] {
   let [kind, workspaceId] = [before?.kind as string | undefined, before?.workspaceId]
   return toRows(group).map((row) => {
-    if (row.kind !== kind) kind = row.kind
-    if (row.workspace_id !== workspaceId) workspaceId = row.workspace_id
-    return toEntry({ ...row, kind, workspace_id: workspaceId })
+    if (row.kind === kind) row.kind = kind
+    else kind = row.kind
+    if (row.workspace_id === workspaceId) row.workspace_id = workspaceId
+    else workspaceId = row.workspace_id
+    return toEntry(row)
   })
 }
 

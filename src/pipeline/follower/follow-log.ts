@@ -14,6 +14,7 @@ import { toLastPositions, type Batch } from '../batch.ts'
 import { GoalBooks } from '../contributions/goal-books.ts'
 import { LightSleep } from './light-sleep.ts'
 import { Pace, PAUSE_MS } from './pace.ts'
+import { countKept } from '../record-receipts.ts'
 import { withoutRepeats } from './repeated-entries.ts'
 import { UsersOvertaken } from '../resolve-users.ts'
 import { untilAvailable, type Waiting } from './until-available.ts'
@@ -225,7 +226,7 @@ export class LogFollower {
     await applyBatch(this.#options.database, batch, cursors)
     this.#tell({
       entries: batch.entries.length,
-      events: batch.keptEvents.size + [...batch.keptFacts.values()].reduce((sum, facts) => sum + facts, 0),
+      events: batch.entries.reduce((sum, read) => sum + countKept(read, batch).kept, 0),
       parked: batch.unreadable.length,
       durationMs: performance.now() - startedAt,
     })

@@ -82,20 +82,16 @@ const COLUMNS = {
   received_at: 'integer',
 } as const
 
-/** Stores events, dropping those whose given id the workspace has already. Gives the ids of all that were kept. */
+/** Stores events, dropping those whose given id the workspace has already. Gives the ids of all that were dropped. */
 export async function addEvents(store: Store, events: readonly StoredEvent[]): Promise<number[]> {
-  const withGivenId: StoredEvent[] = []
-  const others: StoredEvent[] = []
-  const kept: number[] = []
-  for (const event of events) {
-    if (event.givenId === null) {
-      others.push(event)
-      kept.push(event.id)
-    } else withGivenId.push(event)
-  }
-  await insert(store, others, false)
-  for (const id of await insert(store, withGivenId, true)) kept.push(id)
-  return kept
+  await insert(
+    store,
+    events.filter(({ givenId }) => givenId === null),
+    false,
+  )
+  const withGivenId = events.filter(({ givenId }) => givenId !== null)
+  const kept = new Set(await insert(store, withGivenId, true))
+  return withGivenId.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
 }
 
 /** Where a page of a user's events begins: strictly before this time, or at it with a smaller id. */
