@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import type { AppliedBatch } from './follower/follow-log.ts'
 import { makeSleep, wakerOf } from './follower/light-sleep.ts'
+import { startWithRoom } from './follower/start-with-room.ts'
 import type { PipelineCommand, PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
 
 /**
@@ -33,10 +34,8 @@ export interface RunningPipeline {
 export function startPipeline(options: PipelineOptions): RunningPipeline {
   const { place, turnstile } = options
   const workerData: PipelineThreadData = { place, turnstile, sleep: makeSleep() }
-  const thread = new Worker(new URL('./pipeline-thread.ts', import.meta.url), {
-    name: 'pipeline',
-    workerData,
-  })
+  const file = new URL('./pipeline-thread.ts', import.meta.url)
+  const thread = startWithRoom(() => new Worker(file, { name: 'pipeline', workerData }))
   const loaded = Promise.withResolvers<void>()
   thread.on('message', (message: PipelineMessage) => {
     if (message.type === 'applied') options.onApplied(message.applied)
