@@ -132,7 +132,7 @@ function setLimitHeaders(exchange: Exchange, state: LimitState): void {
 
 /**
  * Reads the body of a request that was admitted, and gives what the operation answers. Rejects with the refusal. What is there
- * already is worked on at once, because a request with one event takes no longer than a few promises do.
+ * already is worked on at once: a promise for each stage is felt where a request has one event (`docs/decisions/0030`).
  */
 export function carryOut(exchange: Exchange, passage: Passage, body: SentBody): Promise<unknown> {
   try {

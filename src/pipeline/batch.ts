@@ -73,6 +73,10 @@ export interface ReportEntry extends EntryBasis {
 /** An entry whose body has been read. */
 export type ReadEntry = EventsEntry | UserEntry | ReportEntry
 
+export function isReport(read: ReadEntry): read is ReportEntry {
+  return read.kind === 'svc_audience' || read.kind === 'svc_message_events'
+}
+
 export interface Unreadable {
   readonly entry: LogEntry
   readonly reason: string

@@ -10,7 +10,7 @@ import { addCells } from '../store/statistics/statistics.ts'
 import type { Store } from '../store/store.ts'
 import { findPersons, survivorsOf, type Person } from '../store/users/users.ts'
 import { AlikeChanges, outlineChange, type StoredChange } from './contributions/alike-changes.ts'
-import type { Batch, EventsEntry, ReportEntry, Subject } from './batch.ts'
+import { isReport, type Batch, type EventsEntry, type ReportEntry, type Subject } from './batch.ts'
 import { addDifference } from './contributions/difference.ts'
 import type { GoalBook, GoalBooks } from './contributions/goal-books.ts'
 import { loadConcernedHistories, loadHistories, type Change } from './contributions/histories.ts'
@@ -147,7 +147,7 @@ interface Report extends ReportedFacts {
 export function readReports({ entries, customerOf }: Batch): Report[] {
   const reports: Report[] = []
   for (const read of entries) {
-    if (read.kind !== 'svc_audience' && read.kind !== 'svc_message_events') continue
+    if (!isReport(read)) continue
     const customerBehind = (customerId: string) => customerOf.get(read.subjectOf.get(customerId) as Subject) as number
     reports.push({
       read,

@@ -13,7 +13,7 @@ import {
   type WorkspaceIdentity,
 } from '../store/users/user-identities.ts'
 import { findPersons, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users/users.ts'
-import { identityKey, type Batch, type KeyedIdentity, type ReadEntry, type ReportEntry, type Subject } from './batch.ts'
+import { identityKey, isReport, type Batch, type KeyedIdentity, type ReportEntry, type Subject } from './batch.ts'
 import { findUsersAtOnce } from './users-at-once.ts'
 
 /** Fills `batch.userOf`, `customerOf`, `aloneUsers`, `merges` and `before`. */
@@ -33,10 +33,6 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<void> {
   for (const subject of subjects) batch.userOf.set(subject, people.userOf(subject))
   for (const read of batch.entries) if (isReport(read)) noteCustomers(batch, people, read)
   for (const [userId, customer] of alone) batch.aloneUsers.set(userId, customer)
-}
-
-function isReport(read: ReadEntry): read is ReportEntry {
-  return read.kind === 'svc_audience' || read.kind === 'svc_message_events'
 }
 
 function noteCustomers({ customerOf }: Batch, people: People, { subjects }: ReportEntry): void {

@@ -106,7 +106,7 @@ export class PlainConnection<Target> implements AnswerSink {
     const { socket } = this
     socket.write(text, encoding)
     if (socket.writableLength > 0) socket.write('', () => this.#endAnswer(whenSent))
-    // As nearly always. To be called back would take longer than all that is done here.
+    // As nearly always: to be called back takes an object and a place in Node's queue for each answer.
     else this.#endAnswer(whenSent)
   }
 

@@ -1,6 +1,6 @@
 // Outlines of customers in campaigns, tens of thousands of them, in a few arrays of numbers: as objects that change all the time
-// they would keep V8's collector busy. A customer who has no event
-// any more that a goal of the campaign names is quiet there from an instant on.
+// they would keep V8's collector busy. A customer who has no event any more that a goal of the campaign names is quiet there from an
+// instant on.
 import type { CustomerCampaign } from '../../core/campaigns/facts.ts'
 import { FACTS_MAX, type Outline, type Trait } from '../contributions/shapes.ts'
 

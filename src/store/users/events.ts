@@ -240,7 +240,7 @@ export interface EventsSince {
   readonly from: number
 }
 
-/** When the first was, for each place that has any; not all are read, since a user may have many after an instant long ago. */
+/** Place → when the first was, of those that have any. */
 export async function findFirstNamedEvents(
   store: Store,
   wanted: readonly EventsSince[],
