@@ -86,6 +86,23 @@ describe('A batch', () => {
     expect(await cut()).toEqual([915, 16, 9])
   })
 
+  it('ends before an entry that is larger than all that have room', async () => {
+    for (let pair = 0; pair < 3; pair++) {
+      await append(1, 500)
+      await append(1, BATCH_BYTES_MAX + 1)
+    }
+    await append(3, 500)
+    expect(await cut()).toEqual([1, 1, 1, 1, 1, 1, 3])
+  })
+
+  it('goes on behind the small entries that make room for a larger one', async () => {
+    await append(800, 300)
+    await append(1, BATCH_BYTES_MAX / 4)
+    await append(10, 500)
+    // The large one is too much for what is read first, and fits as soon as the small ones are counted.
+    expect(await cut()).toEqual([811])
+  })
+
   it('of reports alone holds more', async () => {
     const report = REPORT_BYTES_MAX / 12
     await append(20, report, { kind: 'svc_message_events' })

@@ -16,7 +16,7 @@ import { countedAttributes } from '../core/users/user-attributes.ts'
 import { CUSTOMER_ID, identitiesOf, isObject, type Identity } from '../core/users/user.ts'
 import type { WorkspaceSettings } from '../core/workspace.ts'
 import { assertNever } from '../core/app-error.ts'
-import type { LogEntry } from '../log/event-log.ts'
+import type { EntryKind, LogEntry } from '../log/event-log.ts'
 import type { Merge, Person } from '../store/users/users.ts'
 import { GoalBooks } from './contributions/goal-books.ts'
 import { FACTS_PER_USER_MAX } from './contributions/large-changes.ts'
@@ -74,7 +74,11 @@ export interface ReportEntry extends EntryBasis {
 export type ReadEntry = EventsEntry | UserEntry | ReportEntry
 
 export function isReport(read: ReadEntry): read is ReportEntry {
-  return read.kind === 'svc_audience' || read.kind === 'svc_message_events'
+  return isReportKind(read.kind)
+}
+
+export function isReportKind(kind: EntryKind): kind is ReportEntry['kind'] {
+  return kind === 'svc_audience' || kind === 'svc_message_events'
 }
 
 export interface Unreadable {

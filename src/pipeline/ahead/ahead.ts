@@ -3,10 +3,10 @@
 //
 // What a batch is counted by must be as if the batches before it were stored already. So it may share no user with them, and nobody
 // else may have changed the store since before the first of them was counted; otherwise it is counted again.
-import type { EntryKind, LogEntry } from '../../log/event-log.ts'
+import type { LogEntry } from '../../log/event-log.ts'
 import type { Database } from '../../store/store.ts'
 import type { Turnstile } from '../../store/turnstile.ts'
-import type { Batch } from '../batch.ts'
+import { isReportKind, type Batch } from '../batch.ts'
 import { AheadWriter } from './ahead-writer.ts'
 import type { AheadAnswer } from './ahead-thread.ts'
 import { countAhead, type CountedAhead } from './counted-batch.ts'
@@ -27,8 +27,6 @@ const LEFT_AT_FIRST = 1 / 3
 /** … and changed by so much after each batch, since no two batches take the same time. */
 const LEFT_STEP = 1 / 50
 const LEFT_MAX = 3 / 4
-
-const REPORTS: ReadonlySet<EntryKind> = new Set(['svc_audience', 'svc_message_events'])
 
 /** How much of the counting is left to the thread that stores: so much that both threads take as long for a batch. */
 export class Shares {
@@ -118,7 +116,7 @@ export class Ahead {
    */
   isFor(entries: readonly LogEntry[], isFull: boolean): boolean {
     if (!isFull && (entries.length === 0 || !this.#writer)) return false
-    if (!entries.every(({ kind }) => REPORTS.has(kind))) {
+    if (!entries.every(({ kind }) => isReportKind(kind))) {
       if (!this.#writer) this.#batchesBefore = BATCHES_BEFORE
       return false
     }
@@ -246,5 +244,5 @@ export class Ahead {
 
 /** Whether a batch holds nothing but reports that can be read. */
 function areReports({ entries, unreadable }: Batch): boolean {
-  return unreadable.length === 0 && entries.every(({ kind }) => REPORTS.has(kind))
+  return unreadable.length === 0 && entries.every(({ kind }) => isReportKind(kind))
 }

@@ -1,6 +1,7 @@
 // How much of the log makes one batch. Others wait for their turn to write for as long as a batch takes, and what it costs
 // depends on its events: so it takes more of small entries, which have one event each.
-import type { EntryKind, LogEntry, LogReader } from '../../log/event-log.ts'
+import type { LogEntry, LogReader } from '../../log/event-log.ts'
+import { isReportKind } from '../batch.ts'
 
 export const BATCH_ENTRIES_MAX = 4_000
 export const BATCH_BYTES_MAX = 256 * 1024
@@ -36,13 +37,18 @@ export class BatchRoom {
         }
         this.entries.push(partition === 0 ? entry : { ...entry, partition })
         this.#bytes += entry.body.byteLength
-        this.#areReports = REPORTS.has(entry.kind) && (this.#areReports || this.entries.length === 1)
+        this.#areReports = isReportKind(entry.kind) && (this.#areReports || this.entries.length === 1)
         after = entry.position
       }
-      if (!isCut(read, bounds)) return
-      const { entries, bytes } = this.#left()
-      // A reader gives at least one entry, however large.
-      this.isFull = entries === 0 || bytes < this.#bytes / this.entries.length
+      const left = this.#left()
+      if (mayBeCut(read, bounds)) {
+        // A reader gives at least one entry, however large.
+        this.isFull = left.entries === 0 || left.bytes < this.#bytes / this.entries.length
+        continue
+      }
+      const [next] = read.length > 0 ? await logReader.read(after, ONE_ENTRY, partition) : []
+      if (!next || bytesOf(read) + next.body.byteLength <= bounds.bytes) return
+      this.isFull = left.bytes < next.body.byteLength
     }
   }
 
@@ -56,16 +62,19 @@ export class BatchRoom {
   }
 }
 
-const REPORTS: ReadonlySet<EntryKind> = new Set(['svc_audience', 'svc_message_events'])
-
 type ReadBounds = Parameters<LogReader['read']>[1]
 
-/** Whether there may be more than was read: the reader stops before the entry that would be too much, however large that is. */
-function isCut(read: readonly LogEntry[], bounds: ReadBounds): boolean {
-  let [bytes, largest] = [0, 0]
-  for (const { body } of read) {
-    bytes += body.byteLength
-    largest = Math.max(largest, body.byteLength)
-  }
-  return read.length >= bounds.entries || bytes + largest > bounds.bytes
+const ONE_ENTRY: ReadBounds = { entries: 1, bytes: 1 }
+
+/**
+ * Whether an entry like those that were read might have been too much. Where not, one that is larger than all of them may have
+ * been, before which the reader stops, too: only a look at the next one tells.
+ */
+function mayBeCut(read: readonly LogEntry[], bounds: ReadBounds): boolean {
+  const largest = read.reduce((most, { body }) => Math.max(most, body.byteLength), 0)
+  return read.length >= bounds.entries || bytesOf(read) + largest > bounds.bytes
+}
+
+function bytesOf(entries: readonly LogEntry[]): number {
+  return entries.reduce((sum, { body }) => sum + body.byteLength, 0)
 }
