@@ -1,12 +1,20 @@
-// The table of identities in a store that was made before its rows were kept in the order of their key.
+// The table of identities in a store that was made before its rows were kept in the order of their key, and the order in which
+// rows are added.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { CUSTOMER_ID } from '../src/core/users/user.ts'
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import { migrate } from '../src/store/migrations.ts'
 import type { Database } from '../src/store/store.ts'
-import { addIdentities, findIdentities, listCustomers, type KnownIdentity } from '../src/store/users/user-identities.ts'
-import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
+import {
+  addIdentities,
+  findIdentities,
+  listCustomers,
+  saveIdentities,
+  type KnownIdentity,
+} from '../src/store/users/user-identities.ts'
+import { until } from './server.ts'
+import { describeEachStore, describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const NOW = Date.parse('2026-05-04T10:00:00Z')
 const TAKEN_BACK = ['0029-identities-in-order', '0031-order-of-identities', '0032-alone-customers']
@@ -81,5 +89,35 @@ describeEachStore('Identities of an older store', (kind) => {
     await migrate(database, NOW)
     const rows = await database.query.selectFrom('user_identities').select('value').execute()
     expect(rows).toHaveLength(6)
+  })
+})
+
+describeOnPostgres('New identities', () => {
+  it.each([
+    { what: 'added', change: addIdentities },
+    { what: 'saved', change: saveIdentities },
+  ])('can be $what in different orders at the same time', async ({ change }) => {
+    const place = await makeStore('postgres')
+    const database = await openTestDatabase(place)
+    const identities = makeIdentities(3).filter(({ name }) => name === CUSTOMER_ID)
+    let tries = 0
+    const add = (some: readonly KnownIdentity[]) => {
+      return database.write(async (store) => {
+        tries++
+        await change(store, some)
+      })
+    }
+    let adding: Promise<void>[] = []
+    await database.write(async (store) => {
+      await addIdentities(store, identities.slice(1, 2))
+      adding = [identities, identities.toReversed()].map(add)
+      const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      await until('both wait', async () => (await waiting.execute(database.query)).rows.length === 2)
+    })
+    await Promise.all(adding)
+    expect(tries).toBe(2)
+    expect((await findIdentities(database, identities)).toSorted(byValue)).toEqual(identities)
+    await database.close()
+    await place.remove()
   })
 })

@@ -246,8 +246,11 @@ export async function saveIdentities(store: Store, identities: readonly KnownIde
     .execute()
 }
 
+/** In the order of their key, because two processes that insert the same ones in different orders would wait for each other. */
 function insertIdentities(store: Store, identities: readonly KnownIdentity[]) {
-  return insertRows(store, 'user_identities', { columns: IDENTITY_COLUMNS, rows: identities.map(toRow) })
+  const rows = identities.map(toRow)
+  const orderBy = ['workspace_id', 'name', 'value'] as const
+  return insertRows(store, 'user_identities', { columns: IDENTITY_COLUMNS, rows, orderBy })
 }
 
 /** Clears the note that these customer ids are all there is of their users. */
