@@ -25,6 +25,8 @@ export async function recordQueries(
     nodes.length = 0
     return work({ ...store, query: store.query.withPlugin(recorder) })
   })
+  // What tests look at in each query would otherwise pass where there is none.
+  if (nodes.length === 0) throw new Error('no query was sent')
   const executor = database.query.getExecutor()
   return nodes.map((node) => ({ compile: () => executor.compileQuery(node, createQueryId()) }))
 }

@@ -8,6 +8,8 @@ import {
   findParkedEntry,
   hasParkedEntries,
   listParkedEntries,
+  parkEntries,
+  removeParkedEntry,
 } from '../src/store/entries/parked-entries.ts'
 import { StoreError } from '../src/store/store.ts'
 import { findUser, hasUsers, listUserIds } from '../src/store/users/users.ts'
@@ -127,5 +129,27 @@ describeEachStore('A parked entry', (kind) => {
     const indexes = { sqlite: ['parked_entries_by_workspace'], postgres: [expect.stringMatching(/^parked_entries_/)] }
     expect(accesses.map(({ index }) => index)).toEqual(indexes[kind])
     expectIndexed(await explain(bench.database, find), 'workspace_id')
+  })
+  it('is set aside with many others by one statement, which keeps the places of those that were there', async () => {
+    const entries = Array.from({ length: 300 }, (_, index) => ({
+      position: 1_000_000 + index,
+      workspaceId: 'apart',
+      kind: 'track_events',
+      requestId: `request ${index}`,
+      receivedAt: NOW + index,
+      context: '{}',
+      body: `[${index}, "\\u00e4 'ä'"]`,
+      error: index % 2 === 0 ? 'even' : 'odd',
+      parkedAt: NOW,
+    }))
+    const queries = await recordQueries(bench.database, (store) => parkEntries(store, entries))
+    expect(queries).toHaveLength(1)
+    expect(await listParkedEntries(bench.database, 999_999, 301)).toEqual(entries)
+    const again = { error: 'still', parkedAt: NOW + 5 }
+    const changed = entries.slice(0, 2).map((entry) => ({ ...entry, body: 'another', ...again }))
+    await bench.database.write((store) => parkEntries(store, changed))
+    const kept = entries.map((entry, index) => (index < 2 ? { ...entry, ...again } : entry))
+    expect(await listParkedEntries(bench.database, 999_999, 301)).toEqual(kept)
+    for (const { position } of entries) await bench.database.write((store) => removeParkedEntry(store, position))
   })
 })

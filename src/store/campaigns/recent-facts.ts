@@ -89,7 +89,7 @@ async function moveFrom(
   const [all, order] = [toList(Object.keys(columns)), toList(key)]
   const waiting = sql`from ${sql.table(recent)} where customer >= ${customer}`
   const found = await sql<Record<string, string | number>>`
-    select ${order} ${waiting} order by ${order} limit 1 offset ${max - 1}`.execute(query)
+    select ${order} ${waiting} order by ${order} limit 1 offset cast(${max - 1} as bigint)`.execute(query)
   const last = found.rows[0]
   const slice = last ? sql`${waiting} and (${order}) <= (${sql.join(key.map((column) => last[column]))})` : waiting
   // A fact is never in both places; if one were, the one that stays would be the fact.

@@ -1,5 +1,6 @@
 // The table of log entries that could not be applied: whole, with the reason, until an operator replays or drops them.
 import type { Selectable } from 'kysely'
+import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface ParkedEntryRow {
@@ -57,26 +58,29 @@ export async function indexParkedEntries({ query }: Store): Promise<void> {
   await index.on('parked_entries').column('workspace_id').execute()
 }
 
+const COLUMNS = {
+  position: 'integer',
+  workspace_id: 'text',
+  kind: 'text',
+  request_id: 'text',
+  received_at: 'integer',
+  context: 'text',
+  body: 'text',
+  error: 'text',
+  parked_at: 'integer',
+} as const
+
 /** Parks entries; one that was parked before keeps its place with the new error. */
-export async function parkEntries({ query }: Store, entries: readonly ParkedEntry[]): Promise<void> {
-  for (const entry of entries) {
-    const { position, kind, context, body, error } = entry
-    await query
-      .insertInto('parked_entries')
-      .values({
-        position,
-        workspace_id: entry.workspaceId,
-        kind,
-        request_id: entry.requestId,
-        received_at: entry.receivedAt,
-        context,
-        body,
-        error,
-        parked_at: entry.parkedAt,
-      })
-      .onConflict((conflict) => conflict.column('position').doUpdateSet({ error, parked_at: entry.parkedAt }))
-      .execute()
-  }
+export async function parkEntries(store: Store, entries: readonly ParkedEntry[]): Promise<void> {
+  if (entries.length === 0) return
+  await insertRows(store, 'parked_entries', { columns: COLUMNS, rows: entries.map(toRow) })
+    .onConflict((conflict) =>
+      conflict.column('position').doUpdateSet((set) => ({
+        error: set.ref('excluded.error'),
+        parked_at: set.ref('excluded.parked_at'),
+      })),
+    )
+    .execute()
 }
 
 /** Parked entries in the order of the log, after a position, `max` at the most. */
@@ -120,5 +124,19 @@ function toParkedEntry(row: Selectable<ParkedEntryRow>): ParkedEntry {
     body: row.body,
     error: row.error,
     parkedAt: row.parked_at,
+  }
+}
+
+function toRow(entry: ParkedEntry): ParkedEntryRow {
+  return {
+    position: entry.position,
+    workspace_id: entry.workspaceId,
+    kind: entry.kind,
+    request_id: entry.requestId,
+    received_at: entry.receivedAt,
+    context: entry.context,
+    body: entry.body,
+    error: entry.error,
+    parked_at: entry.parkedAt,
   }
 }
