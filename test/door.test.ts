@@ -358,6 +358,17 @@ describe('SVC-APPKEY', () => {
     const answer = await server.call('PUT', path, { body: {}, headers: { 'svc-appkey': undefined } })
     expectRefusal(answer, 400, 'invalid_request', ['header.SVC-APPKEY', 'query.x', 'user_preferences'])
   })
+
+  it.each([
+    { what: 'is broken', body: '{"user_preferences":', field: 'body' },
+    { what: 'is empty', body: '', field: 'body' },
+    { what: 'has a key twice', body: '{"user_preferences":[],"user_preferences":[]}', field: 'user_preferences' },
+  ])('missing is named beside a body that $what', async ({ body, field }) => {
+    const path = '/v1.0/opt-in-management/user-preferences?x=1'
+    const headers = { 'svc-appkey': undefined, 'content-type': 'application/json' }
+    const answer = await server.call('PUT', path, { body, headers })
+    expectRefusal(answer, 400, 'invalid_request', ['header.SVC-APPKEY', 'query.x', field])
+  })
 })
 
 describe('A workspace', () => {

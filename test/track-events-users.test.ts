@@ -32,11 +32,11 @@ describeEachStore('Identity resolution in Track Events', (kind) => {
   )
 
   const refusals: [rule: string, body: object, fields: string[]][] = [
-    ['neither customer_id nor user_identifiers', {}, ['user_identifiers']],
+    ['neither customer_id nor user_identifiers', {}, ['customer_id', 'user_identifiers']],
     ['user_identifiers without any', { user_identifiers: {} }, ['user_identifiers']],
     ['user_identifiers that are no object', { customer_id: 'a', user_identifiers: '1' }, ['user_identifiers']],
-    ['a customer_id that is null', { customer_id: null }, ['user_identifiers']],
-    ['both that are null', { customer_id: null, user_identifiers: null }, ['user_identifiers']],
+    ['a customer_id that is null', { customer_id: null }, ['customer_id', 'user_identifiers']],
+    ['both that are null', { customer_id: null, user_identifiers: null }, ['customer_id', 'user_identifiers']],
     ['identifiers that are all null', { user_identifiers: { crm: null, svc_mobile: null } }, ['user_identifiers']],
     ['user_identifiers that are a list', { customer_id: 'a', user_identifiers: [] }, ['user_identifiers']],
     ['an identifier that is not configured', { user_identifiers: { x: '1' } }, ['user_identifiers.x']],

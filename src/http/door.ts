@@ -215,11 +215,21 @@ function parseInput(exchange: Exchange, passage: Passage, bytes: Uint8Array): Se
   return afterwards(takeUnits(exchange, passage, units), () => ({ bytes, value, upload: undefined }))
 }
 
-/** Throws, or rejects, with the error, unless the limit refuses even that. */
+/** Throws, or rejects, with the error and what else is wrong with the request, unless the limit refuses even that. */
 function refuseBody(exchange: Exchange, passage: Passage, error: unknown): never | Promise<never> {
   return afterwards(takeUnits(exchange, passage, 1), () => {
-    throw error
+    throw withOtherFaults(error, exchange, passage)
   })
+}
+
+function withOtherFaults(error: unknown, exchange: Exchange, { operation, validator }: Passage): unknown {
+  if (!(error instanceof AppError) || error.code !== 'invalid_request') return error
+  const others = [
+    ...headerFaults(exchange, operation),
+    ...validator.path(exchange.params).faults,
+    ...validator.query(exchange.query, exchange.url).faults,
+  ]
+  return others.length > 0 ? invalidRequest([...others, ...error.details]) : error
 }
 
 function takeUnits(exchange: Exchange, { operation, door }: Passage, units: number): void | Promise<void> {

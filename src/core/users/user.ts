@@ -43,7 +43,10 @@ export function userReferenceFaults(body: UserReference, identifierNames: readon
   if (identifierNames.length === 0) return isNamed ? [] : [{ field: CUSTOMER_ID, problem: 'is required' }]
   const identifiers = body.user_identifiers ?? undefined
   if (identifiers === undefined && !isNamed) {
-    return [{ field: 'user_identifiers', problem: 'is required where customer_id is not given' }]
+    return [
+      { field: CUSTOMER_ID, problem: 'is required where user_identifiers is not given' },
+      { field: 'user_identifiers', problem: 'is required where customer_id is not given' },
+    ]
   }
   if (identifiers === undefined) return []
   if (!isObject(identifiers)) return [{ field: 'user_identifiers', problem: 'must be an object' }]
