@@ -1,7 +1,7 @@
 // Track Events over several processes on one machine: acknowledged and applied events per second for 1, 2 and 4 processes of each
 // role, with the log in PostgreSQL and in NATS JetStream, next to the embedded server in the same run; and which programs the
 // processors worked for meanwhile.
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { Console } from 'node:console'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -37,7 +37,7 @@ interface Row {
 export async function benchCluster(): Promise<void> {
   const rows = [await measureMode('embedded', 1)]
   for (const processes of SIZES) rows.push(await measureMode('PostgreSQL', processes))
-  if (hasNats()) for (const processes of SIZES) rows.push(await measureMode('JetStream', processes))
+  if (NATS_PROGRAM) for (const processes of SIZES) rows.push(await measureMode('JetStream', processes))
   else process.stderr.write('nats-server is not found: JetStream is not measured\n')
   new Console(process.stdout).table(rows.map(toTableRow))
 }
@@ -62,7 +62,7 @@ async function measureMode(mode: Mode, processes: number): Promise<Row> {
   let nats: ChildProcess | undefined
   let environment: Environment | undefined
   try {
-    if (mode === 'JetStream') nats = await startNats(dataDir)
+    if (mode === 'JetStream' && NATS_PROGRAM) nats = await startNats(NATS_PROGRAM, dataDir)
     environment = await prepare(mode, dataDir)
     const { workspace, variables } = environment
     const urls: string[] = []
@@ -151,19 +151,15 @@ async function inPostgres(work: (client: Client) => Promise<unknown>): Promise<v
   }
 }
 
-const NATS_PROGRAM = '/usr/sbin/nats-server'
+/** Debian puts it where not every PATH looks. */
+const NATS_PROGRAM = ['nats-server', '/usr/sbin/nats-server', '/usr/local/bin/nats-server'].find(runs)
 
-function hasNats(): boolean {
-  try {
-    execFileSync(NATS_PROGRAM, ['--version'])
-    return true
-  } catch {
-    return false
-  }
+function runs(program: string): boolean {
+  return spawnSync(program, ['--version']).status === 0
 }
 
-async function startNats(dataDir: string): Promise<ChildProcess> {
-  const child = spawn(NATS_PROGRAM, ['-a', '127.0.0.1', '-p', String(NATS_PORT), '-js', '-sd', join(dataDir, 'nats')], {
+async function startNats(program: string, dataDir: string): Promise<ChildProcess> {
+  const child = spawn(program, ['-a', '127.0.0.1', '-p', String(NATS_PORT), '-js', '-sd', join(dataDir, 'nats')], {
     stdio: 'ignore',
   })
   await new Promise((resolve) => setTimeout(resolve, NATS_START_MS))

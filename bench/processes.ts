@@ -13,7 +13,10 @@ export interface StartedProcess {
   readonly firstLine: string
 }
 
-/** Starts a program of this project, a script or a source, and waits for its first line of output. */
+/**
+ * Starts a program of this project, a script or a source, and waits for its first line of output. Rejects, and leaves nothing
+ * running, when the program ends before that or takes too long.
+ */
 export async function startProcess(
   file: string,
   args: readonly string[],
@@ -25,9 +28,16 @@ export async function startProcess(
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [chunk] = (await once(child.stdout, 'data', { signal: AbortSignal.timeout(START_WAIT_MS) })) as [Buffer]
-  child.stdout.resume()
-  return { child, firstLine: chunk.toString().split('\n')[0] ?? '' }
+  const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${file} ended before it was ready`)))
+  try {
+    const ready = once(child.stdout, 'data', { signal: AbortSignal.timeout(START_WAIT_MS) })
+    const [chunk] = (await Promise.race([ready, ended])) as [Buffer]
+    child.stdout.resume()
+    return { child, firstLine: chunk.toString().split('\n')[0] ?? '' }
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
 }
 
 export async function stopProcess({ child }: StartedProcess): Promise<void> {

@@ -19,6 +19,7 @@ import {
 import { authorizationOf, makeTrackedWorkspace } from './tracked-workspace.ts'
 
 const CONNECTIONS = 64
+const PORT = '18970'
 /** Many short rounds by turns: the speed of a machine may change within seconds. */
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 4)
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5)
@@ -59,17 +60,17 @@ interface Target {
 
 export async function benchTracking(): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidings-bench-'))
-  const workspace = await makeTrackedWorkspace({ dataDir, databaseUrl: undefined })
-  const bare = await startProcess('./bare-server.ts', [workspace.id, workspace.dataKey])
-  const tidings = await startProcess('../bin/tidings', ['serve'], {
-    DATA_DIR: dataDir,
-    PORT: '18970',
-    LOG_LEVEL: 'warn',
-  })
+  const started: StartedProcess[] = []
   try {
+    const workspace = await makeTrackedWorkspace({ dataDir, databaseUrl: undefined })
+    const bare = await startProcess('./bare-server.ts', [workspace.id, workspace.dataKey])
+    started.push(bare)
+    const environment = { DATA_DIR: dataDir, PORT, LOG_LEVEL: 'warn' }
+    const tidings = await startProcess('../bin/tidings', ['serve'], environment)
+    started.push(tidings)
     await measureAll(workspace, bare, tidings)
   } finally {
-    await Promise.all([stopProcess(bare), stopProcess(tidings)])
+    await Promise.all(started.map(stopProcess))
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
@@ -78,7 +79,7 @@ async function measureAll(workspace: NewWorkspace, bare: StartedProcess, tidings
   const authorization = authorizationOf(workspace)
   const targets: Target[] = [
     { url: `http://127.0.0.1:${bare.firstLine}`, authorization, isTidings: false, pid: bare.child.pid as number },
-    { url: 'http://127.0.0.1:18970', authorization, isTidings: true, pid: tidings.child.pid as number },
+    { url: `http://127.0.0.1:${PORT}`, authorization, isTidings: true, pid: tidings.child.pid as number },
   ]
   const rows: Row[] = []
   for (const eventsPerRequest of [1, BATCH]) {
