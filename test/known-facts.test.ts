@@ -5,6 +5,7 @@ import { countAhead, storeCounted } from '../src/pipeline/ahead/counted-batch.ts
 import { KnownFacts } from '../src/pipeline/ahead/known-facts.ts'
 import { KnownUsers } from '../src/pipeline/ahead/known-users.ts'
 import { applyBatch, readBatch } from '../src/pipeline/apply-batch.ts'
+import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
 import { NeedsWriting } from '../src/pipeline/count-statistics.ts'
 import { verifyStatistics } from '../src/pipeline/recounts/verify-statistics.ts'
 import type { Store } from '../src/store/store.ts'
@@ -101,7 +102,7 @@ async function take(entries: readonly TestEntry[], { leftShare = 0, factsPerUser
   // As it is told to the thread that stores it.
   const { cells } = counted
   const told = { ...(JSON.parse(JSON.stringify({ ...counted, cells: [] })) as typeof counted), cells }
-  const stored = await bench.database.write((store) => storeCounted(store, told))
+  const stored = await bench.database.write((store) => storeCounted(store, told, new GoalBooks()))
   knownFacts.noteLeft(left, JSON.parse(JSON.stringify(stored.read)) as typeof stored.read)
   return { read: read - before, stored: stored.facts, left: counted.left.length, leftAlike: counted.leftAlike }
 }

@@ -5,6 +5,7 @@ import { countAhead, storeCounted } from '../src/pipeline/ahead/counted-batch.ts
 import { KnownFacts } from '../src/pipeline/ahead/known-facts.ts'
 import { KnownUsers } from '../src/pipeline/ahead/known-users.ts'
 import { applyBatch, readBatch } from '../src/pipeline/apply-batch.ts'
+import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
 import { NeedsWriting } from '../src/pipeline/count-statistics.ts'
 import { verifyStatistics } from '../src/pipeline/recounts/verify-statistics.ts'
 import { NOW, openPipelineBench, type PipelineBench, type TestEntry } from './pipeline-bench.ts'
@@ -52,7 +53,7 @@ it('All users are counted, each once', async () => {
   const { counted, cellsAhead } = await count(reportAbout(MESSAGE_EVENTS, CUSTOMERS))
   expect(counted.left).toHaveLength(3)
   expect(cellsAhead).toBeGreaterThan(0)
-  const stored = await bench.database.write((store) => storeCounted(store, counted))
+  const stored = await bench.database.write((store) => storeCounted(store, counted, new GoalBooks()))
   expect(stored.facts).toBe(CUSTOMERS.length)
   expect(stored.read.map(({ customer }) => customer)).toEqual(counted.left.map(([customer]) => customer))
   expect(await verify()).toMatchObject({ differingCells: 0, facts: 2 * CUSTOMERS.length })
@@ -60,11 +61,14 @@ it('All users are counted, each once', async () => {
 
 it('Facts that are known count once, and are looked up', async () => {
   const again = reportAbout(MESSAGE_EVENTS, CUSTOMERS)
-  await bench.database.write(async (store) => storeCounted(store, (await count(again)).counted))
+  await bench.database.write(async (store) => storeCounted(store, (await count(again)).counted, new GoalBooks()))
   const { counted } = await count(again)
   expect(counted.newWeeks).toBeUndefined()
   // Of nobody whose facts are known it is told what was stored.
-  expect(await bench.database.write((store) => storeCounted(store, counted))).toEqual({ facts: 0, read: [] })
+  expect(await bench.database.write((store) => storeCounted(store, counted, new GoalBooks()))).toEqual({
+    facts: 0,
+    read: [],
+  })
   expect(await verify()).toMatchObject({ differingCells: 0, facts: 2 * CUSTOMERS.length })
 })
 
@@ -73,7 +77,9 @@ it('Nothing of a batch is stored where one of these users has grown large', asyn
   await applyBatch(bench.database, await toBatch(reportAbout(MESSAGE_EVENTS, [third])), [await bench.cursor()])
   const { counted } = await count(reportAbout(AUDIENCE_LATER, CUSTOMERS.slice(0, 3)), 1)
   expect(counted.left).toHaveLength(1)
-  await expect(bench.database.write((store) => storeCounted(store, counted))).rejects.toThrow(NeedsWriting)
+  await expect(bench.database.write((store) => storeCounted(store, counted, new GoalBooks()))).rejects.toThrow(
+    NeedsWriting,
+  )
   expect(await verify()).toMatchObject({ differingCells: 0, facts: CUSTOMERS.length + 1 })
   await bench.follow()
   expect(await verify()).toMatchObject({ differingCells: 0, facts: CUSTOMERS.length + 4 })

@@ -16,7 +16,7 @@ import {
   pageSeriesCounts,
   seriesStarts,
 } from '../src/store/statistics/series-counts.ts'
-import { findRevisions } from '../src/store/statistics/statistics-revisions.ts'
+import { findCampaignRevisions } from '../src/store/statistics/statistics-revisions.ts'
 import { addCells, removeGenerations, streamCells } from '../src/store/statistics/statistics.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { explain, expectIndexed } from './query-plan.ts'
@@ -99,7 +99,7 @@ describeEachStore('Statistics', (kind) => {
     ['cells to add to, of series that are known', ['campaign'], (store) => addCells(store, cellsOf(7))],
     ['cells to add, of new series', ['campaign', '"only"', 'id'], (store) => addCells(store, cellsOf(CAMPAIGNS + 1))],
     ['cells to take away', ['campaign'], (store) => addCells(store, fewer(cellsOf(7)))],
-    ['how often numbers have changed', ['campaign', 'id'], (store) => findRevisions(store, [7, 8])],
+    ['how often numbers have changed', ['campaign', 'id'], (store) => findCampaignRevisions(store, [7, 8])],
     ['the names of a campaign', ['campaign'], (store) => listCampaignNames(store, 7)],
     ['names to add', ['campaign'], (store) => addCampaignNames(store, new Map([[7, namesOf(7)]]))],
     ['what goals of before have left', ['campaign'], (store) => removeGenerations(store, [one])],

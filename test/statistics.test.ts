@@ -18,7 +18,7 @@ import {
 } from '../src/core/statistics/cells.ts'
 import { ALL } from '../src/core/statistics/levels.ts'
 import { countSeries, pageSeriesCounts, seriesStarts, type SeriesStart } from '../src/store/statistics/series-counts.ts'
-import { findRevisions } from '../src/store/statistics/statistics-revisions.ts'
+import { findCampaignRevisions } from '../src/store/statistics/statistics-revisions.ts'
 import { addCells, removeGenerations, streamCells } from '../src/store/statistics/statistics.ts'
 import type { Database } from '../src/store/store.ts'
 import { until } from './server.ts'
@@ -141,13 +141,13 @@ describeEachStore('The table of statistics', (kind) => {
     it('raises the revision of each campaign that it changes, and of no other', async () => {
       const [first, second, third] = [++lastCampaign, ++lastCampaign, ++lastCampaign]
       await database.write((store) => addCells(store, sumOf(first, [{}])))
-      const before = await findRevisions(database, [first, second, third])
+      const before = await findCampaignRevisions(database, [first, second, third])
       expect([...before.keys()]).toEqual([first])
       await database.write(async (store) => {
         await addCells(store, sumOf(second, [{}, { day: 11 }]))
         await addCells(store, sumOf(first, [{ users: -1, occurrences: -1 }]))
       })
-      const after = await findRevisions(database, [first, second, third])
+      const after = await findCampaignRevisions(database, [first, second, third])
       expect(after.get(first)).toBeGreaterThan(before.get(first) as number)
       expect([after.has(second), after.has(third)]).toEqual([true, false])
     })
@@ -159,7 +159,7 @@ describeEachStore('The table of statistics', (kind) => {
       for (let failover = 0; failover < 3; failover++) {
         const losing = database.write(async (store) => {
           await addCells(store, sumOf(campaign, [{ users: failover + 1 }]))
-          given.add((await findRevisions(store, [campaign])).get(campaign))
+          given.add((await findCampaignRevisions(store, [campaign])).get(campaign))
           throw new Error('lost')
         })
         await expect(losing).rejects.toThrow('lost')
@@ -174,7 +174,7 @@ describeEachStore('The table of statistics', (kind) => {
         throw new Error('in the middle')
       })
       await expect(failing).rejects.toThrow('in the middle')
-      expect(await findRevisions(database, [campaign])).toEqual(new Map())
+      expect(await findCampaignRevisions(database, [campaign])).toEqual(new Map())
     })
 
     it('keeps no row of what came to nothing', async () => {

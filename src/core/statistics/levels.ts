@@ -168,7 +168,7 @@ export function levelsOf({ platform, locale, variation }: Place, levels = ALL_LE
 }
 
 /** The most places that are remembered; campaigns have few different platforms, locales and variations. */
-const PLACES_MAX = 10_000
+const PLACES_REMEMBERED_MAX = 10_000
 const knownPlaces = new Map<string, Map<string, Map<string, KeyedPlace>>>()
 let placesKnown = 0
 
@@ -182,7 +182,7 @@ export function toKeyed(platform: string, locale: string, variation: string): Ke
 }
 
 function rememberPlace(place: KeyedPlace): void {
-  if (placesKnown >= PLACES_MAX) {
+  if (placesKnown >= PLACES_REMEMBERED_MAX) {
     knownPlaces.clear()
     placesKnown = 0
   }

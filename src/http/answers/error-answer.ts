@@ -48,7 +48,7 @@ export interface TextAnswer {
 }
 
 /** The answer to a request, with the headers that belong to the code of its refusal. */
-export function toRefusalAnswer(error: AppError, requestId: string): TextAnswer {
+function toRefusalAnswer(error: AppError, requestId: string): TextAnswer {
   const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' }
   if (error.code === 'unauthorized') headers['www-authenticate'] = 'Basic realm="tidings", charset="UTF-8"'
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)

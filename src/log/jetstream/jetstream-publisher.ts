@@ -1,6 +1,7 @@
 // Publishes to the stream, many messages at once: none waits for the answer to another. What is not answered is sent again
 // until its time is up, which also bridges a change of leader. The stream may then hold a message twice, under one id.
 import { createInbox, type Msg } from '@nats-io/transport-node'
+import { messageOf } from '../../core/thrown.ts'
 import type { OutgoingMessage } from './jetstream-message.ts'
 import type { LogStream } from './jetstream-stream.ts'
 import { unavailable } from '../unavailable.ts'
@@ -94,7 +95,7 @@ export class JetStreamPublisher {
       })
     } catch (error) {
       // The client itself refuses the message: it is closed, or the server no longer takes messages as large as this.
-      this.#take(pending)?.reject(unavailable(`The log in NATS refuses entries: ${(error as Error).message}.`))
+      this.#take(pending)?.reject(unavailable(`The log in NATS refuses entries: ${messageOf(error)}.`))
     }
   }
 

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AckPolicy, DeliverPolicy, ReplayPolicy, type ConsumerConfig, type ConsumerInfo } from '@nats-io/jetstream'
 import { createInbox, nanos, type Msg, type MsgHdrs } from '@nats-io/transport-node'
+import { messageOf } from '../../core/thrown.ts'
 import type { StoredMessage } from './jetstream-message.ts'
 import { ALL_SUBJECTS, STREAM, type LogStream } from './jetstream-stream.ts'
 import { unavailable } from '../unavailable.ts'
@@ -107,7 +108,7 @@ export class JetStreamPuller {
     try {
       connection.publish(subject, JSON.stringify({ batch: max, no_wait: true }), { reply: this.#inbox })
     } catch (error) {
-      throw unavailable(`The log in NATS cannot be read now: ${(error as Error).message}.`)
+      throw unavailable(`The log in NATS cannot be read now: ${messageOf(error)}.`)
     }
   }
 

@@ -13,6 +13,7 @@ import {
 import { connect, NatsConnectionImpl, tokenAuthenticator, usernamePasswordAuthenticator } from '@nats-io/transport-node'
 import type { Authenticator, NatsConnection, NodeConnectionOptions } from '@nats-io/transport-node'
 import { AppError } from '../../core/app-error.ts'
+import { messageOf } from '../../core/thrown.ts'
 import { unavailable } from '../unavailable.ts'
 
 export const STREAM = 'tidings-log'
@@ -293,8 +294,4 @@ function toAppError(error: unknown): unknown {
 
 function isApiError(error: unknown, code: number): boolean {
   return error instanceof JetStreamApiError && error.code === code
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -13,7 +13,7 @@ import {
   seriesStarts,
   type SeriesStart,
 } from '../../store/statistics/series-counts.ts'
-import { findRevisions } from '../../store/statistics/statistics-revisions.ts'
+import { findCampaignRevisions } from '../../store/statistics/statistics-revisions.ts'
 import type { Database } from '../../store/store.ts'
 import type { AnswerRoom, HeldAnswer } from '../answer-room.ts'
 import { writeCampaignStats } from './campaign-stats-body.ts'
@@ -121,7 +121,7 @@ export class StatsReader {
   /** The revisions are read first: what is counted after that is no older than they say. */
   async #countAll(campaigns: readonly StoredCampaign[], held: HeldAnswer): Promise<CountedCampaign[]> {
     const numbers = campaigns.map(({ number }) => number)
-    const revisions = await findRevisions(this.#sources.database, numbers)
+    const revisions = await findCampaignRevisions(this.#sources.database, numbers)
     const asked = campaigns.map((campaign) => {
       const [question, revision] = [this.#questionOf(campaign), revisions.get(campaign.number) ?? 0]
       return { id: campaign.id, campaign, question, revision, kept: this.#sources.keptStats.find(question, revision) }

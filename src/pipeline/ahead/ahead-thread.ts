@@ -10,6 +10,7 @@ import type { Database, Store } from '../../store/store.ts'
 import { Turnstile } from '../../store/turnstile.ts'
 import { CursorMoved, SettingsChanged } from '../apply-batch.ts'
 import { NeedsWriting } from '../count-statistics.ts'
+import { GoalBooks } from '../contributions/goal-books.ts'
 import { storeCounted, type CountedBatch } from './counted-batch.ts'
 import { yieldToRequests } from './yield-to-requests.ts'
 
@@ -40,11 +41,14 @@ interface Done {
 
 /** As much as the pipeline's own thread has for writing. */
 const PAGE_CACHE_KIB = 12 * 1024
+/** Of the goals that this thread holds, as JSON; the pipeline's own thread holds more. */
+const GOALS_BYTES_MAX = 16 * 1024 * 1024
 
 const port = parentPort
 if (!port) throw new Error('ahead-thread.ts is started as a thread')
 const { dataDir, turnstile: shared } = workerData as AheadThreadData
 const turnstile = new Turnstile(shared)
+const goalBooks = new GoalBooks(GOALS_BYTES_MAX)
 let database: Database | undefined
 /** What `readDataVersion` gave at the last mark. Own changes leave it as it is. */
 let marked: number | undefined
@@ -87,7 +91,7 @@ async function storeUnchanged(store: Store, { batch, cells }: Extract<AheadComma
   if ((await readDataVersion(store)) !== marked) throw new ChangedByOthers()
   const counted = JSON.parse(batch) as Omit<CountedBatch, 'cells'>
   for (const report of counted.reports) keepLast('counted report', report)
-  const { facts, read } = await storeCounted(store, { ...counted, cells: CellSum.fromJson(cells) })
+  const { facts, read } = await storeCounted(store, { ...counted, cells: CellSum.fromJson(cells) }, goalBooks)
   return { facts, read: JSON.stringify(read), isUnchanged: true }
 }
 

@@ -17,17 +17,13 @@ import {
   type ReceivedFacts,
   type SortedChanges,
 } from '../count-statistics.ts'
-import { GoalBooks, type GoalBook } from '../contributions/goal-books.ts'
+import type { GoalBook, GoalBooks } from '../contributions/goal-books.ts'
 import type { Change } from '../contributions/histories.ts'
 import { toReceipt, type ReceivedRequest } from '../record-receipts.ts'
 import type { StoredChange } from '../contributions/alike-changes.ts'
 import { haveRivals, Traits, type OutlinedChange } from '../contributions/shapes.ts'
 import { BroughtFacts } from './brought-facts.ts'
 import type { KnownAlike, KnownFacts, LeftChange, LeftChanges, ReadOfLeft } from './known-facts.ts'
-
-/** Of the goals that the thread that stores batches holds, as JSON; the pipeline's own thread holds more. */
-const GOALS_BYTES_MAX = 16 * 1024 * 1024
-const booksWhereStored = new GoalBooks(GOALS_BYTES_MAX)
 
 /** What one batch stores; JSON but for the cells. */
 export interface CountedBatch {
@@ -160,7 +156,7 @@ function requestOf({ requestId, workspaceId, receivedAt }: ReceivedRequest): Rec
  * Stores a counted batch, in a transaction that has made sure that what it was counted by still holds. Throws CursorMoved,
  * SettingsChanged and NeedsWriting.
  */
-export async function storeCounted(store: Store, counted: CountedBatch): Promise<Stored> {
+export async function storeCounted(store: Store, counted: CountedBatch, goalBooks: GoalBooks): Promise<Stored> {
   const { from, lastPositions, revisions, reports, cells, left, leftAlike, factsPerUserMax } = counted
   await beginBatch(store, { lastPositions: new Map(lastPositions), revisions: new Map(revisions) }, from)
   const brought = new BroughtFacts()
@@ -173,7 +169,7 @@ export async function storeCounted(store: Store, counted: CountedBatch): Promise
   const sort = async (unread: readonly Change[], { workspaceId }: GoalBook): Promise<SortedChanges> => {
     return { unread, alike: leftAlike.filter((one) => one.workspaceId === workspaceId).map(toCounted) }
   }
-  const [goalBooks, userOf] = [booksWhereStored, new Map(left)]
+  const userOf = new Map(left)
   await countKnown(store, reports, {
     sum: cells,
     goalBooks,

@@ -1,5 +1,6 @@
 // Counts users with very many facts apart from the batches: their facts are read in small pages, between which batches are
 // applied, and what has changed in their contributions is added campaign by campaign.
+import { messageOf } from '../../core/thrown.ts'
 import { findLargeHistories, saveLargeHistories, type LargeHistory } from '../../store/statistics/large-histories.ts'
 import { addCells } from '../../store/statistics/statistics.ts'
 import type { Database, Store } from '../../store/store.ts'
@@ -15,7 +16,7 @@ export class NotCounted extends Error {
   readonly userId: number
 
   constructor(userId: number, cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    super(messageOf(cause), { cause })
     this.name = 'NotCounted'
     this.userId = userId
   }

@@ -50,7 +50,10 @@ export async function raiseRevisions(store: Store, campaigns: ReadonlySet<number
 }
 
 /** Campaign → its revision, for the few campaigns of a page; those for which nothing has been counted are left out. */
-export async function findRevisions({ query }: Store, campaigns: readonly number[]): Promise<Map<number, number>> {
+export async function findCampaignRevisions(
+  { query }: Store,
+  campaigns: readonly number[],
+): Promise<Map<number, number>> {
   if (campaigns.length === 0) return new Map()
   const rows = await query.selectFrom('statistics_revisions').selectAll().where('campaign', 'in', campaigns).execute()
   return new Map(rows.map(({ campaign, revision }) => [campaign, revision]))
