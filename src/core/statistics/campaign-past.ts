@@ -9,6 +9,7 @@ import {
   type MessageEvent,
   type MessageKind,
 } from '../campaigns/facts.ts'
+import { countWhile } from './count-while.ts'
 import { ALL, toKeyed, type KeyedPlace } from './levels.ts'
 import type { Platform } from '../platform.ts'
 import type { CountedCampaign } from './rules.ts'
@@ -78,13 +79,7 @@ export class CampaignPast {
   /** The latest touch of a kind at or before an instant; of several at one instant, the one whose platform is first by text. */
   latestTouch(kind: TouchKind, instant: number): MessageEvent | undefined {
     const touches = this.#touchesOf(kind)
-    let [low, high] = [0, touches.length]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((touches[middle] as MessageEvent).time <= instant) low = middle + 1
-      else high = middle
-    }
-    return touches[low - 1]
+    return touches[countWhile(touches, ({ time }) => time <= instant) - 1]
   }
 
   #touchesOf(kind: TouchKind): readonly MessageEvent[] {
@@ -113,13 +108,7 @@ export class CampaignPast {
 
 /** How many of the memberships, which are sorted by time, are at or before an instant. */
 export function countUntil(memberships: readonly Membership[], instant: number): number {
-  let [low, high] = [0, memberships.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((memberships[middle] as Membership).evaluatedAt <= instant) low = middle + 1
-    else high = middle
-  }
-  return low
+  return countWhile(memberships, ({ evaluatedAt }) => evaluatedAt <= instant)
 }
 
 function addPlace(places: Map<string, KeyedPlace>, place: KeyedPlace): void {

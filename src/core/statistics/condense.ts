@@ -1,6 +1,7 @@
 // Shortens what is known of a user with very many message events, without changing any number: of events that no number tells
 // apart, only the latest is kept, with how many there were.
 import type { History } from './contributions.ts'
+import { countWhile } from './count-while.ts'
 import type { GoalEvent, MessageEvent } from '../campaigns/facts.ts'
 import { localDay } from '../time-zone.ts'
 
@@ -45,13 +46,7 @@ export class Condenser {
 
 /** How many of the sorted numbers are smaller. */
 function countBelow(sorted: readonly number[], bound: number): number {
-  let [low, high] = [0, sorted.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((sorted[middle] as number) < bound) low = middle + 1
-    else high = middle
-  }
-  return low
+  return countWhile(sorted, (number) => number < bound)
 }
 
 function byNumber(left: number, right: number): number {
