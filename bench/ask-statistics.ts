@@ -5,6 +5,7 @@
 import { Agent, request } from 'node:http'
 import { customerIdOf, MONTH } from './population.ts'
 import { waitUntilApplied } from './processes.ts'
+import { percentile } from './ranks.ts'
 
 /** What to ask; the process gets it as JSON. */
 export interface AskPlan {
@@ -116,6 +117,3 @@ function post(url: string, body: string, headers: AskedServer['headers']): Promi
 }
 
 /** The smallest of the sorted times that this share of them does not exceed. */
-function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN
-}

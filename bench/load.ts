@@ -2,6 +2,7 @@
 // were written out beforehand, except for the time of their events, which has just passed; and reads no more of an answer than
 // its status and where it ends: on a machine with two processors, a load that works as hard as the server would measure itself.
 import { connect, type Socket } from 'node:net'
+import { percentile } from './ranks.ts'
 
 /** What to send; the process gets it as JSON. */
 export interface LoadPlan {
@@ -64,8 +65,8 @@ const seconds = (performance.now() - startedAt) / 1000
 latencies.sort((left, right) => left - right)
 const summary: LoadResult = {
   requestsPerSecond: (succeeded + failed) / seconds,
-  p50Ms: percentile(0.5),
-  p99Ms: percentile(0.99),
+  p50Ms: latencyMs(0.5),
+  p99Ms: latencyMs(0.99),
   succeeded,
   failed,
 }
@@ -150,9 +151,8 @@ function toRequest(body: string): WrittenRequest {
 }
 
 /** Of all latencies, rounded to hundredths of a millisecond. */
-function percentile(share: number): number {
-  const index = Math.min(latencies.length - 1, Math.ceil(latencies.length * share) - 1)
-  return Math.round((latencies[index] ?? Number.NaN) * 100) / 100
+function latencyMs(share: number): number {
+  return Math.round(percentile(latencies, share) * 100) / 100
 }
 
 function bodyOf(index: number): string {

@@ -23,6 +23,7 @@ import {
   waitUntilApplied,
   type StartedProcess,
 } from './processes.ts'
+import { median } from './ranks.ts'
 import type { ReportPlan, ReportResult } from './send-reports.ts'
 import { allQuestions, compareWithServer, reportHeaders, statsUrl, type StatsServer } from './stats-question.ts'
 
@@ -335,11 +336,6 @@ function goalsOf(measured: readonly Measured[]): Goal[] {
       isMet: applied >= APPLIED_PER_SECOND_MIN,
     },
   ]
-}
-
-function median(sends: readonly Reported[], of: (send: Reported) => number): number {
-  const sorted = sends.map(of).toSorted((left, right) => left - right)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
 function secondsSince(startedAt: number): number {

@@ -16,6 +16,7 @@ import {
   waitUntilApplied,
   type StartedProcess,
 } from './processes.ts'
+import { median } from './ranks.ts'
 import { authorizationOf, makeTrackedWorkspace } from './tracked-workspace.ts'
 
 const CONNECTIONS = 64
@@ -148,22 +149,19 @@ async function measure(target: Target, eventsPerRequest: number, bareRate?: numb
 
 /** Each number for itself. Failures are added up. */
 function mediansOf(rounds: readonly Measured[]): Measured {
-  const median = (of: (one: Measured) => number) => {
-    const sorted = rounds.map(of).toSorted((left, right) => left - right)
-    return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
-  }
+  const medianOf = (of: (one: Measured) => number) => median(rounds, of)
   return {
-    requestsPerSecond: median((one) => one.requestsPerSecond),
-    p50Ms: median((one) => one.p50Ms),
-    p99Ms: median((one) => one.p99Ms),
+    requestsPerSecond: medianOf((one) => one.requestsPerSecond),
+    p50Ms: medianOf((one) => one.p50Ms),
+    p99Ms: medianOf((one) => one.p99Ms),
     failed: rounds.reduce((sum, { failed }) => sum + failed, 0),
-    events: median((one) => one.events),
-    cpuUs: median((one) => one.cpuUs),
-    httpUs: median((one) => one.httpUs),
-    ratio: median((one) => one.ratio),
-    applied: median((one) => one.applied),
-    lag: median((one) => one.lag),
-    drained: median((one) => one.drained),
+    events: medianOf((one) => one.events),
+    cpuUs: medianOf((one) => one.cpuUs),
+    httpUs: medianOf((one) => one.httpUs),
+    ratio: medianOf((one) => one.ratio),
+    applied: medianOf((one) => one.applied),
+    lag: medianOf((one) => one.lag),
+    drained: medianOf((one) => one.drained),
   }
 }
 
