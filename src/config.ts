@@ -83,8 +83,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze(config)
 }
 
+/** Labels with dots between them. One that ends in a number would be an IPv4 address, of which this is none. */
+const HOST_NAME = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*(?!\d+$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i
+
 function toHost(text: string): string | undefined {
-  return isIP(text) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(text) ? text : undefined
+  return isIP(text) !== 0 || HOST_NAME.test(text) ? text : undefined
 }
 
 function toPort(text: string): number | undefined {

@@ -40,7 +40,10 @@ function useFolder(dataDir: string, prepare: () => void): void {
 
 function refuseHalfOfBackup(dataDir: string): void {
   if (!existsSync(join(dataDir, UNFINISHED_RESTORE_FILE))) return
-  throw new AppError('conflict', `A restore into ${dataDir} was interrupted: empty the folder and restore again.`)
+  throw new AppError(
+    'conflict',
+    `A restore into ${dataDir} is not complete. If none is running, empty the folder and restore again.`,
+  )
 }
 
 /** A folder whose path leads through a file is not missing: it cannot exist. */

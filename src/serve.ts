@@ -130,7 +130,7 @@ async function checkPlace(options: ServeOptions): Promise<void> {
 
 async function openServer(options: ServeOptions, opened: Closers): Promise<RunningServer> {
   const { config, diagnostics, httpLimits } = options
-  await requirePort(config)
+  await requirePlaces(config)
   const turnstile = new Turnstile()
   const metrics = new Metrics()
   // Takes longest to load, so it begins first; meanwhile the threads of store and log load on another core.
@@ -198,7 +198,6 @@ async function openParts(
   opened: Closers,
 ): Promise<Parts> {
   const { config, clock = Date.now } = options
-  prepareData(config)
   if (!isEmbedded(config)) await checkSharedDatabase(options)
   const database = openDatabase(config, { ownThread: true, turnstile, answerWaitMs: REQUEST_ANSWER_WAIT_MS })
   opened.push(() => database.close())
@@ -224,6 +223,16 @@ async function openParts(
     clock,
     receiptClock,
   }
+}
+
+/** Throws a ConfigError that names both, where the server can use neither its folder nor its address. */
+async function requirePlaces(config: Config): Promise<void> {
+  const requireData = async () => prepareData(config)
+  const outcomes = await Promise.allSettled([requirePort(config), requireData()])
+  const reasons = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
+  const wrong = reasons.filter((reason) => reason instanceof ConfigError)
+  if (wrong.length < reasons.length) throw reasons.find((reason) => !(reason instanceof ConfigError))
+  if (wrong.length > 0) throw new ConfigError(wrong.flatMap(({ faults }) => faults))
 }
 
 /** Nothing is kept on this machine when store and log are elsewhere. */

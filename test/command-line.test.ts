@@ -85,6 +85,12 @@ describe('the command line', () => {
     expect(failureOf(json)?.fields.toSorted()).toEqual(Object.keys(wrong).toSorted())
   })
 
+  it('reports a wrong address and a wrong folder at once', async () => {
+    const wrong = { HOST: 'nowhere.invalid', DATA_DIR: '/dev/null' }
+    const ended = await runJson(['serve'], wrong)
+    expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request', fields: ['HOST', 'DATA_DIR'] })
+  })
+
   it.each([
     ['below a file', ['workspace', 'list'], '/dev/null/data'],
     ['that is a file', ['workspace', 'create', 'main'], '/dev/null'],

@@ -63,6 +63,10 @@ describe('the environment', () => {
   const refused: [name: string, text: string][] = [
     ['HOST', 'not a host'],
     ['HOST', 'http://127.0.0.1'],
+    ['HOST', '999.1.1.1'],
+    ['HOST', '127.1'],
+    ['HOST', 'tidings..internal'],
+    ['HOST', 'tidings-'],
     ['PORT', '65536'],
     ['PORT', '-1'],
     ['PORT', '80.5'],
