@@ -503,6 +503,8 @@ describe('What is not HTTP', () => {
     ['an unknown method', 'FETCH / HTTP/1.1\r\nhost: x\r\n\r\n'],
     ['an unknown version', 'GET / HTTP/3.7\r\nhost: x\r\n\r\n'],
     ['no Host', 'GET / HTTP/1.1\r\n\r\n'],
+    ['two Hosts', 'GET /healthz HTTP/1.1\r\nhost: x\r\nHost: y\r\n\r\n'],
+    ['the same Host twice', 'GET /healthz HTTP/1.0\r\nhost: x\r\nhost: x\r\n\r\n'],
     ['a header without a name', 'GET / HTTP/1.1\r\nhost: x\r\n: y\r\n\r\n'],
     ['two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'],
     [
@@ -543,6 +545,7 @@ describe('What is not HTTP', () => {
     ['HTTP/1.0 without a Host', 'GET /healthz HTTP/1.0\r\n\r\n', 200],
     ['an expectation that nobody knows', 'GET /healthz HTTP/1.1\r\nhost: x\r\nexpect: miracles\r\n\r\n', 200],
     ['a wish to upgrade', 'GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n', 200],
+    ['a wish for a tunnel', 'CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n', 404],
     ['an absolute address', `GET http://x/healthz HTTP/1.1\r\nhost: x\r\n\r\n`, 200],
     ['a body where none belongs', 'GET /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nab', 200],
   ]

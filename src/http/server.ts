@@ -1,5 +1,5 @@
 // Puts the operations on HTTP: one route each, 405 for other methods of their paths, 404 for everything else.
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, {
   LogController,
@@ -48,6 +48,7 @@ const CLOSE_AFTER_MS = 100
 const CLOSE_IDLE_EVERY_MS = 10
 const URL_PARAM_LENGTH_MAX = 1_024
 const NO_HOST = new AppError('invalid_request', 'A request of HTTP/1.1 needs the header Host.')
+const SEVERAL_HOSTS = new AppError('invalid_request', 'A request may have the header Host only once.')
 
 export interface HttpOptions extends DoorParts {
   readonly operations: readonly Operation[]
@@ -124,7 +125,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     brokenRequests.follow(reply)
     chunked.follow(request, reply)
     reply.header('x-request-id', request.id)
-    const refusal = request.raw.headers.host === undefined && request.raw.httpVersion !== '1.0' ? NO_HOST : undefined
+    const refusal = hostRefusal(request.raw)
     if (reply.raw.socket) done(refusal)
     else pipelined.wait(request.raw.socket, reply.raw, () => done(refusal))
   })
@@ -143,9 +144,28 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, plain }, options))
   plain.serve(app.server)
   connections.follow(app.server)
-  // An unknown `Expect` is no reason to refuse; Node's own 417 would have no body and no request id.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  answerUnusual(app.server, brokenRequests)
   return app
+}
+
+/** What Node would answer by itself, without a body and a request id. */
+function answerUnusual(server: Server, brokenRequests: BrokenRequests): void {
+  // An unknown `Expect` is no reason to refuse.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+  // Whoever asks for a tunnel would see nothing but the end of the connection.
+  server.on('connect', (_request, socket) => brokenRequests.answer(NOTHING_HERE, socket as Socket))
+}
+
+/** As RFC 9112, section 3.2, asks for: what stands between might go by another Host than we do. */
+function hostRefusal({ httpVersion, rawHeaders }: IncomingMessage): AppError | undefined {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) if (isHost(rawHeaders[index] as string)) hosts++
+  if (hosts > 1) return SEVERAL_HOSTS
+  return hosts === 0 && httpVersion !== '1.0' ? NO_HOST : undefined
+}
+
+function isHost(name: string): boolean {
+  return name.length === 'host'.length && name.toLowerCase() === 'host'
 }
 
 function newBrokenRequests({ onUnanswered, onUnhooked, diagnostics }: HttpOptions): BrokenRequests {
