@@ -142,6 +142,25 @@ describeEachStore('Authentication', (kind) => {
     }
   })
 
+  it('takes what newer settings allow at once, also when another process saved them', async () => {
+    const workspace = await createWorkspace(elsewhere, 'changed', {}, Date.now())
+    const body = { type: 'event', user_identifiers: { crm: '1' }, actions: [{ action: 'A' }] }
+    const track = () => server.call('POST', `/v1/event/${workspace.id}`, { as: workspace, body })
+    const resolveBy = (...identityResolution: string[]) => {
+      return elsewhere.write(async (store) => {
+        const { workspace: known } = (await findWorkspace(store, workspace.id)) as StoredWorkspace
+        await saveSettings(store, workspace.id, { ...known, identityResolution })
+      })
+    }
+    expectRefusal(await track(), 400, 'invalid_request', ['customer_id'])
+    await resolveBy('crm')
+    expect((await track()).status).toBe(200)
+    await resolveBy()
+    await until('that is known', async () => (await track()).status === 400)
+    await resolveBy('crm', 'svc_mobile')
+    expect((await track()).status).toBe(200)
+  })
+
   it('takes a new key at once and refuses the old one after a second, also when another process made it', async () => {
     const workspace = await createWorkspace(elsewhere, 'rekeyed', {}, Date.now())
     expect((await readAs(workspace)).status).toBe(200)

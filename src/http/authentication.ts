@@ -56,6 +56,15 @@ export class Authentication {
   }
 
   /**
+   * The same caller, with the settings of the workspace as they are by now. Where the database does not answer, those that are known
+   * stay: the registry's own looks report that.
+   */
+  async renew({ workspace, tile }: Caller): Promise<Caller> {
+    await this.#registry.refreshSoon().catch(() => {})
+    return { workspace: this.#registry.get(workspace.id)?.workspace ?? workspace, tile }
+  }
+
+  /**
    * The key or the workspace may be newer than what is remembered. The database is asked whichever of them is wrong, so that both
    * failures take equally long.
    */

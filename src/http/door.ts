@@ -147,18 +147,22 @@ export function carryOut(exchange: Exchange, passage: Passage, body: SentBody): 
 /** A function of its own, so that what was made of the body need not stay in memory until the operation is done. */
 function runOperation(exchange: Exchange, passage: Passage, sent: SentInput): Promise<unknown> {
   const { input, faults } = checkInput(exchange, passage, sent)
-  return faults.length > 0 ? refuseInput(passage, input, faults) : passage.operation.handle(input, passage.door.parts)
+  if (faults.length === 0) return passage.operation.handle(input, passage.door.parts)
+  return checkAgain(exchange, passage, sent)
 }
 
 type Input = OperationRequest<RequestFields, RequestFields, unknown>
 
-/** Throws AppError `invalid_request` with every fault of the whole request. */
-async function refuseInput(
-  { operation, door: { parts } }: Passage,
-  input: Input,
-  faults: readonly Fault[],
-): Promise<never> {
-  const stored = (await operation.storedFaults?.(input, parts.database)) ?? []
+/**
+ * What is refused by the settings of the workspace may be right by newer ones: whoever has just added a category uses it at once.
+ * Rejects with AppError `invalid_request` and every fault of the whole request where it is wrong all the same.
+ */
+async function checkAgain(exchange: Exchange, passage: Passage, sent: SentInput): Promise<unknown> {
+  const { operation, door } = passage
+  exchange.caller = await door.authentication.renew(exchange.caller as Caller)
+  const { input, faults } = checkInput(exchange, passage, sent)
+  if (faults.length === 0) return operation.handle(input, door.parts)
+  const stored = (await operation.storedFaults?.(input, door.parts.database)) ?? []
   throw invalidRequest([...faults, ...stored])
 }
 

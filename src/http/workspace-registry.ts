@@ -1,5 +1,5 @@
 // The workspaces in this process's memory, so that no request asks the database who it is from. Changes made elsewhere (the
-// command line, another process) arrive by their revision within `REFRESH_MS`, and new keys at once.
+// command line, another process) arrive by their revision within `REFRESH_MS`, but before a key or a field is refused at once.
 import type { Database } from '../store/store.ts'
 import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
 
@@ -10,6 +10,7 @@ export class WorkspaceRegistry {
   readonly #database: Database
   readonly #workspaces = new Map<string, StoredWorkspace>()
   #revision = 0
+  #soon: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(database: Database) {
@@ -48,6 +49,15 @@ export class WorkspaceRegistry {
     const stored = await findWorkspace(this.#database, id)
     if (stored) this.#keep(stored)
     return stored
+  }
+
+  /** As `refresh`; all who ask in one turn of the event loop share one query. */
+  refreshSoon(): Promise<void> {
+    this.#soon ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
+      this.#soon = undefined
+      return this.refresh()
+    })
+    return this.#soon
   }
 
   async refresh(): Promise<void> {
