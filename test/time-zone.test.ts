@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import {
   fromCalendarDate,
   isTimeZone,
+  isUnambiguousZone,
   localDay,
   localToInstant,
   toCalendarDate,
@@ -28,7 +29,15 @@ describe('an IANA time zone', () => {
     ['constructor', false],
   ]
   it.each(cases)('%j: %s', (zone, isKnown) => {
-    expect(isTimeZone(zone)).toBe(isKnown)
+    expect([isTimeZone(zone), isUnambiguousZone(zone)]).toEqual([isKnown, isKnown])
+  })
+
+  it.each(['BST', 'IST', 'CST', 'pst', 'SystemV/PST8'])('is not %s, though the runtime knows it', (zone) => {
+    expect([isTimeZone(zone), isUnambiguousZone(zone)]).toEqual([true, false])
+  })
+
+  it.each(['CET', 'EST', 'MST7MDT', 'PRC', 'US/Pacific', 'GMT', 'Etc/GMT+5'])('may be named %s', (zone) => {
+    expect(isUnambiguousZone(zone)).toBe(true)
   })
 })
 

@@ -29,7 +29,7 @@ const zones = new Map<string, ZoneMemory>()
 /** Year → how much later it is than the year that it is like, in milliseconds. */
 const movedYears = new Map<number, number>()
 
-/** Whether `zone` is an IANA time zone that this runtime knows. Offsets such as `+02:00` are not, though Intl accepts them. */
+/** Whether `zone` is a time zone that this runtime knows by a name. Offsets such as `+02:00` are not, though Intl accepts them. */
 export function isTimeZone(zone: string): boolean {
   if (!/^[A-Za-z]/.test(zone)) return false
   try {
@@ -37,6 +37,18 @@ export function isTimeZone(zone: string): boolean {
   } catch {
     return false
   }
+}
+
+/**
+ * Names that Intl takes, too, though IANA has none of them. They mean different zones to different people: BST is that of Dhaka, IST
+ * that of India, CST that of Chicago.
+ */
+const ABBREVIATIONS =
+  /^(?:ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|IET|IST|JST|MIT|NET|NST|PLT|PNT|PRT|PST|SST|VST|SystemV\/.*)$/i
+
+/** Whether days may be counted by `zone`: it is a time zone, and by the name that IANA has for it. */
+export function isUnambiguousZone(zone: string): boolean {
+  return isTimeZone(zone) && !ABBREVIATIONS.test(zone)
 }
 
 /** What a clock in `zone` shows at `instant`, minus UTC, in milliseconds. */

@@ -1,7 +1,7 @@
 // A workspace: one customer's data, its two key tiles, its settings and their defaults. Parses settings, never stores them.
 import type { Fault } from './app-error.ts'
 import { textProblem } from './bounded-text.ts'
-import { isTimeZone } from './time-zone.ts'
+import { isUnambiguousZone } from './time-zone.ts'
 import { CUSTOMER_ID } from './users/user.ts'
 
 /** The document's dashboard tiles: `data`, and `reports` for "Campaign report / Business events / …". */
@@ -111,7 +111,9 @@ function changeOne(settings: WorkspaceSettings, key: string, text: string): Work
     case 'name':
       return textProblem(text, NAME_LENGTH_MAX) ?? { ...settings, name: text }
     case 'timezone':
-      return isTimeZone(text) ? { ...settings, timezone: text } : 'must be an IANA time zone, such as Europe/Berlin'
+      return isUnambiguousZone(text)
+        ? { ...settings, timezone: text }
+        : 'must be an IANA time zone, such as Europe/Berlin'
     case 'suspended':
       return text === 'true' || text === 'false' ? { ...settings, suspended: text === 'true' } : 'must be true or false'
     case 'email_protection': {
