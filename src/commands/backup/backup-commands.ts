@@ -14,6 +14,7 @@ const backup: Command = {
   summary: 'Writes one consistent file of everything, also while the server runs.',
   details: [
     'FILE must not be there yet. Keep PII_KEY elsewhere: it is not in the backup.',
+    'What is ended before it is done leaves FILE.unfinished-… behind, which nothing reads and you may remove.',
     'A store of an older version is copied as it is, and can be restored by that version: the way back after an upgrade.',
   ].join('\n'),
   async run({ config, operands: [name = ''], print }) {
