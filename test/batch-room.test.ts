@@ -1,7 +1,7 @@
 // How much of the embedded log goes into one batch of the pipeline.
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { EntryKind, LogReader, LogWriter } from '../src/log/event-log.ts'
+import type { EntryKind, LogEntry, LogReader, LogWriter } from '../src/log/event-log.ts'
 import { LOG_FILE } from '../src/log/open-log.ts'
 import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
@@ -10,6 +10,7 @@ import {
   BATCH_ENTRIES_MAX,
   BATCH_WORKSPACES_MAX,
   BatchRoom,
+  EntrySizes,
   REPORT_BYTES_MAX,
   SMALL_ENTRY_BYTES,
 } from '../src/pipeline/follower/batch-room.ts'
@@ -49,9 +50,11 @@ describe('A batch', () => {
   /** The number of entries in each batch, until one is not full. */
   async function cut(): Promise<number[]> {
     const batches: number[] = []
+    const sizes = new EntrySizes()
     for (let cursor = 0; ;) {
-      const room = new BatchRoom()
+      const room = new BatchRoom(sizes)
       await room.fill(logReader, 0, cursor)
+      sizes.note(room.entries)
       const positions = room.entries.map(({ position }) => position)
       expect(positions).toEqual(positions.map((_, index) => cursor + 1 + index))
       batches.push(positions.length)
@@ -86,21 +89,20 @@ describe('A batch', () => {
     expect(await cut()).toEqual([915, 16, 9])
   })
 
-  it('ends before an entry that is larger than all that have room', async () => {
-    for (let pair = 0; pair < 3; pair++) {
-      await append(1, 500)
-      await append(1, BATCH_BYTES_MAX + 1)
-    }
-    await append(3, 500)
-    expect(await cut()).toEqual([1, 1, 1, 1, 1, 1, 3])
+  it('is full where a large entry follows small ones, once one that large was read', async () => {
+    const [small, tooLarge] = [500, BATCH_BYTES_MAX + 1]
+    for (const bytes of [tooLarge, small, tooLarge, small, tooLarge, small, small, small]) await append(1, bytes)
+    expect(await cut()).toEqual([1, 2, 2, 3])
   })
 
-  it('goes on behind the small entries that make room for a larger one', async () => {
-    await append(800, 300)
-    await append(1, BATCH_BYTES_MAX / 4)
-    await append(10, 500)
-    // The large one is too much for what is read first, and fits as soon as the small ones are counted.
-    expect(await cut()).toEqual([811])
+  it('is taken for full by the largest entry of the last eight batches', () => {
+    const sizes = new EntrySizes()
+    expect(sizes.largest).toBe(0)
+    for (const bytes of [1_000, 10, 20, 10]) sizes.note([{ body: Buffer.alloc(bytes) } as unknown as LogEntry])
+    sizes.note([])
+    expect(sizes.largest).toBe(1_000)
+    for (let count = 0; count < 5; count++) sizes.note([{ body: Buffer.alloc(5) } as unknown as LogEntry])
+    expect(sizes.largest).toBe(20)
   })
 
   it('of reports alone holds more', async () => {

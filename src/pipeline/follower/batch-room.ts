@@ -14,14 +14,40 @@ export const REPORT_BYTES_MAX = 384 * 1024
  */
 export const BATCH_WORKSPACES_MAX = 200
 
+/** Of how many batches the largest entries are remembered. */
+const BATCHES_REMEMBERED = 8
+
+/** How large entries have been lately, so that a reader that stops before a large one is not taken for one at the end of the log. */
+export class EntrySizes {
+  /** Of each of the last batches. */
+  readonly #largest: number[] = []
+
+  /** In bytes; 0 of no batches. */
+  get largest(): number {
+    return Math.max(0, ...this.#largest)
+  }
+
+  note(entries: readonly LogEntry[]): void {
+    if (entries.length === 0) return
+    this.#largest.push(largestOf(entries))
+    if (this.#largest.length > BATCHES_REMEMBERED) this.#largest.shift()
+  }
+}
+
 /** The entries of one batch while it is read, from one partition or several. */
 export class BatchRoom {
   readonly entries: LogEntry[] = []
   readonly #workspaces = new Set<string>()
+  /** Of what was read, here and lately. */
+  #largest: number
   #bytes = 0
   #areReports = false
   /** Whether there may be more than the batch has taken. */
   isFull = false
+
+  constructor({ largest }: EntrySizes) {
+    this.#largest = largest
+  }
 
   /** Takes what follows a cursor, until there is nothing more or no room for it. */
   async fill(logReader: LogReader, partition: number, cursor: number): Promise<void> {
@@ -29,6 +55,7 @@ export class BatchRoom {
     while (!this.isFull) {
       const bounds = this.#left()
       const read = await logReader.read(after, bounds, partition)
+      this.#largest = Math.max(this.#largest, largestOf(read))
       for (const entry of read) {
         this.#workspaces.add(entry.workspaceId)
         if (this.#workspaces.size > BATCH_WORKSPACES_MAX) {
@@ -40,16 +67,20 @@ export class BatchRoom {
         this.#areReports = isReportKind(entry.kind) && (this.#areReports || this.entries.length === 1)
         after = entry.position
       }
-      const left = this.#left()
-      if (mayBeCut(read, bounds)) {
-        // A reader gives at least one entry, however large.
-        this.isFull = left.entries === 0 || left.bytes < this.#bytes / this.entries.length
-        continue
-      }
-      const [next] = read.length > 0 ? await logReader.read(after, ONE_ENTRY, partition) : []
-      if (!next || bytesOf(read) + next.body.byteLength <= bounds.bytes) return
-      this.isFull = left.bytes < next.body.byteLength
+      if (!this.#mayBeCut(read, bounds)) return
+      const { entries, bytes } = this.#left()
+      // A reader gives at least one entry, however large.
+      this.isFull = entries === 0 || bytes < this.#bytes / this.entries.length
     }
+  }
+
+  /**
+   * Whether there may be more than was read: the reader stops before the entry that would be too much, however large that is. One that
+   * is larger than all of late is found a pause later.
+   */
+  #mayBeCut(read: readonly LogEntry[], bounds: ReadBounds): boolean {
+    if (read.length === 0) return false
+    return read.length >= bounds.entries || bytesOf(read) + this.#largest > bounds.bytes
   }
 
   #left(): ReadBounds {
@@ -64,17 +95,10 @@ export class BatchRoom {
 
 type ReadBounds = Parameters<LogReader['read']>[1]
 
-const ONE_ENTRY: ReadBounds = { entries: 1, bytes: 1 }
-
-/**
- * Whether an entry like those that were read might have been too much. Where not, one that is larger than all of them may have
- * been, before which the reader stops, too: only a look at the next one tells.
- */
-function mayBeCut(read: readonly LogEntry[], bounds: ReadBounds): boolean {
-  const largest = read.reduce((most, { body }) => Math.max(most, body.byteLength), 0)
-  return read.length >= bounds.entries || bytesOf(read) + largest > bounds.bytes
-}
-
 function bytesOf(entries: readonly LogEntry[]): number {
   return entries.reduce((sum, { body }) => sum + body.byteLength, 0)
+}
+
+function largestOf(entries: readonly LogEntry[]): number {
+  return entries.reduce((most, { body }) => Math.max(most, body.byteLength), 0)
 }

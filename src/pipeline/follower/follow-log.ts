@@ -8,7 +8,7 @@ import { TablesAreNewer } from '../../store/migrations.ts'
 import { StoodStill, StoreError, type Database } from '../../store/store.ts'
 import { pause, type Turnstile } from '../../store/turnstile.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from '../apply-batch.ts'
-import { BatchRoom } from './batch-room.ts'
+import { BatchRoom, EntrySizes } from './batch-room.ts'
 import { Ahead, NotStored } from '../ahead/ahead.ts'
 import { toLastPositions, type Batch } from '../batch.ts'
 import { GoalBooks } from '../contributions/goal-books.ts'
@@ -59,6 +59,7 @@ const EMBEDDED = () => [0]
 export class LogFollower {
   readonly #options: FollowerOptions
   readonly #goalBooks = new GoalBooks()
+  readonly #entrySizes = new EntrySizes()
   readonly #pace = new Pace()
   readonly #sleep: LightSleep
   readonly #ahead: Ahead | undefined
@@ -163,12 +164,13 @@ export class LogFollower {
     // While all is quiet, one look at the whole log saves one at each partition.
     if (this.#isQuiet && own.length > 1 && !(await logReader.firstAfter(cursors)))
       return { entries: [], hasMore: false }
-    const room = new BatchRoom()
+    const room = new BatchRoom(this.#entrySizes)
     for (let count = 0; count < own.length && !room.isFull; count++) {
       const partition = own[this.#turn++ % own.length] as number
       await room.fill(logReader, partition, cursors[partition] ?? 0)
     }
     const { entries, isFull: hasMore } = room
+    this.#entrySizes.note(entries)
     const inOrder = own.length > 1 ? entries.toSorted((left, right) => left.position - right.position) : entries
     return { entries: inOrder, hasMore }
   }
