@@ -161,6 +161,28 @@ describeEachStore('Authentication', (kind) => {
     expect((await track()).status).toBe(200)
   })
 
+  it('refuses a workspace that newer settings suspend, whatever else they allow', async () => {
+    const workspace = await createWorkspace(elsewhere, 'halted', {}, Date.now())
+    const body = { type: 'event', user_identifiers: { crm: '1' }, actions: [{ action: 'A' }] }
+    const track = () => server.call('POST', `/v1/event/${workspace.id}`, { as: workspace, body })
+    expectRefusal(await track(), 400, 'invalid_request', ['customer_id'])
+    await elsewhere.write(async (store) => {
+      const { workspace: known } = (await findWorkspace(store, workspace.id)) as StoredWorkspace
+      await saveSettings(store, workspace.id, { ...known, identityResolution: ['crm'], suspended: true })
+    })
+    expectRefusal(await track(), 403, 'forbidden')
+  })
+
+  it('asks the database once for all whose requests are to be refused', async () => {
+    const queries = await recordQueries(elsewhere, async (store) => {
+      const registry = new WorkspaceRegistry({ ...elsewhere, query: store.query })
+      await Promise.all(Array.from({ length: 20 }, () => registry.refreshSoon()))
+      expect(registry.get('main')?.workspace.id).toBe('main')
+      await registry.refreshSoon()
+    })
+    expect(queries).toHaveLength(2)
+  })
+
   it('takes a new key at once and refuses the old one after a second, also when another process made it', async () => {
     const workspace = await createWorkspace(elsewhere, 'rekeyed', {}, Date.now())
     expect((await readAs(workspace)).status).toBe(200)

@@ -2,6 +2,7 @@
 // Whatever is wrong looks the same from outside, in body and in time.
 import { AppError } from '../core/app-error.ts'
 import { WORKSPACE_ID, type KeyTile, type Workspace } from '../core/workspace.ts'
+import { StoreError } from '../store/store.ts'
 import { hashKey, matchTile } from '../store/workspaces/api-key.ts'
 import type { KeyHashes, StoredWorkspace } from '../store/workspaces/workspaces.ts'
 import { MINUTE_MS } from './limits/limiter.ts'
@@ -56,11 +57,11 @@ export class Authentication {
   }
 
   /**
-   * The same caller, with the settings of the workspace as they are by now. Where the database does not answer, those that are known
-   * stay: the registry's own looks report that.
+   * The same caller, with the settings of the workspace as they are by now: the same object where nothing has changed, and where the
+   * database does not answer soon.
    */
   async renew({ workspace, tile }: Caller): Promise<Caller> {
-    await this.#registry.refreshSoon().catch(() => {})
+    await this.#registry.refreshSoon().catch(leaveUnavailable)
     return { workspace: this.#registry.get(workspace.id)?.workspace ?? workspace, tile }
   }
 
@@ -77,6 +78,12 @@ export class Authentication {
     }
     throw new AppError('rate_limited', 'Too many failed attempts from this address.', [], retryAfterSeconds)
   }
+}
+
+/** The registry's own looks report that. */
+function leaveUnavailable(error: unknown): void {
+  const isUnavailable = error instanceof AppError && error.code === 'unavailable'
+  if (!isUnavailable && !(error instanceof StoreError)) throw error
 }
 
 function toCaller(stored: StoredWorkspace | undefined, keyHash: string): Caller | undefined {

@@ -146,24 +146,44 @@ export function carryOut(exchange: Exchange, passage: Passage, body: SentBody): 
 
 /** A function of its own, so that what was made of the body need not stay in memory until the operation is done. */
 function runOperation(exchange: Exchange, passage: Passage, sent: SentInput): Promise<unknown> {
-  const { input, faults } = checkInput(exchange, passage, sent)
-  if (faults.length === 0) return passage.operation.handle(input, passage.door.parts)
-  return checkAgain(exchange, passage, sent)
+  const checked = checkInput(exchange, passage, sent)
+  if (checked.faults.length > 0) return runOrRefuse(exchange, passage, sent, checked)
+  return passage.operation.handle(checked.input, passage.door.parts)
 }
 
 type Input = OperationRequest<RequestFields, RequestFields, unknown>
+
+interface CheckedInput {
+  readonly input: Input
+  readonly faults: readonly Fault[]
+}
 
 /**
  * What is refused by the settings of the workspace may be right by newer ones: whoever has just added a category uses it at once.
  * Rejects with AppError `invalid_request` and every fault of the whole request where it is wrong all the same.
  */
-async function checkAgain(exchange: Exchange, passage: Passage, sent: SentInput): Promise<unknown> {
+async function runOrRefuse(
+  exchange: Exchange,
+  passage: Passage,
+  sent: SentInput,
+  known: CheckedInput,
+): Promise<unknown> {
   const { operation, door } = passage
-  exchange.caller = await door.authentication.renew(exchange.caller as Caller)
-  const { input, faults } = checkInput(exchange, passage, sent)
+  const caller = exchange.caller as Caller
+  const renewed = await door.authentication.renew(caller)
+  const isNewer = renewed.workspace !== caller.workspace
+  if (isNewer) refuseCaller(exchange, operation, renewed)
+  const { input, faults } = isNewer ? checkInput(exchange, passage, sent) : known
   if (faults.length === 0) return operation.handle(input, door.parts)
   const stored = (await operation.storedFaults?.(input, door.parts.database)) ?? []
   throw invalidRequest([...faults, ...stored])
+}
+
+/** Throws where the workspace has been suspended meanwhile. */
+function refuseCaller(exchange: Exchange, operation: Operation, caller: Caller): void {
+  exchange.caller = caller
+  const refusal = refusalOf(exchange, caller, operation)
+  if (refusal) throw refusal
 }
 
 interface SentInput {
@@ -172,14 +192,21 @@ interface SentInput {
   readonly value: unknown
 }
 
-function checkInput(
+function checkInput(exchange: Exchange, passage: Passage, sent: SentInput): CheckedInput {
+  const { operation, validator } = passage
+  const body = operation.body && !sent.upload ? validator.body(operation.body, sent.value) : NO_BODY
+  return checkAround(exchange, passage, sent, body)
+}
+
+/** All of a request with a body that was checked, or that cannot be read. */
+function checkAround(
   exchange: Exchange,
   { operation, validator }: Passage,
   sent: SentInput,
-): { readonly input: Input; readonly faults: readonly Fault[] } {
+  body: { readonly value: unknown; readonly faults: readonly Fault[] },
+): CheckedInput {
   const path = validator.path(exchange.params)
   const query = validator.query(exchange.query, exchange.url)
-  const body = operation.body && !sent.upload ? validator.body(operation.body, sent.value) : NO_BODY
   const input = toOperationRequest(exchange, sent, [path.value, query.value, body.value])
   const faults = [
     ...headerFaults(exchange, operation),
@@ -226,15 +253,13 @@ function refuseBody(exchange: Exchange, passage: Passage, error: unknown): never
   })
 }
 
-function withOtherFaults(error: unknown, exchange: Exchange, { operation, validator }: Passage): unknown {
+function withOtherFaults(error: unknown, exchange: Exchange, passage: Passage): unknown {
   if (!(error instanceof AppError) || error.code !== 'invalid_request') return error
-  const others = [
-    ...headerFaults(exchange, operation),
-    ...validator.path(exchange.params).faults,
-    ...validator.query(exchange.query, exchange.url).faults,
-  ]
-  return others.length > 0 ? invalidRequest([...others, ...error.details]) : error
+  const { faults } = checkAround(exchange, passage, NOTHING_SENT, { value: undefined, faults: error.details })
+  return faults.length > error.details.length ? invalidRequest(faults) : error
 }
+
+const NOTHING_SENT: SentInput = { bytes: NO_BYTES, value: undefined, upload: undefined }
 
 function takeUnits(exchange: Exchange, { operation, door }: Passage, units: number): void | Promise<void> {
   return operation.limitUnits ? takeLimit(exchange, operation, units, door) : undefined

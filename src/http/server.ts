@@ -148,15 +148,15 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   return app
 }
 
-/** What Node would answer by itself, without a body and a request id. */
+/** Requests that Node would not pass on. */
 function answerUnusual(server: Server, brokenRequests: BrokenRequests): void {
-  // An unknown `Expect` is no reason to refuse.
+  // An unknown `Expect` is no reason to refuse; Node's own 417 would have no body and no request id.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   // Whoever asks for a tunnel would see nothing but the end of the connection.
   server.on('connect', (_request, socket) => brokenRequests.answer(NOTHING_HERE, socket as Socket))
 }
 
-/** As RFC 9112, section 3.2, asks for: what stands between might go by another Host than we do. */
+/** As RFC 9112, section 3.2, asks for: a proxy may have gone by the other one. */
 function hostRefusal({ httpVersion, rawHeaders }: IncomingMessage): AppError | undefined {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) if (isHost(rawHeaders[index] as string)) hosts++

@@ -1,16 +1,21 @@
 // The workspaces in this process's memory, so that no request asks the database who it is from. Changes made elsewhere (the
-// command line, another process) arrive by their revision within `REFRESH_MS`, but before a key or a field is refused at once.
+// command line, another process) arrive by their revision within `REFRESH_MS`. Before a key or a field is refused, the database is
+// asked at once.
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../store/store.ts'
 import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
 
 /** Well below the second after which a replaced key must fail. */
 export const REFRESH_MS = 400
+/** How long somebody who asks between these looks may have to wait. */
+const SOON_MS_MAX = 1_000
 
 export class WorkspaceRegistry {
   readonly #database: Database
   readonly #workspaces = new Map<string, StoredWorkspace>()
   #revision = 0
-  #soon: Promise<void> | undefined
+  #running: Promise<void> | undefined
+  #next: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(database: Database) {
@@ -51,13 +56,20 @@ export class WorkspaceRegistry {
     return stored
   }
 
-  /** As `refresh`; all who ask in one turn of the event loop share one query. */
+  /**
+   * As `refresh`, but resolves after a second even if the database has not answered. All who ask in one turn of the event loop, or
+   * while a query for others runs, share the next query.
+   */
   refreshSoon(): Promise<void> {
-    this.#soon ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
-      this.#soon = undefined
-      return this.refresh()
-    })
-    return this.#soon
+    this.#next ??= Promise.race([this.#refreshNext(), pause(SOON_MS_MAX, undefined, { ref: false })])
+    return this.#next
+  }
+
+  async #refreshNext(): Promise<void> {
+    await (this.#running?.catch(() => {}) ?? new Promise((resolve) => setImmediate(resolve)))
+    this.#next = undefined
+    this.#running = this.refresh().finally(() => (this.#running = undefined))
+    return this.#running
   }
 
   async refresh(): Promise<void> {
