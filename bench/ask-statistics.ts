@@ -115,5 +115,3 @@ function post(url: string, body: string, headers: AskedServer['headers']): Promi
     sent.end(body)
   })
 }
-
-/** The smallest of the sorted times that this share of them does not exceed. */

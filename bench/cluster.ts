@@ -37,7 +37,8 @@ interface Row {
 export async function benchCluster(): Promise<void> {
   const rows = [await measureMode('embedded', 1)]
   for (const processes of SIZES) rows.push(await measureMode('PostgreSQL', processes))
-  if (NATS_PROGRAM) for (const processes of SIZES) rows.push(await measureMode('JetStream', processes))
+  const natsProgram = findNats()
+  if (natsProgram) for (const processes of SIZES) rows.push(await measureMode('JetStream', processes, natsProgram))
   else process.stderr.write('nats-server is not found: JetStream is not measured\n')
   new Console(process.stdout).table(rows.map(toTableRow))
 }
@@ -56,13 +57,13 @@ function toTableRow({ what, acknowledged, applied, p50Ms, p99Ms, failed, load }:
 }
 
 /** Everything of one measurement, started anew and ended after it. */
-async function measureMode(mode: Mode, processes: number): Promise<Row> {
+async function measureMode(mode: Mode, processes: number, natsProgram?: string): Promise<Row> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidings-bench-'))
   const started: StartedProcess[] = []
   let nats: ChildProcess | undefined
   let environment: Environment | undefined
   try {
-    if (mode === 'JetStream' && NATS_PROGRAM) nats = await startNats(NATS_PROGRAM, dataDir)
+    if (natsProgram !== undefined) nats = await startNats(natsProgram, dataDir)
     environment = await prepare(mode, dataDir)
     const { workspace, variables } = environment
     const urls: string[] = []
@@ -152,10 +153,10 @@ async function inPostgres(work: (client: Client) => Promise<unknown>): Promise<v
 }
 
 /** Debian puts it where not every PATH looks. */
-const NATS_PROGRAM = ['nats-server', '/usr/sbin/nats-server', '/usr/local/bin/nats-server'].find(runs)
+const NATS_PROGRAMS = ['nats-server', '/usr/sbin/nats-server', '/usr/local/bin/nats-server']
 
-function runs(program: string): boolean {
-  return spawnSync(program, ['--version']).status === 0
+function findNats(): string | undefined {
+  return NATS_PROGRAMS.find((program) => spawnSync(program, ['--version']).status === 0)
 }
 
 async function startNats(program: string, dataDir: string): Promise<ChildProcess> {

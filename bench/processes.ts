@@ -28,19 +28,23 @@ export async function startProcess(
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${file} ended before it was ready`)))
+  const ended = once(child, 'exit')
   try {
     const ready = once(child.stdout, 'data', { signal: AbortSignal.timeout(START_WAIT_MS) })
-    const [chunk] = (await Promise.race([ready, ended])) as [Buffer]
+    const [chunk] = (await Promise.race([ready, ended.then(() => [])])) as [Buffer?]
+    if (!chunk) throw new Error('it ended')
     child.stdout.resume()
     return { child, firstLine: chunk.toString().split('\n')[0] ?? '' }
-  } catch (error) {
+  } catch (cause) {
     child.kill('SIGKILL')
-    throw error
+    await ended
+    throw new Error(`${file} was not ready within ${START_WAIT_MS} ms`, { cause })
   }
 }
 
+/** Resolves when it has ended, also where it had before. */
 export async function stopProcess({ child }: StartedProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill('SIGTERM')
   await ended

@@ -83,11 +83,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze(config)
 }
 
-/** Labels with dots between them. One that ends in a number would be an IPv4 address, of which this is none. */
-const HOST_NAME = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*(?!\d+$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i
+/** Labels with dots between them. */
+const HOST_NAME = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i
+/** Digits and dots are meant as an IPv4 address. */
+const LIKE_IPV4 = /^[\d.]*\.[\d.]*$/
 
 function toHost(text: string): string | undefined {
-  return isIP(text) !== 0 || HOST_NAME.test(text) ? text : undefined
+  return isIP(text) !== 0 || (HOST_NAME.test(text) && !LIKE_IPV4.test(text)) ? text : undefined
 }
 
 function toPort(text: string): number | undefined {

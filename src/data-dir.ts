@@ -1,8 +1,8 @@
 // The data directory before anything in it is opened: made where it is missing, refused where it cannot be used.
-import { accessSync, constants, existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { ConfigError } from './config.ts'
-import { AppError } from './core/app-error.ts'
+import { AppError, type Fault } from './core/app-error.ts'
 import { codeOf, messageOf } from './core/thrown.ts'
 import { makeFolder } from './store/make-folder.ts'
 import { statePathOf } from './store/open-database.ts'
@@ -16,7 +16,20 @@ export function prepareDataDir(dataDir: string): void {
   refuseHalfOfBackup(dataDir)
 }
 
-/** The same for those who make no store: throws AppError `not_found` where there is none, such as in a mistyped folder. */
+/** Whether the folder, or the nearest one above it that is there, cannot be used; makes nothing. */
+export function findDataDirFaults(dataDir: string): readonly Fault[] {
+  let nearest = resolve(dataDir)
+  while (isMissing(nearest)) nearest = dirname(nearest)
+  try {
+    useFolder(nearest, () => readdirSync(nearest))
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults
+    throw error
+  }
+}
+
+/** As `prepareDataDir`, for those who make no store: throws AppError `not_found` where there is none, such as in a mistyped folder. */
 export function requireStore(dataDir: string): void {
   if (isMissing(dataDir)) throw noStore('DATA_DIR', resolve(dataDir))
   useFolder(dataDir, () => {})

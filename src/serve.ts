@@ -7,7 +7,7 @@ import { ConfigError, type Config } from './config.ts'
 import { AppError } from './core/app-error.ts'
 import { forwardClock } from './core/forward-clock.ts'
 import { codeOf } from './core/thrown.ts'
-import { prepareDataDir } from './data-dir.ts'
+import { findDataDirFaults, prepareDataDir } from './data-dir.ts'
 import { startForgetting } from './forget-old.ts'
 import type { HttpLimits } from './http/http-limits.ts'
 import type { Limiter } from './http/limits/limiter.ts'
@@ -225,14 +225,18 @@ async function openParts(
   }
 }
 
-/** Throws a ConfigError that names both, where the server can use neither its folder nor its address. */
+/**
+ * Makes the data directory where the server can listen. Where it cannot, nothing is made, and the ConfigError names a folder that
+ * cannot be used, too.
+ */
 async function requirePlaces(config: Config): Promise<void> {
-  const requireData = async () => prepareData(config)
-  const outcomes = await Promise.allSettled([requirePort(config), requireData()])
-  const reasons = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
-  const wrong = reasons.filter((reason) => reason instanceof ConfigError)
-  if (wrong.length < reasons.length) throw reasons.find((reason) => !(reason instanceof ConfigError))
-  if (wrong.length > 0) throw new ConfigError(wrong.flatMap(({ faults }) => faults))
+  try {
+    await requirePort(config)
+  } catch (error) {
+    if (!(error instanceof ConfigError) || !isEmbedded(config)) throw error
+    throw new ConfigError([...error.faults, ...findDataDirFaults(config.dataDir)])
+  }
+  prepareData(config)
 }
 
 /** Nothing is kept on this machine when store and log are elsewhere. */

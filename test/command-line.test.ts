@@ -86,7 +86,8 @@ describe('the command line', () => {
   })
 
   it('reports a wrong address and a wrong folder at once', async () => {
-    const wrong = { HOST: 'nowhere.invalid', DATA_DIR: '/dev/null' }
+    // An address for documents, which no machine has.
+    const wrong = { HOST: '192.0.2.1', DATA_DIR: '/dev/null/data' }
     const ended = await runJson(['serve'], wrong)
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request', fields: ['HOST', 'DATA_DIR'] })
   })

@@ -93,12 +93,22 @@ describeEachStore('Identities of an older store', (kind) => {
 })
 
 describeOnPostgres('New identities', () => {
+  let place: TestPlace
+  let database: Database
+
+  beforeEach(async () => {
+    place = await makeStore('postgres')
+    database = await openTestDatabase(place)
+  })
+  afterEach(async () => {
+    await database.close()
+    await place.remove()
+  })
+
   it.each([
     { what: 'added', change: addIdentities },
     { what: 'saved', change: saveIdentities },
   ])('can be $what in different orders at the same time', async ({ change }) => {
-    const place = await makeStore('postgres')
-    const database = await openTestDatabase(place)
     const identities = makeIdentities(3).filter(({ name }) => name === CUSTOMER_ID)
     let tries = 0
     const add = (some: readonly KnownIdentity[]) => {
@@ -117,7 +127,5 @@ describeOnPostgres('New identities', () => {
     await Promise.all(adding)
     expect(tries).toBe(2)
     expect((await findIdentities(database, identities)).toSorted(byValue)).toEqual(identities)
-    await database.close()
-    await place.remove()
   })
 })

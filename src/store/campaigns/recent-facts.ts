@@ -88,6 +88,7 @@ async function moveFrom(
 ): Promise<{ readonly moved: number; readonly next: number }> {
   const [all, order] = [toList(Object.keys(columns)), toList(key)]
   const waiting = sql`from ${sql.table(recent)} where customer >= ${customer}`
+  // The cast is for SQLite, which would compile the statement anew each time (`docs/decisions/0026`).
   const found = await sql<Record<string, string | number>>`
     select ${order} ${waiting} order by ${order} limit 1 offset cast(${max - 1} as bigint)`.execute(query)
   const last = found.rows[0]
