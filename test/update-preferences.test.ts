@@ -1,11 +1,12 @@
 // Update User Email Opt-in Preferences through real HTTP, on every store: one case per rule of the document and of its
 // decisions ("Email opt-in").
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
+import { DEFAULT_SETTINGS, LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import { normalizeEmail } from '../src/core/users/email-address.ts'
 import { USERS_PER_EMAIL_MAX } from '../src/operations/preferences/update-preferences.ts'
 import { saveIdentities } from '../src/store/users/user-identities.ts'
 import { saveUsers, type User } from '../src/store/users/users.ts'
+import { saveSettings } from '../src/store/workspaces/workspaces.ts'
 import { NO_LIMITS, PREFERENCES_PATH, preferenceCalls, type PreferenceCalls } from './preference-calls.ts'
 import { expectRefusal, startServer, type TestServer } from './server.ts'
 import { describeEachStore } from './stores.ts'
@@ -107,6 +108,23 @@ describeEachStore('Update User Email Opt-in Preferences', (kind) => {
     expectRefusal(await calls.update(sent), 400, 'invalid_request', ['user_preferences.categories.sport'])
     expect(await calls.readOne('unchanged')).toEqual({ customer_id: 'unchanged', ...NOTHING_SET })
     expect(await calls.proofsOf('unchanged')).toEqual([])
+  })
+
+  it('goes by the categories that are active now, also those that another process has just made active', async () => {
+    const workspace = await server.makeWorkspace()
+    const all = { ...DEFAULT_SETTINGS, name: workspace.id, categories: ['news', 'late'] }
+    await server.changeSettings(workspace, all)
+    const here = preferenceCalls(server, workspace)
+    await here.makeUsers(['c1'])
+    await here.set({ customer_id: 'c1', opt_in_status: 'OPTED_IN', categories: { late: true } })
+    await server.changeSettings(workspace, { ...all, categories: ['news'] })
+    expect((await here.readOne('c1')).categories).toEqual({})
+    await server.database.write((store) => saveSettings(store, workspace.id, all))
+    await here.set({ customer_id: 'c1', categories: { news: false } })
+    expect(await here.readOne('c1')).toMatchObject({
+      opt_in_status: 'OPTED_IN',
+      categories: { late: true, news: false },
+    })
   })
 
   it('sets the named categories; others stay, and one that was never set is absent', async () => {

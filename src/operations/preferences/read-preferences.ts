@@ -4,6 +4,7 @@ import type { Fault } from '../../core/app-error.ts'
 import { toOptIn } from '../../core/users/preference.ts'
 import { toIso } from '../../core/time-value.ts'
 import { listPreferencesByEmail, type NamedPreference } from '../../store/users/preferences.ts'
+import { findCategories } from '../../store/workspaces/workspaces.ts'
 import { IsoTime, NoFields, Nullable, Strict, Text } from '../fields.ts'
 import { JsonText } from '../json-text.ts'
 import { defineOperation } from '../operation.ts'
@@ -62,7 +63,7 @@ export const readPreferences = defineOperation({
   output: Type.Object({ data: Type.Array(UserPreferencesOutput), next_before: Type.Optional(Type.String()) }),
   async handle({ workspace, query }, { database, emailVault, turns }) {
     const { limit = LIMIT_MAX, before } = query
-    const active = new Set(workspace.categories)
+    const active = await findCategories(database, workspace.id)
     const write = (known: NamedPreference) => JSON.stringify(toBody(known, active))
     const emailKey = emailKeyMeant(query, { workspace, emailVault })
     if (emailKey === undefined) {

@@ -18,6 +18,7 @@ import {
 } from '../../store/users/preferences.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { countUsersWithEmail } from '../../store/users/users.ts'
+import { findCategories } from '../../store/workspaces/workspaces.ts'
 import { NoFields, Strict, Text } from '../fields.ts'
 import { defineOperation, type OperationRequest, type Partially, type Parts } from '../operation.ts'
 import {
@@ -170,7 +171,8 @@ async function changePortion(
 async function change(store: Store, known: readonly NamedPreference[], request: Request): Promise<void> {
   const { workspace, now, tile, callerAddress } = request
   const wanted = toPreferenceRequest(request.body.user_preferences)
-  const activeCategories = new Set(workspace.categories)
+  // Not those that this process remembers: a user who has just taken one that it does not know yet has not refused all of them.
+  const activeCategories = await findCategories(store, workspace.id)
   const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${tile}`, ip: callerAddress }
   const recorded = known.map((before) => {
     return recordChange(before, changePreference(before.preference, wanted, { activeCategories, now }), origin)

@@ -108,6 +108,12 @@ export async function findWorkspace({ query }: Store, id: string): Promise<Store
   return row && toStored(row)
 }
 
+/** The email preference categories that are active in a workspace by now, whatever a process remembers of it. */
+export async function findCategories({ query }: Store, id: string): Promise<ReadonlySet<string>> {
+  const row = await query.selectFrom('workspaces').select('categories').where('id', '=', id).executeTakeFirst()
+  return new Set(row && (JSON.parse(row.categories) as string[]))
+}
+
 /** Workspace → its revision; workspaces that do not exist are left out. */
 export async function findRevisions({ query }: Store, ids: readonly string[]): Promise<Map<string, number>> {
   if (ids.length === 0) return new Map()
