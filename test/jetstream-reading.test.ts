@@ -1,5 +1,6 @@
 // Reading one partition of the log in JetStream gives what follows a cursor, whatever was read, lost or left before.
 import { DeliverPolicy, jetstream } from '@nats-io/jetstream'
+import { nanos } from '@nats-io/transport-node'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { LogReader } from '../src/log/event-log.ts'
 import { openJetStreamLogReader } from '../src/log/jetstream/jetstream-log-reader.ts'
@@ -54,6 +55,18 @@ describeWithNats('Reading a partition of the log in NATS', () => {
     const consumer = await jetstream(stream.connection).consumers.get(STREAM, kept?.name)
     expect((await consumer.next())?.seq).toBe(2)
     expect(await read(1)).toEqual([2, 3])
+  })
+
+  it('leaves a consumer that the server may have forgotten, because it says nothing then', async () => {
+    const start = { deliver_policy: DeliverPolicy.All, filter_subject: ALL_SUBJECTS, inactive_threshold: nanos(2_000) }
+    const puller = await JetStreamPuller.open(stream, start)
+    expect(await puller.pull(1)).toEqual([])
+    expect(puller.isLost).toBe(false)
+    const kept = async () => (await stream.ask(({ consumers }) => consumers.list(STREAM).next())).length
+    await until('it may be forgotten', () => puller.isLost)
+    expect(await kept()).toBe(1)
+    await until('it is forgotten', async () => (await kept()) === 0)
+    puller.close()
   })
 
   it('takes only so many large messages at once, however many there are', async () => {

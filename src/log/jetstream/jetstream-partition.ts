@@ -97,7 +97,10 @@ export class PartitionReader {
 
   /** Pulls what comes next into `#ahead`; false when that is all there is now. */
   async #pull(bounds: ReadBounds): Promise<boolean> {
-    if (this.#puller?.isLost) this.#puller = undefined
+    if (this.#puller?.isLost) {
+      this.#puller.close()
+      this.#puller = undefined
+    }
     this.#puller ??= await JetStreamPuller.open(this.#stream, {
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: (this.#ahead.at(-1)?.position ?? this.#returned) + 1,

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AckPolicy, DeliverPolicy, ReplayPolicy, type ConsumerConfig, type ConsumerInfo } from '@nats-io/jetstream'
-import { createInbox, nanos, type Msg, type MsgHdrs } from '@nats-io/transport-node'
+import { createInbox, millis, nanos, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import { messageOf } from '../../core/thrown.ts'
 import type { StoredMessage } from './jetstream-message.ts'
 import { ALL_SUBJECTS, STREAM, type LogStream } from './jetstream-stream.ts'
@@ -49,9 +49,13 @@ export class JetStreamPuller {
   #lastDelivery = 0
   #pull: Pull | undefined
   #isLost = false
+  /** How long the server keeps the consumer without being asked, and when it was last asked. */
+  readonly #keptMs: number
+  #askedAt = performance.now()
 
-  private constructor(stream: LogStream, { name, cluster }: ConsumerInfo) {
+  private constructor(stream: LogStream, { name, cluster }: ConsumerInfo, keptMs: number) {
     this.#stream = stream
+    this.#keptMs = keptMs
     this.#name = name
     this.server = cluster?.leader
     this.#subscription = stream.connection.subscribe(this.#inbox, {
@@ -61,7 +65,9 @@ export class JetStreamPuller {
 
   /** Makes the consumer. Whoever is done with it closes the puller. */
   static async open(stream: LogStream, start: ConsumerStart): Promise<JetStreamPuller> {
-    return new JetStreamPuller(stream, await makeConsumer(stream, start))
+    const withThreshold = { inactive_threshold: nanos(IDLE_MS_MAX), ...start }
+    const consumer = await makeConsumer(stream, withThreshold)
+    return new JetStreamPuller(stream, consumer, millis(withThreshold.inactive_threshold))
   }
 
   /** As `open`, to look at the headers of messages stamped at an instant or later; the server itself finds the first. */
@@ -75,9 +81,12 @@ export class JetStreamPuller {
     })
   }
 
-  /** Whether this puller must be left, and another opened that goes on after what it has read. */
+  /**
+   * Whether this puller must be left, and another opened that goes on after what it has read. Also when it has not been asked for
+   * long: a server that has forgotten the consumer says nothing.
+   */
   get isLost(): boolean {
-    return this.#isLost
+    return this.#isLost || performance.now() - this.#askedAt > this.#keptMs / 2
   }
 
   /**
@@ -105,6 +114,7 @@ export class JetStreamPuller {
   #ask(max: number): void {
     const subject = `$JS.API.CONSUMER.MSG.NEXT.${STREAM}.${this.#name}`
     const { connection } = this.#stream
+    this.#askedAt = performance.now()
     try {
       connection.publish(subject, JSON.stringify({ batch: max, no_wait: true }), { reply: this.#inbox })
     } catch (error) {
@@ -199,7 +209,6 @@ async function makeSomeConsumer(stream: LogStream, start: ConsumerStart): Promis
 
 function addConsumer(stream: LogStream, start: ConsumerStart): Promise<ConsumerInfo> {
   const config = {
-    inactive_threshold: nanos(IDLE_MS_MAX),
     ...start,
     name: randomUUID(),
     ack_policy: AckPolicy.None,
