@@ -8,6 +8,7 @@ import type { Database } from '../src/store/store.ts'
 import { findWorkspace, saveKeyHash, saveSettings, type StoredWorkspace } from '../src/store/workspaces/workspaces.ts'
 import { Authentication, readBasic } from '../src/http/authentication.ts'
 import { REFRESH_MS, WorkspaceRegistry } from '../src/http/workspace-registry.ts'
+import { meddled } from './meddled-store.ts'
 import { recordQueries } from './record-queries.ts'
 import { expectRefusal, startServer, until, type Answer, type TestServer, type TestWorkspace } from './server.ts'
 import { describeEachStore, openTestDatabase } from './stores.ts'
@@ -113,6 +114,20 @@ describeEachStore('Authentication', (kind) => {
     }
   })
 
+  it('counts the failures of the addresses beyond ten thousand a minute together', async () => {
+    const registry = Object.assign(new WorkspaceRegistry(server.database), { reload: async () => undefined })
+    const authentication = new Authentication(registry)
+    const attempt = readBasic(basic('main', 'wrong'))
+    const fail = async (address: string) => {
+      const failing = Promise.resolve(authentication.authenticate(attempt, () => address, 0))
+      return failing.catch(({ code }: { code: string }) => code)
+    }
+    for (let at = 0; at < 10_000; at++) expect(await fail(`known-${at}`)).toBe('unauthorized')
+    for (let at = 0; at < 100; at++) expect(await fail(`other-${at}`)).toBe('unauthorized')
+    expect(await fail('other-100')).toBe('rate_limited')
+    expect(await fail('known-1')).toBe('unauthorized')
+  })
+
   it('tells an unknown path and method before it asks who calls', async () => {
     expect((await server.call('GET', '/v1/nothing', { as: null })).status).toBe(404)
     expect((await server.call('DELETE', '/v1/event/main', { as: null })).status).toBe(405)
@@ -171,6 +186,20 @@ describeEachStore('Authentication', (kind) => {
       await saveSettings(store, workspace.id, { ...known, identityResolution: ['crm'], suspended: true })
     })
     expectRefusal(await track(), 403, 'forbidden')
+  })
+
+  it('keeps the newer of two looks that overtake each other', async () => {
+    const { id } = await server.makeWorkspace()
+    const changing = meddled(elsewhere, 'workspaces', async () => {
+      await elsewhere.write(async (store) => {
+        const { workspace } = (await findWorkspace(store, id)) as StoredWorkspace
+        await saveSettings(store, id, { ...workspace, suspended: true })
+      })
+      await registry.refresh()
+    })
+    const registry = new WorkspaceRegistry(changing)
+    await registry.reload(id)
+    expect(registry.get(id)?.workspace.suspended).toBe(true)
   })
 
   it('asks the database once for all whose requests are to be refused', async () => {

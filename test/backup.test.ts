@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import SqliteFile from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { isOlder, makeOlder } from './older-tables.ts'
 import { basic, environmentOf, failureOf, run, runJson, startServing } from './program.ts'
@@ -280,6 +281,7 @@ describe('restore', () => {
   const unfit: [what: string, make: (path: string) => void][] = [
     ['a text', (path) => writeFileSync(path, 'not a database\n'.repeat(1_000))],
     ['an empty file', (path) => writeFileSync(path, '')],
+    ['a backup of a newer format', (path) => makeNewer(path)],
     ['the state itself', (path) => copyFileSync(join(folder, 'source', 'state.db'), path)],
     [
       'half a backup',
@@ -327,17 +329,30 @@ describe('restore', () => {
     expect(lstatSync(state).isSymbolicLink()).toBe(true)
   })
 
-  it('lets no command use what an interrupted restore left behind', async () => {
-    const interrupted = { DATA_DIR: join(folder, 'interrupted') }
-    await run(['restore', join(folder, 'good.db')], interrupted)
-    writeFileSync(join(interrupted.DATA_DIR, 'restore-unfinished'), '')
+  it('lets no command use what a restore left behind that was killed', async () => {
+    const killed = { DATA_DIR: join(folder, 'killed-restore') }
+    // As soon as it has written a file.
+    const script = `import fs from 'node:fs'
+      import { syncBuiltinESMExports } from 'node:module'
+      const { createWriteStream } = fs
+      fs.createWriteStream = (...args) => createWriteStream(...args).on('close', () => process.kill(process.pid, 'SIGKILL'))
+      syncBuiltinESMExports()`
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`
+    await run(['restore', join(folder, 'good.db')], { ...killed, NODE_OPTIONS })
+    expect(readdirSync(killed.DATA_DIR)).toContain('state.db')
     for (const args of [['workspace', 'list'], ['serve'], ['restore', join(folder, 'good.db')]]) {
-      const ended = await runJson(args, interrupted)
-      expect(failureOf(ended)).toMatchObject({
-        status: 1,
-        message: expect.stringContaining('is not complete') as string,
-      })
+      const message = expect.stringContaining('is not complete') as string
+      expect(failureOf(await runJson(args, killed))).toMatchObject({ status: 1, message })
     }
+  })
+
+  it('takes no state for a backup because it was restored from one', async () => {
+    const restored = { DATA_DIR: join(folder, 'restored-state') }
+    expect(await run(['restore', join(folder, 'good.db')], restored)).toMatchObject({ status: 0, stderr: '' })
+    const path = join(folder, 'restored-state.db')
+    copyFileSync(join(restored.DATA_DIR, 'state.db'), path)
+    const refused = failureOf(await runJson(['restore', path], { DATA_DIR: join(folder, 'of-restored') }))
+    expect(refused).toMatchObject({ status: 1, code: 'invalid_request' })
   })
 
   it('brings back settings and workspaces before a first start', async () => {
@@ -357,6 +372,14 @@ it.each([
   const refused = failureOf(await runJson([command, join(folder, 'any.db')], elsewhere))
   expect(refused).toMatchObject({ status: 1, message: expect.stringContaining(said) as string })
 })
+
+/** A good backup, as a newer version might write it. */
+function makeNewer(path: string): void {
+  copyFileSync(join(folder, 'good.db'), path)
+  const file = new SqliteFile(path)
+  file.pragma(`user_version = ${(file.pragma('user_version', { simple: true }) as number) + 1}`)
+  file.close()
+}
 
 /** A good backup, changed. */
 function damage(path: string, change: (bytes: Buffer) => void): void {

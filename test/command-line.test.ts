@@ -260,7 +260,7 @@ describeEachStore('commands', (kind) => {
     expect((await command('category', 'add', 'main', 'News')).body).toMatchObject({ categories: ['Offers', 'News'] })
     expect((await command('category', 'remove', 'main', 'Offers')).body).toMatchObject({ categories: ['News'] })
     expect(await refusal('category', 'remove', 'main', 'Offers')).toMatchObject({ status: 1, code: 'not_found' })
-    for (const name of [' x', '__proto__'])
+    for (const name of [' x', 'x ', '__proto__'])
       expect(await refusal('category', 'add', 'main', name)).toMatchObject({ status: 1, code: 'invalid_request' })
   })
 
@@ -288,6 +288,10 @@ describeEachStore('commands', (kind) => {
       parked: parked.slice(100),
       next_after: null,
     })
+    expect((await command('parked', 'list', '--after', '1')).body).toMatchObject({ next_after: null })
+    const lines = (await run(['parked', 'list'], environment)).stdout.split('\n')
+    expect(lines[0]).toBe('1  main  track_events  1970-01-01T00:00:02.000Z  it is broken')
+    expect(lines.slice(100)).toEqual(['More: tidings parked list --after 100', ''])
     expect((await command('parked', 'show', '7')).body).toEqual({
       position: 7,
       workspace_id: 'main',
@@ -314,6 +318,7 @@ describeEachStore('commands', (kind) => {
     expect((await command('parked', 'replay', '200')).body).toEqual({ position: 200, outcome: 'applied' })
     expect(await refusal('parked', 'replay', '200')).toMatchObject({ status: 1, code: 'not_found' })
     expect((await command('parked', 'drop', '201')).body).toEqual({ position: 201, outcome: 'dropped' })
+    expect((await run(['parked', 'drop', '101'], environment)).stdout).toBe('The entry at 101 is dropped.\n')
     expect(await refusal('parked', 'drop', '201')).toMatchObject({ status: 1, code: 'not_found' })
   })
 })

@@ -112,6 +112,14 @@ describe('the environment', () => {
     for (const text of taken) expect(() => fastify({ trustProxy: [text] })).not.toThrow()
   })
 
+  it('needs a database for the tables where NATS holds the log', () => {
+    expect(wrongIn({ NATS_URL: 'nats://a:4222' })).toEqual(['DATABASE_URL'])
+  })
+
+  it.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])('takes the level %s', (level) => {
+    expect(readConfig({ LOG_LEVEL: level }).logLevel).toBe(level)
+  })
+
   it('names all wrong settings at once, each with what to set', () => {
     const wrong = Object.fromEntries(refused)
     expect(wrongIn(wrong)).toEqual(Object.keys(wrong))

@@ -60,6 +60,15 @@ describe('coupon codes from CSV', () => {
     }
   })
 
+  it('reads a code of many bytes behind many spaces, however it is cut, and lines of up to 1,024 characters', () => {
+    const code = '😀'.repeat(128)
+    const bytes = Buffer.from(`${' '.repeat(700)}${code}\n`)
+    for (const pieceLength of [bytes.byteLength, 1_100])
+      expect(read(bytes, pieceLength)).toEqual({ codes: [code], invalid: [], invalidLines: 0 })
+    const { codes, invalid } = read(Buffer.from(`${'A'.padEnd(1_024)}\n${'B'.padEnd(1_025)}\n`))
+    expect({ codes, invalid }).toEqual({ codes: ['A'], invalid: ['line 2'] })
+  })
+
   it('names the first hundred invalid lines and counts all of them', () => {
     const { invalid, invalidLines } = read(Buffer.from('A,1\n'.repeat(250)))
     expect(invalidLines).toBe(250)

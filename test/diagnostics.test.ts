@@ -187,6 +187,21 @@ describeEachStore('Diagnostics', (kind) => {
       [{ ...common, operation: 'track_events', method: 'POST', status: 400, client_request_id: 'x'.repeat(128) }],
       [{ ...common, operation: 'none', method: 'GET', status: 404 }],
     ])
+    expect(diagnostics.of(ids[0] as string)[0]?.duration_ms).toBeGreaterThan(0)
+  })
+
+  it('hold the reason of a 503', async () => {
+    let id: string | null = null
+    const diagnostics = await withServer(kind, 'info', async (server) => {
+      // The server has no key for them.
+      const as = await server.makeWorkspace({ emailProtection: 'encrypted' })
+      const body = { type: 'customer', customer_id: 'c1', attributes: { email: 'a@example.com' } }
+      const answer = await server.call('POST', `/v1/customer/${as.id}`, { as, body })
+      expectRefusal(answer, 503, 'unavailable')
+      id = answer.headers.get('x-request-id')
+    })
+    const reason = expect.stringContaining('PII_KEY') as string
+    expect(diagnostics.of(id)).toMatchObject([{ level: WARN, operation: 'track_user', reason }])
   })
 
   it('hold at the level debug a line also for what has no path that can be read, or is not HTTP', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { forgetOld } from '../src/forget-old.ts'
 import { openPostgresLogReader } from '../src/log/postgres/postgres-log-reader.ts'
 import { openPostgresLog } from '../src/log/postgres/postgres-log.ts'
+import { listOpenUploads, openUpload, UPLOAD_ABANDONED_MS } from '../src/store/coupons/coupon-uploads.ts'
 import { findReceipt, saveReceipts } from '../src/store/entries/request-receipts.ts'
 import type { Database } from '../src/store/store.ts'
 import { newEntry } from './log-contract.ts'
@@ -41,6 +42,16 @@ describeEachStore('Of old things', (kind) => {
     await bench.follow()
     await forget()
     expect(await areKept('before', 'recent')).toEqual([false, true])
+  })
+
+  it('receipts are kept for exactly a week, and uploads that were abandoned are taken back', async () => {
+    await save('a-week', NOW - 7 * DAY_MS)
+    await save('older', NOW - 7 * DAY_MS - 1)
+    const upload = { listNumber: 1, firstCouponId: 1, heartbeatAt: NOW - UPLOAD_ABANDONED_MS }
+    await bench.database.write((store) => openUpload(store, upload))
+    await forget()
+    expect(await areKept('a-week', 'older')).toEqual([true, false])
+    expect(await listOpenUploads(bench.database)).toEqual([])
   })
 
   it('applied entries of the log are forgotten once the state has it on disk that they are applied', async () => {

@@ -3,6 +3,7 @@
 import dns from 'node:dns'
 import { gzipSync } from 'node:zlib'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { PIECE_BYTES_MAX, piecesToSend } from '../src/http/answers/answer-pieces.ts'
 import type { ErrorBody } from '../src/http/answers/error-answer.ts'
@@ -443,6 +444,19 @@ describe('Answers that nobody reads', () => {
 
 describe('Connections', () => {
   stopAfterEach()
+
+  it('past the limit are told of to operators', async () => {
+    const lines: Record<string, unknown>[] = []
+    const diagnostics = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+    const told = await startServer('sqlite', {}, { diagnostics, httpLimits: { connectionsMax: 1, sweepEveryMs: 10 } })
+    const kept = await RawConnection.open(told.url)
+    const beyond = await RawConnection.open(told.url)
+    await until('it is closed', () => beyond.isEnded)
+    await until('operators are told', () => lines.length > 0)
+    kept.close()
+    await told.stop()
+    expect(lines).toMatchObject([{ closed: 1 }])
+  })
 
   it('past the limit are closed at once, and others taken when one ends', async () => {
     await start({ connectionsMax: 5 })

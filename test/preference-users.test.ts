@@ -113,6 +113,26 @@ describeEachStore('The users whose preferences are meant', (kind) => {
     expect(new Set(shown.map(({ opt_in_status }) => opt_in_status))).toEqual(new Set(['OPTED_IN']))
   })
 
+  it('are changed by one request after the other, where each takes several transactions', async () => {
+    const { email } = await makeUsers(MORE_THAN_A_PAGE)
+    const turns = new Turns()
+    const order: string[] = []
+    const change = (opt_in_status: string) => {
+      const write: Database['write'] = (work) => {
+        order.push(opt_in_status)
+        return database.write(work)
+      }
+      const body = { user_preferences: { email_id: email, opt_in_status } }
+      const request = { workspace: WORKSPACE, now: 7, tile: 'data', callerAddress: '127.0.0.1', body }
+      return updatePreferences.handle(request as never, { database: { ...database, write }, turns } as unknown as Parts)
+    }
+    await Promise.all([change('OPTED_IN'), change('OPTED_OUT')])
+    const portions = kind === 'sqlite' ? 2 : 1
+    const [first, last] = [order[0] as string, order.at(-1) as string]
+    expect(new Set([first, last])).toEqual(new Set(['OPTED_IN', 'OPTED_OUT']))
+    expect(order).toEqual([first, last].flatMap((status) => Array.from({ length: portions }, () => status)))
+  })
+
   it.each([1, MORE_THAN_A_PAGE])('are nobody where all %i with an email have another by then', async (count) => {
     const { email, ids } = await makeUsers(count)
     const move = () => database.write((store) => addUsers(store, ids, `${email}.another`))

@@ -402,6 +402,20 @@ describe('A limit of a day of a server whose store is its own', () => {
   })
 })
 
+describe('Refused requests', () => {
+  it('count up to what a window holds, so that a greater limit lets others in at once', () => {
+    const rateLimits = new RateLimits()
+    const limitTo = (units: number) => {
+      const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: units }
+      return { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 0, limits }
+    }
+    for (let times = 0; times < 8; times++)
+      rateLimits.count({ workspace: limitTo(5), operation: trackEvents, now: NOON })
+    const taken = rateLimits.take({ workspace: limitTo(6), operation: trackEvents, units: 1, now: NOON })
+    expect(taken).toMatchObject({ refusal: undefined, state: { limit: 6, remaining: 0 } })
+  })
+})
+
 describe('A server that ends without having served, as where another has the port', () => {
   it('saves nothing of what it read, which the other has used on since', async () => {
     const windows = { minute: { startsAt: NOON, used: 5 }, day: { startsAt: NOON - (NOON % DAY_MS), used: 5 } }

@@ -81,6 +81,9 @@ describeEachStore('Read preferences', (kind) => {
     ['a malformed email_id', { email_id: 'anna' }, ['query.email_id']],
     ['a malformed email_id beside a known customer_id', { customer_id: 'c1', email_id: '' }, ['query.email_id']],
     ['an unknown parameter', { customer_id: 'c1', email: 'a@b.de' }, ['query.email']],
+    ['a limit of 0', { email_id: 'shared@example.com', limit: '0' }, ['query.limit']],
+    ['a limit of 10,001', { email_id: 'shared@example.com', limit: '10001' }, ['query.limit']],
+    ['a before that no answer gave', { email_id: 'shared@example.com', before: '2031-01-01' }, ['query.before']],
   ]
   it.each(refusals)('refuses %s', async (_rule, query, fields) => {
     expectRefusal(await calls.read(query), 400, 'invalid_request', fields)

@@ -162,6 +162,7 @@ describeEachStore('project_code in Track Events', (kind) => {
     ['one that is not storable', '/%00', 'path.project_code'],
     ['an unknown one in the query', '?project_code=other', 'query.project_code'],
     ['an unknown one in the path', '/other', 'path.project_code'],
+    ['an unknown one in the path beside a right one in the query', '/other?project_code=app', 'path.project_code'],
     ['one in other case', '/APP', 'path.project_code'],
     ['two in the query', '?project_code=app&project_code=web-shop', 'query.project_code'],
   ]
