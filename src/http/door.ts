@@ -172,18 +172,16 @@ async function runOrRefuse(
   const caller = exchange.caller as Caller
   const renewed = await door.authentication.renew(caller)
   const isNewer = renewed.workspace !== caller.workspace
-  if (isNewer) refuseCaller(exchange, operation, renewed)
+  if (isNewer) {
+    exchange.caller = renewed
+    // It may have been suspended, too.
+    const refusal = refusalOf(exchange, renewed, operation)
+    if (refusal) throw refusal
+  }
   const { input, faults } = isNewer ? checkInput(exchange, passage, sent) : known
   if (faults.length === 0) return operation.handle(input, door.parts)
   const stored = (await operation.storedFaults?.(input, door.parts.database)) ?? []
   throw invalidRequest([...faults, ...stored])
-}
-
-/** Throws where the workspace has been suspended meanwhile. */
-function refuseCaller(exchange: Exchange, operation: Operation, caller: Caller): void {
-  exchange.caller = caller
-  const refusal = refusalOf(exchange, caller, operation)
-  if (refusal) throw refusal
 }
 
 interface SentInput {
