@@ -1,5 +1,5 @@
 // How the embedded log keeps entries: those that were written together lie in one row, because a row costs much more than what
-// it holds (`docs/decisions/0033`). Positions within a group have no gaps.
+// it holds (`docs/decisions/0031`). Positions within a group have no gaps.
 import type SqliteFile from 'better-sqlite3'
 import { toEntry, type EntryRow } from '../entry-row.ts'
 import type { LogEntry } from '../event-log.ts'
