@@ -8,7 +8,6 @@ import { keepNewObjectsYoung } from '../src/commands/keep-young.ts'
 
 /** What threads begin with is loaded by a start of the server, but for these, which it starts later. They end when they are told to. */
 const STARTED_LATER = {
-  'pipeline/ahead/ahead-thread.ts': { dataDir: '' },
   'store/sqlite/sqlite-checkpoints-thread.ts': { paths: [] },
 }
 

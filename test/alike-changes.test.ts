@@ -205,8 +205,7 @@ describe('changes that are alike', () => {
 function countedTogether(crowd: readonly StoredChange[], book = BOOK): CellSum {
   const sum = new CellSum()
   const alike = new AlikeChanges(sum, book)
-  const traits = new Traits()
-  for (const change of crowd) alike.add(change, outlineChange(change, traits, TIMEZONE))
+  for (const change of crowd) alike.add(change)
   alike.settle()
   return sum
 }

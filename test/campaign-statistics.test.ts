@@ -2,9 +2,7 @@
 // whatever order and batches, every answer is the one that a naive model finds, and a recount of the facts finds no difference.
 // STATISTICS_SEED repeats a run.
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Ahead } from '../src/pipeline/ahead/ahead.ts'
-import { Turnstile } from '../src/store/turnstile.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { applyBatch, CursorMoved } from '../src/pipeline/apply-batch.ts'
 import { settleMessageEvents } from '../src/store/campaigns/message-events.ts'
 import type { Database } from '../src/store/store.ts'
@@ -27,8 +25,6 @@ const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
 const HISTORIES: Readonly<Record<StoreKind, number>> = { sqlite: 250, postgres: 60 }
 const PAIRS: Readonly<Record<StoreKind, number>> = { sqlite: 50, postgres: 12 }
 const FAILURES: Readonly<Record<StoreKind, number>> = { sqlite: 30, postgres: 10 }
-/** Histories whose batches are counted ahead where they can be. */
-const AHEAD = 120
 const TIMEOUT_MS = 120_000
 /** A slow machine tries fewer histories. */
 const LONGEST_MS = 100_000
@@ -155,42 +151,6 @@ describeEachStore('Campaign statistics', (kind) => {
   )
 })
 
-describe('Campaign statistics that are counted ahead', () => {
-  it(
-    'are the same as those of batches that are applied one after the other',
-    async () => {
-      const bench = await openStatisticsBench('sqlite')
-      const failures: unknown[] = []
-      const ahead = new Ahead({
-        database: bench.database,
-        dataDir: bench.place.dataDir,
-        turnstile: new Turnstile(),
-        onStored: () => {},
-        onFailure: (error) => void failures.push(error),
-      })
-      let taken = 0
-      await expectAlways(someHistory, AHEAD, async ({ history, entries, choices }) => {
-        const run = await StatisticsRun.make(bench, history)
-        // Only those who are known can be counted ahead.
-        const [links = [], others = []] = [true, false].map((areLinks) => {
-          return entries.filter(({ kind }) => (kind === 'track_user') === areLinks)
-        })
-        await run.apply(links)
-        for (const batch of inOnesAndTwos(others)) taken += Number(await run.applyAhead(ahead, batch))
-        await ahead.settle()
-        await expectVerified(run)
-        await expectAnswers(run, run.ranges(choices))
-      })
-      expect(failures).toEqual([])
-      expect(taken).toBeGreaterThan(0)
-      process.stderr.write(`${taken} batches were counted ahead\n`)
-      await ahead.close()
-      await bench.close()
-    },
-    TIMEOUT_MS,
-  )
-})
-
 function clickOf(campaignId: string, time: number): HistoryEntry {
   const messages = [message({ campaignId, kind: 'click', time })]
   return { kind: 'svc_message_events', audiences: [], messages, events: [] }
@@ -219,14 +179,6 @@ async function expectAlways<Value>(
   predicate: (value: Value) => Promise<void>,
 ): Promise<void> {
   await fc.assert(fc.asyncProperty(values, predicate), { seed: SEED, numRuns, interruptAfterTimeLimit: LONGEST_MS })
-}
-
-/** Small batches: one is counted ahead only if all its users may be. */
-function inOnesAndTwos<Entry>(entries: readonly Entry[]): Entry[][] {
-  return cut(
-    entries,
-    entries.map((_, index) => 1 + (index % 2)),
-  )
 }
 
 /** Applies entries of several workspaces as one batch, in turn. */

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/campaigns/facts.ts'
 import {
   addEvents,
-  findFirstNamedEvents,
   listAttributes,
   listNamedEvents,
   listTrackedActions,
@@ -77,7 +76,6 @@ describeEachStore('Facts of campaigns', (kind) => {
   const periods = [1, 2].map((customer) => ({ customer, from: 0, until: 1_000 }))
   const touchPeriods = periods.map((period) => ({ ...period, campaign: 2 }))
   const actions = [1, 2].map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
-  const instants = actions.map(({ user_id, action, from }, place) => ({ place, user_id, action, from }))
   const campaigns = { after: 1, until: 3 }
   const after = { campaign: 2, kind: 1, time: 5, messageKey: '=m' }
   const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
@@ -100,7 +98,6 @@ describeEachStore('Facts of campaigns', (kind) => {
     ['how many memberships there are', ['campaign'], (store) => countMemberships(store, 1, { after: 1, max: 9 })],
     ['how many message events there are', ['campaign'], (store) => countMessageEvents(store, 1, { after: 1, max: 9 })],
     ['events of periods', [TIME], (store) => listNamedEvents(store, actions)],
-    ['the first events since instants', [TIME], (store) => findFirstNamedEvents(store, instants)],
     ['how large attributes are', ['id'], (store) => measureAttributes(store, [1, 2, 3])],
     ['attributes', ['id'], (store) => listAttributes(store, [1, 2, 3])],
     ['which events were tracked', ['action'], (store) => listTrackedActions(store, actions)],

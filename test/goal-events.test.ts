@@ -5,7 +5,7 @@ import type { Goal } from '../src/core/campaigns/goal.ts'
 import type { CountedCampaign } from '../src/core/statistics/rules.ts'
 import type { GoalBook } from '../src/pipeline/contributions/goal-books.ts'
 import { judgeAtOnce, judgeEvents } from '../src/pipeline/contributions/goal-events.ts'
-import { addEvents, findFirstNamedEvents, listNamedEvents, type StoredEvent } from '../src/store/users/events.ts'
+import { addEvents, listNamedEvents, type StoredEvent } from '../src/store/users/events.ts'
 import type { Database } from '../src/store/store.ts'
 import { watchRows } from './record-queries.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
@@ -53,25 +53,6 @@ describeEachStore('Goal events', (kind) => {
     expect(judged.map(({ id }) => id)).toEqual(events.map(({ id }) => id))
     const [fewer = []] = await judgeEvents(database, BOOK, [{ events, campaigns: [2] }])
     expect([LARGE, RARE].map((goal) => fewer.filter(({ met }) => met.has(goal)).length)).toEqual([0, 2])
-  })
-
-  it('are found from instants on, the first of all names that are wanted', async () => {
-    const since = (place: number, from: number, ...actions: readonly string[]) =>
-      actions.map((action) => ({ place, user_id: 1, action, from }))
-    const wanted = [
-      ...since(0, 3, 'Visited'),
-      ...since(1, 4, 'Unknown', 'Order Placed'),
-      ...since(2, EVENTS, 'Visited', 'Order Placed'),
-      ...since(3, 0, 'Order Placed').map((one) => ({ ...one, user_id: 2 })),
-      ...since(4, EVENTS - 1, 'Visited'),
-    ]
-    const times = await findFirstNamedEvents(database, wanted)
-    expect([...times].toSorted(([left], [right]) => left - right)).toEqual([
-      [0, 3],
-      [1, 4],
-      [4, EVENTS - 1],
-    ])
-    expect(await findFirstNamedEvents(database, [])).toEqual(new Map())
   })
 
   it('are looked into a few megabytes at a time, and nothing of that is kept', async () => {

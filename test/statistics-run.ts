@@ -17,7 +17,6 @@ import type { LogEntry } from '../src/log/event-log.ts'
 import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
 import { Freshness } from '../src/operations/statistics/freshness.ts'
-import type { Ahead } from '../src/pipeline/ahead/ahead.ts'
 import { applyBatch, readBatch } from '../src/pipeline/apply-batch.ts'
 import type { Batch } from '../src/pipeline/batch.ts'
 import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
@@ -202,18 +201,6 @@ export class StatisticsRun {
   async apply(entries: readonly HistoryEntry[], { receivedAt = NOW, database = this.database } = {}): Promise<void> {
     await applyBatch(database, await this.read(this.toLog(entries, receivedAt)), await this.cursors())
     this.applied.push(...entries)
-  }
-
-  /** Applies entries as one batch, counted ahead where that can be; gives whether it was. `settle` ends it. */
-  async applyAhead(ahead: Ahead, entries: readonly HistoryEntry[]): Promise<boolean> {
-    const batch = await this.read(this.toLog(entries))
-    const isTaken = await ahead.take(batch, ahead.position ?? (await this.cursors())[0] ?? 0)
-    if (!isTaken) {
-      await ahead.settle()
-      await applyBatch(this.database, batch, await this.cursors())
-    }
-    this.applied.push(...entries)
-    return isTaken
   }
 
   /** Applies batches of a partition of the log one after the other, as a process of its own would. */

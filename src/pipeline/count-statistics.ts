@@ -9,14 +9,13 @@ import { addMessageEvents } from '../store/campaigns/message-events.ts'
 import { addCells } from '../store/statistics/statistics.ts'
 import type { Store } from '../store/store.ts'
 import { findPersons, survivorsOf, type Person } from '../store/users/users.ts'
-import { AlikeChanges, outlineChange, type StoredChange } from './contributions/alike-changes.ts'
+import { AlikeChanges } from './contributions/alike-changes.ts'
 import { isReport, type Batch, type EventsEntry, type ReportEntry, type Subject } from './batch.ts'
 import { addDifference } from './contributions/difference.ts'
-import type { GoalBook, GoalBooks } from './contributions/goal-books.ts'
+import type { GoalBook } from './contributions/goal-books.ts'
 import { loadConcernedHistories, loadHistories, type Change } from './contributions/histories.ts'
 import { isLarge, leaveForLater, separateLarge } from './contributions/large-changes.ts'
 import { inPortions } from './contributions/portions.ts'
-import { Traits, type OutlinedChange } from './contributions/shapes.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 
 /** Cells that are in memory at one time, some 200 MiB while they are written; a batch mostly changes a few thousand. */
@@ -37,9 +36,6 @@ export async function countStatistics(store: Store, batch: Batch): Promise<void>
   await addCells(store, sum)
 }
 
-/** Thrown where a batch that is counted by reading alone would have to write something before it is counted. */
-export class NeedsWriting extends Error {}
-
 /** What a batch adds to the statistics; its users are resolved and its events stored. */
 async function countReports(store: Store, batch: Batch, reports: readonly Report[]): Promise<CellSum> {
   const sum = new CellSum()
@@ -49,74 +45,9 @@ async function countReports(store: Store, batch: Batch, reports: readonly Report
     if (!book) continue
     const changes = await findChanges(store, batch, { workspaceId, book, reports })
     const { factsPerUserMax, entries } = batch
-    await countWorkspace(store, { book, sum, factsPerUserMax, entries: entries.length, mayWrite: true }, changes)
+    await countWorkspace(store, { book, sum, factsPerUserMax, entries: entries.length }, changes)
   }
   return sum
-}
-
-/** A change that stands for those of so many users, with which it has the shape in common. */
-export interface Alike {
-  readonly change: StoredChange
-  readonly users: number
-}
-
-export interface SortedChanges {
-  readonly unread: readonly Change[]
-  readonly alike: readonly Alike[]
-}
-
-type OnRead = (change: StoredChange, outlined: OutlinedChange | undefined) => void
-
-/** What is known of the users of reports, and how they are counted. */
-export interface KnownCount {
-  /** What is counted is added to it; its cells count for the bounds. */
-  readonly sum: CellSum
-  readonly goalBooks: GoalBooks
-  readonly factsPerUserMax: number
-  /** The number of a customer id → its user, whose facts are all stored under it, and who is not large. Others are not counted. */
-  readonly userOf: ReadonlyMap<number, number>
-  /** Divides changes into those that are read and those that are known; any others are not counted. */
-  readonly sort: (changes: readonly Change[], book: GoalBook) => Promise<SortedChanges>
-  /** Makes all outlines. */
-  readonly traits: Traits
-  /** Hears of each user who is read what the reports bring, and what is stored. */
-  readonly onRead: OnRead
-}
-
-/**
- * Adds what reports add to the statistics by some of their users, by reading alone. Throws NeedsWriting where one of them grows large,
- * or something would have to be written before all is counted.
- */
-export async function countKnown(
-  store: Store,
-  reports: readonly ReceivedFacts[],
-  { goalBooks, userOf, sort, ...count }: KnownCount,
-): Promise<void> {
-  for (const workspaceId of new Set(reports.map(({ request }) => request.workspaceId))) {
-    const own = reports.filter(({ request }) => request.workspaceId === workspaceId)
-    const book = await goalBooks.open(store, workspaceId)
-    if (!book) throw new Error(`workspace ${workspaceId} has no campaigns`)
-    const { unread, alike } = await sort(changesOf(own, userOf), book)
-    await countWorkspace(store, { ...count, book, entries: 1, mayWrite: false, alike }, unread)
-  }
-}
-
-function changesOf(reports: readonly ReceivedFacts[], userOf: ReadonlyMap<number, number>): Change[] {
-  const drafts = new Drafts()
-  for (const { request, memberships, messages } of reports) {
-    const { receivedAt } = request
-    for (const membership of memberships)
-      if (userOf.has(membership.customer)) drafts.of(membership.customer, receivedAt).memberships.push(membership)
-    for (const message of messages)
-      if (userOf.has(message.customer)) drafts.of(message.customer, receivedAt).messages.push(message)
-  }
-  const changes: Change[] = []
-  drafts.byOwner.forEach((facts, customer) => {
-    const userId = userOf.get(customer) as number
-    const person = { userId, customers: [customer], userIds: [userId] }
-    changes.push({ person, before: [person], facts, since: facts.since })
-  })
-  return changes
 }
 
 /** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
@@ -128,23 +59,15 @@ function requireCampaigns(reports: readonly Report[], workspaceId: string, book:
   }
 }
 
-/** The facts of a report, with the customers they were reported with, in the order of the report. */
-export interface ReportedFacts {
+/** A report, and its facts with the customers they were reported with, in the order of the report. */
+interface Report {
+  readonly read: ReportEntry
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
 }
 
-/** The same, with where and when the report was received. */
-export interface ReceivedFacts extends ReportedFacts {
-  readonly request: { readonly workspaceId: string; readonly receivedAt: number }
-}
-
-interface Report extends ReportedFacts {
-  readonly read: ReportEntry
-}
-
 /** The reports among the entries of a batch whose users are resolved. */
-export function readReports({ entries, customerOf }: Batch): Report[] {
+function readReports({ entries, customerOf }: Batch): Report[] {
   const reports: Report[] = []
   for (const read of entries) {
     if (!isReport(read)) continue
@@ -182,8 +105,8 @@ async function findChanges(store: Store, batch: Batch, { workspaceId, book, repo
   }
   const parts = partsBefore(batch, workspaceId)
   for (const userId of parts.keys()) facts.of(userId, batch.now)
-  const persons = await findPersonsOf(store, batch, [...facts.byOwner.keys()])
-  return [...facts.byOwner].map(([userId, { since, ...own }]) => {
+  const persons = await findPersonsOf(store, batch, [...facts.byUser.keys()])
+  return [...facts.byUser].map(([userId, { since, ...own }]) => {
     const person = persons.get(userId) as Person
     return { person, before: parts.get(userId) ?? [person], facts: own, since }
   })
@@ -213,18 +136,17 @@ interface FactsDraft {
   since: number
 }
 
-/** By a number of their owners: of users or of customer ids. */
 class Drafts {
-  readonly byOwner = new Map<number, FactsDraft>()
+  readonly byUser = new Map<number, FactsDraft>()
 
-  of(owner: number, receivedAt: number): FactsDraft {
-    const known = this.byOwner.get(owner)
+  of(userId: number, receivedAt: number): FactsDraft {
+    const known = this.byUser.get(userId)
     if (known) {
       known.since = Math.min(known.since, receivedAt)
       return known
     }
     const draft = { memberships: [], messages: [], goalEvents: [], since: receivedAt }
-    this.byOwner.set(owner, draft)
+    this.byUser.set(userId, draft)
     return draft
   }
 }
@@ -260,19 +182,12 @@ interface Count {
   readonly factsPerUserMax: number
   /** How many the batch has; one of several may be halved. */
   readonly entries: number
-  /** False: none of the users is large, and NeedsWriting is thrown where one grows large, or cells would be written before the others. */
-  readonly mayWrite: boolean
-  /** Changes that are counted too, of which all is known. */
-  readonly alike?: readonly Alike[]
-  readonly traits?: Traits
-  readonly onRead?: OnRead
 }
 
 async function countWorkspace(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const { book, sum, factsPerUserMax, mayWrite, alike: known = [], traits = new Traits(), onRead = () => {} } = count
-  const { timezone } = book.counted
+  const { book, sum, factsPerUserMax } = count
   const keepInBounds = () => keepSmall(store, count)
-  const { large, others } = mayWrite ? await separateLarge(store, changes) : { large: [], others: changes }
+  const { large, others } = await separateLarge(store, changes)
   const merged = others.filter(({ before }) => before.length > 1)
   const single = others.filter(({ before }) => before.length === 1)
   const loadMerged = (changes: readonly Change[]) =>
@@ -284,31 +199,20 @@ async function countWorkspace(store: Store, count: Count, changes: readonly Chan
     )
   const grown: Change[] = []
   for await (const [change, stored] of inPortions(merged, loadMerged)) {
-    const read = stored && { ...change, stored }
-    if (read) {
-      addDifference(sum, book, read)
-      onRead(read, undefined)
-    } else grown.push(change)
+    if (stored) addDifference(sum, book, { ...change, stored })
+    else grown.push(change)
     await keepInBounds()
   }
   const alike = new AlikeChanges(sum, book)
-  for (const { change, users } of known) alike.add(change, outlineChange(change, traits, timezone), users)
   const loadSingle = (changes: readonly Change[]) => loadConcernedHistories(store, book, changes)
   for await (const [change, stored] of inPortions(single, loadSingle)) {
     if (!stored || isLarge(stored, factsPerUserMax)) grown.push(change)
-    else {
-      const read = { ...change, stored }
-      const outlined = outlineChange(read, traits, timezone)
-      alike.add(read, outlined)
-      onRead(read, outlined)
-    }
+    else alike.add({ ...change, stored })
     await keepInBounds()
   }
   alike.settle()
   await keepInBounds()
-  const later = [...large, ...grown]
-  if (later.length > 0 && !mayWrite) throw new NeedsWriting()
-  await leaveForLater(store, book, later)
+  await leaveForLater(store, book, [...large, ...grown])
 }
 
 /**
@@ -316,17 +220,16 @@ async function countWorkspace(store: Store, count: Count, changes: readonly Chan
  * are written before the others: then two transactions may wait for each other, and the database ends one of them, which is tried
  * again.
  */
-async function keepSmall(store: Store, { sum, entries, mayWrite }: Count): Promise<void> {
+async function keepSmall(store: Store, { sum, entries }: Count): Promise<void> {
   const isMuch = sum.sizeMax > CELLS_PER_BATCH_MAX && sum.size > CELLS_PER_BATCH_MAX
   if (isMuch && entries > 1) throw new TooMuchAtOnce()
-  if (isMuch && !mayWrite) throw new NeedsWriting()
   if (sum.sizeMax <= CELLS_AT_ONCE_MAX) return
   await addCells(store, sum)
   sum.clear()
 }
 
 /** Stores the facts of reports, each once; gives how many of each report were new. */
-export async function storeFacts(store: Store, reports: readonly ReportedFacts[]): Promise<number[]> {
+async function storeFacts(store: Store, reports: readonly Report[]): Promise<number[]> {
   const allMemberships = reports.flatMap(({ memberships }) => memberships)
   const allMessages = reports.flatMap(({ messages }) => messages)
   const fresh: Fresh = {
@@ -346,7 +249,7 @@ interface Fresh {
 }
 
 /** How many facts of a report were new; of repeats within the batch only the first is. */
-function takeFresh({ memberships, messages }: ReportedFacts, fresh: Fresh): number {
+function takeFresh({ memberships, messages }: Report, fresh: Fresh): number {
   const members = memberships.filter((membership) => fresh.memberships.delete(membershipIdentity(membership)))
   const events = messages.filter((message) => fresh.messages.delete(messageIdentity(message)))
   return members.length + events.length

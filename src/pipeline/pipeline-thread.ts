@@ -5,12 +5,12 @@ import { openLogReader, type LogPlace } from '../log/open-log.ts'
 import { toDescription } from '../store/describe-error.ts'
 import { openDatabase, type DatabasePlace } from '../store/open-database.ts'
 import { Turnstile } from '../store/turnstile.ts'
-import { yieldToRequests } from './ahead/yield-to-requests.ts'
 import { LogFollower, type AppliedBatch } from './follower/follow-log.ts'
 import { LightSleep } from './follower/light-sleep.ts'
 import { PartitionLeases } from './follower/partition-leases.ts'
 import { Recounter } from './recounts/recounter.ts'
 import { untilAvailable } from './follower/until-available.ts'
+import { yieldToRequests } from './follower/yield-to-requests.ts'
 
 export interface PipelineThreadData {
   readonly place: DatabasePlace & LogPlace
@@ -61,7 +61,6 @@ if (isStopping) await end()
 /** Starts to follow the log and to recount; gives a function that ends both and closes what was opened for them. */
 function run(logReader: LogReader): () => Promise<void> {
   const { partitions } = logReader
-  const { dataDir, databaseUrl } = data.place
   // The embedded log has one follower, who needs no lease.
   const leases = partitions > 1 ? new PartitionLeases({ database, partitions, onFailure }) : undefined
   const follower = new LogFollower({
@@ -73,7 +72,6 @@ function run(logReader: LogReader): () => Promise<void> {
     onBatch: (applied) => send({ type: 'applied', applied }),
     onFailure,
     ...(leases && { partitions: () => leases.held() }),
-    ...(databaseUrl === undefined && !logReader.mayRepeat && { aheadIn: dataDir }),
   })
   const recounter = new Recounter({
     database,

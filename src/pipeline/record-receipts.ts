@@ -11,9 +11,6 @@ export async function recordReceipts(store: Store, batch: Batch): Promise<void> 
   await saveReceipts(store, receipts)
 }
 
-/** The request that an entry came with. */
-export type ReceivedRequest = Pick<LogEntry, 'requestId' | 'workspaceId' | 'receivedAt'>
-
 /** How many events or facts an entry sent, and how many of them were new. */
 interface KeptCount {
   readonly sent: number
@@ -21,8 +18,8 @@ interface KeptCount {
 }
 
 /** What became of a request that was applied; `error` is what could not be kept of it. */
-export function toReceipt(
-  { requestId, workspaceId, receivedAt }: ReceivedRequest,
+function toReceipt(
+  { requestId, workspaceId, receivedAt }: LogEntry,
   { sent, kept }: KeptCount,
   error: string | null = null,
 ): RequestReceipt {

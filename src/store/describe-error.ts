@@ -2,7 +2,7 @@
 import { AppError } from '../core/app-error.ts'
 import { StoreError, Unreachable } from './store.ts'
 
-export interface ErrorDescription {
+interface ErrorDescription {
   readonly type: string
   /** The database's own code. */
   readonly code?: string

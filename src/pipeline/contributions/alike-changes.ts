@@ -4,7 +4,7 @@ import { CellSum } from '../../core/statistics/cells.ts'
 import { addDifference } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
 import type { Change, StoredHistory } from './histories.ts'
-import { FACTS_MAX, shapeOf, type OutlinedChange, type Traits } from './shapes.ts'
+import { FACTS_MAX, shapeOf, Traits, type OutlinedChange } from './shapes.ts'
 
 /** What a batch brings for one user, and what was there before. */
 export type StoredChange = Change & { readonly stored: StoredHistory }
@@ -15,6 +15,7 @@ const SHAPES_MAX = 1_000
 export class AlikeChanges {
   readonly #sum: CellSum
   readonly #book: GoalBook
+  readonly #traits = new Traits()
   readonly #byShape = new Map<string, { readonly change: StoredChange; users: number }>()
 
   /** What changes is added to `sum`; all of it is there after `settle`. */
@@ -23,15 +24,15 @@ export class AlikeChanges {
     this.#book = book
   }
 
-  /** Adds a change that stands for those of so many users, with what is alike in it if there is such. */
-  add(change: StoredChange, outlined: OutlinedChange | undefined, users = 1): void {
+  add(change: StoredChange): void {
+    const outlined = outlineChange(change, this.#traits, this.#book.counted.timezone)
     const shape = outlined && shapeOf(outlined)
     const known = shape === undefined ? undefined : this.#byShape.get(shape)
-    if (shape === undefined) this.#addTimes(change, users)
-    else if (known) known.users += users
+    if (shape === undefined) this.#addTimes(change, 1)
+    else if (known) known.users++
     else {
       if (this.#byShape.size >= SHAPES_MAX) this.settle()
-      this.#byShape.set(shape, { change, users })
+      this.#byShape.set(shape, { change, users: 1 })
     }
   }
 

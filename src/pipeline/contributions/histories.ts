@@ -21,7 +21,7 @@ import { judgeAtOnce, type UserGoalEvent } from './goal-events.ts'
 const FACTS_AT_ONCE_MAX = 80_000
 const ONE_TOO_MANY = FACTS_AT_ONCE_MAX + 1
 /** The most pairs that one statement looks up, each an id of a user with a campaign or the name of an event: some 100 MiB. */
-export const PAIRS_AT_ONCE_MAX = 500_000
+const PAIRS_AT_ONCE_MAX = 500_000
 const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
 
 /** Facts of one user that a batch brings. */

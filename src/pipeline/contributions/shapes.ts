@@ -1,10 +1,8 @@
 // The shape of a change: everything that what it changes of the statistics depends on, as a text. For two users with the same shape
 // it is the same, even where a recount of goals has come to only one of them, because without goal events no count by goals changes.
-import { isTouch } from '../../core/statistics/campaign-past.ts'
 import {
   countedPlatform,
   MESSAGE_KINDS,
-  type CustomerCampaign,
   type Membership,
   type MessageEvent,
   type MessageKind,
@@ -14,7 +12,7 @@ import { localDay } from '../../core/time-zone.ts'
 /** Users with more facts than this are hardly ever alike. */
 export const FACTS_MAX = 16
 
-export interface OutlinedFacts {
+interface OutlinedFacts {
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
 }
@@ -27,10 +25,6 @@ export interface Trait {
   readonly platform: string
   /** Undefined for a membership. */
   readonly kind: MessageKind | undefined
-  /** Whether its campaign had to do with its customer (`campaign-weeks.ts`). */
-  readonly isActive: boolean
-  /** One of the facts with this trait. */
-  readonly fact: Membership | MessageEvent
 }
 
 /** A fact, reduced to what shapes depend on. */
@@ -44,17 +38,9 @@ export interface OutlinedFact {
 /** The facts of one user. */
 export type Outline = readonly OutlinedFact[]
 
-/** Traits that were met so far. Outlines can be compared if the same one has made them, and was not cleared meanwhile. */
+/** Traits that were met so far. Outlines can be compared if the same one has made them. */
 export class Traits {
   readonly #byText = new Map<string, Trait>()
-
-  clear(): void {
-    this.#byText.clear()
-  }
-
-  get size(): number {
-    return this.#byText.size
-  }
 
   outlineOf({ memberships, messages }: OutlinedFacts, timezone: string): Outline {
     const outlined = messages.map((message) => {
@@ -86,10 +72,8 @@ export class Traits {
     return this.#byText.get(text) ?? this.#add(text, message, kind)
   }
 
-  #add(text: string, fact: Membership | MessageEvent, kind: MessageKind | undefined): Trait {
-    const { campaign, platform } = fact
-    const isActive = kind === undefined || isTouch(kind)
-    const trait = { number: this.#byText.size, campaign, platform: countedPlatform(platform), kind, isActive, fact }
+  #add(text: string, { campaign, platform }: Membership | MessageEvent, kind: MessageKind | undefined): Trait {
+    const trait = { number: this.#byText.size, campaign, platform: countedPlatform(platform), kind }
     this.#byText.set(text, trait)
     return trait
   }
@@ -98,18 +82,6 @@ export class Traits {
 /** No text of a request holds NUL, so texts cannot run into each other; and none of them is the same as a missing one. */
 function orNull(text: string | null): string {
   return text === null ? '' : `=${text}`
-}
-
-/** The facts of an outline, as far as statistics depend on them: of message ids they do not. */
-export function factsOf(outline: Outline, customer: number): OutlinedFacts {
-  const memberships: Membership[] = []
-  const messages: MessageEvent[] = []
-  for (const { trait, instant, device } of outline) {
-    const { fact } = trait
-    if ('evaluatedAt' in fact) memberships.push({ ...fact, customer, evaluatedAt: instant })
-    else messages.push({ ...fact, customer, device: device as string, time: instant, messageId: null })
-  }
-  return { memberships, messages }
 }
 
 /** What there is of a user after a change: what the change brings is behind what was there before. */
@@ -185,7 +157,7 @@ function countedKinds(change: OutlinedChange): ReadonlySet<MessageKind> | 'all' 
 const NO_KINDS: ReadonlySet<MessageKind> = new Set()
 
 /** Whether two of them may be reports of one fact: audiences of one platform, or message events of one kind, at one instant. */
-export function haveRivals(facts: Outline): boolean {
+function haveRivals(facts: Outline): boolean {
   for (let index = 1; index < facts.length; index++) {
     const { trait, instant } = facts[index] as OutlinedFact
     for (let other = 0; other < index; other++) {
@@ -233,12 +205,4 @@ function audienceOf(facts: Outline, { trait: { campaign, platform }, instant }: 
 function placeIn<Value>(list: Value[], value: Value): number {
   const place = list.indexOf(value)
   return place === -1 ? list.push(value) - 1 : place
-}
-
-/** The customer and campaign of facts that have only one of each; undefined for others. */
-export function pairOf({ memberships, messages }: OutlinedFacts): CustomerCampaign | undefined {
-  const [first] = messages.length > 0 ? messages : memberships
-  const isOther = ({ customer, campaign }: CustomerCampaign) =>
-    customer !== first?.customer || campaign !== first.campaign
-  return memberships.some(isOther) || messages.some(isOther) ? undefined : first
 }

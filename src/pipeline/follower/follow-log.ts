@@ -9,7 +9,6 @@ import { StoodStill, StoreError, type Database } from '../../store/store.ts'
 import { pause, type Turnstile } from '../../store/turnstile.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from '../apply-batch.ts'
 import { BatchRoom, EntrySizes } from './batch-room.ts'
-import { Ahead, NotStored } from '../ahead/ahead.ts'
 import { toLastPositions, type Batch } from '../batch.ts'
 import { GoalBooks } from '../contributions/goal-books.ts'
 import { LightSleep } from './light-sleep.ts'
@@ -46,8 +45,6 @@ export interface FollowerOptions {
   readonly sleep?: LightSleep
   /** The partitions that this process has now; if absent, the only one of the embedded log. */
   readonly partitions?: () => readonly number[]
-  /** The data directory of an embedded store with its own log: batches may be counted ahead. */
-  readonly aheadIn?: string
   readonly clock: () => number
   readonly onBatch: (applied: AppliedBatch) => void
   /** Hears of every failure, without the contents of entries. */
@@ -62,7 +59,6 @@ export class LogFollower {
   readonly #entrySizes = new EntrySizes()
   readonly #pace = new Pace()
   readonly #sleep: LightSleep
-  readonly #ahead: Ahead | undefined
   /** Counts the reads, so that partitions take turns when there is more than a batch holds. */
   #turn = 0
   #isQuiet = false
@@ -72,7 +68,6 @@ export class LogFollower {
   constructor(options: FollowerOptions) {
     this.#options = options
     this.#sleep = options.sleep ?? new LightSleep()
-    this.#ahead = options.aheadIn === undefined ? undefined : this.#makeAhead(options.aheadIn)
   }
 
   start(): void {
@@ -109,18 +104,15 @@ export class LogFollower {
       await this.#sleep.sleep(quietMs)
       this.#pace.begin()
     }
-    await this.#ahead?.close()
   }
 
   /** One look at the log, and a batch of what is new. */
   async #applyNext(): Promise<Amount> {
     try {
-      const cursors = await this.#findCursors()
+      const { database, logReader } = this.#options
+      const cursors = await listPipelineCursors(database, logReader.partitions)
       const { entries, hasMore } = await this.#read(cursors)
       this.#isQuiet = entries.length === 0
-      if (await this.#takeAhead(entries, cursors, hasMore)) return hasMore ? 'more than a batch' : 'less than a batch'
-      await this.#ahead?.settle()
-      if (!hasMore) await this.#ahead?.rest()
       if (this.#isQuiet) return 'nothing'
       await this.#apply(entries, cursors)
       return hasMore ? 'more than a batch' : 'less than a batch'
@@ -128,33 +120,6 @@ export class LogFollower {
       if (isOvertaken(error)) return 'more than a batch'
       throw error
     }
-  }
-
-  /** Where the log goes on: behind what is applied or, while that is being stored, behind what was counted ahead. */
-  async #findCursors(): Promise<readonly number[]> {
-    const ahead = this.#ahead?.position
-    if (ahead !== undefined) return [ahead]
-    return listPipelineCursors(this.#options.database, this.#options.logReader.partitions)
-  }
-
-  async #takeAhead(entries: readonly LogEntry[], [from = 0]: readonly number[], isFull: boolean): Promise<boolean> {
-    if (!this.#ahead?.isFor(entries, isFull)) return false
-    const { database, clock } = this.#options
-    const batch = await readBatch(database, entries, { now: clock(), goalBooks: this.#goalBooks })
-    const isTaken = await this.#ahead.take(batch, from)
-    if (isTaken && !isFull) await this.#ahead.settle()
-    return isTaken
-  }
-
-  #makeAhead(dataDir: string): Ahead {
-    const { database, turnstile, onFailure } = this.#options
-    return new Ahead({
-      dataDir,
-      database,
-      turnstile,
-      onStored: (stored) => this.#tell({ ...stored, parked: 0 }),
-      onFailure: (error) => onFailure(error, 'counting ahead failed; applying the batch by itself'),
-    })
   }
 
   /** A batch of what follows the cursors of the partitions that this process has, each in its turn. */
@@ -244,8 +209,7 @@ type Amount = 'nothing' | 'less than a batch' | 'more than a batch'
 
 /** Whether others have meanwhile changed what the batch was read by, so that it must be read again. */
 function isOvertaken(error: unknown): boolean {
-  if (error instanceof NotStored || error instanceof CursorMoved) return true
-  return error instanceof UsersOvertaken || error instanceof SettingsChanged
+  return error instanceof CursorMoved || error instanceof UsersOvertaken || error instanceof SettingsChanged
 }
 
 /**

@@ -52,11 +52,6 @@ export interface FactTable<Fact, Table extends keyof Tables = keyof Tables> {
    * before.
    */
   readonly add: (store: Store, reports: readonly Fact[]) => Promise<Set<string>>
-  /**
-   * Stores facts of which none is known, each once. Whoever calls this has made sure of that within the transaction, and notes the
-   * weeks of their campaigns.
-   */
-  readonly addNew: (store: Store, facts: readonly Fact[]) => Promise<void>
 }
 
 /** Campaigns whose facts are counted: those with higher numbers than `after`, up to `max` facts in all. */
@@ -101,7 +96,6 @@ export function factTable<Row extends object, Fact extends CustomerCampaign, Tab
     count: (store, customer, range) => countByCampaign(spec, store, { customer, ...range }),
     cut: (store, max) => cut(spec, store, max),
     add: (store, reports) => add(spec, store, reports),
-    addNew: (store, facts) => addNew(spec, store, facts),
   }
 }
 
@@ -226,20 +220,6 @@ async function add<Row extends object, Fact extends CustomerCampaign>(
   await replaceBeaten(spec, store, repeated)
   await addWeeks(spec, store, fresh)
   return added
-}
-
-/** Rejects where a fact is known, unless that one has been moved from where it waited: then nothing notices. */
-async function addNew<Row extends object, Fact extends CustomerCampaign>(
-  spec: FactTableSpec<Row, Fact>,
-  store: Store,
-  facts: readonly Fact[],
-): Promise<void> {
-  if (facts.length === 0) return
-  const { recent, columns, toRow } = spec
-  const rows = { columns, rows: facts.map(toRow), orderBy: ['customer', 'campaign'] }
-  const isPutAside = recent && !store.locksRows
-  await insertRows(store, isPutAside ? recent : spec.table, rows as never).execute()
-  if (isPutAside) await noteRecentFacts(store, { ...spec, recent }, facts.length)
 }
 
 /** An instant is a part of the identity: a better report of a fact that is known changes nothing here. */

@@ -128,8 +128,6 @@ export const countMemberships = FACTS.count
 export const cutMemberships = FACTS.cut
 /** Stores memberships, each once; gives the identities (`membershipIdentity`) of those that were not known before. */
 export const addMemberships = FACTS.add
-/** Stores memberships of which none is known, each once. */
-export const addNewMemberships = FACTS.addNew
 
 /** The names that memberships of customers give to their campaigns, each combination once. */
 export type AudienceNames = Pick<MembershipRow, 'campaign' | 'platform' | 'locale' | 'variation' | 'removed'>

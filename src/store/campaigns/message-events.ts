@@ -194,8 +194,6 @@ export const cutMessageEvents = FACTS.cut
 export const settleMessageEvents = FACTS.settle
 /** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
 export const addMessageEvents = FACTS.add
-/** Stores message events of which none is known, each once. */
-export const addNewMessageEvents = FACTS.addNew
 
 /** Why messages to customers failed, for the same migration: for each campaign, each reason once. */
 export async function listFailureReasons(

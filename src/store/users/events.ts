@@ -232,42 +232,6 @@ export async function listNamedEvents(
   return rows.map(toNamedEvent)
 }
 
-/** Events of one name under one user id from an instant on; those of one place are asked about together. */
-export interface EventsSince {
-  readonly place: number
-  readonly user_id: number
-  readonly action: string
-  readonly from: number
-}
-
-/** Place → when the first was, of those that have any. */
-export async function findFirstNamedEvents(
-  store: Store,
-  wanted: readonly EventsSince[],
-): Promise<ReadonlyMap<number, number>> {
-  if (wanted.length === 0) return new Map()
-  const columns = { place: 'integer', user_id: 'integer', action: 'text', from: 'integer' } as const
-  const first = store.query
-    .selectFrom(store.rowsOf('since', columns, wanted))
-    .select((row) => [
-      'since.place',
-      row
-        .selectFrom('events as event')
-        .select('event.time')
-        .whereRef('event.user_id', '=', 'since.user_id')
-        .whereRef('event.action', '=', 'since.action')
-        .whereRef('event.time', '>=', 'since.from')
-        .orderBy('event.time')
-        .limit(1)
-        .as('time'),
-    ])
-  const found = store.query.selectFrom(first.as('first')).selectAll().where('time', 'is not', null)
-  const earliest = new Map<number, number>()
-  for (const { place, time } of await found.$narrowType<{ time: number }>().execute())
-    earliest.set(place, Math.min(time, earliest.get(place) ?? time))
-  return earliest
-}
-
 /** How large the attributes of events are, in bytes of JSON. */
 export async function measureAttributes(
   store: Store,

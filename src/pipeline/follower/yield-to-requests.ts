@@ -1,4 +1,4 @@
-// Gives the threads of the pipeline less of the processors than the threads that answer requests.
+// Gives the pipeline's thread a lower priority than the threads that answer requests.
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 
