@@ -1,4 +1,4 @@
-// Entries in groups, as the embedded log keeps them: where groups end, what is read of them, and logs from before there were any.
+// Entries in groups, as the embedded log keeps them: where groups end and what is read of them.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,8 +7,6 @@ import { v7 as newId } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { LogEntry, LogReader, NewEntry } from '../src/log/event-log.ts'
 import { GROUPS_AROUND } from '../src/log/sqlite/entry-groups.ts'
-import { compressBody } from '../src/log/sqlite/kept-body.ts'
-import { removeLog, restoreLog } from '../src/log/sqlite/sqlite-log-backup.ts'
 import { openLogForWriting } from '../src/log/sqlite/sqlite-log-file.ts'
 import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
@@ -167,92 +165,12 @@ describe('a group', () => {
   })
 })
 
-describe('a log with a row for each entry, as they were before', () => {
-  const SINGLE = `
-    create table entries (
-      position integer primary key autoincrement, kind text not null, workspace_id text not null, request_id text not null,
-      received_at integer not null, context text, body_bytes integer, body blob not null
-    );
-    create index entries_by_request on entries (request_id);
-    create table idempotency_keys (
-      workspace_id text not null, key text not null, hash text not null, request_id text not null,
-      received_at integer not null, primary key (workspace_id, key)
-    ) without rowid;
-  `
-  const LARGE = Buffer.alloc(5_000, 'x')
-
-  /** Entries 1 to 200 without 3 and 150; the 5th is compressed, and the one behind the last is trimmed. */
-  function make(file: string, { isCompressed = true } = {}): void {
-    const made = new SqliteFile(file)
-    made.exec(SINGLE)
-    if (!isCompressed) made.exec('alter table entries drop column body_bytes')
-    const insert = made.prepare(
-      `insert into entries (kind, workspace_id, request_id, received_at, context, body)
-       values ('track_events', ?, ?, ?, ?, ?)`,
-    )
-    for (let n = 1; n <= 201; n++) {
-      const body = n === 5 ? (isCompressed ? compressBody(LARGE) : LARGE) : Buffer.from(`{"n":${n}}`)
-      insert.run(`workspace-${n % 2}`, `r${n}`, NOW + n, n === 7 ? '{"ip":"10.0.0.1"}' : null, body)
-    }
-    if (isCompressed) made.prepare('update entries set body_bytes = ? where position = 5').run(LARGE.byteLength)
-    made.exec('delete from entries where position in (3, 150, 201)')
-    made.prepare(`insert into idempotency_keys values ('main', 'k', 'h', 'r9', ?)`).run(NOW)
-    made.close()
-  }
-
-  const kept = Array.from({ length: 200 }, (_, index) => index + 1).filter((n) => n !== 3 && n !== 150)
-
-  async function expectAll(): Promise<void> {
-    const entries = await readFrom(0)
-    expect(entries.map(({ position, requestId }) => `${position} ${requestId}`)).toEqual(kept.map((n) => `${n} r${n}`))
-    expect(entries.map(({ body }) => Buffer.from(body).toString())).toEqual(
-      kept.map((n) => (n === 5 ? LARGE.toString() : `{"n":${n}}`)),
-    )
-    const [seventh] = entries.filter(({ position }) => position === 7)
-    expect(seventh).toMatchObject({ workspaceId: 'workspace-1', receivedAt: NOW + 7, context: { ip: '10.0.0.1' } })
-    expect(await ask((reader) => reader.findByRequestId('r151'))).toMatchObject({ position: 151 })
-    expect(await ask((reader) => reader.lastPosition())).toBe(201)
-  }
-
-  it.each([true, false])('goes on with groups (bodies compressed: %s)', async (isCompressed) => {
-    make(path, { isCompressed })
-    openLogForWriting(path).close()
-    await expectAll()
-    // Opened again, it is as it was.
-    openLogForWriting(path).close()
-    await expectAll()
-    await append([newEntry('next', { idempotency: { key: 'k', hash: 'h' } }), newEntry('new')])
-    expect((await readFrom(200)).map(({ position, requestId }) => [position, requestId])).toEqual([[202, 'new']])
-    const file = new SqliteFile(path, { readonly: true })
-    const left = file.prepare(`select count(*) from sqlite_master where name like 'entries%'`).pluck().get()
-    file.close()
-    expect(left).toBe(0)
-  })
-
-  it('goes on behind its last position where no entry is left', async () => {
-    make(path)
-    new SqliteFile(path).exec('delete from entries').close()
-    await append([newEntry('next')])
-    expect((await readFrom(0)).map(({ position }) => position)).toEqual([202])
-  })
-
-  it('goes on where it did after a version from before groups was started in vain', async () => {
-    make(path)
-    openLogForWriting(path).close()
-    new SqliteFile(path).exec(`delete from entry_groups; ${SINGLE.replace(/create table idem.*/s, '')}`).close()
-    await append([newEntry('next')])
-    expect((await readFrom(0)).map(({ position }) => position)).toEqual([202])
-  })
-
-  it.each([true, false])('is restored from a backup (bodies compressed: %s)', async (isCompressed) => {
-    const backup = join(folder, 'backup.db')
-    make(backup, { isCompressed })
-    restoreLog(backup, path)
-    await expectAll()
-    removeLog(backup)
-    const file = new SqliteFile(backup, { readonly: true })
-    const tables = file.prepare(`select name from sqlite_master where name not like 'sqlite_%'`).pluck().all()
-    file.close()
-    expect(tables).toEqual([])
-  })
+it('refuses the log of a draft, which has a row for each entry, and leaves it as it is', () => {
+  new SqliteFile(path).exec('create table entries (position integer primary key)').close()
+  const message = `The log in ${path} was made by an unreleased draft of Tidings and cannot be read. Start with an empty data directory.`
+  expect(() => openLogForWriting(path)).toThrow(message)
+  const file = new SqliteFile(path, { readonly: true })
+  const tables = file.prepare(`select name from sqlite_master`).pluck().all()
+  file.close()
+  expect(tables).toEqual(['entries'])
 })

@@ -32,8 +32,8 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
     syncToDisk(dataDir)
     await restoreState(file, state)
     removeLog(state)
-    restoreLog(file, log)
     await bringUpToDate(dataDir)
+    restoreLog(file, log)
     for (const path of [state, log, dataDir]) syncToDisk(path)
   } catch (error) {
     // A server that was starting at this moment has made a store of its own.

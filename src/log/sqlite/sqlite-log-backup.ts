@@ -1,13 +1,11 @@
 // Carries the embedded log into a backup, which is an SQLite file that also holds the state, and out of it again.
 import SqliteFile from 'better-sqlite3'
 import { GROUP_COLUMNS, GroupWriter, keepEnd, lastPosition, toRows, type GroupRow } from './entry-groups.ts'
-import { copySingleEntries, hasSingleEntries } from './single-entries.ts'
 import { LOG_TABLES, openLogForReading, openLogForWriting } from './sqlite-log-file.ts'
 
 const KEY_COLUMNS = ['workspace_id', 'key', 'hash', 'request_id', 'received_at']
 const REQUEST_ID = KEY_COLUMNS.indexOf('request_id')
-/** Of a log, and of one from before entries were kept in groups. */
-const TABLES = ['entry_groups', 'log_end', 'entries', 'idempotency_keys']
+const TABLES = ['entry_groups', 'log_end', 'idempotency_keys']
 
 /** Positions behind `after`, up to `through`. */
 interface Span {
@@ -72,9 +70,7 @@ export function restoreLog(backupPath: string, path: string): void {
     const log = openLogForWriting(path)
     try {
       log.exec('begin')
-      // A backup may be older than the groups.
-      if (hasSingleEntries(backup)) copySingleEntries(backup, log)
-      else copyAllEntries(backup, log)
+      copyAllEntries(backup, log)
       copyKeys(backup, log)
       log.exec('commit')
     } finally {

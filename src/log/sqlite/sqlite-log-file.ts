@@ -2,7 +2,6 @@
 import SqliteFile from 'better-sqlite3'
 import { AppError } from '../../core/app-error.ts'
 import { GROUP_TABLES } from './entry-groups.ts'
-import { groupSingleEntries, hasSingleEntries } from './single-entries.ts'
 
 /**
  * Large pages: what a commit writes needs one of them instead of several, and every page is first written to the write-ahead log
@@ -36,7 +35,7 @@ export const LOG_TABLES = `
 
 /**
  * Opens the log for its one writer, and makes it if it is not there. Each commit is on disk before it returns. Throws AppError
- * `unavailable`, which names the file, when SQLite cannot use it.
+ * `unavailable`, which names the file, when SQLite cannot use it, and `conflict` when a draft of Tidings made it.
  */
 export function openLogForWriting(path: string): SqliteFile.Database {
   try {
@@ -62,7 +61,16 @@ function prepareForWriting(path: string): SqliteFile.Database {
   const pageBytes = file.pragma('page_size', { simple: true }) as number
   file.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / pageBytes}`)
   file.pragma(`journal_size_limit = ${KEPT_BESIDE_BYTES}`)
+  refuseDraftLog(file, path)
   file.exec(LOG_TABLES)
-  if (hasSingleEntries(file)) file.transaction(groupSingleEntries).immediate(file)
   return file
+}
+
+/** Drafts of the first version kept each entry in a row of its own, in a table that this program does not read. */
+function refuseDraftLog(file: SqliteFile.Database, path: string): void {
+  const table = file.prepare(`select 1 from sqlite_master where type = 'table' and name = 'entries'`)
+  if (table.get() === undefined) return
+  file.close()
+  const what = `The log in ${path} was made by an unreleased draft of Tidings and cannot be read.`
+  throw new AppError('conflict', `${what} Start with an empty data directory.`)
 }
