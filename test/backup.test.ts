@@ -244,18 +244,19 @@ it('copies a store of an older version as it is, and a restore brings it up to d
   const place = { dataDir: join(folder, 'older'), databaseUrl: undefined }
   const file = join(folder, 'older.db')
   await run(['workspace', 'create', 'main'], environmentOf(place))
-  await makeOlder(place)
+  // Of these, a backup reads how far the log was applied.
+  await makeOlder(place, ['cursors'])
   expect(await run(['backup', file], environmentOf(place))).toMatchObject({ status: 0, stderr: '' })
   expect(await isOlder(place)).toBe(true)
   const copy = { dataDir: join(folder, 'older-copy'), databaseUrl: undefined }
   mkdirSync(copy.dataDir)
   copyFileSync(file, join(copy.dataDir, 'state.db'))
   expect(await isOlder(copy)).toBe(true)
+  new SqliteFile(file).exec('drop table cursors').close()
   const restored = { dataDir: join(folder, 'older-restored'), databaseUrl: undefined }
   expect(await run(['restore', file], environmentOf(restored))).toMatchObject({ status: 0, stderr: '' })
   expect(await isOlder(restored)).toBe(false)
-  const shown = await runJson(['workspace', 'show', 'main'], environmentOf(restored))
-  expect(shown.body).toMatchObject({ workspace_id: 'main' })
+  expect(await runJson(['workspace', 'list'], environmentOf(restored))).toMatchObject({ status: 0 })
 })
 
 it('copies nothing of a newer version, of which it knows too little', async () => {
@@ -299,6 +300,18 @@ describe('restore', () => {
     const ended = await runJson(['restore', path], environment())
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request' })
     expect(() => readdirSync(environment().DATA_DIR)).toThrow('ENOENT')
+  })
+
+  it('refuses a backup of a draft, and leaves the data directory empty', async () => {
+    const path = join(folder, 'draft.db')
+    copyFileSync(join(folder, 'good.db'), path)
+    new SqliteFile(path)
+      .exec(`update migrations set name = '0001-workspaces'; create table entries (position integer)`)
+      .close()
+    const refused = failureOf(await runJson(['restore', path], environment()))
+    expect(refused).toMatchObject({ status: 1, code: 'conflict', message: expect.stringContaining('draft') as string })
+    expect(readdirSync(environment().DATA_DIR)).toEqual([])
+    rmSync(environment().DATA_DIR, { recursive: true })
   })
 
   it('refuses a file that is not there', async () => {

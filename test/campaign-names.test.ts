@@ -3,13 +3,8 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../src/core/campaigns/campaign-names.ts'
 import type { ErrorBody } from '../src/http/answers/error-answer.ts'
-import type { Membership, MessageEvent } from '../src/core/campaigns/facts.ts'
 import { listCampaignNames } from '../src/store/campaigns/campaign-names.ts'
 import type { StoredCampaign } from '../src/store/campaigns/campaigns.ts'
-import { fillCampaignNames } from '../src/store/campaigns/fill-campaign-names.ts'
-import { addMemberships } from '../src/store/campaigns/memberships.ts'
-import { addMessageEvents, settleMessageEvents } from '../src/store/campaigns/message-events.ts'
-import { migrate } from '../src/store/migrations.ts'
 import { AUDIENCE, MESSAGE_EVENTS, reportCallsOf, reportOf, type ReportCalls, type ReportKind } from './report-calls.ts'
 import { expectRefusal, startServer, type Answer, type TestServer } from './server.ts'
 import { describeEachStore, describeOnPostgres } from './stores.ts'
@@ -159,83 +154,12 @@ describeEachStore('The names of a campaign', (kind) => {
     expect(await countNames()).toEqual([PLACES_MAX, 0])
   })
 
-  /** Facts as left by a program that noted no names, and the tables as this program then finds them. */
-  const storeUnnamed = async (members: readonly Partial<Membership>[], messages: readonly Partial<MessageEvent>[]) => {
-    const { number } = campaign
-    await server.database.write(async (store) => {
-      await addMemberships(
-        store,
-        members.map((own, index) => ({ ...MEMBERSHIP, ...factOf(number, index), ...own })),
-      )
-      await addMessageEvents(
-        store,
-        messages.map((own, index) => ({ ...MESSAGE, ...factOf(number, index), ...own })),
-      )
-      while ((await settleMessageEvents(store, messages.length + 1)) > 0);
-      await store.query.deleteFrom('migrations').where('name', '=', '0028-names-of-campaigns').execute()
-    })
-  }
-  const namesNow = async () => {
-    const { place, reason } = await listCampaignNames(server.database, campaign.number)
-    return { places: [...place].toSorted(), reasons: [...reason].toSorted() }
-  }
-
-  it('are known of facts from before they were noted, as if these were reported now', async () => {
-    const members = [{ locale: 'de', removed: 'late' }, { locale: 'de' }, { platform: 'FRIDGE', variation: 'A' }, {}]
-    await storeUnnamed(
-      [...members, { removed: 'unknown' }],
-      [{ reason: 'gone' }, { reason: null }, { reason: 'late' }, { kind: 'sent', reason: 'no failure' }],
-    )
-    // In two processes at once, and again.
-    await Promise.all([migrate(server.database, 2), migrate(server.database, 2)])
-    await migrate(server.database, 3)
-    const noted = {
-      places: ['["EMAIL","de",null]', '["EMAIL",null,null]', '["UNKNOWN",null,"A"]'],
-      reasons: ['gone', 'late'],
-    }
-    expect(await namesNow()).toEqual(noted)
-    await server.database.write((store) => fillCampaignNames(store, { factsPerPortion: 1 }))
-    expect(await namesNow()).toEqual(noted)
-  })
-
-  it('of facts from before they were noted are found in portions of any size, many of one user too', async () => {
-    const members = Array.from({ length: 40 }, (_, index) => ({ locale: `l${index}`, customer: 1 + (index >> 3) }))
-    const messages = Array.from({ length: 40 }, (_, index) => ({ reason: `r${index}`, customer: 1 + (index >> 3) }))
-    await storeUnnamed(members, messages)
-    for (const factsPerPortion of [1, 3, 8, 16, 40, 1_000]) {
-      await server.database.write(async (store) => {
-        await store.query.deleteFrom('campaign_names').where('campaign', '=', campaign.number).execute()
-        await fillCampaignNames(store, { factsPerPortion })
-      })
-      expect({ factsPerPortion, names: await countNames() }).toEqual({ factsPerPortion, names: [40, 40] })
-    }
-  })
-
-  it('from before they were noted count towards the limits, of which no campaign passes any', async () => {
-    await storeUnnamed(placesFrom(0, PLACES_MAX - 1), failuresFrom(0, 25) as Partial<MessageEvent>[])
-    await migrate(server.database, 2)
-    expect(await statusOf(AUDIENCE, ...placesFrom(PLACES_MAX - 1, 2))).toBe(409)
-    expect(await statusOf(AUDIENCE, ...placesFrom(PLACES_MAX - 2, 2))).toBe(200)
-    expect(await statusOf(MESSAGE_EVENTS, ...failuresFrom(20, 6))).toBe(409)
-    campaign = await calls.makeCampaign()
-    await storeUnnamed(placesFrom(0, PLACES_MAX + 100), failuresFrom(0, REASONS_MAX + 5) as Partial<MessageEvent>[])
-    await migrate(server.database, 2)
-    expect(await countNames()).toEqual([PLACES_MAX, REASONS_MAX])
-    const noted = (await namesNow()).places.map((place) => ({ locale: (JSON.parse(place) as string[])[1] }))
-    expect(await statusOf(AUDIENCE, ...noted)).toBe(200)
-    expect(await statusOf(AUDIENCE, ...placesFrom(PLACES_MAX + 100, 1))).toBe(409)
-  })
-
   it('are those of one campaign', async () => {
     await send(AUDIENCE, ...placesFrom(0, PLACES_MAX))
     const other = await calls.makeCampaign()
     expect((await calls.send(AUDIENCE, other.id, reportOf(AUDIENCE, { locale: 'new' }))).status).toBe(200)
   })
 })
-
-const MEMBERSHIP = { platform: 'EMAIL', group: 'target', variation: null, locale: null, removed: null } as const
-const MESSAGE = { platform: 'EMAIL', device: '', kind: 'failed', messageId: null, reason: null } as const
-const factOf = (campaign: number, index: number) => ({ campaign, customer: index + 1, evaluatedAt: index, time: index })
 
 describeOnPostgres('The names of a campaign in several processes', () => {
   it('are not more, and each process knows those that another took', async () => {

@@ -1,7 +1,7 @@
 // How campaigns and recounts are looked up: by index on every store, whether there are ten campaigns or ten thousand.
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { addCampaignEvents, listCampaignEvents } from '../src/store/campaigns/campaign-events.ts'
+import { addCampaignEvents } from '../src/store/campaigns/campaign-events.ts'
 import {
   addCampaign,
   findCampaign,
@@ -57,7 +57,6 @@ describeEachStore('Campaigns', (kind) => {
       (store) => findCampaignsById(store, 'w1', ['campaign-1', 'campaign-2']),
     ],
     ['generations by number', ['number', 'workspace_id', 'id'], (store) => findCountedGenerations(store, 'w1', [1, 2])],
-    ['noted events', ['workspace_id'], (store) => listCampaignEvents(store, 'w1')],
     ['the first page', ['workspace_id'], (store) => listCampaigns(store, 'w1', { before: undefined, max: 51 })],
     ['a further page', ['workspace_id'], (store) => listCampaigns(store, 'w1', { before: 1_000, max: 51 })],
     ['all campaigns of a workspace', ['workspace_id'], (store) => listAllCampaigns(store, 'w1')],

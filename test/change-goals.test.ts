@@ -4,22 +4,15 @@ import { startRecount } from '../src/operations/campaigns/change-goals.ts'
 import type { Parts } from '../src/operations/operation.ts'
 import { Turns, TURNS_WAITING_MAX } from '../src/operations/turns.ts'
 import { updateCampaign } from '../src/operations/campaigns/update-campaign.ts'
-import {
-  addCampaign,
-  findCampaign,
-  saveCampaign,
-  savePendingGeneration,
-  type StoredCampaign,
-} from '../src/store/campaigns/campaigns.ts'
+import { findCampaign, saveCampaign, type StoredCampaign } from '../src/store/campaigns/campaigns.ts'
 import { findGoalRecount, saveGoalRecount, type GoalRecount } from '../src/store/campaigns/goal-recounts.ts'
-import { migrate } from '../src/store/migrations.ts'
 import { mergeUsers, saveUsers } from '../src/store/users/users.ts'
 import { findWorkspace } from '../src/store/workspaces/workspaces.ts'
 import { campaignCallsOf, type CampaignCalls } from './campaign-calls.ts'
 import { meddled } from './meddled-store.ts'
 import { countValues } from './record-queries.ts'
 import { startServer, type TestServer, type TestWorkspace } from './server.ts'
-import { describeEachStore, makeStore, openTestDatabase } from './stores.ts'
+import { describeEachStore } from './stores.ts'
 
 const NOON = Date.parse('2026-03-10T12:00:00Z')
 
@@ -249,26 +242,6 @@ describeEachStore('A changed goal', (kind) => {
     expect([values.get('goals'), values.get('counted_goals')]).toEqual([undefined, undefined])
     expect(await stored(beside)).toMatchObject({ pendingGeneration: 2 })
     expect(await stored(apart)).toMatchObject({ pendingGeneration: null })
-  })
-
-  it('finds campaigns that a store held before it noted their events', async () => {
-    const place = await makeStore(kind)
-    const database = await openTestDatabase(place)
-    const goalsOn = (event: string) => [{ name: 'g', event, where: [], windowHours: 36 }]
-    await database.write(async (store) => {
-      const campaign = { workspaceId: 'w', name: 'c', platforms: [], createdBy: 'anna', createdAt: 1 }
-      for (const event of ['A', 'B'])
-        await addCampaign(store, { ...campaign, id: `on-${event}`, goals: goalsOn(event) })
-      await store.query.schema.dropIndex('campaigns_pending').execute()
-      await store.query.schema.dropTable('campaign_events').execute()
-      await store.query.deleteFrom('migrations').where('name', '=', '0025-campaign-events').execute()
-    })
-    await migrate(database, 2)
-    await database.write((store) => savePendingGeneration(store, { number: 9, workspaceId: 'w', events: ['A'] }, 2))
-    const found = await Promise.all(['on-A', 'on-B'].map((one) => findCampaign(database, 'w', one)))
-    expect(found.map((campaign) => campaign?.pendingGeneration)).toEqual([2, null])
-    await database.close()
-    await place.remove()
   })
 
   it('begins a running recount again, with all campaigns it had, under a new generation', async () => {

@@ -15,16 +15,13 @@ import { listCampaignsOfPeriods, WEEK_MS } from '../src/store/campaigns/campaign
 import { addMemberships, listMemberships, listMembershipsOf } from '../src/store/campaigns/memberships.ts'
 import {
   addMessageEvents,
-  cutMessageEvents,
   listMessageEvents,
   listMessageEventsOf,
   listTouches,
   pageMessageEvents,
-  settleMessageEvents,
   type MessageEventPlace,
 } from '../src/store/campaigns/message-events.ts'
-import { EVERY_CAMPAIGN, type CustomerRange } from '../src/store/campaigns/fact-table.ts'
-import { migrate } from '../src/store/migrations.ts'
+import { EVERY_CAMPAIGN } from '../src/store/campaigns/fact-table.ts'
 import type { Database } from '../src/store/store.ts'
 import { compareAudiences, compareByCodePoint } from './statistics-model-facts.ts'
 import { until } from './server.ts'
@@ -60,7 +57,6 @@ describeEachStore('The tables of facts', (kind) => {
   const nextCustomer = () => ++made * 1_000
   const keepMemberships = (...reports: Membership[]) => database.write((store) => addMemberships(store, reports))
   const keepMessages = (...reports: MessageEvent[]) => database.write((store) => addMessageEvents(store, reports))
-  const settle = (max = Number.MAX_SAFE_INTEGER) => database.write((store) => settleMessageEvents(store, max))
 
   describe('memberships', () => {
     const winners: [rule: string, winner: Partial<Membership>, loser: Partial<Membership>][] = [
@@ -208,27 +204,6 @@ describeEachStore('The tables of facts', (kind) => {
       expect(met.map(messageIdentity)).toHaveLength(new Set(facts.map(messageIdentity)).size)
       expect(byIdentity(met, messageIdentity)).toEqual(byIdentity(all, messageIdentity))
     })
-
-    it('are cut into ranges of customers that hold all of them, each as many as asked for', async () => {
-      const first = nextCustomer()
-      await keepMessages(message({ customer: 1 }))
-      await keepMessages(...Array.from({ length: 7 }, (_, index) => message({ customer: first + index })))
-      await keepMessages(...Array.from({ length: 7 }, (_, time) => message({ customer: first + 7, time })))
-      while ((await settle()) > 0);
-      const facts = await database.query.selectFrom('message_events').select('customer').execute()
-      const ranges: CustomerRange[] = []
-      for await (const range of cutMessageEvents(database, 3)) ranges.push(range)
-      expect(ranges[0]?.after).toBeLessThan(1)
-      for (const [index, { after, until }] of ranges.entries()) {
-        expect(after).toBe(ranges[index - 1]?.until ?? after)
-        const found = facts.filter(({ customer }) => customer > after && customer <= until)
-        const isLast = index === ranges.length - 1
-        expect(found.length >= 3).toBe(!isLast)
-        // One more customer would have been too many.
-        expect(found.filter(({ customer }) => customer < until).length).toBeLessThan(3)
-      }
-      expect(ranges.at(-1)?.until).toBeGreaterThan(first + 7)
-    })
   })
 
   describe('the weeks of campaigns', () => {
@@ -269,34 +244,6 @@ describeEachStore('The tables of facts', (kind) => {
       expect(await campaignsOf(customer, 0, 30 * WEEK_MS)).toEqual([1, 2])
       const period = { customer, from: 0, until: 30 * WEEK_MS }
       expect(await listCampaignsOfPeriods(database, [period], 1)).toHaveLength(1)
-    })
-
-    it('are the same, also before 1970, when they were noted by the migration', async () => {
-      const customer = nextCustomer()
-      const instants = [-WEEK_MS - 1, -WEEK_MS, -1, 0, 1, WEEK_MS - 1, WEEK_MS].map((instant, index) => {
-        return { customer, campaign: 1 + index, instant }
-      })
-      await keepMemberships(
-        ...instants.slice(0, 4).map(({ instant, ...rest }) => membership({ ...rest, evaluatedAt: instant })),
-      )
-      await keepMessages(...instants.slice(4).map(({ instant, ...rest }) => message({ ...rest, time: instant })))
-      const listAll = () => {
-        const weeks = database.query.selectFrom('campaign_weeks').selectAll()
-        return weeks.orderBy('customer').orderBy('week').orderBy('campaign').execute()
-      }
-      const noted = await listAll()
-      while ((await settle()) > 0);
-      await database.changeTables(async (store) => {
-        await sql`drop table campaign_weeks`.execute(store.query)
-        await sql`create index memberships_by_time on memberships (customer, evaluated_at, campaign)`.execute(
-          store.query,
-        )
-        await sql`create index touches_by_time on message_events (customer, time, campaign)`.execute(store.query)
-        await store.query.deleteFrom('migrations').where('name', '=', '0033-campaign-weeks').execute()
-      })
-      await migrate(database, 0)
-      expect(await listAll()).toEqual(noted)
-      expect(noted.filter((row) => row.customer === customer).map(({ campaign }) => campaign)).toHaveLength(7)
     })
   })
 

@@ -7,7 +7,6 @@ import { GOALS_MAX } from '../src/core/campaigns/goal.ts'
 import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
 import { recountGoals } from '../src/pipeline/recounts/recount-goals.ts'
 import { Recounter } from '../src/pipeline/recounts/recounter.ts'
-import { listCampaignEvents, replaceCampaignEvents } from '../src/store/campaigns/campaign-events.ts'
 import { measureCampaigns } from '../src/store/campaigns/campaigns.ts'
 import { findGoalRecount } from '../src/store/campaigns/goal-recounts.ts'
 import type { HistoryEntry } from './history-entries.ts'
@@ -153,19 +152,6 @@ describeEachStore('Changed goals', (kind) => {
     expect(await queriesOf(two, runs[0])).toBe(reading)
     await none.open(database, runs[0]?.workspaceId ?? '')
     expect(await queriesOf(none, runs[0])).toBeLessThan(reading)
-  })
-
-  it('are found by their events once they are counted, also where a program changed them that noted none', async () => {
-    const run = await StatisticsRun.make(bench, workspace({ campaigns: [{ id: 'c1', goals: [goal({ event: 'A' })] }] }))
-    const { database } = bench
-    const [{ number } = { number: 0 }] = await run.campaignRows()
-    await run.setGoals('c1', [goal({ event: 'B' })])
-    await database.write((store) => {
-      return replaceCampaignEvents(store, { number, workspaceId: run.workspaceId, events: ['A'] })
-    })
-    expect((await run.verify()).misnoted).toEqual([number])
-    await step(makeRecounter(database))
-    expect(await listCampaignEvents(database, run.workspaceId)).toEqual(new Map([[number, new Set(['B'])]]))
   })
 
   it('are counted by the process that is in charge alone', async () => {

@@ -7,19 +7,29 @@ import { beginBatch, lockTables } from '../src/pipeline/apply-batch.ts'
 import { LogFollower } from '../src/pipeline/follower/follow-log.ts'
 import { PartitionLeases } from '../src/pipeline/follower/partition-leases.ts'
 import { listParkedEntries } from '../src/store/entries/parked-entries.ts'
-import { CHANGES_TABLES, migrate, TablesAreNewer, WAITS_FOR_TABLES } from '../src/store/migrations.ts'
+import {
+  CHANGES_TABLES,
+  findTables,
+  migrate,
+  MIGRATIONS,
+  TablesAreNewer,
+  WAITS_FOR_TABLES,
+} from '../src/store/migrations.ts'
 import { openDatabase, statePathOf } from '../src/store/open-database.ts'
 import { openPostgresDatabase } from '../src/store/postgres/postgres-database.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { Turnstile } from '../src/store/turnstile.ts'
 import { openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
-import { makeOlder } from './older-tables.ts'
+import { makeDraft } from './older-tables.ts'
 import { expectRefusal, startServer, until } from './server.ts'
 import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 const LATER = { name: '9999-later', applied_at: 1 }
 const addLater = ({ query }: Store) => query.insertInto('migrations').values(LATER).execute()
 const removeLater = ({ query }: Store) => query.deleteFrom('migrations').where('name', '=', LATER.name).execute()
+
+/** Those of a newer version of this program. */
+const MORE_MIGRATIONS = { ...MIGRATIONS, '0002-more': async () => {} }
 
 const PARTITIONS = 32
 /** The time after which a statement of an operation is ended, and the time that a statement of a migration takes. */
@@ -76,24 +86,27 @@ describeEachStore('Tables of another version', (kind) => {
 
   it('are changed with a word about it, unless they are new or up to date', async () => {
     const told: string[] = []
-    const bringUpToDate = () => migrate(database, 1, (what) => void told.push(what))
+    const bringUpToDate = (migrations = MIGRATIONS) => migrate(database, 1, (what) => void told.push(what), migrations)
     await bringUpToDate()
     await bringUpToDate()
     expect(told).toEqual([])
-    await makeOlder(place)
-    await bringUpToDate()
+    await bringUpToDate(MORE_MIGRATIONS)
+    expect(told).toEqual([CHANGES_TABLES])
+    await bringUpToDate(MORE_MIGRATIONS)
     expect(told).toEqual([CHANGES_TABLES])
   })
 
-  it('are refused in words, and left as they are, where the first steps were others', async () => {
+  it('are refused with what to do, and left as they are, where a draft made them', async () => {
     await migrate(database, 1)
     const steps = () => database.query.selectFrom('migrations').selectAll().orderBy('name').execute()
-    await database.write(({ query }) =>
-      query.deleteFrom('migrations').where('name', '=', '0002-user-identities').execute(),
-    )
+    await makeDraft(place)
     const before = await steps()
-    const refused = migrate(database, 2)
-    await expect(refused).rejects.toMatchObject({ code: 'conflict', message: expect.stringMatching(/made by a draft/) })
+    const message =
+      'The store was made by an unreleased draft of Tidings and cannot be upgraded. ' +
+      'Start with an empty DATA_DIR or an empty database.'
+    for (const refused of [migrate(database, 2), findTables(database)]) {
+      await expect(refused).rejects.toMatchObject({ code: 'conflict', message })
+    }
     expect(await steps()).toEqual(before)
   })
 })
@@ -181,7 +194,6 @@ describeEachStore('Entries that are applied beside tables that are newer', (kind
   it('are waited for by who changes the tables', async () => {
     const own = openDatabase(bench.place, { writeWaitMs: 50 })
     closers.push(() => own.close())
-    await makeOlder(bench.place)
     const applied = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
     const applying = bench.database.write(async (store) => {
@@ -191,7 +203,7 @@ describeEachStore('Entries that are applied beside tables that are newer', (kind
     })
     await begun.promise
     let waited = 0
-    const migrated = migrate(own, 1, (what) => void (waited += what === WAITS_FOR_TABLES ? 1 : 0))
+    const migrated = migrate(own, 1, (what) => void (waited += what === WAITS_FOR_TABLES ? 1 : 0), MORE_MIGRATIONS)
     await until('it has waited in vain twice', () => waited >= 2)
     applied.resolve()
     await applying

@@ -1,23 +1,36 @@
-// A store whose tables are those of an older version.
+// A store that lacks a migration, as an older version leaves it. There is only one so far: this one is from before it.
 import { openDatabase, type DatabasePlace } from '../src/store/open-database.ts'
 
-const TAKEN_BACK = '0031-order-of-identities'
-
-/** Undoes a step of the migrations. */
-export async function makeOlder(place: DatabasePlace): Promise<void> {
+/** Undoes the first migration, apart from the tables in `kept`. */
+export async function makeOlder(place: DatabasePlace, kept: readonly string[] = []): Promise<void> {
   const database = openDatabase(place)
   await database.changeTables(async ({ query }) => {
-    await query.schema.alterTable('user_identities').dropColumn('seen_number').execute()
-    await query.deleteFrom('migrations').where('name', '=', TAKEN_BACK).execute()
+    for (const { name } of await query.introspection.getTables()) {
+      if (name !== 'migrations' && !kept.includes(name)) await query.schema.dropTable(name).execute()
+    }
+    await query.deleteFrom('migrations').execute()
   })
   await database.close()
 }
 
-/** Whether the step is still to be done. */
+/** Whether the migration is still to be applied. */
 export async function isOlder(place: DatabasePlace): Promise<boolean> {
   const database = openDatabase(place)
-  const applied = database.query.selectFrom('migrations').select('name').where('name', '=', TAKEN_BACK)
-  const found = await applied.executeTakeFirst()
+  const applied = await database.query.selectFrom('migrations').select('name').execute()
   await database.close()
-  return found === undefined
+  return applied.length === 0
+}
+
+/** Makes the migrations of a store those of a draft of the first version. */
+export async function makeDraft(place: DatabasePlace): Promise<void> {
+  const database = openDatabase(place)
+  await database.write(async ({ query }) => {
+    await query.deleteFrom('migrations').execute()
+    const names = ['0001-workspaces', '0002-users']
+    await query
+      .insertInto('migrations')
+      .values(names.map((name) => ({ name, applied_at: 1 })))
+      .execute()
+  })
+  await database.close()
 }

@@ -2,14 +2,10 @@
 // transactions, and wherever a process dies in between, the next one comes to the same numbers.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { cellKey, seriesKey } from '../src/core/statistics/cells.ts'
 import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
 import { loadHistories } from '../src/pipeline/contributions/histories.ts'
 import { rebuildStatistics } from '../src/pipeline/recounts/rebuild-statistics.ts'
 import { Recounter } from '../src/pipeline/recounts/recounter.ts'
-import { streamKeptSeries, toSeriesCells, type KeptSeries } from '../src/store/statistics/kept-series.ts'
-import { migrate } from '../src/store/migrations.ts'
-import { openDatabase } from '../src/store/open-database.ts'
 import type { Database } from '../src/store/store.ts'
 import type { Person } from '../src/store/users/users.ts'
 import type { HistoryEntry } from './history-entries.ts'
@@ -159,23 +155,6 @@ describeEachStore('Very large users', (kind) => {
     expect(campaignsCounted.size).toBeGreaterThanOrEqual(3)
     await expectAnswers(run, [DAY])
   })
-
-  it('keep what was counted of them in one value, by whichever of two starts moves it', async () => {
-    const { run, ann } = await makeLarge(bench, 2)
-    await run.apply([...run.campaigns.map(({ id }) => clickOf(id, NOON)), purchaseOf('ann', NOON + 1)])
-    await step(makeRecounter(bench.database))
-    const kept = await keptOf(bench.database, ann)
-    await keepInOneValue(bench.database, ann, kept)
-    const another = openDatabase(bench.place, { durable: false })
-    await Promise.all([migrate(bench.database, NOW), migrate(another, NOW)])
-    await another.close()
-    expect(kept.length).toBeGreaterThan(0)
-    expect(await keptOf(bench.database, ann)).toEqual(kept)
-    await run.apply([clickOf('c1', NOON - 5)])
-    await step(makeRecounter(bench.database))
-    expect(await expectVerified(run)).toMatchObject({ waitingUsers: 0 })
-    await expectAnswers(run, [DAY])
-  })
 })
 
 interface Large {
@@ -225,30 +204,6 @@ function afterWrites(database: Database, work: (written: number) => Promise<void
 async function countCells({ query }: Database): Promise<number> {
   const { rows } = await sql<{ cells: number }>`select count(*) as cells from statistics`.execute(query)
   return rows[0]?.cells ?? 0
-}
-
-async function keptOf(database: Database, { userId }: Person): Promise<KeptSeries[]> {
-  const kept: KeptSeries[] = []
-  for await (const page of streamKeptSeries(database, userId)) kept.push(...page)
-  return kept
-}
-
-/** Changes the tables to those of a program that kept everything of a user in one value. */
-async function keepInOneValue(database: Database, { userId }: Person, kept: readonly KeptSeries[]): Promise<void> {
-  const cells = kept.flatMap((one) => {
-    const numbers = toSeriesCells(one)
-    return numbers.flatMap((day, index) => {
-      if (index % 4 > 0) return []
-      const [, previousDay = 0, users = 0, occurrences = 0] = numbers.slice(index)
-      return [[cellKey(seriesKey(one.series), day, previousDay), users, occurrences]]
-    })
-  })
-  await database.write(async ({ query }) => {
-    await sql`drop table kept_series`.execute(query)
-    await sql`alter table large_histories add column cells text not null default '[]'`.execute(query)
-    await sql`update large_histories set cells = ${JSON.stringify(cells)} where user_id = ${userId}`.execute(query)
-    await sql`delete from migrations where name = '0024-kept-series'`.execute(query)
-  })
 }
 
 function audienceOf(campaignId: string): HistoryEntry {

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTes
 import { COMMANDS } from '../src/commands/commands.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 import { withoutPassword } from '../src/store/postgres/without-password.ts'
-import { isOlder, makeOlder } from './older-tables.ts'
+import { isOlder, makeDraft, makeOlder } from './older-tables.ts'
 import { environmentOf, failureOf, run, runJson, startServing } from './program.ts'
 import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
@@ -100,7 +100,29 @@ describeEachStore('Commands on a store of an older version', (kind) => {
     const server = await startServing(environmentOf(place))
     await server.stop()
     expect(await isOlder(place)).toBe(false)
-    expect((await runJson(['workspace', 'show', 'main'], environmentOf(place))).body).toMatchObject({ name: 'main' })
+    const id = server.started.first_workspace?.workspace_id as string
+    const shown = await runJson(['workspace', 'show', id], environmentOf(place))
+    expect(shown.body).toMatchObject({ workspace_id: id })
+  })
+})
+
+describeEachStore('Commands on a store of a draft', (kind) => {
+  it('say that it cannot be upgraded, and what to do', async () => {
+    const place = await makePlace(kind)
+    onTestFinished(() => place.remove())
+    await (await openTestDatabase(place)).close()
+    await makeDraft(place)
+    for (const args of [['workspace', 'list'], ['workspace', 'create', 'new'], ['serve']]) {
+      const ended = await runJson(args, { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+      expect({ ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
+        status: 1,
+        code: 'conflict',
+        message: expect.stringMatching(
+          /draft of Tidings and cannot be upgraded\. Start with an empty DATA_DIR/,
+        ) as string,
+        stderr: '',
+      })
+    }
   })
 })
 

@@ -28,9 +28,7 @@ const verify: Command = {
     `${DIFFERENCES_MAX} of each workspace are printed. Progress is shown on a terminal.`,
   async run(call) {
     const found = await forWorkspaces(call, verifyStatistics)
-    const isEqual = found.every(
-      ({ differingCells, misremembered, misnoted }) => differingCells + misremembered.length + misnoted.length === 0,
-    )
+    const isEqual = found.every(({ differingCells, misremembered }) => differingCells + misremembered.length === 0)
     call.print({
       json: { equal: isEqual, workspaces: found.map(toBody) },
       text: found.map(toText).join('') || 'There are no campaigns to verify.\n',
@@ -104,7 +102,6 @@ function toBody(verified: Verified): object {
     cells: verified.cells,
     waiting_users: verified.waitingUsers,
     misremembered_users: verified.misremembered.length,
-    misnoted_campaigns: verified.misnoted.length,
     differing_cells: verified.differingCells,
     differences: verified.differences.map((difference) => toDifferenceBody(difference, verified)),
   }
@@ -127,14 +124,11 @@ function toDifferenceBody({ cell, stored, counted }: CellDifference, { campaignI
 }
 
 function toText(verified: Verified): string {
-  const { workspaceId, users, facts, cells, differingCells, differences, waitingUsers, misremembered, misnoted } =
-    verified
+  const { workspaceId, users, facts, cells, differingCells, differences, waitingUsers, misremembered } = verified
   const lines = [`${workspaceId}: ${users} users, ${facts} facts, ${cells} cells; ${differingCells} cells differ`]
   if (waitingUsers > 0) lines.push(`  ${waitingUsers} users with very many facts are waiting to be counted`)
   if (misremembered.length > 0)
     lines.push(`  ${misremembered.length} users with very many facts are remembered wrongly`)
-  if (misnoted.length > 0)
-    lines.push(`  ${misnoted.length} campaigns are noted with other events than their goals have`)
   for (const difference of differences) lines.push(`  ${JSON.stringify(toDifferenceBody(difference, verified))}`)
   return `${lines.join('\n')}\n`
 }

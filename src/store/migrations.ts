@@ -1,27 +1,27 @@
-// Brings the tables of a database up to this program, step by step in order, each step once. Safe to start twice at the same
-// moment: everything happens in one transaction that others wait for, however long it takes. (Kysely's own Migrator takes no
-// lock on SQLite.)
+// Applies the missing migrations to a database, in order, each once. Two processes may start at the same moment: all migrations
+// run in one transaction, and the other process waits for it, however long it takes.
 import { sql } from 'kysely'
 import { AppError } from '../core/app-error.ts'
 import { TooBusy, type Database, type SqlTypes, type Store } from './store.ts'
+import { createCampaignEvents } from './campaigns/campaign-events.ts'
 import { createCampaignNames } from './campaigns/campaign-names.ts'
-import { createCampaigns, noteGoalEvents } from './campaigns/campaigns.ts'
+import { createCampaignWeeks } from './campaigns/campaign-weeks.ts'
+import { createCampaigns } from './campaigns/campaigns.ts'
 import { createCouponLists } from './coupons/coupon-lists.ts'
 import { createCouponUploads } from './coupons/coupon-uploads.ts'
 import { createCoupons } from './coupons/coupons.ts'
 import { createCursors, PIPELINE_CURSOR } from './entries/cursors.ts'
 import { createEvents } from './users/events.ts'
-import { fillCampaignNames } from './campaigns/fill-campaign-names.ts'
-import { noteCampaignWeeks } from './campaigns/fill-campaign-weeks.ts'
 import { createGoalRecounts } from './campaigns/goal-recounts.ts'
 import { createIdempotencyKeys } from './entries/idempotency-keys.ts'
-import { createLargeHistories, separateKeptSeries } from './statistics/large-histories.ts'
+import { createKeptSeries } from './statistics/kept-series.ts'
+import { createLargeHistories } from './statistics/large-histories.ts'
 import { createLimitWindows } from './workspaces/limit-windows.ts'
 import { createMemberships } from './campaigns/memberships.ts'
-import { createMessageEvents, createRecentMessageEvents } from './campaigns/message-events.ts'
+import { createMessageEvents } from './campaigns/message-events.ts'
 import { createRecentFacts } from './campaigns/recent-facts.ts'
 import { createMoves } from './moves/moves.ts'
-import { createParkedEntries, indexParkedEntries } from './entries/parked-entries.ts'
+import { createParkedEntries } from './entries/parked-entries.ts'
 import { createPartitionLeases } from './entries/partition-leases.ts'
 import { createPreferences } from './users/preferences.ts'
 import { createRequestReceipts } from './entries/request-receipts.ts'
@@ -30,57 +30,55 @@ import { createStatistics } from './statistics/statistics.ts'
 import { createTemplateVersions } from './templates/template-versions.ts'
 import { createTemplates } from './templates/templates.ts'
 import { createUncountedUsers } from './statistics/uncounted-users.ts'
-import {
-  clusterIdentities,
-  createUserIdentities,
-  noteAloneCustomers,
-  noteOrderOfIdentities,
-  orderIdentitiesOfUsers,
-} from './users/user-identities.ts'
+import { createUserIdentities } from './users/user-identities.ts'
 import { createUsers } from './users/users.ts'
 import { createWorkspaces } from './workspaces/workspaces.ts'
 
 type Migration = (store: Store, types: SqlTypes) => Promise<void>
 
-/** Never change a step that has been released: add one. */
-const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '0001-workspaces': createWorkspaces,
-  '0002-users': createUsers,
-  '0002-user-identities': createUserIdentities,
-  '0003-events': createEvents,
-  '0004-request-receipts': createRequestReceipts,
-  '0005-parked-entries': createParkedEntries,
-  '0006-cursors': createCursors,
-  '0007-preferences': createPreferences,
-  '0008-statistics': createStatistics,
-  '0009-template-versions': createTemplateVersions,
-  '0010-templates': createTemplates,
-  '0011-coupon-lists': createCouponLists,
-  '0012-coupons': createCoupons,
-  '0013-coupon-uploads': createCouponUploads,
-  '0014-campaigns': createCampaigns,
-  '0015-goal-recounts': createGoalRecounts,
-  '0016-memberships': createMemberships,
-  '0017-message-events': createMessageEvents,
-  '0018-large-histories': createLargeHistories,
-  '0018-uncounted-users': createUncountedUsers,
-  '0019-idempotency-keys': createIdempotencyKeys,
-  '0020-limit-windows': createLimitWindows,
-  '0021-partition-leases': createPartitionLeases,
-  '0022-moves': createMoves,
-  '0023-statistics-revisions': createStatisticsRevisions,
-  '0024-kept-series': separateKeptSeries,
-  '0025-campaign-events': noteGoalEvents,
-  '0026-campaign-names': createCampaignNames,
-  '0027-identities-of-users': orderIdentitiesOfUsers,
-  '0028-names-of-campaigns': (store) => fillCampaignNames(store),
-  '0029-identities-in-order': clusterIdentities,
-  '0030-parked-entries-by-workspace': indexParkedEntries,
-  '0031-order-of-identities': noteOrderOfIdentities,
-  '0032-alone-customers': noteAloneCustomers,
-  '0033-campaign-weeks': noteCampaignWeeks,
-  '0034-recent-facts': createRecentFacts,
-  '0035-recent-message-events': createRecentMessageEvents,
+type Migrations = Readonly<Record<string, Migration>>
+
+const FIRST = '0001-tables'
+
+/** In this order. A migration that was released never changes: add another one. */
+export const MIGRATIONS: Migrations = { [FIRST]: createTables }
+
+/** The tables of the first version. A table that comes later is created by a migration of its own. */
+async function createTables(store: Store, types: SqlTypes): Promise<void> {
+  for (const createTable of [
+    createWorkspaces,
+    createUsers,
+    createUserIdentities,
+    createEvents,
+    createRequestReceipts,
+    createParkedEntries,
+    createCursors,
+    createPreferences,
+    createStatistics,
+    createTemplateVersions,
+    createTemplates,
+    createCouponLists,
+    createCoupons,
+    createCouponUploads,
+    createCampaigns,
+    createCampaignEvents,
+    createCampaignNames,
+    createCampaignWeeks,
+    createGoalRecounts,
+    createMemberships,
+    createRecentFacts,
+    createMessageEvents,
+    createLargeHistories,
+    createKeptSeries,
+    createUncountedUsers,
+    createIdempotencyKeys,
+    createLimitWindows,
+    createPartitionLeases,
+    createMoves,
+    createStatisticsRevisions,
+  ]) {
+    await createTable(store, types)
+  }
 }
 
 /** Encodings of a database that hold whatever a client sends; others refuse characters that they do not have. */
@@ -96,19 +94,23 @@ export const WAITS_FOR_TABLES =
 type Tell = (what: typeof CHANGES_TABLES | typeof WAITS_FOR_TABLES) => void
 
 /**
- * Applies the missing steps, and tells when older tables are changed for that. While another process changes the tables, or
+ * Applies the missing migrations, and tells when older tables are changed for that. While another process changes the tables, or
  * holds their locks, it waits and tells of that: the other may need minutes, and a process that is killed keeps no lock. Throws
- * AppError `conflict` when the database is newer than this program, is from before the first tables that can be brought up to
- * date, or is new and could not hold every text.
+ * AppError `conflict` when the database is newer than this program, was made by a draft, or is new and could not hold every text.
  */
-export async function migrate(database: Database, now: number, tell: Tell = () => {}): Promise<void> {
+export async function migrate(
+  database: Database,
+  now: number,
+  tell: Tell = () => {},
+  migrations = MIGRATIONS,
+): Promise<void> {
   // Asking first spares a start that has nothing to do the wait for the one writer.
   for (;;) {
-    const tables = await findTables(database)
+    const tables = await findTables(database, migrations)
     if (tables === 'current') return
     if (tables === 'none') await refuseNarrowEncoding(database)
     try {
-      await database.changeTables((store) => applyMissing(store, database.types, { now, tell }))
+      await database.changeTables((store) => applyMissing(store, database.types, { now, tell, migrations }))
       return
     } catch (error) {
       if (!(error instanceof TooBusy)) throw error
@@ -117,7 +119,11 @@ export async function migrate(database: Database, now: number, tell: Tell = () =
   }
 }
 
-async function applyMissing(store: Store, types: SqlTypes, { now, tell }: { now: number; tell: Tell }): Promise<void> {
+async function applyMissing(
+  store: Store,
+  types: SqlTypes,
+  { now, tell, migrations }: { now: number; tell: Tell; migrations: Migrations },
+): Promise<void> {
   await store.lock('migrations')
   // No batch of an older process is in the middle, and those that come later find that the tables are newer than it.
   await store.lock(PIPELINE_CURSOR)
@@ -127,9 +133,8 @@ async function applyMissing(store: Store, types: SqlTypes, { now, tell }: { now:
     .addColumn('name', types.text, (column) => column.primaryKey())
     .addColumn('applied_at', types.integer, (column) => column.notNull())
     .execute()
-  const applied = await appliedNames(store)
-  refuseDraftTables(applied)
-  const missing = Object.entries(MIGRATIONS).filter(([name]) => !applied.has(name))
+  const applied = await appliedNames(store, migrations)
+  const missing = Object.entries(migrations).filter(([name]) => !applied.has(name))
   if (applied.size > 0 && missing.length > 0) tell(CHANGES_TABLES)
   for (const [name, apply] of missing) {
     await apply(store, types)
@@ -137,11 +142,11 @@ async function applyMissing(store: Store, types: SqlTypes, { now, tell }: { now:
   }
 }
 
-/** The first steps were rewritten once, before any version was out: tables made by the old ones lack what facts are kept by. */
+/** Drafts of the first version, none of which was released, began with other migrations. */
 function refuseDraftTables(applied: ReadonlySet<string>): void {
-  if (!applied.has('0002-users') || applied.has('0002-user-identities')) return
-  const what = 'The store was made by a draft of Tidings, from before campaigns, and cannot be brought up to date.'
-  throw new AppError('conflict', `${what} Start with another DATA_DIR, or another database.`)
+  if (applied.size === 0 || applied.has(FIRST)) return
+  const what = 'The store was made by an unreleased draft of Tidings and cannot be upgraded.'
+  throw new AppError('conflict', `${what} Start with an empty DATA_DIR or an empty database.`)
 }
 
 /** Otherwise, depending on its characters, what clients send would for ever be answered with errors, or be parked. */
@@ -162,8 +167,8 @@ export class TablesAreNewer extends AppError {
 }
 
 /** Throws `TablesAreNewer` where a newer program was started beside this one. Reads no row where none was: each batch asks. */
-export async function refuseNewerTables(store: Store): Promise<void> {
-  const known = Object.keys(MIGRATIONS)
+export async function refuseNewerTables(store: Store, migrations = MIGRATIONS): Promise<void> {
+  const known = Object.keys(migrations)
   const newer = store.query
     .selectFrom('migrations')
     .select('name')
@@ -174,18 +179,20 @@ export async function refuseNewerTables(store: Store): Promise<void> {
   if (unknown) throw new TablesAreNewer(unknown.name)
 }
 
-/** Which tables there are, as this program sees them: none, older ones, or its own. Throws `TablesAreNewer`. */
-export async function findTables(database: Database): Promise<'none' | 'older' | 'current'> {
+/** Which tables there are, as this program sees them: none, older ones, or its own. Throws as `migrate`. */
+export async function findTables(database: Database, migrations = MIGRATIONS): Promise<'none' | 'older' | 'current'> {
   const exists = database.kind === 'sqlite' ? sqliteTableExists : postgresTableExists
   if (!(await exists(database))) return 'none'
-  const applied = await appliedNames(database)
-  return Object.keys(MIGRATIONS).every((name) => applied.has(name)) ? 'current' : 'older'
+  const applied = await appliedNames(database, migrations)
+  return Object.keys(migrations).every((name) => applied.has(name)) ? 'current' : 'older'
 }
 
-async function appliedNames(store: Store): Promise<Set<string>> {
-  await refuseNewerTables(store)
+async function appliedNames(store: Store, migrations: Migrations): Promise<Set<string>> {
   const rows = await store.query.selectFrom('migrations').select('name').execute()
-  return new Set(rows.map(({ name }) => name))
+  const applied = new Set(rows.map(({ name }) => name))
+  refuseDraftTables(applied)
+  await refuseNewerTables(store, migrations)
+  return applied
 }
 
 async function sqliteTableExists({ query }: Store): Promise<boolean> {

@@ -21,8 +21,6 @@ export interface SqlTypes {
    * PostgreSQL has no such tables, and finds rows by the key's index.
    */
   readonly clustered: RawBuilder<unknown>
-  /** Whether this database has such tables. */
-  readonly canCluster: boolean
 }
 
 /** What a query function takes: the tables, inside or outside of a transaction. */

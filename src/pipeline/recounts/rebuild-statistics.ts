@@ -1,6 +1,5 @@
 // Writes what the table of statistics should hold and does not, while a server goes on counting.
 import { AppError } from '../../core/app-error.ts'
-import { noteAnew } from '../../store/campaigns/campaigns.ts'
 import { findCursor, moveCursor } from '../../store/entries/cursors.ts'
 import { findLargeHistories, saveLargeHistories, type LargeHistory } from '../../store/statistics/large-histories.ts'
 import { RecountedCells } from '../../store/statistics/recounted-cells.ts'
@@ -39,7 +38,6 @@ async function rebuild(database: Database, workspaceId: string, options: VerifyO
     book: await books.open(store, workspaceId),
     verification: await verifyIn(store, workspaceId, options),
   }))
-  if (verification.misnoted.length > 0) await database.write((store) => noteAnew(store, workspaceId))
   let claimed = rebuilds
   for (const write of writesOf(verification, options.recounted)) {
     await database.write(async (store) => {

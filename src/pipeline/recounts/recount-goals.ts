@@ -2,7 +2,7 @@
 // that the old numbers stay in use, and are kept up to date, until the new ones are complete.
 import { addSeriesCells, CellSum } from '../../core/statistics/cells.ts'
 import { addContributions, type Counting } from '../../core/statistics/contributions.ts'
-import { listRecountedGenerations, lockCampaigns, noteAnew, standByNewGoals } from '../../store/campaigns/campaigns.ts'
+import { listRecountedGenerations, lockCampaigns, standByNewGoals } from '../../store/campaigns/campaigns.ts'
 import {
   findGoalRecount,
   listRunningRecounts,
@@ -129,15 +129,10 @@ async function addPending(
   await keepSmall(0)
 }
 
-/**
- * Puts the numbers of the new goals into use, and notes anew the events of campaigns, by which campaigns are found from here on:
- * another program that changed goals beside this one may not have noted them. False while large users are still to be counted by
- * the new goals.
- */
+/** Puts the numbers of the new goals into use. False while large users are still to be counted by them. */
 async function complete(store: Store, recount: GoalRecount): Promise<boolean> {
   if (await hasLargeToRecount(store, recount.workspaceId, recount.generation)) return false
   await standByNewGoals(store, recount.workspaceId)
-  await noteAnew(store, recount.workspaceId)
   await saveGoalRecount(store, { ...recount, version: recount.version + 1 })
   return true
 }

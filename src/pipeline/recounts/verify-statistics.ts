@@ -1,7 +1,6 @@
 // Counts the statistics of a workspace anew from the stored facts and compares them with the table, however that came about.
 import { countWithAnything, withAnything } from '../../core/statistics/anything.ts'
 import { addSeriesCells, cellKey, seriesKey, type Cell, type CellSum } from '../../core/statistics/cells.ts'
-import { listMisnoted } from '../../store/campaigns/campaigns.ts'
 import { findKeptUserIds, streamKeptSeries, toSeriesCells } from '../../store/statistics/kept-series.ts'
 import { findLargeHistories, findLargeUserIds, type LargeHistory } from '../../store/statistics/large-histories.ts'
 import { RecountedCells } from '../../store/statistics/recounted-cells.ts'
@@ -51,8 +50,6 @@ export interface Verification extends CountProgress, Readonly<Compared> {
   /** Large users whose newest facts are not counted yet, and who are taken as they were counted last. */
   readonly waitingUsers: number
   readonly misremembered: readonly Misremembered[]
-  /** The numbers of campaigns that a change of goals would not find, or find in vain (`listMisnoted`). */
-  readonly misnoted: readonly number[]
 }
 
 /** A large user of whom something else is kept than the facts say; the next count would carry the error into the table. */
@@ -102,8 +99,7 @@ export async function verifyIn(
     }
   }
   const { users, facts, waitingUsers, misremembered } = count
-  const misnoted = book ? (await listMisnoted(store, workspaceId)).map(({ number }) => number) : []
-  return { users, facts, waitingUsers, misremembered, misnoted, ...compared }
+  return { users, facts, waitingUsers, misremembered, ...compared }
 }
 
 /** What has been counted so far. */

@@ -56,14 +56,6 @@ export async function replaceCampaignEvents(store: Store, campaign: EventsOfCamp
   await addCampaignEvents(store, [campaign])
 }
 
-/** Campaign → the events that are noted for it, for all campaigns of a workspace that have any. */
-export async function listCampaignEvents({ query }: Store, workspaceId: string): Promise<Map<number, Set<string>>> {
-  const rows = await query.selectFrom('campaign_events').selectAll().where('workspace_id', '=', workspaceId).execute()
-  const found = new Map<number, Set<string>>()
-  for (const { campaign, event } of rows) found.set(campaign, (found.get(campaign) ?? new Set()).add(event))
-  return found
-}
-
 /** The numbers of a workspace's campaigns with one of the events, as a part of a statement. */
 export function campaignsWithEvents(store: Store, workspaceId: string, events: readonly string[]) {
   return store.query

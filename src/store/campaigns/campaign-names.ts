@@ -18,8 +18,6 @@ declare module '../tables.ts' {
   }
 }
 
-export type AddedName = Pick<CampaignNameRow, 'campaign' | 'kind'>
-
 const KEY = ['campaign', 'kind', 'name'] as const
 
 export async function createCampaignNames({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
@@ -45,17 +43,13 @@ export async function listCampaignNames({ query }: Store, campaign: number): Pro
   return { place: namesOf('place'), reason: namesOf('reason') }
 }
 
-/** Adds names to campaigns, by their numbers; gives those that were not there. To be called under `lockCampaignNames`. */
-export async function addCampaignNames(
-  store: Store,
-  names: ReadonlyMap<number, CampaignNames>,
-): Promise<readonly AddedName[]> {
+/** Adds names to campaigns, by their numbers. To be called under `lockCampaignNames`. */
+export async function addCampaignNames(store: Store, names: ReadonlyMap<number, CampaignNames>): Promise<void> {
   const rows = [...names].flatMap(([campaign, own]) => {
     return NAME_KINDS.flatMap((kind) => [...own[kind]].map((name) => ({ campaign, kind, name })))
   })
-  if (rows.length === 0) return []
-  return insertRows(store, 'campaign_names', { columns: { campaign: 'integer', kind: 'text', name: 'text' }, rows })
+  if (rows.length === 0) return
+  await insertRows(store, 'campaign_names', { columns: { campaign: 'integer', kind: 'text', name: 'text' }, rows })
     .onConflict((conflict) => conflict.columns(KEY).doNothing())
-    .returning(['campaign', 'kind'])
     .execute()
 }

@@ -1,11 +1,9 @@
 // The table of weeks in which campaigns had to do with customers: there was an audience, or a touch. It tells which campaigns
 // compete for what a customer did; one row stands for all that a campaign did to a customer in a week, so most facts only find
 // the row that an earlier one has made.
-import { sql, type SelectQueryBuilder } from 'kysely'
 import type { CustomerCampaign, CustomerPeriod } from '../../core/campaigns/facts.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
-import type { Tables } from '../tables.ts'
 
 interface CampaignWeekRow {
   /** `user_identities.number` of the customer id. */
@@ -22,7 +20,7 @@ declare module '../tables.ts' {
   }
 }
 
-/** In milliseconds; a migration has divided instants by it, so it never changes. */
+/** In milliseconds; stored weeks were counted by it, so it never changes. */
 export const WEEK_MS = 7 * 24 * 60 * 60 * 1000
 
 const COLUMNS = { customer: 'integer', week: 'integer', campaign: 'integer' } as const
@@ -39,21 +37,7 @@ export async function createCampaignWeeks({ query }: Store, { integer, clustered
     .execute()
 }
 
-/** Adds weeks that a statement gives, some of them several times over. */
-export async function fillCampaignWeeks(
-  { query }: Store,
-  weeks: SelectQueryBuilder<Tables, never, CampaignWeekRow>,
-): Promise<void> {
-  // `where true` tells SQLite's parser that `on conflict` is not a join's.
-  await query
-    .insertInto('campaign_weeks')
-    .columns(KEY)
-    .expression(weeks.where(sql.lit(true)))
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
-}
-
-/** The week of an instant; as integers are divided in SQL, also before 1970. */
+/** The week of an instant. */
 export function weekOf(instant: number): number {
   return Math.trunc(instant / WEEK_MS)
 }

@@ -6,8 +6,6 @@ import { parseJsonText } from '../../core/parse-json.ts'
 import {
   addCampaignEvents,
   campaignsWithEvents,
-  createCampaignEvents,
-  listCampaignEvents,
   replaceCampaignEvents,
   type EventsOfCampaign,
 } from './campaign-events.ts'
@@ -85,31 +83,12 @@ export async function createCampaigns({ query }: Store, { text, integer }: SqlTy
     .addColumn('updated_at', integer, (column) => column.notNull())
     .execute()
   await query.schema.createIndex('campaigns_by_workspace').on('campaigns').columns(['workspace_id', 'number']).execute()
-}
-
-/** For how many campaigns events are noted at a time. */
-const NOTED_AT_ONCE = 500
-
-/**
- * Adds the table and the index by which a change of goals finds the campaigns it concerns, and notes the events of the
- * campaigns that are there already.
- */
-export async function noteGoalEvents(store: Store, types: SqlTypes): Promise<void> {
-  const { query } = store
-  await createCampaignEvents(store, types)
   await query.schema
     .createIndex('campaigns_pending')
     .on('campaigns')
     .columns(['workspace_id', 'number'])
     .where(sql.ref('pending_generation'), 'is not', null)
     .execute()
-  for (let after = 0; ;) {
-    const rows = query.selectFrom('campaigns').selectAll().where('number', '>', after).orderBy('number')
-    const campaigns = (await rows.limit(NOTED_AT_ONCE).execute()).map(toCampaign)
-    await addCampaignEvents(store, campaigns.map(toEvents))
-    if (campaigns.length < NOTED_AT_ONCE) return
-    after = (campaigns.at(-1) as StoredCampaign).number
-  }
 }
 
 /** The rows of a workspace's campaigns, for queries that join other tables to them. */
@@ -313,25 +292,6 @@ export async function savePendingGeneration(
         .unionAll(campaignsWithEvents(store, workspaceId, events)),
     )
     .execute()
-}
-
-/**
- * The campaigns of a workspace for which other events are noted than their goals say, with the right ones. Left by a program
- * that does not know of the notes and served beside this one. A change of goals would not find these campaigns.
- */
-export async function listMisnoted(store: Store, workspaceId: string): Promise<EventsOfCampaign[]> {
-  const noted = await listCampaignEvents(store, workspaceId)
-  const rightly = (await listAllCampaigns(store, workspaceId)).map(toEvents)
-  return rightly.filter(({ number, events }) => {
-    const [wanted, found] = [new Set(events), noted.get(number) ?? new Set()]
-    return found.size !== wanted.size || [...wanted].some((event) => !found.has(event))
-  })
-}
-
-/** Where other events are noted for a workspace's campaigns than their goals say, notes the right ones. */
-export async function noteAnew(store: Store, workspaceId: string): Promise<void> {
-  await lockCampaigns(store, workspaceId)
-  for (const campaign of await listMisnoted(store, workspaceId)) await replaceCampaignEvents(store, campaign)
 }
 
 /** The events by which a campaign is found; unless it is being recounted anyway, also those of the goals it is counted by. */

@@ -45,8 +45,6 @@ export interface FactTable<Fact, Table extends keyof Tables = keyof Tables> {
   readonly listOf: (store: Store, customers: readonly number[], max?: number) => Promise<Fact[]>
   /** How many facts a customer has in each campaign, as `countByCampaign` says. */
   readonly count: (store: Store, customer: number, range: CountedRange) => Promise<CampaignFacts[]>
-  /** Consecutive ranges of customers that together hold all facts but those that wait; each has some `max` facts, or one customer with more. */
-  readonly cut: (store: Store, max: number) => AsyncGenerator<CustomerRange, void, undefined>
   /**
    * Stores facts, each once: of different reports, the one that wins. Gives the identities of those that were not known
    * before.
@@ -75,12 +73,6 @@ export interface CampaignRange {
 /** The numbers of all campaigns there may be. */
 export const EVERY_CAMPAIGN: CampaignRange = { after: -1, until: Number.MAX_SAFE_INTEGER }
 
-/** Customers with higher numbers than `after`, up to `until`. */
-export interface CustomerRange {
-  readonly after: number
-  readonly until: number
-}
-
 /** Any table of facts, as Kysely sees it. */
 type FactTables = Record<string, Record<string, unknown>>
 type FactInsert = InsertQueryBuilder<FactTables, string, InsertResult>
@@ -94,7 +86,6 @@ export function factTable<Row extends object, Fact extends CustomerCampaign, Tab
     listIn: (store, wanted, max = NO_LIMIT) => listIn(spec, store, { wanted, max }),
     listOf: (store, customers, max = NO_LIMIT) => listOf(spec, store, { customers, max }),
     count: (store, customer, range) => countByCampaign(spec, store, { customer, ...range }),
-    cut: (store, max) => cut(spec, store, max),
     add: (store, reports) => add(spec, store, reports),
   }
 }
@@ -187,25 +178,6 @@ async function countByCampaign<Row extends object, Fact extends CustomerCampaign
     .orderBy('campaign')
     .execute()
   return rows as unknown as CampaignFacts[]
-}
-
-async function* cut<Row extends object, Fact extends CustomerCampaign>(
-  { table }: FactTableSpec<Row, Fact>,
-  store: Store,
-  max: number,
-): AsyncGenerator<CustomerRange, void, undefined> {
-  for (let after = -1; ;) {
-    const rest = tablesOf(store).selectFrom(table).select('customer').where('customer', '>', after)
-    const row = await rest
-      .orderBy('customer')
-      .limit(1)
-      .offset(max - 1)
-      .executeTakeFirst()
-    if (!row) return yield { after, until: NO_LIMIT }
-    const until = row['customer'] as number
-    yield { after, until }
-    after = until
-  }
 }
 
 async function add<Row extends object, Fact extends CustomerCampaign>(

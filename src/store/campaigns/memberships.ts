@@ -1,9 +1,7 @@
 // The table of memberships: who was in the audience of a campaign, when and how. Facts: they keep the customer id they were
 // reported with, whoever that turns out to be.
-import { sql } from 'kysely'
 import { compareMemberships, membershipIdentity, type Group, type Membership } from '../../core/campaigns/facts.ts'
-import { WEEK_MS } from './campaign-weeks.ts'
-import { factTable, type CampaignRange, type CustomerRange } from './fact-table.ts'
+import { factTable, type CampaignRange } from './fact-table.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface MembershipRow {
@@ -41,22 +39,6 @@ export async function createMemberships({ query }: Store, { text, integer, clust
     .addPrimaryKeyConstraint('memberships_key', [...KEY])
     .modifyEnd(clustered)
     .execute()
-  await query.schema
-    .createIndex('memberships_by_time')
-    .on('memberships')
-    .columns(['customer', 'evaluated_at', 'campaign'])
-    .execute()
-}
-
-/** For the migration to weeks: nothing is looked up along this index any more. */
-export async function forgetTimesOfMemberships({ query }: Store): Promise<void> {
-  await query.schema.dropIndex('memberships_by_time').execute()
-}
-
-/** For the same migration: the weeks in which there were audiences. */
-export function selectWeeksOfMemberships({ query }: Store) {
-  const week = sql<number>`evaluated_at / ${sql.lit(WEEK_MS)}`
-  return query.selectFrom('memberships').select(['customer', week.as('week'), 'campaign'])
 }
 
 /** Where a page of memberships ends: after the one with these values. */
@@ -124,23 +106,8 @@ export const listMemberships = FACTS.listIn
 export const listMembershipsOf = FACTS.listOf
 /** How many memberships a customer has in each campaign. */
 export const countMemberships = FACTS.count
-/** Ranges of customers that together hold all memberships. */
-export const cutMemberships = FACTS.cut
 /** Stores memberships, each once; gives the identities (`membershipIdentity`) of those that were not known before. */
 export const addMemberships = FACTS.add
-
-/** The names that memberships of customers give to their campaigns, each combination once. */
-export type AudienceNames = Pick<MembershipRow, 'campaign' | 'platform' | 'locale' | 'variation' | 'removed'>
-
-export function listAudienceNames({ query }: Store, { after, until }: CustomerRange): Promise<AudienceNames[]> {
-  return query
-    .selectFrom('memberships')
-    .select(['campaign', 'platform', 'locale', 'variation', 'removed'])
-    .distinct()
-    .where('customer', '>', after)
-    .where('customer', '<=', until)
-    .execute()
-}
 
 function toMembership(row: MembershipRow): Membership {
   return {

@@ -10,8 +10,8 @@ import {
   MESSAGE_KINDS,
   type MessageEvent,
 } from '../../core/campaigns/facts.ts'
-import { WEEK_MS, type CampaignPeriod } from './campaign-weeks.ts'
-import { factTable, type CampaignRange, type CustomerRange } from './fact-table.ts'
+import type { CampaignPeriod } from './campaign-weeks.ts'
+import { factTable, type CampaignRange } from './fact-table.ts'
 import { startRecentFacts } from './recent-facts.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
@@ -43,22 +43,12 @@ const KEY = ['customer', 'campaign', 'kind', 'time', 'message_key'] as const
 /** The kinds of touches, as literals. */
 const TOUCHES = sql.join(TOUCH_KINDS.map((kind) => sql.lit(MESSAGE_KINDS.indexOf(kind))))
 
-export async function createMessageEvents({ query }: Store, types: SqlTypes): Promise<void> {
-  await withColumns(query.schema.createTable('message_events'), types)
+export async function createMessageEvents(store: Store, types: SqlTypes): Promise<void> {
+  const { schema } = store.query
+  await withColumns(schema.createTable('message_events'), types)
     .addPrimaryKeyConstraint('message_events_key', [...KEY])
     .execute()
-  // Only for touches: every row of the index is one more page to write, besides that of the event itself.
-  await query.schema
-    .createIndex('touches_by_time')
-    .on('message_events')
-    .columns(['customer', 'time', 'campaign'])
-    .where(sql<boolean>`kind in (${TOUCHES})`)
-    .execute()
-}
-
-/** For the migration since which message events wait. */
-export async function createRecentMessageEvents(store: Store, types: SqlTypes): Promise<void> {
-  await withColumns(store.query.schema.createTable('recent_message_events'), types)
+  await withColumns(schema.createTable('recent_message_events'), types)
     .addPrimaryKeyConstraint('recent_message_events_key', [...KEY])
     .execute()
   await startRecentFacts(store, 'recent_message_events')
@@ -78,18 +68,6 @@ function withColumns<Table extends string>(
     .addColumn('device', text, (column) => column.notNull())
     .addColumn('reason', text)
     .modifyEnd(clustered)
-}
-
-/** For the migration to weeks: nothing is looked up along this index any more. */
-export async function forgetTimesOfTouches({ query }: Store): Promise<void> {
-  await query.schema.dropIndex('touches_by_time').execute()
-}
-
-/** For the same migration: the weeks in which there were touches. */
-export function selectWeeksOfTouches({ query }: Store) {
-  const week = sql<number>`${sql.ref('time')} / ${sql.lit(WEEK_MS)}`
-  const touches = query.selectFrom('message_events').where(sql<boolean>`kind in (${TOUCHES})`)
-  return touches.select(['customer', week.as('week'), 'campaign'])
 }
 
 /** Where a page of message events ends: after the one with these values. */
@@ -188,29 +166,10 @@ export const listMessageEvents = FACTS.listIn
 export const listMessageEventsOf = FACTS.listOf
 /** How many message events a customer has in each campaign. */
 export const countMessageEvents = FACTS.count
-/** Ranges of customers that together hold all message events; for a migration from before some of them waited. */
-export const cutMessageEvents = FACTS.cut
 /** Moves up to `max` message events that came in last to where they stay; gives how many have yet to be moved. */
 export const settleMessageEvents = FACTS.settle
 /** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
 export const addMessageEvents = FACTS.add
-
-/** Why messages to customers failed, for the same migration: for each campaign, each reason once. */
-export async function listFailureReasons(
-  { query }: Store,
-  { after, until }: CustomerRange,
-): Promise<{ readonly campaign: number; readonly reason: string }[]> {
-  return query
-    .selectFrom('message_events')
-    .select(['campaign', 'reason'])
-    .distinct()
-    .where('customer', '>', after)
-    .where('customer', '<=', until)
-    .where('kind', '=', MESSAGE_KINDS.indexOf('failed'))
-    .where('reason', 'is not', null)
-    .$narrowType<{ reason: string }>()
-    .execute()
-}
 
 function toMessageEvent(row: MessageEventRow): MessageEvent {
   return {

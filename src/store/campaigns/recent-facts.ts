@@ -41,7 +41,7 @@ export async function createRecentFacts({ query }: Store, { text, integer }: Sql
     .execute()
 }
 
-/** For the migration that makes a table where facts wait. */
+/** To be called once, when a table is created where facts wait. */
 export async function startRecentFacts({ query }: Store, name: keyof Tables): Promise<void> {
   await query.insertInto('recent_facts').values({ name, facts: 0, customer: 0 }).execute()
 }

@@ -47,13 +47,8 @@ export async function createParkedEntries({ query }: Store, { text, integer }: S
     .addColumn('error', text, (column) => column.notNull())
     .addColumn('parked_at', integer, (column) => column.notNull())
     .execute()
-}
-
-/**
- * With this index, counting parked entries, which the metrics do again and again, does not walk through the entries themselves:
- * 200,000 of them with 2.5 KB each kept everybody else who read from SQLite waiting for a quarter of a second.
- */
-export async function indexParkedEntries({ query }: Store): Promise<void> {
+  // With this index, counting parked entries, which the metrics do again and again, does not walk through the entries themselves:
+  // 200,000 of them with 2.5 KB each kept everybody else who read from SQLite waiting for a quarter of a second.
   const index = query.schema.createIndex('parked_entries_by_workspace')
   await index.on('parked_entries').column('workspace_id').execute()
 }

@@ -62,7 +62,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
   return {
     ...postgresStore(kysely),
     kind: 'postgres',
-    types: { integer: sql`bigint`, text: sql`text collate "C"`, clustered: sql``, canCluster: false },
+    types: { integer: sql`bigint`, text: sql`text collate "C"`, clustered: sql`` },
     write: (change) => writeInLine(kysely, change, { lines, waitMs: writeWaitMs }),
     async changeTables(change) {
       const unhurried = openKysely({ ...common, max: 1 })

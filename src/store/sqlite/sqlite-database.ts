@@ -37,7 +37,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   return {
     ...sqliteStore(kysely),
     kind: 'sqlite',
-    types: { integer: sql`integer`, text: sql`text`, clustered: sql`without rowid`, canCluster: true },
+    types: { integer: sql`integer`, text: sql`text`, clustered: sql`without rowid` },
     write,
     changeTables: write,
     readSnapshot: (read) => readSnapshot(options.path, turnstile, read),

@@ -1,6 +1,6 @@
 // The table of kept series: what large users (`large-histories.ts`) add to the statistics, as each was counted last, one row
 // for each series. It is read campaign by campaign, so that no more of a user than that is in memory.
-import { fromCellKey, seriesKey, type Series, type SeriesCells } from '../../core/statistics/cells.ts'
+import type { Series, SeriesCells } from '../../core/statistics/cells.ts'
 import { EVERY_CAMPAIGN, type CampaignRange } from '../campaigns/fact-table.ts'
 import { insertRows } from '../insert-rows.ts'
 import { toName, toSeries } from './series.ts'
@@ -121,21 +121,6 @@ export async function removeKeptSeries(store: Store, kept: readonly KeptSeries[]
     .deleteFrom('kept_series')
     .where((row) => row(row.refTuple(...KEY), 'in', removed.$asTuple(...KEY)))
     .execute()
-}
-
-/** The cells of a sum, given with their keys (`cellKey`), as kept series of a user. */
-export function keptSeriesOf(
-  userId: number,
-  cells: Iterable<readonly [key: string, users: number, occurrences: number]>,
-): KeptSeries[] {
-  const found = new Map<string, { readonly series: Series; readonly cells: number[] }>()
-  for (const [key, users, occurrences] of cells) {
-    const { day, previousDay, ...series } = fromCellKey(key)
-    const own = found.get(seriesKey(series)) ?? { series, cells: [] }
-    found.set(seriesKey(series), own)
-    own.cells.push(day, previousDay, users, occurrences)
-  }
-  return [...found.values()].map(({ series, cells }) => ({ userId, series, cells: JSON.stringify(cells) }))
 }
 
 export function toSeriesCells({ cells }: Pick<KeptSeries, 'cells'>): SeriesCells {

@@ -1,14 +1,10 @@
 // The table of users with more facts than are counted within a batch. What each contributes is kept as it was last counted
 // (`kept-series.ts`), so that the user can be recounted apart from the batches, and what was added can be subtracted exactly
 // as it was added. Who has to be counted is in the table of `uncounted-users.ts`.
-import { sql, type Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import { insertRows } from '../insert-rows.ts'
-import { createKeptSeries, keptSeriesOf, saveKeptSeries } from './kept-series.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
-
-/** How many series one statement of the migration may save: each may hold a cell for every day since 1970. */
-const SERIES_PER_STATEMENT_MAX = 20
 
 interface LargeHistoryRow {
   user_id: number
@@ -39,7 +35,6 @@ export async function createLargeHistories({ query }: Store, { text, integer }: 
     .addColumn('workspace_id', text, (column) => column.notNull())
     .addColumn('pending_generation', integer, (column) => column.notNull())
     .addColumn('version', integer, (column) => column.notNull())
-    .addColumn('cells', text, (column) => column.notNull())
     .execute()
   await query.schema
     .createIndex('large_histories_by_workspace')
@@ -47,26 +42,6 @@ export async function createLargeHistories({ query }: Store, { text, integer }: 
     .columns(['workspace_id', 'pending_generation'])
     .execute()
 }
-
-/** Moves what is kept of each user from a column of this table into rows of its own, one user after the other. */
-export async function separateKeptSeries(store: Store, types: SqlTypes): Promise<void> {
-  await createKeptSeries(store, types)
-  const { query } = store
-  const users = await query.selectFrom('large_histories').select('user_id').orderBy('user_id').execute()
-  for (const { user_id: userId } of users) {
-    const found = await sql<{ cells: string }>`select cells from large_histories where user_id = ${userId}`.execute(
-      query,
-    )
-    const kept = keptSeriesOf(userId, JSON.parse(found.rows[0]?.cells ?? '[]') as KeptCells)
-    for (let first = 0; first < kept.length; first += SERIES_PER_STATEMENT_MAX) {
-      await saveKeptSeries(store, kept.slice(first, first + SERIES_PER_STATEMENT_MAX))
-    }
-  }
-  await query.schema.alterTable('large_histories').dropColumn('cells').execute()
-}
-
-/** Each cell that a user adds to the statistics, with its key (`cellKey`). */
-type KeptCells = readonly (readonly [key: string, users: number, occurrences: number])[]
 
 /** Which of the given users are large. */
 export async function findLargeUserIds(store: Store, userIds: readonly number[]): Promise<Set<number>> {

@@ -16,7 +16,7 @@ interface UserIdentityRow {
   number: number | null
   /**
    * Where in the log it was last received, a number as in `users.id`: the newest value of a name is the one shown. Null for
-   * customer ids, and where it is not noted yet.
+   * customer ids.
    */
   seen_number: number | null
   /** 1 if this customer id is known to be all there is of its user; see `KnownIdentity.isAlone`. */
@@ -38,7 +38,7 @@ export interface WorkspaceIdentity extends Identity {
 export interface KnownIdentity extends WorkspaceIdentity {
   readonly userId: number
   readonly seenAt: number
-  /** Of two, the one with the greater was received later; null for customer ids, and where it is not noted yet. */
+  /** Of two, the one with the greater was received later; null for customer ids. */
   readonly seenNumber: number | null
   /** Stands for a customer id in the facts that were reported with it; null for other identities. */
   readonly number: number | null
@@ -49,13 +49,8 @@ export interface KnownIdentity extends WorkspaceIdentity {
   readonly isAlone: boolean
 }
 
-export async function createUserIdentities(store: Store, types: SqlTypes): Promise<void> {
-  await newTable(store, types).execute()
-  await store.query.schema.createIndex('user_identities_by_user').on('user_identities').column('user_id').execute()
-}
-
-function newTable({ query }: Store, { text, integer }: SqlTypes) {
-  return query.schema
+export async function createUserIdentities({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
+  await query.schema
     .createTable('user_identities')
     .addColumn('workspace_id', text, (column) => column.notNull())
     .addColumn('name', text, (column) => column.notNull())
@@ -63,56 +58,18 @@ function newTable({ query }: Store, { text, integer }: SqlTypes) {
     .addColumn('user_id', integer, (column) => column.notNull())
     .addColumn('seen_at', integer, (column) => column.notNull())
     .addColumn('number', integer)
+    .addColumn('seen_number', integer)
+    .addColumn('alone', integer)
     .addPrimaryKeyConstraint('user_identities_key', ['workspace_id', 'name', 'value'])
-}
-
-/**
- * Lets queries walk through the identities of a user by name and value, skipping the customer ids: an identifier that says
- * nothing, such as `none`, may collect a million of these.
- */
-export async function orderIdentitiesOfUsers({ query }: Store): Promise<void> {
-  await query.schema
-    .createIndex('user_identities_by_name')
-    .on('user_identities')
-    .columns(['user_id', 'name', 'value'])
+    .modifyEnd(clustered)
     .execute()
-  await query.schema.dropIndex('user_identities_by_user').execute()
-}
-
-/**
- * Makes a look-up in the table a single step. Every event and every report looks up an identity by its key, and the customer
- * ids of its user: with the rows in the order of the key, and everything needed in the index, each reads one page less.
- */
-export async function clusterIdentities(store: Store, types: SqlTypes): Promise<void> {
-  const { schema } = store.query
-  await schema.dropIndex('user_identities_by_name').execute()
-  if (types.canCluster) await putInOrder(store, types)
-  await schema
+  // Covers the look-up of a user's customer ids, and lets queries walk through the identities of a user by name and value, skipping
+  // the customer ids: an identifier that says nothing, such as `none`, may collect a million of these.
+  await query.schema
     .createIndex('user_identities_of_user')
     .on('user_identities')
     .columns(['user_id', 'name', 'value', 'number'])
     .execute()
-}
-
-/** Needed because times of receipt are whole milliseconds, and two requests may come, one after the other, within one. */
-export async function noteOrderOfIdentities({ query }: Store, { integer }: SqlTypes): Promise<void> {
-  await query.schema.alterTable('user_identities').addColumn('seen_number', integer).execute()
-}
-
-export async function noteAloneCustomers({ query }: Store, { integer }: SqlTypes): Promise<void> {
-  await query.schema.alterTable('user_identities').addColumn('alone', integer).execute()
-}
-
-async function putInOrder(store: Store, types: SqlTypes): Promise<void> {
-  const { query } = store
-  await query.schema.alterTable('user_identities').renameTo('unordered_identities').execute()
-  await newTable(store, types).modifyEnd(types.clustered).execute()
-  // The columns that the table had at this step.
-  const columns = ['workspace_id', 'name', 'value', 'user_id', 'seen_at', 'number'] as const
-  const names = sql.join(columns.map((column) => sql.ref(column)))
-  const rows = sql`select ${names} from unordered_identities order by workspace_id, name, value`
-  await query.insertInto('user_identities').columns(columns).expression(rows).execute()
-  await query.schema.dropTable('unordered_identities').execute()
 }
 
 /** The number of the user with an identity, as a part of a statement. */
