@@ -9,8 +9,8 @@ import { addMessageEvents } from '../store/campaigns/message-events.ts'
 import { addCells } from '../store/statistics/statistics.ts'
 import type { Store } from '../store/store.ts'
 import { findPersons, survivorsOf, type Person } from '../store/users/users.ts'
-import { AlikeChanges } from './contributions/alike-changes.ts'
 import { isReport, type Batch, type EventsEntry, type ReportEntry, type Subject } from './batch.ts'
+import { DeduplicatedChanges } from './contributions/deduplicate-changes.ts'
 import { addDifference } from './contributions/difference.ts'
 import type { GoalBook } from './contributions/goal-books.ts'
 import { loadConcernedHistories, loadHistories, type Change } from './contributions/histories.ts'
@@ -203,14 +203,14 @@ async function countWorkspace(store: Store, count: Count, changes: readonly Chan
     else grown.push(change)
     await keepInBounds()
   }
-  const alike = new AlikeChanges(sum, book)
+  const deduplicated = new DeduplicatedChanges(sum, book)
   const loadSingle = (changes: readonly Change[]) => loadConcernedHistories(store, book, changes)
   for await (const [change, stored] of inPortions(single, loadSingle)) {
     if (!stored || isLarge(stored, factsPerUserMax)) grown.push(change)
-    else alike.add({ ...change, stored })
+    else deduplicated.add({ ...change, stored })
     await keepInBounds()
   }
-  alike.settle()
+  deduplicated.settle()
   await keepInBounds()
   await leaveForLater(store, book, [...large, ...grown])
 }

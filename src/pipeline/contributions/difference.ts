@@ -18,17 +18,13 @@ import {
 } from '../../core/campaigns/facts.ts'
 import type { Person } from '../../store/users/users.ts'
 import type { GoalBook } from './goal-books.ts'
-import type { Change, NewFacts, StoredHistory } from './histories.ts'
+import type { NewFacts, StoredChange, StoredHistory } from './histories.ts'
 
 /**
  * Adds to `sum` what changes for one user. `before` are the users that it was before the batch: itself, or those that
  * were found to be one person, each of which contributed by itself.
  */
-export function addDifference(
-  sum: CellSum,
-  book: GoalBook,
-  { stored, facts, before }: Change & { readonly stored: StoredHistory },
-): void {
+export function addDifference(sum: CellSum, book: GoalBook, { stored, facts, before }: StoredChange): void {
   const after = { ...stored, ...withNew(stored, facts) }
   const earlier = withoutFresh(stored, facts)
   if (before.length === 1) {

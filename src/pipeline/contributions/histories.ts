@@ -50,6 +50,11 @@ export interface StoredHistory extends History {
   readonly campaigns: ReadonlySet<number> | 'all'
 }
 
+/** What a batch brings for one user, and what the tables hold of that user. */
+export interface StoredChange extends Change {
+  readonly stored: StoredHistory
+}
+
 /**
  * Everything that the tables hold of users; for goal events, the facts that a batch brings for each user count as if they were
  * stored. Undefined where there are too many facts of one kind to be read at once, too many ids to look for them, or goal events

@@ -1,12 +1,12 @@
-// Changes that are alike are counted once: the result is the same as when each is counted by itself.
+// Changes with the same fingerprint are counted once: the result is the same as when each is counted by itself.
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { CellSum } from '../src/core/statistics/cells.ts'
 import { GROUPS, MESSAGE_KINDS, type Membership, type MessageEvent } from '../src/core/campaigns/facts.ts'
-import { AlikeChanges, outlineChange, type StoredChange } from '../src/pipeline/contributions/alike-changes.ts'
+import { DeduplicatedChanges, fingerprintOf } from '../src/pipeline/contributions/deduplicate-changes.ts'
 import { addDifference } from '../src/pipeline/contributions/difference.ts'
 import type { GoalBook } from '../src/pipeline/contributions/goal-books.ts'
-import { shapeOf, Traits } from '../src/pipeline/contributions/shapes.ts'
+import type { StoredChange } from '../src/pipeline/contributions/histories.ts'
 import { cellsOf } from './statistics-table.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
@@ -43,16 +43,12 @@ const RECOUNTED: GoalBook = {
   },
 }
 
-describe('the shape of a change', () => {
+describe('the fingerprint of a change', () => {
   const sent = message({ kind: 'sent', time: MIDNIGHT + 3 * HOUR })
   const change = changeOf({ stored: [member({})], fresh: [sent] })
   const attempted = { ...sent, kind: 'attempted' } as const
   const failed = { ...sent, kind: 'failed', reason: 'x' } as const
-  const traits = new Traits()
-  const shape = (one: StoredChange) => {
-    const outlined = outlineChange(one, traits, TIMEZONE)
-    return outlined && shapeOf(outlined)
-  }
+  const fingerprint = (one: StoredChange) => fingerprintOf(one, TIMEZONE)
 
   it.each([
     [
@@ -68,8 +64,8 @@ describe('the shape of a change', () => {
       changeOf({ stored: [member({})], fresh: [{ ...sent, time: MIDNIGHT }] }),
     ],
   ])('is the same with %s', (_what, other) => {
-    expect(shape(change)).toBeTypeOf('string')
-    expect(shape(other)).toBe(shape(change))
+    expect(fingerprint(change)).toBeTypeOf('string')
+    expect(fingerprint(other)).toBe(fingerprint(change))
   })
 
   const after = changeOf({ stored: [member({})], known: [attempted], fresh: [sent] })
@@ -78,10 +74,10 @@ describe('the shape of a change', () => {
     ['another day, and in another order', { ...attempted, time: MIDNIGHT + 50 * HOUR }],
     ['a reason', { ...attempted, reason: 'x' }],
   ])('is the same with %s of a message event that is not counted anew', (_what, known) => {
-    expect(shape(after)).toBeTypeOf('string')
-    expect(shape(changeOf({ stored: [member({})], known: [known], fresh: [sent] }))).toBe(shape(after))
+    expect(fingerprint(after)).toBeTypeOf('string')
+    expect(fingerprint(changeOf({ stored: [member({})], known: [known], fresh: [sent] }))).toBe(fingerprint(after))
     const twice = [known, { ...known, time: known.time + 1 }]
-    expect(shape(changeOf({ stored: [member({})], known: twice, fresh: [sent] }))).toBe(shape(after))
+    expect(fingerprint(changeOf({ stored: [member({})], known: twice, fresh: [sent] }))).toBe(fingerprint(after))
   })
 
   it.each([
@@ -100,8 +96,8 @@ describe('the shape of a change', () => {
     ['two platforms of one instant', changeOf({ stored: [member({}), member({ platform: 'WEB' })], fresh: [sent] })],
     ['a message event before', after],
   ])('is another with %s', (_what, other) => {
-    expect(shape(other)).toBeTypeOf('string')
-    expect(shape(other)).not.toBe(shape(change))
+    expect(fingerprint(other)).toBeTypeOf('string')
+    expect(fingerprint(other)).not.toBe(fingerprint(change))
   })
 
   const [morning, evening] = [member({ evaluatedAt: MIDNIGHT }), member({ evaluatedAt: MIDNIGHT + 20 * HOUR })]
@@ -162,7 +158,7 @@ describe('the shape of a change', () => {
       { stored: [], members: [member({})], known: [{ ...attempted, kind: 'delivered' } as const] },
     ],
   ])('is another with %s', (_what, one, parts) => {
-    const [left, right] = [shape(one), shape(changeOf({ stored: [member({})], ...parts }))]
+    const [left, right] = [fingerprint(one), fingerprint(changeOf({ stored: [member({})], ...parts }))]
     expect(left).toBeTypeOf('string')
     expect(right).toBeTypeOf('string')
     expect(left).not.toBe(right)
@@ -178,12 +174,12 @@ describe('the shape of a change', () => {
     ],
     ['users who became one', { ...change, before: [change.person, change.person] }],
     ['very many facts', changeOf({ fresh: Array.from({ length: 17 }, (_, time) => ({ ...sent, time })) })],
-  ])('is not known with %s', (_what, other) => {
-    expect(shape(other)).toBeUndefined()
+  ])('does not exist with %s', (_what, other) => {
+    expect(fingerprint(other)).toBeUndefined()
   })
 })
 
-describe('changes that are alike', () => {
+describe('changes with the same fingerprint', () => {
   it.each([
     ['while goals stand', BOOK],
     ['while goals are recounted, which has come to some of the users', RECOUNTED],
@@ -194,7 +190,7 @@ describe('changes that are alike', () => {
     fc.assert(property, { seed: SEED, numRuns: CROWDS })
   })
 
-  it('are all counted, however many shapes there are', () => {
+  it('are all counted, however many fingerprints there are', () => {
     const crowd = Array.from({ length: 2_500 }, (_, index) => {
       return changeOf({ customer: index, members: [member({ customer: index, variation: `v${index % 1_200}` })] })
     })
@@ -204,9 +200,9 @@ describe('changes that are alike', () => {
 
 function countedTogether(crowd: readonly StoredChange[], book = BOOK): CellSum {
   const sum = new CellSum()
-  const alike = new AlikeChanges(sum, book)
-  for (const change of crowd) alike.add(change)
-  alike.settle()
+  const deduplicated = new DeduplicatedChanges(sum, book)
+  for (const change of crowd) deduplicated.add(change)
+  deduplicated.settle()
   return sum
 }
 
@@ -216,7 +212,7 @@ function countedApart(crowd: readonly StoredChange[], book = BOOK): CellSum {
   return sum
 }
 
-/** Changes that differ from one of them in few things, so that some are alike and others just not. */
+/** Changes that differ from one of them in few things, so that some have the same fingerprint and others just not. */
 function crowds(): fc.Arbitrary<StoredChange[]> {
   return fc
     .tuple(facts(), fc.array(fc.array(tweaks(), { maxLength: 2 }), { minLength: 20, maxLength: 20 }))
