@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isMainThread, Worker } from 'node:worker_threads'
 import { findBundles, INSTALLED_CACHE, listModules, listShared, SOURCES } from './bundles.ts'
-import { keepNewObjectsYoung } from '../src/commands/keep-young.ts'
+import { keepNewObjectsYoung } from '../src/runtime/keep-young.ts'
 
 /** What threads begin with is loaded by a start of the server, but for these, which it starts later. They end when they are told to. */
 const STARTED_LATER = {

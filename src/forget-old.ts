@@ -3,7 +3,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from './log/event-log.ts'
 import type { Parts } from './operations/operation.ts'
-import { startRepeating } from './repeat.ts'
+import { startRepeating } from './runtime/repeat.ts'
 import { cleanAbandonedUploads } from './store/coupons/clean-coupon-uploads.ts'
 import { findCursor, listPipelineCursors, moveCursor } from './store/entries/cursors.ts'
 import { describeError } from './store/describe-error.ts'

@@ -3,7 +3,7 @@
 import { stat } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { codeOf } from './core/thrown.ts'
-import { startRepeating } from './repeat.ts'
+import { startRepeating } from './runtime/repeat.ts'
 import { describeError } from './store/describe-error.ts'
 
 /** Not at each commit, which would then take longer: what was taken in before the change is gone with the files anyway. */

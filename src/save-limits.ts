@@ -2,7 +2,7 @@
 // ("Rate limits"). Processes that share a store count there anyway.
 import type { FastifyBaseLogger } from 'fastify'
 import { RateLimits } from './http/limits/rate-limits.ts'
-import { startRepeating } from './repeat.ts'
+import { startRepeating } from './runtime/repeat.ts'
 import { describeError } from './store/describe-error.ts'
 import { listLimitWindows, saveLimitWindows, type UsedWindows } from './store/workspaces/limit-windows.ts'
 import type { Database } from './store/store.ts'

@@ -41,7 +41,7 @@ import { openDatabase, statePathOf } from './store/open-database.ts'
 import { REQUEST_ANSWER_WAIT_MS } from './store/postgres/postgres-database.ts'
 import { startCheckpoints } from './store/sqlite/sqlite-checkpoints.ts'
 import type { Database } from './store/store.ts'
-import { Turnstile } from './store/turnstile.ts'
+import { WriterLock } from './runtime/writer-lock.ts'
 import { listWorkspaces } from './store/workspaces/workspaces.ts'
 
 export interface ServeOptions {
@@ -81,7 +81,7 @@ export function servePipeline(options: ServeOptions): Promise<Pick<RunningServer
     prepareData(config)
     await checkPlace(options)
     await warnOfLosses(options)
-    const pipeline = startPipeline(pipelineOptions(options, new Turnstile()))
+    const pipeline = startPipeline(pipelineOptions(options, new WriterLock()))
     opened.push(() => pipeline.stop())
     return { loaded: pipeline.loaded, stop: () => closeAll(opened) }
   })
@@ -131,7 +131,7 @@ async function checkPlace(options: ServeOptions): Promise<void> {
 async function openServer(options: ServeOptions, opened: Closers): Promise<RunningServer> {
   const { config, diagnostics, httpLimits } = options
   await requirePlaces(config)
-  const turnstile = new Turnstile()
+  const writerLock = new WriterLock()
   const metrics = new Metrics()
   // Takes longest to load, so it begins first; meanwhile the threads of store and log load on another core.
   const loading = import('./create-app.ts')
@@ -140,7 +140,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     metrics.countCommit(commit)
     wakePipeline()
   }
-  const parts = await openParts(options, { turnstile, onCommit }, opened)
+  const parts = await openParts(options, { writerLock, onCommit }, opened)
   await warnOfLosses(options)
   const { database } = parts
   const registry = new WorkspaceRegistry(database)
@@ -167,7 +167,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   if (options.withPipeline !== false) {
     const onApplied = ({ events, parked, durationMs }: AppliedBatch) =>
       metrics.countBatch(events, parked, durationMs / 1000)
-    const pipeline = startPipeline({ ...pipelineOptions(options, turnstile), onApplied })
+    const pipeline = startPipeline({ ...pipelineOptions(options, writerLock), onApplied })
     running.push(() => pipeline.stop())
     wakePipeline = pipeline.wake
     loaded = pipeline.loaded
@@ -194,12 +194,12 @@ async function openRateLimits(
 
 async function openParts(
   options: ServeOptions,
-  { turnstile, onCommit }: { turnstile: Turnstile; onCommit: (commit: LogCommit) => void },
+  { writerLock, onCommit }: { writerLock: WriterLock; onCommit: (commit: LogCommit) => void },
   opened: Closers,
 ): Promise<Parts> {
   const { config, clock = Date.now } = options
   if (!isEmbedded(config)) await checkSharedDatabase(options)
-  const database = openDatabase(config, { ownThread: true, turnstile, answerWaitMs: REQUEST_ANSWER_WAIT_MS })
+  const database = openDatabase(config, { ownThread: true, writerLock, answerWaitMs: REQUEST_ANSWER_WAIT_MS })
   opened.push(() => database.close())
   const log = await openLog(config, { onCommit, keys: idempotencyKeysIn(database) })
   opened.push(() => log.close())
@@ -323,11 +323,11 @@ async function warnOfLosses({ config: { natsUrl }, diagnostics }: ServeOptions):
   }
 }
 
-function pipelineOptions({ config, diagnostics }: ServeOptions, turnstile: Turnstile): PipelineOptions {
+function pipelineOptions({ config, diagnostics }: ServeOptions, writerLock: WriterLock): PipelineOptions {
   const { dataDir, databaseUrl, natsUrl } = config
   return {
     place: { dataDir, databaseUrl, natsUrl },
-    turnstile: turnstile.shared,
+    writerLock: writerLock.shared,
     onApplied: () => {},
     onFailed: (what, error) => diagnostics.error({ err: error }, what),
     onGivenUp: () => diagnostics.warn('the pipeline did not end in time; what it had in hand will be done anew'),

@@ -18,7 +18,7 @@ import {
 import { openDatabase, statePathOf } from '../src/store/open-database.ts'
 import { openPostgresDatabase } from '../src/store/postgres/postgres-database.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { Turnstile } from '../src/store/turnstile.ts'
+import { WriterLock } from '../src/runtime/writer-lock.ts'
 import { openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
 import { makeDraft } from './older-tables.ts'
 import { expectRefusal, startServer, until } from './server.ts'
@@ -168,7 +168,7 @@ describeEachStore('Entries that are applied beside tables that are newer', (kind
     const follower = new LogFollower({
       database: bench.database,
       logReader: bench.logReader,
-      turnstile: new Turnstile(),
+      writerLock: new WriterLock(),
       clock: Date.now,
       onBatch: () => {},
       onFailure: (error, what) => void failures.push([error instanceof TablesAreNewer, what]),

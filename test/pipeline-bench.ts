@@ -13,7 +13,7 @@ import { LOG_FILE } from '../src/log/open-log.ts'
 import { openDatabase, type DatabasePlace } from '../src/store/open-database.ts'
 import { findReceipt, type RequestReceipt } from '../src/store/entries/request-receipts.ts'
 import type { Database } from '../src/store/store.ts'
-import { Turnstile } from '../src/store/turnstile.ts'
+import { WriterLock } from '../src/runtime/writer-lock.ts'
 import { until } from './server.ts'
 import { makeStore, openTestDatabase, type StoreKind } from './stores.ts'
 
@@ -151,7 +151,7 @@ function startFollower(
   const follower = new LogFollower({
     database,
     logReader,
-    turnstile: new Turnstile(),
+    writerLock: new WriterLock(),
     clock: () => NOW,
     onBatch: (applied) => void followed.batches.push(applied),
     onFailure: (_error, what) => void followed.failures.push(what),

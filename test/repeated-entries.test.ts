@@ -12,7 +12,7 @@ import { listPipelineCursors } from '../src/store/entries/cursors.ts'
 import { listParkedEntries } from '../src/store/entries/parked-entries.ts'
 import { listKnownRequests } from '../src/store/entries/request-receipts.ts'
 import type { Database } from '../src/store/store.ts'
-import { Turnstile } from '../src/store/turnstile.ts'
+import { WriterLock } from '../src/runtime/writer-lock.ts'
 import { newEntry } from './log-contract.ts'
 import { describeWithNats, startNatsServers, type NatsServers } from './nats-servers.ts'
 import { until } from './server.ts'
@@ -60,7 +60,7 @@ describeWithNats('A log that may hold an entry twice', () => {
       const follower = new LogFollower({
         database,
         logReader: reader,
-        turnstile: new Turnstile(),
+        writerLock: new WriterLock(),
         partitions: () => Array.from({ length: reader.partitions }, (_, partition) => partition),
         clock: Date.now,
         onBatch: () => {},

@@ -7,7 +7,7 @@ import { replayParked } from '../src/pipeline/replay-parked.ts'
 import { verifyStatistics } from '../src/pipeline/recounts/verify-statistics.ts'
 import { addCampaign, lockCampaigns } from '../src/store/campaigns/campaigns.ts'
 import { listParkedEntries } from '../src/store/entries/parked-entries.ts'
-import { Turnstile } from '../src/store/turnstile.ts'
+import { WriterLock } from '../src/runtime/writer-lock.ts'
 import { hasUsers } from '../src/store/users/users.ts'
 import { addWorkspace } from '../src/store/workspaces/workspaces.ts'
 import { DEFAULT_SETTINGS } from '../src/core/workspace.ts'
@@ -164,13 +164,13 @@ describeEachStore('A report in batches of the pipeline', (kind) => {
     }
     const start = await bench.cursor()
     const ids = await bench.append(audience(...members.slice(0, 1_000)), audience(...members.slice(1_000)))
-    const turnstile = new CountingTurnstile()
+    const writerLock = new CountingWriterLock()
     const batches: [entries: number, turns: number][] = []
     const follower = new LogFollower({
       ...bench,
-      turnstile,
+      writerLock,
       clock: () => NOW,
-      onBatch: ({ entries }) => void batches.push([entries, turnstile.turns]),
+      onBatch: ({ entries }) => void batches.push([entries, writerLock.turns]),
       onFailure: (error) => {
         throw error
       },
@@ -240,11 +240,11 @@ interface Platforms {
 type Variations = Record<string, { readonly performance_stats: Record<string, number> }>
 
 /** Counts how often others are let pass. */
-class CountingTurnstile extends Turnstile {
+class CountingWriterLock extends WriterLock {
   turns = 0
 
-  override letOthersPass(): Promise<void> {
+  override yieldToWriters(): Promise<void> {
     this.turns++
-    return super.letOthersPass()
+    return super.yieldToWriters()
   }
 }

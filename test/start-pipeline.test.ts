@@ -7,7 +7,7 @@ import { startPipeline, type RunningPipeline } from '../src/pipeline/start-pipel
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import { findReceipt } from '../src/store/entries/request-receipts.ts'
 import type { Database } from '../src/store/store.ts'
-import { Turnstile } from '../src/store/turnstile.ts'
+import { WriterLock } from '../src/runtime/writer-lock.ts'
 import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
 import { until } from './server.ts'
 import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from './stores.ts'
@@ -30,7 +30,7 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
     told = []
     pipeline = startPipeline({
       place: { dataDir: place.dataDir, databaseUrl: proxy.url, natsUrl: undefined },
-      turnstile: new Turnstile().shared,
+      writerLock: new WriterLock().shared,
       onApplied: () => {},
       onFailed: (what) => void told.push(what),
       onGivenUp: () => void told.push('given up'),

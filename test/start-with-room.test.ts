@@ -7,7 +7,7 @@ import { expect, it } from 'vitest'
 const SCRIPT = `
   import { once } from 'node:events'
   import { Worker } from 'node:worker_threads'
-  import { startWithRoom } from './src/pipeline/follower/start-with-room.ts'
+  import { startWithRoom } from './src/runtime/start-with-room.ts'
   const [threads, v8] = ['node:worker_threads', 'node:v8'].map((name) => "process.getBuiltinModule('" + name + "')")
   const tell = threads + '.parentPort.postMessage(' + v8 + '.getHeapStatistics().heap_size_limit)'
   const start = () => new Worker(tell, { eval: true })

@@ -7,7 +7,7 @@ import type { StoredHistory } from '../src/pipeline/contributions/histories.ts'
 import { inPortions } from '../src/pipeline/contributions/portions.ts'
 import { listParkedEntries } from '../src/store/entries/parked-entries.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { Turnstile } from '../src/store/turnstile.ts'
+import { WriterLock } from '../src/runtime/writer-lock.ts'
 import { meddled } from './meddled-store.ts'
 import { NOW, openPipelineBench, type PipelineBench } from './pipeline-bench.ts'
 import { until } from './server.ts'
@@ -31,7 +31,7 @@ describeOnPostgres('A transaction that stands still', () => {
     const follower = new LogFollower({
       database: withSlowEvents(bench.database),
       logReader: bench.logReader,
-      turnstile: new Turnstile(),
+      writerLock: new WriterLock(),
       clock: () => NOW,
       onBatch: () => {},
       onFailure: (_error, what) => void failures.push(what),

@@ -10,7 +10,7 @@ import { findTables, migrate, MIGRATIONS } from '../src/store/migrations.ts'
 import { openDatabase, STATE_FILE } from '../src/store/open-database.ts'
 import { SqliteConnection } from '../src/store/sqlite/sqlite-connection.ts'
 import { isTaken, StoreError, type Database, type Store } from '../src/store/store.ts'
-import { Turnstile } from '../src/store/turnstile.ts'
+import { WriterLock } from '../src/runtime/writer-lock.ts'
 import { describeEachStore, describeOnPostgres, makePlace, openTestDatabase, type TestPlace } from './stores.ts'
 
 const insertCursor = ({ query }: Store, name: string, position: number) => {
@@ -219,10 +219,10 @@ describe('The SQLite store', () => {
   afterEach(() => place.remove())
 
   it('takes writers of several threads and connections in turn, without blocking who reads', async () => {
-    const turnstile = new Turnstile()
+    const writerLock = new WriterLock()
     const databases = [
-      openDatabase(place, { ownThread: true, turnstile }),
-      openDatabase(place, { turnstile, durable: false }),
+      openDatabase(place, { ownThread: true, writerLock }),
+      openDatabase(place, { writerLock, durable: false }),
       openDatabase(place),
     ]
     const [first] = databases as [Database]
@@ -271,11 +271,11 @@ describe('The SQLite store', () => {
   })
 
   it('lets who waits go before a writer without pause', async () => {
-    const turnstile = new Turnstile()
-    const shared = new Turnstile(turnstile.shared)
+    const writerLock = new WriterLock()
+    const shared = new WriterLock(writerLock.shared)
     const leave = shared.enter()
     let hasPassed = false
-    const passing = turnstile.letOthersPass().then(() => (hasPassed = true))
+    const passing = writerLock.yieldToWriters().then(() => (hasPassed = true))
     await new Promise((resolve) => setTimeout(resolve, 20))
     expect(hasPassed).toBe(false)
     leave()

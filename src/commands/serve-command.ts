@@ -4,7 +4,7 @@ import { createFirstWorkspace, type NewWorkspace } from '../store/workspaces/cre
 import type { Database } from '../store/store.ts'
 import { readVersion } from '../version.ts'
 import { UsageError, type Command, type CommandOutput } from './command.ts'
-import { keepNewObjectsYoung } from './keep-young.ts'
+import { keepNewObjectsYoung } from '../runtime/keep-young.ts'
 import { Shutdown, stopWaitMs, type Stoppable } from './shutdown.ts'
 import { toKeysBody, toKeysText } from './workspaces/workspace-commands.ts'
 

@@ -11,7 +11,7 @@ import Fastify, {
 import { AppError } from '../core/app-error.ts'
 import { codeOf } from '../core/thrown.ts'
 import type { Operation } from '../operations/operation.ts'
-import { pause } from '../store/turnstile.ts'
+import { pause } from '../runtime/pause.ts'
 import { BrokenRequests } from './requests/broken-requests.ts'
 import { ChunkedBodies } from './requests/chunked-bodies.ts'
 import { Connections } from './connections.ts'

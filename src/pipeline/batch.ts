@@ -1,6 +1,6 @@
 // One batch of log entries, taken apart: what the steps work on. Reading what an entry holds happens here and nowhere else.
 import { isEmail, normalizeEmail } from '../core/users/email-address.ts'
-import { keepLast } from './keep-last.ts'
+import { keepLast } from '../runtime/keep-last.ts'
 import { parseJsonText } from '../core/parse-json.ts'
 import { EVENTS_PER_ENTRY_MAX, eventsOf, type Action, type TrackedEvent } from '../core/event.ts'
 import {

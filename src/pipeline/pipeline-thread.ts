@@ -4,19 +4,19 @@ import type { LogReader } from '../log/event-log.ts'
 import { openLogReader, type LogPlace } from '../log/open-log.ts'
 import { toDescription } from '../store/describe-error.ts'
 import { openDatabase, type DatabasePlace } from '../store/open-database.ts'
-import { Turnstile } from '../store/turnstile.ts'
+import { WriterLock } from '../runtime/writer-lock.ts'
+import { yieldToRequests } from '../runtime/yield-to-requests.ts'
 import { LogFollower, type AppliedBatch } from './follower/follow-log.ts'
-import { LightSleep } from './follower/light-sleep.ts'
+import { Wakeup } from '../runtime/wakeup.ts'
 import { PartitionLeases } from './follower/partition-leases.ts'
 import { Recounter } from './recounts/recounter.ts'
 import { untilAvailable } from './follower/until-available.ts'
-import { yieldToRequests } from './follower/yield-to-requests.ts'
 
 export interface PipelineThreadData {
   readonly place: DatabasePlace & LogPlace
-  readonly turnstile: SharedArrayBuffer
-  /** `makeSleep`, for the follower of the log. */
-  readonly sleep: SharedArrayBuffer
+  readonly writerLock: SharedArrayBuffer
+  /** `makeWakeupState`, for the follower of the log. */
+  readonly wakeup: SharedArrayBuffer
 }
 
 /** What the thread is told: that there is something new in the log, or to end. */
@@ -34,11 +34,11 @@ const PAGE_CACHE_KIB = 8 * 1024
 const port = parentPort
 if (!port) throw new Error('pipeline-thread.ts is started as a thread')
 const data = workerData as PipelineThreadData
-const turnstile = new Turnstile(data.turnstile)
+const writerLock = new WriterLock(data.writerLock)
 // What a crash takes from the tables is applied again from the log, which is durable: commits need not wait for the disk.
 // A batch, and a step of a recount, reads the facts of some hundred users, however many there are.
 const database = openDatabase(data.place, { durable: false, pageCacheKib: PAGE_CACHE_KIB, readsByIndex: true })
-const sleep = new LightSleep(data.sleep)
+const wakeup = new Wakeup(data.wakeup)
 const send = (message: PipelineMessage): void => port.postMessage(message)
 const onFailure = (error: unknown, what: string): void => send({ type: 'failed', what, error: toDescription(error) })
 let isStopping = false
@@ -48,7 +48,7 @@ let stopRunning: (() => Promise<void>) | undefined
 yieldToRequests()
 send({ type: 'loaded' })
 port.on('message', (command: PipelineCommand) => {
-  if (command === 'wake') sleep.wake()
+  if (command === 'wake') wakeup.wake()
   else void stop()
 })
 const logReader = await untilAvailable(() => openLogReader(data.place), {
@@ -66,8 +66,8 @@ function run(logReader: LogReader): () => Promise<void> {
   const follower = new LogFollower({
     database,
     logReader,
-    turnstile,
-    sleep,
+    writerLock,
+    wakeup,
     clock: Date.now,
     onBatch: (applied) => send({ type: 'applied', applied }),
     onFailure,

@@ -1,8 +1,8 @@
 // Starts the pipeline on its thread and tells what it does.
 import { Worker } from 'node:worker_threads'
 import type { AppliedBatch } from './follower/follow-log.ts'
-import { makeSleep, wakerOf } from './follower/light-sleep.ts'
-import { startWithRoom } from './follower/start-with-room.ts'
+import { makeWakeupState, wakerOf } from '../runtime/wakeup.ts'
+import { startWithRoom } from '../runtime/start-with-room.ts'
 import type { PipelineCommand, PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { PipelineCommand, PipelineMessage, PipelineThreadData } from './pip
  */
 const BATCH_WAIT_MS = 6_000
 
-export interface PipelineOptions extends Omit<PipelineThreadData, 'sleep'> {
+export interface PipelineOptions extends Omit<PipelineThreadData, 'wakeup'> {
   readonly onApplied: (applied: AppliedBatch) => void
   /** Hears of a failure with the description of the error (`describe-error.ts`). */
   readonly onFailed: (what: string, error: unknown) => void
@@ -32,8 +32,8 @@ export interface RunningPipeline {
 }
 
 export function startPipeline(options: PipelineOptions): RunningPipeline {
-  const { place, turnstile } = options
-  const workerData: PipelineThreadData = { place, turnstile, sleep: makeSleep() }
+  const { place, writerLock } = options
+  const workerData: PipelineThreadData = { place, writerLock, wakeup: makeWakeupState() }
   const file = new URL('./pipeline-thread.ts', import.meta.url)
   const thread = startWithRoom(() => new Worker(file, { name: 'pipeline', workerData }))
   const loaded = Promise.withResolvers<void>()
@@ -47,7 +47,7 @@ export function startPipeline(options: PipelineOptions): RunningPipeline {
   const send = (command: PipelineCommand) => thread.postMessage(command)
   return {
     loaded: loaded.promise,
-    wake: wakerOf(workerData.sleep, () => send('wake')),
+    wake: wakerOf(workerData.wakeup, () => send('wake')),
     async stop() {
       send('stop')
       const late = setTimeout(() => {

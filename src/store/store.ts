@@ -80,7 +80,7 @@ export interface Database extends Store {
    * To be called between two of many changes in a row: waits a moment for those who want to write and have waited longer.
    * SQLite has room for one writer, and one that writes without pause would keep it; PostgreSQL has many and needs nothing.
    */
-  letOthersPass(): Promise<void>
+  yieldToWriters(): Promise<void>
   close(): Promise<void>
 }
 

@@ -10,7 +10,8 @@ import { cleanAbandonedUploads, giveUpLeftUploads, listLeftUploads } from '../..
 import { findCursor, PIPELINE_CURSOR } from '../../store/entries/cursors.ts'
 import { countParkedEntries } from '../../store/entries/parked-entries.ts'
 import type { Database } from '../../store/store.ts'
-import { pause, Turnstile } from '../../store/turnstile.ts'
+import { pause } from '../../runtime/pause.ts'
+import { WriterLock } from '../../runtime/writer-lock.ts'
 import { listWorkspaces } from '../../store/workspaces/workspaces.ts'
 import type { Progress } from '../terminal-progress.ts'
 import { withPreparedStore } from '../with-store.ts'
@@ -90,7 +91,7 @@ async function follow(database: Database, logReader: LogReader, progress: Progre
   const follower = new LogFollower({
     database,
     logReader,
-    turnstile: new Turnstile(),
+    writerLock: new WriterLock(),
     clock: Date.now,
     onBatch({ entries, parked }) {
       applied += entries + parked

@@ -160,7 +160,7 @@ class CouponUpload {
 
   async #writeChunk({ listNumber, firstCouponId }: OpenUpload, codes: readonly string[]): Promise<void> {
     const { database, clock } = this.#parts
-    await database.letOthersPass()
+    await database.yieldToWriters()
     const now = clock()
     const firstId = firstCouponId + this.#written
     const added = await database.write(async (store) => {

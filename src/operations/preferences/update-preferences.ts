@@ -144,7 +144,7 @@ function changeAtOnce(database: Database, emailKey: string, request: Request): P
 async function changeInPortions(database: Database, emailKey: string, request: Request): Promise<void> {
   let before: number | undefined
   do {
-    await database.letOthersPass()
+    await database.yieldToWriters()
     const from = before
     before = await database.write((store) => changePortion(store, emailKey, from, request))
   } while (before !== undefined)

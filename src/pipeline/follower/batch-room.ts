@@ -7,7 +7,7 @@ export const BATCH_ENTRIES_MAX = 4_000
 export const BATCH_BYTES_MAX = 256 * 1024
 /** While entries have fewer bytes than this on average, a batch takes more of them than `BATCH_BYTES_MAX`, up to 2 MiB. */
 export const SMALL_ENTRY_BYTES = 512
-/** A batch of nothing but reports holds more, such as two of a thousand message events (`docs/decisions/0019`). */
+/** A batch of nothing but reports holds more, such as two of a thousand message events (`docs/decisions/0004`). */
 export const REPORT_BYTES_MAX = 384 * 1024
 /**
  * What is read once for each workspace of a batch takes some 0.35 ms: for 200 workspaces, as long as a thousand small entries.

@@ -6,13 +6,14 @@ import type { LogEntry, LogReader } from '../../log/event-log.ts'
 import { listPipelineCursors } from '../../store/entries/cursors.ts'
 import { TablesAreNewer } from '../../store/migrations.ts'
 import { StoodStill, StoreError, type Database } from '../../store/store.ts'
-import { pause, type Turnstile } from '../../store/turnstile.ts'
+import { pause } from '../../runtime/pause.ts'
+import type { WriterLock } from '../../runtime/writer-lock.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from '../apply-batch.ts'
 import { BatchRoom, EntrySizes } from './batch-room.ts'
 import { toLastPositions, type Batch } from '../batch.ts'
 import { GoalBooks } from '../contributions/goal-books.ts'
-import { LightSleep } from './light-sleep.ts'
-import { Pace, PAUSE_MS } from './pace.ts'
+import { Wakeup } from '../../runtime/wakeup.ts'
+import { GATHER_MS, Throttle } from '../../runtime/throttle.ts'
 import { countKept } from '../record-receipts.ts'
 import { withoutRepeats } from './repeated-entries.ts'
 import { UsersOvertaken } from '../resolve-users.ts'
@@ -40,9 +41,9 @@ export interface AppliedBatch {
 export interface FollowerOptions {
   readonly database: Database
   readonly logReader: LogReader
-  readonly turnstile: Turnstile
+  readonly writerLock: WriterLock
   /** Woken by whoever writes to the log. */
-  readonly sleep?: LightSleep
+  readonly wakeup?: Wakeup
   /** The partitions that this process has now; if absent, the only one of the embedded log. */
   readonly partitions?: () => readonly number[]
   readonly clock: () => number
@@ -57,8 +58,8 @@ export class LogFollower {
   readonly #options: FollowerOptions
   readonly #goalBooks = new GoalBooks()
   readonly #entrySizes = new EntrySizes()
-  readonly #pace = new Pace()
-  readonly #sleep: LightSleep
+  readonly #throttle = new Throttle()
+  readonly #wakeup: Wakeup
   /** Counts the reads, so that partitions take turns when there is more than a batch holds. */
   #turn = 0
   #isQuiet = false
@@ -67,7 +68,7 @@ export class LogFollower {
 
   constructor(options: FollowerOptions) {
     this.#options = options
-    this.#sleep = options.sleep ?? new LightSleep()
+    this.#wakeup = options.wakeup ?? new Wakeup()
   }
 
   start(): void {
@@ -77,32 +78,32 @@ export class LogFollower {
   /** Finishes the batch in hand. */
   async stop(): Promise<void> {
     this.#isStopping = true
-    this.#sleep.wake()
+    this.#wakeup.wake()
     await this.#ended
   }
 
   async #follow(): Promise<void> {
-    const { turnstile, onFailure } = this.#options
+    const { writerLock, onFailure } = this.#options
     const waiting: Waiting = {
       isStopping: () => this.#isStopping,
       onFailure: (error) => onFailure(error, 'applying the log failed; trying again'),
     }
-    let quietMs = PAUSE_MS
+    let quietMs = GATHER_MS
     while (!this.#isStopping) {
-      this.#sleep.listen()
+      this.#wakeup.listen()
       const found = (await untilAvailable(() => this.#applyNext(), waiting)) ?? 'nothing'
-      quietMs = found === 'nothing' ? Math.min(QUIET_MS_MAX, quietMs * 2) : PAUSE_MS
+      quietMs = found === 'nothing' ? Math.min(QUIET_MS_MAX, quietMs * 2) : GATHER_MS
       if (found === 'more than a batch') {
-        await turnstile.letOthersPass()
-        await this.#pace.rest()
+        await writerLock.yieldToWriters()
+        await this.#throttle.backOff()
         continue
       }
       if (found === 'less than a batch') {
-        await this.#pace.gather()
+        await this.#throttle.gather()
         continue
       }
-      await this.#sleep.sleep(quietMs)
-      this.#pace.begin()
+      await this.#wakeup.wait(quietMs)
+      this.#throttle.begin()
     }
   }
 
@@ -142,7 +143,7 @@ export class LogFollower {
 
   /** Applies entries that follow the cursors, whole or in ever smaller halves. */
   async #apply(entries: readonly LogEntry[], cursors: readonly number[]): Promise<void> {
-    const { database, logReader, turnstile, clock } = this.#options
+    const { database, logReader, writerLock, clock } = this.#options
     const fresh = logReader.mayRepeat ? await withoutRepeats(database, entries) : entries
     const read = await readBatch(database, fresh, { now: clock(), goalBooks: this.#goalBooks })
     // The cursors move past repeats too.
@@ -155,9 +156,9 @@ export class LogFollower {
       return
     }
     const half = Math.ceil(entries.length / 2)
-    await turnstile.letOthersPass()
+    await writerLock.yieldToWriters()
     await this.#apply(entries.slice(0, half), cursors)
-    await turnstile.letOthersPass()
+    await writerLock.yieldToWriters()
     const between = cursors.slice()
     for (const { partition = 0, position } of entries.slice(0, half)) between[partition] = position
     await this.#apply(entries.slice(half), between)
@@ -200,7 +201,7 @@ export class LogFollower {
   }
 
   #tell(applied: AppliedBatch): void {
-    this.#pace.add(applied.events)
+    this.#throttle.add(applied.events)
     this.#options.onBatch(applied)
   }
 }

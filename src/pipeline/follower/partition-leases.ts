@@ -5,7 +5,7 @@ import { v7 as newRunId } from 'uuid'
 import { refuseNewerTables, TablesAreNewer } from '../../store/migrations.ts'
 import { endMembership, renewLeases } from '../../store/entries/partition-leases.ts'
 import type { Database } from '../../store/store.ts'
-import { pause } from '../../store/turnstile.ts'
+import { pause } from '../../runtime/pause.ts'
 
 /** How long a process that does not renew its partitions keeps them, and how often it renews them. */
 const LEASE_KEPT_MS = 5_000

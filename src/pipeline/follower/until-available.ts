@@ -1,5 +1,5 @@
 // Waits out a database, or a log, that does not answer: nothing of the log is lost by waiting.
-import { pause } from '../../store/turnstile.ts'
+import { pause } from '../../runtime/pause.ts'
 
 /** The first pause, which doubles up to the longest. */
 const RETRY_MS = 50

@@ -48,7 +48,7 @@ async function rebuild(database: Database, workspaceId: string, options: VerifyO
       await write(store)
     })
     claimed++
-    await database.letOthersPass()
+    await database.yieldToWriters()
   }
   return verification
 }

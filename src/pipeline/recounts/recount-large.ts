@@ -138,7 +138,7 @@ class Writer {
     })
     if (!isWritten) return false
     this.#version = version
-    await database.letOthersPass()
+    await database.yieldToWriters()
     return true
   }
 

@@ -1,7 +1,7 @@
 // What is counted beside the batches, a little at a time between them: conversions by changed goals, and users with very
 // many facts.
 import type { Database } from '../../store/store.ts'
-import { pause } from '../../store/turnstile.ts'
+import { pause } from '../../runtime/pause.ts'
 import { isPassing } from '../follower/follow-log.ts'
 import { GoalBooks } from '../contributions/goal-books.ts'
 import { recountGoals } from './recount-goals.ts'

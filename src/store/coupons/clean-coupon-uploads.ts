@@ -53,7 +53,7 @@ export async function giveUpLeftUploads(database: Database, left: readonly OpenU
  * commit is lost, whoever uploaded does not know whether it was completed.
  */
 async function cleanStep(database: Database, firstCouponId: number): Promise<boolean> {
-  await database.letOthersPass()
+  await database.yieldToWriters()
   return database.write(async (store) => {
     if (!(await isGivenUp(store, firstCouponId))) return false
     await removeUploadedCoupons(store, firstCouponId, CODES_PER_STEP_MAX)

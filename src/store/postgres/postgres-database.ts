@@ -83,7 +83,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
         return read(postgresStore(snapshot))
       })
     },
-    async letOthersPass() {},
+    async yieldToWriters() {},
     close: () => kysely.destroy(),
   }
 }

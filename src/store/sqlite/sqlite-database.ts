@@ -6,7 +6,7 @@ import { sqliteDialect, type SqliteExecutor } from './sqlite-dialect.ts'
 import type { StatementAnswer, StatementMessage } from './sqlite-thread.ts'
 import { StoreError, TooBusy, type ColumnType, type Database, type Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
-import { Turnstile } from '../turnstile.ts'
+import { WriterLock } from '../../runtime/writer-lock.ts'
 
 export interface SqliteDatabaseOptions {
   readonly path: string
@@ -16,16 +16,16 @@ export interface SqliteDatabaseOptions {
   readonly durable?: boolean
   /** Memory of each of its two connections for pages of the file. */
   readonly pageCacheKib?: number
-  readonly turnstile?: Turnstile
+  readonly writerLock?: WriterLock
   /** How long a change waits for other writers; by default `WRITE_WAIT_MS`. */
   readonly writeWaitMs?: number
 }
 
 /** Opens the file and makes it if it is not there. The caller runs the migrations. */
 export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
-  const turnstile = options.turnstile ?? new Turnstile()
+  const writerLock = options.writerLock ?? new WriterLock()
   const executor = options.ownThread ? new ThreadExecutor(options.path) : localExecutor(options)
-  const kysely = new Kysely<Tables>({ dialect: sqliteDialect(executor, turnstile, options.writeWaitMs) })
+  const kysely = new Kysely<Tables>({ dialect: sqliteDialect(executor, writerLock, options.writeWaitMs) })
   let closed: Promise<void> | undefined
   const write: Database['write'] = async (change) => {
     try {
@@ -40,8 +40,8 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
     types: { integer: sql`integer`, text: sql`text`, clustered: sql`without rowid` },
     write,
     changeTables: write,
-    readSnapshot: (read) => readSnapshot(options.path, turnstile, read),
-    letOthersPass: () => turnstile.letOthersPass(),
+    readSnapshot: (read) => readSnapshot(options.path, writerLock, read),
+    yieldToWriters: () => writerLock.yieldToWriters(),
     close: () => (closed ??= closeBoth(kysely, executor)),
   }
 }
@@ -55,7 +55,7 @@ async function closeBoth(kysely: Kysely<Tables>, executor: SqliteExecutor): Prom
 /** On a connection of its own, whose one transaction does not end before all is read. */
 async function readSnapshot<Result>(
   path: string,
-  turnstile: Turnstile,
+  writerLock: WriterLock,
   read: (store: Store) => Promise<Result>,
 ): Promise<Result> {
   const connection = new SqliteConnection(path, { readOnly: true })
@@ -63,7 +63,7 @@ async function readSnapshot<Result>(
     execute: (_, text, parameters) => connection.execute(text, parameters),
     close: () => connection.close(),
   }
-  const kysely = new Kysely<Tables>({ dialect: sqliteDialect(executor, turnstile) })
+  const kysely = new Kysely<Tables>({ dialect: sqliteDialect(executor, writerLock) })
   try {
     connection.execute('begin', [])
     return await read(sqliteStore(kysely))

@@ -15,7 +15,8 @@ import {
 } from 'kysely'
 import type { SqlResult } from './sqlite-connection.ts'
 import { StoreError, WRITE_WAIT_MS } from '../store.ts'
-import { pause, type Turnstile } from '../turnstile.ts'
+import { pause } from '../../runtime/pause.ts'
+import type { WriterLock } from '../../runtime/writer-lock.ts'
 
 /** Where statements run. `reader` never writes, so that reading never waits for a writer. */
 export interface SqliteExecutor {
@@ -26,10 +27,10 @@ export interface SqliteExecutor {
 const BUSY_RETRY_MS = 1
 
 /** A Kysely dialect over one executor: transactions take the writer, in turn; everything else reads. */
-export function sqliteDialect(executor: SqliteExecutor, turnstile: Turnstile, writeWaitMs = WRITE_WAIT_MS): Dialect {
+export function sqliteDialect(executor: SqliteExecutor, writerLock: WriterLock, writeWaitMs = WRITE_WAIT_MS): Dialect {
   return {
     createAdapter: () => new ConcurrentSqliteAdapter(),
-    createDriver: () => new SqliteDriver(executor, turnstile, writeWaitMs),
+    createDriver: () => new SqliteDriver(executor, writerLock, writeWaitMs),
     createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
     createQueryCompiler: () => new PreparedOnceCompiler(),
   }
@@ -72,14 +73,14 @@ class PreparedOnceCompiler extends SqliteQueryCompiler {
 
 class SqliteDriver implements Driver {
   readonly #executor: SqliteExecutor
-  readonly #turnstile: Turnstile
+  readonly #writerLock: WriterLock
   readonly #writeWaitMs: number
   /** The end of the queue of this process's own transactions on the one writer. */
   #lastTurn: Promise<void> = Promise.resolve()
 
-  constructor(executor: SqliteExecutor, turnstile: Turnstile, writeWaitMs: number) {
+  constructor(executor: SqliteExecutor, writerLock: WriterLock, writeWaitMs: number) {
     this.#executor = executor
-    this.#turnstile = turnstile
+    this.#writerLock = writerLock
     this.#writeWaitMs = writeWaitMs
   }
 
@@ -131,7 +132,7 @@ class SqliteDriver implements Driver {
 
   /** Asks again and again for the one place to write, without blocking the thread as SQLite's own waiting would. */
   async #begin(deadline: number): Promise<void> {
-    const leave = this.#turnstile.enter()
+    const leave = this.#writerLock.enter()
     try {
       for (;;) {
         try {

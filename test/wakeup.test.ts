@@ -3,61 +3,61 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openLog, openLogReader } from '../src/log/open-log.ts'
 import type { LogReader, LogWriter } from '../src/log/event-log.ts'
 import { LogFollower } from '../src/pipeline/follower/follow-log.ts'
-import { LightSleep, makeSleep, wakerOf } from '../src/pipeline/follower/light-sleep.ts'
+import { Wakeup, makeWakeupState, wakerOf } from '../src/runtime/wakeup.ts'
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import { idempotencyKeysIn } from '../src/store/entries/idempotency-keys.ts'
 import { findReceipt } from '../src/store/entries/request-receipts.ts'
 import type { Database } from '../src/store/store.ts'
-import { Turnstile } from '../src/store/turnstile.ts'
+import { WriterLock } from '../src/runtime/writer-lock.ts'
 import { until } from './server.ts'
 import { makeStore, openTestDatabase, type TestPlace } from './stores.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 
-describe('A light sleep', () => {
+describe('A wait for a wakeup', () => {
   it('ends when it has lasted long enough', async () => {
-    await expect(new LightSleep().sleep(1)).resolves.toBeUndefined()
+    await expect(new Wakeup().wait(1)).resolves.toBeUndefined()
   })
 
   it('ends when the sleeper is woken', async () => {
-    const sleep = new LightSleep()
-    sleep.listen()
-    const slept = sleep.sleep(HOUR_MS)
-    sleep.wake()
-    await expect(slept).resolves.toBeUndefined()
+    const wakeup = new Wakeup()
+    wakeup.listen()
+    const waited = wakeup.wait(HOUR_MS)
+    wakeup.wake()
+    await expect(waited).resolves.toBeUndefined()
   })
 
   it('does not begin where the sleeper was woken since it listened', async () => {
-    const sleep = new LightSleep()
-    sleep.listen()
-    sleep.wake()
-    await expect(sleep.sleep(HOUR_MS)).resolves.toBeUndefined()
+    const wakeup = new Wakeup()
+    wakeup.listen()
+    wakeup.wake()
+    await expect(wakeup.wait(HOUR_MS)).resolves.toBeUndefined()
   })
 
   it('is told of what is new once, however often there is something, until the sleeper listens again', () => {
-    const shared = makeSleep()
-    const sleep = new LightSleep(shared)
+    const shared = makeWakeupState()
+    const wakeup = new Wakeup(shared)
     let told = 0
     const wake = wakerOf(shared, () => told++)
     wake()
     expect(told).toBe(0)
-    sleep.listen()
+    wakeup.listen()
     for (let count = 0; count < 3; count++) wake()
     expect(told).toBe(1)
-    sleep.listen()
+    wakeup.listen()
     wake()
     expect(told).toBe(2)
   })
 })
 
-/** A sleep that lasts longer than any test unless it is woken. */
-class DeepSleep extends LightSleep {
-  isAsleep = false
+/** A wait that lasts longer than any test unless it is woken. */
+class LongWait extends Wakeup {
+  isWaiting = false
 
-  override async sleep(): Promise<void> {
-    this.isAsleep = true
-    await super.sleep(HOUR_MS)
-    this.isAsleep = false
+  override async wait(): Promise<void> {
+    this.isWaiting = true
+    await super.wait(HOUR_MS)
+    this.isWaiting = false
   }
 }
 
@@ -67,20 +67,20 @@ describe('A follower of the log', () => {
   let log: LogWriter
   let logReader: LogReader
   let follower: LogFollower
-  let sleep: DeepSleep
+  let wakeup: LongWait
 
   beforeEach(async () => {
     place = await makeStore('sqlite')
     database = await openTestDatabase(place)
     await createWorkspace(database, 'main', {}, Date.now())
-    const shared = makeSleep()
-    sleep = new DeepSleep(shared)
-    const wake = wakerOf(shared, () => sleep.wake())
+    const shared = makeWakeupState()
+    wakeup = new LongWait(shared)
+    const wake = wakerOf(shared, () => wakeup.wake())
     log = await openLog({ ...place, natsUrl: undefined }, { onCommit: wake, keys: idempotencyKeysIn(database) })
     logReader = await openLogReader({ ...place, natsUrl: undefined })
-    const turnstile = new Turnstile()
+    const writerLock = new WriterLock()
     const [onBatch, onFailure] = [() => {}, () => {}]
-    follower = new LogFollower({ database, logReader, turnstile, sleep, clock: Date.now, onBatch, onFailure })
+    follower = new LogFollower({ database, logReader, writerLock, wakeup, clock: Date.now, onBatch, onFailure })
     follower.start()
   })
   afterEach(async () => {
@@ -99,7 +99,7 @@ describe('A follower of the log', () => {
 
   it('that sleeps applies what is appended, one entry after the other', async () => {
     for (const requestId of ['first', 'second', 'third']) {
-      await until('it sleeps', () => sleep.isAsleep)
+      await until('it waits', () => wakeup.isWaiting)
       await append(requestId)
       const receipt = await until('it is applied', () => findReceipt(database, 'main', requestId))
       expect(receipt).toMatchObject({ status: 'processed', events: 1 })
@@ -107,7 +107,7 @@ describe('A follower of the log', () => {
   })
 
   it('that sleeps stops at once', async () => {
-    await until('it sleeps', () => sleep.isAsleep)
+    await until('it waits', () => wakeup.isWaiting)
     await expect(follower.stop()).resolves.toBeUndefined()
   })
 })

@@ -1,0 +1,23 @@
+// Repeats a step while the process runs, never two at a time.
+
+/**
+ * Starts the first step after `everyMs`. `onFailed` gets the error of a step that rejects; the next step follows anyway. The
+ * returned function stops the repetition and resolves when the running step is done; a long step checks `isStopping` meanwhile.
+ */
+export function startRepeating(
+  step: (isStopping: () => boolean) => Promise<void>,
+  { everyMs, onFailed }: { readonly everyMs: number; readonly onFailed: (error: unknown) => void },
+): () => Promise<void> {
+  let isStopping = false
+  let running: Promise<void> | undefined
+  const timer = setInterval(() => {
+    running ??= step(() => isStopping)
+      .catch(onFailed)
+      .finally(() => (running = undefined))
+  }, everyMs).unref()
+  return async () => {
+    isStopping = true
+    clearInterval(timer)
+    await running
+  }
+}
