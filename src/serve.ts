@@ -18,14 +18,14 @@ import type { LogCommit, LogReader } from './log/event-log.ts'
 import { nameLogPlace } from './log/name-log-place.ts'
 import { isEmbedded, logPathOf, openLog, openLogReader } from './log/open-log.ts'
 import { OpenedFiles } from './opened-files.ts'
-import { AnswerRoom } from './operations/answer-room.ts'
+import { ResponseMemory } from './operations/response-memory.ts'
 import { hasTheKey } from './operations/users/email-protection.ts'
 import { Freshness } from './operations/statistics/freshness.ts'
-import { KeptAnswers } from './operations/statistics/kept-answers.ts'
-import { KnownNames } from './operations/campaigns/known-names.ts'
+import { ResponseCache } from './operations/statistics/response-cache.ts'
+import { NameCache } from './operations/campaigns/name-cache.ts'
 import type { Parts } from './operations/operation.ts'
-import { Turns } from './operations/turns.ts'
-import { UploadPlaces } from './operations/coupons/upload-places.ts'
+import { KeyedQueue } from './concurrency/keyed-queue.ts'
+import { UploadSlots } from './operations/coupons/upload-slots.ts'
 import type { AppliedBatch } from './pipeline/follower/follow-log.ts'
 import { startPipeline, type PipelineOptions } from './pipeline/start-pipeline.ts'
 import { keepRateLimits } from './save-limits.ts'
@@ -61,8 +61,8 @@ export interface RunningServer {
   readonly database: Database
   readonly app: FastifyInstance
   readonly registry: WorkspaceRegistry
-  /** What its operations wait for, one after the other. */
-  readonly turns: Turns
+  /** The queue of its operations. */
+  readonly queue: KeyedQueue
   /** Resolves when all threads that start at once have loaded their code. */
   readonly loaded: Promise<void>
   /** Finishes what is in flight, then stops; resolves when everything is closed. */
@@ -173,7 +173,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     loaded = pipeline.loaded
   }
   running.push(startForgetting(parts, diagnostics))
-  return { url: urlOf(app), database, app, registry, turns: parts.turns, loaded, stop: () => closeAll(opened) }
+  return { url: urlOf(app), database, app, registry, queue: parts.queue, loaded, stop: () => closeAll(opened) }
 }
 
 /** Processes that share a store share their limits. */
@@ -215,11 +215,11 @@ async function openParts(
     logReader,
     emailVault,
     freshness: new Freshness({ database, log, logReader, clock: receiptClock }),
-    keptStats: new KeptAnswers(),
-    uploadPlaces: new UploadPlaces(),
-    knownNames: new KnownNames(),
-    turns: new Turns(),
-    answerRoom: new AnswerRoom(),
+    responseCache: new ResponseCache(),
+    uploadSlots: new UploadSlots(),
+    nameCache: new NameCache(),
+    queue: new KeyedQueue(),
+    responseMemory: new ResponseMemory(),
     clock,
     receiptClock,
   }

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { startRecount } from '../src/operations/campaigns/change-goals.ts'
 import type { Parts } from '../src/operations/operation.ts'
-import { Turns, TURNS_WAITING_MAX } from '../src/operations/turns.ts'
+import { KeyedQueue, QUEUED_PER_KEY_MAX } from '../src/concurrency/keyed-queue.ts'
 import { updateCampaign } from '../src/operations/campaigns/update-campaign.ts'
 import { findCampaign, saveCampaign, type StoredCampaign } from '../src/store/campaigns/campaigns.ts'
 import { findGoalRecount, saveGoalRecount, type GoalRecount } from '../src/store/campaigns/goal-recounts.ts'
@@ -52,7 +52,7 @@ describeEachStore('A changed goal', (kind) => {
     await server.database.write((store) => saveGoalRecount(store, changed))
   }
   /** Changes goals in this process, beside the server. */
-  const changeBy = async (parts: Pick<Parts, 'database' | 'turns'>, campaign_id: string, { id }: TestWorkspace) => {
+  const changeBy = async (parts: Pick<Parts, 'database' | 'queue'>, campaign_id: string, { id }: TestWorkspace) => {
     const found = await findWorkspace(server.database, id)
     const body = { conversion_goals: [goalOn('D')] }
     const request = { workspace: found?.workspace, path: { campaign_id }, body, now: NOON }
@@ -113,7 +113,7 @@ describeEachStore('A changed goal', (kind) => {
   it('looks at all users once for many changes that come at the same time', async () => {
     const ids = await Promise.all(['A', 'B', 'C'].map((event) => make(goalOn(event))))
     let looks = 0
-    const parts = { database: meddled(server.database, 'users', async () => void looks++, 3), turns: new Turns() }
+    const parts = { database: meddled(server.database, 'users', async () => void looks++, 3), queue: new KeyedQueue() }
     await Promise.all(ids.map((id) => changeBy(parts, id, workspace)))
     expect(looks).toBe(1)
     expect((await recount()).generation).toBe(4)
@@ -123,7 +123,7 @@ describeEachStore('A changed goal', (kind) => {
     const other = await server.makeWorkspace()
     const [id, otherId] = [await make(goalOn('A')), await calls.make({ conversion_goals: [goalOn('A')] }, other)]
     const gate = Promise.withResolvers<void>()
-    const parts = { database: meddled(server.database, 'users', () => gate.promise), turns: new Turns() }
+    const parts = { database: meddled(server.database, 'users', () => gate.promise), queue: new KeyedQueue() }
     const waiting = changeBy(parts, id, workspace)
     await changeBy({ ...parts, database: server.database }, otherId, other)
     expect((await stored(id)).pendingGeneration).toBeNull()
@@ -133,7 +133,7 @@ describeEachStore('A changed goal', (kind) => {
 
   it('waits behind as many others as the workspace may send', async () => {
     const id = await make(goalOn('A'))
-    const changes = Array.from({ length: TURNS_WAITING_MAX + 2 }, (_, index) => setGoals(id, goalOn(`B${index}`)))
+    const changes = Array.from({ length: QUEUED_PER_KEY_MAX + 2 }, (_, index) => setGoals(id, goalOn(`B${index}`)))
     await Promise.all(changes)
     expect(await recount()).toMatchObject({ generation: changes.length + 1 })
   })

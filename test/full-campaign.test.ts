@@ -25,7 +25,7 @@ import { GROUPS, MESSAGE_KINDS, UNKNOWN_REASON } from '../src/core/campaigns/fac
 import { GOALS_MAX } from '../src/core/campaigns/goal.ts'
 import { GOAL_NAMES_BYTES_MAX, goalFaults } from '../src/core/campaigns/goal-faults.ts'
 import { LEVEL_NAME_LENGTH_MAX, REASON_LENGTH_MAX } from '../src/core/campaigns/report.ts'
-import { AnswerRoom } from '../src/operations/answer-room.ts'
+import { ResponseMemory } from '../src/operations/response-memory.ts'
 import { writeCampaignStats } from '../src/operations/statistics/campaign-stats-body.ts'
 import { SERIES_PER_CAMPAIGN_MAX } from '../src/operations/statistics/stats-reader.ts'
 import { writePieces } from '../src/operations/write-pieces.ts'
@@ -53,7 +53,7 @@ it.each(MOST)('of %i places and %i reasons fits into one answer', async (places,
   const numbers = new CampaignSeries()
     .add(counts)
     .count(goals, { attributionType: 'CLICK_THROUGH', metricType: 'TOTAL' })
-  const held = new AnswerRoom().open()
+  const held = new ResponseMemory().open()
   expect((await writePieces(writeCampaignStats(numbers), held)).length).toBeGreaterThan(1)
 })
 

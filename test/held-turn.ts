@@ -18,9 +18,9 @@ interface HeldBurst<Answer> {
  * Sends a burst whose turn is held, expects that others are answered and nothing of the burst is, lets go of the turn and gives
  * the answers to the burst.
  */
-export async function expectOthersFirst<Answer>({ turns }: TestServer, held: HeldBurst<Answer>): Promise<Answer[]> {
+export async function expectOthersFirst<Answer>({ queue }: TestServer, held: HeldBurst<Answer>): Promise<Answer[]> {
   const turn = Promise.withResolvers<void>()
-  const holding = turns.take(held.turn, () => turn.promise)
+  const holding = queue.run(held.turn, () => turn.promise)
   let answered = 0
   const burst = Array.from({ length: held.size }, (_, index) => held.send(index).finally(() => void answered++))
   try {

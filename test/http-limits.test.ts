@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { PIECE_BYTES_MAX, piecesToSend } from '../src/http/answers/answer-pieces.ts'
 import type { ErrorBody } from '../src/http/answers/error-answer.ts'
 import type { HttpLimits } from '../src/http/http-limits.ts'
-import { UPLOADS_PER_WORKSPACE_MAX } from '../src/operations/coupons/upload-places.ts'
+import { UPLOADS_PER_WORKSPACE_MAX } from '../src/operations/coupons/upload-slots.ts'
 import { listOpenUploads } from '../src/store/coupons/coupon-uploads.ts'
 import { CODES_GATHERED_MAX } from '../src/operations/coupons/coupon-upload.ts'
 import { codesOf, couponCallsOf, couponsPath, countRows, toCsv } from './coupon-calls.ts'

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '../src/core/statistics/cells.ts'
 import { fromCalendarDate } from '../src/core/time-zone.ts'
 import type { ErrorBody } from '../src/http/answers/error-answer.ts'
-import { AnswerRoom } from '../src/operations/answer-room.ts'
+import { ResponseMemory } from '../src/operations/response-memory.ts'
 import type { CampaignStatsBody, VariationBody } from '../src/operations/statistics/campaign-stats-body.ts'
-import { KeptAnswers } from '../src/operations/statistics/kept-answers.ts'
+import { ResponseCache } from '../src/operations/statistics/response-cache.ts'
 import { SERIES_PER_CAMPAIGN_MAX, StatsReader, type RangeQuestion } from '../src/operations/statistics/stats-reader.ts'
 import { addCampaign } from '../src/store/campaigns/campaigns.ts'
 import { addCells } from '../src/store/statistics/statistics.ts'
@@ -104,7 +104,7 @@ describeEachStore('A large answer of Fetch Campaign Stats', (kind) => {
 
   /** Reads a campaign from a database that the test watches. */
   async function readFrom(database: Database, id: string, question: RangeQuestion = QUESTION) {
-    const sources = { database, keptStats: new KeptAnswers(), answerRoom: new AnswerRoom() }
+    const sources = { database, responseCache: new ResponseCache(), responseMemory: new ResponseMemory() }
     const reader = new StatsReader(sources, server.workspace.id, question)
     const { data } = await reader.readPage({ campaign_ids: [id], offset: 0, limit: 1 })
     return variationsOf((JSON.parse(Buffer.concat([...(data[0]?.[1] ?? [])]).toString()) as [CampaignStatsBody])[0])

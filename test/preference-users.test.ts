@@ -6,7 +6,7 @@ import { DEFAULT_SETTINGS, type Workspace } from '../src/core/workspace.ts'
 import type { Parts } from '../src/operations/operation.ts'
 import type { JsonText } from '../src/operations/json-text.ts'
 import { requirePreference, type SentUserIds } from '../src/operations/preferences/preference-users.ts'
-import { Turns } from '../src/operations/turns.ts'
+import { KeyedQueue } from '../src/concurrency/keyed-queue.ts'
 import { updatePreferences } from '../src/operations/preferences/update-preferences.ts'
 import { readPreferences } from '../src/operations/preferences/read-preferences.ts'
 import { listPreferencesByEmail, removePreferences, savePreferences } from '../src/store/users/preferences.ts'
@@ -58,7 +58,7 @@ describeEachStore('The users whose preferences are meant', (kind) => {
   /** Reads preferences, where a merge comes after the first look at users. */
   async function readDuring(merge: () => Promise<void>, query: SentUserIds): Promise<PreferencesBody[]> {
     const request = { workspace: WORKSPACE, query } as never
-    const parts: Partial<Parts> = { database: meddled(database, 'users', merge), turns: new Turns() }
+    const parts: Partial<Parts> = { database: meddled(database, 'users', merge), queue: new KeyedQueue() }
     const answer = (await readPreferences.handle(request, parts as Parts)) as JsonText
     return (JSON.parse(Buffer.concat(answer.pieces).toString()) as { data: PreferencesBody[] }).data
   }
@@ -84,7 +84,10 @@ describeEachStore('The users whose preferences are meant', (kind) => {
     const { email, customerIds } = await makeUsers(count)
     const { database: watched, rowsOfQueries } = watchRows(database)
     const request = { workspace: { ...WORKSPACE, categories }, query: { email_id: email } } as never
-    const answer = await readPreferences.handle(request, { database: watched, turns: new Turns() } as unknown as Parts)
+    const answer = await readPreferences.handle(request, {
+      database: watched,
+      queue: new KeyedQueue(),
+    } as unknown as Parts)
     const [, ...rowsOfPortions] = rowsOfQueries
     // The first query is for the categories.
     expect(rowsOfPortions).toEqual(rows)
@@ -105,7 +108,7 @@ describeEachStore('The users whose preferences are meant', (kind) => {
     const workspace = { ...WORKSPACE, categories: example.categories }
     const request = { workspace, now: 7, tile: 'data', callerAddress: '127.0.0.1' }
     const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_IN' } }
-    const parts = { database: { ...database, write: counting }, turns: new Turns() }
+    const parts = { database: { ...database, write: counting }, queue: new KeyedQueue() }
     await updatePreferences.handle({ ...request, body } as never, parts as unknown as Parts)
     expect(transactions).toBe(kind === 'sqlite' ? example.portions : 1)
     const shown = await readDuring(async () => {}, { email_id: email })
@@ -115,7 +118,7 @@ describeEachStore('The users whose preferences are meant', (kind) => {
 
   it('are changed by one request after the other, where each takes several transactions', async () => {
     const { email } = await makeUsers(MORE_THAN_A_PAGE)
-    const turns = new Turns()
+    const queue = new KeyedQueue()
     const order: string[] = []
     const change = (opt_in_status: string) => {
       const write: Database['write'] = (work) => {
@@ -124,7 +127,7 @@ describeEachStore('The users whose preferences are meant', (kind) => {
       }
       const body = { user_preferences: { email_id: email, opt_in_status } }
       const request = { workspace: WORKSPACE, now: 7, tile: 'data', callerAddress: '127.0.0.1', body }
-      return updatePreferences.handle(request as never, { database: { ...database, write }, turns } as unknown as Parts)
+      return updatePreferences.handle(request as never, { database: { ...database, write }, queue } as unknown as Parts)
     }
     await Promise.all([change('OPTED_IN'), change('OPTED_OUT')])
     const portions = kind === 'sqlite' ? 2 : 1
@@ -138,7 +141,7 @@ describeEachStore('The users whose preferences are meant', (kind) => {
     const move = () => database.write((store) => addUsers(store, ids, `${email}.another`))
     const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_OUT' } }
     const request = { workspace: WORKSPACE, now: 7, tile: 'data', callerAddress: '127.0.0.1', body }
-    const parts = { database: meddled(database, 'users', move), turns: new Turns() }
+    const parts = { database: meddled(database, 'users', move), queue: new KeyedQueue() }
     const updated = updatePreferences.handle(request as never, parts as unknown as Parts)
     await expect(updated).rejects.toMatchObject({ code: 'not_found' })
   })

@@ -5,7 +5,7 @@ import { readConfig } from '../src/config.ts'
 import { parseJsonText } from '../src/core/parse-json.ts'
 import type { WorkspaceSettings } from '../src/core/workspace.ts'
 import type { ErrorBody } from '../src/http/answers/error-answer.ts'
-import type { Turns } from '../src/operations/turns.ts'
+import type { KeyedQueue } from '../src/concurrency/keyed-queue.ts'
 import { serve, type ServeOptions } from '../src/serve.ts'
 import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
 import type { DatabasePlace } from '../src/store/open-database.ts'
@@ -41,7 +41,7 @@ export interface TestServer {
   readonly url: string
   readonly database: Database
   /** The server's own: a test that takes a turn makes requests wait until it is over. */
-  readonly turns: Turns
+  readonly queue: KeyedQueue
   readonly dataDir: string
   /** Undefined on SQLite. */
   readonly databaseUrl: string | undefined
@@ -93,7 +93,7 @@ export async function startServer(
   return {
     url: server.url,
     database,
-    turns: server.turns,
+    queue: server.queue,
     dataDir: place.dataDir,
     databaseUrl: place.databaseUrl,
     workspace,

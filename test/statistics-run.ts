@@ -8,10 +8,10 @@ import type { Goal } from '../src/core/campaigns/goal.ts'
 import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
 import { fetchCampaignStats } from '../src/operations/statistics/fetch-campaign-stats.ts'
 import type { JsonText } from '../src/operations/json-text.ts'
-import { AnswerRoom } from '../src/operations/answer-room.ts'
-import { KeptAnswers } from '../src/operations/statistics/kept-answers.ts'
+import { ResponseMemory } from '../src/operations/response-memory.ts'
+import { ResponseCache } from '../src/operations/statistics/response-cache.ts'
 import type { Operation, Parts } from '../src/operations/operation.ts'
-import { Turns } from '../src/operations/turns.ts'
+import { KeyedQueue } from '../src/concurrency/keyed-queue.ts'
 import { updateCampaign } from '../src/operations/campaigns/update-campaign.ts'
 import type { LogEntry } from '../src/log/event-log.ts'
 import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
@@ -121,7 +121,7 @@ export class StatisticsRun {
   readonly #factsPerUserMax: number | undefined
   readonly #freshness: Freshness
   /** Shared by all questions of the run, so that a wrongly kept answer shows in a later one. */
-  readonly #keptStats = new KeptAnswers()
+  readonly #responseCache = new ResponseCache()
   readonly #goalBooks = new GoalBooks()
   readonly #history: ModelWorkspace
   /** Campaign → the number that it got. */
@@ -271,8 +271,8 @@ export class StatisticsRun {
 
   async #call(operation: Operation, request: object, database = this.database): Promise<unknown> {
     const workspace = (await findWorkspace(this.database, this.workspaceId))?.workspace
-    const kept = { freshness: this.#freshness, keptStats: this.#keptStats }
-    const parts: Partial<Parts> = { database, ...kept, answerRoom: new AnswerRoom(), turns: new Turns() }
+    const kept = { freshness: this.#freshness, responseCache: this.#responseCache }
+    const parts: Partial<Parts> = { database, ...kept, responseMemory: new ResponseMemory(), queue: new KeyedQueue() }
     return operation.handle({ workspace, ...request } as never, parts as Parts)
   }
 }

@@ -4,7 +4,7 @@ import { firstVersion, nextVersion, type TemplateMeta } from '../src/core/templa
 import { DEFAULT_SETTINGS, type Workspace } from '../src/core/workspace.ts'
 import type { Parts } from '../src/operations/operation.ts'
 import { searchTemplates } from '../src/operations/templates/search-templates.ts'
-import { Turns } from '../src/operations/turns.ts'
+import { KeyedQueue } from '../src/concurrency/keyed-queue.ts'
 import { findCurrentTemplate, saveTemplate } from '../src/store/templates/save-template.ts'
 import type { Database } from '../src/store/store.ts'
 import { findTemplateVersions } from '../src/store/templates/template-versions.ts'
@@ -46,7 +46,7 @@ describeEachStore('A search for email templates', (kind) => {
   /** The answer, where a change comes after the first look at templates. */
   async function searchDuring(change: () => Promise<void>, filters: object) {
     const request = { workspace: WORKSPACE, body: { ...ALL, ...filters } } as never
-    const parts: Partial<Parts> = { database: meddled(database, 'templates', change), turns: new Turns() }
+    const parts: Partial<Parts> = { database: meddled(database, 'templates', change), queue: new KeyedQueue() }
     return (await searchTemplates.handle(request, parts as Parts)) as {
       readonly data: readonly { readonly external_template_id: string; readonly total_templates_in_group?: number }[]
       readonly total_count: number

@@ -6,12 +6,12 @@ import type { KeyTile, LimitName, Workspace } from '../core/workspace.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
 import type { Database, Store } from '../store/store.ts'
 import type { EmailVault } from '../store/users/email-vault.ts'
-import type { AnswerRoom } from './answer-room.ts'
+import type { ResponseMemory } from './response-memory.ts'
 import type { Freshness } from './statistics/freshness.ts'
-import type { KeptAnswers } from './statistics/kept-answers.ts'
-import type { KnownNames } from './campaigns/known-names.ts'
-import type { Turns } from './turns.ts'
-import type { UploadPlaces } from './coupons/upload-places.ts'
+import type { ResponseCache } from './statistics/response-cache.ts'
+import type { NameCache } from './campaigns/name-cache.ts'
+import type { KeyedQueue } from '../concurrency/keyed-queue.ts'
+import type { UploadSlots } from './coupons/upload-slots.ts'
 
 /** What operations work on; made once at the start. */
 export interface Parts {
@@ -22,15 +22,15 @@ export interface Parts {
   readonly emailVault: EmailVault | undefined
   readonly freshness: Freshness
   /** For Fetch Campaign Stats: the numbers of campaigns. */
-  readonly keptStats: KeptAnswers
-  /** For Add Coupons: places for bodies that come as a stream. */
-  readonly uploadPlaces: UploadPlaces
+  readonly responseCache: ResponseCache
+  /** For Add Coupons: bodies that come as a stream. */
+  readonly uploadSlots: UploadSlots
   /** For reports: the places and reasons that campaigns have. */
-  readonly knownNames: KnownNames
-  /** For work that must not mingle, or that would keep others waiting if a workspace asked for as much of it as it may. */
-  readonly turns: Turns
-  /** What large answers may take together. */
-  readonly answerRoom: AnswerRoom
+  readonly nameCache: NameCache
+  /** For work that must run one at a time, or would block others if a workspace ran as much of it at once as it may. */
+  readonly queue: KeyedQueue
+  /** The memory that responses take together while they are prepared. */
+  readonly responseMemory: ResponseMemory
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   /** The same for what goes into the log; never goes back. */

@@ -61,7 +61,7 @@ export interface Database extends Store {
   readonly types: SqlTypes
   /**
    * One transaction: all of `change` or nothing. Durable when it resolves. May run `change` again when the database asks
-   * for it (serialization failure, deadlock), or when it is its turn to have the lock with which it begins (`lock-lines.ts`),
+   * for it (serialization failure, deadlock), or when it has waited in line for the lock with which it begins,
    * so `change` must have no effect outside of the store it is given.
    * Rejects with AppError `unavailable` when the database cannot be reached or stays locked for `WRITE_WAIT_MS`.
    */

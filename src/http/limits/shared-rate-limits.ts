@@ -1,5 +1,6 @@
 // Limits of a cluster: all processes take from the same windows, kept in PostgreSQL, and none lets through more than a limit
-// holds. Requests do not ask one by one: what comes while a statement runs is gathered and asked for in the next.
+// holds. One statement asks for the limits of many requests (`Batcher`).
+import { Batcher } from '../../concurrency/batcher.ts'
 import { AppError } from '../../core/app-error.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import type { LimitWindows } from '../../store/workspaces/limit-windows.ts'
@@ -25,15 +26,21 @@ export class SharedRateLimits implements Limiter {
   readonly #waitingMax: number
   /** One for each workspace and operation that was ever used: bounded by what operators create. */
   readonly #limits = new Map<string, SharedLimit>()
-  /** Those for which somebody waits, in the order in which they began to. */
+  readonly #statements: Batcher<SharedLimit, void>
+  /** The limits that wait for the next statement. */
   readonly #awaited = new Set<SharedLimit>()
   #waiting = 0
-  #isAsking = false
 
   constructor(windows: LimitWindows, options: SharedRateLimitsOptions = {}) {
     this.#windows = windows
     this.#clock = options.clock
     this.#waitingMax = options.waitingMax ?? WAITING_MAX
+    this.#statements = new Batcher({
+      call: (limits) => this.#ask(limits),
+      itemsMax: LIMITS_PER_STATEMENT_MAX,
+      // A statement takes as long as the database lets it; requests wait for no more than `waitingMax`.
+      waitMsMax: Infinity,
+    })
   }
 
   take({ workspace, operation, units }: LimitUse): LimitOutcome | Promise<LimitOutcome> {
@@ -60,30 +67,26 @@ export class SharedRateLimits implements Limiter {
       return Promise.reject(unavailable('Too many requests wait for their limits; please repeat the request.'))
     }
     this.#waiting++
-    this.#awaited.add(limit)
-    this.#askSoon()
+    this.#await(limit)
     return limit.wait(workspace, units)
   }
 
-  /** At the end of this turn of the event loop, so that what arrives in it is asked for together. */
-  #askSoon(): void {
-    if (this.#isAsking) return
-    this.#isAsking = true
-    setImmediate(() => void this.#askAll())
+  /** Puts a limit into the next statement, once. */
+  #await(limit: SharedLimit): void {
+    if (this.#awaited.has(limit)) return
+    this.#awaited.add(limit)
+    void this.#statements.add(limit)
   }
 
-  async #askAll(): Promise<void> {
-    while (this.#awaited.size > 0) {
-      const limits = [...this.#awaited].slice(0, LIMITS_PER_STATEMENT_MAX)
-      for (const limit of limits) this.#awaited.delete(limit)
-      await this.#ask(limits)
-      for (const limit of limits) if (limit.isAwaited) this.#awaited.add(limit)
-    }
-    this.#isAsking = false
+  async #ask(limits: readonly SharedLimit[]): Promise<void[]> {
+    for (const limit of limits) this.#awaited.delete(limit)
+    await this.#settle(limits)
+    for (const limit of limits) if (limit.isAwaited) this.#await(limit)
+    return limits.map(() => undefined)
   }
 
-  /** Never throws: what goes wrong is told to those who wait. */
-  async #ask(limits: readonly SharedLimit[]): Promise<void> {
+  /** Never throws: the waiting requests get the error. */
+  async #settle(limits: readonly SharedLimit[]): Promise<void> {
     try {
       const now = this.#clock?.()
       const questions = limits.map((limit) => limit.ask(now))

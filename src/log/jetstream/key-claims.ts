@@ -8,7 +8,7 @@
 // | claimed              | publish under its id, mark: repeated      | key_conflict |
 // | marked as published  | repeated                                  | key_conflict |
 import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type NewEntry } from '../event-log.ts'
-import { GroupedCalls } from '../grouped-calls.ts'
+import { Batcher } from '../../concurrency/batcher.ts'
 
 export interface KeyClaim {
   readonly workspaceId: string
@@ -40,13 +40,13 @@ export interface KeyStore {
 const CLAIMS_PER_CALL_MAX = 500
 
 export class KeyClaims {
-  readonly #claims: GroupedCalls<KeyClaim, HeldKey>
-  readonly #marks: GroupedCalls<KeyClaim, void>
+  readonly #claims: Batcher<KeyClaim, HeldKey>
+  readonly #marks: Batcher<KeyClaim, void>
 
   constructor(store: KeyStore) {
     const itemsMax = CLAIMS_PER_CALL_MAX
-    this.#claims = new GroupedCalls({ call: (claims) => claimAll(store, claims), itemsMax })
-    this.#marks = new GroupedCalls({ call: (claims) => markAll(store, claims), itemsMax })
+    this.#claims = new Batcher({ call: (claims) => claimAll(store, claims), itemsMax })
+    this.#marks = new Batcher({ call: (claims) => markAll(store, claims), itemsMax })
   }
 
   /** `publish` resolves when the log holds the entry under this request id; it may be called for one that it holds already. */
@@ -56,11 +56,11 @@ export class KeyClaims {
       await publish(entry.requestId)
       return { outcome: 'appended' }
     }
-    const held = await this.#claims.ask(claim)
+    const held = await this.#claims.add(claim)
     if (held.hash !== claim.hash) return { outcome: 'key_conflict' }
     if (!held.isPublished) {
       await publish(held.requestId)
-      await this.#marks.ask({ ...claim, requestId: held.requestId })
+      await this.#marks.add({ ...claim, requestId: held.requestId })
     }
     return held.requestId === entry.requestId
       ? { outcome: 'appended' }

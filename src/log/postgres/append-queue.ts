@@ -1,7 +1,7 @@
 // Entries that wait for their commit: a bounded number of them, for a bounded time, in bounded groups. While one group is
 // being written, all entries that arrive are gathered for the next. Knows nothing of where they are written.
 import { WAITING_MAX, type AppendOutcome, type NewEntry, type WaitingBounds } from '../event-log.ts'
-import { GroupedCalls } from '../grouped-calls.ts'
+import { Batcher } from '../../concurrency/batcher.ts'
 import { findRefusal } from '../unavailable.ts'
 
 /** Bounds of one group, so that neither its first entry nor the writers behind it wait for ever. */
@@ -16,12 +16,12 @@ export interface AppendQueueOptions {
 
 export class AppendQueue {
   readonly #bounds: WaitingBounds
-  readonly #commits: GroupedCalls<NewEntry, AppendOutcome>
+  readonly #commits: Batcher<NewEntry, AppendOutcome>
   #isClosed = false
 
   constructor(options: AppendQueueOptions) {
     this.#bounds = options.bounds ?? WAITING_MAX
-    this.#commits = new GroupedCalls({
+    this.#commits = new Batcher({
       call: options.commit,
       itemsMax: GROUP_ENTRIES_MAX,
       bytesMax: GROUP_BYTES_MAX,
@@ -32,7 +32,7 @@ export class AppendQueue {
   append(entry: NewEntry): Promise<AppendOutcome> {
     const waiting = { isClosed: this.#isClosed, entries: this.#commits.size, bytes: this.#commits.bytes }
     const refusal = findRefusal(entry, waiting, this.#bounds)
-    return refusal ? Promise.reject(refusal) : this.#commits.ask(entry)
+    return refusal ? Promise.reject(refusal) : this.#commits.add(entry)
   }
 
   oldestReceivedAt(): number | undefined {

@@ -12,7 +12,7 @@ import {
 } from '../../core/campaigns/campaign-names.ts'
 import { addCampaignNames, listCampaignNames, lockCampaignNames } from '../../store/campaigns/campaign-names.ts'
 import type { Database, Store } from '../../store/store.ts'
-import type { KnownNames } from './known-names.ts'
+import type { NameCache } from './name-cache.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
 /** The names in a report, and the campaign that they are reported of. */
@@ -27,17 +27,17 @@ export interface Claim {
 
 /** Throws AppError `conflict`, naming the first item with each new name, where a campaign would have too many names. */
 export async function claimNames(
-  { database, knownNames }: { readonly database: Database; readonly knownNames: KnownNames },
+  { database, nameCache }: { readonly database: Database; readonly nameCache: NameCache },
   claim: Claim,
 ): Promise<void> {
   const { campaign, names } = claim
-  if (isWithin(names, knownNames.find(campaign))) return
+  if (isWithin(names, nameCache.find(campaign))) return
   // Read before writing, so that reports that are refused, or bring no new name, do not wait for their turn to write: names are
   // never removed.
   let stored = await listCampaignNames(database, campaign)
   refuseTooManyNames(stored, claim)
   if (!isWithin(names, stored)) stored = await database.write((store) => addNames(store, claim))
-  knownNames.keep(campaign, stored)
+  nameCache.keep(campaign, stored)
 }
 
 /** Returns all names that the campaign has then. */

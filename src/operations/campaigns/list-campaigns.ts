@@ -53,7 +53,7 @@ export const listCampaigns = defineOperation({
     next_before: Nullable(Type.String({ description: 'The id of the last campaign of this page.' })),
   }),
   // A page of campaigns with large goals takes megabytes: for one workspace no more than one is worked out at a time.
-  handle({ workspace, query }, { database, turns }) {
+  handle({ workspace, query }, { database, queue }) {
     const work = async () => {
       const { limit = LIMIT_DEFAULT } = query
       const before = await findBefore(database, workspace, query.before)
@@ -63,7 +63,7 @@ export const listCampaigns = defineOperation({
       const data = campaigns.slice(0, limit).map((campaign) => toCampaignBody(campaign, recount))
       return { data, next_before: campaigns.length > limit ? (data.at(-1)?.campaign_id ?? null) : null }
     }
-    return turns.take(`campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)
+    return queue.run(`campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)
   },
 })
 

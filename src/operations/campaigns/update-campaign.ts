@@ -62,7 +62,7 @@ export const updateCampaign = defineOperation({
   successStatus: 200,
   output: CampaignOutput,
   // One at a time for each workspace, so that the first of many changes finds how many users there are, for all of them.
-  handle({ workspace, path, body, now }, { database, turns }) {
+  handle({ workspace, path, body, now }, { database, queue }) {
     const work = async () => {
       // Counted before the change, whose transaction others wait for.
       const allUsers = await countForRecount(database, workspace, path.campaign_id, body)
@@ -75,7 +75,7 @@ export const updateCampaign = defineOperation({
         return toCampaignBody(campaign, recount)
       })
     }
-    return turns.take(`changes of campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)
+    return queue.run(`changes of campaigns ${workspace.id}`, work, workspace.limits.management_per_minute)
   },
 })
 

@@ -45,7 +45,7 @@ export const addCoupons = defineOperation({
   handle({ workspace, path, body, upload }, parts) {
     const target = { workspace, listId: path.coupon_list_id }
     if (!upload) return uploadCoupons(target, codesOfJson(body.coupons), parts)
-    return parts.uploadPlaces.during(workspace.id, () => uploadCoupons(target, codesOfCsv(upload), parts))
+    return parts.uploadSlots.run(workspace.id, () => uploadCoupons(target, codesOfCsv(upload), parts))
   },
 })
 

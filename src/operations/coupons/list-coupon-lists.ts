@@ -29,18 +29,18 @@ export const listCouponLists = defineOperation({
   successStatus: 200,
   output: Type.Object({ data: Type.Array(CouponListOutput) }),
   // All lists may take tens of megabytes: for one workspace no more than one such answer is worked out at a time.
-  handle({ workspace, query, now }, { database, turns, answerRoom }) {
+  handle({ workspace, query, now }, { database, queue, responseMemory }) {
     const today = calendarDate(workspace.timezone, now)
     const work = async () => {
       const lists = await listCouponListsOf(database, workspace.id)
-      const held = answerRoom.open()
+      const held = responseMemory.open()
       try {
         return new JsonText(await writePieces(writeLists(lists, today, query.status), held))
       } finally {
         held.release()
       }
     }
-    return turns.take(`coupon lists ${workspace.id}`, work, workspace.limits.management_per_minute)
+    return queue.run(`coupon lists ${workspace.id}`, work, workspace.limits.management_per_minute)
   },
 })
 

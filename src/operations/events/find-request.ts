@@ -50,7 +50,7 @@ export const findRequest = defineOperation({
     const request: Request = { workspaceId: workspace.id, requestId: path.request_id }
     const look = async () => (await fromLog(request, parts)) ?? (await fromReceipt(request, parts))
     const lookInTurn = () => {
-      return parts.turns.take(`requests ${workspace.id}`, look, workspace.limits.management_per_minute)
+      return parts.queue.run(`requests ${workspace.id}`, look, workspace.limits.management_per_minute)
     }
     // What was in neither may have gone from the log to the receipts between the two, so these are asked once more.
     const fate = (await fromReceipt(request, parts)) ?? (await lookInTurn())

@@ -69,7 +69,7 @@ export const listUserEvents = defineOperation({
   ],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(EventItem), next_before: Nullable(Type.String()) }),
-  handle: ({ query, workspace }, parts) => inTurnOfUsers(parts.turns, workspace, () => list(query, workspace, parts)),
+  handle: ({ query, workspace }, parts) => inTurnOfUsers(parts.queue, workspace, () => list(query, workspace, parts)),
 })
 
 interface Query extends LookupQuery {

@@ -61,8 +61,8 @@ export const listPreferenceChanges = defineOperation({
   refusals: ['not_found'],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(ChangeOutput), next_before: Type.Optional(Type.String()) }),
-  handle: ({ workspace, query }, { database, turns }) =>
-    inTurnOfUsers(turns, workspace, () => list(database, workspace, query)),
+  handle: ({ workspace, query }, { database, queue }) =>
+    inTurnOfUsers(queue, workspace, () => list(database, workspace, query)),
 })
 
 interface Query {

@@ -61,7 +61,7 @@ export const readPreferences = defineOperation({
   refusals: ['not_found'],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(UserPreferencesOutput), next_before: Type.Optional(Type.String()) }),
-  async handle({ workspace, query }, { database, emailVault, turns }) {
+  async handle({ workspace, query }, { database, emailVault, queue }) {
     const { limit = LIMIT_MAX, before } = query
     const active = await findCategories(database, workspace.id)
     const write = (known: NamedPreference) => JSON.stringify(toBody(known, active))
@@ -80,7 +80,7 @@ export const readPreferences = defineOperation({
       },
       write,
     }
-    const { items, last } = await inTurnOfUsers(turns, workspace, () => readPage(source))
+    const { items, last } = await inTurnOfUsers(queue, workspace, () => readPage(source))
     if (items.length === 0 && before === undefined) throw noSuchEmail()
     return JsonText.objectBeginningWith('data', items.toReversed(), last ? { next_before: CURSOR.write(last) } : {})
   },

@@ -116,7 +116,7 @@ type Request = OperationRequest<object, object, { readonly user_preferences: Use
  * portion to change, it takes several, with turns for others between them.
  */
 async function changeEverybody(
-  { database, turns }: Pick<Parts, 'database' | 'turns'>,
+  { database, queue }: Pick<Parts, 'database' | 'queue'>,
   emailKey: string,
   request: Request,
 ): Promise<void> {
@@ -129,7 +129,7 @@ async function changeEverybody(
     return
   }
   // Portions of two requests must not mingle: the later request must be the same one for everybody.
-  await turns.take(`preferences ${id} ${emailKey}`, () => changeInPortions(database, emailKey, request))
+  await queue.run(`preferences ${id} ${emailKey}`, () => changeInPortions(database, emailKey, request))
 }
 
 function changeAtOnce(database: Database, emailKey: string, request: Request): Promise<void> {

@@ -7,7 +7,7 @@ import { ALL } from '../../core/statistics/levels.ts'
 import { fromCalendarDate } from '../../core/time-zone.ts'
 import { toIso } from '../../core/time-value.ts'
 import type { Workspace } from '../../core/workspace.ts'
-import { ANSWER_BYTES_MAX } from '../answer-room.ts'
+import { ANSWER_BYTES_MAX } from '../response-memory.ts'
 import { CAMPAIGN_ID_LENGTH_MAX } from '../campaigns/campaign-body.ts'
 import { CampaignStatsOutput, writeCampaignStats, type CampaignStatsBody } from './campaign-stats-body.ts'
 import { IsoTime, NoFields, OneOf, Strict, Text } from '../fields.ts'
@@ -123,7 +123,7 @@ export const fetchCampaignStats = defineOperation({
   handle({ workspace, body }, parts) {
     const work = () => answer(workspace, body, parts)
     if (body.campaign_ids) return work()
-    return parts.turns.take(`campaigns with counts ${workspace.id}`, work, workspace.limits.campaign_stats_per_minute)
+    return parts.queue.run(`campaigns with counts ${workspace.id}`, work, workspace.limits.campaign_stats_per_minute)
   },
 })
 

@@ -15,9 +15,9 @@ import {
 } from '../../store/statistics/series-counts.ts'
 import { findCampaignRevisions } from '../../store/statistics/statistics-revisions.ts'
 import type { Database } from '../../store/store.ts'
-import type { AnswerRoom, HeldAnswer } from '../answer-room.ts'
+import type { ResponseMemory, HeldResponse } from '../response-memory.ts'
 import { writeCampaignStats } from './campaign-stats-body.ts'
-import type { KeptAnswers } from './kept-answers.ts'
+import type { ResponseCache } from './response-cache.ts'
 import { nextTurn, writePieces } from '../write-pieces.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
@@ -69,8 +69,8 @@ export interface Page {
 /** What pages are read from, and where they find room. */
 export interface StatsSources {
   readonly database: Database
-  readonly keptStats: KeptAnswers
-  readonly answerRoom: AnswerRoom
+  readonly responseCache: ResponseCache
+  readonly responseMemory: ResponseMemory
 }
 
 /** Reads the pages of one question. */
@@ -91,7 +91,7 @@ export class StatsReader {
    * `conflict` for what is too much for one answer, `unavailable` where there is no room beside other answers.
    */
   async readPage(selection: Selection): Promise<Page> {
-    const held = this.#sources.answerRoom.open()
+    const held = this.#sources.responseMemory.open()
     try {
       for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
         held.release()
@@ -119,12 +119,18 @@ export class StatsReader {
   }
 
   /** The revisions are read first: what is counted after that is no older than they say. */
-  async #countAll(campaigns: readonly StoredCampaign[], held: HeldAnswer): Promise<CountedCampaign[]> {
+  async #countAll(campaigns: readonly StoredCampaign[], held: HeldResponse): Promise<CountedCampaign[]> {
     const numbers = campaigns.map(({ number }) => number)
     const revisions = await findCampaignRevisions(this.#sources.database, numbers)
     const asked = campaigns.map((campaign) => {
       const [question, revision] = [this.#questionOf(campaign), revisions.get(campaign.number) ?? 0]
-      return { id: campaign.id, campaign, question, revision, kept: this.#sources.keptStats.find(question, revision) }
+      return {
+        id: campaign.id,
+        campaign,
+        question,
+        revision,
+        kept: this.#sources.responseCache.find(question, revision),
+      }
     })
     for (const { kept } of asked) held.add(kept?.byteLength ?? 0)
     const changed = asked.filter(({ kept }) => kept === undefined)
@@ -140,7 +146,7 @@ export class StatsReader {
   #keep(counted: readonly CountedCampaign[]): void {
     for (const { question, revision, json, kept } of counted) {
       const [only = NOTHING_COUNTED, ...others] = json
-      if (!kept && others.length === 0) this.#sources.keptStats.keep(question, revision, only)
+      if (!kept && others.length === 0) this.#sources.responseCache.keep(question, revision, only)
     }
   }
 
@@ -168,10 +174,10 @@ export class StatsReader {
   }
 
   /** Large campaigns one at a time, so that memory holds no more than one. */
-  #toJson(campaign: StoredCampaign, read: CampaignSeries | undefined, held: HeldAnswer): Promise<Buffer[]> {
+  #toJson(campaign: StoredCampaign, read: CampaignSeries | undefined, held: HeldResponse): Promise<Buffer[]> {
     if (read) return this.#write(campaign, read, held)
     const work = async () => this.#write(campaign, await this.#readLarge(campaign), held)
-    return this.#sources.answerRoom.inTurn(this.#workspaceId, work)
+    return this.#sources.responseMemory.prepareLarge(this.#workspaceId, work)
   }
 
   /** Page by page of one moment, with turns for other requests between them. */
@@ -193,7 +199,7 @@ export class StatsReader {
     })
   }
 
-  async #write({ countedGoals }: StoredCampaign, series: CampaignSeries, held: HeldAnswer): Promise<Buffer[]> {
+  async #write({ countedGoals }: StoredCampaign, series: CampaignSeries, held: HeldResponse): Promise<Buffer[]> {
     if (series.isEmpty) return []
     const goalNames = countedGoals.map(({ name }) => name)
     return writePieces(writeCampaignStats(series.count(goalNames, this.#question)), held)

@@ -137,9 +137,9 @@ export const searchTemplates = defineOperation({
     total_count: Type.Optional(Type.Integer({ description: 'With `is_count_required`.' })),
   }),
   // A search through many templates takes the store half a second: as many as a workspace may send would keep all others waiting.
-  handle({ body, workspace }, { database, turns }) {
+  handle({ body, workspace }, { database, queue }) {
     const work = () => search(database, workspace.id, body)
-    return turns.take(`templates ${workspace.id}`, work, workspace.limits.search_templates_per_minute)
+    return queue.run(`templates ${workspace.id}`, work, workspace.limits.search_templates_per_minute)
   },
 })
 

@@ -44,7 +44,7 @@ export const getUser = defineOperation({
     created_at: IsoTime,
     last_event_at: Nullable(IsoTime),
   }),
-  handle: ({ query, workspace }, parts) => inTurnOfUsers(parts.turns, workspace, () => read(query, workspace, parts)),
+  handle: ({ query, workspace }, parts) => inTurnOfUsers(parts.queue, workspace, () => read(query, workspace, parts)),
 })
 
 async function read(query: LookupQuery, workspace: Workspace, parts: Parts) {

@@ -1,6 +1,6 @@
 // Makes reads of what a workspace knows of its users follow one another.
 import type { Workspace } from '../../core/workspace.ts'
-import type { Turns } from '../turns.ts'
+import type { KeyedQueue } from '../../concurrency/keyed-queue.ts'
 
 /** How many operations read users; each of them has the limit to itself. */
 const OPERATIONS = 4
@@ -10,6 +10,6 @@ const OPERATIONS = 4
  * one who was found to be thousands of users is looked for under all of their numbers. As many reads as a workspace may ask for
  * at once would keep all others waiting for the one thread that reads the embedded store, and take gigabytes.
  */
-export function inTurnOfUsers<Result>(turns: Turns, workspace: Workspace, read: () => Promise<Result>) {
-  return turns.take(`users ${workspace.id}`, read, OPERATIONS * workspace.limits.management_per_minute)
+export function inTurnOfUsers<Result>(queue: KeyedQueue, workspace: Workspace, read: () => Promise<Result>) {
+  return queue.run(`users ${workspace.id}`, read, OPERATIONS * workspace.limits.management_per_minute)
 }

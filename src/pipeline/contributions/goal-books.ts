@@ -1,4 +1,5 @@
 // What campaigns are counted by, as the pipeline holds it in memory; read anew when a campaign changes.
+import { LRUCache } from 'lru-cache'
 import { NO_GENERATION, type Series } from '../../core/statistics/cells.ts'
 import type { CountedCampaign, Rules } from '../../core/statistics/rules.ts'
 import { hasConditions, windowMs, type Goal } from '../../core/campaigns/goal.ts'
@@ -37,7 +38,7 @@ export interface PendingGoals {
 
 /**
  * The most workspaces whose goals are held, and the most bytes of these goals as JSON; in memory, each workspace takes some
- * kilobytes more. The one that was read first goes. Where more are busy at once, those with thousands of campaigns are read again
+ * kilobytes more. The one that was used least recently goes. Where more are busy at once, those with thousands of campaigns are read again
  * for each batch, which takes 0.3 s.
  */
 const BOOKS_MAX = 2_000
@@ -53,11 +54,15 @@ interface KnownBook {
 }
 
 export class GoalBooks {
-  readonly #books = new Map<string, KnownBook>()
-  readonly #bytesMax: number
+  readonly #books: LRUCache<string, KnownBook>
 
   constructor(bytesMax = BOOKS_BYTES_MAX) {
-    this.#bytesMax = bytesMax
+    this.#books = new LRUCache({
+      max: BOOKS_MAX,
+      maxSize: bytesMax,
+      // What was read last is kept, however large it is.
+      sizeCalculation: ({ bytes }) => Math.max(1, Math.min(bytes, bytesMax)),
+    })
   }
 
   /** The goals as the transaction of `store` sees them; undefined for a workspace without campaigns. */
@@ -76,23 +81,10 @@ export class GoalBooks {
       const book = toBook(campaigns, recount, timezone)
       // Where goals were changed, the earlier ones are in the book too.
       const bytes = book.pending ? goalsBytes + countedBytes : goalsBytes
-      this.#keep({ version: recount.version, timezone, bytes, book })
+      this.#books.set(workspaceId, { version: recount.version, timezone, bytes, book })
       return book
     }
     throw new Error(`the campaigns of ${workspaceId} change faster than they can be read`)
-  }
-
-  #keep(known: KnownBook): void {
-    const { workspaceId } = known.book
-    this.#books.delete(workspaceId)
-    this.#books.set(workspaceId, known)
-    let bytes = [...this.#books.values()].reduce((sum, one) => sum + one.bytes, 0)
-    for (const [id, one] of this.#books) {
-      const isRoom = bytes <= this.#bytesMax && this.#books.size <= BOOKS_MAX
-      if (isRoom || one === known) return
-      this.#books.delete(id)
-      bytes -= one.bytes
-    }
   }
 }
 

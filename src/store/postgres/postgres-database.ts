@@ -1,6 +1,6 @@
 // The same tables on PostgreSQL 15 or newer, through one bounded pool of connections.
 import { Kysely, PostgresDialect, sql } from 'kysely'
-import { LockLines } from './lock-lines.ts'
+import { Semaphore } from '../../concurrency/semaphore.ts'
 import { isRepeatable, openPostgresPool, toKyselyPool, type PoolOptions } from './postgres-pool.ts'
 import { StoreError, TooBusy, WRITE_WAIT_MS, type ColumnType, type Database, type Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
@@ -25,6 +25,11 @@ const SERVER_EARLIER_MS = 1_000
 
 const CONNECTIONS_MAX = 10
 const CONNECT_WAIT_MS = 5_000
+/**
+ * Changes of this process that begin with the same lock and have a connection: one has the lock, and one gets it as soon as the
+ * first ends. Otherwise the changes of one workspace could hold every connection.
+ */
+const CHANGES_PER_LOCK_MAX = 2
 /** After this time, whatever a process has locked that was stopped or cut off in the middle of a transaction is released. */
 const IDLE_IN_TRANSACTION_MS_MAX = 5_000
 /** Whoever reads a snapshot has locked nothing that others wait for, and may compute for long between two statements. */
@@ -58,7 +63,7 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
     statement_timeout: answerWaitMs - SERVER_EARLIER_MS,
     turnedOff: options.readsByIndex ? BY_INDEX : [],
   })
-  const lines = new LockLines()
+  const lines = new Semaphore({ slotsPerKeyMax: CHANGES_PER_LOCK_MAX, refusal: () => new TooBusy() })
   return {
     ...postgresStore(kysely),
     kind: 'postgres',
@@ -109,12 +114,12 @@ class InLine extends Error {
 async function writeInLine<Result>(
   kysely: Kysely<Tables>,
   change: (store: Store) => Promise<Result>,
-  { lines, waitMs }: { readonly lines: LockLines; readonly waitMs: number },
+  { lines, waitMs }: { readonly lines: Semaphore; readonly waitMs: number },
 ): Promise<Result> {
   let place: string | undefined
   const enterLine = (key: string) => {
     if (place !== undefined) return
-    if (!lines.tryEnter(key)) throw new InLine(key)
+    if (!lines.tryAcquire(key)) throw new InLine(key)
     place = key
   }
   try {
@@ -123,12 +128,12 @@ async function writeInLine<Result>(
         return await writeWithRetries(kysely, change, enterLine)
       } catch (error) {
         if (!(error instanceof InLine)) throw error
-        await lines.enter(error.key, waitMs)
+        await lines.acquire(error.key, { waitMs })
         place = error.key
       }
     }
   } finally {
-    if (place !== undefined) lines.leave(place)
+    if (place !== undefined) lines.release(place)
   }
 }
 

@@ -1,6 +1,6 @@
-// Changes to the same thing that follow one another.
+// The contract of KeyedQueue: one piece of work a key at a time, and a bounded number of others that wait.
 import { expect, it } from 'vitest'
-import { Turns, TURNS_WAITING_MAX } from '../src/operations/turns.ts'
+import { KeyedQueue, QUEUED_PER_KEY_MAX } from '../src/concurrency/keyed-queue.ts'
 
 /** Work that ends when its gate opens, and notes when it begins. */
 function gated(noted: string[], name: string) {
@@ -12,8 +12,8 @@ function gated(noted: string[], name: string) {
   return { work, open: () => gate.resolve(name), fail: () => gate.reject(new Error(name)) }
 }
 
-it('takes one after the other for one key, whatever becomes of each, and others beside', async () => {
-  const turns = new Turns()
+it('runs one after the other for one key, even behind one that failed, and other keys beside it', async () => {
+  const queue = new KeyedQueue()
   const noted: string[] = []
   const [first, second, third, other] = ['first', 'second', 'third', 'other'].map((name) => gated(noted, name)) as [
     ReturnType<typeof gated>,
@@ -21,8 +21,8 @@ it('takes one after the other for one key, whatever becomes of each, and others 
     ReturnType<typeof gated>,
     ReturnType<typeof gated>,
   ]
-  const taken = [first, second, third].map(({ work }) => turns.take('a', work))
-  const beside = turns.take('b', other.work)
+  const taken = [first, second, third].map(({ work }) => queue.run('a', work))
+  const beside = queue.run('b', other.work)
   other.open()
   expect(await beside).toBe('other')
   expect(noted).toEqual(['first', 'other'])
@@ -35,23 +35,23 @@ it('takes one after the other for one key, whatever becomes of each, and others 
   expect(noted).toEqual(['first', 'other', 'second', 'third'])
 })
 
-it('refuses who would be one too many to wait, until another is over', async () => {
-  const turns = new Turns()
+it('refuses one too many to wait, until another is over', async () => {
+  const queue = new KeyedQueue()
   const running = gated([], 'running')
-  const taken = [running, ...Array.from({ length: TURNS_WAITING_MAX }, () => running)].map(({ work }) => {
-    return turns.take('a', work)
+  const taken = [running, ...Array.from({ length: QUEUED_PER_KEY_MAX }, () => running)].map(({ work }) => {
+    return queue.run('a', work)
   })
-  await expect(turns.take('a', async () => 'late')).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  await expect(queue.run('a', async () => 'late')).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
   running.open()
   await Promise.all(taken)
-  expect(await turns.take('a', async () => 'again')).toBe('again')
+  expect(await queue.run('a', async () => 'again')).toBe('again')
 })
 
-it('lets as many wait as is said', async () => {
-  const turns = new Turns()
+it('lets as many wait as the caller says', async () => {
+  const queue = new KeyedQueue()
   const running = gated([], 'running')
-  const taken = [turns.take('a', running.work, 1), turns.take('a', running.work, 1)]
-  await expect(turns.take('a', running.work, 1)).rejects.toMatchObject({ code: 'unavailable' })
+  const taken = [queue.run('a', running.work, 1), queue.run('a', running.work, 1)]
+  await expect(queue.run('a', running.work, 1)).rejects.toMatchObject({ code: 'unavailable' })
   running.open()
   expect(await Promise.all(taken)).toEqual(['running', 'running'])
 })
