@@ -132,13 +132,13 @@ describeEachStore('Campaign statistics', (kind) => {
         const run = await StatisticsRun.make(own, history)
         for (const part of cut(entries, sizes)) {
           const batch = await run.read(run.toLog(part))
-          const from = await run.cursors()
+          const options = await run.applyOptions()
           const before = await contents(own.database)
-          await expect(applyBatch(breaking(own.database), batch, from)).rejects.toThrow('the power is cut')
+          await expect(applyBatch(breaking(own.database), batch, options)).rejects.toThrow('the power is cut')
           expect(await contents(own.database)).toEqual(before)
-          await applyBatch(own.database, batch, from)
+          await applyBatch(own.database, batch, options)
           const after = await contents(own.database)
-          await expect(applyBatch(own.database, batch, from)).rejects.toThrow(CursorMoved)
+          await expect(applyBatch(own.database, batch, options)).rejects.toThrow(CursorMoved)
           expect(await contents(own.database)).toEqual(after)
           run.applied.push(...part)
         }
@@ -188,7 +188,7 @@ async function applyTogether(runs: readonly StatisticsRun[], parts: readonly (re
   const longest = Math.max(...logs.map(({ length }) => length))
   const mixed = Array.from({ length: longest }, (_, index) => logs.flatMap((log) => log[index] ?? [])).flat()
   if (!first || mixed.length === 0) return
-  await applyBatch(first.database, await first.read(mixed), await first.cursors())
+  await applyBatch(first.database, await first.read(mixed), await first.applyOptions())
   for (const [index, run] of runs.entries()) run.applied.push(...(parts[index] ?? []))
 }
 

@@ -76,7 +76,7 @@ describeEachStore('The pipeline', (kind) => {
     const entries = await bench.readNew()
     await takePlaceOf(entries[1]?.position as number)
     const batch = await readBatch(bench.database, entries, { now: NOW })
-    await expect(applyBatch(bench.database, batch, [start])).rejects.toThrow(StoreError)
+    await expect(applyBatch(bench.database, batch, { from: [start] })).rejects.toThrow(StoreError)
     expect(await hasUsers(bench.database, bench.workspaceId)).toBe(false)
     expect(await bench.receipt(ids[0])).toBeUndefined()
     expect(await bench.cursor()).toBe(start)
@@ -86,8 +86,8 @@ describeEachStore('The pipeline', (kind) => {
   it('the same entries applied twice have one effect', async () => {
     await bench.append(events('c1', { action: 'A' }), { kind: 'track_user', body: { customer_id: 'c2' } })
     const batch = await readBatch(bench.database, await bench.readNew(), { now: NOW })
-    await applyBatch(bench.database, batch, [start])
-    await expect(applyBatch(bench.database, batch, [start])).rejects.toThrow(CursorMoved)
+    await applyBatch(bench.database, batch, { from: [start] })
+    await expect(applyBatch(bench.database, batch, { from: [start] })).rejects.toThrow(CursorMoved)
     expect(await actionsOf('c1')).toEqual(['A'])
     expect(await bench.cursor()).toBe(batch.lastPositions.get(0))
   })
@@ -97,7 +97,7 @@ describeEachStore('The pipeline', (kind) => {
     const batch = await readBatch(bench.database, await bench.readNew(), { now: NOW })
     const settings = { ...DEFAULT_SETTINGS, name: 'tokens', emailProtection: 'tokenized' as const }
     await bench.database.write((store) => saveSettings(store, bench.workspaceId, settings))
-    await expect(applyBatch(bench.database, batch, [start])).rejects.toThrow(SettingsChanged)
+    await expect(applyBatch(bench.database, batch, { from: [start] })).rejects.toThrow(SettingsChanged)
     expect(await bench.cursor()).toBe(start)
     expect((await bench.follow()).failures).toEqual([])
     const user = await findUser(bench.database, bench.workspaceId, { name: CUSTOMER_ID, value: 'c1' })

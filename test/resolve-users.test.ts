@@ -54,8 +54,8 @@ describeEachStore('Identity resolution', (kind) => {
       if (part.length === 0) break
       const batch = toBatch(part, settings, { now: 0 })
       expect(batch.unreadable).toEqual([])
-      await applyBatch(database, batch, [(part[0] as LogEntry).position - 1])
-      alone = batch.aloneUsers
+      const { users } = await applyBatch(database, batch, { from: [(part[0] as LogEntry).position - 1] })
+      alone = users.singleAliasUsers
       const told = [...alone].map(([userId, customer]) => ({ userId, customers: [customer], userIds: [userId] }))
       expect(told).toEqual([...(await findPersons(database, [...alone.keys()])).values()])
     }
@@ -70,7 +70,7 @@ describeEachStore('Identity resolution', (kind) => {
     for (const entry of order.map((index) => log[index] as (typeof log)[number])) {
       const from: number[] = []
       from[entry.partition] = await findCursor(database, pipelineCursor(entry.partition))
-      await applyBatch(database, toBatch([entry], new Map([[workspaceId, SETTINGS]]), { now: 0 }), from)
+      await applyBatch(database, toBatch([entry], new Map([[workspaceId, SETTINGS]]), { now: 0 }), { from })
     }
   }
 

@@ -17,7 +17,7 @@ import type { LogEntry } from '../src/log/event-log.ts'
 import { openSqliteLogReader } from '../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../src/log/sqlite/sqlite-log.ts'
 import { Freshness } from '../src/operations/statistics/freshness.ts'
-import { applyBatch, readBatch } from '../src/pipeline/apply-batch.ts'
+import { applyBatch, readBatch, type ApplyOptions } from '../src/pipeline/apply-batch.ts'
 import type { Batch } from '../src/pipeline/batch.ts'
 import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
 import { UsersOvertaken } from '../src/pipeline/resolve-users.ts'
@@ -183,23 +183,23 @@ export class StatisticsRun {
   }
 
   /** Reads entries of the log as one batch. */
-  async read(entries: readonly LogEntry[], goalBooks = this.#goalBooks): Promise<Batch> {
-    const factsPerUserMax = this.#factsPerUserMax
-    const options = { now: NOW, goalBooks, ...(factsPerUserMax !== undefined && { factsPerUserMax }) }
-    const batch = await readBatch(this.database, entries, options)
+  async read(entries: readonly LogEntry[]): Promise<Batch> {
+    const batch = await readBatch(this.database, entries, { now: NOW })
     const [unreadable] = batch.unreadable
     if (unreadable) throw new Error(unreadable.reason)
     return batch
   }
 
-  /** Where the cursors of the log's partitions stand. */
-  cursors(): Promise<number[]> {
-    return listPipelineCursors(this.database, PARTITIONS)
+  /** To apply a batch where the cursors stand now. */
+  async applyOptions(goalBooks = this.#goalBooks): Promise<ApplyOptions> {
+    const factsPerUserMax = this.#factsPerUserMax
+    const from = await listPipelineCursors(this.database, PARTITIONS)
+    return { from, goalBooks, ...(factsPerUserMax !== undefined && { factsPerUserMax }) }
   }
 
   /** Applies entries as one batch. */
   async apply(entries: readonly HistoryEntry[], { receivedAt = NOW, database = this.database } = {}): Promise<void> {
-    await applyBatch(database, await this.read(this.toLog(entries, receivedAt)), await this.cursors())
+    await applyBatch(database, await this.read(this.toLog(entries, receivedAt)), await this.applyOptions())
     this.applied.push(...entries)
   }
 
@@ -210,7 +210,7 @@ export class StatisticsRun {
       const log = this.toLog(entries).map((entry) => ({ ...entry, partition }))
       for (let isApplied = false; !isApplied;) {
         try {
-          await applyBatch(this.database, await this.read(log, goalBooks), await this.cursors())
+          await applyBatch(this.database, await this.read(log), await this.applyOptions(goalBooks))
           isApplied = true
         } catch (error) {
           // Another process came between, which it can do only so often as it has batches.

@@ -1,21 +1,26 @@
-// Applies entries of the log in one transaction: the cursor and every step. Nothing of it stays when anything fails.
+// Applies a batch in one transaction: moves the cursor, then runs every step. If anything fails, nothing of it stays.
 import type { LogEntry } from '../log/event-log.ts'
 import { moveCursor, PIPELINE_CURSOR, pipelineCursor } from '../store/entries/cursors.ts'
 import { refuseNewerTables } from '../store/migrations.ts'
 import type { Database, Store } from '../store/store.ts'
 import { findRevisions, findWorkspace } from '../store/workspaces/workspaces.ts'
 import type { Workspace } from '../core/workspace.ts'
-import { toBatch, type Batch, type BatchOptions } from './batch.ts'
-import { STEPS } from './pipeline.ts'
+import { toBatch, type Batch } from './batch.ts'
+import type { CountOptions } from './count-statistics.ts'
+import { applySteps, type AppliedSteps } from './pipeline.ts'
 
-/** Another process has applied these entries; whoever catches this reads the cursor again. */
+/** Another process has applied these entries; the catcher reads the cursor again. */
 export class CursorMoved extends Error {}
 
-/** Settings by which entries were taken apart have changed since; whoever catches this reads the entries again. */
+/** The settings with which the entries were read have changed since; the catcher reads the entries again. */
 export class SettingsChanged extends Error {}
 
-/** Takes entries apart with the settings that their workspaces have now. */
-export async function readBatch(store: Store, entries: readonly LogEntry[], options: BatchOptions): Promise<Batch> {
+/** Reads entries with the settings that their workspaces have now. */
+export async function readBatch(
+  store: Store,
+  entries: readonly LogEntry[],
+  { now }: Pick<Batch, 'now'>,
+): Promise<Batch> {
   const workspaces = new Map<string, Workspace>()
   const revisions = new Map<string, number>()
   for (const id of new Set(entries.map(({ workspaceId }) => workspaceId))) {
@@ -24,17 +29,26 @@ export async function readBatch(store: Store, entries: readonly LogEntry[], opti
     workspaces.set(id, stored.workspace)
     revisions.set(id, stored.revision)
   }
-  return { ...toBatch(entries, workspaces, options), revisions }
+  return toBatch(entries, workspaces, { now, revisions })
+}
+
+export interface ApplyOptions extends CountOptions {
+  /** Where the cursor of each partition stands. */
+  readonly from: readonly number[]
 }
 
 /**
  * Applies a batch and moves the cursors of its partitions from their positions in `from` to the end of the batch. Throws
- * CursorMoved when one of them is no longer at that position, and SettingsChanged.
+ * CursorMoved when one of them is no longer at that position, SettingsChanged, and UsersOvertaken.
  */
-export async function applyBatch(database: Database, batch: Batch, from: readonly number[]): Promise<void> {
-  await database.write(async (store) => {
+export function applyBatch(
+  database: Database,
+  batch: Batch,
+  { from, ...options }: ApplyOptions,
+): Promise<AppliedSteps> {
+  return database.write(async (store) => {
     await beginBatch(store, batch, from)
-    await runSteps(store, batch)
+    return applySteps(store, batch, options)
   })
 }
 
@@ -66,19 +80,6 @@ export async function beginBatch(
 export async function lockTables(store: Store): Promise<void> {
   await store.lock(PIPELINE_CURSOR)
   await refuseNewerTables(store)
-}
-
-/** Runs all steps on a batch, even one that was run before in a transaction that then failed. */
-export async function runSteps(store: Store, batch: Batch): Promise<void> {
-  batch.userOf.clear()
-  batch.customerOf.clear()
-  batch.aloneUsers.clear()
-  batch.merges.length = 0
-  batch.before.clear()
-  batch.leftOut.clear()
-  batch.repeatedEvents.clear()
-  batch.keptFacts.clear()
-  for (const step of STEPS) await step(store, batch)
 }
 
 /** The same batch with nothing to apply: all its entries set aside with one reason. */

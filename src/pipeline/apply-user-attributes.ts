@@ -3,27 +3,35 @@ import { EMAIL } from '../core/users/user-attributes.ts'
 import { GrowingAttributes, USER_ATTRIBUTES_LENGTH_MAX, type Attributes } from '../core/users/user.ts'
 import type { Store } from '../store/store.ts'
 import { saveUsers, type User } from '../store/users/users.ts'
-import type { Batch, Subject, UserEntry } from './batch.ts'
+import type { Batch, ReadEntry, Subject, UserEntry } from './batch.ts'
+import type { ResolvedUsers } from './resolve-users.ts'
 import { findUsersAtOnce } from './users-at-once.ts'
 
-/** Fills `batch.leftOut`. */
-export async function applyUserAttributes(store: Store, batch: Batch): Promise<void> {
+/** What could not be kept of an entry, for its receipt. */
+export type LeftOut = ReadonlyMap<ReadEntry, string>
+
+export async function applyUserAttributes(
+  store: Store,
+  batch: Batch,
+  { userOf }: Pick<ResolvedUsers, 'userOf'>,
+): Promise<LeftOut> {
   const reports = batch.entries.filter((entry) => entry.kind === 'track_user')
-  const reportsOf = Map.groupBy(reports, (report) => userOf(batch, report))
+  const reportsOf = Map.groupBy(reports, ({ subjects }) => userOf.get(subjects[0] as Subject) as number)
   const users = await findUsersAtOnce(store, batch, [...reportsOf.keys()])
   if (users.length < reportsOf.size) throw new Error('an entry has no user after resolving users')
+  const leftOut = new Map<ReadEntry, string>()
   await saveUsers(
     store,
-    users.map((user) => changeUser(user, reportsOf.get(user.id) ?? [], batch)),
+    users.map((user) => changeUser(user, reportsOf.get(user.id) ?? [], leftOut)),
   )
+  return leftOut
 }
 
-function userOf({ userOf }: Batch, { subjects }: UserEntry): number {
-  return userOf.get(subjects[0] as Subject) as number
-}
-
-/** The user after all reports of a batch: its attributes are copied and measured once, however many reports there are. */
-function changeUser(user: User, reports: readonly UserEntry[], batch: Batch): User {
+/**
+ * The user after all reports of a batch: its attributes are copied and measured once, however many reports there are. Adds to
+ * `leftOut`.
+ */
+function changeUser(user: User, reports: readonly UserEntry[], leftOut: Map<ReadEntry, string>): User {
   const growing = new GrowingAttributes(user.attributes)
   let { emailKey } = user
   for (const report of reports) {
@@ -31,8 +39,8 @@ function changeUser(user: User, reports: readonly UserEntry[], batch: Batch): Us
     const reported: Attributes = Object.fromEntries(
       Object.entries(report.attributes).map(([name, value]) => [name, [value, receivedAt, position] as const]),
     )
-    const leftOut = whyLeftOut(report, growing.add(reported))
-    if (leftOut !== '') batch.leftOut.set(report, leftOut)
+    const reasons = whyLeftOut(report, growing.add(reported))
+    if (reasons !== '') leftOut.set(report, reasons)
     const isEmailNew = report.emailKey !== undefined && growing.attributes[EMAIL] === reported[EMAIL]
     if (isEmailNew) emailKey = report.emailKey ?? null
   }

@@ -1,4 +1,4 @@
-// One batch of log entries, taken apart: what the steps work on. Reading what an entry holds happens here and nowhere else.
+// Reads the entries of one batch: the input of all steps, which no step changes. Only this file reads the body of an entry.
 import { isEmail, normalizeEmail } from '../core/users/email-address.ts'
 import { keepLast } from '../runtime/keep-last.ts'
 import { parseJsonText } from '../core/parse-json.ts'
@@ -17,9 +17,6 @@ import { CUSTOMER_ID, identitiesOf, isObject, type Identity } from '../core/user
 import type { WorkspaceSettings } from '../core/workspace.ts'
 import { assertNever } from '../core/app-error.ts'
 import type { EntryKind, LogEntry } from '../log/event-log.ts'
-import type { Merge, Person } from '../store/users/users.ts'
-import { GoalBooks } from './contributions/goal-books.ts'
-import { FACTS_PER_USER_MAX } from './contributions/large-changes.ts'
 
 /** One user that an entry names: what is needed to find it, or to make it. */
 export interface Subject {
@@ -93,41 +90,17 @@ export interface Batch {
   readonly lastPositions: ReadonlyMap<number, number>
   /** When the batch is applied, for what is dated by that. */
   readonly now: number
-  /** Workspace → the revision of the settings by which its entries were taken apart. */
+  /** Workspace → the revision of the settings with which its entries were read. */
   readonly revisions: ReadonlyMap<string, number>
-  /** Goals of campaigns, by which events may have to be counted. */
-  readonly goalBooks: GoalBooks
-  /** The most facts of one user that are counted within the batch. */
-  readonly factsPerUserMax: number
-  /** Filled by `resolveUsers`. */
-  readonly userOf: Map<Subject, number>
-  /** Filled by `resolveUsers`: the number of the customer id that a subject of a report was named by. */
-  readonly customerOf: Map<Subject, number>
-  /** Filled by `resolveUsers`: users whose facts are all stored under one customer id, with its number; perhaps not all such. */
-  readonly aloneUsers: Map<number, number>
-  /** Filled by `resolveUsers`: users who turned out to be another, in order. */
-  readonly merges: Merge[]
-  /** Filled by `resolveUsers`: the users of `merges` as they were before the batch. */
-  readonly before: Map<number, Person>
-  /** Filled by `applyUserAttributes`: what could not be kept of an entry, for its receipt. */
-  readonly leftOut: Map<ReadEntry, string>
-  /** Filled by `storeEvents`: the events that were not new. */
-  readonly repeatedEvents: Set<number>
-  /** Filled by `countStatistics`: how many facts of a report were new. */
-  readonly keptFacts: Map<ReportEntry, number>
 }
 
-export interface BatchOptions {
-  readonly now: number
-  readonly goalBooks?: GoalBooks
-  readonly factsPerUserMax?: number
-}
+export type BatchOptions = Pick<Batch, 'now'> & Partial<Pick<Batch, 'revisions'>>
 
-/** Takes entries apart with the settings of their workspaces. Never throws: what cannot be read is listed with the reason. */
+/** Reads entries with the settings of their workspaces. Never throws: it lists entries it cannot read with the reason. */
 export function toBatch(
   entries: readonly LogEntry[],
   workspaces: ReadonlyMap<string, WorkspaceSettings>,
-  { now, goalBooks = new GoalBooks(), factsPerUserMax = FACTS_PER_USER_MAX }: BatchOptions,
+  { now, revisions = new Map() }: BatchOptions,
 ): Batch {
   const read: ReadEntry[] = []
   const unreadable: Unreadable[] = []
@@ -139,23 +112,7 @@ export function toBatch(
       unreadable.push({ entry, reason: messageOf(error) })
     }
   }
-  return {
-    entries: read,
-    unreadable,
-    lastPositions: toLastPositions(entries),
-    revisions: new Map(),
-    now,
-    goalBooks,
-    factsPerUserMax,
-    userOf: new Map(),
-    customerOf: new Map(),
-    aloneUsers: new Map(),
-    merges: [],
-    before: new Map(),
-    leftOut: new Map(),
-    repeatedEvents: new Set(),
-    keptFacts: new Map(),
-  }
+  return { entries: read, unreadable, lastPositions: toLastPositions(entries), now, revisions }
 }
 
 /** Partition → the last position of the entries in it, in the order of the partitions. */

@@ -12,10 +12,12 @@ import { findPersons, survivorsOf, type Person } from '../store/users/users.ts'
 import { isReport, type Batch, type EventsEntry, type ReportEntry, type Subject } from './batch.ts'
 import { DeduplicatedChanges } from './contributions/deduplicate-changes.ts'
 import { addDifference } from './contributions/difference.ts'
-import type { GoalBook } from './contributions/goal-books.ts'
+import { GoalBooks, type GoalBook } from './contributions/goal-books.ts'
 import { loadConcernedHistories, loadHistories, type Change } from './contributions/histories.ts'
-import { isLarge, leaveForLater, separateLarge } from './contributions/large-changes.ts'
+import { FACTS_PER_USER_MAX, isLarge, leaveForLater, separateLarge } from './contributions/large-changes.ts'
 import { inPortions } from './contributions/portions.ts'
+import type { ResolvedUsers } from './resolve-users.ts'
+import type { StoredEvents } from './store-events.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 
 /** Cells that are in memory at one time, some 200 MiB while they are written; a batch mostly changes a few thousand. */
@@ -26,18 +28,45 @@ const CELLS_AT_ONCE_MAX = 300_000
  */
 const CELLS_PER_BATCH_MAX = 20_000
 
-/** Fills `batch.keptFacts`. */
-export async function countStatistics(store: Store, batch: Batch): Promise<void> {
-  const reports = readReports(batch)
-  const sum = await countReports(store, batch, reports)
-  const kept = await storeFacts(store, reports)
-  for (const [index, { read }] of reports.entries()) batch.keptFacts.set(read, kept[index] as number)
-  // Late in the batch: others that count for the same campaigns wait from here on.
-  await addCells(store, sum)
+export interface CountOptions {
+  /** Goals of campaigns, kept in memory from batch to batch. */
+  readonly goalBooks?: GoalBooks
+  /** The most facts of one user that are counted within the batch. */
+  readonly factsPerUserMax?: number
 }
 
+/** What earlier steps of the batch returned, and the options of this one. */
+interface CountInput {
+  readonly users: ResolvedUsers
+  readonly storedEvents: StoredEvents
+  readonly options: CountOptions
+}
+
+export interface CountedFacts {
+  /** How many facts of a report were new. */
+  readonly newFacts: ReadonlyMap<ReportEntry, number>
+}
+
+export async function countStatistics(
+  store: Store,
+  batch: Batch,
+  { users, storedEvents, options }: CountInput,
+): Promise<CountedFacts> {
+  const { goalBooks = new GoalBooks(), factsPerUserMax = FACTS_PER_USER_MAX } = options
+  const resolved: ResolvedBatch = { ...batch, ...users, ...storedEvents, goalBooks, factsPerUserMax }
+  const reports = readReports(resolved)
+  const sum = await countReports(store, resolved, reports)
+  const newFacts = await storeFacts(store, reports)
+  // Late in the batch: others that count for the same campaigns wait from here on.
+  await addCells(store, sum)
+  return { newFacts: new Map(reports.map(({ read }, index) => [read, newFacts[index] as number])) }
+}
+
+/** A batch with everything that the functions below read of it. */
+interface ResolvedBatch extends Batch, ResolvedUsers, StoredEvents, Required<CountOptions> {}
+
 /** What a batch adds to the statistics; its users are resolved and its events stored. */
-async function countReports(store: Store, batch: Batch, reports: readonly Report[]): Promise<CellSum> {
+async function countReports(store: Store, batch: ResolvedBatch, reports: readonly Report[]): Promise<CellSum> {
   const sum = new CellSum()
   for (const workspaceId of new Set(batch.entries.map(({ entry }) => entry.workspaceId))) {
     const book = await batch.goalBooks.open(store, workspaceId)
@@ -67,7 +96,7 @@ interface Report {
 }
 
 /** The reports among the entries of a batch whose users are resolved. */
-function readReports({ entries, customerOf }: Batch): Report[] {
+function readReports({ entries, customerOf }: ResolvedBatch): Report[] {
   const reports: Report[] = []
   for (const read of entries) {
     if (!isReport(read)) continue
@@ -88,7 +117,11 @@ interface Wanted {
 }
 
 /** The users of a workspace whose contributions may change: with new facts, or found to be one person. */
-async function findChanges(store: Store, batch: Batch, { workspaceId, book, reports }: Wanted): Promise<Change[]> {
+async function findChanges(
+  store: Store,
+  batch: ResolvedBatch,
+  { workspaceId, book, reports }: Wanted,
+): Promise<Change[]> {
   const facts = new Drafts()
   for (const { read, memberships, messages } of reports) {
     if (read.entry.workspaceId !== workspaceId) continue
@@ -115,15 +148,15 @@ async function findChanges(store: Store, batch: Batch, { workspaceId, book, repo
 /** For nearly all users, the identities that were looked up have told everything. */
 async function findPersonsOf(
   store: Store,
-  { aloneUsers }: Batch,
+  { singleAliasUsers }: ResolvedBatch,
   userIds: readonly number[],
 ): Promise<Map<number, Person>> {
   const persons = await findPersons(
     store,
-    userIds.filter((userId) => !aloneUsers.has(userId)),
+    userIds.filter((userId) => !singleAliasUsers.has(userId)),
   )
   for (const userId of userIds) {
-    const customer = aloneUsers.get(userId)
+    const customer = singleAliasUsers.get(userId)
     if (customer !== undefined) persons.set(userId, { userId, customers: [customer], userIds: [userId] })
   }
   return persons
@@ -152,7 +185,11 @@ class Drafts {
 }
 
 /** The new events of an entry that some goal names. */
-function goalEventsOf(read: EventsEntry, { userOf, repeatedEvents }: Batch, { eventNames }: GoalBook): NamedEvent[] {
+function goalEventsOf(
+  read: EventsEntry,
+  { userOf, repeatedEvents }: ResolvedBatch,
+  { eventNames }: GoalBook,
+): NamedEvent[] {
   if (eventNames.size === 0) return []
   const named = read.events.filter(({ id, action }) => eventNames.has(action) && !repeatedEvents.has(id))
   if (named.length === 0) return []
@@ -161,7 +198,7 @@ function goalEventsOf(read: EventsEntry, { userOf, repeatedEvents }: Batch, { ev
 }
 
 /** Survivors of the batch's merges, with all the users that they were before. */
-function partsBefore({ entries, userOf, merges, before }: Batch, workspaceId: string): Map<number, Person[]> {
+function partsBefore({ entries, userOf, merges, before }: ResolvedBatch, workspaceId: string): Map<number, Person[]> {
   const survivors = survivorsOf(merges)
   const own = new Set<number>()
   for (const read of entries) {

@@ -13,12 +13,13 @@ import { findPreferences, lockPreferences, removePreferences, savePreferences } 
 import type { Store } from '../store/store.ts'
 import type { Merge } from '../store/users/users.ts'
 import type { Batch } from './batch.ts'
+import type { ResolvedUsers } from './resolve-users.ts'
 
-export async function mergeUserPreferences(store: Store, batch: Batch): Promise<void> {
-  const { merges } = batch
+export async function mergeUserPreferences(store: Store, batch: Batch, users: Survivors): Promise<void> {
+  const { merges } = users
   if (merges.length === 0) return
   // A change of preferences that found a user before this batch merged it has either been made by now, or will find the survivor.
-  await lockPreferences(store, workspacesOf(batch))
+  await lockPreferences(store, workspacesOf(batch, users))
   const involved = new Set(merges.flatMap(({ from, into }) => [from, into]))
   const known = await findPreferences(store, [...involved])
   if (known.size === 0) return
@@ -36,6 +37,8 @@ export async function mergeUserPreferences(store: Store, batch: Batch): Promise<
     merges.map(({ from }) => from),
   )
 }
+
+type Survivors = Pick<ResolvedUsers, 'merges' | 'userOf'>
 
 /** Undefined when there is nothing to take over; without `change` when the survivor's preferences stay what they are. */
 function mergeOne(
@@ -57,7 +60,7 @@ function mergeOne(
 }
 
 /** The workspaces of the entries whose users had others merged into them. */
-function workspacesOf({ entries, merges, userOf }: Batch): string[] {
+function workspacesOf({ entries }: Batch, { merges, userOf }: Survivors): string[] {
   const survivors = new Set(merges.map(({ into }) => into))
   const subjects = entries.flatMap((read) => read.subjects)
   const concerned = subjects.filter((subject) => survivors.has(userOf.get(subject) ?? -1))

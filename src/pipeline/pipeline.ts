@@ -1,24 +1,44 @@
-// What follows the log: the steps of one batch, in order. All of a batch is one transaction.
+// Applies one batch of the log to the tables, step by step. The way of an event, a report of another system included:
+//
+// 1. An operation validates the request, appends it to the log as one entry, and answers (`operations/accept.ts`).
+// 2. The follower reads the entries after its cursor, some hundred at a time (`follower/follow-log.ts`).
+// 3. `batch.ts` reads their bodies with the settings of their workspaces; an entry it cannot read becomes unreadable.
+// 4. `apply-batch.ts` opens one transaction, moves the cursor, and calls `applySteps`. All of it commits, or nothing.
+//
+// If a step throws, the follower tries the batch again, then halves it, and parks the one entry that cannot be applied. A step
+// works on all entries with a few statements, never with one per entry. It changes neither the batch nor what earlier steps
+// returned: what a later step needs of it, it returns.
 import type { Store } from '../store/store.ts'
 import { applyUserAttributes } from './apply-user-attributes.ts'
 import type { Batch } from './batch.ts'
-import { countStatistics } from './count-statistics.ts'
+import { countStatistics, type CountOptions } from './count-statistics.ts'
 import { mergeUserPreferences } from './merge-preferences.ts'
 import { parkUnreadable } from './park-unreadable.ts'
 import { recordReceipts } from './record-receipts.ts'
-import { resolveUsers } from './resolve-users.ts'
+import { resolveUsers, type ResolvedUsers } from './resolve-users.ts'
 import { storeEvents } from './store-events.ts'
 
-/** A step works on all entries of the batch with a few statements, never with one per row. */
-export type Step = (store: Store, batch: Batch) => Promise<void>
+export interface AppliedSteps {
+  readonly users: ResolvedUsers
+  /** Tracked events and reported facts that were new. */
+  readonly newEvents: number
+}
 
-/** The cursor moves in the same transaction (`apply-batch.ts`). */
-export const STEPS: readonly Step[] = [
-  resolveUsers,
-  mergeUserPreferences,
-  applyUserAttributes,
-  storeEvents,
-  countStatistics,
-  recordReceipts,
-  parkUnreadable,
-]
+/** Runs every step on a batch, in the caller's transaction. Throws what a step throws. */
+export async function applySteps(store: Store, batch: Batch, options: CountOptions = {}): Promise<AppliedSteps> {
+  // Finds or creates the user of each entry; merges users whom an entry shows to be one person.
+  const users = await resolveUsers(store, batch)
+  // Gives the users left after merges the email preferences of both.
+  await mergeUserPreferences(store, batch, users)
+  // Sets the attributes that Track User sent; returns what did not fit.
+  const leftOut = await applyUserAttributes(store, batch, users)
+  // Inserts tracked events; returns those that the store had already.
+  const storedEvents = await storeEvents(store, batch, users)
+  // Inserts reported facts, and adds to the statistics what facts and events change; returns how many facts were new.
+  const countedFacts = await countStatistics(store, batch, { users, storedEvents, options })
+  // Writes the receipt of each request; returns how many events and facts were new.
+  const newEvents = await recordReceipts(store, batch, { leftOut, storedEvents, countedFacts })
+  // Moves unreadable entries into the table of parked ones, with the reason.
+  await parkUnreadable(store, batch)
+  return { users, newEvents }
+}

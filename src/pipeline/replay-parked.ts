@@ -3,7 +3,8 @@ import type { EntryContext, EntryKind, LogEntry } from '../log/event-log.ts'
 import { findParkedEntry, removeParkedEntry, type ParkedEntry } from '../store/entries/parked-entries.ts'
 import { findReceipt, saveReceipts } from '../store/entries/request-receipts.ts'
 import type { Database, Store } from '../store/store.ts'
-import { lockTables, readBatch, runSteps } from './apply-batch.ts'
+import { lockTables, readBatch } from './apply-batch.ts'
+import { applySteps } from './pipeline.ts'
 
 /** `applied` and no longer parked; `unreadable` and still parked, with the present reason; or nothing is parked there. */
 export type ReplayOutcome =
@@ -21,7 +22,7 @@ export function replayParked(database: Database, position: number, now: number):
     const parked = await findParkedEntry(store, position)
     if (!parked) return { outcome: 'not_parked' }
     const batch = await readBatch(store, [toLogEntry(parked)], { now })
-    await runSteps(store, batch)
+    await applySteps(store, batch)
     const [unreadable] = batch.unreadable
     if (unreadable) return { outcome: 'unreadable', reason: unreadable.reason }
     await removeParkedEntry(store, position)

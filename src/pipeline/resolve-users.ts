@@ -12,34 +12,58 @@ import {
   type KnownIdentity,
   type WorkspaceIdentity,
 } from '../store/users/user-identities.ts'
-import { findPersons, lockUsers, mergeUsers, saveUsers, type Merge, type User } from '../store/users/users.ts'
-import { identityKey, isReport, type Batch, type KeyedIdentity, type ReportEntry, type Subject } from './batch.ts'
+import {
+  findPersons,
+  lockUsers,
+  mergeUsers,
+  saveUsers,
+  type Merge,
+  type Person,
+  type User,
+} from '../store/users/users.ts'
+import { identityKey, isReport, type Batch, type KeyedIdentity, type Subject } from './batch.ts'
 import { findUsersAtOnce } from './users-at-once.ts'
 
-/** Fills `batch.userOf`, `customerOf`, `aloneUsers`, `merges` and `before`. */
-export async function resolveUsers(store: Store, batch: Batch): Promise<void> {
+export interface ResolvedUsers {
+  readonly userOf: ReadonlyMap<Subject, number>
+  /** The number of the customer id by which a report names its subject. */
+  readonly customerOf: ReadonlyMap<Subject, number>
+  /** Users whose facts are all stored under one customer id → its number. Not all such users, but all in here are. */
+  readonly singleAliasUsers: ReadonlyMap<number, number>
+  /** Users who turned out to be another, in order. */
+  readonly merges: readonly Merge[]
+  /** The users of `merges` as they were before the batch. */
+  readonly before: ReadonlyMap<number, Person>
+}
+
+/** Throws UsersOvertaken when another process has made or joined users of this batch meanwhile. */
+export async function resolveUsers(store: Store, batch: Batch): Promise<ResolvedUsers> {
   const subjects = batch.entries.flatMap((read) => read.subjects)
   const people = new People(await findLocked(store, distinctIdentities(subjects)))
   for (const subject of subjects) people.add(subject)
   const merged = people.merges.flatMap(({ from, into }) => [from, into])
-  for (const [id, person] of await findPersons(store, [...new Set(merged)])) batch.before.set(id, person)
+  const before = await findPersons(store, [...new Set(merged)])
   await saveUsers(store, await people.changedUsers(store, batch))
   const alone = people.aloneUsers()
   if (!(await addIdentities(store, people.newIdentities(alone)))) throw new UsersOvertaken()
   await saveIdentities(store, people.seenIdentities())
   await clearAlone(store, people.joined)
   await mergeUsers(store, people.merges)
-  batch.merges.push(...people.merges)
-  for (const subject of subjects) batch.userOf.set(subject, people.userOf(subject))
-  for (const read of batch.entries) if (isReport(read)) noteCustomers(batch, people, read)
-  for (const [userId, customer] of alone) batch.aloneUsers.set(userId, customer)
+  const userOf = new Map(subjects.map((subject) => [subject, people.userOf(subject)]))
+  const customerOf = customersOf(batch, people)
+  return { userOf, customerOf, singleAliasUsers: alone, merges: people.merges, before }
 }
 
-function noteCustomers({ customerOf }: Batch, people: People, { subjects }: ReportEntry): void {
-  for (const subject of subjects) {
-    const customer = people.customerOf(subject)
-    if (customer !== undefined) customerOf.set(subject, customer)
+function customersOf({ entries }: Batch, people: People): Map<Subject, number> {
+  const customers = new Map<Subject, number>()
+  for (const read of entries) {
+    if (!isReport(read)) continue
+    for (const subject of read.subjects) {
+      const customer = people.customerOf(subject)
+      if (customer !== undefined) customers.set(subject, customer)
+    }
   }
+  return customers
 }
 
 /**

@@ -1,18 +1,23 @@
-// Stores the events of a batch as facts, once each; repeats of a client's own event id are dropped.
+// Stores the tracked events of a batch, once each: an event with the client's own id of an earlier one is dropped.
 import type { Store } from '../store/store.ts'
 import { addEvents, type StoredEvent } from '../store/users/events.ts'
 import type { Batch, EventsEntry, Subject } from './batch.ts'
+import type { ResolvedUsers } from './resolve-users.ts'
 
-/** Fills `batch.repeatedEvents`. */
-export async function storeEvents(store: Store, batch: Batch): Promise<void> {
+export interface StoredEvents {
+  /** Events of the batch that were not new. */
+  readonly repeatedEvents: ReadonlySet<number>
+}
+
+export async function storeEvents(store: Store, { entries }: Batch, users: ResolvedUsers): Promise<StoredEvents> {
   const events: StoredEvent[] = []
-  for (const read of batch.entries) if (read.kind === 'track_events') addStoredEvents(read, batch, events)
-  for (const id of await addEvents(store, events)) batch.repeatedEvents.add(id)
+  for (const read of entries) if (read.kind === 'track_events') addStoredEvents(read, users, events)
+  return { repeatedEvents: new Set(await addEvents(store, events)) }
 }
 
 function addStoredEvents(
   { entry, events, deviceId, subjects }: EventsEntry,
-  { userOf }: Batch,
+  { userOf }: ResolvedUsers,
   to: StoredEvent[],
 ): void {
   const { workspaceId, receivedAt, context } = entry

@@ -14,7 +14,6 @@ import { toLastPositions, type Batch } from '../batch.ts'
 import { GoalBooks } from '../contributions/goal-books.ts'
 import { Wakeup } from '../../runtime/wakeup.ts'
 import { GATHER_MS, Throttle } from '../../runtime/throttle.ts'
-import { countKept } from '../record-receipts.ts'
 import { withoutRepeats } from './repeated-entries.ts'
 import { UsersOvertaken } from '../resolve-users.ts'
 import { untilAvailable, type Waiting } from './until-available.ts'
@@ -145,7 +144,7 @@ export class LogFollower {
   async #apply(entries: readonly LogEntry[], cursors: readonly number[]): Promise<void> {
     const { database, logReader, writerLock, clock } = this.#options
     const fresh = logReader.mayRepeat ? await withoutRepeats(database, entries) : entries
-    const read = await readBatch(database, fresh, { now: clock(), goalBooks: this.#goalBooks })
+    const read = await readBatch(database, fresh, { now: clock() })
     // The cursors move past repeats too.
     const batch = { ...read, lastPositions: toLastPositions(entries) }
     const error = await this.#try(batch, cursors)
@@ -191,10 +190,10 @@ export class LogFollower {
 
   async #applyOnce(batch: Batch, cursors: readonly number[]): Promise<void> {
     const startedAt = performance.now()
-    await applyBatch(this.#options.database, batch, cursors)
+    const { newEvents } = await applyBatch(this.#options.database, batch, { from: cursors, goalBooks: this.#goalBooks })
     this.#tell({
       entries: batch.entries.length,
-      events: batch.entries.reduce((sum, read) => sum + countKept(read, batch).kept, 0),
+      events: newEvents,
       parked: batch.unreadable.length,
       durationMs: performance.now() - startedAt,
     })
