@@ -14,7 +14,7 @@ import {
 } from '../store/users/user-identities.ts'
 import {
   findPersons,
-  lockUsers,
+  findIdentitiesForUpdate,
   mergeUsers,
   saveUsers,
   type Merge,
@@ -39,7 +39,9 @@ export interface ResolvedUsers {
 /** Throws UsersOvertaken when another process has made or joined users of this batch meanwhile. */
 export async function resolveUsers(store: Store, batch: Batch): Promise<ResolvedUsers> {
   const subjects = batch.entries.flatMap((read) => read.subjects)
-  const people = new People(await findLocked(store, distinctIdentities(subjects)))
+  const known = await findIdentitiesForUpdate(store, distinctIdentities(subjects))
+  if (!known) throw new UsersOvertaken()
+  const people = new People(known)
   for (const subject of subjects) people.add(subject)
   const merged = people.merges.flatMap(({ from, into }) => [from, into])
   const before = await findPersons(store, [...new Set(merged)])
@@ -70,22 +72,6 @@ function customersOf({ entries }: Batch, people: People): Map<Subject, number> {
  * Another process has made or joined users of this batch meanwhile; whoever catches this applies the batch again from the start.
  */
 export class UsersOvertaken extends Error {}
-
-/** How often users may be joined by others between looking and locking, before the batch begins anew. */
-const LOCK_TRIES_MAX = 5
-
-/** Those of the identities that are known, with their users locked: nobody else changes these until the batch is applied. */
-async function findLocked(store: Store, identities: readonly WorkspaceIdentity[]): Promise<KnownIdentity[]> {
-  let known = await findIdentities(store, identities)
-  if (!store.locksRows) return known
-  for (let tries = 0; tries < LOCK_TRIES_MAX; tries++) {
-    const owners = new Set(known.map(({ userId }) => userId))
-    await lockUsers(store, [...owners])
-    known = await findIdentities(store, identities)
-    if (known.every(({ userId }) => owners.has(userId))) return known
-  }
-  throw new UsersOvertaken()
-}
 
 function distinctIdentities(subjects: readonly Subject[]): WorkspaceIdentity[] {
   const distinct = new Map<string, WorkspaceIdentity>()

@@ -84,6 +84,11 @@ export interface Database extends Store {
   close(): Promise<void>
 }
 
+/** Whether a long change makes every other writer wait, as with SQLite. */
+export function hasOneWriter({ locksRows }: Store): boolean {
+  return !locksRows
+}
+
 /** How long a change waits for other writers before it answers 503. */
 export const WRITE_WAIT_MS = 10_000
 

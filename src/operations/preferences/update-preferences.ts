@@ -16,7 +16,7 @@ import {
   savePreferences,
   type NamedPreference,
 } from '../../store/users/preferences.ts'
-import type { Database, Store } from '../../store/store.ts'
+import { hasOneWriter, type Database, type Store } from '../../store/store.ts'
 import { countUsersWithEmail } from '../../store/users/users.ts'
 import { findCategories } from '../../store/workspaces/workspaces.ts'
 import { NoFields, Strict, Text } from '../fields.ts'
@@ -124,7 +124,7 @@ async function changeEverybody(
   const users = await countUsersWithEmail(database, id, emailKey, USERS_PER_EMAIL_MAX + 1)
   if (users === 0) throw noSuchEmail()
   if (users > USERS_PER_EMAIL_MAX) throw tooManyUsers()
-  if (database.locksRows || users <= usersPerPortion(request.workspace)) {
+  if (!hasOneWriter(database) || users <= usersPerPortion(request.workspace)) {
     await changeAtOnce(database, emailKey, request)
     return
   }

@@ -5,7 +5,14 @@ import { parseJsonText } from '../../core/parse-json.ts'
 import type { Attributes, Identity } from '../../core/users/user.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
-import { listCustomers, moveIdentities, userIdWith } from './user-identities.ts'
+import {
+  findIdentities,
+  listCustomers,
+  moveIdentities,
+  userIdWith,
+  type KnownIdentity,
+  type WorkspaceIdentity,
+} from './user-identities.ts'
 import { wantedValues } from '../wanted-values.ts'
 
 interface UserRow {
@@ -277,8 +284,30 @@ export async function saveUsers(store: Store, users: readonly User[]): Promise<v
     .execute()
 }
 
+/** How often other processes may merge users between the look-up of identities and the lock on their users. */
+const LOCK_TRIES_MAX = 5
+
+/**
+ * Those of the identities that are known, with locks on their users: nobody else changes these users until this transaction
+ * ends. Undefined when other processes kept merging them into users without a lock; the caller begins anew.
+ */
+export async function findIdentitiesForUpdate(
+  store: Store,
+  identities: readonly WorkspaceIdentity[],
+): Promise<KnownIdentity[] | undefined> {
+  let known = await findIdentities(store, identities)
+  if (!store.locksRows) return known
+  for (let tries = 0; tries < LOCK_TRIES_MAX; tries++) {
+    const owners = new Set(known.map(({ userId }) => userId))
+    await lockUsers(store, [...owners])
+    known = await findIdentities(store, identities)
+    if (known.every(({ userId }) => owners.has(userId))) return known
+  }
+  return undefined
+}
+
 /** Makes other changes of these users wait until this transaction ends. Locks in one order, so that none wait in a circle. */
-export async function lockUsers(store: Store, userIds: readonly number[]): Promise<void> {
+async function lockUsers(store: Store, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
   const wanted = wantedValues(store, 'id', 'integer', userIds)
   const rows = store.query
