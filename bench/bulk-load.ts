@@ -158,7 +158,7 @@ async function saveNames(store: Store, workspaceId: string, people: readonly Num
   })
   const identities = people.map(({ number, customerId: value }) => {
     const seen = { seenAt: RECEIVED_AT, seenNumber: null }
-    return { workspaceId, name: CUSTOMER_ID, value, userId: number, ...seen, number, isAlone: true }
+    return { workspaceId, name: CUSTOMER_ID, value, userId: number, ...seen, number, isSingleAlias: true }
   })
   await saveUsers(store, users)
   await addIdentities(store, identities)

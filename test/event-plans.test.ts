@@ -108,7 +108,7 @@ async function addUsersWithEvents(store: Store): Promise<void> {
       seenAt: 1,
       number: null,
       seenNumber: null,
-      isAlone: false,
+      isSingleAlias: false,
     })),
   )
   const merged = Array.from({ length: MERGED }, (_, index) => ({ from: USERS - index, into: index + 1 }))

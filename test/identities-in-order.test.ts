@@ -19,7 +19,13 @@ const byValue = (left: KnownIdentity, right: KnownIdentity) => (left.value < rig
 function makeIdentities(count: number): KnownIdentity[] {
   return Array.from({ length: count }, (_, index) => {
     const [customerId, phone] = [`customer ${index}`, `+49 ${index}`]
-    const common = { workspaceId: 'main', userId: count - index, seenAt: NOW + index, seenNumber: null, isAlone: false }
+    const common = {
+      workspaceId: 'main',
+      userId: count - index,
+      seenAt: NOW + index,
+      seenNumber: null,
+      isSingleAlias: false,
+    }
     return [
       { ...common, name: CUSTOMER_ID, value: customerId, number: 1_000 + index },
       { ...common, name: 'phone', value: phone, number: null },

@@ -282,7 +282,7 @@ describeEachStore('The pipeline', (kind) => {
     const user = await findUser(bench.database, bench.workspaceId, { name: CUSTOMER_ID, value: 'c1' })
     expect(Object.keys(user?.attributes ?? {})).toHaveLength(8)
     expect(await bench.receipt(ids[7])).toMatchObject({ status: 'processed', error: null })
-    const error = expect.stringContaining('the users that are one have attributes of more than') as unknown
+    const error = expect.stringContaining('the attributes of the merged user would exceed') as unknown
     expect(await bench.receipt(ids[8])).toMatchObject({ status: 'parked', error })
     // Another try would end the same, and whoever waits behind it would wait for longer.
     const again = await bench.append(joins[8] as TestEntry)

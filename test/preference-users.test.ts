@@ -175,7 +175,7 @@ async function addUsers(store: Store, ids: readonly number[], emailKey: string):
       seenAt: 1,
       number: null,
       seenNumber: null,
-      isAlone: false,
+      isSingleAlias: false,
     })),
   )
 }

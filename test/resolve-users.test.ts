@@ -25,7 +25,7 @@ describeEachStore('Identity resolution', (kind) => {
   let made = 0
   let workspaceId: string
   /** The users of the last batch of whom it knows, without a query, that all their facts are under one customer id. */
-  let alone: ReadonlyMap<number, number>
+  let singleAliasUsers: ReadonlyMap<number, number>
 
   beforeAll(async () => {
     place = await makeStore(kind)
@@ -55,9 +55,13 @@ describeEachStore('Identity resolution', (kind) => {
       const batch = toBatch(part, settings, { now: 0 })
       expect(batch.unreadable).toEqual([])
       const { users } = await applyBatch(database, batch, { from: [(part[0] as LogEntry).position - 1] })
-      alone = users.singleAliasUsers
-      const told = [...alone].map(([userId, customer]) => ({ userId, customers: [customer], userIds: [userId] }))
-      expect(told).toEqual([...(await findPersons(database, [...alone.keys()])).values()])
+      singleAliasUsers = users.singleAliasUsers
+      const told = [...singleAliasUsers].map(([userId, customer]) => ({
+        userId,
+        customers: [customer],
+        userIds: [userId],
+      }))
+      expect(told).toEqual([...(await findPersons(database, [...singleAliasUsers.keys()])).values()])
     }
     return start
   }
@@ -307,14 +311,14 @@ describeEachStore('Identity resolution', (kind) => {
   ]
   it.each(company)('a user with one customer id need not be looked up, until it has %s', async (_, ids) => {
     await apply([track({ customer_id: 'a', mobile: '1' })])
-    expect(alone.size).toBe(1)
+    expect(singleAliasUsers.size).toBe(1)
     await apply([track({ customer_id: 'a' })])
-    expect(alone.size).toBe(1)
+    expect(singleAliasUsers.size).toBe(1)
     await apply([track({ customer_id: 'later' }), track({ card: 'later' })])
     await apply([track(ids)])
-    expect(alone.size).toBe(0)
+    expect(singleAliasUsers.size).toBe(0)
     await apply([track({ customer_id: 'a' })])
-    expect(alone.size).toBe(0)
+    expect(singleAliasUsers.size).toBe(0)
   })
 
   it('any cut of any log into batches gives the users of the naive model', async () => {

@@ -254,7 +254,7 @@ describeEachStore('Update User Email Opt-in Preferences', (kind) => {
         seenAt: 1,
         number: null,
         seenNumber: null,
-        isAlone: false,
+        isSingleAlias: false,
       }
     })
     await server.database.write(async (store) => {

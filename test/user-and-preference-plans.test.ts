@@ -14,7 +14,7 @@ import {
 } from '../src/store/users/preferences.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import {
-  clearAlone,
+  clearSingleAliases,
   findIdentities,
   listNewestIdentifiers,
   saveIdentities,
@@ -79,7 +79,11 @@ describeEachStore('Users and preferences', (kind) => {
       ['value'],
       (store) => findIdentities(store, [{ workspaceId: 'main', name: CUSTOMER_ID, value: 'c1' }]),
     ],
-    ['identities that are alone no more', ['value'], (store) => clearAlone(store, [{ workspaceId: 'main', ...named }])],
+    [
+      'identities that are alone no more',
+      ['value'],
+      (store) => clearSingleAliases(store, [{ workspaceId: 'main', ...named }]),
+    ],
     ['many users', ['id'], (store) => findUsers(store, WANTED)],
     ['the preferences of many users', ['user_id', 'id'], (store) => findPreferences(store, WANTED)],
     [
@@ -203,7 +207,7 @@ async function addUsers(store: Store): Promise<void> {
       seenAt: 1,
       number: null,
       seenNumber: null,
-      isAlone: false,
+      isSingleAlias: false,
     }
   })
   await saveIdentities(store, identities)
@@ -232,7 +236,7 @@ async function addCrowd(store: Store): Promise<void> {
     store,
     merged.map((from) => ({ from, into: CROWD })),
   )
-  const known = { workspaceId: 'main', userId: CROWD, number: null, seenNumber: null, isAlone: false }
+  const known = { workspaceId: 'main', userId: CROWD, number: null, seenNumber: null, isSingleAlias: false }
   const ids = Array.from({ length: CROWD_IDS }, (_, index) => {
     return { ...known, name: CUSTOMER_ID, value: `crowd-${index}`, seenAt: 1, number: CROWD + index }
   })

@@ -19,7 +19,7 @@ interface UserIdentityRow {
    * customer ids.
    */
   seen_number: number | null
-  /** 1 if this customer id is known to be all there is of its user; see `KnownIdentity.isAlone`. */
+  /** 1 if this customer id is known to be all there is of its user; see `KnownIdentity.isSingleAlias`. */
   alone: 1 | null
 }
 
@@ -46,7 +46,7 @@ export interface KnownIdentity extends WorkspaceIdentity {
    * Whether all facts of the user are stored under this customer id: it has no other, and nobody was merged into it. Nearly
    * all users are like that, and need no further look-up. False for other identities, and where it has not been noted.
    */
-  readonly isAlone: boolean
+  readonly isSingleAlias: boolean
 }
 
 export async function createUserIdentities({ query }: Store, { text, integer, clustered }: SqlTypes): Promise<void> {
@@ -211,7 +211,7 @@ function insertIdentities(store: Store, identities: readonly KnownIdentity[]) {
 }
 
 /** Clears the note that these customer ids are all there is of their users. */
-export async function clearAlone(store: Store, identities: readonly WorkspaceIdentity[]): Promise<void> {
+export async function clearSingleAliases(store: Store, identities: readonly WorkspaceIdentity[]): Promise<void> {
   if (identities.length === 0) return
   await store.query
     .updateTable('user_identities')
@@ -239,7 +239,7 @@ export async function moveIdentities(
 
 function toKnownIdentity(row: Selectable<UserIdentityRow>): KnownIdentity {
   const { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number, seen_number, alone } = row
-  return { workspaceId, name, value, userId, seenAt, number, seenNumber: seen_number, isAlone: alone === 1 }
+  return { workspaceId, name, value, userId, seenAt, number, seenNumber: seen_number, isSingleAlias: alone === 1 }
 }
 
 function toRow({
@@ -250,8 +250,8 @@ function toRow({
   seenAt,
   number,
   seenNumber,
-  isAlone,
+  isSingleAlias,
 }: KnownIdentity): UserIdentityRow {
-  const [alone, seen] = [isAlone ? (1 as const) : null, { seen_at: seenAt, seen_number: seenNumber }]
+  const [alone, seen] = [isSingleAlias ? (1 as const) : null, { seen_at: seenAt, seen_number: seenNumber }]
   return { workspace_id: workspaceId, name, value, user_id: userId, ...seen, number, alone }
 }

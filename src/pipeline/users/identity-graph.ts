@@ -1,0 +1,152 @@
+// Which user has which identity, as the entries of a batch show one after the other. In memory only: it reads and writes no
+// table (`resolve-users.ts` does).
+//
+// The state: every identity that the batch names, with the user it was found with first; the users that the batch creates; and
+// the merges, as a pointer from each merged user to an older one. A merge moves only this pointer. So the user an identity has
+// by now is its first user, or the one that `survivorOf` finds behind that.
+import { CUSTOMER_ID } from '../../core/users/user.ts'
+import type { KnownIdentity } from '../../store/users/user-identities.ts'
+import type { Merge } from '../../store/users/users.ts'
+import { identityKey, type KeyedIdentity, type Subject } from '../batch.ts'
+
+/** A customer id that a user is given; facts and the order of the log know it by its number. */
+export interface NewCustomerId {
+  /** The user at that entry, who may have been merged since. */
+  readonly userId: number
+  readonly customerId: string
+  readonly number: number
+}
+
+export class IdentityGraph {
+  /** In the order in which entries showed two users to be one. */
+  readonly merges: Merge[] = []
+  /** User → the subject it was created for. */
+  readonly created = new Map<number, Subject>()
+  /** Of created users and of others. */
+  readonly newCustomerIds: NewCustomerId[] = []
+  /** By key. */
+  readonly #identities: Map<string, KnownIdentity>
+  /** The keys that the store had before the batch. */
+  readonly #storedKeys: ReadonlySet<string>
+  /** The keys of identities that are new, or were seen again. */
+  readonly #changedKeys = new Set<string>()
+  /** Merged user → the older user it was merged into, who may be merged itself. */
+  readonly #mergedInto = new Map<number, number>()
+
+  /** Takes those identities of the batch that the store knows. */
+  constructor(stored: readonly KnownIdentity[]) {
+    this.#identities = new Map(stored.map((identity) => [identityKey(identity.workspaceId, identity), identity]))
+    this.#storedKeys = new Set(this.#identities.keys())
+  }
+
+  /** Gives all identities of a subject to one user: merges those who have any of them, or creates one. */
+  add(subject: Subject): void {
+    const userId = this.#mergeOwners(subject.identities) ?? this.#create(subject)
+    for (const identity of subject.identities) this.#give(identity, userId, subject)
+  }
+
+  /** The user of a subject that was added. */
+  userOf({ identities: [first] }: Subject): number {
+    return this.#ownerOf(first as KeyedIdentity) as number
+  }
+
+  /** The number of the customer id of a subject that was added; undefined where only other identities name it. */
+  customerOf({ identities }: Subject): number | undefined {
+    const customerId = identities.find(({ name }) => name === CUSTOMER_ID)
+    return (customerId && this.#identities.get(customerId.key)?.number) ?? undefined
+  }
+
+  /** The user that a user has become by all merges so far; itself where it was not merged. */
+  survivorOf(userId: number): number {
+    let survivor = userId
+    for (let next = this.#mergedInto.get(survivor); next !== undefined; next = this.#mergedInto.get(survivor))
+      survivor = next
+    return survivor
+  }
+
+  /**
+   * Users with a single alias → the number of that customer id: all their facts are stored under it. Finds the users that the
+   * store says it of and the batch does not change, and the users created with one customer id.
+   */
+  singleAliasUsers(): Map<number, number> {
+    const merged = new Set(this.merges.flatMap(({ from, into }) => [from, into]))
+    const newOnes = Map.groupBy(this.newCustomerIds, ({ userId }) => userId)
+    const single = new Map<number, number>()
+    for (const [userId, [first, second]] of newOnes)
+      if (first && !second && this.created.has(userId) && !merged.has(userId)) single.set(userId, first.number)
+    for (const { userId, number, isSingleAlias } of this.#identities.values())
+      if (isSingleAlias && number !== null && !newOnes.has(userId) && !merged.has(userId)) single.set(userId, number)
+    return single
+  }
+
+  /** Identities to add to the store, under the users they were given to first: `mergeUsers` moves them on. */
+  newIdentities(singleAliasUsers: ReadonlyMap<number, number>): KnownIdentity[] {
+    const added = [...this.#changedKeys].filter((key) => !this.#storedKeys.has(key))
+    return this.#identitiesOf(added).map((identity) => {
+      return { ...identity, isSingleAlias: singleAliasUsers.get(identity.userId) === identity.number }
+    })
+  }
+
+  /** Identities of the store that were seen again, under the users they had there: `mergeUsers` moves them on. */
+  seenIdentities(): KnownIdentity[] {
+    return this.#identitiesOf([...this.#changedKeys].filter((key) => this.#storedKeys.has(key)))
+  }
+
+  #identitiesOf(keys: readonly string[]): KnownIdentity[] {
+    return keys.map((key) => this.#identities.get(key) as KnownIdentity)
+  }
+
+  /** The user who has these identities, after merging all who have one of them; undefined where nobody has. */
+  #mergeOwners(identities: readonly KeyedIdentity[]): number | undefined {
+    // As nearly always.
+    if (identities.length === 1) return this.#ownerOf(identities[0] as KeyedIdentity)
+    const owners = new Set<number>()
+    for (const identity of identities) {
+      const owner = this.#ownerOf(identity)
+      if (owner !== undefined) owners.add(owner)
+    }
+    // The oldest survives: ids grow with the log, so the smallest was created first.
+    const [oldest, ...others] = [...owners].toSorted((left, right) => left - right)
+    for (const from of others) this.#merge({ from, into: oldest as number })
+    return oldest
+  }
+
+  #ownerOf({ key }: KeyedIdentity): number | undefined {
+    const known = this.#identities.get(key)
+    return known && this.survivorOf(known.userId)
+  }
+
+  #merge(merge: Merge): void {
+    this.merges.push(merge)
+    this.#mergedInto.set(merge.from, merge.into)
+  }
+
+  #create(subject: Subject): number {
+    this.created.set(subject.number, subject)
+    return subject.number
+  }
+
+  /** Notes that a user has an identity: as a new one, or, if it is no customer id, as seen again at this place in the log. */
+  #give({ key, name, value }: KeyedIdentity, userId: number, { workspaceId, receivedAt, number }: Subject): void {
+    const known = this.#identities.get(key)
+    const isCustomerId = name === CUSTOMER_ID
+    if (known && (isCustomerId || wasSeenSince(known, number))) return
+    this.#changedKeys.add(key)
+    this.#identities.set(key, {
+      workspaceId,
+      name,
+      value,
+      userId: known?.userId ?? userId,
+      seenAt: receivedAt,
+      seenNumber: isCustomerId ? null : number,
+      number: isCustomerId ? number : null,
+      isSingleAlias: false,
+    })
+    if (isCustomerId) this.newCustomerIds.push({ userId, customerId: value, number })
+  }
+}
+
+/** Whether an identity was last received with at least this number; times do not tell, because a clock may be set back. */
+function wasSeenSince({ seenNumber }: KnownIdentity, number: number): boolean {
+  return (seenNumber ?? 0) >= number
+}
