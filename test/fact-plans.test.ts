@@ -30,7 +30,7 @@ import {
 } from '../src/store/campaigns/message-events.ts'
 import { openDatabase, type DatabaseOptions } from '../src/store/open-database.ts'
 import type { Database, Store } from '../src/store/store.ts'
-import { findPersons, listUserIdsAfter, saveUsers, type User } from '../src/store/users/users.ts'
+import { findUsersWithAliases, listUserIdsAfter, saveUsers, type User } from '../src/store/users/users.ts'
 import {
   expectEnteredAt,
   expectIndexed,
@@ -189,7 +189,7 @@ describeOnPostgres('Facts that nothing is known of', () => {
         await listMembershipsOf(store, customers, 80_001)
         await listMessageEventsOf(store, customers, 80_001)
         await listNamedEvents(store, actions, 80_001)
-        await findPersons(store, customers)
+        await findUsersWithAliases(store, customers)
         await listCampaignsOfPeriods(store, periods)
       })
       expect(queries).toHaveLength(6)

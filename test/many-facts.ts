@@ -3,17 +3,17 @@ import { MESSAGE_KINDS, type MessageEvent, type MessageKind } from '../src/core/
 import { addMessageEvents } from '../src/store/campaigns/message-events.ts'
 import type { Database, Store } from '../src/store/store.ts'
 import { markWaiting } from '../src/store/statistics/uncounted-users.ts'
-import { findPersons, listUserIdsAfter, type Person } from '../src/store/users/users.ts'
+import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../src/store/users/users.ts'
 import type { StatisticsRun } from './statistics-run.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const FACTS_PER_WRITE = 10_000
 
 /** The users of a run, in the order in which they were made. */
-export async function personsOf({ database, workspaceId }: StatisticsRun): Promise<Person[]> {
+export async function personsOf({ database, workspaceId }: StatisticsRun): Promise<UserWithAliases[]> {
   const userIds = await listUserIdsAfter(database, workspaceId, { after: 0, max: 100 })
-  const persons = await findPersons(database, userIds)
-  return userIds.map((userId) => persons.get(userId) as Person)
+  const persons = await findUsersWithAliases(database, userIds)
+  return userIds.map((userId) => persons.get(userId) as UserWithAliases)
 }
 
 export interface ManyFacts {
@@ -25,7 +25,7 @@ export interface ManyFacts {
 }
 
 /** Adds message events of each kind on each of the first days after 1970-01-01, in each campaign. Returns how many. */
-export async function addManyFacts(database: Database, person: Person, wanted: ManyFacts): Promise<number> {
+export async function addManyFacts(database: Database, person: UserWithAliases, wanted: ManyFacts): Promise<number> {
   const { campaigns, days, kinds = MESSAGE_KINDS, perDay = 1 } = wanted
   const facts: MessageEvent[] = []
   for (const campaign of campaigns) {
@@ -51,11 +51,14 @@ export async function removeMessageEvents({ query }: Store, campaign: number): P
 }
 
 /** Notes that a large user has facts to be counted. */
-export async function leaveWaiting(database: Database, { userId }: Person, since: number): Promise<void> {
+export async function leaveWaiting(database: Database, { userId }: UserWithAliases, since: number): Promise<void> {
   await database.write((store) => markWaiting(store, [{ userId, since }]))
 }
 
-function toMessage({ customers }: Person, fields: Pick<MessageEvent, 'campaign' | 'kind' | 'time'>): MessageEvent {
+function toMessage(
+  { customers }: UserWithAliases,
+  fields: Pick<MessageEvent, 'campaign' | 'kind' | 'time'>,
+): MessageEvent {
   const customer = customers[0] ?? 0
   return { customer, platform: 'EMAIL', device: 'ann', messageId: null, reason: null, ...fields }
 }

@@ -9,7 +9,7 @@ import { toBatch } from '../src/pipeline/batch.ts'
 import { findCursor, PIPELINE_CURSOR, pipelineCursor } from '../src/store/entries/cursors.ts'
 import type { Database } from '../src/store/store.ts'
 import { listNewestIdentifiers } from '../src/store/users/user-identities.ts'
-import { findPersons, findUser, listUserIds, type User } from '../src/store/users/users.ts'
+import { findUsersWithAliases, findUser, listUserIds, type User } from '../src/store/users/users.ts'
 import { listUserEvents } from '../src/store/users/events.ts'
 import { makeStore, openTestDatabase, describeEachStore, type StoreKind, type TestPlace } from './stores.ts'
 import { modelUsers, type ModelEntry, type ModelUser } from './user-model.ts'
@@ -61,7 +61,7 @@ describeEachStore('Identity resolution', (kind) => {
         customers: [customer],
         userIds: [userId],
       }))
-      expect(told).toEqual([...(await findPersons(database, [...singleAliasUsers.keys()])).values()])
+      expect(told).toEqual([...(await findUsersWithAliases(database, [...singleAliasUsers.keys()])).values()])
     }
     return start
   }

@@ -7,7 +7,7 @@ import { loadHistories } from '../src/pipeline/contributions/histories.ts'
 import { rebuildStatistics } from '../src/pipeline/recounts/rebuild-statistics.ts'
 import { Recounter } from '../src/pipeline/recounts/recounter.ts'
 import type { Database } from '../src/store/store.ts'
-import type { Person } from '../src/store/users/users.ts'
+import type { UserWithAliases } from '../src/store/users/users.ts'
 import type { HistoryEntry } from './history-entries.ts'
 import { addManyFacts, leaveWaiting, personsOf } from './many-facts.ts'
 import { watchRows } from './record-queries.ts'
@@ -159,7 +159,7 @@ describeEachStore('Very large users', (kind) => {
 
 interface Large {
   readonly run: StatisticsRun
-  readonly ann: Person
+  readonly ann: UserWithAliases
 }
 
 /** Makes Ann large, in an audience of each of this many campaigns, with everything counted. */
@@ -183,7 +183,7 @@ async function numbersOf(run: StatisticsRun): Promise<number[]> {
   return (await run.campaignRows()).map(({ number }) => number)
 }
 
-async function firstPersonOf(run: StatisticsRun): Promise<Person> {
+async function firstPersonOf(run: StatisticsRun): Promise<UserWithAliases> {
   const [person] = await personsOf(run)
   if (!person) throw new Error('nobody is there')
   return person

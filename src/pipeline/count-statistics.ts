@@ -8,7 +8,7 @@ import { addMemberships } from '../store/campaigns/memberships.ts'
 import { addMessageEvents } from '../store/campaigns/message-events.ts'
 import { addCells } from '../store/statistics/statistics.ts'
 import type { Store } from '../store/store.ts'
-import { findPersons, survivorsOf, type Person } from '../store/users/users.ts'
+import { findUsersWithAliases, survivorsOf, type UserWithAliases } from '../store/users/users.ts'
 import { isReport, type Batch, type EventsEntry, type ReportEntry, type Subject } from './batch.ts'
 import { DeduplicatedChanges } from './contributions/deduplicate-changes.ts'
 import { addDifference } from './contributions/difference.ts'
@@ -140,7 +140,7 @@ async function findChanges(
   for (const userId of parts.keys()) facts.of(userId, batch.now)
   const persons = await findPersonsOf(store, batch, [...facts.byUser.keys()])
   return [...facts.byUser].map(([userId, { since, ...own }]) => {
-    const person = persons.get(userId) as Person
+    const person = persons.get(userId) as UserWithAliases
     return { person, before: parts.get(userId) ?? [person], facts: own, since }
   })
 }
@@ -150,8 +150,8 @@ async function findPersonsOf(
   store: Store,
   { singleAliasUsers }: ResolvedBatch,
   userIds: readonly number[],
-): Promise<Map<number, Person>> {
-  const persons = await findPersons(
+): Promise<Map<number, UserWithAliases>> {
+  const persons = await findUsersWithAliases(
     store,
     userIds.filter((userId) => !singleAliasUsers.has(userId)),
   )
@@ -198,14 +198,17 @@ function goalEventsOf(
 }
 
 /** Survivors of the batch's merges, with all the users that they were before. */
-function partsBefore({ entries, userOf, merges, before }: ResolvedBatch, workspaceId: string): Map<number, Person[]> {
+function partsBefore(
+  { entries, userOf, merges, before }: ResolvedBatch,
+  workspaceId: string,
+): Map<number, UserWithAliases[]> {
   const survivors = survivorsOf(merges)
   const own = new Set<number>()
   for (const read of entries) {
     if (read.entry.workspaceId !== workspaceId) continue
     for (const subject of read.subjects) own.add(userOf.get(subject) as number)
   }
-  const parts = new Map<number, Person[]>()
+  const parts = new Map<number, UserWithAliases[]>()
   for (const [userId, person] of before) {
     const survivor = survivors.get(userId) ?? userId
     if (own.has(survivor)) parts.set(survivor, [...(parts.get(survivor) ?? []), person])

@@ -12,11 +12,11 @@ import {
 } from '../store/users/user-identities.ts'
 import {
   findIdentitiesForUpdate,
-  findPersons,
+  findUsersWithAliases,
   mergeUsers,
   saveUsers,
   type Merge,
-  type Person,
+  type UserWithAliases,
 } from '../store/users/users.ts'
 import { isReport, type Batch, type Subject } from './batch.ts'
 import { changedUsers } from './users/changed-users.ts'
@@ -31,7 +31,7 @@ export interface ResolvedUsers {
   /** Users that the batch merged into others, in order. */
   readonly merges: readonly Merge[]
   /** Both users of each merge as they were before the batch. */
-  readonly before: ReadonlyMap<number, Person>
+  readonly before: ReadonlyMap<number, UserWithAliases>
 }
 
 /** Another process has created or merged users of this batch meanwhile; the catcher applies the batch again from the start. */
@@ -45,7 +45,7 @@ export async function resolveUsers(store: Store, batch: Batch): Promise<Resolved
   const graph = new IdentityGraph(stored)
   for (const subject of subjects) graph.add(subject)
   const { merges } = graph
-  const before = await findPersons(store, [...new Set(merges.flatMap(({ from, into }) => [from, into]))])
+  const before = await findUsersWithAliases(store, [...new Set(merges.flatMap(({ from, into }) => [from, into]))])
   const singleAliasUsers = graph.singleAliasUsers()
   const { users, formerSingleAliases } = await changedUsers(store, batch, graph)
   await saveUsers(store, users)

@@ -17,7 +17,7 @@ import {
 import { pageMemberships, type MembershipPlace } from '../../store/campaigns/memberships.ts'
 import { pageMessageEvents, type MessageEventPlace } from '../../store/campaigns/message-events.ts'
 import type { Store } from '../../store/store.ts'
-import type { Person } from '../../store/users/users.ts'
+import type { UserWithAliases } from '../../store/users/users.ts'
 import { countingsOf, type CountedHistory } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
 import { judgeEvents, type UserGoalEvent } from './goal-events.ts'
@@ -45,7 +45,7 @@ export interface Portions {
 /** How a user is counted. */
 export interface LargeCount extends Portions {
   readonly book: GoalBook
-  readonly person: Person
+  readonly person: UserWithAliases
   /** Goal events that are stored already and do not count yet. */
   readonly uncounted?: ReadonlySet<number>
   /** What the user is counted by; if absent, all that users count by. */

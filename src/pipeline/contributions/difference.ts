@@ -16,7 +16,7 @@ import {
   type Membership,
   type MessageEvent,
 } from '../../core/campaigns/facts.ts'
-import type { Person } from '../../store/users/users.ts'
+import type { UserWithAliases } from '../../store/users/users.ts'
 import type { GoalBook } from './goal-books.ts'
 import type { NewFacts, StoredChange, StoredHistory } from './histories.ts'
 
@@ -107,7 +107,7 @@ export function withoutFresh(stored: StoredHistory, facts: NewFacts): StoredHist
 }
 
 /** What belonged to one of several users before they were found to be one. */
-function partOf(stored: StoredHistory, person: Person): StoredHistory {
+function partOf(stored: StoredHistory, person: UserWithAliases): StoredHistory {
   const [customers, userIds] = [new Set(person.customers), new Set(person.userIds)]
   return {
     person,

@@ -13,7 +13,7 @@ import { listCampaignsOfPeriods } from '../../store/campaigns/campaign-weeks.ts'
 import { listMemberships, listMembershipsOf } from '../../store/campaigns/memberships.ts'
 import { listMessageEvents, listMessageEventsOf, listTouches } from '../../store/campaigns/message-events.ts'
 import type { Store } from '../../store/store.ts'
-import type { Person } from '../../store/users/users.ts'
+import type { UserWithAliases } from '../../store/users/users.ts'
 import type { GoalBook } from './goal-books.ts'
 import { judgeAtOnce, type UserGoalEvent } from './goal-events.ts'
 
@@ -34,9 +34,9 @@ export interface NewFacts {
 
 /** What a batch brings for one user. */
 export interface Change {
-  readonly person: Person
+  readonly person: UserWithAliases
   /** The users that this one was before the batch. */
-  readonly before: readonly Person[]
+  readonly before: readonly UserWithAliases[]
   readonly facts: NewFacts
   /** When the first of it was received. */
   readonly since: number
@@ -44,7 +44,7 @@ export interface Change {
 
 /** What the tables hold of one user. */
 export interface StoredHistory extends History {
-  readonly person: Person
+  readonly person: UserWithAliases
   readonly goalEvents: readonly UserGoalEvent[]
   /** The campaigns of which everything is here; of others only the touches that compete with them. */
   readonly campaigns: ReadonlySet<number> | 'all'
@@ -63,7 +63,7 @@ export interface StoredChange extends Change {
 export async function loadHistories(
   store: Store,
   book: GoalBook,
-  persons: readonly Person[],
+  persons: readonly UserWithAliases[],
   brought: readonly NewFacts[] = [],
 ): Promise<StoredHistory[] | undefined> {
   if (persons.length === 0) return []
@@ -184,7 +184,7 @@ type Spans = ReadonlyMap<number, Span>
 
 /** What has been read of one user so far. */
 class Draft {
-  readonly person: Person
+  readonly person: UserWithAliases
   readonly memberships: Membership[] = []
   readonly messages: MessageEvent[] = []
   readonly goalEvents = new Map<number, NamedEvent>()
@@ -193,7 +193,7 @@ class Draft {
   readonly #read = new Set<number>()
   #expected: NewFacts = { memberships: [], messages: [], goalEvents: [] }
 
-  constructor(person: Person) {
+  constructor(person: UserWithAliases) {
     this.person = person
   }
 
@@ -272,7 +272,7 @@ class Drafts {
   readonly #byUserId = new Map<number, Draft>()
   #areTooMany = false
 
-  constructor(persons: readonly Person[]) {
+  constructor(persons: readonly UserWithAliases[]) {
     this.all = persons.map((person) => new Draft(person))
     for (const draft of this.all) {
       for (const customer of draft.person.customers) this.#byCustomer.set(customer, draft)

@@ -10,7 +10,7 @@ import {
   type KeptSeries,
 } from '../../store/statistics/kept-series.ts'
 import type { Store } from '../../store/store.ts'
-import type { Person } from '../../store/users/users.ts'
+import type { UserWithAliases } from '../../store/users/users.ts'
 import { turn, type CountedPortion } from './count-large.ts'
 import { isStanding, type GoalBook } from './goal-books.ts'
 
@@ -36,7 +36,7 @@ export interface KeptChange {
 export async function* compareKept(
   store: Store,
   book: GoalBook,
-  { person, portion }: { readonly person: Person; readonly portion: CountedPortion },
+  { person, portion }: { readonly person: UserWithAliases; readonly portion: CountedPortion },
 ): AsyncGenerator<KeptChange, void, undefined> {
   const { userId } = person
   const missing = await bySeries(portion.series)

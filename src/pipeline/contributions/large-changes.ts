@@ -16,7 +16,7 @@ import {
   type NewlyUncounted,
   type UncountedUser,
 } from '../../store/statistics/uncounted-users.ts'
-import type { Person } from '../../store/users/users.ts'
+import type { UserWithAliases } from '../../store/users/users.ts'
 import { countLarge } from './count-large.ts'
 import { countingsOf, withoutFresh } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
@@ -113,7 +113,7 @@ async function keepOthers(store: Store, book: GoalBook, { changes, isKept }: Joi
 
 /** One of the users that a changed one was before. */
 interface BeforeChange {
-  readonly person: Person
+  readonly person: UserWithAliases
   readonly facts: NewFacts
 }
 

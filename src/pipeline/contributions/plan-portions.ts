@@ -8,7 +8,7 @@ import {
   type CountedRange,
 } from '../../store/campaigns/fact-table.ts'
 import type { Store } from '../../store/store.ts'
-import type { Person } from '../../store/users/users.ts'
+import type { UserWithAliases } from '../../store/users/users.ts'
 
 /** Campaigns of a user that are counted together. All portions of a user together cover every campaign that there may be. */
 export interface CampaignPortion extends CampaignRange {
@@ -43,7 +43,7 @@ interface Plan {
  * What a user has of each campaign, so that portions can be cut before any fact is read. Incomplete if the count is given up
  * (`goesOn`).
  */
-export async function loadsOf(store: Store, { customers }: Person, plan: Plan): Promise<CampaignLoads> {
+export async function loadsOf(store: Store, { customers }: UserWithAliases, plan: Plan): Promise<CampaignLoads> {
   const loads = new Map<number, DraftLoad>()
   for (const customer of customers) {
     for (const [count, of] of [

@@ -13,7 +13,7 @@ import { findLargeUserIds, hasLargeToRecount } from '../../store/statistics/larg
 import { addCells, removeGenerations } from '../../store/statistics/statistics.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { markWaiting } from '../../store/statistics/uncounted-users.ts'
-import { findPersons, listUserIdsAfter, type Person } from '../../store/users/users.ts'
+import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../../store/users/users.ts'
 import { lockTables } from '../apply-batch.ts'
 import { countLarge } from '../contributions/count-large.ts'
 import { pendingScope, type CountedHistory } from '../contributions/difference.ts'
@@ -87,7 +87,7 @@ function takeStep(database: Database, books: GoalBooks, { workspaceId, now, user
     // Large users are counted apart, from now on by the new goals too.
     const waiting = [...large].map((userId) => ({ userId, since: now }))
     await markWaiting(store, waiting)
-    const persons = await findPersons(
+    const persons = await findUsersWithAliases(
       store,
       userIds.filter((id) => !large.has(id)),
     )
@@ -101,7 +101,7 @@ function takeStep(database: Database, books: GoalBooks, { workspaceId, now, user
 async function addPending(
   store: Store,
   book: GoalBook & { readonly pending: PendingGoals },
-  persons: readonly Person[],
+  persons: readonly UserWithAliases[],
 ): Promise<void> {
   const { rules, campaigns } = book.pending
   const countingOf = (history: CountedHistory): Counting => ({ rules, scope: pendingScope(campaigns, history) })
@@ -111,7 +111,7 @@ async function addPending(
     await addCells(store, sum)
     sum.clear()
   }
-  const addLarge = async (person: Person) => {
+  const addLarge = async (person: UserWithAliases) => {
     const countings = (history: CountedHistory) => [countingOf(history)]
     for await (const { series } of countLarge(store, { book, person, countings })) {
       for (const one of series) {
@@ -120,7 +120,7 @@ async function addPending(
       }
     }
   }
-  const load = (portion: readonly Person[]) => loadHistories(store, book, portion)
+  const load = (portion: readonly UserWithAliases[]) => loadHistories(store, book, portion)
   for await (const [person, history] of inPortions(persons, load)) {
     if (history) addContributions(sum, history, { ...countingOf(history), times: 1 })
     else await addLarge(person)

@@ -5,7 +5,7 @@ import { findLargeHistories, saveLargeHistories, type LargeHistory } from '../..
 import { addCells } from '../../store/statistics/statistics.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { endCounting, findLongestWaiting, markCounting } from '../../store/statistics/uncounted-users.ts'
-import { findPersons, type Person } from '../../store/users/users.ts'
+import { findUsersWithAliases, type UserWithAliases } from '../../store/users/users.ts'
 import { lockTables } from '../apply-batch.ts'
 import { countLarge, type Portions } from '../contributions/count-large.ts'
 import { areSameGoals, type GoalBook, type GoalBooks } from '../contributions/goal-books.ts'
@@ -83,7 +83,7 @@ async function count(database: Database, books: GoalBooks, { taken, portions }: 
 
 interface Taken {
   readonly kept: LargeHistory
-  readonly person: Person
+  readonly person: UserWithAliases
 }
 
 /**
@@ -94,7 +94,7 @@ function take(database: Database, userId: number): Promise<Taken | undefined> {
   return database.write(async (store) => {
     if (!(await markCounting(store, userId))) return undefined
     const kept = (await findLargeHistories(store, [userId])).get(userId)
-    const person = (await findPersons(store, [userId])).get(userId)
+    const person = (await findUsersWithAliases(store, [userId])).get(userId)
     if (!kept || !person) throw new Error(`user ${userId} waits to be counted and is not large`)
     return { kept, person }
   })
@@ -104,7 +104,7 @@ interface Count {
   readonly database: Database
   readonly books: GoalBooks
   readonly book: GoalBook
-  readonly person: Person
+  readonly person: UserWithAliases
   /** The version of what was kept when the count began. */
   readonly version: number
 }

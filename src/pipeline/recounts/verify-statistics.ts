@@ -7,7 +7,7 @@ import { RecountedCells } from '../../store/statistics/recounted-cells.ts'
 import { streamCells } from '../../store/statistics/statistics.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { findUncountedUsers } from '../../store/statistics/uncounted-users.ts'
-import { findPersons, listUserIdsAfter, type Person } from '../../store/users/users.ts'
+import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../../store/users/users.ts'
 import { countLarge, type CountedPortion } from '../contributions/count-large.ts'
 import { addHistory } from '../contributions/difference.ts'
 import { GoalBooks, isStanding, type GoalBook } from '../contributions/goal-books.ts'
@@ -123,10 +123,10 @@ async function countAll(
     if (last === undefined) return
     after = last
     const large = await findLargeUserIds(store, userIds)
-    const persons = await findPersons(store, userIds)
+    const persons = await findUsersWithAliases(store, userIds)
     const others = [...persons.values()].filter(({ userId }) => !large.has(userId))
     await addOthers(store, book, { persons: others, count })
-    for (const userId of large) await addLarge(store, book, { person: persons.get(userId) as Person, count })
+    for (const userId of large) await addLarge(store, book, { person: persons.get(userId) as UserWithAliases, count })
     count.users += userIds.length
     onProgress(count)
   }
@@ -136,9 +136,9 @@ async function countAll(
 async function addOthers(
   store: Store,
   book: GoalBook,
-  { persons, count }: { readonly persons: readonly Person[]; readonly count: FactCount },
+  { persons, count }: { readonly persons: readonly UserWithAliases[]; readonly count: FactCount },
 ): Promise<void> {
-  const load = (portion: readonly Person[]) => loadHistories(store, book, portion)
+  const load = (portion: readonly UserWithAliases[]) => loadHistories(store, book, portion)
   for await (const [person, history] of inPortions(persons, load)) {
     if (history) {
       count.recounted.add((sum) => addHistory(sum, book, history, 1))
@@ -158,7 +158,7 @@ function addPortion(count: FactCount, { facts, series }: CountedPortion): void {
 async function addLarge(
   store: Store,
   book: GoalBook,
-  { person, count }: { readonly person: Person; readonly count: FactCount },
+  { person, count }: { readonly person: UserWithAliases; readonly count: FactCount },
 ): Promise<void> {
   const { userId } = person
   const kept = (await findLargeHistories(store, [userId])).get(userId)
@@ -180,7 +180,7 @@ async function addLarge(
 async function addKept(
   store: Store,
   book: GoalBook,
-  { person, count }: { readonly person: Person; readonly count: FactCount },
+  { person, count }: { readonly person: UserWithAliases; readonly count: FactCount },
 ): Promise<void> {
   for (const owner of await findKeptUserIds(store, person.userIds)) {
     for await (const page of streamKeptSeries(store, owner)) {

@@ -178,8 +178,8 @@ function mergedInto({ query }: Store, userId: number) {
   return query.selectFrom('users').select(['id', 'merged_into']).where('merged_into', '=', survivor)
 }
 
-/** All the numbers and ids under which facts of one user are stored. */
-export interface Person {
+/** A user with everything that its facts are stored under. */
+export interface UserWithAliases {
   readonly userId: number
   /** The numbers of all its customer ids. */
   readonly customers: readonly number[]
@@ -187,8 +187,11 @@ export interface Person {
   readonly userIds: readonly number[]
 }
 
-/** Everything that belongs to users who are not merged into others; for an id that nobody has, an empty person. */
-export async function findPersons(store: Store, userIds: readonly number[]): Promise<Map<number, Person>> {
+/** Everything that belongs to users who are not merged into others; for an id that nobody has, a user without customer ids. */
+export async function findUsersWithAliases(
+  store: Store,
+  userIds: readonly number[],
+): Promise<Map<number, UserWithAliases>> {
   if (userIds.length === 0) return new Map()
   const wanted = wantedValues(store, 'id', 'integer', userIds)
   const customers = await listCustomers(store, userIds)
@@ -197,10 +200,10 @@ export async function findPersons(store: Store, userIds: readonly number[]): Pro
     .innerJoin('users as user', 'user.merged_into', 'wanted.id')
     .select(['user.id', 'user.merged_into'])
     .execute()
-  const persons = new Map(userIds.map((id) => [id, { userId: id, customers: [] as number[], userIds: [id] }]))
-  for (const { userId, number } of customers) persons.get(userId)?.customers.push(number)
-  for (const { id, merged_into } of merged) persons.get(merged_into as number)?.userIds.push(id)
-  return persons
+  const users = new Map(userIds.map((id) => [id, { userId: id, customers: [] as number[], userIds: [id] }]))
+  for (const { userId, number } of customers) users.get(userId)?.customers.push(number)
+  for (const { id, merged_into } of merged) users.get(merged_into as number)?.userIds.push(id)
+  return users
 }
 
 /** The users of a workspace after the user `after`, in the order of their ids, without merged ones. */
