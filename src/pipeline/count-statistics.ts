@@ -1,5 +1,6 @@
-// Stores the facts that a batch reports about campaigns, and adds to the statistics what these and the batch's events change: for
-// the users concerned, contributions after the batch minus contributions before.
+// Keeps the statistics up to date, and stores the facts that reports bring. One road: reports and goal events → changes, one for each
+// user → differences, contributions after the batch minus those before it → cells. Rejects the batch where a campaign is unknown or
+// too many cells change; counts no large user, who is left to the recounter.
 import { CellSum } from '../core/statistics/cells.ts'
 import { membershipIdentity, messageIdentity, type Membership, type MessageEvent } from '../core/campaigns/facts.ts'
 import { toMembership, toMessageEvent } from '../core/campaigns/report.ts'
@@ -55,7 +56,7 @@ export async function countStatistics(
   const { goalBooks = new GoalBooks(), factsPerUserMax = FACTS_PER_USER_MAX } = options
   const resolved: ResolvedBatch = { ...batch, ...users, ...storedEvents, goalBooks, factsPerUserMax }
   const reports = readReports(resolved)
-  const sum = await countReports(store, resolved, reports)
+  const sum = await countBatch(store, resolved, reports)
   const newFacts = await storeFacts(store, reports)
   // Late in the batch: others that count for the same campaigns wait from here on.
   await addCells(store, sum)
@@ -64,29 +65,6 @@ export async function countStatistics(
 
 /** A batch with everything that the functions below read of it. */
 interface ResolvedBatch extends Batch, ResolvedUsers, StoredEvents, Required<CountOptions> {}
-
-/** What a batch adds to the statistics; its users are resolved and its events stored. */
-async function countReports(store: Store, batch: ResolvedBatch, reports: readonly Report[]): Promise<CellSum> {
-  const sum = new CellSum()
-  for (const workspaceId of new Set(batch.entries.map(({ entry }) => entry.workspaceId))) {
-    const book = await batch.goalBooks.open(store, workspaceId)
-    requireCampaigns(reports, workspaceId, book)
-    if (!book) continue
-    const changes = await findChanges(store, batch, { workspaceId, book, reports })
-    const { factsPerUserMax, entries } = batch
-    await countWorkspace(store, { book, sum, factsPerUserMax, entries: entries.length }, changes)
-  }
-  return sum
-}
-
-/** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
-function requireCampaigns(reports: readonly Report[], workspaceId: string, book: GoalBook | undefined): void {
-  for (const { entry } of reports.map(({ read }) => read)) {
-    const { campaign = 0 } = entry.context
-    if (entry.workspaceId !== workspaceId || book?.counted.campaigns.has(campaign)) continue
-    throw new Error(`workspace ${workspaceId} has no campaign with the number ${campaign}`)
-  }
-}
 
 /** A report, and its facts with the customers they were reported with, in the order of the report. */
 interface Report {
@@ -110,33 +88,43 @@ function readReports({ entries, customerOf }: ResolvedBatch): Report[] {
   return reports
 }
 
-interface Wanted {
-  readonly workspaceId: string
+/** What a batch adds to the statistics; its users are resolved and its events stored. */
+async function countBatch(store: Store, batch: ResolvedBatch, reports: readonly Report[]): Promise<CellSum> {
+  const sum = new CellSum()
+  for (const workspaceId of new Set(batch.entries.map(({ entry }) => entry.workspaceId))) {
+    const own = reports.filter(({ read }) => read.entry.workspaceId === workspaceId)
+    const book = await batch.goalBooks.open(store, workspaceId)
+    requireCampaigns(own, workspaceId, book)
+    if (book) await countChanges(store, { batch, book, sum }, await findChanges(store, batch, { book, reports: own }))
+  }
+  return sum
+}
+
+/** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
+function requireCampaigns(reports: readonly Report[], workspaceId: string, book: GoalBook | undefined): void {
+  for (const { read } of reports) {
+    const { campaign = 0 } = read.entry.context
+    if (book?.counted.campaigns.has(campaign)) continue
+    throw new Error(`workspace ${workspaceId} has no campaign with the number ${campaign}`)
+  }
+}
+
+/** What a batch brings to one workspace. */
+interface Brought {
   readonly book: GoalBook
   readonly reports: readonly Report[]
 }
 
 /** The users of a workspace whose contributions may change: with new facts, or found to be one person. */
-async function findChanges(
-  store: Store,
-  batch: ResolvedBatch,
-  { workspaceId, book, reports }: Wanted,
-): Promise<Change[]> {
+async function findChanges(store: Store, batch: ResolvedBatch, { book, reports }: Brought): Promise<Change[]> {
   const facts = new Drafts()
-  for (const { read, memberships, messages } of reports) {
-    if (read.entry.workspaceId !== workspaceId) continue
-    const users = new Map(read.subjects.map((subject) => [batch.customerOf.get(subject), batch.userOf.get(subject)]))
-    const { receivedAt } = read.entry
-    for (const membership of memberships)
-      facts.of(users.get(membership.customer) as number, receivedAt).memberships.push(membership)
-    for (const message of messages) facts.of(users.get(message.customer) as number, receivedAt).messages.push(message)
-  }
+  for (const report of reports) addReported(facts, batch, report)
   for (const read of batch.entries) {
-    if (read.kind !== 'track_events' || read.entry.workspaceId !== workspaceId) continue
+    if (read.kind !== 'track_events' || read.entry.workspaceId !== book.workspaceId) continue
     for (const event of goalEventsOf(read, batch, book))
       facts.of(event.userId, read.entry.receivedAt).goalEvents.push(event)
   }
-  const parts = partsBefore(batch, workspaceId)
+  const parts = partsBefore(batch, book.workspaceId)
   for (const userId of parts.keys()) facts.of(userId, batch.now)
   const persons = await findPersonsOf(store, batch, [...facts.byUser.keys()])
   return [...facts.byUser].map(([userId, { since, ...own }]) => {
@@ -145,21 +133,15 @@ async function findChanges(
   })
 }
 
-/** For nearly all users, the identities that were looked up have told everything. */
-async function findPersonsOf(
-  store: Store,
-  { singleAliasUsers }: ResolvedBatch,
-  userIds: readonly number[],
-): Promise<Map<number, UserWithAliases>> {
-  const persons = await findUsersWithAliases(
-    store,
-    userIds.filter((userId) => !singleAliasUsers.has(userId)),
-  )
-  for (const userId of userIds) {
-    const customer = singleAliasUsers.get(userId)
-    if (customer !== undefined) persons.set(userId, { userId, customers: [customer], userIds: [userId] })
-  }
-  return persons
+function addReported(
+  facts: Drafts,
+  { customerOf, userOf }: ResolvedBatch,
+  { read, memberships, messages }: Report,
+): void {
+  const users = new Map(read.subjects.map((subject) => [customerOf.get(subject), userOf.get(subject)]))
+  const of = (customer: number) => facts.of(users.get(customer) as number, read.entry.receivedAt)
+  for (const membership of memberships) of(membership.customer).memberships.push(membership)
+  for (const message of messages) of(message.customer).messages.push(message)
 }
 
 interface FactsDraft {
@@ -216,43 +198,71 @@ function partsBefore(
   return parts
 }
 
-interface Count {
-  readonly book: GoalBook
-  readonly sum: CellSum
-  readonly factsPerUserMax: number
-  /** How many the batch has; one of several may be halved. */
-  readonly entries: number
+/** For nearly all users, the identities that were looked up have told everything. */
+async function findPersonsOf(
+  store: Store,
+  { singleAliasUsers }: ResolvedBatch,
+  userIds: readonly number[],
+): Promise<Map<number, UserWithAliases>> {
+  const persons = await findUsersWithAliases(
+    store,
+    userIds.filter((userId) => !singleAliasUsers.has(userId)),
+  )
+  for (const userId of userIds) {
+    const customer = singleAliasUsers.get(userId)
+    if (customer !== undefined) persons.set(userId, { userId, customers: [customer], userIds: [userId] })
+  }
+  return persons
 }
 
-async function countWorkspace(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const { book, sum, factsPerUserMax } = count
-  const keepInBounds = () => keepSmall(store, count)
+interface Count {
+  readonly batch: ResolvedBatch
+  readonly book: GoalBook
+  readonly sum: CellSum
+}
+
+/** Adds the differences of changes to the sum, but for users who are large, or grow large. */
+async function countChanges(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
   const { large, others } = await separateLarge(store, changes)
   const merged = others.filter(({ before }) => before.length > 1)
   const single = others.filter(({ before }) => before.length === 1)
-  const loadMerged = (changes: readonly Change[]) =>
+  const grown = [...(await countMerged(store, count, merged)), ...(await countSingle(store, count, single))]
+  await leaveForLater(store, count.book, [...large, ...grown])
+}
+
+/** Counts users who were found to be one person, from everything they have. Gives those who have too much. */
+async function countMerged(store: Store, count: Count, changes: readonly Change[]): Promise<Change[]> {
+  const { book, sum } = count
+  const tooLarge: Change[] = []
+  const load = (portion: readonly Change[]) =>
     loadHistories(
       store,
       book,
-      changes.map(({ person }) => person),
-      changes.map(({ facts }) => facts),
+      portion.map(({ person }) => person),
+      portion.map(({ facts }) => facts),
     )
-  const grown: Change[] = []
-  for await (const [change, stored] of inPortions(merged, loadMerged)) {
+  for await (const [change, stored] of inPortions(changes, load)) {
     if (stored) addDifference(sum, book, { ...change, stored })
-    else grown.push(change)
-    await keepInBounds()
+    else tooLarge.push(change)
+    await keepInBounds(store, count)
   }
+  return tooLarge
+}
+
+/** Counts all others, from as much as their new facts concern. Gives those who have too much. */
+async function countSingle(store: Store, count: Count, changes: readonly Change[]): Promise<Change[]> {
+  const { batch, book, sum } = count
+  const tooLarge: Change[] = []
   const deduplicated = new DeduplicatedChanges(sum, book)
-  const loadSingle = (changes: readonly Change[]) => loadConcernedHistories(store, book, changes)
-  for await (const [change, stored] of inPortions(single, loadSingle)) {
-    if (!stored || isLarge(stored, factsPerUserMax)) grown.push(change)
+  const load = (portion: readonly Change[]) => loadConcernedHistories(store, book, portion)
+  for await (const [change, stored] of inPortions(changes, load)) {
+    if (!stored || isLarge(stored, batch.factsPerUserMax)) tooLarge.push(change)
     else deduplicated.add({ ...change, stored })
-    await keepInBounds()
+    await keepInBounds(store, count)
   }
   deduplicated.settle()
-  await keepInBounds()
-  await leaveForLater(store, book, [...large, ...grown])
+  await keepInBounds(store, count)
+  return tooLarge
 }
 
 /**
@@ -260,9 +270,9 @@ async function countWorkspace(store: Store, count: Count, changes: readonly Chan
  * are written before the others: then two transactions may wait for each other, and the database ends one of them, which is tried
  * again.
  */
-async function keepSmall(store: Store, { sum, entries }: Count): Promise<void> {
+async function keepInBounds(store: Store, { batch, sum }: Count): Promise<void> {
   const isMuch = sum.sizeMax > CELLS_PER_BATCH_MAX && sum.size > CELLS_PER_BATCH_MAX
-  if (isMuch && entries > 1) throw new TooMuchAtOnce()
+  if (isMuch && batch.entries.length > 1) throw new TooMuchAtOnce()
   if (sum.sizeMax <= CELLS_AT_ONCE_MAX) return
   await addCells(store, sum)
   sum.clear()
