@@ -58,7 +58,7 @@ describe('the name of an event', () => {
     ['SVC_ORDER', 'none'],
     ['svc_order', 'must not start with the reserved prefix svc_'],
     ['svc_', 'must not start with the reserved prefix svc_'],
-    ['', 'must have a name of at least one character'],
+    ['', 'must have a name that is not empty'],
     [EMOJI.repeat(256), 'none'],
     [`${EMOJI.repeat(256)}a`, 'must have a name of at most 256 characters'],
   ]

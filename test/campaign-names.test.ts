@@ -51,7 +51,7 @@ describeEachStore('The names of a campaign', (kind) => {
     const refused = await send(AUDIENCE, { locale: 'l0' }, { locale: 'l1', variation: 'A' })
     expectRefusal(refused, 409, 'conflict', ['members[1]'])
     expect(messageOf(refused)).toBe(
-      'The campaign would have more than 1,000 places (platform, locale and variation): it has 1,000, and the report would add 1.',
+      'The campaign would have more than 1,000 combinations of platform, locale and variation: it has 1,000, and the report adds 1.',
     )
     expect([await calls.countEntries(), await countNames()]).toEqual([entries, [PLACES_MAX, 0]])
   })
@@ -81,8 +81,8 @@ describeEachStore('The names of a campaign', (kind) => {
     const failure = await send(MESSAGE_EVENTS, ...failuresFrom(98, 4))
     expectRefusal(failure, 409, 'conflict', ['events[2].reason', 'events[3].reason'])
     expect([messageOf(failure), problemsOf(failure)]).toEqual([
-      'The campaign would have more than 100 reasons of removals and failures: it has 100, and the report would add 2.',
-      ['is new to the campaign', 'is new to the campaign'],
+      'The campaign would have more than 100 reasons for removals and failures: it has 100, and the report adds 2.',
+      ['adds a reason to the campaign', 'adds a reason to the campaign'],
     ])
     const removal = await send(AUDIENCE, {}, { removed: 'another' })
     expectRefusal(removal, 409, 'conflict', ['members[1].removed'])
@@ -96,8 +96,8 @@ describeEachStore('The names of a campaign', (kind) => {
     const failure = await send(MESSAGE_EVENTS, { kind: 'failed', reason: 'r0' }, { kind: 'failed', reason: 'new' })
     expectRefusal(failure, 409, 'conflict', ['events[1].reason'])
     expect(messageOf(failure)).toBe(
-      'The campaign would have 500 places (platform, locale and variation) and 51 reasons of removals and failures, which is ' +
-        'more than 25,000 when multiplied: it has 500 places and 50 reasons.',
+      'The campaign would have 500 combinations of platform, locale and variation and 51 reasons for removals and failures, ' +
+        'a product of more than 25,000: it has 500 combinations and 50 reasons.',
     )
     const members = await send(AUDIENCE, { locale: 'l0' }, { locale: 'new', removed: 'another' })
     expectRefusal(members, 409, 'conflict', ['members[1]', 'members[1].removed'])
@@ -134,8 +134,8 @@ describeEachStore('The names of a campaign', (kind) => {
     const reasonFields = Array.from({ length: 76 }, (_, index) => `members[${index + 2}].removed`)
     expectRefusal(refused, 409, 'conflict', ['members[1]', 'members[3]', ...reasonFields])
     expect(messageOf(refused)).toBe(
-      'The campaign would have more than 1,000 places (platform, locale and variation): it has 1,000, and the report would add 2; ' +
-        'and more than 100 reasons of removals and failures: it has 25, and the report would add 76.',
+      'The campaign would have more than 1,000 combinations of platform, locale and variation: it has 1,000, and the report adds 2; ' +
+        'and more than 100 reasons for removals and failures: it has 25, and the report adds 76.',
     )
     expect(await countNames()).toEqual([1_000, 25])
   })
@@ -143,7 +143,7 @@ describeEachStore('The names of a campaign', (kind) => {
   it('are named a thousand times at the most', async () => {
     const refused = await send(AUDIENCE, ...placesFrom(0, 1_500))
     expect([refused.status, problemsOf(refused)?.length]).toEqual([409, 1_000])
-    expect(messageOf(refused)).toContain('it has 0, and the report would add 1,500')
+    expect(messageOf(refused)).toContain('it has 0, and the report adds 1,500')
   })
 
   it('are not more when many reports come at once', async () => {

@@ -62,7 +62,7 @@ it('has goals whose names take no more room than that', () => {
   expect(goalFaults(goals, 'conversion_goals')).toEqual([])
   const [first, ...others] = goals
   const more = [{ ...first, name: `${first?.name}xxxxxx` }, ...others]
-  const problem = 'must have names that take at most 1,536 bytes together as JSON'
+  const problem = 'must have names that total at most 1,536 bytes as JSON'
   expect(goalFaults(more, 'conversion_goals')).toEqual([{ field: 'conversion_goals', problem }])
 })
 

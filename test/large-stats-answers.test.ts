@@ -213,7 +213,7 @@ describeEachStore('A large answer of Fetch Campaign Stats', (kind) => {
     const refused = await fetchStats('half', 'other half')
     expectRefusal(refused, 409, 'conflict')
     expect((refused.body as unknown as ErrorBody).error.message).toBe(
-      'The answer would take more than 64 MiB. Ask for fewer campaigns at a time (campaign_ids, limit) or for fewer days.',
+      'The response would exceed 64 MiB. Request fewer campaigns (campaign_ids, limit) or fewer days.',
     )
     const { status, body } = await fetchStats('other half')
     const { conversion_goal_stats: goals } = variationsOf(body.data['other half']?.[0])['v2000'] as VariationBody

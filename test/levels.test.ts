@@ -82,7 +82,7 @@ describe('The levels of places', () => {
 
   it('are none for any other place', () => {
     const levels = together([toKeyed('WEB', 'de', 'A')])
-    expect(() => levels.at(toKeyed('WEB', 'de', 'B'))).toThrow('nothing was to be counted at')
+    expect(() => levels.at(toKeyed('WEB', 'de', 'B'))).toThrow('no count was expected at')
   })
 
   it('are right also where there were more different ones than are remembered', () => {

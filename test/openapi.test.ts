@@ -124,7 +124,7 @@ describe('The OpenAPI document', () => {
 
   it('counts the days of a range of Fetch Campaign Stats as it takes them: 31 with both ends', () => {
     const { description } = find(fetchCampaignStats.url, 'POST')
-    expect(description).toContain('from `start_date` to `end_date`, both included and at most 30 days apart')
+    expect(description).toContain('from `start_date` to `end_date`, both inclusive and at most 30 days apart')
     const { example, body } = fetchCampaignStats
     const range = { ...(example as object), start_date: '2026-03-01', end_date: '2026-03-31' }
     expect(body && new OperationValidator(fetchCampaignStats).body(body, range).faults).toEqual([])

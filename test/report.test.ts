@@ -75,8 +75,8 @@ describe('the time of a report', () => {
     const late = '2026-05-04T17:30:00+02:00'
     const faults = memberFaults([member({ evaluated_at: late }), member({ evaluated_at: 'x' })], SETTINGS, NOW)
     expect(faults.map(({ problem }) => problem)).toEqual([
-      'must not lie in the future: 2026-05-04T15:30:00.000Z is later than now, 2026-05-04T10:00:00.000Z',
-      expect.stringContaining('must be a time since 1970, such as 2026-05-04T10:00:00Z') as string,
+      'must not be in the future: 2026-05-04T15:30:00.000Z is after the current time, 2026-05-04T10:00:00.000Z',
+      expect.stringContaining('must be a time from 1970 on: ISO 8601, such as 2026-05-04T10:00:00Z') as string,
     ])
   })
 
@@ -87,8 +87,10 @@ describe('the time of a report', () => {
   })
 
   it('that was never accepted is not taken apart', () => {
-    expect(() => membershipsOf([member({ evaluated_at: 'yesterday' })], PLACE)).toThrow('cannot be read')
-    expect(() => messageEventsOf([event({ time: null })], PLACE)).toThrow('cannot be read')
+    expect(() => membershipsOf([member({ evaluated_at: 'yesterday' })], PLACE)).toThrow(
+      'the report contains an invalid time',
+    )
+    expect(() => messageEventsOf([event({ time: null })], PLACE)).toThrow('the report contains an invalid time')
   })
 })
 

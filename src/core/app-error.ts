@@ -64,5 +64,5 @@ export function invalidRequest(details: readonly Fault[]): AppError {
 
 /** Makes the compiler prove that a `switch` over a union is complete. */
 export function assertNever(value: never): never {
-  throw new Error(`not expected here: ${JSON.stringify(value)}`)
+  throw new Error(`unexpected value: ${JSON.stringify(value)}`)
 }

@@ -33,7 +33,7 @@ export function checkAttributes(
 
 /** What is wrong with the name of an event or attribute; undefined when nothing is. */
 export function nameProblem(name: string): string | undefined {
-  if (name.length === 0) return 'must have a name of at least one character'
+  if (name.length === 0) return 'must have a name that is not empty'
   if (name.length > NAME_LENGTH_MAX && codePointLength(name) > NAME_LENGTH_MAX) {
     return `must have a name of at most ${NAME_LENGTH_MAX} characters`
   }
@@ -44,7 +44,8 @@ export function nameProblem(name: string): string | undefined {
 /** What is wrong with a value that may have `levels` more levels; undefined when nothing is. */
 export function valueProblem(value: unknown, levels: number): string | undefined {
   // JSON.parse turns a number that is too large into Infinity, and JSON.stringify would write that as null.
-  if (value === Infinity || value === -Infinity) return 'must not hold numbers beyond those of 64-bit floating point'
+  if (value === Infinity || value === -Infinity)
+    return 'must not contain numbers outside the range of 64-bit floating point'
   if (typeof value !== 'object' || value === null) return undefined
   if (levels === 0) return `must not be nested deeper than ${NESTING_MAX} levels`
   for (const member of Object.values(value) as unknown[]) {

@@ -15,12 +15,12 @@ const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,
 export type TimeValue = { readonly kind: 'instant' | 'local'; readonly ms: number }
 
 export const TIME_PROBLEM =
-  'must be a time since 1970, such as 2026-05-04T10:00:00Z: ISO 8601, or seconds or milliseconds since the epoch, ' +
-  'as a number or a string'
+  'must be a time from 1970 on: ISO 8601, such as 2026-05-04T10:00:00Z, or epoch seconds or milliseconds ' +
+  'as a number or string'
 
 /** What is wrong with a time after `receivedAt`: how it was read, and the server's own time. */
 export function futureProblem(instant: number, receivedAt: number): string {
-  return `must not lie in the future: ${toIso(instant)} is later than now, ${toIso(receivedAt)}`
+  return `must not be in the future: ${toIso(instant)} is after the current time, ${toIso(receivedAt)}`
 }
 
 /** ISO 8601 in UTC with milliseconds. */

@@ -150,7 +150,7 @@ function findChange(format: Intl.DateTimeFormat, from: number, offset: number): 
 function askOffset(format: Intl.DateTimeFormat, instant: number): number {
   const told = format.format(instant)
   const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(told)
-  if (!match) throw new Error(`Intl tells no offset: ${told}`)
+  if (!match) throw new Error(`Intl returned no offset: ${told}`)
   const [, sign, hours = '0', minutes = '0', seconds = '0'] = match
   const total = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)
   return (sign === '-' ? -1 : 1) * total * SECOND_MS

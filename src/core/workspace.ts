@@ -85,19 +85,19 @@ export function changeSettings(
   }
   const namesAddress = changed.identityResolution.some((name) => /e-?mail/i.test(name))
   if (changed.emailProtection !== 'none' && namesAddress) {
-    const problem = 'must not name an email address while emails are tokenized or encrypted'
+    const problem = 'must not include an email address while emails are tokenized or encrypted'
     faults.push({ field: 'identity_resolution', problem })
   }
   return { settings: changed, faults }
 }
 
-const UNNAMEABLE = 'must not be __proto__, which no request may hold'
+const UNNAMEABLE = 'must not be __proto__, which requests cannot contain'
 
 /** The categories with one more, or why the name cannot be one. A name that is there already changes nothing. */
 export function addCategory(categories: readonly string[], name: string): readonly string[] | string {
   const problem = textProblem(name, NAME_LENGTH_MAX)
   if (problem !== undefined) return problem
-  if (name.trim() !== name) return 'must not begin or end with a space'
+  if (name.trim() !== name) return 'must not start or end with a space'
   if (name === '__proto__') return UNNAMEABLE
   if (categories.includes(name)) return categories
   if (categories.length >= CATEGORIES_MAX)
@@ -122,7 +122,7 @@ function changeOne(settings: WorkspaceSettings, key: string, text: string): Work
     }
     case 'identity_resolution': {
       const names = toList(text)
-      if (names.includes(CUSTOMER_ID)) return `must not name ${CUSTOMER_ID}, by which users are found anyway`
+      if (names.includes(CUSTOMER_ID)) return `must not include ${CUSTOMER_ID}, which always identifies users`
       if (names.includes('__proto__')) return UNNAMEABLE
       return listProblem(names, IDENTIFIER_NAMES_MAX) ?? { ...settings, identityResolution: names }
     }
@@ -137,12 +137,12 @@ function changeOne(settings: WorkspaceSettings, key: string, text: string): Work
         : { ...settings, clockSkewSeconds: seconds }
     }
     default:
-      return 'is not a setting of a workspace'
+      return 'is not a workspace setting'
   }
 }
 
 function changeLimit(settings: WorkspaceSettings, name: string, text: string): WorkspaceSettings | string {
-  if (!Object.hasOwn(LIMIT_DEFAULTS, name)) return 'is not a limit of a workspace'
+  if (!Object.hasOwn(LIMIT_DEFAULTS, name)) return 'is not a workspace limit'
   const units = toWhole(text, 1, LIMIT_MAX)
   if (units === undefined) return `must be a whole number from 1 to ${LIMIT_MAX}`
   return { ...settings, limits: { ...settings.limits, [name]: units } }

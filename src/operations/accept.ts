@@ -62,8 +62,12 @@ async function answer(
       answerAs(outcome.requestId)
       return accepted(outcome.requestId)
     case 'key_conflict': {
-      const details = [{ field: 'header.Idempotency-Key', problem: 'was used for a request with another body' }]
-      throw new AppError('conflict', 'The Idempotency-Key was used for another request.', details)
+      const details = [{ field: 'header.Idempotency-Key', problem: 'was already used for a different request' }]
+      throw new AppError(
+        'conflict',
+        'The Idempotency-Key was already used for a different request. Send a new key.',
+        details,
+      )
     }
   }
 }

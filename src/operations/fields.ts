@@ -36,7 +36,7 @@ export function Nullable<Schema extends TSchema>(schema: Schema) {
 export const NoFields = Strict({})
 
 export const WorkspacePath = Strict({
-  Workspace_ID: Text(1, 64, 'The workspace id, equal to the user name of the Authorization header.'),
+  Workspace_ID: Text(1, 64, 'The workspace id. Must equal the username in the Authorization header.'),
 })
 
 export const CustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user.')
@@ -45,11 +45,11 @@ export const CustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user.')
 export const TrackedCustomerId = TextIfAny(
   1,
   USER_ID_LENGTH_MAX,
-  'Identifies the user. Needed, unless `user_identifiers` name the user where identity resolution is on.',
+  'Identifies the user. Required unless identity resolution is on and `user_identifiers` identifies the user.',
 )
 
 /** What descriptions of attributes say about numbers in them. */
-export const ATTRIBUTE_NUMBERS = 'Numbers are kept as 64-bit floating point: send longer ones as texts.'
+export const ATTRIBUTE_NUMBERS = 'Numbers are stored as 64-bit floating point: send longer ones as strings.'
 
 /** A time in answers: ISO 8601 in UTC with milliseconds. */
 export const IsoTime = Type.String({ format: 'date-time' })
@@ -59,6 +59,6 @@ export const AcceptedOutput = Type.Object({
   status: Type.Literal('success'),
   message: Type.String(),
   request_id: Type.String({
-    description: 'Ask `GET /v1/event/{Workspace_ID}/requests/{request_id}` what became of it.',
+    description: 'Query its status with `GET /v1/event/{Workspace_ID}/requests/{request_id}`.',
   }),
 })

@@ -38,7 +38,9 @@ export function goalFaults(goals: readonly (SentGoal | undefined)[], field: stri
     const first = goal.name === undefined ? index : names.indexOf(goal.name)
     const problem = goal.event === undefined ? undefined : nameProblem(goal.event)
     return [
-      ...(first === index ? [] : [{ field: `${at}.name`, problem: `is the name of ${field}[${first}] already` }]),
+      ...(first === index
+        ? []
+        : [{ field: `${at}.name`, problem: `must be unique: ${field}[${first}] has the same name` }]),
       ...(problem === undefined ? [] : [{ field: `${at}.event`, problem }]),
       ...(goal.where ?? []).flatMap((condition, place) => valueFaults(condition, `${at}.where[${place}].value`)),
     ]
@@ -52,7 +54,7 @@ function roomFaults(goals: readonly (SentGoal | undefined)[], field: string): Fa
     JSON.stringify(goals).length > GOALS_JSON_LENGTH_MAX &&
       `must have at most ${GOALS_JSON_LENGTH_MAX} characters as JSON`,
     Buffer.byteLength(JSON.stringify(names)) > GOAL_NAMES_BYTES_MAX &&
-      `must have names that take at most ${inDigits(GOAL_NAMES_BYTES_MAX)} bytes together as JSON`,
+      `must have names that total at most ${inDigits(GOAL_NAMES_BYTES_MAX)} bytes as JSON`,
   ]
   return problems.flatMap((problem) => (problem === false ? [] : [{ field, problem }]))
 }
@@ -70,17 +72,17 @@ function conditionProblem(condition: SentCondition, operator: Operator): string 
       return undefined
     case 'greater_than':
     case 'less_than':
-      if (typeof value !== 'number') return `must be a number with ${operator}`
+      if (typeof value !== 'number') return `must be a number when operator is ${operator}`
       break
     case 'contains':
       // A value that was not sent is undefined, which JSON does not have.
       if (value === undefined || (typeof value === 'object' && value !== null)) {
-        return 'must be a string, a number, a boolean or null with contains'
+        return 'must be a string, number, boolean or null when operator is contains'
       }
       break
     case 'is':
     case 'is_not':
-      if (value === undefined) return `is required with ${operator}`
+      if (value === undefined) return `is required when operator is ${operator}`
   }
   // As deep as the attribute it is compared with may be.
   return valueProblem(value, NESTING_MAX - 1)

@@ -171,7 +171,7 @@ function timeProblem(
 
 function acceptedInstant(value: unknown, timezone: string): number {
   const instant = toInstant(value, timezone)
-  if (instant === undefined) throw new Error('the report holds a time that cannot be read')
+  if (instant === undefined) throw new Error('the report contains an invalid time')
   return instant
 }
 
@@ -187,13 +187,13 @@ const LEVEL_NAME = /^[\p{L}\p{Nd}]\P{Cc}*$/u
 
 /** What is wrong with the name of a locale or variation, whose length is known to be right; undefined when nothing is. */
 function levelNameProblem(name: string): string | undefined {
-  if (name.startsWith('all_')) return 'must not begin with all_, as the sums over all of them do'
-  if (name.endsWith('_control_group')) return 'must not end with _control_group, as the control groups do'
-  return LEVEL_NAME.test(name) ? undefined : 'must begin with a letter or digit and hold no control characters'
+  if (name.startsWith('all_')) return 'must not start with all_, which is reserved for totals'
+  if (name.endsWith('_control_group')) return 'must not end with _control_group, which is reserved for control groups'
+  return LEVEL_NAME.test(name) ? undefined : 'must start with a letter or digit and contain no control characters'
 }
 
 const REASON = /^[a-z0-9_]+$/
 
 function reasonProblem(reason: string): string | undefined {
-  return REASON.test(reason) ? undefined : 'must consist of the characters a-z, 0-9 and _'
+  return REASON.test(reason) ? undefined : 'must contain only a-z, 0-9 and _'
 }

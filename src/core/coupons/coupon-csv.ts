@@ -113,11 +113,11 @@ function readLine(text: string): Line {
   const cut = field.trim()
   if (cut === '') return undefined
   if (!cut.startsWith('"')) {
-    if (cut.includes(',')) return { problem: 'must hold one code only; one with a comma stands in quotation marks' }
+    if (cut.includes(',')) return { problem: 'must contain only one code; quote a code that contains a comma' }
     return toLine(field)
   }
   const quoted = QUOTED.exec(cut)?.[1]
-  if (quoted === undefined) return { problem: 'must close its quotation marks and double those inside' }
+  if (quoted === undefined) return { problem: 'must close its quotation marks and double any inside them' }
   return toLine(quoted.replaceAll('""', '"'))
 }
 

@@ -93,12 +93,12 @@ export function toActiveList<List extends CouponList>(list: List, expiresAt: str
 /** Faults of `expires_at`, which must be a date; `today` is that of the workspace. */
 export function expiryFaults(expiresAt: string | undefined, today: string): Fault[] {
   if (expiresAt === undefined || expiresAt >= today) return []
-  return [{ field: 'expires_at', problem: `must not lie in the past; today is ${today}` }]
+  return [{ field: 'expires_at', problem: `must not be in the past; today is ${today}` }]
 }
 
 /** What is wrong with a label; undefined when nothing is. */
 export function labelProblem(label: string): string | undefined {
-  return LABEL.test(label) ? undefined : 'must consist of letters, digits, _ and -'
+  return LABEL.test(label) ? undefined : 'must contain only letters, digits, _ and -'
 }
 
 /** The expression by which a message takes a coupon of the list. */

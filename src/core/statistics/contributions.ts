@@ -197,7 +197,7 @@ function toPasts(history: History, { campaigns }: Rules): Map<number, CampaignPa
   const pasts = new Map<number, CampaignPast>()
   for (const [number, facts] of factsByCampaign(history)) {
     const campaign = campaigns.get(number)
-    if (!campaign) throw new Error(`there are facts of campaign ${number}, which is not there`)
+    if (!campaign) throw new Error(`facts refer to campaign ${number}, which does not exist`)
     pasts.set(number, new CampaignPast(campaign, facts))
   }
   return pasts

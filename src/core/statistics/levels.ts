@@ -64,7 +64,7 @@ export class LevelsOfPlaces {
   /** The sets that hold a level of one of the places. */
   at(place: KeyedPlace): readonly SharedLevels[] {
     const sets = this.#setsAt.get(place.key)
-    if (!sets) throw new Error(`nothing was to be counted at ${JSON.stringify(place)}`)
+    if (!sets) throw new Error(`no count was expected at ${JSON.stringify(place)}`)
     return sets
   }
 }

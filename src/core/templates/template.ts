@@ -129,12 +129,14 @@ export function groupFault(
 ): Fault | undefined {
   const ownId = current?.latest.externalTemplateId
   if (current?.standing === 'default') {
-    return groupId === ownId ? undefined : groupIdFault('must stay: other templates name this one as their group')
+    return groupId === ownId
+      ? undefined
+      : groupIdFault('cannot change while other templates use this template as their group')
   }
   if (groupId === null || groupId === current?.latest.meta.groupId) return undefined
-  if (groupId === ownId) return groupIdFault('must name another template')
-  if (parent === undefined) return groupIdFault('does not exist')
-  return parent === 'child' ? groupIdFault('names a template that is in the group of another') : undefined
+  if (groupId === ownId) return groupIdFault('must be the id of another template')
+  if (parent === undefined) return groupIdFault('is not the id of a template in the workspace')
+  return parent === 'child' ? groupIdFault('must not be the id of a template that belongs to another group') : undefined
 }
 
 function groupIdFault(problem: string): Fault {

@@ -44,8 +44,8 @@ export function userReferenceFaults(body: UserReference, identifierNames: readon
   const identifiers = body.user_identifiers ?? undefined
   if (identifiers === undefined && !isNamed) {
     return [
-      { field: CUSTOMER_ID, problem: 'is required where user_identifiers is not given' },
-      { field: 'user_identifiers', problem: 'is required where customer_id is not given' },
+      { field: CUSTOMER_ID, problem: 'is required when user_identifiers is not given' },
+      { field: 'user_identifiers', problem: 'is required when customer_id is not given' },
     ]
   }
   if (identifiers === undefined) return []
@@ -54,7 +54,7 @@ export function userReferenceFaults(body: UserReference, identifierNames: readon
   const looked = Object.entries(identifiers).slice(0, DETAILS_MAX + identifierNames.length)
   const faults = looked.flatMap(([name, value]) => identifierFaults(name, value, identifierNames))
   if (!isNamed && Object.values(identifiers).every((value) => value === null)) {
-    faults.push({ field: 'user_identifiers', problem: 'must hold an identifier where customer_id is not given' })
+    faults.push({ field: 'user_identifiers', problem: 'must contain an identifier when customer_id is not given' })
   }
   return faults
 }
@@ -150,12 +150,13 @@ function isExact(value: number): boolean {
 }
 
 const INEXACT =
-  `must be a text, for numbers beyond ${Number.MAX_SAFE_INTEGER}, and fractions of more than ${FRACTION_DIGITS_MAX} digits, ` +
-  'are not told apart'
+  `must be a string, because numbers beyond ${Number.MAX_SAFE_INTEGER} and fractions of more than ` +
+  `${FRACTION_DIGITS_MAX} digits lose precision`
 
 function identifierFaults(name: string, value: unknown, names: readonly string[]): Fault[] {
   const field = memberPath('user_identifiers', name)
-  if (!names.includes(name)) return [{ field, problem: `is not configured here; there are ${names.join(', ')}` }]
+  if (!names.includes(name))
+    return [{ field, problem: `is not an identifier of this workspace; it has ${names.join(', ')}` }]
   if (value === null) return []
   if (typeof value === 'number') return isExact(value) ? [] : [{ field, problem: INEXACT }]
   const problem = textProblem(value, USER_ID_LENGTH_MAX)

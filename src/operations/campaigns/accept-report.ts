@@ -15,12 +15,12 @@ import { AcceptedOutput, NoFields, Strict, Text } from '../fields.ts'
 import { defineOperation, type Operation, type OperationRequest, type Partially, type Parts } from '../operation.ts'
 import { requireCampaign } from './require-campaign.ts'
 
-export const ReportCustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user, who is created when unknown.')
+export const ReportCustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user. An unknown user is created.')
 
 export const ReportPlatform = Text(
   1,
   NAME_LENGTH_MAX,
-  'EMAIL, ANDROID, IOS, WEB or TV, without case; anything else is kept as sent and counted as UNKNOWN.',
+  'EMAIL, ANDROID, IOS, WEB or TV, in any case. Any other value is stored as sent and counted as UNKNOWN.',
 )
 
 /** A time that is read in the same way as `user_time`. */
@@ -28,8 +28,8 @@ export function ReportTime(description: string) {
   return Type.Unsafe<string | number>({
     type: ['string', 'number'],
     description:
-      `${description} ISO 8601 (without zone: in the time zone of the workspace), epoch seconds or epoch ` +
-      'milliseconds (from 100,000,000,000). Not before 1970, not in the future.',
+      `${description} ISO 8601 (without a zone: in the workspace's time zone), epoch seconds or epoch ` +
+      'milliseconds (from 100,000,000,000). Must not be before 1970 or in the future.',
   })
 }
 

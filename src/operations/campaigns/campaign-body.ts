@@ -15,32 +15,35 @@ export const CAMPAIGN_ID_LENGTH_MAX = 256
 const PLATFORMS_MAX = 20
 
 export const CampaignPath = Strict({
-  campaign_id: Text(1, CAMPAIGN_ID_LENGTH_MAX, 'The `campaign_id` of the campaign.'),
+  campaign_id: Text(1, CAMPAIGN_ID_LENGTH_MAX, 'The campaign id.'),
 })
 
-export const CampaignName = Text(1, NAME_LENGTH_MAX, 'Name of the campaign, for people.')
-export const PersonName = Text(1, NAME_LENGTH_MAX, 'Who does this, such as an email address.')
+export const CampaignName = Text(1, NAME_LENGTH_MAX, 'Display name of the campaign.')
+export const PersonName = Text(1, NAME_LENGTH_MAX, 'The person making the request, such as an email address.')
 export const CampaignPlatforms = Type.Array(Text(1, NAME_LENGTH_MAX), {
   minItems: 1,
   maxItems: PLATFORMS_MAX,
   uniqueItems: true,
   description:
-    'Where its messages go: EMAIL, ANDROID, IOS, WEB, TV, read without case. Anything else is kept as sent, and what ' +
-    'is reported of it is counted as UNKNOWN.',
+    'The platforms the campaign sends to: EMAIL, ANDROID, IOS, WEB or TV, in any case. Any other value is stored as ' +
+    'sent, and its reports are counted as UNKNOWN.',
 })
 
-const EventName = Text(1, NAME_LENGTH_MAX, 'The name of the tracked events that can meet the goal.')
-const Attribute = Text(1, NAME_LENGTH_MAX, 'The name of an attribute of the event.')
+const EventName = Text(1, NAME_LENGTH_MAX, 'Name of the tracked events that can meet the goal.')
+const Attribute = Text(1, NAME_LENGTH_MAX, 'Name of an event attribute.')
 const Value = Type.Unknown({
   description:
-    'With `is` and `is_not` any JSON value; with `greater_than` and `less_than` a number; with `contains` a text that ' +
-    'the attribute contains, or an element of the list that it is. `exists` needs none.',
+    '`is` and `is_not` take any JSON value, `greater_than` and `less_than` a number. `contains` takes a substring of a ' +
+    'string attribute or an element of a list attribute. `exists` takes no value.',
 })
-const WhatHolds = OneOf(OPERATORS, 'Nothing is converted: the text `1` is not the number 1. `is_not` holds without it.')
+const WhatHolds = OneOf(
+  OPERATORS,
+  'Types are not converted: the string `1` is not the number 1. `is_not` matches when the attribute is absent.',
+)
 const WindowHours = {
   minimum: 1,
   maximum: WINDOW_HOURS_MAX,
-  description: 'For how many hours after a touch an event is a conversion.',
+  description: 'Hours after a touch within which an event counts as a conversion.',
 }
 
 export const ConversionGoals = Type.Array(
@@ -50,12 +53,12 @@ export const ConversionGoals = Type.Array(
     where: Type.Optional(
       Type.Array(Strict({ attribute: Attribute, operator: WhatHolds, value: Type.Optional(Value) }), {
         maxItems: CONDITIONS_MAX,
-        description: 'Conditions on attributes of the event; all must hold.',
+        description: 'Conditions on event attributes. All of them must match.',
       }),
     ),
     window_hours: Type.Optional(Type.Integer({ ...WindowHours, default: WINDOW_HOURS_DEFAULT })),
   }),
-  { maxItems: GOALS_MAX, description: 'What users shall do. An empty list is a campaign without goals.' },
+  { maxItems: GOALS_MAX, description: 'What users should do. An empty list means that the campaign has no goals.' },
 )
 type SentGoals = Static<typeof ConversionGoals>
 
@@ -72,19 +75,19 @@ export const CampaignOutput = Type.Object({
       ),
       window_hours: Type.Integer(WindowHours),
     }),
-    { description: 'The goals as they were set last.' },
+    { description: 'The current goals.' },
   ),
   created_by: Type.String(),
   created_at: IsoTime,
-  updated_by: Nullable(Type.String({ description: 'Who made the last update, where it told.' })),
+  updated_by: Nullable(Type.String({ description: 'The person who made the last update, if given.' })),
   updated_at: IsoTime,
   recount: Nullable(
     Type.Object(
       { counted_users: Type.Integer(), all_users: Type.Integer(), started_at: IsoTime },
       {
         description:
-          'How far all users are counted anew by changed goals. Until that is complete, statistics show the numbers of ' +
-          'the goals before. Null while nothing is counted anew.',
+          'Progress of the recount after goals changed. Until it completes, statistics use the previous goals. ' +
+          'Null when no recount is running.',
       },
     ),
   ),
@@ -104,7 +107,7 @@ function platformFaults(platforms: Partially<readonly string[]>): Fault[] {
   return kept.flatMap((platform, index) => {
     const first = platform === undefined ? index : kept.indexOf(platform)
     if (first === index) return []
-    return [{ field: `platforms[${index}]`, problem: `is the same platform as platforms[${first}]` }]
+    return [{ field: `platforms[${index}]`, problem: `must be unique: platforms[${first}] is the same platform` }]
   })
 }
 

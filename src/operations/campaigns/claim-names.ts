@@ -66,10 +66,10 @@ function freshNames(kind: NameKind, known: CampaignNames | undefined, names: Rep
 const KINDS = {
   place: {
     max: PLACES_MAX,
-    called: 'places (platform, locale and variation)',
-    isNew: 'has a platform, locale and variation that are new to the campaign',
+    called: 'combinations of platform, locale and variation',
+    isNew: 'adds a combination of platform, locale and variation to the campaign',
   },
-  reason: { max: REASONS_MAX, called: 'reasons of removals and failures', isNew: 'is new to the campaign' },
+  reason: { max: REASONS_MAX, called: 'reasons for removals and failures', isNew: 'adds a reason to the campaign' },
 } as const satisfies Record<NameKind, object>
 
 function refuseTooManyNames(stored: CampaignNames, claim: Claim): void {
@@ -80,7 +80,7 @@ function refuseTooManyNames(stored: CampaignNames, claim: Claim): void {
     const [has, fresh] = [stored[kind].size, freshNames(kind, stored, claim.names)]
     if (fresh.length === 0 || has + fresh.length <= max) continue
     excesses.push(
-      `more than ${inDigits(max)} ${called}: it has ${inDigits(has)}, and the report would add ${inDigits(fresh.length)}`,
+      `more than ${inDigits(max)} ${called}: it has ${inDigits(has)}, and the report adds ${inDigits(fresh.length)}`,
     )
     details.push(...faultsOf(kind, fresh, claim))
   }
@@ -96,9 +96,9 @@ function refuseTooManyTogether(stored: CampaignNames, claim: Claim): void {
   const details = NAME_KINDS.flatMap((kind) => faultsOf(kind, fresh[kind], claim))
   if (details.length === 0) return
   const [has, all] = [inDigits(stored.place.size), inDigits(places)]
-  const what = `${all} places (platform, locale and variation) and ${inDigits(reasons)} reasons of removals and failures`
-  const bound = `which is more than ${inDigits(PLACE_REASONS_MAX)} when multiplied`
-  refuse(`${what}, ${bound}: it has ${has} places and ${inDigits(stored.reason.size)} reasons`, details)
+  const what = `${all} combinations of platform, locale and variation and ${inDigits(reasons)} reasons for removals and failures`
+  const bound = `a product of more than ${inDigits(PLACE_REASONS_MAX)}`
+  refuse(`${what}, ${bound}: it has ${has} combinations and ${inDigits(stored.reason.size)} reasons`, details)
 }
 
 function faultsOf(kind: NameKind, fresh: readonly string[], { list, reasonMember, names }: Claim): Fault[] {

@@ -29,10 +29,10 @@ export const createCampaign = defineOperation({
   name: 'create_campaign',
   summary: 'Create campaign',
   description:
-    'Adds a campaign with up to five conversion goals. A tracked event meets a goal when it has the name of the goal and ' +
-    'all conditions on its attributes hold; it is a conversion when that happens within `window_hours` after the campaign ' +
-    `touched the user. A workspace has at most ${inDigits(CAMPAIGNS_MAX)} campaigns, whose goals together take ` +
-    `at most ${GOALS_ROOM}.`,
+    'Creates a campaign with up to five conversion goals. A tracked event meets a goal when it has the name of the goal ' +
+    'and its attributes match all conditions. It counts as a conversion when it happens within `window_hours` after the ' +
+    `campaign touched the user. A workspace can have at most ${inDigits(CAMPAIGNS_MAX)} campaigns. Their goals can ` +
+    `total at most ${GOALS_ROOM}.`,
   group: 'Campaigns',
   method: 'POST',
   url: '/core-services/v1/campaigns',
@@ -67,7 +67,7 @@ export const createCampaign = defineOperation({
   refusals: ['conflict'],
   successStatus: 201,
   output: Type.Object({
-    campaign_id: Type.String({ description: 'In the path of the other operations, and the key in campaign stats.' }),
+    campaign_id: Type.String({ description: 'Identifies the campaign in paths and in campaign stats.' }),
   }),
   async handle({ workspace, body, now }, { database }) {
     const made = {
@@ -93,5 +93,5 @@ async function refuseTooMany(store: Store, { workspaceId, goals }: NewCampaign):
   const { campaigns, goalsBytes } = await measureCampaigns(store, workspaceId)
   refuseTooManyGoals(goalsBytes + toGoalsBytes(goals))
   if (campaigns < CAMPAIGNS_MAX) return
-  throw new AppError('conflict', `The workspace has ${CAMPAIGNS_MAX} campaigns, which is as many as it can have.`)
+  throw new AppError('conflict', `The workspace already has the maximum of ${CAMPAIGNS_MAX} campaigns.`)
 }

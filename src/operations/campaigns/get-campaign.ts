@@ -9,8 +9,8 @@ export const getCampaign = defineOperation({
   name: 'get_campaign',
   summary: 'Get campaign',
   description:
-    'Returns one campaign. While its goals are counted anew, `recount` tells how far that is, and statistics still show ' +
-    'the numbers of the goals before.',
+    'Returns one campaign. While its goals are recounted, `recount` shows the progress and statistics use the ' +
+    'previous goals.',
   group: 'Campaigns',
   method: 'GET',
   url: '/core-services/v1/campaigns/:campaign_id',

@@ -11,14 +11,14 @@ import { defineOperation } from '../operation.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 100
-const UNKNOWN_BEFORE: Fault = { field: 'query.before', problem: 'must be the id of a campaign of the workspace' }
+const UNKNOWN_BEFORE: Fault = { field: 'query.before', problem: 'is not the id of a campaign in the workspace' }
 
 export const listCampaigns = defineOperation({
   name: 'list_campaigns',
   summary: 'List campaigns',
   description:
-    'The campaigns of the workspace, newest first. Give `next_before` of one page as `before` of the next; it is null ' +
-    'on the last page.',
+    'Returns the campaigns of the workspace, newest first. Send the `next_before` of a page as `before` to get the ' +
+    'next page. It is null on the last page.',
   group: 'Campaigns',
   method: 'GET',
   url: '/core-services/v1/campaigns',
@@ -39,7 +39,7 @@ export const listCampaigns = defineOperation({
       Text(
         1,
         CAMPAIGN_ID_LENGTH_MAX,
-        'The `next_before` of a page, or any `campaign_id`: only campaigns made before it.',
+        'The `next_before` of a page, or a `campaign_id`. Returns campaigns created before it.',
       ),
     ),
   }),
@@ -50,7 +50,7 @@ export const listCampaigns = defineOperation({
   successStatus: 200,
   output: Type.Object({
     data: Type.Array(CampaignOutput),
-    next_before: Nullable(Type.String({ description: 'The id of the last campaign of this page.' })),
+    next_before: Nullable(Type.String({ description: 'Id of the last campaign on this page.' })),
   }),
   // A page of campaigns with large goals takes megabytes: for one workspace no more than one is worked out at a time.
   handle({ workspace, query }, { database, queue }) {

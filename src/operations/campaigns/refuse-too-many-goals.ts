@@ -14,5 +14,8 @@ export function toGoalsBytes(goals: readonly Goal[]): number {
 /** Throws AppError `conflict` when the goals of a workspace would take more than they may. */
 export function refuseTooManyGoals(goalsBytes: number): void {
   if (goalsBytes <= GOALS_BYTES_MAX) return
-  throw new AppError('conflict', `The goals of all campaigns of the workspace would take more than ${GOALS_ROOM}.`)
+  throw new AppError(
+    'conflict',
+    `The goals of all campaigns in the workspace would exceed ${GOALS_ROOM}. Send fewer or smaller goals.`,
+  )
 }

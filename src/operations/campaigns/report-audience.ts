@@ -12,15 +12,15 @@ function LevelName(what: string) {
   return Text(
     1,
     LEVEL_NAME_LENGTH_MAX,
-    `The ${what} meant for the user. Begins with a letter or digit, not with \`all_\`; does not end with ` +
-      `\`_control_group\`; holds no control characters. Without it the user counts only in \`all_${what}s\`.`,
+    `The user's ${what}. Must start with a letter or digit but not with \`all_\`, must not end with ` +
+      `\`_control_group\`, and must not contain control characters. Without it the user counts only in \`all_${what}s\`.`,
   )
 }
 
 const MemberBody = Strict({
   customer_id: ReportCustomerId,
   group: Type.Optional(
-    OneOf(GROUPS, 'Whether the user is to get the message or stands in a control group. Default: `target`.'),
+    OneOf(GROUPS, 'Whether the user should get the message or is in a control group. Default: `target`.'),
   ),
   variation: Type.Optional(LevelName('variation')),
   locale: Type.Optional(LevelName('locale')),
@@ -30,8 +30,8 @@ const MemberBody = Strict({
     Text(
       1,
       REASON_LENGTH_MAX,
-      'Why the user was taken out before sending, such as `user_removed_due_to_frequency_capping`: characters `a-z`, ' +
-        '`0-9` and `_`. Absent for who was not.',
+      'Why the user was removed before sending, such as `user_removed_due_to_frequency_capping`. Characters: `a-z`, ' +
+        '`0-9` and `_`. Omit it for users who were not removed.',
     ),
   ),
 })
@@ -40,14 +40,14 @@ export const reportAudience = defineReport({
   name: 'report_audience',
   summary: 'Report an audience',
   description:
-    'Tells which users were in the audience of a campaign, in which group, and which of them were taken out before ' +
-    `sending: up to ${inDigits(EVENTS_PER_ENTRY_MAX)} a request. Answered once they are durable; in the ` +
-    'statistics within a second. One invalid member refuses the whole request. Unknown users are created. A repeat of ' +
-    '(campaign, user, platform, `evaluated_at`) is the same membership: of different reports the one with `removed` ' +
-    'wins, then the group `target` before `campaign_control` before `global_control`. A campaign has at most ' +
-    `${inDigits(PLACES_MAX)} different places (platform, locale and variation together) and ${REASONS_MAX} ` +
-    `different reasons, those of failures too, and places times reasons at most ${inDigits(PLACE_REASONS_MAX)}; ` +
-    'a report that would bring more is refused with 409.',
+    'Reports which users were in the audience of a campaign, in which group, and which were removed before sending: ' +
+    `up to ${inDigits(EVENTS_PER_ENTRY_MAX)} per request. The server responds once the report is durable and counts ` +
+    'it within a second. One invalid member rejects the whole request. Unknown users are created. Members with the same ' +
+    '(campaign, user, platform, `evaluated_at`) are one membership: if they differ, the one with `removed` ' +
+    'wins, then the group `target`, then `campaign_control`, then `global_control`. A campaign can have at most ' +
+    `${inDigits(PLACES_MAX)} combinations of platform, locale and variation and ${REASONS_MAX} reasons, including ` +
+    `reasons for failures, and the product of the two can be at most ${inDigits(PLACE_REASONS_MAX)}. ` +
+    'A report that would exceed a limit is rejected with 409.',
   url: '/core-services/v1/campaigns/:campaign_id/audience',
   kind: 'svc_audience',
   list: 'members',

@@ -17,17 +17,17 @@ const MessageEventBody = Strict({
   customer_id: ReportCustomerId,
   platform: ReportPlatform,
   device_id: Type.Optional(
-    Text(1, DEVICE_ID_LENGTH_MAX, 'The device that the message was for. Default: `customer_id`.'),
+    Text(1, DEVICE_ID_LENGTH_MAX, 'The device the message was sent to. Default: `customer_id`.'),
   ),
   kind: OneOf(MESSAGE_KINDS, 'What happened to the message. For EMAIL an impression is an open.'),
   time: ReportTime('When it happened.'),
-  message_id: Type.Optional(Text(1, MESSAGE_ID_LENGTH_MAX, 'Your id of the message, by which repeats are known.')),
+  message_id: Type.Optional(Text(1, MESSAGE_ID_LENGTH_MAX, 'Your message id, used to detect repeats.')),
   reason: Type.Optional(
     Text(
       1,
       REASON_LENGTH_MAX,
-      `Why it failed: characters \`a-z\`, \`0-9\` and \`_\`. A failure without it counts as \`${UNKNOWN_REASON}\`; with ` +
-        'other kinds it counts nowhere.',
+      `Why it failed. Characters: \`a-z\`, \`0-9\` and \`_\`. A failure without it counts as \`${UNKNOWN_REASON}\`. ` +
+        'Other kinds ignore it.',
     ),
   ),
 })
@@ -36,12 +36,13 @@ export const reportMessageEvents = defineReport({
   name: 'report_message_events',
   summary: 'Report message events',
   description:
-    'Tells what happened to the messages of a campaign, whoever sent them: up to ' +
-    `${inDigits(EVENTS_PER_ENTRY_MAX)} events a request. Answered once they are durable; in the statistics ` +
-    'within a second. One invalid event refuses the whole request. Unknown users are created. A repeat of (user, ' +
-    '`message_id`, `kind`, `time`), or without `message_id` of (user, platform, device, `kind`, `time`), is the same event. ' +
-    `A campaign has at most ${REASONS_MAX} different reasons, those of audiences too, and places times reasons at most ` +
-    `${inDigits(PLACE_REASONS_MAX)}; a report that would bring more is refused with 409.`,
+    'Reports what happened to the messages of a campaign, regardless of which system sent them: up to ' +
+    `${inDigits(EVENTS_PER_ENTRY_MAX)} events per request. The server responds once the report is durable and counts it ` +
+    'within a second. One invalid event rejects the whole request. Unknown users are created. Events with the same (user, ' +
+    '`message_id`, `kind`, `time`), or without `message_id` the same (user, platform, device, `kind`, `time`), are one event. ' +
+    `A campaign can have at most ${REASONS_MAX} reasons, including reasons for removals, and its combinations of platform, ` +
+    `locale and variation times its reasons can be at most ${inDigits(PLACE_REASONS_MAX)}. A report that would exceed a ` +
+    'limit is rejected with 409.',
   url: '/core-services/v1/campaigns/:campaign_id/message-events',
   kind: 'svc_message_events',
   list: 'events',

@@ -39,10 +39,10 @@ export const updateCampaign = defineOperation({
   name: 'update_campaign',
   summary: 'Update campaign',
   description:
-    'Changes the members that are named; at least one of `name`, `platforms` and `conversion_goals` must be. Platforms ' +
-    'and goals are replaced as a whole. Goals that differ are counted anew in the background, over all events ever ' +
-    'tracked, together with every campaign that has a goal on the same events: `recount` tells how far that is. Until it ' +
-    'is complete, statistics show the numbers of the goals before.',
+    'Changes the fields you send. Send at least one of `name`, `platforms` and `conversion_goals`. Platforms and ' +
+    'goals are replaced as a whole. When goals change, the server recounts them in the background over all tracked ' +
+    'events, together with every campaign that has a goal on the same events. `recount` shows the progress. Until it ' +
+    'completes, statistics use the previous goals.',
   group: 'Campaigns',
   method: 'PATCH',
   url: '/core-services/v1/campaigns/:campaign_id',
@@ -99,7 +99,7 @@ async function countForRecount(
 
 function emptyFaults(body: object | undefined): Fault[] {
   if (!body || CHANGEABLE.some((member) => Object.hasOwn(body, member))) return []
-  return [{ field: 'body', problem: `must have at least one of ${CHANGEABLE.join(', ')}` }]
+  return [{ field: 'body', problem: `must contain at least one of ${CHANGEABLE.join(', ')}` }]
 }
 
 function toChanged(campaign: StoredCampaign, changes: Changes, now: number): StoredCampaign {

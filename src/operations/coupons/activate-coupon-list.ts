@@ -10,8 +10,8 @@ export const activateCouponList = defineOperation({
   name: 'activate_coupon_list',
   summary: 'Activate coupon list',
   description:
-    'Makes a list ACTIVE through the day `expires_at`, which must not lie in the past, whether it was EXPIRED, ARCHIVED or ' +
-    'ACTIVE already.',
+    'Makes an EXPIRED, ARCHIVED or ACTIVE list ACTIVE through the day `expires_at`, which must not be in the ' +
+    'past.',
   group: 'Coupon lists',
   method: 'PUT',
   url: '/v1/coupon-list/:coupon_list_id/activate',

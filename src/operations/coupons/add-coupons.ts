@@ -15,12 +15,12 @@ export const addCoupons = defineOperation({
   name: 'add_coupons',
   summary: 'Add coupons',
   description:
-    'Adds codes to an ACTIVE list, all of them or none: after an invalid line (400, with the first hundred of them) or a ' +
-    'broken connection the list is as it was. Send `text/csv` with one code a line, up to 64 MiB, or JSON up to 1 MiB. ' +
-    'A header line `Coupon Code` and empty lines are skipped; quotation marks around a code are as in RFC 4180, and a code ' +
-    'with a comma needs them. A code has 1 to 128 characters once outer spaces are cut, and no control characters. Codes ' +
-    'that the list has already, or that come twice, are counted as `duplicates`. While an upload to the list runs, ' +
-    'another one is refused with 409. An upload that stands still for a minute may be given up.',
+    'Adds codes to an ACTIVE list, all of them or none. An invalid line (400, listing the first hundred) or a broken ' +
+    'connection leaves the list unchanged. Send `text/csv` with one code per line, up to 64 MiB, or JSON up to 1 MiB. ' +
+    'A header line `Coupon Code` and empty lines are skipped. Codes may be quoted as in RFC 4180; a code with a comma ' +
+    'must be. A code has 1 to 128 characters after trimming outer spaces, and no control characters. Codes that the ' +
+    'list already has, or that appear twice, are counted as `duplicates`. While an upload to the list is in progress, ' +
+    'another one is rejected with 409. An upload that stalls for a minute may be abandoned.',
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list/:coupon_list_id/coupons',
@@ -39,8 +39,8 @@ export const addCoupons = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: Type.Object({
-    added: Type.Integer({ description: 'Codes that are new in the list.' }),
-    duplicates: Type.Integer({ description: 'Codes that the list had already, or that came twice.' }),
+    added: Type.Integer({ description: 'Codes added to the list.' }),
+    duplicates: Type.Integer({ description: 'Codes that the list already had, or that appeared twice.' }),
   }),
   handle({ workspace, path, body, upload }, parts) {
     const target = { workspace, listId: path.coupon_list_id }
@@ -77,7 +77,7 @@ async function* codesOfCsv(upload: AsyncIterable<Uint8Array>): AsyncGenerator<re
 }
 
 function invalidLines({ invalidLines, faults }: CouponCsv): AppError {
-  const named = invalidLines > faults.length ? `; the first ${faults.length} are named` : ''
-  const what = invalidLines === 1 ? '1 line does not hold a code' : `${invalidLines} lines do not hold a code each`
-  return new AppError('invalid_request', `${what}${named}. Nothing was added.`, faults)
+  const named = invalidLines > faults.length ? `; details lists the first ${faults.length}` : ''
+  const what = invalidLines === 1 ? '1 line is not a valid code' : `${invalidLines} lines are not valid codes`
+  return new AppError('invalid_request', `${what}${named}. No codes were added.`, faults)
 }

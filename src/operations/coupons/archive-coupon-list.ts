@@ -9,7 +9,7 @@ import { requireCouponList } from './require-coupon-list.ts'
 export const archiveCouponList = defineOperation({
   name: 'archive_coupon_list',
   summary: 'Archive coupon list',
-  description: 'Takes an ACTIVE or EXPIRED list out of use; archiving it again changes nothing. It needs no body.',
+  description: 'Archives an ACTIVE or EXPIRED list. Archiving it again changes nothing. Needs no body.',
   group: 'Coupon lists',
   method: 'PUT',
   url: '/v1/coupon-list/:coupon_list_id/archive',

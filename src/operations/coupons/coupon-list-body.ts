@@ -21,7 +21,7 @@ const THRESHOLD_COUNT_MAX = 1_000_000_000
 const PATH_ID_LENGTH_MAX = 256
 
 export const CouponListPath = Strict({
-  coupon_list_id: Text(1, PATH_ID_LENGTH_MAX, 'The `_id` of the coupon list.'),
+  coupon_list_id: Text(1, PATH_ID_LENGTH_MAX, 'The coupon list id.'),
 })
 
 export const CouponListName = Text(1, NAME_LENGTH_MAX, 'Name of the list, unique in the workspace.')
@@ -29,11 +29,11 @@ export const CreatorName = Text(1, NAME_LENGTH_MAX, 'User name of the creator.')
 export const ExpiryDate = Type.String({
   format: 'date',
   description:
-    'The last day on which the list can be used, yyyy-mm-dd in the time zone of the workspace. Not in the past.',
+    "The last day on which the list can be used, YYYY-MM-DD in the workspace's time zone. Must not be in the past.",
 })
 export const Subscribers = Type.Array(Text(1, EMAIL_LENGTH_MAX), {
   maxItems: SUBSCRIBERS_MAX,
-  description: 'Email addresses of those who get the alerts.',
+  description: 'Email addresses that receive the alerts.',
 })
 export const AlertConditionsInput = Strict({
   success_alert: Type.Optional(Type.Boolean()),
@@ -53,13 +53,13 @@ export const AlertConditionsInput = Strict({
 })
 
 export const CouponListOutput = Type.Object({
-  _id: Type.String({ description: 'Id of the coupon list, in the path of the other operations.' }),
+  _id: Type.String({ description: 'Id of the coupon list. Identifies it in paths.' }),
   name: Type.String(),
   label: Type.String(),
   expires_at: Type.String({ format: 'date', description: 'The last day on which the list can be used.' }),
-  status: OneOf(COUPON_LIST_STATUSES, 'Follows from the calendar in the time zone of the workspace.'),
-  total_coupons: Type.Integer({ description: 'All codes ever added and not withdrawn.' }),
-  available_coupons: Type.Integer({ description: 'Those that no user was given yet.' }),
+  status: OneOf(COUPON_LIST_STATUSES, "Depends on the current day in the workspace's time zone."),
+  total_coupons: Type.Integer({ description: 'Codes added and not withdrawn.' }),
+  available_coupons: Type.Integer({ description: 'Codes not yet assigned to a user.' }),
   created_at: IsoTime,
   updated_at: IsoTime,
   created_by: Type.String(),
@@ -70,7 +70,7 @@ export const CouponListOutput = Type.Object({
     expiry_alert: Type.Object({ alert: Type.Boolean(), days_before: Type.Integer() }),
     coupon_shortage_alert: Type.Object({ alert: Type.Boolean(), threshold_count: Type.Integer() }),
   }),
-  personalization_snippet: Type.String({ description: 'By this a message takes a coupon of the list.' }),
+  personalization_snippet: Type.String({ description: 'Put this into a message to insert a coupon from the list.' }),
 })
 export type CouponListBody = Static<typeof CouponListOutput>
 

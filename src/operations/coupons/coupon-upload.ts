@@ -118,7 +118,7 @@ class CouponUpload {
 
   /** A few codes need no upload that others could see. */
   async #addAtOnce(codes: readonly string[]): Promise<AddedCoupons> {
-    if (codes.length === 0) throw invalidRequest([{ field: 'body', problem: 'must hold at least one code' }])
+    if (codes.length === 0) throw invalidRequest([{ field: 'body', problem: 'must contain at least one code' }])
     return this.#withFreeList(async (store, list) => {
       const firstId = await takeCouponIds(store, codes.length)
       const added = await addCodes(store, list.number, firstId, codes)
@@ -230,21 +230,21 @@ class CouponUpload {
     const list = await requireCouponList(store, workspace, listId)
     const status = couponListStatus(list, calendarDate(workspace.timezone, this.#parts.clock()))
     if (status === 'ACTIVE') return list
-    throw new AppError('conflict', `Coupons can be added to an ACTIVE list only; this one is ${status}.`)
+    throw new AppError('conflict', `Coupons can be added only to an ACTIVE list; this list is ${status}.`)
   }
 }
 
 function isBusy(): AppError {
-  const message = 'Coupons are being uploaded to this list; please repeat the request when that is done.'
+  const message = `Another upload to this list is in progress. Retry after ${RETRY_AFTER_SECONDS} seconds.`
   return new AppError('conflict', message, [], RETRY_AFTER_SECONDS)
 }
 
 function abandoned(): AppError {
-  const reason = 'it stood still for long, or another server was started over the same data'
-  return new AppError('conflict', `The upload was given up: ${reason}. Nothing of it was added.`)
+  const reason = 'it stalled, or another server was started on the same data'
+  return new AppError('conflict', `The upload was abandoned: ${reason}. No codes were added. Send it again.`)
 }
 
 function tooManyRun(): AppError {
-  const message = `${UPLOADS_RUNNING_MAX} uploads are running; please repeat the request.`
+  const message = `The server has ${UPLOADS_RUNNING_MAX} uploads in progress. Retry after ${RETRY_AFTER_SECONDS} seconds.`
   return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
 }

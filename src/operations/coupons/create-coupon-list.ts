@@ -32,10 +32,10 @@ export const createCouponList = defineOperation({
   name: 'create_coupon_list',
   summary: 'Create coupon list',
   description:
-    'Makes an ACTIVE coupon list without codes. Its `name` and its `label` must each be unique in the workspace, ' +
-    'archived lists included. Messages refer to the list by its label, which therefore never changes. Alert conditions ' +
-    `that are not given are false and 0. A workspace has at most ${inDigits(COUPON_LISTS_MAX)} lists, whose ` +
-    `subscribers together take at most ${SUBSCRIBERS_ROOM}.`,
+    'Creates an ACTIVE coupon list without codes. Its `name` and `label` must each be unique in the workspace, ' +
+    'including archived lists. Messages refer to the list by its label, so the label never changes. Alert conditions ' +
+    `default to false and 0. A workspace can have at most ${inDigits(COUPON_LISTS_MAX)} lists. Their subscribers can ` +
+    `total at most ${SUBSCRIBERS_ROOM}.`,
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list',
@@ -98,5 +98,5 @@ async function refuseTooMany(store: Store, { workspaceId, emailAlertSubscribers 
   const { lists, subscribersBytes } = await measureCouponLists(store, workspaceId)
   refuseTooManySubscribers(subscribersBytes + toSubscribersBytes(emailAlertSubscribers))
   if (lists < COUPON_LISTS_MAX) return
-  throw new AppError('conflict', `The workspace has ${COUPON_LISTS_MAX} coupon lists, which is as many as it can have.`)
+  throw new AppError('conflict', `The workspace already has the maximum of ${COUPON_LISTS_MAX} coupon lists.`)
 }

@@ -9,8 +9,8 @@ export const fetchCouponList = defineOperation({
   name: 'fetch_coupon_list',
   summary: 'Fetch Coupon List Details',
   description:
-    'Returns the details of one coupon list, identified by its id. `status` is ARCHIVED if the list was archived, else ' +
-    'EXPIRED from the day after `expires_at` on (in the time zone of the workspace), else ACTIVE.',
+    'Returns the details of one coupon list, identified by its id. `status` is ARCHIVED if the list was archived, ' +
+    "otherwise EXPIRED from the day after `expires_at` (in the workspace's time zone), otherwise ACTIVE.",
   group: 'Coupon lists',
   method: 'GET',
   url: '/v1/coupon-list/:coupon_list_id',

@@ -16,7 +16,7 @@ import { writePieces } from '../write-pieces.ts'
 export const listCouponLists = defineOperation({
   name: 'list_coupon_lists',
   summary: 'List coupon lists',
-  description: 'Returns all coupon lists of the workspace, newest first, or only those that have one status today.',
+  description: 'Returns the coupon lists of the workspace, newest first, optionally only those with one status today.',
   group: 'Coupon lists',
   method: 'GET',
   url: '/v1/coupon-list',

@@ -12,6 +12,10 @@ export async function refuseTakenNames(
 ): Promise<void> {
   const taken = await findTakenNames(store, workspace.id, wanted)
   if (taken.length === 0) return
-  const details = taken.map((field) => ({ field, problem: 'is taken by another coupon list of the workspace' }))
-  throw new AppError('conflict', `Another coupon list of the workspace has this ${taken.join(' and this ')}.`, details)
+  const details = taken.map((field) => ({ field, problem: 'is already used by another coupon list in the workspace' }))
+  throw new AppError(
+    'conflict',
+    `Another coupon list in the workspace already has this ${taken.join(' and this ')}.`,
+    details,
+  )
 }

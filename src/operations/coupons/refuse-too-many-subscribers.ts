@@ -13,7 +13,11 @@ export function toSubscribersBytes(subscribers: readonly string[]): number {
 /** Throws AppError `conflict` when the subscribers of a workspace would take more than they may. */
 export function refuseTooManySubscribers(subscribersBytes: number): void {
   if (subscribersBytes <= SUBSCRIBERS_BYTES_MAX) return
-  const problem = `would make those of all coupon lists of the workspace take more than ${SUBSCRIBERS_ROOM}`
+  const problem = `would make the subscribers of all coupon lists in the workspace exceed ${SUBSCRIBERS_ROOM}`
   const details = [{ field: 'email_alert_subscribers', problem }]
-  throw new AppError('conflict', 'The coupon lists of the workspace would have too many subscribers.', details)
+  throw new AppError(
+    'conflict',
+    'The coupon lists in the workspace would have too many subscribers. Send fewer.',
+    details,
+  )
 }

@@ -35,9 +35,9 @@ export const updateCouponList = defineOperation({
   name: 'update_coupon_list',
   summary: 'Update coupon list',
   description:
-    'Changes the members that are named, also within `alert_conditions`; `email_alert_subscribers` are replaced as a ' +
-    'whole. A date that is not in the past makes an EXPIRED list ACTIVE. An ARCHIVED list can be renamed, but a date ' +
-    'does not bring it back: 409, activate it instead. The label cannot be changed.',
+    'Changes the fields you send, including those within `alert_conditions`. `email_alert_subscribers` is replaced as a ' +
+    'whole. A new `expires_at` makes an EXPIRED list ACTIVE. An ARCHIVED list can be renamed, but changing its date ' +
+    'is rejected with 409: activate it instead. The label cannot be changed.',
   group: 'Coupon lists',
   method: 'PATCH',
   url: '/v1/coupon-list/:coupon_list_id',
@@ -92,6 +92,8 @@ async function refuseMoreSubscribers(store: Store, before: CouponList, after: Co
 }
 
 function archived(): AppError {
-  const details = [{ field: 'expires_at', problem: 'does not bring back an ARCHIVED list; activate it with this date' }]
+  const details = [
+    { field: 'expires_at', problem: 'cannot change while the list is ARCHIVED; activate the list with this date' },
+  ]
   return new AppError('conflict', 'The list is ARCHIVED.', details)
 }

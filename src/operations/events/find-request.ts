@@ -19,12 +19,12 @@ interface Fate {
 
 export const findRequest = defineOperation({
   name: 'find_request',
-  summary: 'What became of a request',
+  summary: 'Get request status',
   description:
-    'Says of a request that was answered with success what became of it: `accepted` is durable and waits, `processed` ' +
-    'shows in every answer, `parked` could not be applied and waits for an operator. `events` counts those sent, ' +
-    '`duplicates` those of them that were known before: events by their `event_id`, what was reported of a campaign by ' +
-    'what makes a repeat of it, also where the repeat wins. Answers for seven days.',
+    'Returns the status of an accepted request for seven days. `accepted`: durable, not yet processed. `processed`: ' +
+    'visible in every response. `parked`: could not be applied and needs an operator. `events` counts the events sent, ' +
+    '`duplicates` those that were already known: events with the same `event_id`, and reported audience members and ' +
+    'message events that repeat an earlier one, even if the repeat wins.',
   group: 'Events and users',
   method: 'GET',
   url: '/v1/event/:Workspace_ID/requests/:request_id',
@@ -33,7 +33,7 @@ export const findRequest = defineOperation({
   limits: ['management_per_minute'],
   path: Strict({
     ...WorkspacePath.properties,
-    request_id: Text(1, REQUEST_ID_LENGTH_MAX, 'The `request_id` of the answer.'),
+    request_id: Text(1, REQUEST_ID_LENGTH_MAX, 'The `request_id` of the response.'),
   }),
   query: NoFields,
   body: null,
@@ -44,7 +44,7 @@ export const findRequest = defineOperation({
     status: OneOf(['accepted', 'processed', 'parked']),
     events: Type.Integer(),
     duplicates: Type.Integer(),
-    error: Type.Optional(Type.String({ description: 'Why it is parked, or what of it was not kept.' })),
+    error: Type.Optional(Type.String({ description: 'Why the request is parked, or which parts were not stored.' })),
   }),
   async handle({ path, workspace }, parts): Promise<Fate> {
     const request: Request = { workspaceId: workspace.id, requestId: path.request_id }
@@ -54,7 +54,8 @@ export const findRequest = defineOperation({
     }
     // What was in neither may have gone from the log to the receipts between the two, so these are asked once more.
     const fate = (await fromReceipt(request, parts)) ?? (await lookInTurn())
-    if (!fate) throw new AppError('not_found', 'There is no such request, or it is older than seven days.')
+    if (!fate)
+      throw new AppError('not_found', 'The workspace has no request with this id, or it is older than seven days.')
     return fate
   },
 })

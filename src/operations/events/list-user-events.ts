@@ -27,14 +27,14 @@ const LIMIT_MAX = 500
 const CURSOR = new PageCursor('e', ['time', 'id'])
 
 const EventItem = Type.Object({
-  event_id: Type.String({ description: 'The id that was sent with the event, else one made here.' }),
+  event_id: Type.String({ description: 'The id sent with the event, otherwise one the server generated.' }),
   action: Type.String(),
   attributes: Type.Record(Type.String(), Type.Unknown(), { description: ATTRIBUTE_NUMBERS }),
   platform: Nullable(Type.String()),
   app_version: Nullable(Type.String()),
   device_id: Nullable(Type.String()),
-  ip: Nullable(Type.String({ description: 'The first valid address of X-Forwarded-For.' })),
-  time: Type.String({ format: 'date-time', description: 'When it happened.' }),
+  ip: Nullable(Type.String({ description: 'The first valid address in X-Forwarded-For.' })),
+  time: Type.String({ format: 'date-time', description: 'When the event happened.' }),
   received_at: IsoTime,
 })
 
@@ -42,10 +42,10 @@ export const listUserEvents = defineOperation({
   name: 'list_user_events',
   summary: "List a user's events",
   description:
-    'The events of one user, newest first, found by `customer_id`, or by `identifier_name` with `identifier_value`. ' +
-    'Give `next_before` of one page as `before` of the next; it is null on the last page. A page ends early, with ' +
-    `\`next_before\`, where its events would take more than ${PAGE_ROOM} as JSON. A user of whom nothing is known has no ` +
-    'events.',
+    'Returns the events of one user, newest first. Identify the user by `customer_id`, or by `identifier_name` with ' +
+    '`identifier_value`. Send the `next_before` of a page as `before` to get the next page. It is null on the last ' +
+    `page. A page ends early, with \`next_before\`, if its events would exceed ${PAGE_ROOM} as JSON. An unknown user has ` +
+    'no events.',
   group: 'Events and users',
   method: 'GET',
   url: '/v1/event/:Workspace_ID',
@@ -59,7 +59,7 @@ export const listUserEvents = defineOperation({
       Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Events per page.' }),
     ),
     before: Type.Optional(
-      Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of a page, or an ISO 8601 time: only events before it.'),
+      Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of a page, or an ISO 8601 time. Returns events before it.'),
     ),
   }),
   body: null,
@@ -95,7 +95,9 @@ async function list(query: Query, workspace: Workspace, parts: Parts): Promise<J
 
 function beforeFaults(before: string | undefined, timezone: string): Fault[] {
   if (before === undefined || parseBefore(before, timezone)) return []
-  return [{ field: 'query.before', problem: 'must be the next_before of a page, or an ISO 8601 time since 1970' }]
+  return [
+    { field: 'query.before', problem: 'must be the next_before of an earlier page, or an ISO 8601 time from 1970 on' },
+  ]
 }
 
 /** Where a page begins; undefined for what is neither a cursor nor a time. A time without a zone is in the workspace's. */

@@ -20,11 +20,11 @@ import { defineOperation } from '../operation.ts'
 
 const BODY_BYTES_MAX = 128 * 1024
 const EVENT_ID_LENGTH_MAX = 128
-const PROJECT_CODE = 'The project, where the workspace groups by projects; ignored where it does not.'
+const PROJECT_CODE = 'The project. Required if the workspace has project codes, otherwise ignored.'
 
 const Time = Type.Unsafe<string | number>({
   type: ['string', 'number'],
-  description: 'ISO 8601 with or without zone, epoch seconds or epoch milliseconds (from 100,000,000,000).',
+  description: 'ISO 8601 with or without a zone, epoch seconds or epoch milliseconds (from 100,000,000,000).',
 })
 
 // Unknown members are accepted here: real clients send extras, such as device and SDK keys.
@@ -35,29 +35,32 @@ const ActionBody = Type.Object({
       type: ['object', 'null'],
       additionalProperties: true,
       description:
-        'Free-form name/value pairs, up to 500, nested up to 10 levels. Names must not start with `svc_`. ' +
+        'Up to 500 free-form name/value pairs, nested up to 10 levels. Names must not start with `svc_`. ' +
         ATTRIBUTE_NUMBERS,
     }),
   ),
   platform: Type.Optional(
-    TextIfAny(0, NAME_LENGTH_MAX, 'ANDROID, IOS, WEB or TV, without case; anything else is kept.'),
+    TextIfAny(0, NAME_LENGTH_MAX, 'ANDROID, IOS, WEB or TV, in any case. Any other value is stored as sent.'),
   ),
   app_version: Type.Optional(TextIfAny(0, NAME_LENGTH_MAX, 'App version.')),
   user_time: Type.Optional(Time),
   current_time: Type.Optional(Time),
   user_timezone_offset: Type.Optional(
-    Type.Unsafe<string | number>({ type: ['string', 'number'], description: 'Seconds east of UTC of `user_time`.' }),
+    Type.Unsafe<string | number>({
+      type: ['string', 'number'],
+      description: 'Offset of `user_time` in seconds east of UTC.',
+    }),
   ),
-  event_id: Type.Optional(TextIfAny(1, EVENT_ID_LENGTH_MAX, 'Your id of the event; a repeat is dropped silently.')),
+  event_id: Type.Optional(TextIfAny(1, EVENT_ID_LENGTH_MAX, 'Your event id. A repeat is silently dropped.')),
 })
 
 export const trackEvents = defineOperation({
   name: 'track_events',
   summary: 'Track Events',
   description:
-    'Accepts one or more events for one user. Answered once they are durable; processed within a second. One invalid ' +
-    'action refuses the whole request. Events dated in the future are not accepted. Null in an optional member is as ' +
-    'if it was not sent, where the schema takes it.',
+    'Accepts one or more events for one user. The server responds once they are durable and processes them within a ' +
+    'second. One invalid action rejects the whole request. Events dated in the future are rejected. If the schema ' +
+    'allows null in an optional field, null means not sent.',
   group: 'Events and users',
   method: 'POST',
   isFrequent: true,
@@ -86,7 +89,7 @@ export const trackEvents = defineOperation({
     actions: Type.Array(ActionBody, { minItems: 1, maxItems: EVENTS_PER_ENTRY_MAX }),
     device_id: Type.Optional(TextIfAny(1, NAME_LENGTH_MAX, 'Maps the events to a device. Default: `customer_id`.')),
     user_identifiers: Type.Optional(
-      Type.Unknown({ description: 'Configured identifiers as name/value pairs, where identity resolution is on.' }),
+      Type.Unknown({ description: 'Configured identifiers as name/value pairs, if identity resolution is on.' }),
     ),
   }),
   bodyBytesMax: BODY_BYTES_MAX,

@@ -24,10 +24,10 @@ const ChangeOutput = Type.Object({
   at: IsoTime,
   by: Type.String({
     description:
-      '`key:` and the tile of the API key, `link:` and the link in an email, or `merge` where the user turned out to ' +
-      'be the same as another and has the newest decisions of both.',
+      '`key:` and the tile of the API key, `link:` and the link in an email, or `merge` if two users turned out to be ' +
+      'the same person, who then has the newest decisions of both.',
   }),
-  ip: Nullable(Type.String({ description: 'The address that sent the change; null where nobody did.' })),
+  ip: Nullable(Type.String({ description: 'IP address that sent the change; null if no client sent it.' })),
   before: Type.Object(OptInOutput),
   after: Type.Object(OptInOutput),
 })
@@ -36,9 +36,9 @@ export const listPreferenceChanges = defineOperation({
   name: 'list_preference_changes',
   summary: 'Preference history',
   description:
-    'The proofs of consent of a user, newest first: when, by which key or link and from which address each change was ' +
-    'made, and what held before and after. Where there are more, `next_before` stands beside `data`; sent as `before` ' +
-    `it gives the next page. A page ends early where its proofs would take more than ${PAGE_ROOM} as JSON.`,
+    'Returns the proofs of consent of a user, newest first: when, by which key or link and from which address each ' +
+    'change was made, and the preferences before and after. If there are more, the response has `next_before`: send it ' +
+    `as \`before\` to get the next page. A page ends early if its proofs would exceed ${PAGE_ROOM} as JSON.`,
   group: 'Preferences',
   method: 'GET',
   url: '/v1.0/opt-in-management/user-preferences/history',
@@ -51,12 +51,12 @@ export const listPreferenceChanges = defineOperation({
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Proofs per page.' }),
     ),
-    before: Type.Optional(Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of the page before.')),
+    before: Type.Optional(Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of the previous page.')),
   }),
   body: null,
   faults({ query: { before } }) {
     if (before === undefined || CURSOR.parse(before)) return []
-    return [{ field: 'query.before', problem: 'must be the next_before of another page' }]
+    return [{ field: 'query.before', problem: 'must be the next_before of an earlier page' }]
   },
   refusals: ['not_found'],
   successStatus: 200,

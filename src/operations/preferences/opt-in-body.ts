@@ -6,7 +6,7 @@ import { OneOf } from '../fields.ts'
 export const OptInOutput = {
   opt_in_status: OneOf(OPT_IN_STATUSES),
   categories: Type.Record(Type.String(), Type.Boolean(), {
-    description: 'Category name → opted in to it or not. A category that was never set is absent.',
+    description: 'Category name → whether the user opted in. A category that was never set is absent.',
   }),
 }
 

@@ -23,7 +23,7 @@ const EMAIL_TEXT_LENGTH_MAX = 1_024
 /** The two ways to name users; `email_id` decides where both are given. */
 export const UserIds = {
   customer_id: CustomerId,
-  email_id: Text(0, EMAIL_TEXT_LENGTH_MAX, 'Their email address, matched without case and outer spaces.'),
+  email_id: Text(0, EMAIL_TEXT_LENGTH_MAX, 'Email address of the users. Case and outer spaces are ignored.'),
 }
 
 /** The ids as they were sent; what the schema refused is undefined, what was not sent is not there. */
@@ -38,7 +38,7 @@ export function userIdFaults(ids: SentUserIds, at: string, { emailProtection }: 
   const field = `${at}.email_id`
   if (!Object.hasOwn(ids, 'email_id')) return hasCustomerId ? [] : eitherRequired(at, 'customer_id', 'email_id')
   if (emailProtection === 'tokenized') {
-    const problem = 'finds nobody, for this workspace stores no email addresses: pass customer_id'
+    const problem = 'cannot identify users, because this workspace stores no email addresses; send customer_id'
     return hasCustomerId ? [] : [{ field, problem }]
   }
   return ids.email_id === undefined || isEmail(ids.email_id) ? [] : [{ field, problem: 'must be an email address' }]
@@ -47,8 +47,8 @@ export function userIdFaults(ids: SentUserIds, at: string, { emailProtection }: 
 /** The faults where one of two members is needed, and neither was sent. */
 export function eitherRequired(at: string, one: string, other: string): Fault[] {
   return [
-    { field: `${at}.${one}`, problem: `is required where ${other} is not given` },
-    { field: `${at}.${other}`, problem: `is required where ${one} is not given` },
+    { field: `${at}.${one}`, problem: `is required when ${other} is not given` },
+    { field: `${at}.${other}`, problem: `is required when ${one} is not given` },
   ]
 }
 
@@ -81,10 +81,10 @@ export async function requirePreference(
 
 /** The refusal where an address finds nobody. */
 export function noSuchEmail(): AppError {
-  return new AppError('not_found', 'No user has this email_id.')
+  return new AppError('not_found', 'The workspace has no user with this email_id.')
 }
 
 /** The refusal where a customer id finds nobody. */
 export function noSuchCustomer(): AppError {
-  return new AppError('not_found', 'There is no user with this customer_id.')
+  return new AppError('not_found', 'The workspace has no user with this customer_id.')
 }

@@ -27,7 +27,7 @@ const LIMIT_MAX = 10_000
 const CURSOR = new PageCursor('u', ['userId'])
 
 const UserPreferencesOutput = Type.Object({
-  customer_id: Nullable(Type.String({ description: 'Null for a user known by other identifiers alone.' })),
+  customer_id: Nullable(Type.String({ description: 'Null for a user known only by other identifiers.' })),
   ...OptInOutput,
   updated_at: Nullable(IsoTime),
 })
@@ -36,11 +36,11 @@ export const readPreferences = defineOperation({
   name: 'read_preferences',
   summary: 'Read preferences',
   description:
-    'The current email preferences of the user with a `customer_id`, or of every user with an `email_id`, oldest user ' +
-    `first. An answer holds at most ${inDigits(LIMIT_MAX)} users, or \`limit\`, and at most ${PAGE_ROOM} as ` +
-    'JSON; of more users with an address it holds the newest, and `next_before` stands beside `data`: sent as `before` it ' +
-    'gives those before them. Where nothing is set yet: `OPT_IN_PENDING`, no categories, `updated_at` null. Categories that the ' +
-    'workspace no longer has are not shown.',
+    'Returns the current email preferences of the user with a `customer_id`, or of every user with an `email_id`, oldest ' +
+    `user first. A response has at most ${inDigits(LIMIT_MAX)} users, or \`limit\`, and at most ${PAGE_ROOM} as ` +
+    'JSON. If more users have the address, it has the newest of them and `next_before`: send that as `before` to get the ' +
+    'older ones. A user without preferences has `OPT_IN_PENDING`, no categories and `updated_at` null. Categories that the ' +
+    'workspace no longer has are omitted.',
   group: 'Preferences',
   method: 'GET',
   url: '/v1.0/opt-in-management/user-preferences',
@@ -52,9 +52,9 @@ export const readPreferences = defineOperation({
     customer_id: Type.Optional(UserIds.customer_id),
     email_id: Type.Optional(UserIds.email_id),
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_MAX, description: 'Users per answer.' }),
+      Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_MAX, description: 'Users per page.' }),
     ),
-    before: Type.Optional(Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of the answer before.')),
+    before: Type.Optional(Text(1, BEFORE_LENGTH_MAX, 'The `next_before` of the previous page.')),
   }),
   body: null,
   faults: ({ workspace, query }) => [...userIdFaults(query, 'query', workspace), ...beforeFaults(query.before)],
@@ -88,7 +88,7 @@ export const readPreferences = defineOperation({
 
 function beforeFaults(before: string | undefined): Fault[] {
   if (before === undefined || CURSOR.parse(before)) return []
-  return [{ field: 'query.before', problem: 'must be the next_before of another answer' }]
+  return [{ field: 'query.before', problem: 'must be the next_before of an earlier page' }]
 }
 
 function toBody({ customerId, preference }: NamedPreference, active: ReadonlySet<string>) {

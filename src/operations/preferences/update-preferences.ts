@@ -45,11 +45,11 @@ const UserPreferences = Strict({
     Type.Unsafe<Record<string, boolean>>({
       type: 'object',
       additionalProperties: { type: 'boolean' },
-      description: 'Category name → opted in to it or not. Categories that are not named stay as they are.',
+      description: 'Category name → whether the user opted in. Categories you do not send stay unchanged.',
     }),
   ),
-  opt_in_status: Type.Optional(Text(1, WORD_LENGTH_MAX, `One of ${OPT_IN_STATUSES.join(', ')}, without case.`)),
-  channel: Type.Optional(Text(1, WORD_LENGTH_MAX, 'The channel: `email`, which is also the default.')),
+  opt_in_status: Type.Optional(Text(1, WORD_LENGTH_MAX, `One of ${OPT_IN_STATUSES.join(', ')}, in any case.`)),
+  channel: Type.Optional(Text(1, WORD_LENGTH_MAX, 'The channel. Only `email`, the default, is supported.')),
 })
 type UserPreferences = Static<typeof UserPreferences>
 
@@ -57,13 +57,13 @@ export const updatePreferences = defineOperation({
   name: 'update_preferences',
   summary: 'Update User Email Opt-in Preferences',
   description:
-    "Sets a user's email opt-in status and per-category preferences; visible at once. It needs `customer_id` or " +
-    '`email_id`, and `opt_in_status` or `categories`. Given an `email_id`, every user with that address is updated, ' +
-    'except where the workspace tokenizes emails: there only `customer_id` counts. Categories must be configured in ' +
-    `the workspace. An address of more than ${inDigits(USERS_PER_EMAIL_MAX)} users is refused with 409; one of ` +
-    'many may be changed in portions, of which some stay where the request fails: it can be repeated. A request that ' +
-    'sends `categories` and leaves at least one false and none true makes the status `OPTED_OUT`, whatever else it ' +
-    'sent. Every change is kept as a proof of consent.',
+    "Sets a user's email opt-in status and per-category preferences. The change is visible at once. Send `customer_id` " +
+    'or `email_id`, and `opt_in_status` or `categories`. With `email_id`, every user with that address is updated, ' +
+    'unless the workspace tokenizes emails: then only `customer_id` counts. Categories must be configured in ' +
+    `the workspace. An address with more than ${inDigits(USERS_PER_EMAIL_MAX)} users is rejected with 409. An address ` +
+    'with many users may be updated in portions: if the request fails, some may stay updated, and you can retry it. If a ' +
+    'request sends `categories` and leaves at least one false and none true, the status becomes `OPTED_OUT` regardless ' +
+    'of `opt_in_status`. Every change is stored as a proof of consent.',
   group: 'Preferences',
   method: 'PUT',
   url: '/v1.0/opt-in-management/user-preferences',
@@ -211,6 +211,6 @@ function categoryFaults(sent: object, active: ReadonlySet<string>): Fault[] {
 }
 
 function tooManyUsers(): AppError {
-  const message = `More than ${USERS_PER_EMAIL_MAX} users have this email_id; name each by its customer_id.`
+  const message = `More than ${USERS_PER_EMAIL_MAX} users have this email_id. Update each user by customer_id.`
   return new AppError('conflict', message)
 }

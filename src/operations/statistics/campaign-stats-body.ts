@@ -17,7 +17,7 @@ const GLOBAL_CONTROL_REASON = 'user_removed_due_to_global_control_group'
 
 const Count = (description?: string) => Type.Integer(description === undefined ? {} : { description })
 const Rate = (description: string) =>
-  Type.Number({ description: `${description}, per cent with two decimals; 0 where the divisor is 0.` })
+  Type.Number({ description: `${description}, as a percentage with two decimals; 0 if the divisor is 0.` })
 
 /** An object whose member names are not fixed, such as one member for every platform. */
 const MapOf = <Schema extends TSchema>(schema: Schema, description?: string) =>
@@ -35,45 +35,45 @@ const PerformanceStats = Type.Object(
     impression: Count('For EMAIL an impression is an open.'),
     click: Count(),
     ctr: Rate('click / impression'),
-    delivery_rate: Rate('delivered / sent, or impression / sent where no delivery is reported'),
+    delivery_rate: Rate('delivered / sent, or impression / sent if no delivery is reported'),
     sent_rate: Rate('sent / attempted'),
     failure_rate: Rate('failed / attempted'),
   },
-  { description: 'By the day of what happened: occurrences for TOTAL, distinct users for UNIQUE.' },
+  { description: 'By the day of the message event: occurrences for TOTAL, distinct users for UNIQUE.' },
 )
 
 const GoalStats = Type.Object({
-  conversions: Count('Goal events (TOTAL) or distinct users (UNIQUE) that the `attribution_type` credits.'),
-  cvr: Rate('conversions / what the `attribution_type` divides by; in a control group by its distinct users'),
+  conversions: Count('Goal events (TOTAL) or distinct users (UNIQUE) credited by the `attribution_type`.'),
+  cvr: Rate('conversions / the divisor of the `attribution_type`; in a control group, / its distinct users'),
   uplift: Type.Number({
     description:
-      'By how many per cent more of the target group met the goal in the window after an audience than of the control ' +
-      'group of the same platform and locale, in distinct users; 0 where nothing can be compared.',
+      'Percentage by which the share of users who met the goal in the window after an audience is higher in the target ' +
+      'group than in the control group of the same platform and locale; 0 if there is nothing to compare.',
   }),
-  uplift_low: Type.Number({ description: 'Lower bound of the 95 % interval of the uplift.' }),
-  uplift_high: Type.Number({ description: 'Upper bound of the 95 % interval of the uplift.' }),
-  uplift_significant: Type.Boolean({ description: 'Whether the interval excludes 0.' }),
+  uplift_low: Type.Number({ description: 'Lower bound of the 95% confidence interval of the uplift.' }),
+  uplift_high: Type.Number({ description: 'Upper bound of the 95% confidence interval of the uplift.' }),
+  uplift_significant: Type.Boolean({ description: 'Whether the confidence interval excludes 0.' }),
 })
-const GoalStatsByName = MapOf(GoalStats, 'By the name of the goal. Every goal of the campaign is there.')
+const GoalStatsByName = MapOf(GoalStats, 'By goal name. Includes every goal of the campaign.')
 
-const reachable = Count('Units: a user on a day of audience.')
+const reachable = Count('Units. A unit is a user on a day of audience.')
 const DeliveryFunnel = Type.Object(
   {
     reachable_users_in_segment: reachable,
-    segment_after_uninstall: Count('Without those removed for uninstall, hard bounce, complaint or opt-out.'),
-    after_fc: Count('Of those, without those removed by frequency capping.'),
-    users_after_dup: Count('Of those, without those removed as duplicates.'),
-    sent: Count('Units to which something was sent.'),
+    segment_after_uninstall: Count('Units except those removed for uninstall, hard bounce, complaint or opt-out.'),
+    after_fc: Count('The previous step except units removed by frequency capping.'),
+    users_after_dup: Count('The previous step except units removed as duplicates.'),
+    sent: Count('Units that were sent a message.'),
     user_devices: Count('Distinct devices of `users_after_dup`.'),
     impressions: Count('Sent units with an impression.'),
-    active_device_token: Count('Those of `user_devices` to which something was sent.'),
-    pending: Count('Units neither removed nor sent nor failed.'),
+    active_device_token: Count('Devices in `user_devices` that were sent a message.'),
+    pending: Count('Units that were not removed, sent or failed.'),
   },
-  { description: 'By the day on which the audience was decided; alike for TOTAL and UNIQUE.' },
+  { description: 'By the day on which the audience was decided. The same for TOTAL and UNIQUE.' },
 )
 const FailureBreakdown = MapOf(
   Type.Integer(),
-  'Units by the reason of their final state: `reachable_users_in_segment` = `sent` + `pending` + the sum of all reasons.',
+  'Units by the reason for their final state: `reachable_users_in_segment` = `sent` + `pending` + the sum of all reasons.',
 )
 
 const ControlGroup = Type.Object(
@@ -82,7 +82,7 @@ const ControlGroup = Type.Object(
     delivery_funnel: Type.Object({ reachable_users_in_segment: reachable }),
     failure_breakdown: FailureBreakdown,
   },
-  { description: 'The same at every variation, since variations are ignored in control groups.' },
+  { description: 'The same for every variation, because control groups ignore variations.' },
 )
 
 const Variation = Type.Object({
@@ -97,16 +97,16 @@ export type VariationBody = Static<typeof Variation>
 
 const Variations = Type.Unsafe<Record<string, VariationBody | Static<typeof ControlGroup>>>({
   type: 'object',
-  description: '`all_variations` and each; beside them the two control groups.',
+  description: '`all_variations`, each variation, and the two control groups.',
   properties: { campaign_control_group: ControlGroup, global_control_group: ControlGroup },
   required: ['all_variations', 'campaign_control_group', 'global_control_group'],
   additionalProperties: Variation,
 })
 const Locale = Type.Object({ variations: Variations })
-const Platform = Type.Object({ locales: MapOf(Locale, '`all_locales` and each.') })
+const Platform = Type.Object({ locales: MapOf(Locale, '`all_locales` and each locale.') })
 
 export const CampaignStatsOutput = Type.Object({
-  platforms: MapOf(Platform, '`all_platforms` and each of EMAIL, ANDROID, IOS, WEB, TV, UNKNOWN.'),
+  platforms: MapOf(Platform, '`all_platforms` and each platform: EMAIL, ANDROID, IOS, WEB, TV, UNKNOWN.'),
 })
 export type CampaignStatsBody = Static<typeof CampaignStatsOutput>
 

@@ -20,25 +20,25 @@ const RANGE_DAYS_MAX = 30
 const REQUEST_ID_LENGTH_MAX = 256
 
 const ATTRIBUTION_DESCRIPTION =
-  'When a goal event is a conversion. `VIEW_THROUGH`, `CLICK_THROUGH`: an impression, or a click, lies within the window of ' +
-  'the goal before it. `IN_SESSION`: a click lies within the 30 minutes before it. `TOTAL_CONVERSIONS`: of all campaigns ' +
-  'with a goal that the event meets, this one had the last interaction, where a click counts before an impression and that ' +
-  'before a message sent. `CLICK_CONVERSIONS`: the same, and the interaction is a click.'
+  'When a goal event counts as a conversion. `VIEW_THROUGH`, `CLICK_THROUGH`: an impression, or a click, precedes it within ' +
+  "the goal's window. `IN_SESSION`: a click precedes it by at most 30 minutes. `TOTAL_CONVERSIONS`: among all campaigns with " +
+  'a goal that the event meets, this campaign had the last interaction. A click takes precedence over an impression, and an ' +
+  'impression over a sent message. `CLICK_CONVERSIONS`: the same, and the interaction is a click.'
 
 const Day = (description: string) => Type.String({ format: 'date', description })
 
 const StatsBody = Strict({
-  request_id: Text(1, REQUEST_ID_LENGTH_MAX, 'Your id of this call; comes back as `response_id`.'),
-  start_date: Day('First day of the range, YYYY-MM-DD, in the time zone of the workspace.'),
+  request_id: Text(1, REQUEST_ID_LENGTH_MAX, 'Your id for this call, returned as `response_id`.'),
+  start_date: Day("First day of the range, YYYY-MM-DD, in the workspace's time zone."),
   end_date: Day(`Last day of the range, at most ${RANGE_DAYS_MAX} days after \`start_date\`.`),
   attribution_type: OneOf(ATTRIBUTION_TYPES, ATTRIBUTION_DESCRIPTION),
-  metric_type: OneOf(METRIC_TYPES, 'Whether occurrences are counted, or distinct users.'),
+  metric_type: OneOf(METRIC_TYPES, 'Whether to count occurrences or distinct users.'),
   campaign_ids: Type.Optional(
     Type.Array(Text(1, CAMPAIGN_ID_LENGTH_MAX), {
       minItems: 1,
       maxItems: CAMPAIGNS_PER_PAGE_MAX,
       uniqueItems: true,
-      description: 'Without it: every campaign with any count in the range, newest first.',
+      description: 'Default: every campaign with any count in the range, newest first.',
     }),
   ),
   offset: Type.Optional(
@@ -46,7 +46,7 @@ const StatsBody = Strict({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
       default: 0,
-      description: 'How many campaigns to skip.',
+      description: 'Number of campaigns to skip.',
     }),
   ),
   limit: Type.Optional(
@@ -72,12 +72,14 @@ const EVERYWHERE = {
 
 const StatsOutput = Type.Object({
   response_id: Type.String({ description: 'The `request_id` of the request.' }),
-  total_campaigns: Type.Integer({ description: 'Campaigns requested, or found when none were named.' }),
+  total_campaigns: Type.Integer({
+    description: 'Number of campaigns requested, or found if `campaign_ids` was not sent.',
+  }),
   current_page: Type.Integer(),
   total_pages: Type.Integer(),
   data: Type.Unsafe<Record<string, [CampaignStatsBody]>>({
     type: 'object',
-    description: 'By campaign id: one object, in a list.',
+    description: 'By campaign id: a list with one object.',
     additionalProperties: Type.Array(CampaignStatsOutput),
   }),
   processed_until: IsoTime,
@@ -87,13 +89,13 @@ export const fetchCampaignStats = defineOperation({
   name: 'fetch_campaign_stats',
   summary: 'Fetch Campaign Stats',
   description:
-    'Returns the numbers of up to 10 campaigns from `start_date` to `end_date`, both included and at most 30 days apart, in the ' +
-    'time zone of the workspace: for each platform, locale and variation with any count, and for all of them together. A ' +
-    'campaign without any count in the range is absent from `data`. Distinct users are counted exactly, over any range. Every ' +
-    'event received before `processed_until` is in the numbers; where goals were changed, they are those of before until all is ' +
-    'counted anew. ' +
-    `An answer takes at most ${ANSWER_BYTES_MAX / (1024 * 1024)} MiB, and is refused with 409 where it would take more: ask for ` +
-    'fewer campaigns at a time.',
+    'Returns the numbers of up to 10 campaigns from `start_date` to `end_date`, both inclusive and at most 30 days apart, in the ' +
+    "workspace's time zone: for each platform, locale and variation with any count, and for all of them together. A campaign " +
+    'without any count in the range is absent from `data`. Distinct users are counted exactly, over any range. The numbers ' +
+    'include every event received before `processed_until`. After goals change, they use the previous goals until the recount ' +
+    'completes. ' +
+    `A response has at most ${ANSWER_BYTES_MAX / (1024 * 1024)} MiB. A request that would exceed that is rejected with 409: ` +
+    'request fewer campaigns.',
   group: 'Campaigns',
   method: 'POST',
   onlyReads: true,
@@ -167,9 +169,9 @@ function exampleAnswer(): Static<typeof StatsOutput> {
 function rangeFaults(start: string | undefined, end: string | undefined): Fault[] {
   if (start === undefined || end === undefined) return []
   const days = toDay(end) - toDay(start)
-  if (days < 0) return [{ field: 'end_date', problem: 'must not lie before start_date' }]
+  if (days < 0) return [{ field: 'end_date', problem: 'must not be before start_date' }]
   if (days <= RANGE_DAYS_MAX) return []
-  return [{ field: 'end_date', problem: `must lie at most ${RANGE_DAYS_MAX} days after start_date, not ${days}` }]
+  return [{ field: 'end_date', problem: `must be at most ${RANGE_DAYS_MAX} days after start_date, not ${days}` }]
 }
 
 /** What the schema overlooks: Ajv remembers items as members of an object, which keeps nothing under `__proto__`. */
@@ -180,6 +182,6 @@ function repeatFaults(ids: readonly (string | undefined)[]): Fault[] {
 
 function toDay(date: string): number {
   const day = fromCalendarDate(date)
-  if (day === undefined) throw new Error(`the schema let ${date} pass as a date`)
+  if (day === undefined) throw new Error(`the schema accepted ${date} as a date`)
   return day
 }

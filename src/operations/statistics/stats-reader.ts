@@ -101,7 +101,7 @@ export class StatsReader {
         this.#keep(counted)
         return { data: counted.filter(({ json }) => json.length > 0).map(({ id, json }) => [id, json]), total }
       }
-      throw new AppError('unavailable', 'The goals of campaigns are changing; please repeat the request.', [], 1)
+      throw new AppError('unavailable', 'Campaign goals are being updated. Retry after 1 second.', [], 1)
     } finally {
       held.release()
     }
@@ -231,8 +231,11 @@ function toPieces(kept: Buffer): readonly Buffer[] {
 
 function tooManySeries(id: string): AppError {
   const what = `Campaign ${id} has more than ${inDigits(SERIES_PER_CAMPAIGN_MAX)} different numbers`
-  const why = 'at its platforms, locales and variations, and by its reasons'
-  return new AppError('conflict', `${what} ${why}: too many for an answer. Ask for other campaigns without it.`)
+  const why = 'across its platforms, locales, variations and reasons'
+  return new AppError(
+    'conflict',
+    `${what} ${why}, which is too many for one response. Request other campaigns without it.`,
+  )
 }
 
 /** What is read for each item, in their order; the next ones are being read while the caller is busy with one. */

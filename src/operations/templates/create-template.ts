@@ -26,10 +26,9 @@ export const createTemplate = defineOperation({
   name: 'create_template',
   summary: 'Create email template',
   description:
-    'Adds an email template; searches find it at once. It is always a new template: a `template_id` that another ' +
-    'template has with the same `template_version` is refused with 409. To put templates into a group, name the ' +
-    '`external_template_id` of one of them as the `group_id` of the others: it becomes the default template of the ' +
-    'group. Groups do not nest.',
+    'Creates an email template. Searches find it at once. A `template_id` that another template already has with the ' +
+    'same `template_version` is rejected with 409. To group templates, send the `external_template_id` of one of them ' +
+    'as the `group_id` of the others. That template becomes the default template of the group. Groups cannot be nested.',
   group: 'Email templates',
   method: 'POST',
   url: '/v1.0/custom-templates/email',

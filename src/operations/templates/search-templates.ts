@@ -40,22 +40,22 @@ const SearchBody = Strict({
   page: Type.Integer({
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: 'Index of the page to return; the first is 1. Past the end `data` is empty.',
+    description: 'Page number, from 1. Past the last page, `data` is empty.',
   }),
   entries: Type.Integer({ minimum: 1, maximum: ENTRIES_MAX, description: 'Entries per page.' }),
   template_name: FilterText('Templates with exactly this name.'),
-  template_source: FilterTexts('Sources that created the template: API, DASHBOARD.'),
-  template_version: FilterText('Templates of this `template_version`.'),
+  template_source: FilterTexts('Where templates were created: API, DASHBOARD.'),
+  template_version: FilterText('Templates with this `template_version`.'),
   template_id: FilterText('Templates with this `template_id`.'),
   template_type: Type.Optional(Type.Array(OneOf([...TEMPLATE_TYPES, '']), { maxItems: FILTER_VALUES_MAX })),
   created_by: FilterTexts('Creator user identifiers.'),
-  updated_by: FilterTexts('Updater user identifiers. Before any update that is the creator.'),
+  updated_by: FilterTexts('Updater user identifiers. Before the first update, the creator.'),
   sort_params: Type.Optional(
     Type.Array(Strict({ template_name: Order, last_modified_date: Order, last_modified_by: Order }), {
       maxItems: SORT_PARAMS_MAX,
       description:
-        `Keys ${SORT_KEYS.join(', ')}; the first item is the most important, and in an item its first key. The ` +
-        'template id breaks ties, in the order of the last key. Default: `last_modified_date` DESCENDING.',
+        `Keys: ${SORT_KEYS.join(', ')}. The first item takes precedence, and within an item the first key. The ` +
+        'template id breaks ties, in the direction of the last key. Default: `last_modified_date` DESCENDING.',
     }),
   ),
   external_template_ids: Type.Optional(
@@ -67,33 +67,34 @@ const SearchBody = Strict({
       {
         maxItems: FILTER_VALUES_MAX,
         description:
-          'Templates to return. Without another filter exactly these versions, where a missing `version` means the ' +
-          'latest; with one, the latest versions.',
+          'Templates to return. Without other filters, exactly these versions; a missing `version` means the latest. ' +
+          'With other filters, the latest versions.',
       },
     ),
   ),
-  group_id: FilterText('Group id of a parent template: all templates of that group.'),
+  group_id: FilterText('Templates in the group with this id.'),
   is_grouped_response: Type.Optional(
     Type.Boolean({
-      description: 'true: only default templates of groups, with counts of their groups, and templates in no group.',
+      description:
+        'If true, returns only default templates of groups, with counts of their groups, and templates in no group.',
     }),
   ),
   is_count_required: Type.Optional(
-    Type.Boolean({ description: 'true: also `total_count`, the number of items over all pages.' }),
+    Type.Boolean({ description: 'If true, also returns `total_count`, the number of items on all pages.' }),
   ),
 })
 
-const Count = Type.Optional(Type.Integer({ description: 'In grouped answers, for default templates.' }))
+const Count = Type.Optional(Type.Integer({ description: 'In grouped responses, for default templates.' }))
 
 const Item = Type.Object({
   external_template_id: Type.String({
-    description: 'Identifier of the template; of a default template also the id of its group.',
+    description: 'Id of the template. For a default template, also the id of its group.',
   }),
   version: Type.Integer(),
   created_at: IsoTime,
   updated_at: IsoTime,
   updated_by: Type.String(),
-  is_default_template_of_group: Type.Optional(Type.Boolean({ description: 'Absent on a template in no group.' })),
+  is_default_template_of_group: Type.Optional(Type.Boolean({ description: 'Absent if the template is in no group.' })),
   unique_locale_count: Count,
   unique_variation_count: Count,
   total_templates_in_group: Count,
@@ -110,10 +111,10 @@ export const searchTemplates = defineOperation({
   name: 'search_templates',
   summary: 'Search Email Template',
   description:
-    'Returns a page of email templates. `page` and `entries` are required; empty filters return all templates. All ' +
-    'filters given must hold, and the values of one are alternatives; an empty array or an empty string is no filter. ' +
-    'When only `external_template_ids` are sent, the specified (possibly older) versions are returned; in other cases ' +
-    'the latest version of each template.',
+    'Returns a page of email templates. `page` and `entries` are required. A template must match all filters, and for ' +
+    'each filter any of its values. An empty array or string is no filter. If you send only `external_template_ids`, ' +
+    'the response has the versions you specify, which may be older. Otherwise it has the latest version of each ' +
+    'template.',
   group: 'Email templates',
   method: 'POST',
   onlyReads: true,

@@ -20,10 +20,10 @@ export const updateTemplate = defineOperation({
   name: 'update_template',
   summary: 'Update email template',
   description:
-    'Makes a new version of an email template, with the members of `basic_details` and `meta_info` that are given; ' +
-    'the others stay, and null takes away `group_id`, `locale` or `variation`. Searches show the new version at ' +
-    'once; versions before are found by `external_template_ids`. A template that others name as their group cannot ' +
-    'join another group.',
+    'Creates a new version of an email template with the fields of `basic_details` and `meta_info` that you send. ' +
+    'Other fields stay unchanged; null removes `group_id`, `locale` or `variation`. Searches return the new version at ' +
+    'once; find earlier versions by `external_template_ids`. The default template of a group cannot join another ' +
+    'group.',
   group: 'Email templates',
   method: 'PUT',
   url: '/v1.0/custom-templates/email',
@@ -76,8 +76,8 @@ function orNull(text: TString) {
 }
 
 function notFound(): AppError {
-  const details = [{ field: 'external_template_id', problem: 'is not the id of a template' }]
-  return new AppError('not_found', 'There is no such template.', details)
+  const details = [{ field: 'external_template_id', problem: 'is not the id of a template in the workspace' }]
+  return new AppError('not_found', 'The workspace has no template with this id.', details)
 }
 
 function toDetails(body: Static<typeof ChangedDetails>): Partial<TemplateDetails> {

@@ -65,5 +65,8 @@ export async function hasTheKey(store: Store, { id }: Workspace, vault: EmailVau
 /** A server without the key does not start with such a workspace, but one may be created while it runs. */
 function present(vault: EmailVault | undefined): EmailVault {
   if (vault) return vault
-  throw new AppError('unavailable', 'This workspace encrypts emails, and the server was started without PII_KEY.')
+  throw new AppError(
+    'unavailable',
+    'This workspace encrypts emails, but the server was started without PII_KEY. Ask the operator to set it.',
+  )
 }

@@ -20,11 +20,11 @@ export const getUser = defineOperation({
   name: 'get_user',
   summary: 'Get user',
   description:
-    'What is known of one user, found by `customer_id`, by `email`, or by `identifier_name` with `identifier_value`: ' +
-    'exactly one of these. A user is found by every id it ever had. Not by `email` where emails are tokenized. ' +
-    `Of an identifier with more than ${inDigits(IDENTIFIER_VALUES_MAX)} values the newest of the first so many ` +
-    'by text is shown; `last_event_at` looks at the events under its own id and under those of the ' +
-    `${inDigits(MERGED_USERS_MAX)} youngest users that were found to be the same.`,
+    'Returns one user. Identify the user by exactly one of `customer_id`, `email`, or `identifier_name` with ' +
+    '`identifier_value`. Every id the user ever had works; `email` does not if the workspace tokenizes emails. ' +
+    `If an identifier has more than ${inDigits(IDENTIFIER_VALUES_MAX)} values, the newest of the first ` +
+    `${inDigits(IDENTIFIER_VALUES_MAX)} in text order is shown. \`last_event_at\` covers the user's own id and the ids of the ` +
+    `${inDigits(MERGED_USERS_MAX)} youngest users merged into it.`,
   group: 'Events and users',
   method: 'GET',
   url: '/v1/customer/:Workspace_ID',
@@ -40,7 +40,9 @@ export const getUser = defineOperation({
   output: Type.Object({
     customer_id: Nullable(Type.String()),
     attributes: Type.Record(Type.String(), Type.Unknown()),
-    user_identifiers: Type.Record(Type.String(), Type.String(), { description: 'Name and newest value of each.' }),
+    user_identifiers: Type.Record(Type.String(), Type.String(), {
+      description: 'Name and newest value of each identifier.',
+    }),
     created_at: IsoTime,
     last_event_at: Nullable(IsoTime),
   }),
@@ -49,7 +51,7 @@ export const getUser = defineOperation({
 
 async function read(query: LookupQuery, workspace: Workspace, parts: Parts) {
   const user = await findNamedUser(query, workspace, parts)
-  if (!user) throw new AppError('not_found', 'There is no such user.')
+  if (!user) throw new AppError('not_found', 'The workspace has no such user.')
   const { database, emailVault } = parts
   // The first id is the user's own, or that of the user it has been merged into since.
   const userIds = await listYoungestUserIds(database, user.id, MERGED_USERS_MAX)

@@ -24,8 +24,8 @@ const UserAttributes = Type.Object(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
         description:
-          'An email address; null clears it, an empty text changes nothing. Only this name, in small letters, is the ' +
-          "user's address, which a workspace may have tokenized or encrypted: other attributes are kept as they are sent.",
+          'An email address. Null clears it; an empty string changes nothing. Only this attribute, in lower case, is the ' +
+          "user's address and may be tokenized or encrypted. Other attributes are stored as sent.",
       }),
     ),
     mobile: Type.Optional(
@@ -35,19 +35,19 @@ const UserAttributes = Type.Object(
         format: 'text',
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: 'A telephone number; a whole number is kept as its text.',
+        description: 'A telephone number. A whole number is stored as a string.',
       }),
     ),
     locale: Type.Optional(TextOrNull('A language or locale, such as `de` or `pt-BR`.')),
-    timezone: Type.Optional(TextOrNull('An IANA time zone, such as `Europe/Berlin`; an empty text changes nothing.')),
+    timezone: Type.Optional(TextOrNull('An IANA time zone, such as `Europe/Berlin`. An empty string changes nothing.')),
   },
   {
     additionalProperties: true,
     description:
-      'What is known of the user. Besides the attributes named here any name/value pairs, up to 500, nested up to ' +
-      '10 levels. Names must not start with `svc_`. Attributes that are not sent stay as they are. All of one ' +
-      `user take ${USER_ATTRIBUTES_LENGTH_MAX / 1024 ** 2} Mi characters of JSON: what does not fit is not kept, and what ` +
-      `became of the request says so. ${ATTRIBUTE_NUMBERS}`,
+      'Attributes of the user: those named here and any other name/value pairs, up to 500, nested up to 10 levels. ' +
+      'Names must not start with `svc_`. Attributes you do not send stay unchanged. The attributes of one user can ' +
+      `total ${USER_ATTRIBUTES_LENGTH_MAX / 1024 ** 2} Mi characters of JSON. Attributes beyond that are not stored, and ` +
+      `the request status says so. ${ATTRIBUTE_NUMBERS}`,
   },
 )
 
@@ -55,9 +55,9 @@ export const trackUser = defineOperation({
   name: 'track_user',
   summary: 'Track User',
   description:
-    'Creates or updates one user. Answered once the request is durable; processed within a second. Of each attribute ' +
-    'the value received last wins. Where the workspace tokenizes emails, `email` is dropped and never written; where ' +
-    'it encrypts them, the address is written only sealed. Unknown fields are ignored.',
+    'Creates or updates one user. The server responds once the request is durable and processes it within a second. For ' +
+    'each attribute, the value received last wins. If the workspace tokenizes emails, `email` is dropped and never ' +
+    'stored. If it encrypts emails, only the encrypted address is stored. Unknown fields are ignored.',
   group: 'Events and users',
   method: 'POST',
   isFrequent: true,
@@ -77,7 +77,7 @@ export const trackUser = defineOperation({
       Type.Unsafe<Static<typeof UserAttributes> | null>({ ...UserAttributes, type: ['object', 'null'] }),
     ),
     user_identifiers: Type.Optional(
-      Type.Unknown({ description: 'Configured identifiers as name/value pairs, where identity resolution is on.' }),
+      Type.Unknown({ description: 'Configured identifiers as name/value pairs, if identity resolution is on.' }),
     ),
   }),
   example: {

@@ -12,14 +12,20 @@ import type { Parts, Partially } from '../operation.ts'
 /** Query fields of every operation that reads one user. */
 export const LOOKUP_FIELDS = {
   customer_id: Type.Optional(CustomerId),
-  identifier_name: Type.Optional(Text(1, USER_ID_LENGTH_MAX, 'A configured identifier, with `identifier_value`.')),
-  identifier_value: Type.Optional(Text(1, USER_ID_LENGTH_MAX, 'The value of the identifier.')),
+  identifier_name: Type.Optional(
+    Text(1, USER_ID_LENGTH_MAX, 'Name of a configured identifier. Requires `identifier_value`.'),
+  ),
+  identifier_value: Type.Optional(Text(1, USER_ID_LENGTH_MAX, 'Value of the identifier.')),
 }
 
 /** In addition, where users are found by address too. */
 export const EMAIL_FIELD = {
   email: Type.Optional(
-    Text(1, EMAIL_LENGTH_MAX, 'Without case and outer spaces; of several users with the address the oldest is meant.'),
+    Text(
+      1,
+      EMAIL_LENGTH_MAX,
+      'Case and outer spaces are ignored. If several users have the address, the oldest is returned.',
+    ),
   ),
 }
 
@@ -43,12 +49,12 @@ export function lookupFaults(query: Partially<LookupQuery>, workspace: Workspace
   const used = ways.filter((fields) => fields.some((field) => Object.hasOwn(query, field)))
   if (used.length === 0) {
     const names = ways.map((fields) => fields.join(' with ')).join(', ')
-    return ways.flat().map((field) => toFault(field, `is missing: exactly one of ${names} must be given`))
+    return ways.flat().map((field) => toFault(field, `is missing; send exactly one of ${names}`))
   }
   const faults = [...identifierFaults(query, workspace), ...emailFaults(query, workspace)]
   if (used.length > 1) {
     const given = used.flat().filter((field) => Object.hasOwn(query, field))
-    faults.push(...given.map((field) => toFault(field, 'must not be given with another way to name the user')))
+    faults.push(...given.map((field) => toFault(field, 'must not be combined with another way to identify the user')))
   }
   return faults
 }
@@ -70,12 +76,12 @@ export async function findNamedUser(
 function identifierFaults(query: Partially<LookupQuery>, { identityResolution }: Workspace): Fault[] {
   const [hasName, hasValue] = [Object.hasOwn(query, 'identifier_name'), Object.hasOwn(query, 'identifier_value')]
   if (!hasName && !hasValue) return []
-  if (!hasName) return [toFault('identifier_name', 'is required with identifier_value')]
-  const faults = hasValue ? [] : [toFault('identifier_value', 'is required with identifier_name')]
+  if (!hasName) return [toFault('identifier_name', 'is required when identifier_value is given')]
+  const faults = hasValue ? [] : [toFault('identifier_value', 'is required when identifier_name is given')]
   const name = query.identifier_name
   if (name !== undefined && !identityResolution.includes(name)) {
-    const known = identityResolution.length > 0 ? `there are ${identityResolution.join(', ')}` : 'there is none'
-    faults.push(toFault('identifier_name', `is not configured here; ${known}`))
+    const known = identityResolution.length > 0 ? identityResolution.join(', ') : 'none'
+    faults.push(toFault('identifier_name', `is not an identifier of this workspace; it has ${known}`))
   }
   return faults
 }
@@ -83,7 +89,7 @@ function identifierFaults(query: Partially<LookupQuery>, { identityResolution }:
 function emailFaults({ email }: Partially<LookupQuery>, { emailProtection }: Workspace): Fault[] {
   if (email === undefined) return []
   if (emailProtection === 'tokenized') {
-    return [toFault('email', 'finds nobody: emails are tokenized in this workspace, which keeps no address')]
+    return [toFault('email', 'cannot identify users, because this workspace stores no email addresses')]
   }
   return isEmail(email) ? [] : [toFault('email', 'must be an email address')]
 }
