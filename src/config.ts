@@ -25,7 +25,7 @@ export class ConfigError extends Error {
   readonly faults: readonly Fault[]
 
   constructor(faults: readonly Fault[]) {
-    super(`The environment has ${faults.length} wrong ${faults.length === 1 ? 'setting' : 'settings'}.`)
+    super(`The environment has ${faults.length} invalid ${faults.length === 1 ? 'setting' : 'settings'}.`)
     this.name = 'ConfigError'
     this.faults = faults
   }
@@ -47,27 +47,27 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     return value ?? fallback
   }
   const config: Config = {
-    host: read('HOST', '127.0.0.1', toHost, 'an IP address or a host name'),
+    host: read('HOST', '127.0.0.1', toHost, 'an IP address or host name'),
     port: read('PORT', 8080, toPort, 'a port number from 0 to 65535'),
     dataDir: read('DATA_DIR', './data', (text) => text, 'a folder'),
     databaseUrl: read(
       'DATABASE_URL',
       undefined,
       toPostgresUrl,
-      'an address such as postgres://user:password@host:5432/name',
+      'a URL such as postgres://user:password@host:5432/name',
     ),
-    natsUrl: read('NATS_URL', undefined, toNatsUrls, 'addresses such as nats://host:4222, with commas'),
+    natsUrl: read('NATS_URL', undefined, toNatsUrls, 'a comma-separated list of URLs such as nats://host:4222'),
     piiKey: read(
       'PII_KEY',
       undefined,
       toKey,
-      `${PII_KEY_BYTES} bytes in base64, such as \`openssl rand -base64 32\` prints`,
+      `${PII_KEY_BYTES} bytes in base64, such as the output of \`openssl rand -base64 32\``,
     ),
     trustedProxies: read(
       'TRUSTED_PROXIES',
       [],
       toAddresses,
-      'IP addresses or networks from /1 on (10.0.0.0/8), with commas',
+      'a comma-separated list of IP addresses or networks of /1 or narrower (10.0.0.0/8)',
     ),
     logLevel: read(
       'LOG_LEVEL',
@@ -77,7 +77,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ),
   }
   if (config.natsUrl !== undefined && config.databaseUrl === undefined) {
-    faults.push({ field: 'DATABASE_URL', problem: 'must be set too where NATS_URL is: it holds the tables' })
+    faults.push({
+      field: 'DATABASE_URL',
+      problem: 'must be set when NATS_URL is set, because the tables are in PostgreSQL',
+    })
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return Object.freeze(config)

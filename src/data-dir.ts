@@ -38,7 +38,7 @@ export function requireStore(dataDir: string): void {
 }
 
 export function noStore(setting: string, place: string): AppError {
-  return new AppError('not_found', `${place} holds no store. Is ${setting} that of the server?`)
+  return new AppError('not_found', `${place} contains no store. Set ${setting} to the value that the server uses.`)
 }
 
 function useFolder(dataDir: string, prepare: () => void): void {
@@ -46,7 +46,7 @@ function useFolder(dataDir: string, prepare: () => void): void {
     prepare()
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    const problem = `must be a folder that can be written (${messageOf(error)})`
+    const problem = `must be a writable folder (${messageOf(error)})`
     throw new ConfigError([{ field: 'DATA_DIR', problem }])
   }
 }
@@ -55,7 +55,7 @@ function refuseHalfOfBackup(dataDir: string): void {
   if (!existsSync(join(dataDir, UNFINISHED_RESTORE_FILE))) return
   throw new AppError(
     'conflict',
-    `A restore into ${dataDir} is not complete. If none is running, empty the folder and restore again.`,
+    `A restore into ${dataDir} is incomplete. If no restore is running, empty the folder and restore again.`,
   )
 }
 

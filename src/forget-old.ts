@@ -20,7 +20,7 @@ export function startForgetting(parts: Parts, diagnostics: FastifyBaseLogger): (
   return startRepeating((isStopping) => forgetOld(parts, isStopping), {
     everyMs: FORGET_EVERY_MS,
     onFailed: (error) => {
-      diagnostics.error({ err: describeError(error) }, 'old entries cannot be forgotten; trying again later')
+      diagnostics.error({ err: describeError(error) }, 'cannot delete old entries; retrying later')
     },
   })
 }

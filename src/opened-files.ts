@@ -33,10 +33,7 @@ export class OpenedFiles {
     return startRepeating(() => this.#look(), {
       everyMs: LOOK_EVERY_MS,
       onFailed: (error) => {
-        this.#diagnostics.error(
-          { err: describeError(error) },
-          'the files of the store cannot be looked at; trying again',
-        )
+        this.#diagnostics.error({ err: describeError(error) }, 'cannot check the files of the store; retrying')
       },
     })
   }
@@ -46,10 +43,10 @@ export class OpenedFiles {
     const found = await Promise.all(this.#paths.map(async (path) => ({ path, file: await findFile(path) })))
     this.#lost = found.find(({ path, file }) => !this.#isOpened(path, file))?.path
     if (this.#lost === before) return
-    if (this.#lost === undefined) this.#diagnostics.warn('the files of the store are where they were opened again')
+    if (this.#lost === undefined) this.#diagnostics.warn('the files of the store are back where the server opened them')
     else
       this.#diagnostics.error(
-        `${this.#lost} was removed, moved or replaced: nothing is taken in until the server is started anew`,
+        `${this.#lost} was removed, moved or replaced; the server refuses requests until it is restarted`,
       )
   }
 

@@ -18,7 +18,7 @@ export async function keepRateLimits(
   const rateLimits = new RateLimits(await listLimitWindows(database))
   const write = (windows: readonly UsedWindows[]) => database.write((store) => saveLimitWindows(store, windows))
   const onFailed = (error: unknown) => {
-    diagnostics.error({ err: describeError(error) }, 'what is used of the limits cannot be saved; trying again')
+    diagnostics.error({ err: describeError(error) }, 'cannot save how much of each limit is used; retrying')
   }
   const stopRepeating = startRepeating(() => rateLimits.save(write), { everyMs: SAVE_EVERY_MS, onFailed })
   const stop = async () => {

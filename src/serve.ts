@@ -145,7 +145,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const { database } = parts
   const registry = new WorkspaceRegistry(database)
   opened.push(() => registry.stop())
-  await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'the workspaces cannot be read'))
+  await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'cannot read the workspaces'))
   const rateLimits = await openRateLimits(options, database, opened)
   const files = isEmbedded(config) ? new OpenedFiles([statePathOf(config), logPathOf(config)], diagnostics) : undefined
   if (files) opened.push(await files.watch())
@@ -276,7 +276,7 @@ async function refuseWrongKey(database: Database, { piiKey }: Config): Promise<v
     if (!vault || !(await hasTheKey(database, workspace, vault))) closed.push(workspace.id)
   }
   if (closed.length === 0) return
-  const what = vault ? 'is not the key by which emails are encrypted in' : 'must be set, for emails are encrypted in'
+  const what = vault ? 'is not the key that encrypted the emails in' : 'must be set, because emails are encrypted in'
   throw new ConfigError([{ field: 'PII_KEY', problem: `${what} ${closed.join(', ')}` }])
 }
 
@@ -291,7 +291,7 @@ async function refuseForeignLog(database: Database, logReader: LogReader, config
   const last = await logReader.lastPosition()
   if (last >= cursor) return
   const what = `The log ends at position ${last}, but entries up to ${cursor} have been applied`
-  throw new AppError('conflict', `${what}: the log in ${nameLogPlace(config)} is not the one of these tables.`)
+  throw new AppError('conflict', `${what}: the log in ${nameLogPlace(config)} does not belong to these tables.`)
 }
 
 /**
@@ -307,8 +307,8 @@ async function warnOfGap(
   const first = await logReader.firstAfter([cursor])
   const missing = (first?.position ?? (await logReader.lastPosition()) + 1) - 1 - cursor
   if (missing === 0) return
-  const what = `${missing} entries that were applied are not in these tables, and no longer in the log`
-  diagnostics.warn(`${what} in ${nameLogPlace(config)}: the tables are older than the log, or new`)
+  const what = `${missing} applied entries are missing from these tables and no longer in the log`
+  diagnostics.warn(`${what} in ${nameLogPlace(config)}: the tables are new or older than the log`)
 }
 
 /** Tells operators where a loss of power may take what was acknowledged. Nothing depends on whether that can be found out. */
@@ -319,7 +319,7 @@ async function warnOfLosses({ config: { natsUrl }, diagnostics }: ServeOptions):
     const warning = await findDurabilityWarning({ url: natsUrl })
     if (warning !== undefined) diagnostics.warn(warning)
   } catch (error) {
-    diagnostics.warn({ err: describeError(error) }, 'nobody could tell whether the log survives a loss of power')
+    diagnostics.warn({ err: describeError(error) }, 'cannot determine whether the log survives a power failure')
   }
 }
 
@@ -330,18 +330,18 @@ function pipelineOptions({ config, diagnostics }: ServeOptions, writerLock: Writ
     writerLock: writerLock.shared,
     onApplied: () => {},
     onFailed: (what, error) => diagnostics.error({ err: error }, what),
-    onGivenUp: () => diagnostics.warn('the pipeline did not end in time; what it had in hand will be done anew'),
+    onGivenUp: () => diagnostics.warn('the pipeline did not stop in time; its unfinished batch will be applied again'),
   }
 }
 
 /** Why a place cannot be listened on, by the code of the system's error. */
 const LISTEN_PROBLEMS: Readonly<Record<string, (config: Config) => ConfigError['faults'][number]>> = {
-  EADDRINUSE: ({ host, port }) => ({ field: 'PORT', problem: `${port} is in use on ${host}: choose another` }),
-  EACCES: ({ port }) => ({ field: 'PORT', problem: `${port} needs rights that this user does not have` }),
+  EADDRINUSE: ({ host, port }) => ({ field: 'PORT', problem: `${port} is in use on ${host}; choose another port` }),
+  EACCES: ({ port }) => ({ field: 'PORT', problem: `${port} needs permissions that this user does not have` }),
   EADDRNOTAVAIL: ({ host }) => ({ field: 'HOST', problem: `${host} is not an address of this machine` }),
-  EINVAL: ({ host }) => ({ field: 'HOST', problem: `${host} is no address to listen on` }),
-  ENOTFOUND: ({ host }) => ({ field: 'HOST', problem: `${host} is not known` }),
-  EAI_AGAIN: ({ host }) => ({ field: 'HOST', problem: `${host} cannot be looked up` }),
+  EINVAL: ({ host }) => ({ field: 'HOST', problem: `${host} is not an address to listen on` }),
+  ENOTFOUND: ({ host }) => ({ field: 'HOST', problem: `${host} is an unknown host` }),
+  EAI_AGAIN: ({ host }) => ({ field: 'HOST', problem: `${host} cannot be resolved` }),
 }
 
 /**

@@ -73,7 +73,7 @@ describe('the settings of a cluster', () => {
     ['CLUSTER_HTTP', '0', 'CLUSTER_HTTP must be a number from 1 to 16.'],
     ['CLUSTER_PIPELINES', '17', 'CLUSTER_PIPELINES must be a number from 1 to 16.'],
     ['CLUSTER_HTTP', 'two', 'CLUSTER_HTTP must be a number from 1 to 16.'],
-    ['PORT', '99999', 'The environment has 1 wrong setting.'],
+    ['PORT', '99999', 'The environment has 1 invalid setting.'],
   ])('refuse %s=%s', (name, value, message) => {
     expect(() => readSettings({ [name]: value })).toThrow(message)
   })

@@ -275,7 +275,7 @@ describe('What is said of an error', () => {
       new Unreachable('connect ECONNREFUSED'),
       {
         type: 'AppError',
-        message: 'The database cannot be reached; please repeat the request.',
+        message: 'The database is unreachable. Retry after 1 second.',
         reason: 'connect ECONNREFUSED',
       },
     ],
@@ -290,7 +290,7 @@ describe('What is said of an error', () => {
     expect(describeError(new TypeError('x')).stack?.length).toBeGreaterThan(0)
     expect(describeError(new TablesAreNewer('9999-later'))).toEqual({
       type: 'AppError',
-      message: 'the database is newer than this program: it has the migration 9999-later',
+      message: 'the database was migrated by a newer version of Tidings: it has the migration 9999-later',
     })
   })
 })

@@ -79,11 +79,11 @@ describe('On a disk without room for the file', () => {
     expect(ended).toEqual({ status: 1, stdout: '', stderr })
   })
 
-  it('a restore says which folder was not filled, and leaves it empty', async () => {
+  it('a restore says which folder was not restored, and leaves it empty', async () => {
     const empty = join(folder, 'empty')
     const ended = await runWithoutRoom(['restore', backup()], empty)
     expect(ended).toMatchObject({ status: 1, stdout: '' })
-    expect(ended.stderr).toMatch(new RegExp(`^tidings: ${empty} was not filled: .+\\.\n$`))
+    expect(ended.stderr).toMatch(new RegExp(`^tidings: ${empty} was not restored: .+\\.\n$`))
     expect(readdirSync(empty)).toEqual([])
   })
 })

@@ -22,13 +22,13 @@ describeWithNats('A stream that others have made', () => {
   afterAll(() => servers.remove())
 
   it.each([
-    [{ storage: StorageType.Memory }, /is not stored in files/],
-    [{ retention: RetentionPolicy.Interest }, /deletes messages that were read/],
+    [{ storage: StorageType.Memory }, /does not use file storage/],
+    [{ retention: RetentionPolicy.Interest }, /deletes messages after they are read/],
     [{ max_age: 3_600e9 }, /drops old messages/],
     [{ max_msgs: 5, discard: DiscardPolicy.Old }, /drops old messages/],
     [{ max_bytes: 5_000_000, discard: DiscardPolicy.Old }, /drops old messages/],
     [{ max_msgs_per_subject: 5 }, /drops old messages/],
-    [{ subjects: ['tidings.log.1'] }, /does not hold/],
+    [{ subjects: ['tidings.log.1'] }, /does not include the subjects/],
     [{ max_msg_size: 1_000 }, /1000 bytes at most/],
   ])('is not taken for the log when it would lose entries: %o', async (config, reason) => {
     const subjects = [ALL_SUBJECTS]

@@ -120,7 +120,8 @@ describeEachStore('A server beside tables that are newer', (kind) => {
     await server.database.write(addLater)
     const refused = await ready()
     expectRefusal(refused, 503, 'unavailable')
-    const message = 'Not ready: the database is newer than this program: it has the migration 9999-later.'
+    const message =
+      'Not ready: the database was migrated by a newer version of Tidings: it has the migration 9999-later.'
     expect(refused.body).toMatchObject({ error: { message } })
     await server.database.write(removeLater)
     expect((await ready()).status).toBe(200)
@@ -176,7 +177,7 @@ describeEachStore('Entries that are applied beside tables that are newer', (kind
     follower.start()
     closers.push(() => follower.stop())
     await until('it has tried twice', () => failures.length >= 2)
-    const again = [true, 'applying the log failed; trying again']
+    const again = [true, 'cannot apply the log; retrying']
     expect(failures).toEqual(failures.map(() => again))
     expect(await bench.cursor()).toBe(start)
     expect(await listParkedEntries(bench.database, 0, 1)).toEqual([])

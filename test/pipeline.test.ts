@@ -117,7 +117,7 @@ describeEachStore('The pipeline', (kind) => {
     const taken = (await bench.readNew())[4]?.position as number
     await takePlaceOf(taken)
     const { failures } = await bench.follow()
-    expect(failures).toEqual([`entry ${taken} cannot be applied and is parked`])
+    expect(failures).toEqual([`entry ${taken} cannot be applied and was parked`])
     expect(await actionsOf('c1')).toEqual(['e0', 'e1', 'e2', 'e3', 'e5', 'e6', 'e7', 'e8'])
     const [parked, ...others] = await listParkedEntries(bench.database, start, 10)
     expect(others).toEqual([])
@@ -141,7 +141,7 @@ describeEachStore('The pipeline', (kind) => {
     ['bytes that are not UTF-8', Buffer.from([0xff, 0xfe, 0xc0]), /^the body is not JSON$/, 0],
     ['a list', '[1]', /^the body is not an object$/, 0],
     ['null', 'null', /^the body is not an object$/, 0],
-    ['no user', { actions: [{ action: 'A' }] }, /names no user/, 1],
+    ['no user', { actions: [{ action: 'A' }] }, /does not identify a user by a configured identifier/, 1],
     ['no actions', { customer_id: 'c1' }, /./, 0],
     ['an action without name', { customer_id: 'c1', actions: [{ action: 'A' }, {}] }, /./, 2],
     ['actions that are no objects', { customer_id: 'c1', actions: [null, 1, 2] }, /./, 3],
@@ -161,7 +161,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(id, 'gone')).toMatchObject({
       status: 'parked',
       events: 1,
-      error: 'there is no workspace gone',
+      error: 'the workspace gone does not exist',
     })
   })
 
@@ -170,7 +170,7 @@ describeEachStore('The pipeline', (kind) => {
     await bench.append(gone, events('c1', { action: 'B' }), gone, { body: '[]' })
     const [first] = await bench.readNew()
     const { failures } = await bench.follow()
-    expect(failures).toEqual([`entry ${first?.position} cannot be applied and is parked, and so are 2 behind it`])
+    expect(failures).toEqual([`entry ${first?.position} cannot be applied and was parked, as were 2 entries after it`])
     expect(await actionsOf('c1')).toEqual(['B'])
   })
 
@@ -196,7 +196,7 @@ describeEachStore('The pipeline', (kind) => {
       await repair()
       const receipt = await until('the entry is applied', () => bench.receipt(id))
       expect(receipt).toMatchObject({ status: 'processed', events: 1 })
-      expect(new Set(followed.failures)).toEqual(new Set(['applying the log failed; trying again']))
+      expect(new Set(followed.failures)).toEqual(new Set(['cannot apply the log; retrying']))
       expect(await listParkedEntries(bench.database, start, 1)).toEqual([])
     } finally {
       await stop()
@@ -245,7 +245,7 @@ describeEachStore('The pipeline', (kind) => {
     const user = await findUser(bench.database, bench.workspaceId, { name: CUSTOMER_ID, value: 'c1' })
     expect(Object.keys(user?.attributes ?? {})).toEqual(['a', 'b'])
     expect(await bench.receipt(ids[1])).toMatchObject({ status: 'processed', error: null })
-    const error = expect.stringContaining('one attribute was not kept') as unknown
+    const error = expect.stringContaining('one attribute was not stored') as unknown
     expect(await bench.receipt(ids[2])).toMatchObject({ status: 'processed', error })
     expect(await bench.receipt(ids[3])).toMatchObject({ status: 'processed', error })
   })
@@ -261,9 +261,10 @@ describeEachStore('The pipeline', (kind) => {
     await bench.follow()
     const user = await findUser(bench.database, bench.workspaceId, { name: CUSTOMER_ID, value: 'c1' })
     expect(Object.keys(user?.attributes ?? {})).toEqual(['plan'])
-    const dropped = 'the email was not kept: the protection of emails was changed after it was sent'
+    const dropped =
+      'the email was not stored: the email protection of the workspace changed after the request was received'
     expect(await bench.receipt(few)).toMatchObject({ status: 'processed', error: dropped })
-    const error = expect.stringMatching(`^one attribute was not kept: .*; ${dropped}$`) as unknown
+    const error = expect.stringMatching(`^one attribute was not stored: .*; ${dropped}$`) as unknown
     expect(await bench.receipt(many)).toMatchObject({ status: 'processed', error })
   })
 

@@ -103,7 +103,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     for (const run of [broken, other]) await run.setGoals('c1', [goal({ windowHours: 2 })])
     const isDone = async ({ workspaceId }: StatisticsRun) => !(await findGoalRecount(database, workspaceId))?.isRunning
     const failures = await countUntil(bench, () => isDone(other))
-    expect([...failures]).toEqual([`counting the goals of workspace ${broken.workspaceId} anew failed; trying again`])
+    expect([...failures]).toEqual([`cannot recount the goals of the workspace ${broken.workspaceId}; retrying`])
     expect(await isDone(broken)).toBe(false)
     await database.write((store) => removeMessageEvents(store, NOWHERE))
     await countUntil(bench, () => isDone(broken))
@@ -120,7 +120,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     await database.write((store) => removeLargeHistories(store, [first.userId]))
     const isCounted = async (userId: number) => (await findUncountedUsers(database, [userId])).size === 0
     const failures = await countUntil(bench, () => isCounted(second.userId))
-    expect([...failures]).toEqual([`counting user ${first.userId} failed; trying again`])
+    expect([...failures]).toEqual([`cannot count the user ${first.userId}; retrying`])
     expect(await isCounted(first.userId)).toBe(false)
     const { workspaceId } = broken
     const history = { userId: first.userId, workspaceId, pendingGeneration: 0, version: 1 }
@@ -195,7 +195,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     const recounter = new Recounter({ database, clock: () => NOW, stopwatch: () => now, onFailure: () => {} })
     await breakUser()
     await run.setGoals('c1', [goal({ windowHours: 2 })])
-    await expect(recounter.step()).rejects.toThrow('which is not there')
+    await expect(recounter.step()).rejects.toThrow('which does not exist')
     await mendUser()
     now += FIRST_PAUSE_MS - 1
     expect(await recounter.step()).toBe(false)
@@ -204,7 +204,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     expect(await findGoalRecount(database, run.workspaceId)).toMatchObject({ isRunning: false })
     await breakUser()
     await run.setGoals('c1', [goal({ windowHours: 3 })])
-    await expect(recounter.step()).rejects.toThrow('which is not there')
+    await expect(recounter.step()).rejects.toThrow('which does not exist')
     await mendUser()
     now += FIRST_PAUSE_MS
     while (await recounter.step());

@@ -21,7 +21,7 @@ import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '
 /** How many parked entries operators are told of; NaN where they are told of anything else. */
 function countToldParked(failures: readonly string[]): number {
   return failures.reduce((sum, failure) => {
-    const told = /^entry \d+ cannot be applied and is parked(?:, and so are (\d+) behind it)?$/.exec(failure)
+    const told = /^entry \d+ cannot be applied and was parked(?:, as were (\d+) entries after it)?$/.exec(failure)
     return told ? sum + 1 + Number(told[1] ?? 0) : Number.NaN
   }, 0)
 }

@@ -113,7 +113,7 @@ describeEachStore('A parked entry', (kind) => {
     expect(await actionsOf(workspaceId)).toEqual([])
     expect(await bench.receipt(requestId, workspaceId)).toMatchObject({
       status: 'parked',
-      error: `dropped by the operator; there is no workspace ${workspaceId}`,
+      error: `dropped by an operator; the workspace ${workspaceId} does not exist`,
     })
   })
 

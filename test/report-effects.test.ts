@@ -202,7 +202,7 @@ describeEachStore('A report in batches of the pipeline', (kind) => {
     // Also where the workspace has one of its own.
     await makeCampaign()
     expect(await reasons(theirs)).toMatchObject({ status: 'parked', events: 1, error })
-    expect(await reasons(undefined)).toMatchObject({ status: 'parked', error: 'the entry names no campaign' })
+    expect(await reasons(undefined)).toMatchObject({ status: 'parked', error: 'the entry has no campaign' })
     expect(await hasUsers(bench.database, bench.workspaceId)).toBe(false)
   })
 

@@ -54,7 +54,7 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
   }
 
   it('follows the log when it is back', async () => {
-    expect(told).toContain('opening the log failed; trying again')
+    expect(told).toContain('cannot open the log; retrying')
     await track()
     const receipt = await until('it is applied', () => findReceipt(database, 'main', 'r1'))
     expect(receipt).toMatchObject({ status: 'processed', events: 1 })

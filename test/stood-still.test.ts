@@ -45,11 +45,11 @@ describeOnPostgres('A transaction that stands still', () => {
     }
     // On a busy machine the end of the transaction may look like a lost connection first, which is tried again.
     const parkings = failures.filter((what) => !what.endsWith('trying again'))
-    expect(parkings).toEqual([`entry ${start + 2} cannot be applied and is parked`])
+    expect(parkings).toEqual([`entry ${start + 2} cannot be applied and was parked`])
     const receipts = await Promise.all(ids.map((id) => bench.receipt(id)))
     expect(receipts.map((receipt) => receipt?.status)).toEqual(['processed', 'parked', 'processed'])
     const [parked] = await listParkedEntries(bench.database, start, 10)
-    expect(parked?.error).toBe('The change stood still for too long and was ended; please repeat the request.')
+    expect(parked?.error).toBe('The transaction timed out and was rolled back. Retry after 1 second.')
   })
 
   it('is not what many users make of it, of whom the rest is asked for again when some took long', async () => {

@@ -23,7 +23,7 @@ const STOP_MS_MAX = 15_000
 const BALANCER_MS = 2_000
 
 /** What the diagnostics say about a batch that is no longer waited for. */
-const GIVEN_UP = expect.stringContaining('the pipeline did not end in time') as string
+const GIVEN_UP = expect.stringContaining('the pipeline did not stop in time') as string
 
 const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Visit' }] }
 
@@ -201,7 +201,7 @@ describeOnPostgres('A process behind a balancer', () => {
     const stopping = server.stop()
     await until('it is not ready', async () => (await ready()).status === 503)
     // Not only after the batch has failed, or been given up.
-    expect(server.output().stderr).not.toMatch(/applying the log failed|did not end in time/)
+    expect(server.output().stderr).not.toMatch(/cannot apply the log|did not stop in time/)
     expect(await tracking.finish()).toBe(200)
     expect(await stopping).toMatchObject({ status: 0, stderr: GIVEN_UP })
     await free()

@@ -208,7 +208,9 @@ describeEachStore('The store', (kind) => {
       await migrate(other, 1)
       const later = { name: '9999-later', applied_at: 1 }
       await other.write(({ query }) => query.insertInto('migrations').values(later).execute())
-      await expect(migrate(other, 2)).rejects.toThrow('newer than this program: it has the migration 9999-later')
+      await expect(migrate(other, 2)).rejects.toThrow(
+        'migrated by a newer version of Tidings: it has the migration 9999-later',
+      )
     })
   })
 })
@@ -333,7 +335,7 @@ describeOnPostgres('The PostgreSQL store', () => {
     url.pathname = `/${name}`
     const narrow = openDatabase({ ...place, databaseUrl: url.href })
     try {
-      await expect(migrate(narrow, 1)).rejects.toThrow('has the encoding LATIN1, which does not hold every letter')
+      await expect(migrate(narrow, 1)).rejects.toThrow('has the encoding LATIN1, which cannot store every character')
       expect(await findTables(narrow)).toBe('none')
     } finally {
       await narrow.close()

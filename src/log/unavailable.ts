@@ -17,9 +17,9 @@ interface Waiting {
 
 /** Why an entry may not join those that wait; undefined when it may. */
 export function findRefusal(entry: NewEntry, waiting: Waiting, bounds: WaitingBounds): AppError | undefined {
-  if (waiting.isClosed) return unavailable('The server is stopping; please repeat the request.')
+  if (waiting.isClosed) return unavailable('The server is stopping. Retry after 1 second.')
   if (waiting.entries >= bounds.entries || waiting.bytes + entry.body.byteLength > bounds.bytes) {
-    return unavailable('Too many requests wait for the log; please repeat the request.')
+    return unavailable('Too many requests are waiting for the log. Retry after 1 second.')
   }
   return undefined
 }

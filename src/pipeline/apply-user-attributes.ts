@@ -18,7 +18,7 @@ export async function applyUserAttributes(
   const reports = batch.entries.filter((entry) => entry.kind === 'track_user')
   const reportsOf = Map.groupBy(reports, ({ subjects }) => userOf.get(subjects[0] as Subject) as number)
   const users = await findUsersAtOnce(store, batch, [...reportsOf.keys()])
-  if (users.length < reportsOf.size) throw new Error('an entry has no user after resolving users')
+  if (users.length < reportsOf.size) throw new Error('an entry has no user after users were resolved')
   const leftOut = new Map<ReadEntry, string>()
   await saveUsers(
     store,
@@ -52,9 +52,12 @@ function whyLeftOut({ isEmailDropped }: UserEntry, names: readonly string[]): st
   const reasons: string[] = []
   if (names.length > 0) {
     const what = names.length === 1 ? 'one attribute was' : `${names.length} attributes were`
-    const longer = `longer than ${USER_ATTRIBUTES_LENGTH_MAX} characters of JSON`
-    reasons.push(`${what} not kept: those of the user would be ${longer}`)
+    const longer = `exceed ${USER_ATTRIBUTES_LENGTH_MAX} characters of JSON`
+    reasons.push(`${what} not stored: the user's attributes would ${longer}`)
   }
-  if (isEmailDropped) reasons.push('the email was not kept: the protection of emails was changed after it was sent')
+  if (isEmailDropped)
+    reasons.push(
+      'the email was not stored: the email protection of the workspace changed after the request was received',
+    )
   return reasons.join('; ')
 }

@@ -123,7 +123,7 @@ export function toLastPositions(entries: readonly LogEntry[]): Map<number, numbe
 }
 
 function readEntry(entry: LogEntry, settings: WorkspaceSettings | undefined): ReadEntry {
-  if (!settings) throw new Error(`there is no workspace ${entry.workspaceId}`)
+  if (!settings) throw new Error(`the workspace ${entry.workspaceId} does not exist`)
   const body = parseBody(entry.body)
   if (!isObject(body)) throw new Error('the body is not an object')
   keepLast(entry.kind, body)
@@ -146,7 +146,7 @@ function readSubject(
   { identityResolution }: WorkspaceSettings,
 ): Subject {
   const identities = identitiesOf(body, identityResolution).map((identity) => withKey(workspaceId, identity))
-  if (identities.length === 0) throw new Error('the request names no user by an id that is configured')
+  if (identities.length === 0) throw new Error('the request does not identify a user by a configured identifier')
   return { workspaceId, receivedAt, identities, number: position * EVENTS_PER_ENTRY_MAX }
 }
 
@@ -190,7 +190,7 @@ function readEvents(entry: LogEntry, body: EventsBody, subject: Subject, { timez
 /** The kind of the entry says which of the two lists the body has. */
 function readReport(entry: LogEntry, body: ReportBody, { timezone }: WorkspaceSettings): ReportEntry {
   const { campaign } = entry.context
-  if (campaign === undefined) throw new Error('the entry names no campaign')
+  if (campaign === undefined) throw new Error('the entry has no campaign')
   const kind = entry.kind === 'svc_audience' ? 'svc_audience' : 'svc_message_events'
   requireNumbers(kind === 'svc_audience' ? body.members : body.events)
   const memberships = kind === 'svc_audience' ? membershipsOf(body.members, { campaign, timezone }) : []

@@ -53,7 +53,7 @@ port.on('message', (command: PipelineCommand) => {
 })
 const logReader = await untilAvailable(() => openLogReader(data.place), {
   isStopping: () => isStopping,
-  onFailure: (error) => onFailure(error, 'opening the log failed; trying again'),
+  onFailure: (error) => onFailure(error, 'cannot open the log; retrying'),
 })
 if (logReader) stopRunning = run(logReader)
 if (isStopping) await end()

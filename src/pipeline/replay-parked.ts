@@ -43,7 +43,7 @@ export function dropParked(database: Database, position: number): Promise<boolea
 
 async function noteDropped(store: Store, { workspaceId, requestId, error }: ParkedEntry): Promise<void> {
   const receipt = await findReceipt(store, workspaceId, requestId)
-  if (receipt) await saveReceipts(store, [{ ...receipt, error: `dropped by the operator; ${error}` }])
+  if (receipt) await saveReceipts(store, [{ ...receipt, error: `dropped by an operator; ${error}` }])
 }
 
 function toLogEntry(parked: ParkedEntry): LogEntry {

@@ -85,11 +85,10 @@ async function createTables(store: Store, types: SqlTypes): Promise<void> {
 const ENCODINGS = new Set(['UTF8', 'SQL_ASCII'])
 
 /** What somebody who watches is told once, before steps that may take minutes in silence where there is much data. */
-export const CHANGES_TABLES = 'bringing the tables up to date, which takes a while where there are many users and facts'
+export const CHANGES_TABLES = 'migrating the tables; this can take minutes if there are many users and facts'
 
 /** What somebody who watches is told each time another process has kept this one waiting for as long as a change waits. */
-export const WAITS_FOR_TABLES =
-  'the tables are in the hands of another process, which may be changing them; waiting for it'
+export const WAITS_FOR_TABLES = 'another process has locked the tables and may be migrating them; waiting for it'
 
 type Tell = (what: typeof CHANGES_TABLES | typeof WAITS_FOR_TABLES) => void
 
@@ -155,14 +154,17 @@ async function refuseNarrowEncoding({ kind, query }: Database): Promise<void> {
   const { rows } = await sql<{ encoding: string }>`select current_setting('server_encoding') as encoding`.execute(query)
   const encoding = rows[0]?.encoding ?? ''
   if (ENCODINGS.has(encoding)) return
-  const how = 'Make one with createdb --encoding UTF8 --template template0.'
-  throw new AppError('conflict', `The database has the encoding ${encoding}, which does not hold every letter. ${how}`)
+  const how = 'Create one with createdb --encoding UTF8 --template template0.'
+  throw new AppError(
+    'conflict',
+    `The database has the encoding ${encoding}, which cannot store every character. ${how}`,
+  )
 }
 
 /** The tables have been brought up to a newer program, which may count and keep things differently. */
 export class TablesAreNewer extends AppError {
   constructor(migration: string) {
-    super('conflict', `the database is newer than this program: it has the migration ${migration}`)
+    super('conflict', `the database was migrated by a newer version of Tidings: it has the migration ${migration}`)
   }
 }
 

@@ -112,7 +112,7 @@ export class StoreError extends Error {
 /** Thrown by a change that has waited `WRITE_WAIT_MS` for others in vain. */
 export class TooBusy extends AppError {
   constructor() {
-    super('unavailable', 'The store is busy with other changes; please repeat the request.', [], 1)
+    super('unavailable', 'The store is busy with other writes. Retry after 1 second.', [], 1)
   }
 }
 
@@ -122,7 +122,7 @@ export class TooBusy extends AppError {
  */
 export class StoodStill extends AppError {
   constructor() {
-    super('unavailable', 'The change stood still for too long and was ended; please repeat the request.', [], 1)
+    super('unavailable', 'The transaction timed out and was rolled back. Retry after 1 second.', [], 1)
   }
 }
 
@@ -132,7 +132,7 @@ export class Unreachable extends AppError {
   readonly reason: string
 
   constructor(reason: string) {
-    super('unavailable', 'The database cannot be reached; please repeat the request.', [], 1)
+    super('unavailable', 'The database is unreachable. Retry after 1 second.', [], 1)
     this.reason = reason
   }
 }

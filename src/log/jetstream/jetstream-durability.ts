@@ -28,8 +28,8 @@ export async function findDurabilityWarning(options: DurabilityOptions): Promise
     const syncing = await findSyncing(stream, options.monitoringPort ?? MONITORING_PORT)
     if (keepers.every((keeper) => syncing.has(keeper))) return undefined
     const copies = stream.replicas === 1 ? 'one copy' : `${stream.replicas} copies`
-    return `The stream of the log has ${copies}, and it is not known that its servers write to the disk before they \
-answer (sync_interval: always): a loss of power may take acknowledged requests. See docs/cluster.md.`
+    return `The log stream has ${copies}, and its servers are not known to sync to disk before they respond \
+(sync_interval: always). A power failure may lose acknowledged requests. See docs/cluster.md.`
   } finally {
     await stream.close()
   }

@@ -26,7 +26,6 @@ export class StreamLeader {
     if (!hasGiven && this.#known.server === server && askedAt - this.#known.askedAt < KNOWN_MS_MAX) return
     const { cluster } = await this.#stream.ask(({ streams }) => streams.info(STREAM))
     this.#known = { server: cluster?.leader, askedAt }
-    if (cluster?.leader !== server)
-      throw unavailable('The log in NATS has changed its leader; please repeat the request.')
+    if (cluster?.leader !== server) throw unavailable('The leader of the log in NATS changed. Retry after 1 second.')
   }
 }

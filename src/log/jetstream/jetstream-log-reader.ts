@@ -61,7 +61,7 @@ class JetStreamLogReader implements LogReader {
 
   async read(after: number, bounds: ReadBounds, partition = 0): Promise<LogEntry[]> {
     const reader = this.#readers[partition]
-    if (!reader) throw new RangeError(`there is no partition ${partition}`)
+    if (!reader) throw new RangeError(`partition ${partition} does not exist`)
     return await this.#noted(reader.read(after, bounds))
   }
 

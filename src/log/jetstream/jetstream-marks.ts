@@ -43,7 +43,7 @@ export class SettledInstants {
     const seq = await publishMark(this.#publisher)
     const mark = await this.#stream.ask(({ streams }) => streams.getMessage(STREAM, { seq }))
     // The mark is trimmed already, or the leader has just taken over and does not know it yet.
-    if (!mark) throw unavailable('The log in NATS has changed its leader; please repeat the request.')
+    if (!mark) throw unavailable('The leader of the log in NATS changed. Retry after 1 second.')
     return mark.time.getTime() - (this.#stream.replicas > 1 ? CLOCKS_DIFFER_MS_MAX : 0)
   }
 }

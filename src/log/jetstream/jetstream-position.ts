@@ -22,7 +22,7 @@ export async function continueStreamBehind(url: string, position: number): Promi
     }
     const marked = await mark(stream)
     if (marked > position) return
-    throw unavailable(`The stream ${STREAM} stands at ${marked} and did not let itself be set behind ${position}.`)
+    throw unavailable(`The stream ${STREAM} is at position ${marked} and cannot be moved past ${position}.`)
   } finally {
     await stream.close()
   }

@@ -95,7 +95,9 @@ export class JetStreamPublisher {
       })
     } catch (error) {
       // The client itself refuses the message: it is closed, or the server no longer takes messages as large as this.
-      this.#take(pending)?.reject(unavailable(`The log in NATS refuses entries: ${messageOf(error)}.`))
+      this.#take(pending)?.reject(
+        unavailable(`The log in NATS rejected the entry: ${messageOf(error)}. Retry after 1 second.`),
+      )
     }
   }
 
@@ -108,7 +110,9 @@ export class JetStreamPublisher {
     }
     const { seq = 0, error } = JSON.parse(Buffer.from(data).toString('utf8')) as Acknowledgement
     if (error && !isPassing(error)) {
-      this.#take(pending)?.reject(unavailable(`The log in NATS refuses entries: ${error.description}.`))
+      this.#take(pending)?.reject(
+        unavailable(`The log in NATS rejected the entry: ${error.description}. Retry after 1 second.`),
+      )
       return
     }
     // A message without a position is not kept.
@@ -122,7 +126,7 @@ export class JetStreamPublisher {
       this.#take(pending)?.resolve(position)
       return
     }
-    const where = `it ends at position ${position} and had reached ${pending.behind}`
+    const where = `it ends at position ${position} but had reached ${pending.behind}`
     this.#take(pending)?.reject(unavailable(`The log in NATS has lost entries: ${where}. See docs/cluster.md.`))
   }
 
@@ -131,7 +135,7 @@ export class JetStreamPublisher {
     for (const pending of this.#pending.values()) {
       if (pending.deadline <= now) {
         this.#stream.link.change()
-        this.#take(pending)?.reject(unavailable('The log in NATS does not answer; please repeat the request.'))
+        this.#take(pending)?.reject(unavailable('The log in NATS does not respond. Retry after 1 second.'))
       } else if (pending.dueAt <= now) this.#send(pending, now)
     }
     if (this.#pending.size > 0) return

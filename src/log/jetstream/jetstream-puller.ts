@@ -94,7 +94,7 @@ export class JetStreamPuller {
    * afterwards. Rejects with AppError `unavailable` when the consumer is lost. One pull at a time.
    */
   async pull(max: number): Promise<StoredMessage[]> {
-    if (!this.#stream.link.isUp) throw unavailable('The connection to the log in NATS is lost.')
+    if (!this.#stream.link.isUp) throw unavailable('The connection to the log in NATS was lost. Retry after 1 second.')
     this.#ask(max)
     const ended = Promise.withResolvers<void>()
     this.#pull = { wanted: max, ended, timer: this.#startTimer() }
@@ -118,7 +118,7 @@ export class JetStreamPuller {
     try {
       connection.publish(subject, JSON.stringify({ batch: max, no_wait: true }), { reply: this.#inbox })
     } catch (error) {
-      throw unavailable(`The log in NATS cannot be read now: ${messageOf(error)}.`)
+      throw unavailable(`The log in NATS cannot be read: ${messageOf(error)}. Retry after 1 second.`)
     }
   }
 
@@ -129,12 +129,12 @@ export class JetStreamPuller {
     // nothing here.
     if (!reply) {
       if (headers && NO_MORE.has(headers.code)) this.#end()
-      else this.#lose(headers?.status ?? 'it sends what nobody has asked for')
+      else this.#lose(headers?.status ?? 'it sent an unexpected message')
       return
     }
     const { position, delivery, stampedAt } = toDelivery(reply)
     if (delivery !== this.#lastDelivery + 1) {
-      this.#lose('messages were lost on their way')
+      this.#lose('messages were lost in transit')
       return
     }
     this.#lastDelivery = delivery
@@ -146,7 +146,7 @@ export class JetStreamPuller {
   }
 
   #startTimer(): NodeJS.Timeout {
-    return setTimeout(() => this.#lose('it does not answer'), SILENCE_MS_MAX)
+    return setTimeout(() => this.#lose('it does not respond'), SILENCE_MS_MAX)
   }
 
   #end(): void {
@@ -158,7 +158,7 @@ export class JetStreamPuller {
   #lose(reason: string): void {
     this.close()
     clearTimeout(this.#pull?.timer)
-    this.#pull?.ended.reject(unavailable(`The log in NATS cannot be read now: ${reason}.`))
+    this.#pull?.ended.reject(unavailable(`The log in NATS cannot be read: ${reason}. Retry after 1 second.`))
     this.#pull = undefined
   }
 }
@@ -188,7 +188,7 @@ async function makeConsumer(stream: LogStream, start: ConsumerStart): Promise<Co
     // The servers would forget it anyway, only later.
     stream.ask(({ consumers }) => consumers.delete(STREAM, consumer.name)).catch(() => {})
   } while (performance.now() < deadline)
-  throw unavailable('The log in NATS cannot be read now: the leader of its stream keeps no consumer.')
+  throw unavailable('The log in NATS cannot be read: the stream leader keeps no consumer. Retry after 1 second.')
 }
 
 /**

@@ -141,7 +141,7 @@ class LogLink {
 /** Destroys the socket, which nothing in the client's own interface does; the client reconnects as after any other loss. */
 function breakOff(connection: NatsConnection): void {
   if (!(connection instanceof NatsConnectionImpl)) return
-  connection.protocol.transport.close(new Error('the server does not take what is sent')).catch(() => {})
+  connection.protocol.transport.close(new Error('the server does not read from the connection')).catch(() => {})
 }
 
 /** The subject of a partition's entries. */
@@ -161,7 +161,7 @@ export function partitionOfSubject(subject: string): number {
  */
 export async function openLogStream(url: string, replicas?: number): Promise<LogStream> {
   const connection = await connect(toConnectionOptions(url)).catch((error: unknown) => {
-    throw unavailable(`NATS cannot be reached: ${messageOf(error)}`)
+    throw unavailable(`NATS is unreachable: ${messageOf(error)}. Retry after 1 second.`)
   })
   const link = new LogLink(connection)
   try {
@@ -176,7 +176,7 @@ export async function openLogStream(url: string, replicas?: number): Promise<Log
       replicas: info.config.num_replicas,
       lastPosition: info.state.last_seq,
       ask: async (question) => {
-        if (!link.isUp) throw unavailable('The connection to the log in NATS is lost.')
+        if (!link.isUp) throw unavailable('The connection to the log in NATS was lost. Retry after 1 second.')
         return await question(manager).catch((error: unknown) => Promise.reject(toAppError(error)))
       },
       close: () => closeNextTurn(connection),
@@ -264,16 +264,16 @@ async function findOrAddStream({ streams }: JetStreamManager, replicas: number):
 function refuseUnfit({ config }: StreamInfo, { info }: NatsConnection): void {
   const dropsOld = config.discard === DiscardPolicy.Old && (config.max_bytes > 0 || config.max_msgs > 0)
   const faults = [
-    config.storage !== StorageType.File && 'is not stored in files',
-    config.retention !== RetentionPolicy.Limits && 'deletes messages that were read',
-    (config.max_age > 0 || config.max_msgs_per_subject > 0 || dropsOld) && 'drops old messages by itself',
-    !holdsAllSubjects(config) && `does not hold ${ALL_SUBJECTS}`,
+    config.storage !== StorageType.File && 'does not use file storage',
+    config.retention !== RetentionPolicy.Limits && 'deletes messages after they are read',
+    (config.max_age > 0 || config.max_msgs_per_subject > 0 || dropsOld) && 'discards old messages',
+    !holdsAllSubjects(config) && `does not include the subjects ${ALL_SUBJECTS}`,
   ].filter((fault) => fault !== false)
-  if (faults.length > 0) throw new Error(`the stream ${STREAM} does not fit the log: it ${faults.join(', ')}`)
+  if (faults.length > 0) throw new Error(`the stream ${STREAM} cannot be used as the log: it ${faults.join(', ')}`)
   const limits = [info?.max_payload ?? PAYLOAD_BYTES_MIN, config.max_msg_size > 0 ? config.max_msg_size : Infinity]
   if (Math.min(...limits) >= PAYLOAD_BYTES_MIN) return
-  throw new Error(`the NATS server or the stream ${STREAM} takes messages of ${Math.min(...limits)} bytes at most, \
-fewer than the ${PAYLOAD_BYTES_MIN} that a request may need`)
+  throw new Error(`the NATS server or the stream ${STREAM} accepts messages of at most ${Math.min(...limits)} bytes, \
+but a request may need ${PAYLOAD_BYTES_MIN}`)
 }
 
 function holdsAllSubjects({ subjects }: StreamConfig): boolean {
@@ -285,11 +285,11 @@ function toAppError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error
   if (error instanceof JetStreamApiError) {
     const isPassing = error.apiError().code >= 500 || PASSING.has(error.code)
-    return isPassing ? unavailable(`The log in NATS does not serve now: ${error.message}.`) : error
+    return isPassing ? unavailable(`The log in NATS is unavailable: ${error.message}. Retry after 1 second.`) : error
   }
   // What the client throws is about the connection: not there, closed, no answer in time, or nobody to ask.
   const isOurs = error instanceof TypeError || error instanceof RangeError
-  return isOurs ? error : unavailable(`The log in NATS cannot be reached: ${error.message}.`)
+  return isOurs ? error : unavailable(`The log in NATS is unreachable: ${error.message}. Retry after 1 second.`)
 }
 
 function isApiError(error: unknown, code: number): boolean {

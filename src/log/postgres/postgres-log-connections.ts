@@ -100,9 +100,9 @@ export function sqlStateOf(error: unknown): string | undefined {
 
 function fromDriverError(error: unknown): unknown {
   const code = sqlStateOf(error)
-  if (code === undefined) return unavailable('The database of the log cannot be reached; please repeat the request.')
+  if (code === undefined) return unavailable('The log database is unreachable. Retry after 1 second.')
   if (!PASSING.test(code)) return error
-  return unavailable(`The database of the log does not serve now (${code}); please repeat the request.`)
+  return unavailable(`The log database is unavailable (${code}). Retry after 1 second.`)
 }
 
 /** bigint arrives as text by default; ours never exceed 2^53. */

@@ -91,7 +91,7 @@ class PostgresLog implements LogWriter {
       return await this.#connections.ask<KnownKeyRow>(appendEntries(columns, this.#sliceMs))
     } catch (error) {
       if (error instanceof AppError) throw error
-      throw unavailable(`The log cannot be written (${sqlStateOf(error) ?? 'unknown'}); please repeat the request.`)
+      throw unavailable(`The log cannot be written (${sqlStateOf(error) ?? 'unknown'}). Retry after 1 second.`)
     }
   }
 }

@@ -33,11 +33,11 @@ export function expandBody(compressed: Uint8Array, bytes: number): Buffer {
   if (!lz4) {
     throw new AppError(
       'unavailable',
-      `The log holds compressed requests, and LZ4 cannot be loaded: install with optional packages (${reason}).`,
+      `The log contains compressed requests, but LZ4 cannot be loaded (${reason}). Reinstall with optional packages.`,
     )
   }
   const body = lz4.uncompressSync(compressed)
-  if (body.byteLength !== bytes) throw new Error(`a body of ${bytes} bytes was kept as one of ${body.byteLength}`)
+  if (body.byteLength !== bytes) throw new Error(`a body of ${bytes} bytes decompressed to ${body.byteLength} bytes`)
   return body
 }
 

@@ -189,7 +189,7 @@ class SqliteLog implements LogWriter {
   }
 
   #fail(id: number, reason: string): void {
-    const error = unavailable(`The log cannot be written: ${reason}.`)
+    const error = unavailable(`The log cannot be written: ${reason}. Retry after 1 second.`)
     this.#take(this.#asked, id)?.reject(error)
     for (const answer of this.#takeGroup(id)?.answers ?? []) answer.reject(error)
   }

@@ -84,7 +84,7 @@ export class GoalBooks {
       this.#books.set(workspaceId, { version: recount.version, timezone, bytes, book })
       return book
     }
-    throw new Error(`the campaigns of ${workspaceId} change faster than they can be read`)
+    throw new Error(`the campaigns of the workspace ${workspaceId} change faster than they can be read`)
   }
 }
 

@@ -85,7 +85,7 @@ export class LogFollower {
     const { writerLock, onFailure } = this.#options
     const waiting: Waiting = {
       isStopping: () => this.#isStopping,
-      onFailure: (error) => onFailure(error, 'applying the log failed; trying again'),
+      onFailure: (error) => onFailure(error, 'cannot apply the log; retrying'),
     }
     let quietMs = GATHER_MS
     while (!this.#isStopping) {
@@ -150,7 +150,7 @@ export class LogFollower {
     const error = await this.#try(batch, cursors)
     if (error === undefined) return this.#tellOfUnreadable(batch)
     if (entries.length === 1) {
-      this.#options.onFailure(error, `entry ${entries[0]?.position} cannot be applied and is parked`)
+      this.#options.onFailure(error, `entry ${entries[0]?.position} cannot be applied and was parked`)
       await this.#applyOnce(toParked(batch, messageOf(error)), cursors)
       return
     }
@@ -167,8 +167,8 @@ export class LogFollower {
   #tellOfUnreadable({ unreadable }: Batch): void {
     const [first] = unreadable
     if (!first) return
-    const others = unreadable.length === 1 ? '' : `, and so are ${unreadable.length - 1} behind it`
-    const what = `entry ${first.entry.position} cannot be applied and is parked${others}`
+    const others = unreadable.length === 1 ? '' : `, as were ${unreadable.length - 1} entries after it`
+    const what = `entry ${first.entry.position} cannot be applied and was parked${others}`
     this.#options.onFailure(new AppError('invalid_request', first.reason), what)
   }
 

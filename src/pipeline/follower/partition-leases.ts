@@ -53,9 +53,7 @@ export class PartitionLeases {
     await this.#options.database
       .write((store) => endMembership(store, this.#holder))
       // Without an answer from the database they expire by themselves.
-      .catch((error: unknown) =>
-        this.#options.onFailure(error, 'partitions cannot be given back; others take them soon'),
-      )
+      .catch((error: unknown) => this.#options.onFailure(error, 'cannot release partition leases; they expire soon'))
   }
 
   async #run(): Promise<void> {
@@ -78,7 +76,7 @@ export class PartitionLeases {
       })
       this.#keptUntil = startedAt + LEASE_KEPT_MS
     } catch (error) {
-      this.#options.onFailure(error, 'partitions cannot be renewed; trying again')
+      this.#options.onFailure(error, 'cannot renew partition leases; retrying')
       // Newer programs must not wait for what this one may not apply any more.
       if (error instanceof TablesAreNewer && this.#keptUntil > 0) await this.#giveBack()
     }

@@ -54,7 +54,7 @@ async function rebuild(database: Database, workspaceId: string, options: VerifyO
 }
 
 function overtaken(): AppError {
-  return new AppError('conflict', 'Another rebuild or a change of goals came between; please run it again.')
+  return new AppError('conflict', 'Another rebuild or a change of goals interrupted this rebuild. Run it again.')
 }
 
 /**

@@ -66,7 +66,7 @@ interface Wanted {
 /** False if not all of it was written. */
 async function count(database: Database, books: GoalBooks, { taken, portions }: Wanted): Promise<boolean> {
   const book = await books.open(database, taken.kept.workspaceId)
-  if (!book) throw new Error(`user ${taken.kept.userId} has facts of campaigns that are not there`)
+  if (!book) throw new Error(`user ${taken.kept.userId} has facts of campaigns that do not exist`)
   const { person } = taken
   const writer = new Writer({ database, books, book, version: taken.kept.version, person })
   for await (const portion of countLarge(database, { ...portions, book, person })) {

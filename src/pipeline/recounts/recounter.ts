@@ -95,7 +95,7 @@ export class Recounter {
       onFailure: (error, workspaceId) => {
         if (isPassing(error)) throw error
         this.#workspaces.add(workspaceId)
-        failures.push({ error, what: `counting the goals of workspace ${workspaceId} anew failed; trying again` })
+        failures.push({ error, what: `cannot recount the goals of the workspace ${workspaceId}; retrying` })
       },
     })
     if (recounted === undefined) return false
@@ -115,7 +115,7 @@ export class Recounter {
       if (!(error instanceof NotCounted)) throw error
       if (isPassing(error.cause)) throw error.cause
       this.#users.add(error.userId)
-      failures.push({ error: error.cause, what: `counting user ${error.userId} failed; trying again` })
+      failures.push({ error: error.cause, what: `cannot count the user ${error.userId}; retrying` })
       return false
     }
   }
@@ -147,7 +147,7 @@ export class Recounter {
         failedMs = IDLE_MS
         await pause(isBusy ? (performance.now() - startedAt) * PAUSE_PER_STEP : IDLE_MS, signal)
       } catch (error) {
-        this.#options.onFailure(error, 'counting anew failed; trying again')
+        this.#options.onFailure(error, 'cannot recount statistics; retrying')
         failedMs = Math.min(FAILED_MS_MAX, failedMs * 2)
         await pause(failedMs, signal)
       }

@@ -162,7 +162,7 @@ async function addLarge(
 ): Promise<void> {
   const { userId } = person
   const kept = (await findLargeHistories(store, [userId])).get(userId)
-  if (!kept) throw new Error(`user ${userId} is not large any more`)
+  if (!kept) throw new Error(`user ${userId} is no longer a heavy user`)
   if ((await findUncountedUsers(store, [userId])).has(userId)) {
     await addKept(store, book, { person, count })
     count.waitingUsers++

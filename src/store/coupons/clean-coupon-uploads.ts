@@ -23,7 +23,7 @@ export async function cleanUpload(database: Database, firstCouponId: number, wai
   const deadline = performance.now() + waitMs
   while (await cleanStep(database, firstCouponId)) {
     if (performance.now() < deadline) continue
-    const message = 'What an earlier upload left is still being cleaned away; please repeat the request.'
+    const message = `An earlier upload to this list is still being cleaned up. Retry after ${RETRY_AFTER_SECONDS} seconds.`
     throw new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
   }
 }

@@ -68,7 +68,10 @@ export async function findMove({ query }: Store): Promise<Move | undefined> {
 export async function refuseUnfinishedMove(store: Store): Promise<void> {
   const move = await findMove(store)
   if (!move || move.completed) return
-  throw new AppError('conflict', 'A move into this database is not complete: run `tidings move` again until it is.')
+  throw new AppError(
+    'conflict',
+    'A move into this database is incomplete. Run `tidings move` again until it completes.',
+  )
 }
 
 export async function addMove({ query }: Store, source: string, now: number): Promise<void> {

@@ -53,7 +53,7 @@ export function describeTable(places: TablePlaces): CopiedTable {
   const infos = file.prepare('select name, lower(type) as type, pk from pragma_table_info(?)').all(source)
   const found = infos as ColumnInfo[]
   const typed = found.map(({ name, type }) => {
-    if (!COLUMN_TYPES.includes(type)) throw new Error(`the column ${source}.${name} is of the unknown type ${type}`)
+    if (!COLUMN_TYPES.includes(type)) throw new Error(`the column ${source}.${name} has the unknown type ${type}`)
     return [name, type as ColumnType] as const
   })
   const addedColumns = Object.keys(added).map((name) => [name, 'integer'] as const)

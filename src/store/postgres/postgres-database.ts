@@ -102,7 +102,7 @@ class InLine extends Error {
   readonly key: string
 
   constructor(key: string) {
-    super(`others wait for the lock of ${key}`)
+    super(`other transactions are waiting for the lock ${key}`)
     this.key = key
   }
 }

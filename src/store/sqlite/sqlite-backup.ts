@@ -36,7 +36,7 @@ export function backupProblem(path: string): string | undefined {
   try {
     const file = new SqliteFile(path, { readonly: true, fileMustExist: true })
     try {
-      if (file.pragma('application_id', { simple: true }) !== BACKUP_ID) return 'is not a backup of Tidings'
+      if (file.pragma('application_id', { simple: true }) !== BACKUP_ID) return 'is not a Tidings backup'
       if ((file.pragma('user_version', { simple: true }) as number) > BACKUP_FORMAT) {
         return 'was made by a newer version of Tidings'
       }
@@ -47,7 +47,7 @@ export function backupProblem(path: string): string | undefined {
     }
   } catch (error) {
     if (!(error instanceof SqliteFile.SqliteError)) throw error
-    return error.code === 'SQLITE_NOTADB' ? 'is not a backup of Tidings' : `cannot be read: ${error.message}`
+    return error.code === 'SQLITE_NOTADB' ? 'is not a Tidings backup' : `cannot be read: ${error.message}`
   }
 }
 

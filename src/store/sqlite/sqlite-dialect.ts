@@ -154,7 +154,7 @@ class SqliteDriver implements Driver {
 async function untilDeadline(coming: Promise<void>, deadline: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_, reject) => {
-    const refuse = () => reject(new StoreError('busy', '', 'other changes of this process have taken too long'))
+    const refuse = () => reject(new StoreError('busy', '', 'other writes in this process took too long'))
     timer = setTimeout(refuse, deadline - performance.now())
   })
   try {
@@ -190,6 +190,6 @@ class ExecutorConnection implements DatabaseConnection {
 
   // oxlint-disable-next-line require-yield -- Kysely's interface wants a generator; nothing here streams rows.
   async *streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
-    throw new Error('rows are read in pages, not as a stream')
+    throw new Error('streaming rows is not supported; read them in pages')
   }
 }

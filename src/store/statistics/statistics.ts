@@ -205,7 +205,7 @@ function toRow({ campaign, day, previousDay, users, occurrences }: Cell, series:
 }
 
 function toCell({ day, previous_day, users, occurrences }: StatisticRow, series: Series | undefined): Cell {
-  if (!series) throw new Error('a cell is of no series')
+  if (!series) throw new Error('a cell belongs to no series')
   return { ...series, day, previousDay: previous_day, users, occurrences }
 }
 

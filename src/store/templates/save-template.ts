@@ -58,7 +58,7 @@ export async function saveTemplate(
 }
 
 function taken(holder: string): AppError {
-  const problem = `is taken, together with meta_info.template_version, by the template ${holder}`
-  const message = 'Another template has this template_id with this template_version.'
+  const problem = `is already used, with the same meta_info.template_version, by the template ${holder}`
+  const message = 'Another template in the workspace already has this template_id and template_version.'
   return new AppError('conflict', message, [{ field: 'meta_info.template_id', problem }])
 }

@@ -38,7 +38,7 @@ export class EmailVault {
   open(workspaceId: string, sealed: string): string {
     const address = this.#decrypt(workspaceId, sealed)
     if (address === undefined)
-      throw new Error('the address does not authenticate: another key sealed it, or for another workspace')
+      throw new Error('cannot decrypt the address: it was encrypted with another key or for another workspace')
     return address
   }
 
@@ -49,7 +49,8 @@ export class EmailVault {
 
   /** Undefined when it does not authenticate. */
   #decrypt(workspaceId: string, sealed: string): string | undefined {
-    if (!sealed.startsWith(`${VERSION}.`)) throw new Error('the address was sealed by another version of this program')
+    if (!sealed.startsWith(`${VERSION}.`))
+      throw new Error('cannot decrypt the address: it was encrypted by another version of Tidings')
     const bytes = Buffer.from(sealed.slice(VERSION.length + 1), 'base64url')
     const nonce = bytes.subarray(0, NONCE_BYTES)
     const decipher = createDecipheriv('aes-256-gcm', this.#cipherKey, nonce, { authTagLength: TAG_BYTES })

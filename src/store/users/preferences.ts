@@ -302,7 +302,7 @@ function toUserPreference(row: Selectable<PreferenceRow>): UserPreference {
 
 function toPreferenceRow({ userId, preference, lastChange }: UserPreference): PreferenceRow {
   const { status, categories, updatedAt } = preference
-  if (updatedAt === null) throw new Error('preferences that nobody set are not stored')
+  if (updatedAt === null) throw new Error('cannot store preferences that were never set')
   return {
     user_id: userId,
     opt_in_status: status?.[0] ?? null,

@@ -22,7 +22,7 @@ export async function createWorkspace(
   try {
     return await database.write((store) => addWithKeys(store, workspace))
   } catch (error) {
-    if (isTaken(error)) throw new AppError('conflict', `There is a workspace ${id} already.`)
+    if (isTaken(error)) throw new AppError('conflict', `The workspace ${id} already exists.`)
     throw error
   }
 }
