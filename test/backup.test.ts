@@ -376,10 +376,10 @@ describe('restore', () => {
 })
 
 it.each([
-  ['backup', {}, 'tables and log are in PostgreSQL: use pg_dump.'],
-  ['restore', {}, 'tables and log are in PostgreSQL: use pg_restore.'],
-  ['backup', { NATS_URL: 'nats://127.0.0.1:1' }, 'use pg_dump. The log is a stream of NATS'],
-  ['restore', { NATS_URL: 'nats://127.0.0.1:1' }, 'use pg_restore. The log is a stream of NATS'],
+  ['backup', {}, 'the tables and the log are in PostgreSQL: use pg_dump.'],
+  ['restore', {}, 'the tables and the log are in PostgreSQL: use pg_restore.'],
+  ['backup', { NATS_URL: 'nats://127.0.0.1:1' }, 'use pg_dump. The log is in NATS and has its own backup.'],
+  ['restore', { NATS_URL: 'nats://127.0.0.1:1' }, 'use pg_restore. The log is in NATS and has its own backup.'],
 ])('%s names the tools of what holds tables and log elsewhere: with %j', async (command, log, said) => {
   const elsewhere = { DATABASE_URL: 'postgres://127.0.0.1:1/none', DATA_DIR: join(folder, 'elsewhere'), ...log }
   const refused = failureOf(await runJson([command, join(folder, 'any.db')], elsewhere))

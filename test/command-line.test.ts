@@ -54,15 +54,19 @@ describe('the command line', () => {
   })
 
   const misuses: [what: string, args: string[], said: string][] = [
-    ['no command', [], 'No command was given'],
-    ['an unknown command', ['wrkspace'], 'There is no command "wrkspace"'],
+    ['no command', [], 'No command given.'],
+    ['an unknown command', ['wrkspace'], 'Unknown command "wrkspace"'],
     ['half a command', ['workspace', 'drop'], 'workspace create, workspace list'],
     ['an unknown option', ['workspace', 'create', 'shop', '--zone', 'UTC'], "'--zone'"],
     ['an option without its value', ['workspace', 'create', 'shop', '--name'], "'--name"],
-    ['an option given twice', ['workspace', 'create', 'shop', '--name', 'a', '--name', 'b'], 'more than once'],
-    ['a missing operand', ['workspace', 'set', 'main'], 'KEY=VALUE… must be given'],
-    ['an operand too many', ['workspace', 'show', 'main', 'other'], '"other"'],
-    ['an unknown role', ['serve', '--role', 'email'], 'There is no role "email"'],
+    [
+      'an option given twice',
+      ['workspace', 'create', 'shop', '--name', 'a', '--name', 'b'],
+      '--name can be given only once',
+    ],
+    ['a missing operand', ['workspace', 'set', 'main'], 'Missing KEY=VALUE…'],
+    ['an operand too many', ['workspace', 'show', 'main', 'other'], 'Unexpected argument "other"'],
+    ['an unknown role', ['serve', '--role', 'email'], 'Unknown role "email"'],
   ]
   it.each(misuses)('refuses %s with exit status 2', async (_what, args, said) => {
     const { status, stdout, stderr } = await run(args)
@@ -100,7 +104,7 @@ describe('the command line', () => {
   ])('refuses a data directory %s', async (_what, args, dataDir) => {
     const { status, stderr } = await run(args, { DATA_DIR: dataDir })
     expect(status).toBe(1)
-    expect(stderr).toContain('DATA_DIR must be a folder that can be written')
+    expect(stderr).toContain('DATA_DIR must be a writable folder')
   })
 })
 
@@ -154,7 +158,7 @@ describeEachStore('commands', (kind) => {
   it('says what there is no workspace of', async () => {
     const { status, stdout, stderr } = await run(['workspace', 'show', 'nobody'], environment)
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
-    expect(stderr).toBe('tidings: There is no workspace "nobody".\n')
+    expect(stderr).toBe('tidings: The workspace "nobody" does not exist.\n')
   })
 
   it('changes settings, lists with commas', async () => {
@@ -179,7 +183,7 @@ describeEachStore('commands', (kind) => {
     expect((await command('workspace', 'show', 'main')).body).toEqual(before.body)
   })
 
-  it('encrypts emails only with PII_KEY, and fixes their protection once there are users', async () => {
+  it('encrypts emails only with PII_KEY, and fixes their protection once the workspace has users', async () => {
     const encrypt = ['workspace', 'set', 'main', 'email_protection=encrypted']
     expect(await refusal(...encrypt)).toMatchObject({ status: 1, fields: ['email_protection'] })
     expect((await runJson(encrypt, { ...environment, PII_KEY })).status).toBe(0)
@@ -188,7 +192,7 @@ describeEachStore('commands', (kind) => {
     await database.write((store) => saveUsers(store, [{ id: 1, workspaceId: 'main', ...user }]))
     await database.close()
     const { stderr } = await run(['workspace', 'set', 'main', 'email_protection=none', 'name=x'], environment)
-    expect(stderr).toContain('email_protection cannot be changed once there are users')
+    expect(stderr).toContain('email_protection cannot be changed once the workspace has users')
   })
 
   it('changes other settings of a workspace with encrypted emails without the key', async () => {
@@ -227,7 +231,7 @@ describeEachStore('commands', (kind) => {
     expect((await tokenize('parked')).status).toBe(0)
   })
 
-  it('fixes the time zone once there are statistics', async () => {
+  it('fixes the time zone once the workspace has statistics', async () => {
     const database = await openTestDatabase(place)
     await database.write(async (store) => {
       const campaign = {
@@ -318,7 +322,7 @@ describeEachStore('commands', (kind) => {
     expect((await command('parked', 'replay', '200')).body).toEqual({ position: 200, outcome: 'applied' })
     expect(await refusal('parked', 'replay', '200')).toMatchObject({ status: 1, code: 'not_found' })
     expect((await command('parked', 'drop', '201')).body).toEqual({ position: 201, outcome: 'dropped' })
-    expect((await run(['parked', 'drop', '101'], environment)).stdout).toBe('The entry at 101 is dropped.\n')
+    expect((await run(['parked', 'drop', '101'], environment)).stdout).toBe('The entry at 101 was dropped.\n')
     expect(await refusal('parked', 'drop', '201')).toMatchObject({ status: 1, code: 'not_found' })
   })
 })

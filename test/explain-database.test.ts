@@ -29,15 +29,15 @@ describe('A database where nobody answers', () => {
   it('is named with why and what to do', async () => {
     expect(await saidOf(`postgres://bob:${SECRET}@127.0.0.1:1/none`)).toBe(
       'tidings: The database cannot be used.\n' +
-        '  DATABASE_URL names a PostgreSQL at 127.0.0.1:1 that cannot be reached (connect ECONNREFUSED 127.0.0.1:1): ' +
-        'see that it runs, and that the address is right\n',
+        '  DATABASE_URL names a PostgreSQL server at 127.0.0.1:1 that is unreachable (connect ECONNREFUSED 127.0.0.1:1); ' +
+        'check that it is running and that the address is right\n',
     )
   })
 
   it('is named too where its certificates are not there', async () => {
     const said = await saidOf(`postgres://bob:${SECRET}@127.0.0.1:1/none?sslrootcert=/nowhere/ca.pem`)
     expect(said).toMatch(
-      /^ {2}DATABASE_URL names a PostgreSQL at 127.0.0.1:1 that cannot be reached \(.*nowhere\/ca.pem/m,
+      /^ {2}DATABASE_URL names a PostgreSQL server at 127.0.0.1:1 that is unreachable \(.*nowhere\/ca.pem/m,
     )
   })
 
@@ -64,8 +64,8 @@ describeOnPostgres('A server of databases', () => {
 
   it('that does not know the user is named', async () => {
     const said = await saidOf(changed((url) => void (url.username = 'tidings_nobody')))
-    expect(said).toMatch(/^ {2}DATABASE_URL names a PostgreSQL at \S+ that does not let this user in \(.*nobody/m)
-    expect(said).toContain('mend user and password, or pg_hba.conf')
+    expect(said).toMatch(/^ {2}DATABASE_URL names a PostgreSQL server at \S+ that rejects this user \(.*nobody/m)
+    expect(said).toContain('correct the user and password, or pg_hba.conf')
   })
 
   it('that does not have the one that is named says so', async () => {
@@ -99,8 +99,6 @@ describe.skipIf(postgres === undefined)('A server that asks for a password', () 
     await client.end()
     url.username = 'asked'
     url.password = SECRET
-    expect(await saidOf(url.href)).toMatch(
-      /does not let this user in \(password authentication failed for user "asked"\)/,
-    )
+    expect(await saidOf(url.href)).toMatch(/rejects this user \(password authentication failed for user "asked"\)/)
   })
 })

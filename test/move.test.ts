@@ -21,7 +21,7 @@ interface MovedBody {
   readonly log_position: number
   readonly copied_rows: number
   readonly applied_entries: number
-  readonly uploads_taken_back: number
+  readonly uploads_rolled_back: number
   readonly parked_entries: number
   readonly needs_pii_key: boolean
   readonly tables: readonly { readonly table: string; readonly equal: boolean; readonly source: { rows: number } }[]
@@ -96,7 +96,7 @@ describeOnPostgres('A moved server', () => {
       outcome: 'moved',
       applied_entries: 3,
       parked_entries: 1,
-      uploads_taken_back: 1,
+      uploads_rolled_back: 1,
       needs_pii_key: true,
     })
     expect(tables.filter(({ equal }) => !equal)).toEqual([])
@@ -104,7 +104,7 @@ describeOnPostgres('A moved server', () => {
     const empty = tables.map(({ table }) => table).filter((table) => !filledTables.includes(table))
     expect(empty.toSorted()).toEqual(['coupon_uploads', 'kept_series', 'large_histories', 'uncounted_users'])
     expect(body.copied_rows).toBe(tables.reduce((sum, table) => sum + table.source.rows, 0))
-    const rightly = { equal: true, differing_cells: 0, misremembered_users: 0 }
+    const rightly = { equal: true, differing_cells: 0, stale_contributions: 0 }
     expect(statistics).toEqual([
       { ...rightly, workspace_id: 'main', cells: expect.any(Number) as number },
       { ...rightly, workspace_id: 'vault', cells: 0 },
@@ -125,7 +125,7 @@ describeOnPostgres('A moved server', () => {
 
   it('does nothing when it is moved again', async () => {
     const again = await move()
-    expect({ status: again.status, body: again.body }).toMatchObject({ status: 0, body: { outcome: 'moved before' } })
+    expect({ status: again.status, body: again.body }).toMatchObject({ status: 0, body: { outcome: 'already_moved' } })
     expect(await answersOf(server, filled.questions)).toEqual(before)
   })
 
@@ -167,7 +167,7 @@ describeOnPostgres('A moved server', () => {
     await embedded.stop()
     const again = failureOf(await move())
     expect(again).toMatchObject({ status: 1, code: 'conflict' })
-    expect(again?.message).toContain('has been served since')
+    expect(again?.message).toContain('a server has used it since')
   })
 
   it('says without --json what must be kept and what must not be done', async () => {

@@ -55,7 +55,7 @@ describe('the README', () => {
     const printed = collect(server)
     const isServing = () => {
       if (server.exitCode !== null) throw new Error(`it ended: ${printed()}`)
-      return printed().includes(`serves on http://127.0.0.1:${port}`)
+      return printed().includes(`is listening on http://127.0.0.1:${port}`)
     }
     await until('it serves', isServing, BLOCK_WAIT_MS)
   })

@@ -168,7 +168,7 @@ describeEachStore('a server in a process of its own', (kind) => {
   })
 
   const deaths: [how: string, thread: string, deed: string, said: string][] = [
-    ['ends by itself', 'pipeline', 'process.exit(0)', 'the thread "pipeline" ended by itself'],
+    ['ends by itself', 'pipeline', 'process.exit(0)', 'the thread "pipeline" stopped unexpectedly'],
     ['fails', 'pipeline', `throw new Error('out of order')`, 'the thread "pipeline" failed: out of order'],
   ]
   it.each(deaths)('ends with exit status 1 when one of its threads %s', async (_how, thread, deed, said) => {
@@ -203,7 +203,7 @@ describeEachStore('a server in a process of its own', (kind) => {
     await database.write((store) => saveUsers(store, [{ ...user, attributes: { email: [sealed, 0] } }]))
     const ended = await runJson(['serve'], withKey(other))
     expect(failureOf(ended)).toMatchObject({ status: 1, fields: ['PII_KEY'] })
-    expect(JSON.stringify(ended.body)).toContain('is not the key by which emails are encrypted in other-key')
+    expect(JSON.stringify(ended.body)).toContain('is not the key that encrypted the emails in other-key')
     const opening = await startServing(withKey(own))
     await opening.stop()
 
@@ -236,7 +236,7 @@ describeEachStore('a first start for people', (kind) => {
     const server = start(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
     const curl = await until('the curl line', () => /^curl .*\n/m.exec(server.output().stdout)?.[0])
     const { stdout } = server.output()
-    expect(stdout).toMatch(/serves on http:\/\/127\.0\.0\.1:\d+\n/)
+    expect(stdout).toMatch(/is listening on http:\/\/127\.0\.0\.1:\d+\n/)
     expect(stdout).toMatch(/^workspace id {2}main\ndata key {6}td_data_\S+\nreports key {3}td_reports_\S+$/m)
     const answer = await promisify(execFile)('sh', ['-c', curl])
     expect(JSON.parse(answer.stdout)).toMatchObject({ status: 'success' })
@@ -245,12 +245,15 @@ describeEachStore('a first start for people', (kind) => {
 
   it('says where the log is that a pipeline follows', async () => {
     const pipeline = start(['serve', '--role', 'pipeline'], { ...environmentOf(place), LOG_LEVEL: 'warn' })
-    const line = await until('it follows the log', () => /follows the log in .*/.exec(pipeline.output().stdout)?.[0])
+    const line = await until(
+      'it follows the log',
+      () => /is following the log in .*/.exec(pipeline.output().stdout)?.[0],
+    )
     const { host, pathname } = new URL(place.databaseUrl ?? 'none:')
     expect(line).toBe(
       kind === 'sqlite'
-        ? `follows the log in ${join(place.dataDir, 'log.db')}`
-        : `follows the log in PostgreSQL (${host}${pathname})`,
+        ? `is following the log in ${join(place.dataDir, 'log.db')}`
+        : `is following the log in PostgreSQL (${host}${pathname})`,
     )
     expect(await pipeline.stop()).toMatchObject({ status: 0, stderr: '' })
   })
@@ -358,7 +361,7 @@ it('says so when one of its threads cannot even start, with the file that it can
 
 it.each([
   [0, []],
-  [2, ['2 entries that were applied are not in these tables']],
+  [2, ['2 applied entries are missing from these tables']],
 ])('warns where new tables lack entries of which the log no longer holds %i', async (trimmed, warnings) => {
   const place = await makePlace('sqlite')
   const log = openSqliteLog({ path: join(place.dataDir, 'log.db') })
@@ -368,7 +371,7 @@ it.each([
   const server = await startServing(environmentOf(place))
   const { stderr } = await server.stop()
   await place.remove()
-  expect(stderr.match(/\d+ entries that were applied are not in these tables/g) ?? []).toEqual(warnings)
+  expect(stderr.match(/\d+ applied entries are missing from these tables/g) ?? []).toEqual(warnings)
 })
 
 it('serves on, and can be stopped, where the disk of its diagnostics is full', async ({ skip }) => {
@@ -401,7 +404,7 @@ it('ends with exit status 1 when what is in flight does not finish in time', asy
   const ended = promisify(execFile)(process.execPath, ['--input-type=module-typescript', '--eval', script])
   await expect(ended).rejects.toMatchObject({
     code: 1,
-    stderr: 'tidings: what was in flight did not finish within 50 ms\n',
+    stderr: 'tidings: work in progress did not finish within 50 ms\n',
   })
 })
 

@@ -130,7 +130,7 @@ it('says that there is no Node at all', async () => {
   const { status, stderr } = await run(['--version'], { PATH: makePath('empty', undefined) }, bin)
   expect({ status, stderr }).toEqual({
     status: 1,
-    stderr: 'Tidings needs Node 24 or newer, and there is none on PATH.\n',
+    stderr: 'Tidings needs Node 24 or newer, but PATH has no node.\n',
   })
 })
 

@@ -80,8 +80,8 @@ describeEachStore('statistics', (kind) => {
             users: 2,
             facts: 7,
             cells: rows.length,
-            waiting_users: 0,
-            misremembered_users: 0,
+            pending_users: 0,
+            stale_contributions: 0,
             differing_cells: 0,
             differences: [],
           },
@@ -116,6 +116,7 @@ describeEachStore('statistics', (kind) => {
     const text = await run(['statistics', 'verify', '--workspace', shop.workspaceId], environment)
     expect(text.status).toBe(1)
     expect(text.stdout).toContain('4 cells differ')
+    expect(text.stdout).toMatch(/\nRun `tidings statistics rebuild` to correct the statistics\.\n$/)
     for (const { metric } of differences) expect(text.stdout).toContain(`"metric":"${metric}"`)
   })
 
@@ -169,7 +170,7 @@ describeEachStore('statistics', (kind) => {
   it('verify says of a workspace without campaigns that there is nothing', async () => {
     await runJson(['workspace', 'create', `empty-${kind}`], environment)
     const { status, stdout } = await run(['statistics', 'verify', '--workspace', `empty-${kind}`], environment)
-    expect({ status, stdout }).toEqual({ status: 0, stdout: 'There are no campaigns to verify.\n' })
+    expect({ status, stdout }).toEqual({ status: 0, stdout: 'No campaigns to verify.\n' })
   })
 
   it('verify tells a bounded number of cells apart, and counts all; rebuild mends all', async () => {

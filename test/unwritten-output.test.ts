@@ -10,7 +10,7 @@ import { makePlace, type TestPlace } from './stores.ts'
 vi.setConfig({ testTimeout: 60_000 })
 
 const START_WAIT_MS = 20_000
-const LOST = 'tidings: what was to be printed is lost: ENOSPC: no space left on device, write.\n'
+const LOST = 'tidings: the output could not be written: ENOSPC: no space left on device, write.\n'
 
 let place: TestPlace
 beforeEach(async ({ skip }) => {

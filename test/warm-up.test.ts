@@ -76,7 +76,7 @@ it(
     const kept = listKept()
     const env = { NODE_COMPILE_CACHE: cache, DATA_DIR: join(folder, 'data'), PORT: '0', LOG_LEVEL: 'warn' }
     const server = start(['serve'], env)
-    await until('it serves', () => server.output().stdout.includes('serves on'), TEST_WAIT_MS)
+    await until('it serves', () => server.output().stdout.includes('is listening on'), TEST_WAIT_MS)
     await server.stop('SIGTERM')
     expect(await run(['workspace', 'list'], env)).toMatchObject({ status: 0 })
     expect(kept.length).toBeGreaterThan(0)

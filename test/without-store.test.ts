@@ -45,7 +45,7 @@ describeEachStore('Commands without a store', (kind) => {
         args,
         status: 1,
         code: 'not_found',
-        message: expect.stringContaining(`${said} holds no store.`) as string,
+        message: expect.stringContaining(`${said} contains no store.`) as string,
         stderr: '',
       })
     }
@@ -89,7 +89,7 @@ describeEachStore('Commands on a store of an older version', (kind) => {
         args,
         status: 1,
         code: 'conflict',
-        message: expect.stringContaining('`tidings serve` brings it up to date; make a backup first') as string,
+        message: expect.stringContaining('Back it up, then run `tidings serve` to migrate it.') as string,
         stderr: '',
       })
     }
@@ -140,7 +140,7 @@ describeEachStore('Commands on a store of a newer version', (kind) => {
       expect({ ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
         status: 1,
         code: 'conflict',
-        message: expect.stringMatching(/9999-later\. Use that newer version, or restore a backup/) as string,
+        message: expect.stringMatching(/9999-later\. Use that version, or restore a backup/) as string,
         stderr: '',
       })
     }

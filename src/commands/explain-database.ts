@@ -17,7 +17,10 @@ const NO_SUCH_DATABASE = '3D000'
 /** The error that says so in place of the one with which a command failed; that same error where there is nothing to add. */
 export function explainDatabase(error: unknown, { setting, url }: NamedDatabase): unknown {
   if (error instanceof TablesAreNewer) {
-    return new AppError(error.code, `${error.message}. Use that newer version, or restore a backup from before it.`)
+    return new AppError(
+      error.code,
+      `${error.message}. Use that version, or restore a backup from before the migration.`,
+    )
   }
   const problem = url === undefined ? undefined : findProblem(error, new URL(url).host)
   if (problem === undefined) return error
@@ -26,16 +29,16 @@ export function explainDatabase(error: unknown, { setting, url }: NamedDatabase)
 
 /** In words that follow the name of the setting. */
 function findProblem(error: unknown, host: string): string | undefined {
-  const server = host === '' ? 'a PostgreSQL' : `a PostgreSQL at ${host}`
+  const server = host === '' ? 'a PostgreSQL server' : `a PostgreSQL server at ${host}`
   if (error instanceof Unreachable) {
-    return `names ${server} that cannot be reached (${error.reason}): see that it runs, and that the address is right`
+    return `names ${server} that is unreachable (${error.reason}); check that it is running and that the address is right`
   }
   if (!(error instanceof StoreError)) return undefined
   if (INVALID_AUTHORIZATION.test(error.driverCode)) {
-    return `names ${server} that does not let this user in (${error.message}): mend user and password, or pg_hba.conf`
+    return `names ${server} that rejects this user (${error.message}); correct the user and password, or pg_hba.conf`
   }
   if (error.driverCode === NO_SUCH_DATABASE) {
-    return `names a database that is not there (${error.message}): make it with createdb, or name another`
+    return `names a database that does not exist (${error.message}); create it with createdb, or name another`
   }
   return undefined
 }

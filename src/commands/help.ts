@@ -3,8 +3,8 @@ import { readVersion } from '../version.ts'
 import { usageOf, type Command } from './command.ts'
 
 const OPTIONS_OF_ALL: readonly Row[] = [
-  ['--json', 'One JSON object on standard output.'],
-  ['--help', 'This help.'],
+  ['--json', 'Prints one JSON object to standard output.'],
+  ['--help', 'Shows this help.'],
 ]
 
 type Row = readonly [left: string, right: string]
@@ -18,7 +18,7 @@ export function helpOfAll(commands: readonly Command[]): string {
     '',
     ...toColumns(rows),
     '',
-    'Every command takes --json and --help. Its settings come from the environment: see README.md.',
+    'Every command accepts --json and --help, and reads its settings from the environment: see README.md.',
     '',
   ].join('\n')
 }

@@ -13,8 +13,8 @@ const POSITION = /^\d{1,15}$/
 const list: Command = {
   name: 'parked list',
   operands: [],
-  options: { after: { value: 'POSITION', summary: 'Begins behind this one, for the next page.' } },
-  summary: `Lists parked entries in the order of the log, ${PAGE_ENTRIES} at a time.`,
+  options: { after: { value: 'POSITION', summary: 'Lists entries after this one.' } },
+  summary: `Lists parked entries in log order, ${PAGE_ENTRIES} at a time.`,
   async run({ config, option, print }) {
     const after = readPosition(option('after') ?? '0')
     // One more than a page shows whether there is another.
@@ -33,7 +33,7 @@ const show: Command = {
   name: 'parked show',
   operands: ['POSITION'],
   options: {},
-  summary: 'Shows all of a parked entry.',
+  summary: 'Shows a parked entry in full.',
   async run({ config, operands: [text = ''], print }) {
     const position = readPosition(text)
     const entry = await withStore(config, (database) => findParkedEntry(database, position))
@@ -48,16 +48,16 @@ const replay: Command = {
   name: 'parked replay',
   operands: ['POSITION'],
   options: {},
-  summary: 'Applies a parked entry now, once what kept it from that is mended.',
+  summary: 'Applies a parked entry, after you have fixed the cause.',
   async run({ config, operands: [text = ''], print }) {
     const position = readPosition(text)
     const replayed = await withStore(config, (database) => replayParked(database, position, Date.now()))
     switch (replayed.outcome) {
       case 'applied':
-        print({ json: { position, outcome: 'applied' }, text: `The entry at ${position} is applied.\n` })
+        print({ json: { position, outcome: 'applied' }, text: `The entry at ${position} was applied.\n` })
         break
       case 'unreadable':
-        throw new AppError('conflict', `The entry at ${position} still cannot be applied: ${replayed.reason}.`)
+        throw new AppError('conflict', `The entry at ${position} cannot be applied: ${replayed.reason}.`)
       case 'not_parked':
         throw notParked(position)
       default:
@@ -70,11 +70,11 @@ const drop: Command = {
   name: 'parked drop',
   operands: ['POSITION'],
   options: {},
-  summary: 'Gives up a parked entry for good.',
+  summary: 'Discards a parked entry permanently.',
   async run({ config, operands: [text = ''], print }) {
     const position = readPosition(text)
     if (!(await withStore(config, (database) => dropParked(database, position)))) throw notParked(position)
-    print({ json: { position, outcome: 'dropped' }, text: `The entry at ${position} is dropped.\n` })
+    print({ json: { position, outcome: 'dropped' }, text: `The entry at ${position} was dropped.\n` })
   },
 }
 
@@ -83,7 +83,7 @@ export const parkedCommands: readonly Command[] = [list, show, replay, drop]
 function readPosition(text: string): number {
   if (POSITION.test(text)) return Number(text)
   const details = [{ field: 'POSITION', problem: 'must be a whole number' }]
-  throw new AppError('invalid_request', `${JSON.stringify(text)} is not a position of the log.`, details)
+  throw new AppError('invalid_request', `${JSON.stringify(text)} is not a log position.`, details)
 }
 
 function notParked(position: number): AppError {

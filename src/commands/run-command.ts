@@ -55,7 +55,7 @@ export async function runCommand(args: readonly string[]): Promise<void> {
 function tellUnwritten(error: Error): void {
   if (codeOf(error) === 'EPIPE') return
   process.exitCode = FAILED
-  process.stderr.write(`tidings: what was to be printed is lost: ${error.message}.\n`)
+  process.stderr.write(`tidings: the output could not be written: ${error.message}.\n`)
 }
 
 const FLAGS: ReadonlySet<string> = new Set(['--help', '--json', '--version'])
@@ -82,10 +82,10 @@ function findCommand(words: readonly string[]): Command {
   const command = COMMANDS.find(({ name }) => isNamed(name, words))
   if (command) return command
   const [first] = words
-  if (first === undefined) throw new UsageError('No command was given.')
+  if (first === undefined) throw new UsageError('No command given.')
   const family = COMMANDS.filter(({ name }) => name.startsWith(`${first} `))
-  if (family.length === 0) throw new UsageError(`There is no command ${JSON.stringify(first)}.`)
-  throw new UsageError(`There is only: ${family.map(({ name }) => name).join(', ')}.`)
+  if (family.length === 0) throw new UsageError(`Unknown command ${JSON.stringify(first)}.`)
+  throw new UsageError(`Incomplete command; choose one of: ${family.map(({ name }) => name).join(', ')}.`)
 }
 
 function isNamed(name: string, words: readonly string[]): boolean {
@@ -119,12 +119,12 @@ function readArguments(command: Command, words: readonly string[]): Arguments {
   const missing = operands.slice(positionals.length)
   const isOpenEnded = operands.at(-1)?.endsWith('…') ?? false
   const extra = isOpenEnded ? [] : positionals.slice(operands.length)
-  if (missing.length > 0) throw misused(command, `${missing.join(', ')} must be given.`)
-  if (extra.length > 0) throw misused(command, `There is nothing to be done with ${JSON.stringify(extra[0])}.`)
+  if (missing.length > 0) throw misused(command, `Missing ${missing.join(', ')}.`)
+  if (extra.length > 0) throw misused(command, `Unexpected argument ${JSON.stringify(extra[0])}.`)
   const twice = Object.keys(options).find((name) => !options[name]?.isRepeatable && (values[name]?.length ?? 0) > 1)
-  if (twice !== undefined) throw misused(command, `--${twice} is given more than once.`)
+  if (twice !== undefined) throw misused(command, `--${twice} can be given only once.`)
   const absent = Object.keys(options).find((name) => options[name]?.isRequired && values[name] === undefined)
-  if (absent !== undefined) throw misused(command, `--${absent} must be given.`)
+  if (absent !== undefined) throw misused(command, `Missing --${absent}.`)
   return { operands: positionals, options: values }
 }
 

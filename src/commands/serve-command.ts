@@ -19,9 +19,9 @@ export const serveCommand: Command = {
   name: 'serve',
   operands: [],
   options: {
-    role: { value: ROLES.join('|'), isRepeatable: true, summary: 'Does only this; without a role, everything.' },
+    role: { value: ROLES.join('|'), isRepeatable: true, summary: 'Runs only this role. Default: all roles.' },
   },
-  summary: 'Serves until SIGTERM or SIGINT; all roles unless named.',
+  summary: 'Runs the server until SIGTERM or SIGINT.',
   details: [
     'Settings come from the environment: HOST, PORT, DATA_DIR, DATABASE_URL, NATS_URL, PII_KEY, TRUSTED_PROXIES,',
     'LOG_LEVEL.',
@@ -38,7 +38,7 @@ export const serveCommand: Command = {
     if (!roles.includes('http')) {
       const pipeline = await servePipeline(options)
       shutdown.running = pipeline
-      print({ json: { url: null, roles }, text: `${title()} follows the log in ${nameLogPlace(config)}\n` })
+      print({ json: { url: null, roles }, text: `${title()} is following the log in ${nameLogPlace(config)}\n` })
       await pipeline.loaded
     } else {
       const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })
@@ -54,7 +54,7 @@ export const serveCommand: Command = {
 function readRoles(words: readonly string[]): readonly Role[] {
   const unknown = words.find((word) => !ROLES.some((role) => role === word))
   if (unknown !== undefined) {
-    throw new UsageError(`There is no role ${JSON.stringify(unknown)}, only ${ROLES.join(', ')}.`)
+    throw new UsageError(`Unknown role ${JSON.stringify(unknown)}; choose one of: ${ROLES.join(', ')}.`)
   }
   return words.length === 0 ? ROLES : ROLES.filter((role) => words.includes(role))
 }
@@ -80,7 +80,7 @@ function title(): string {
 
 function describe(url: string, roles: readonly Role[], first: NewWorkspace | undefined): CommandOutput {
   const json = { url, roles, ...(first && { first_workspace: toKeysBody(first) }) }
-  const lines = [`${title()} serves on ${url}`, ...(first ? welcome(url, first) : [])]
+  const lines = [`${title()} is listening on ${url}`, ...(first ? welcome(url, first) : [])]
   return { json, text: `${lines.join('\n')}\n` }
 }
 
@@ -89,7 +89,7 @@ function welcome(url: string, first: NewWorkspace): string[] {
   const user = `${first.id}:${first.dataKey}`
   return [
     '',
-    'This is the first start, so it made a workspace. Keep its keys: they are shown only here.',
+    'This first start created a workspace. Save its keys: they are shown only once.',
     '',
     toKeysText(first),
     '',

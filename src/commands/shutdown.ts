@@ -51,18 +51,18 @@ export class Shutdown {
     thread.on('error', (error) => this.#endNow(`the thread "${name}" failed: ${messageOf(error)}`))
     // A start that fails closes its threads itself, and then says why.
     thread.on('exit', () => {
-      if (this.#running && !this.#isStopping) this.#endNow(`the thread "${name}" ended by itself`)
+      if (this.#running && !this.#isStopping) this.#endNow(`the thread "${name}" stopped unexpectedly`)
     })
   }
 
   async #stop(): Promise<void> {
     if (this.#isStopping) return
     this.#isStopping = true
-    setTimeout(() => this.#endNow(`what was in flight did not finish within ${this.#waitMs} ms`), this.#waitMs)
+    setTimeout(() => this.#endNow(`work in progress did not finish within ${this.#waitMs} ms`), this.#waitMs)
     try {
       await this.#running?.stop()
     } catch (error) {
-      this.#endNow(`it could not be stopped in order: ${messageOf(error)}`)
+      this.#endNow(`the server could not shut down cleanly: ${messageOf(error)}`)
     }
     process.exit(0)
   }

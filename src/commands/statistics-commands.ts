@@ -16,22 +16,25 @@ import type { Command, CommandCall } from './command.ts'
 import { terminalProgress } from './terminal-progress.ts'
 import { requireWorkspace, withStore } from './with-store.ts'
 
-const WORKSPACE = { workspace: { value: 'ID', summary: 'Only this workspace; all of them without it.' } }
+/** Follows what `verify` found. */
+const REBUILD_HINT = 'Run `tidings statistics rebuild` to correct the statistics.\n'
+
+const WORKSPACE = { workspace: { value: 'ID', summary: 'Only this workspace. Default: all workspaces.' } }
 
 const verify: Command = {
   name: 'statistics verify',
   operands: [],
   options: WORKSPACE,
-  summary: 'Recounts all statistics from the stored facts; exit status 1 and the cells where they differ.',
+  summary: 'Recounts all statistics from the stored facts. Exits with status 1 and prints the cells that differ.',
   details:
-    `Reads everything as it is at one moment, while the server goes on. Of many cells that differ the first ` +
-    `${DIFFERENCES_MAX} of each workspace are printed. Progress is shown on a terminal.`,
+    `Reads a consistent snapshot while the server runs. Prints at most ${DIFFERENCES_MAX} differing cells per ` +
+    'workspace. Shows progress on a terminal.',
   async run(call) {
     const found = await forWorkspaces(call, verifyStatistics)
     const isEqual = found.every(({ differingCells, misremembered }) => differingCells + misremembered.length === 0)
     call.print({
       json: { equal: isEqual, workspaces: found.map(toBody) },
-      text: found.map(toText).join('') || 'There are no campaigns to verify.\n',
+      text: (found.map(toText).join('') || 'No campaigns to verify.\n') + (isEqual ? '' : REBUILD_HINT),
       isFailure: !isEqual,
     })
   },
@@ -41,12 +44,12 @@ const rebuild: Command = {
   name: 'statistics rebuild',
   operands: [],
   options: WORKSPACE,
-  summary: 'Recounts all statistics from the stored facts and writes what differs.',
-  details: 'The server may go on meanwhile: what it adds stays.',
+  summary: 'Recounts all statistics from the stored facts and corrects the cells that differ.',
+  details: 'The server can keep running. Its updates are preserved.',
   async run(call) {
     const found = await forWorkspaces(call, rebuildStatistics)
     const text = found.map((verified) => `${toText(verified)}  written: ${verified.differingCells} cells\n`).join('')
-    call.print({ json: { workspaces: found.map(toBody) }, text: text || 'There are no campaigns to rebuild.\n' })
+    call.print({ json: { workspaces: found.map(toBody) }, text: text || 'No campaigns to rebuild.\n' })
   },
 }
 
@@ -100,8 +103,8 @@ function toBody(verified: Verified): object {
     users: verified.users,
     facts: verified.facts,
     cells: verified.cells,
-    waiting_users: verified.waitingUsers,
-    misremembered_users: verified.misremembered.length,
+    pending_users: verified.waitingUsers,
+    stale_contributions: verified.misremembered.length,
     differing_cells: verified.differingCells,
     differences: verified.differences.map((difference) => toDifferenceBody(difference, verified)),
   }
@@ -126,9 +129,8 @@ function toDifferenceBody({ cell, stored, counted }: CellDifference, { campaignI
 function toText(verified: Verified): string {
   const { workspaceId, users, facts, cells, differingCells, differences, waitingUsers, misremembered } = verified
   const lines = [`${workspaceId}: ${users} users, ${facts} facts, ${cells} cells; ${differingCells} cells differ`]
-  if (waitingUsers > 0) lines.push(`  ${waitingUsers} users with very many facts are waiting to be counted`)
-  if (misremembered.length > 0)
-    lines.push(`  ${misremembered.length} users with very many facts are remembered wrongly`)
+  if (waitingUsers > 0) lines.push(`  ${waitingUsers} heavy users are waiting to be counted`)
+  if (misremembered.length > 0) lines.push(`  ${misremembered.length} heavy users have stale contributions`)
   for (const difference of differences) lines.push(`  ${JSON.stringify(toDifferenceBody(difference, verified))}`)
   return `${lines.join('\n')}\n`
 }

@@ -11,7 +11,7 @@ import { withoutPassword } from '../store/postgres/without-password.ts'
 import { findWorkspace, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
 
 const TABLES_ARE_OLDER =
-  'The store is of an older version of Tidings. `tidings serve` brings it up to date; make a backup first, which is the way back.'
+  'The store was created by an older version of Tidings. Back it up, then run `tidings serve` to migrate it.'
 
 type Work<Result> = (database: Database) => Promise<Result>
 
@@ -35,7 +35,7 @@ export async function withPreparedStore<Result>(config: Config, work: Work<Resul
 /** The workspace that an operand names. Throws AppError `not_found`. */
 export async function requireWorkspace(store: Store, id: string): Promise<StoredWorkspace> {
   const stored = await findWorkspace(store, id)
-  if (!stored) throw new AppError('not_found', `There is no workspace ${JSON.stringify(id)}.`)
+  if (!stored) throw new AppError('not_found', `The workspace ${JSON.stringify(id)} does not exist.`)
   return stored
 }
 

@@ -11,11 +11,11 @@ const backup: Command = {
   name: 'backup',
   operands: ['FILE'],
   options: {},
-  summary: 'Writes one consistent file of everything, also while the server runs.',
+  summary: 'Backs up the whole store into one consistent file, even while the server runs.',
   details: [
-    'FILE must not be there yet. Keep PII_KEY elsewhere: it is not in the backup.',
-    'What is ended before it is done leaves FILE.unfinished-… behind, which nothing reads and you may remove.',
-    'A store of an older version is copied as it is, and can be restored by that version: the way back after an upgrade.',
+    'FILE must not exist. The backup does not contain PII_KEY: store it elsewhere.',
+    'An interrupted backup leaves FILE.unfinished-… behind. Nothing reads that file, so you can delete it.',
+    'A store of an older version is copied unchanged. That version can restore it if you need to undo an upgrade.',
   ].join('\n'),
   async run({ config, operands: [name = ''], print }) {
     refusePostgres(config, 'pg_dump')
@@ -30,13 +30,13 @@ const restore: Command = {
   name: 'restore',
   operands: ['FILE'],
   options: {},
-  summary: 'Fills an empty DATA_DIR from a backup; refuses to overwrite data.',
+  summary: 'Restores a backup into an empty DATA_DIR. Never overwrites data.',
   async run({ config, operands: [name = ''], print }) {
     refusePostgres(config, 'pg_restore')
     const file = resolve(name)
     await restoreBackup(file, config.dataDir)
     const dataDir = resolve(config.dataDir)
-    print({ json: { file, data_dir: dataDir }, text: `${dataDir} holds what ${file} held.\n` })
+    print({ json: { file, data_dir: dataDir }, text: `Restored ${file} into ${dataDir}.\n` })
   },
 }
 
@@ -46,7 +46,7 @@ function refusePostgres({ databaseUrl, natsUrl }: Config, tool: string): void {
   if (databaseUrl === undefined) return
   const message =
     natsUrl === undefined
-      ? `With DATABASE_URL tables and log are in PostgreSQL: use ${tool}.`
-      : `With DATABASE_URL the tables are in PostgreSQL: use ${tool}. The log is a stream of NATS, with a backup of its own.`
+      ? `DATABASE_URL is set, so the tables and the log are in PostgreSQL: use ${tool}.`
+      : `DATABASE_URL is set, so the tables are in PostgreSQL: use ${tool}. The log is in NATS and has its own backup.`
   throw new AppError('invalid_request', `${message} See "Backups" in docs/cluster.md.`)
 }

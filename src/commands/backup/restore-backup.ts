@@ -18,7 +18,7 @@ import { namesOfSqliteFile, removeSqliteFile, syncToDisk } from './write-backup.
  * file in the directory says that it is not whole, so that no command uses what a crash left.
  */
 export async function restoreBackup(file: string, dataDir: string): Promise<void> {
-  if (!existsSync(file)) throw new AppError('not_found', `There is no file ${file}.`)
+  if (!existsSync(file)) throw new AppError('not_found', `The file ${file} does not exist.`)
   const problem = backupProblem(file)
   if (problem !== undefined) throw new AppError('invalid_request', `${file} ${problem}.`)
   prepareDataDir(dataDir)
@@ -40,14 +40,14 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
     const isOfOther = codeOf(error) === 'EEXIST'
     if (!isOfOther) for (const path of [state, log]) removeSqliteFile(path)
     rmSync(mark)
-    throw isOfOther ? isThere([state]) : explainRefusal(error, `${dataDir} was not filled`)
+    throw isOfOther ? isThere([state]) : explainRefusal(error, `${dataDir} was not restored`)
   }
   rmSync(mark)
   syncToDisk(dataDir)
 }
 
 function isThere(paths: readonly string[]): AppError {
-  return new AppError('conflict', `There is data already: ${paths.join(', ')}. A restore overwrites nothing.`)
+  return new AppError('conflict', `Data already exists: ${paths.join(', ')}. Restore into an empty folder.`)
 }
 
 /** Shows now, and not at the next start, whether this program can use what was restored. */

@@ -66,14 +66,14 @@ function giveName(unfinished: string, file: string): void {
 }
 
 function isThere(file: string): AppError {
-  return new AppError('conflict', `${file} is there already; a backup overwrites nothing.`)
+  return new AppError('conflict', `The file ${file} already exists. Choose another name.`)
 }
 
 function refuseUnwritable(folder: string): void {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch (error) {
-    throw new AppError('invalid_request', `No file can be written in ${folder} (${messageOf(error)}).`)
+    throw new AppError('invalid_request', `Files cannot be written in ${folder} (${messageOf(error)}).`)
   }
 }
 

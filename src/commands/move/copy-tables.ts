@@ -87,7 +87,7 @@ async function copyPages({ table, target, pages, show }: TableCopy, start: MoveP
 /** Adds where they are to what the database says of values that it does not take. */
 function located(error: unknown, { source }: CopiedTable, { rows }: MoveProgress): unknown {
   if (!(error instanceof StoreError)) return error
-  const where = `in ${source}, in one of the rows after the first ${rows}`
+  const where = `in ${source}, after the first ${rows} rows`
   return new StoreError(error.reason, error.driverCode, `${error.message}, ${where}`)
 }
 

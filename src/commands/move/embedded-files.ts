@@ -23,7 +23,7 @@ export function holdEmbeddedFiles(dataDir: string): EmbeddedFiles {
   if (missing.length > 0) {
     throw new AppError(
       'not_found',
-      `${resolve(dataDir)} holds no store that was served: ${missing.join(', ')} missing.`,
+      `${resolve(dataDir)} contains no store that a server has used: ${missing.join(', ')} missing.`,
     )
   }
   const state = hold(paths[0])
@@ -43,5 +43,8 @@ export function holdEmbeddedFiles(dataDir: string): EmbeddedFiles {
 function hold(path: string): SqliteFile.Database {
   const file = holdSqliteFile(path)
   if (file) return file
-  throw new AppError('conflict', `${path} is in use: stop the server, and wait for other commands, before moving it.`)
+  throw new AppError(
+    'conflict',
+    `${path} is in use. Stop the server and wait for other commands to end before moving it.`,
+  )
 }

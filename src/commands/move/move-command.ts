@@ -19,24 +19,26 @@ export const moveCommand: Command = {
     to: {
       value: 'DATABASE_URL',
       isRequired: true,
-      summary: 'An empty PostgreSQL database, as DATABASE_URL of the cluster will name it.',
+      summary: 'An empty PostgreSQL database: the DATABASE_URL of the cluster.',
     },
     nats: {
       value: 'NATS_URL',
-      summary: 'The NATS servers of the cluster, where they keep its log; without them, PostgreSQL does.',
+      summary: 'The NATS servers that keep the log of the cluster. Default: the log is in PostgreSQL.',
     },
   },
-  summary: 'Takes the embedded store in DATA_DIR into a cluster, and compares everything at the end.',
+  summary: 'Moves the embedded store in DATA_DIR into a cluster, and compares all data at the end.',
   details: [
-    'The server must be stopped; what it has not applied yet is applied first. An interrupted move goes on when it is run',
-    'again, and until it is complete nobody can serve the database. DATA_DIR stays as it is: serve it no more. Ids, keys',
-    'and Idempotency-Keys stay, and PII_KEY must; uploads of coupons that were cut off are taken back.',
-    'Exit status 0 only when every row and all statistics were found equal.',
+    'Stop the server first. The move applies any entries left in its log. If a move is interrupted, run it again to continue;',
+    'until it completes, no server can use the database. DATA_DIR stays unchanged, but do not start the old server again.',
+    'Ids, API keys and Idempotency-Keys stay the same. Keep PII_KEY. Interrupted coupon uploads are rolled back.',
+    'The exit status is 0 only if all rows and all statistics are equal.',
   ].join('\n'),
   async run({ config, option, print }) {
     if (config.databaseUrl !== undefined) {
-      const details = [{ field: 'DATABASE_URL', problem: 'must not be set: it says that no store is embedded' }]
-      throw new AppError('invalid_request', 'What is moved is the embedded store in DATA_DIR.', details)
+      const details = [
+        { field: 'DATABASE_URL', problem: 'must not be set, because it means that the store is not embedded' },
+      ]
+      throw new AppError('invalid_request', 'Only the embedded store in DATA_DIR can be moved.', details)
     }
     const to = readTarget(option)
     try {
@@ -67,7 +69,7 @@ function readTarget(option: CommandCall['option']): Config {
     const blank = new Set(faults.map(({ field }) => field))
     faults.push(...error.faults.map(toOptionFault).filter(({ field }) => !blank.has(field)))
   }
-  throw new AppError('invalid_request', 'There is nothing to move to.', faults)
+  throw new AppError('invalid_request', 'The target of the move is invalid.', faults)
 }
 
 function toOptionFault(fault: Fault): Fault {
@@ -77,13 +79,13 @@ function toOptionFault(fault: Fault): Fault {
 
 function describe(outcome: MoveOutcome, from: Config, to: Config): CommandOutput {
   const places = { from: resolve(from.dataDir), to: withoutPassword(to.databaseUrl as string) }
-  if (outcome.outcome !== 'moved before') {
+  if (outcome.outcome !== 'already_moved') {
     const isFailure = outcome.outcome === 'differs'
     return { json: { ...places, ...toBody(outcome) }, text: toText(outcome, places), isFailure }
   }
   const at = toIso(outcome.at)
-  const text = `${places.from} was moved to ${places.to} before, at ${at}. Nothing was changed.\n`
-  return { json: { ...places, outcome: 'moved before', completed_at: at }, text }
+  const text = `${places.from} was already moved to ${places.to} at ${at}. Nothing was changed.\n`
+  return { json: { ...places, outcome: 'already_moved', completed_at: at }, text }
 }
 
 function toBody(move: FinishedMove): object {
@@ -93,7 +95,7 @@ function toBody(move: FinishedMove): object {
     copied_rows: move.copiedRows,
     rows_per_second: rowsPerSecond(move),
     applied_entries: move.appliedEntries,
-    uploads_taken_back: move.uploadsTakenBack,
+    uploads_rolled_back: move.uploadsTakenBack,
     parked_entries: move.parkedEntries,
     needs_pii_key: move.needsPiiKey,
     tables: move.tables.map(({ table, source, target, isEqual }) => ({ table, equal: isEqual, source, target })),
@@ -102,7 +104,7 @@ function toBody(move: FinishedMove): object {
       equal: isEqual,
       cells,
       differing_cells: differingCells,
-      misremembered_users: misrememberedUsers,
+      stale_contributions: misrememberedUsers,
     })),
   }
 }
@@ -118,11 +120,11 @@ function toText(move: FinishedMove, places: { readonly from: string; readonly to
   })
   for (const { workspaceId, cells, differingCells, misrememberedUsers } of statistics) {
     const found = `${cells} cells; ${differingCells} cells and ${misrememberedUsers} users differ`
-    lines.push(`statistics of ${workspaceId} counted anew: ${found}`)
+    lines.push(`statistics of ${workspaceId} recounted: ${found}`)
   }
-  lines.push(`${copiedRows} rows copied in ${(copiedMs / 1000).toFixed(1)} s, ${rowsPerSecond(move)} a second`)
-  if (uploadsTakenBack > 0) lines.push(`${uploadsTakenBack} uploads of coupons were cut off, and are taken back.`)
-  if (parkedEntries > 0) lines.push(`${parkedEntries} parked entries are parked in the target too.`)
+  lines.push(`${copiedRows} rows copied in ${(copiedMs / 1000).toFixed(1)} s, ${rowsPerSecond(move)} per second`)
+  if (uploadsTakenBack > 0) lines.push(`${uploadsTakenBack} interrupted coupon uploads were rolled back.`)
+  if (parkedEntries > 0) lines.push(`${parkedEntries} parked entries are also parked in the target.`)
   return [...lines, ...conclusion(move, places), ''].join('\n')
 }
 
@@ -132,15 +134,17 @@ function conclusion(
 ): string[] {
   if (outcome === 'moved') {
     return [
-      `${from} is moved to ${to}. Positions of its log go on behind ${position}.`,
-      ...(needsPiiKey ? ['Serve it with the same PII_KEY: some emails are encrypted.'] : []),
-      `Serve ${from} no more: what it took in from now on would be nowhere else.`,
+      `${from} was moved to ${to}. The positions of its log continue after ${position}.`,
+      ...(needsPiiKey ? ['Start the cluster with the same PII_KEY: some emails are encrypted.'] : []),
+      `Do not start the old server on ${from} again. Anything it accepts now will not be in the new store.`,
     ]
   }
   const isMiscounted = tables.every(({ isEqual }) => isEqual)
   return [
-    'The move is not complete: run it again, which copies anew what differs.',
-    ...(isMiscounted ? [`Its statistics were wrong before: run \`tidings statistics rebuild\` on ${from} first.`] : []),
+    'The move is incomplete. Run it again to copy what differs.',
+    ...(isMiscounted
+      ? [`The statistics were wrong before the move. Run \`tidings statistics rebuild\` on ${from} first.`]
+      : []),
   ]
 }
 

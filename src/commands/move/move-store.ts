@@ -46,7 +46,7 @@ export interface FinishedMove extends PreparedStore {
   readonly copiedMs: number
 }
 
-export type MoveOutcome = FinishedMove | { readonly outcome: 'moved before'; readonly at: number }
+export type MoveOutcome = FinishedMove | { readonly outcome: 'already_moved'; readonly at: number }
 
 /**
  * Moves what is not moved yet and compares everything. May be interrupted anywhere and run again. Throws AppError `conflict` when
@@ -62,7 +62,7 @@ export async function moveStore({ from, to, progress }: MoveOptions): Promise<Mo
     const files = holdEmbeddedFiles(from.dataDir)
     try {
       if (lastPosition(files.log) !== prepared.position)
-        throw new AppError('conflict', 'The store was served meanwhile.')
+        throw new AppError('conflict', 'A server used the store during the move. Stop it and run the move again.')
       const { completed } = await beginMove(target, to, prepared)
       if (completed) return movedBefore(completed, prepared)
       return await move(files, { target, to, prepared, progress })
@@ -83,11 +83,18 @@ async function beginMove(target: Database, to: Config, { name }: PreparedStore):
     if (known?.source === name && known.completed) return known
     await refusePipelines(store)
     if (known?.source === name) return known
-    if (known) throw new AppError('conflict', 'Another store was moved, or is being moved, into this database.')
+    if (known)
+      throw new AppError(
+        'conflict',
+        'Another store was moved, or is being moved, into this database. Choose an empty database.',
+      )
     const filled = await findFilled(store, DATA_TABLES)
     if (hasEntries) filled.push('the log')
     if (filled.length > 0) {
-      throw new AppError('conflict', `A store is moved into an empty database only. This one has ${filled.join(', ')}.`)
+      throw new AppError(
+        'conflict',
+        `A store can be moved only into an empty database. This one contains ${filled.join(', ')}.`,
+      )
     }
     await addMove(store, name, Date.now())
     return { source: name, completed: undefined }
@@ -99,7 +106,7 @@ async function refusePipelines(store: Store): Promise<void> {
   const pipelines = await countPipelines(store)
   if (pipelines === 0) return
   const what = `${pipelines} ${pipelines === 1 ? 'pipeline is' : 'pipelines are'} running on the target`
-  throw new AppError('conflict', `${what}: stop all its processes; one that was killed counts for a few seconds more.`)
+  throw new AppError('conflict', `${what}. Stop all its processes; a killed one still counts for a few seconds.`)
 }
 
 /** Makes the log of the cluster if it is not there; tells whether it has entries. */
@@ -114,9 +121,9 @@ async function makeLog(to: Config): Promise<boolean> {
 }
 
 function movedBefore(completed: NonNullable<Move['completed']>, { position }: PreparedStore): MoveOutcome {
-  if (position === completed.logPosition) return { outcome: 'moved before', at: completed.at }
-  const what = `The store was moved when its log ended at ${completed.logPosition}, and has been served since`
-  throw new AppError('conflict', `${what}: what it took in then is not in the target, and is no longer moved.`)
+  if (position === completed.logPosition) return { outcome: 'already_moved', at: completed.at }
+  const what = `The store was already moved when its log ended at ${completed.logPosition}, and a server has used it since`
+  throw new AppError('conflict', `${what}. Requests accepted after the move are not in the target and cannot be moved.`)
 }
 
 interface MoveWork {

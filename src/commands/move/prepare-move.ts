@@ -41,7 +41,8 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
   return withPreparedStore(config, async (database) => {
     const workspaces = (await listWorkspaces(database)).map(({ workspace }) => workspace)
     const [oldest] = workspaces
-    if (!oldest) throw new AppError('not_found', `There is no workspace in ${config.dataDir}, and so nothing to move.`)
+    if (!oldest)
+      throw new AppError('not_found', `The store in ${config.dataDir} has no workspaces, so there is nothing to move.`)
     const uploadsTakenBack = await takeBackUploads(database)
     const { position, appliedEntries } = await applyRestOfLog(config, database, progress)
     while ((await database.write((store) => settleMessageEvents(store, SETTLED_AT_ONCE))) > 0);
@@ -75,7 +76,7 @@ async function applyRestOfLog(
     const cursor = await findCursor(database, PIPELINE_CURSOR)
     if (cursor > position) {
       const what = `The log ends at position ${position}, but entries up to ${cursor} have been applied`
-      throw new AppError('conflict', `${what}: it is not the log that belongs to the store.`)
+      throw new AppError('conflict', `${what}: the log does not belong to the store.`)
     }
     return { position, appliedEntries: await follow(database, logReader, progress) }
   } finally {
@@ -103,7 +104,7 @@ async function follow(database: Database, logReader: LogReader, progress: Progre
   follower.start()
   try {
     while (await logReader.firstAfter([await findCursor(database, PIPELINE_CURSOR)])) {
-      if (performance.now() - movedAt > STANDSTILL_MS) throw lastFailure ?? new Error('the log cannot be applied')
+      if (performance.now() - movedAt > STANDSTILL_MS) throw lastFailure ?? new Error('the log could not be applied')
       await pause(LOOK_MS)
     }
   } finally {

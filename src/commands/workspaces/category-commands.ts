@@ -9,7 +9,7 @@ const add: Command = {
   name: 'category add',
   operands: ['ID', 'NAME'],
   options: {},
-  summary: 'Adds an email preference category; one that is there stays.',
+  summary: 'Adds an email preference category. Does nothing if it already exists.',
   run: (call) =>
     changeCategories(call, (settings, name) => {
       const added = addCategory(settings.categories, name)
@@ -22,11 +22,11 @@ const remove: Command = {
   name: 'category remove',
   operands: ['ID', 'NAME'],
   options: {},
-  summary: 'Removes an email preference category; what users chose stays on record.',
+  summary: 'Removes an email preference category. The choices of users stay on record.',
   run: (call) =>
     changeCategories(call, ({ categories }, name) => {
       if (categories.includes(name)) return categories.filter((category) => category !== name)
-      throw new AppError('not_found', `There is no category ${JSON.stringify(name)}.`)
+      throw new AppError('not_found', `The category ${JSON.stringify(name)} does not exist.`)
     }),
 }
 

@@ -53,7 +53,7 @@ export async function findFixedFaults(
 }
 
 async function findZoneObstacle(store: Store, workspaceId: string): Promise<string | undefined> {
-  return (await hasStatistics(store, workspaceId)) ? 'once there are statistics' : undefined
+  return (await hasStatistics(store, workspaceId)) ? 'once the workspace has statistics' : undefined
 }
 
 /** Requests that are not applied yet hold addresses too, protected as they were then: in the log, or parked. */
@@ -62,7 +62,7 @@ async function findProtectionObstacle(
   workspaceId: string,
   unapplied: UnappliedEntries,
 ): Promise<string | undefined> {
-  if ((await hasUsers(store, workspaceId)) || (await unapplied.areThere(store))) return 'once there are users'
+  if ((await hasUsers(store, workspaceId)) || (await unapplied.areThere(store))) return 'once the workspace has users'
   const isParked = await hasParkedEntries(store, workspaceId)
   return isParked ? 'while entries are parked: replay or drop them first' : undefined
 }

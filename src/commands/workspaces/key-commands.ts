@@ -10,12 +10,12 @@ const generate: Command = {
   name: 'key generate',
   operands: ['ID', 'data|reports'],
   options: {},
-  summary: 'Makes a new key for a tile and prints it; the old one fails within a second.',
+  summary: 'Creates and prints a new key for a tile. The old key stops working within a second.',
   async run({ config, operands: [id = '', word], print }) {
     const tile = KEY_TILES.find((known) => known === word)
     if (!tile) {
       const details = [{ field: 'tile', problem: `must be one of ${KEY_TILES.join(', ')}` }]
-      throw new AppError('invalid_request', `There is no tile ${JSON.stringify(word)}.`, details)
+      throw new AppError('invalid_request', `The tile ${JSON.stringify(word)} does not exist.`, details)
     }
     const key = generateKey(tile)
     await withStore(config, (database) => {

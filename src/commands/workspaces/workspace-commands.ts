@@ -21,11 +21,11 @@ const create: Command = {
   name: 'workspace create',
   operands: ['ID'],
   options: {
-    name: { value: 'N', summary: 'Its name; without one, the id.' },
-    timezone: { value: 'ZONE', summary: 'IANA zone in which its days begin; without one, UTC.' },
+    name: { value: 'N', summary: 'Display name. Default: the id.' },
+    timezone: { value: 'ZONE', summary: 'IANA time zone for its calendar days. Default: UTC.' },
   },
-  summary: 'Makes a workspace and prints its keys, which are shown only here.',
-  details: 'ID: 1 to 64 letters, digits, _ and -. A running server knows the workspace at once.',
+  summary: 'Creates a workspace and prints its keys, which are shown only once.',
+  details: 'ID: 1 to 64 letters, digits, _ and -. A running server can use the workspace at once.',
   async run({ config, operands: [id = ''], option, print }) {
     const settings = initialSettings(id, { name: option('name'), timezone: option('timezone') })
     const made = await withPreparedStore(config, (database) => createWorkspace(database, id, settings, Date.now()))
@@ -62,11 +62,11 @@ const set: Command = {
   name: 'workspace set',
   operands: ['ID', 'KEY=VALUE…'],
   options: {},
-  summary: 'Changes settings, all or nothing; a running server takes them up within 5 seconds.',
+  summary: 'Changes settings, all or none. A running server applies them within 5 seconds.',
   details: [
     'Settings: name, timezone, suspended (true, false), email_protection (none, tokenized, encrypted),',
-    'identity_resolution and project_codes (lists with commas; empty is off), clock_skew_seconds, limits.NAME.',
-    '`workspace show` prints them all.',
+    'identity_resolution and project_codes (comma-separated; empty turns them off), clock_skew_seconds, limits.NAME.',
+    '`workspace show` prints all settings.',
   ].join('\n'),
   async run({ config, operands: [id = '', ...assignments], print }) {
     const workspace = await withStore(config, (database) => setSettings(database, config, { id, assignments }))
@@ -90,7 +90,7 @@ function initialSettings(id: string, given: Readonly<Record<string, string | und
   const { settings, faults } = changeSettings({ ...DEFAULT_SETTINGS, name: id }, Object.fromEntries(texts))
   const idFaults = WORKSPACE_ID.test(id) ? [] : [{ field: 'ID', problem: 'must be 1 to 64 letters, digits, _ and -' }]
   if (faults.length + idFaults.length === 0) return settings
-  throw new AppError('invalid_request', 'The workspace cannot be made.', [...idFaults, ...faults])
+  throw new AppError('invalid_request', 'The workspace cannot be created.', [...idFaults, ...faults])
 }
 
 interface Assigned {
@@ -129,7 +129,7 @@ async function saveAssigned(
   )
   const encryptsNow = changed.settings.emailProtection === 'encrypted' && workspace.emailProtection !== 'encrypted'
   if (encryptsNow && !config.piiKey) {
-    faults.push({ field: 'email_protection', problem: 'can be encrypted only with PII_KEY in the environment' })
+    faults.push({ field: 'email_protection', problem: 'can be encrypted only when PII_KEY is set' })
   }
   if (faults.length > 0) throw new AppError('invalid_request', 'Nothing was changed.', faults)
   await saveSettings(store, id, changed.settings)
@@ -142,7 +142,7 @@ function readAssignments(assignments: readonly string[]): { texts: Record<string
   for (const assignment of assignments) {
     const [, key, text] = /^([^=]+)=(.*)$/s.exec(assignment) ?? []
     if (key === undefined || text === undefined) faults.push({ field: assignment, problem: 'must be KEY=VALUE' })
-    else if (texts.has(key)) faults.push({ field: key, problem: 'is given more than once' })
+    else if (texts.has(key)) faults.push({ field: key, problem: 'can be given only once' })
     else texts.set(key, text)
   }
   return { texts: Object.fromEntries(texts), faults }
