@@ -1,12 +1,17 @@
-# Tidings as a container image: every way to run it, by its settings. There is nothing to build: the sources run as they are.
+# Tidings as a container image: every way to run it, by its settings.
 
-# Only its npm is used; it brings the packages, and the Node that runs Tidings, as the lock file pins them.
-FROM node:24.18.0-bookworm-slim AS packages
+# Builds `dist/` from the sources, then keeps only what runs it: packages, among them the Node that the lock file pins.
+FROM node:24.18.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No package needs a script of its own; ours links that Node.
-# Then goes what a compiler would need, and what other systems would.
-RUN npm ci --omit=dev --ignore-scripts \
+# No package needs a script of its own.
+RUN npm ci --ignore-scripts
+COPY rolldown.config.ts ./
+COPY bin ./bin
+COPY src ./src
+# `postinstall` links that Node. The last two lines remove what only a compiler or another system would need.
+RUN npm run build \
+  && npm prune --omit=dev --ignore-scripts \
   && npm run postinstall \
   && rm -rf node_modules/node-linux-*/include node_modules/node-linux-*/share \
     node_modules/better-sqlite3/deps node_modules/better-sqlite3/src \
@@ -19,17 +24,16 @@ RUN apt-get update \
   && rm -rf /var/lib/apt/lists/* \
   && groupadd --gid 10001 tidings \
   && useradd --uid 10001 --gid tidings --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin tidings \
-  && install --directory --owner=tidings --group=tidings --mode=700 /data /var/cache/tidings
+  && install --directory --owner=tidings --group=tidings --mode=700 /data
 WORKDIR /app
-COPY --from=packages /app ./
-COPY bin ./bin
-COPY src ./src
-ENV HOST=0.0.0.0 PORT=8080 DATA_DIR=/data NODE_COMPILE_CACHE=/var/cache/tidings
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/bin ./bin
+# Without `src`, so `bin/tidings` runs `dist`.
+COPY --from=build /app/dist ./dist
+ENV HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
 # By number, so that a machine can see that it is not root.
 USER 10001:10001
-# The bundles of packages and sources and what Node makes of them, for whoever runs them; a container need not write there. What
-# Node makes of the bundler is not wanted.
-RUN NODE_DISABLE_COMPILE_CACHE=1 node_modules/.bin/node bin/warm-up.ts
 # The embedded store and log; empty where DATABASE_URL is set.
 VOLUME ["/data"]
 EXPOSE 8080

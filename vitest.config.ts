@@ -37,9 +37,7 @@ const LONG = [
   'move-to-nats',
   'backup',
   'update-preferences',
-  'warm-up',
   'without-store',
-  'bundles',
   'very-large-users',
 ]
 /**
@@ -70,8 +68,6 @@ export default defineConfig({
     isolate: false,
     globalSetup: ['test/migrated-stores.ts'],
     setupFiles: ['test/after-file.ts'],
-    // As `bin/tidings` does, for the threads of servers within a suite.
-    execArgv: ['--require', join(import.meta.dirname, 'bin/take-bundles.ts')],
     // Each file has processes and threads of its own: they need not all compile the same sources. `bin/tidings` keeps them there too.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/tidings') },
     // For what never ends, not for what is slow: the slowest machine takes several times as long as the usual one.

@@ -1,7 +1,8 @@
 // The version of this program, as its package names it.
 import { readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
 
 export function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  const text = readFileSync(findPackageJSON(import.meta.url) as string, 'utf8')
   return (JSON.parse(text) as { version: string }).version
 }

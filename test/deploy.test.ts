@@ -241,7 +241,6 @@ function startNatsServer(of: {
 }
 
 describe('the Dockerfile', () => {
-  const WARM_UP = 'RUN NODE_DISABLE_COMPILE_CACHE=1 node_modules/.bin/node bin/warm-up.ts'
   const lines = read('Dockerfile').replaceAll('\\\n', ' ').split('\n')
   const of = (instruction: string) =>
     lines.filter((line) => line.startsWith(`${instruction} `)).map((line) => line.slice(instruction.length).trim())
@@ -255,7 +254,7 @@ describe('the Dockerfile', () => {
   it('ends as a user who is not root, by number', () => {
     expect(of('USER')).toEqual(['10001:10001'])
     expect(lines.findIndex((line) => line.startsWith('USER'))).toBeGreaterThan(
-      lines.findLastIndex((line) => /^(FROM|RUN) /.test(line) && line !== WARM_UP),
+      lines.findLastIndex((line) => /^(FROM|RUN) /.test(line)),
     )
   })
 
@@ -273,20 +272,24 @@ describe('the Dockerfile', () => {
     expect(read('.dockerignore')).toMatch(/^\*$/m)
   })
 
-  it('installs packages without scripts of theirs, and keeps the Node among them', () => {
+  it('installs packages without scripts of theirs, and keeps those of production and the Node among them', () => {
     expect(of('RUN').filter((run) => run.includes('npm '))).toEqual([
-      expect.stringMatching(/^npm ci --omit=dev --ignore-scripts +&& npm run postinstall +&& rm /),
+      'npm ci --ignore-scripts',
+      expect.stringMatching(/^npm run build +&& npm prune --omit=dev --ignore-scripts +&& npm run postinstall +&& rm /),
     ])
   })
 
-  it('sets what the program or its Node reads', () => {
-    const settings = of('ENV').flatMap((one) => one.split(' ').map((pair) => pair.split('=') as [string, string]))
-    expect(readConfig(Object.fromEntries(settings))).toMatchObject({ host: '0.0.0.0', port: 8080, dataDir: '/data' })
-    expect(settings.map(([name]) => name).filter((name) => !SETTINGS.has(name))).toEqual(['NODE_COMPILE_CACHE'])
+  it('takes from the build what `dist/` needs, and no sources', () => {
+    const taken = of('COPY').filter((one) => one.startsWith('--from'))
+    expect(taken.map((one) => one.split(' ')[1])).toEqual(
+      ['package.json', 'node_modules', 'bin', 'dist'].map((name) => `/app/${name}`),
+    )
   })
 
-  it('makes what Node keeps as the user who runs it', () => {
-    expect(lines.indexOf(WARM_UP)).toBeGreaterThan(lines.findIndex((line) => line.startsWith('USER')))
+  it('sets only what the program reads', () => {
+    const settings = of('ENV').flatMap((one) => one.split(' ').map((pair) => pair.split('=') as [string, string]))
+    expect(readConfig(Object.fromEntries(settings))).toMatchObject({ host: '0.0.0.0', port: 8080, dataDir: '/data' })
+    expect(settings.map(([name]) => name).filter((name) => !SETTINGS.has(name))).toEqual([])
   })
 
   it('starts the program that is there', () => {

@@ -100,8 +100,12 @@ export interface Started {
 export type ServingProgram = RunningProgram & { readonly started: Started }
 
 /** Starts `serve --json` on a free port and waits until it listens. */
-export async function startServing(environment: Environment, args: readonly string[] = []): Promise<ServingProgram> {
-  const running = start(['serve', '--json', ...args], { PORT: '0', LOG_LEVEL: 'warn', ...environment })
+export async function startServing(
+  environment: Environment,
+  args: readonly string[] = [],
+  bin = BIN,
+): Promise<ServingProgram> {
+  const running = start(['serve', '--json', ...args], { PORT: '0', LOG_LEVEL: 'warn', ...environment }, bin)
   const hasEnded = running.ended.then(({ stderr, stdout }) => {
     throw new Error(`serve ended: ${stdout}${stderr}`)
   })

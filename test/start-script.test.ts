@@ -115,6 +115,23 @@ describe('keeps what is compiled', () => {
   })
 })
 
+it('runs where the folder for what is compiled cannot be made', async () => {
+  const file = join(folder, 'no-folder')
+  writeFileSync(file, '')
+  expect(await run(['--version'], { NODE_COMPILE_CACHE: join(file, 'kept') })).toMatchObject({ status: 0, stderr: '' })
+})
+
+it('runs the sources of a checkout that was built too', async () => {
+  const bin = makeCheckout('built', { withModules: true })
+  const dist = join(folder, 'built/dist')
+  mkdirSync(dist)
+  writeFileSync(join(dist, 'main.js'), 'process.exit(3)')
+  const path = makePath('built-path', `#!/bin/sh\nexec "${process.execPath}" "$@"\n`)
+  expect(await run(['--version'], { PATH: path }, bin)).toMatchObject({ status: 0 })
+  rmSync(join(folder, 'built/src'), { recursive: true })
+  expect(await run(['--version'], { PATH: path }, bin)).toMatchObject({ status: 3 })
+})
+
 it('refuses an older Node in one sentence, with exit status 1', async () => {
   const bin = makeCheckout('old-node', { withModules: true })
   const pretend = join(folder, 'pretend.cjs')
