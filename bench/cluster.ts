@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
-import type { NewWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import type { NewWorkspace } from '../src/actions/create-workspace.ts'
 import { readTicksMs, runLoad, startProcess, stopProcess, waitUntilApplied, type StartedProcess } from './processes.ts'
 import { authorizationOf, makeTrackedWorkspace } from './tracked-workspace.ts'
 

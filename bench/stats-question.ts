@@ -2,7 +2,7 @@
 import { METRIC_TYPES, type MetricType } from '../src/core/statistics/campaign-counts.ts'
 import { ATTRIBUTION_TYPES, type AttributionType } from '../src/core/statistics/cells.ts'
 import { fetchCampaignStats } from '../src/operations/statistics/fetch-campaign-stats.ts'
-import type { NewWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import type { NewWorkspace } from '../src/actions/create-workspace.ts'
 import type { KindCount } from './count-distinct.ts'
 import { MONTH } from './population.ts'
 

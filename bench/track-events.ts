@@ -3,7 +3,7 @@ import { Console } from 'node:console'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { NewWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import type { NewWorkspace } from '../src/actions/create-workspace.ts'
 import { printGoals, type Goal } from './goals.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 import {

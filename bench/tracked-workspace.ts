@@ -1,6 +1,6 @@
 // The workspace whose events the benches track, in a store of its own, without a limit that they could reach.
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
-import { createWorkspace, type NewWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import { createWorkspace, type NewWorkspace } from '../src/actions/create-workspace.ts'
 import { migrate } from '../src/store/migrations.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 

@@ -2,7 +2,7 @@
 // its log, and wires between them that can be cut.
 import { Client } from 'pg'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
-import { createWorkspace, type NewWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import { createWorkspace, type NewWorkspace } from '../src/actions/create-workspace.ts'
 import { startProxy, type CuttableProxy } from './cuttable-proxy.ts'
 import { PERSON } from './history-entries.ts'
 import { startNatsServers, type NatsServers } from './nats-servers.ts'

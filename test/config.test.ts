@@ -1,7 +1,7 @@
 // The environment as settings: defaults, what each variable takes, and everything that is wrong at once.
 import { fastify } from 'fastify'
 import { describe, expect, it } from 'vitest'
-import { ConfigError, readConfig, type Config } from '../src/config.ts'
+import { ConfigError, readConfig, type Config } from '../src/app/config.ts'
 
 const KEY = Buffer.alloc(32, 0xfb)
 

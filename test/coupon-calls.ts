@@ -2,7 +2,7 @@
 import { request, type ClientRequest } from 'node:http'
 import { expect } from 'vitest'
 import type { CouponListBody } from '../src/operations/coupons/coupon-list-body.ts'
-import type { AddedCoupons } from '../src/operations/coupons/coupon-upload.ts'
+import type { AddedCoupons } from '../src/actions/coupon-upload.ts'
 import { findCouponList, type StoredCouponList } from '../src/store/coupons/coupon-lists.ts'
 import type { Database } from '../src/store/store.ts'
 import type { Answer, CallOptions, TestServer, TestWorkspace } from './server.ts'

@@ -1,8 +1,8 @@
 // Large uploads of coupons, on every store: invisible until they are complete, all or nothing whatever breaks, and never in
 // the way of others for long.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { CODES_GATHERED_MAX } from '../src/operations/coupons/coupon-upload.ts'
-import { cleanAbandonedUploads, cleanUpload } from '../src/store/coupons/clean-coupon-uploads.ts'
+import { CODES_GATHERED_MAX } from '../src/actions/coupon-upload.ts'
+import { cleanAbandonedUploads, cleanUpload } from '../src/actions/clean-coupon-uploads.ts'
 import {
   giveUpUpload,
   keepUploadAlive,

@@ -1,7 +1,7 @@
 // Kills a serving process at random moments while audiences, message events and goal events are reported and goals change.
 // Everything that was acknowledged is counted afterwards, exactly once. CRASH_SEED repeats a run.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import { createWorkspace } from '../src/actions/create-workspace.ts'
 import { environmentOf, runJson, startServing } from './program.ts'
 import { seededRandom } from './seeded-random.ts'
 import { until } from './server.ts'

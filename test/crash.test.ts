@@ -1,7 +1,7 @@
 // Kills a serving process at random moments under load. Whatever was acknowledged is there afterwards, exactly once; what
 // was not acknowledged is there once or not at all. CRASH_SEED repeats a run.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import { createWorkspace } from '../src/actions/create-workspace.ts'
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import { environmentOf, startServing, type ServingProgram } from './program.ts'
 import { seededRandom } from './seeded-random.ts'

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { copyCheckout, linkModules } from './checkout.ts'
 import { basic, run, startServing, type FirstWorkspace, type ServingProgram } from './program.ts'
 import { until } from './server.ts'
-import { readVersion } from '../src/version.ts'
+import { readVersion } from '../src/app/version.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const BUILD_WAIT_MS = 120_000

@@ -1,6 +1,6 @@
 // What is forgotten while a server runs, and what waits for entries that are not applied yet.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { forgetOld } from '../src/forget-old.ts'
+import { forgetOld } from '../src/jobs/forget-old.ts'
 import { openPostgresLogReader } from '../src/log/postgres/postgres-log-reader.ts'
 import { openPostgresLog } from '../src/log/postgres/postgres-log.ts'
 import { listOpenUploads, openUpload, UPLOAD_ABANDONED_MS } from '../src/store/coupons/coupon-uploads.ts'

@@ -10,7 +10,7 @@ import { ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '.
 import { ALL } from '../src/core/statistics/levels.ts'
 import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
 import { addCampaign } from '../src/store/campaigns/campaigns.ts'
-import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import { createWorkspace } from '../src/actions/create-workspace.ts'
 import { findMoveProgress } from '../src/store/moves/moves.ts'
 import { STATE_FILE } from '../src/store/open-database.ts'
 import { countPipelines } from '../src/store/entries/partition-leases.ts'

@@ -1,6 +1,6 @@
 // Names of campaigns in memory: as many as are useful, and no more.
 import { expect, it } from 'vitest'
-import { NameCache } from '../src/operations/campaigns/name-cache.ts'
+import { NameCache } from '../src/actions/name-cache.ts'
 
 const namesOf = (count: number) => ({
   place: new Set(Array.from({ length: count - 1 }, (_, index) => `p${index}`)),

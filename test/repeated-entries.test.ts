@@ -7,7 +7,7 @@ import { openJetStreamLogReader } from '../src/log/jetstream/jetstream-log-reade
 import { toMessage, type OutgoingMessage } from '../src/log/jetstream/jetstream-message.ts'
 import { openLogStream, STREAM, subjectOf, type LogStream } from '../src/log/jetstream/jetstream-stream.ts'
 import { LogFollower } from '../src/pipeline/follower/follow-log.ts'
-import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import { createWorkspace } from '../src/actions/create-workspace.ts'
 import { listPipelineCursors } from '../src/store/entries/cursors.ts'
 import { listParkedEntries } from '../src/store/entries/parked-entries.ts'
 import { listKnownRequests } from '../src/store/entries/request-receipts.ts'

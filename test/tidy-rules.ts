@@ -182,11 +182,11 @@ export const tableOwners: Rule = (files) => {
 /** The environment is read in one place. */
 export const environmentReads: Rule = (files) =>
   inSources(files)
-    .filter(({ path }) => path !== 'src/config.ts')
+    .filter(({ path }) => path !== 'src/app/config.ts')
     .flatMap((file) =>
       nodesOf(file)
         .filter((node) => isMember(node, 'process', 'env'))
-        .map(() => `${file.path} reads the environment: only src/config.ts may`),
+        .map(() => `${file.path} reads the environment: only src/app/config.ts may`),
     )
 
 /** Each file begins with a comment that says what it is for. */

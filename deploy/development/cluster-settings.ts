@@ -1,5 +1,5 @@
 // What can be set for `npm run cluster`, all from the environment, and its help.
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/app/config.ts'
 
 /** Where the log is kept. */
 const LOGS = ['jetstream', 'postgres'] as const

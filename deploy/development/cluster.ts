@@ -1,6 +1,6 @@
 // `npm run cluster`: starts Tidings as many processes on this machine, for development, and ends them in order.
 import { setTimeout as pause } from 'node:timers/promises'
-import { ConfigError } from '../../src/config.ts'
+import { ConfigError } from '../../src/app/config.ts'
 import { withoutPassword } from '../../src/store/postgres/without-password.ts'
 import { startBalancer, type Balancer } from './balancer.ts'
 import { HELP, readSettings, type ClusterLog, type ClusterSettings } from './cluster-settings.ts'

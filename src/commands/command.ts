@@ -1,6 +1,6 @@
 // What a command is: one value from which come its parsing, its help and its dispatch. Each family of commands has one
 // file beside this one; `commands.ts` lists them all.
-import type { Config } from '../config.ts'
+import type { Config } from '../app/config.ts'
 
 export interface Command {
   /** The words that name it, such as `workspace create`. */

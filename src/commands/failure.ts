@@ -1,5 +1,5 @@
 // What a failed command says: the sentence and every fault for people, one object with `--json` for programs.
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../app/config.ts'
 import { AppError, type Fault } from '../core/app-error.ts'
 import { messageOf } from '../core/thrown.ts'
 import { StoreError } from '../store/store.ts'

@@ -1,5 +1,5 @@
 // The texts of `--help`, made from the commands themselves.
-import { readVersion } from '../version.ts'
+import { readVersion } from '../app/version.ts'
 import { usageOf, type Command } from './command.ts'
 
 const OPTIONS_OF_ALL: readonly Row[] = [

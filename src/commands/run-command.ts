@@ -1,9 +1,9 @@
 // Finds the command that the arguments name, checks them, runs it, and says what came of it: results on standard output,
 // everything else on standard error.
 import { parseArgs } from 'node:util'
-import { readConfig } from '../config.ts'
+import { readConfig } from '../app/config.ts'
 import { codeOf, messageOf } from '../core/thrown.ts'
-import { readVersion } from '../version.ts'
+import { readVersion } from '../app/version.ts'
 import { UsageError, usageOf, type Command, type CommandCall, type CommandOutput } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { explainDatabase } from './explain-database.ts'

@@ -1,8 +1,8 @@
 // `serve`: runs the server until a signal ends it.
 import { nameLogPlace } from '../log/name-log-place.ts'
-import { createFirstWorkspace, type NewWorkspace } from '../store/workspaces/create-workspace.ts'
+import { createFirstWorkspace, type NewWorkspace } from '../actions/create-workspace.ts'
 import type { Database } from '../store/store.ts'
-import { readVersion } from '../version.ts'
+import { readVersion } from '../app/version.ts'
 import { UsageError, type Command, type CommandOutput } from './command.ts'
 import { keepNewObjectsYoung } from '../runtime/keep-young.ts'
 import { Shutdown, stopWaitMs, type Stoppable } from './shutdown.ts'
@@ -32,7 +32,7 @@ export const serveCommand: Command = {
     // Loaded only here: no other command needs a server, and they start in half the time without one.
     const [{ newDiagnostics }, { serve, servePipeline }] = await Promise.all([
       import('./diagnostics.ts'),
-      import('../serve.ts'),
+      import('../app/serve.ts'),
     ])
     const options = { config, diagnostics: newDiagnostics(config.logLevel) }
     if (!roles.includes('http')) {

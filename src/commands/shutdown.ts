@@ -1,6 +1,6 @@
 // How a server process ends: with its work finished after a signal, at once when one of its threads is gone.
 import type { Worker } from 'node:worker_threads'
-import type { Config } from '../config.ts'
+import type { Config } from '../app/config.ts'
 import { AppError } from '../core/app-error.ts'
 import { messageOf } from '../core/thrown.ts'
 import { DRAIN_MS } from '../http/operator/readiness.ts'

@@ -1,8 +1,8 @@
 // The store for one command, opened and closed again, beside a running server or before the first start.
 import { resolve } from 'node:path'
-import type { Config } from '../config.ts'
+import type { Config } from '../app/config.ts'
 import { AppError } from '../core/app-error.ts'
-import { noStore, prepareDataDir, requireStore } from '../data-dir.ts'
+import { noStore, prepareDataDir, requireStore } from '../app/data-dir.ts'
 import { findTables, migrate } from '../store/migrations.ts'
 import { refuseUnfinishedMove } from '../store/moves/moves.ts'
 import { openDatabase } from '../store/open-database.ts'

@@ -9,7 +9,7 @@ import type { EmailVault } from '../store/users/email-vault.ts'
 import type { ResponseMemory } from './response-memory.ts'
 import type { Freshness } from './statistics/freshness.ts'
 import type { ResponseCache } from './statistics/response-cache.ts'
-import type { NameCache } from './campaigns/name-cache.ts'
+import type { NameCache } from '../actions/name-cache.ts'
 import type { KeyedQueue } from '../concurrency/keyed-queue.ts'
 import type { UploadSlots } from './coupons/upload-slots.ts'
 

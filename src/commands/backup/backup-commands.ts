@@ -1,8 +1,8 @@
 // `backup FILE` and `restore FILE`: everything of the embedded store and log in one file, and back.
 import { resolve } from 'node:path'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
-import { requireStore } from '../../data-dir.ts'
+import { requireStore } from '../../app/data-dir.ts'
 import type { Command } from '../command.ts'
 import { restoreBackup } from './restore-backup.ts'
 import { writeBackup } from './write-backup.ts'

@@ -1,6 +1,6 @@
 // `move`: an embedded store becomes the beginning of a cluster.
 import { resolve } from 'node:path'
-import { ConfigError, readConfig, type Config } from '../../config.ts'
+import { ConfigError, readConfig, type Config } from '../../app/config.ts'
 import { AppError, type Fault } from '../../core/app-error.ts'
 import { toIso } from '../../core/time-value.ts'
 import { withoutPassword } from '../../store/postgres/without-password.ts'

@@ -1,6 +1,6 @@
 // Takes an embedded store into a cluster: all tables row for row into PostgreSQL, and a log there, or in NATS, that goes on
 // where the embedded one ends. The embedded store stays as it is.
-import type { Config } from '../../config.ts'
+import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
 import { continueBehind, keysTableOf } from '../../log/continue-log.ts'
 import { openLogReader } from '../../log/open-log.ts'

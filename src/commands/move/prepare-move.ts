@@ -1,12 +1,12 @@
 // Makes an embedded store ready to be moved: up to date, with nothing left to be applied or taken back. It does no more than the
 // next start of the server would do.
-import type { Config } from '../../config.ts'
+import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
 import type { LogReader } from '../../log/event-log.ts'
 import { openLogReader } from '../../log/open-log.ts'
 import { LogFollower } from '../../pipeline/follower/follow-log.ts'
 import { settleMessageEvents } from '../../store/campaigns/message-events.ts'
-import { cleanAbandonedUploads, giveUpLeftUploads, listLeftUploads } from '../../store/coupons/clean-coupon-uploads.ts'
+import { cleanAbandonedUploads, giveUpLeftUploads, listLeftUploads } from '../../actions/clean-coupon-uploads.ts'
 import { findCursor, PIPELINE_CURSOR } from '../../store/entries/cursors.ts'
 import { countParkedEntries } from '../../store/entries/parked-entries.ts'
 import type { Database } from '../../store/store.ts'

@@ -1,5 +1,5 @@
 // `workspace create|list|show|set`: workspaces and their settings. Keys are shown once, by the command that makes them.
-import type { Config } from '../../config.ts'
+import type { Config } from '../../app/config.ts'
 import { AppError, type Fault } from '../../core/app-error.ts'
 import { toIso } from '../../core/time-value.ts'
 import {
@@ -9,7 +9,7 @@ import {
   type Workspace,
   type WorkspaceSettings,
 } from '../../core/workspace.ts'
-import { createWorkspace, type NewWorkspace } from '../../store/workspaces/create-workspace.ts'
+import { createWorkspace, type NewWorkspace } from '../../actions/create-workspace.ts'
 import type { Database, Store } from '../../store/store.ts'
 import { listWorkspaces, lockWorkspaces, saveSettings } from '../../store/workspaces/workspaces.ts'
 import type { Command } from '../command.ts'

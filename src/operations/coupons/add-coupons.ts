@@ -5,7 +5,7 @@ import { unstorableProblem } from '../../core/bounded-text.ts'
 import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../../core/coupons/coupon-csv.ts'
 import { couponCodeProblem, toCouponCode } from '../../core/coupons/coupon-list.ts'
 import { CouponListPath } from './coupon-list-body.ts'
-import { uploadCoupons } from './coupon-upload.ts'
+import { uploadCoupons } from '../../actions/coupon-upload.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation, type Partially } from '../operation.ts'
 

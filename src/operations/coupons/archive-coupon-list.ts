@@ -4,7 +4,7 @@ import { lockCouponLists, saveCouponList } from '../../store/coupons/coupon-list
 import { CouponListPath } from './coupon-list-body.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
-import { requireCouponList } from './require-coupon-list.ts'
+import { requireCouponList } from '../../actions/require-coupon-list.ts'
 
 export const archiveCouponList = defineOperation({
   name: 'archive_coupon_list',

@@ -3,7 +3,7 @@ import { calendarDate } from '../../core/coupons/coupon-list.ts'
 import { CouponListOutput, CouponListPath, toCouponListBody } from './coupon-list-body.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
-import { requireCouponList } from './require-coupon-list.ts'
+import { requireCouponList } from '../../actions/require-coupon-list.ts'
 
 export const fetchCouponList = defineOperation({
   name: 'fetch_coupon_list',

@@ -19,7 +19,7 @@ import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { refuseTakenNames } from './refuse-taken-names.ts'
 import { refuseTooManySubscribers, toSubscribersBytes } from './refuse-too-many-subscribers.ts'
-import { requireCouponList } from './require-coupon-list.ts'
+import { requireCouponList } from '../../actions/require-coupon-list.ts'
 
 const Changes = Type.Object(
   {

@@ -5,7 +5,7 @@ import { CUSTOMER_ID } from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { findPreferenceOf, type NamedPreference } from '../../store/users/preferences.ts'
 import type { Store } from '../../store/store.ts'
-import { toEmailKey } from '../users/email-protection.ts'
+import { toEmailKey } from '../../actions/email-protection.ts'
 import { CustomerId, Text } from '../fields.ts'
 import type { Parts } from '../operation.ts'
 

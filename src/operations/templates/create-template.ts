@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { v7 as newTemplateId } from 'uuid'
 import { firstVersion, type TemplateDetails, type TemplateMeta } from '../../core/templates/template.ts'
-import { checkGroup, saveTemplate } from '../../store/templates/save-template.ts'
+import { checkGroup, saveTemplate } from '../../actions/save-template.ts'
 import { findGroupFault, lockTemplates } from '../../store/templates/templates.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'

@@ -2,7 +2,7 @@
 import { Type, type Static, type TString } from 'typebox'
 import { AppError } from '../../core/app-error.ts'
 import { nextVersion, type TemplateDetails, type TemplateMeta } from '../../core/templates/template.ts'
-import { checkGroup, findCurrentTemplate, saveTemplate } from '../../store/templates/save-template.ts'
+import { checkGroup, findCurrentTemplate, saveTemplate } from '../../actions/save-template.ts'
 import { findGroupFault, lockTemplates } from '../../store/templates/templates.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'

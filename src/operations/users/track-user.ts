@@ -5,7 +5,7 @@ import { countedAttributes, userAttributeFaults } from '../../core/users/user-at
 import { USER_ATTRIBUTES_LENGTH_MAX, userKey, userReferenceFaults } from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { accept } from '../accept.ts'
-import { protectEmail } from './email-protection.ts'
+import { protectEmail } from '../../actions/email-protection.ts'
 import { AcceptedOutput, ATTRIBUTE_NUMBERS, TrackedCustomerId, WorkspacePath } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 

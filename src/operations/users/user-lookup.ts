@@ -5,7 +5,7 @@ import { EMAIL_LENGTH_MAX, isEmail } from '../../core/users/email-address.ts'
 import { CUSTOMER_ID, USER_ID_LENGTH_MAX } from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { findUser, findUserByEmail, type User } from '../../store/users/users.ts'
-import { toEmailKey } from './email-protection.ts'
+import { toEmailKey } from '../../actions/email-protection.ts'
 import { CustomerId, Text } from '../fields.ts'
 import type { Parts, Partially } from '../operation.ts'
 

@@ -2,11 +2,11 @@
 // to load: `serve.ts` loads it while the threads of store and log load too.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
-import { Authentication } from './http/authentication.ts'
-import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.ts'
-import type { Limiter } from './http/limits/limiter.ts'
-import type { LogLag, Metrics } from './http/operator/metrics.ts'
-import { DRAIN_MS, Readiness } from './http/operator/readiness.ts'
+import { Authentication } from '../http/authentication.ts'
+import { HTTP_LIMITS, type HttpLimits } from '../http/http-limits.ts'
+import type { Limiter } from '../http/limits/limiter.ts'
+import type { LogLag, Metrics } from '../http/operator/metrics.ts'
+import { DRAIN_MS, Readiness } from '../http/operator/readiness.ts'
 import {
   addOperatorRoutes,
   countReply,
@@ -14,12 +14,12 @@ import {
   OPERATOR_METHODS,
   OPERATOR_PATHS,
   UNANSWERED_STATUS,
-} from './http/operator/operator-routes.ts'
-import { createHttpServer } from './http/server.ts'
-import type { WorkspaceRegistry } from './http/workspace-registry.ts'
-import type { Parts } from './operations/operation.ts'
-import { OPERATIONS } from './operations/operations.ts'
-import { listPipelineCursors } from './store/entries/cursors.ts'
+} from '../http/operator/operator-routes.ts'
+import { createHttpServer } from '../http/server.ts'
+import type { WorkspaceRegistry } from '../http/workspace-registry.ts'
+import type { Parts } from '../operations/operation.ts'
+import { OPERATIONS } from '../operations/operations.ts'
+import { listPipelineCursors } from '../store/entries/cursors.ts'
 import { readVersion } from './version.ts'
 
 export interface AppParts {

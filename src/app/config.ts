@@ -1,7 +1,7 @@
 // The environment as one checked, frozen Config. The only reader of process.env; all wrong settings are reported at once.
 import { isIP } from 'node:net'
-import type { Fault } from './core/app-error.ts'
-import { PII_KEY_BYTES } from './store/users/email-vault.ts'
+import type { Fault } from '../core/app-error.ts'
+import { PII_KEY_BYTES } from '../store/users/email-vault.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 

@@ -1,6 +1,6 @@
 // Writes down the names in a report that are new to its campaign, and refuses a report with which the campaign would have too
 // many. Exact, whoever else reports: each name of a campaign is stored once, before the report is in the log.
-import { AppError, DETAILS_MAX, type Fault } from '../../core/app-error.ts'
+import { AppError, DETAILS_MAX, type Fault } from '../core/app-error.ts'
 import {
   NAME_KINDS,
   PLACE_REASONS_MAX,
@@ -9,11 +9,11 @@ import {
   type CampaignNames,
   type NameKind,
   type ReportedNames,
-} from '../../core/campaigns/campaign-names.ts'
-import { addCampaignNames, listCampaignNames, lockCampaignNames } from '../../store/campaigns/campaign-names.ts'
-import type { Database, Store } from '../../store/store.ts'
+} from '../core/campaigns/campaign-names.ts'
+import { addCampaignNames, listCampaignNames, lockCampaignNames } from '../store/campaigns/campaign-names.ts'
+import type { Database, Store } from '../store/store.ts'
 import type { NameCache } from './name-cache.ts'
-import { inDigits } from '../../core/in-digits.ts'
+import { inDigits } from '../core/in-digits.ts'
 
 /** The names in a report, and the campaign that they are reported of. */
 export interface Claim {

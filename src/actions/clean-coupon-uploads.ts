@@ -1,5 +1,5 @@
 // Takes back what is left of uploads that will not be completed, in small steps between which others have their turn to write.
-import { AppError } from '../../core/app-error.ts'
+import { AppError } from '../core/app-error.ts'
 import {
   closeUpload,
   giveUpIfAbandoned,
@@ -8,9 +8,9 @@ import {
   isRunning,
   listOpenUploads,
   type OpenUpload,
-} from './coupon-uploads.ts'
-import { hasUploadedCoupons, removeUploadedCoupons } from './coupons.ts'
-import type { Database } from '../store.ts'
+} from '../store/coupons/coupon-uploads.ts'
+import { hasUploadedCoupons, removeUploadedCoupons } from '../store/coupons/coupons.ts'
+import type { Database } from '../store/store.ts'
 
 const CODES_PER_STEP_MAX = 2_500
 const RETRY_AFTER_SECONDS = 10

@@ -1,7 +1,7 @@
 // Caches the names that campaigns have in the table, so that a report without new names needs no query. A name that is not cached
 // may still be in the table.
 import { LRUCache } from 'lru-cache'
-import { NAME_KINDS, type CampaignNames } from '../../core/campaigns/campaign-names.ts'
+import { NAME_KINDS, type CampaignNames } from '../core/campaigns/campaign-names.ts'
 
 /** Names of all campaigns; each takes at most some 350 bytes. */
 const NAMES_MAX = 50_000

@@ -2,9 +2,9 @@
 // removed, moved away or replaced, such as by a restore beside the running server: it would take in what nobody can find again.
 import { stat } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
-import { codeOf } from './core/thrown.ts'
-import { startRepeating } from './runtime/repeat.ts'
-import { describeError } from './store/describe-error.ts'
+import { codeOf } from '../core/thrown.ts'
+import { startRepeating } from '../runtime/repeat.ts'
+import { describeError } from '../store/describe-error.ts'
 
 /** Not at each commit, which would then take longer: what was taken in before the change is gone with the files anyway. */
 const LOOK_EVERY_MS = 250

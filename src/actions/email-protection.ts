@@ -1,13 +1,13 @@
 // What a workspace's email protection means: which part of an address is written, how users are found by one, and whether a key
 // is the right one ("Tokenized emails", "Encrypted emails").
-import { AppError } from '../../core/app-error.ts'
-import { normalizeEmail } from '../../core/users/email-address.ts'
-import { EMAIL } from '../../core/users/user-attributes.ts'
-import type { Workspace } from '../../core/workspace.ts'
-import type { EntryContext } from '../../log/event-log.ts'
-import type { EmailVault } from '../../store/users/email-vault.ts'
-import type { Store } from '../../store/store.ts'
-import { findUserWithEmail, type User } from '../../store/users/users.ts'
+import { AppError } from '../core/app-error.ts'
+import { normalizeEmail } from '../core/users/email-address.ts'
+import { EMAIL } from '../core/users/user-attributes.ts'
+import type { Workspace } from '../core/workspace.ts'
+import type { EntryContext } from '../log/event-log.ts'
+import type { EmailVault } from '../store/users/email-vault.ts'
+import type { Store } from '../store/store.ts'
+import { findUserWithEmail, type User } from '../store/users/users.ts'
 
 type Attributes = Readonly<Record<string, unknown>>
 

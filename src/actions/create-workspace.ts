@@ -1,9 +1,9 @@
 // Makes a workspace with a key for each tile. The keys are in the answer and nowhere else.
-import { AppError } from '../../core/app-error.ts'
-import { DEFAULT_SETTINGS, type Workspace, type WorkspaceSettings } from '../../core/workspace.ts'
-import { generateKey, hashKey } from './api-key.ts'
-import { isTaken, type Database, type Store } from '../store.ts'
-import { addWorkspace, listWorkspaces, lockWorkspaces } from './workspaces.ts'
+import { AppError } from '../core/app-error.ts'
+import { DEFAULT_SETTINGS, type Workspace, type WorkspaceSettings } from '../core/workspace.ts'
+import { generateKey, hashKey } from '../store/workspaces/api-key.ts'
+import { isTaken, type Database, type Store } from '../store/store.ts'
+import { addWorkspace, listWorkspaces, lockWorkspaces } from '../store/workspaces/workspaces.ts'
 
 export interface NewWorkspace {
   readonly id: string

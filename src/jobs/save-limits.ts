@@ -1,11 +1,11 @@
 // Keeps what is used of the limits across restarts of a server that has its store to itself, where they are counted in memory
 // ("Rate limits"). Processes that share a store count there anyway.
 import type { FastifyBaseLogger } from 'fastify'
-import { RateLimits } from './http/limits/rate-limits.ts'
-import { startRepeating } from './runtime/repeat.ts'
-import { describeError } from './store/describe-error.ts'
-import { listLimitWindows, saveLimitWindows, type UsedWindows } from './store/workspaces/limit-windows.ts'
-import type { Database } from './store/store.ts'
+import { RateLimits } from '../http/limits/rate-limits.ts'
+import { startRepeating } from '../runtime/repeat.ts'
+import { describeError } from '../store/describe-error.ts'
+import { listLimitWindows, saveLimitWindows, type UsedWindows } from '../store/workspaces/limit-windows.ts'
+import type { Database } from '../store/store.ts'
 
 /** What a crash may give back of the daily limits: the requests of this time. An orderly stop gives back nothing of any limit. */
 const SAVE_EVERY_MS = 1_000

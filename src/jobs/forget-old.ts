@@ -1,14 +1,14 @@
 // While the server runs, forgets old log entries, keys of requests, receipts and what broken uploads left, in bounded steps with
 // turns for others between them.
 import type { FastifyBaseLogger } from 'fastify'
-import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from './log/event-log.ts'
-import type { Parts } from './operations/operation.ts'
-import { startRepeating } from './runtime/repeat.ts'
-import { cleanAbandonedUploads } from './store/coupons/clean-coupon-uploads.ts'
-import { findCursor, listPipelineCursors, moveCursor } from './store/entries/cursors.ts'
-import { describeError } from './store/describe-error.ts'
-import { forgetReceipts, RECEIPTS_KEPT_MS } from './store/entries/request-receipts.ts'
-import type { Database } from './store/store.ts'
+import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from '../log/event-log.ts'
+import type { Parts } from '../operations/operation.ts'
+import { startRepeating } from '../runtime/repeat.ts'
+import { cleanAbandonedUploads } from '../actions/clean-coupon-uploads.ts'
+import { findCursor, listPipelineCursors, moveCursor } from '../store/entries/cursors.ts'
+import { describeError } from '../store/describe-error.ts'
+import { forgetReceipts, RECEIPTS_KEPT_MS } from '../store/entries/request-receipts.ts'
+import type { Database } from '../store/store.ts'
 
 /** How often it looks for what may be forgotten. */
 const FORGET_EVERY_MS = 60_000

@@ -1,8 +1,8 @@
 // Writes a version of an email template: checks its place among the other templates, then stores it and settles the groups.
-import { AppError, invalidRequest } from '../../core/app-error.ts'
-import type { CurrentTemplate, TemplateVersion } from '../../core/templates/template.ts'
-import type { Store } from '../store.ts'
-import { addTemplateVersion, findTemplateVersions } from './template-versions.ts'
+import { AppError, invalidRequest } from '../core/app-error.ts'
+import type { CurrentTemplate, TemplateVersion } from '../core/templates/template.ts'
+import type { Store } from '../store/store.ts'
+import { addTemplateVersion, findTemplateVersions } from '../store/templates/template-versions.ts'
 import {
   closeGroupIfLeft,
   findGroupFault,
@@ -10,7 +10,7 @@ import {
   findTemplates,
   openGroup,
   saveLatest,
-} from './templates.ts'
+} from '../store/templates/templates.ts'
 
 /** A template as it is now; undefined when there is none. Whoever changes it based on this calls it under `lockTemplates`. */
 export async function findCurrentTemplate(

@@ -2,10 +2,10 @@
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { ConfigError } from './config.ts'
-import { AppError, type Fault } from './core/app-error.ts'
-import { codeOf, messageOf } from './core/thrown.ts'
-import { makeFolder } from './store/make-folder.ts'
-import { statePathOf } from './store/open-database.ts'
+import { AppError, type Fault } from '../core/app-error.ts'
+import { codeOf, messageOf } from '../core/thrown.ts'
+import { makeFolder } from '../store/make-folder.ts'
+import { statePathOf } from '../store/open-database.ts'
 
 /** A file in the data directory while `restore` fills it; what an interrupted one leaves behind is not all of the data. */
 export const UNFINISHED_RESTORE_FILE = 'restore-unfinished'
