@@ -21,7 +21,7 @@ describeEachStore('Of old things', (kind) => {
   })
   afterAll(() => bench.close())
 
-  const forget = (database = bench.database) => forgetOld({ ...bench, database, clock: () => NOW }, () => false)
+  const forget = (database = bench.database) => forgetOld({ ...bench, database, clock: () => NOW }).run(() => false)
   const save = (requestId: string, receivedAt: number) => {
     const rest = { status: 'processed' as const, events: 1, duplicates: 0, error: null }
     const receipt = { requestId, workspaceId: bench.workspaceId, receivedAt, ...rest }
@@ -82,7 +82,7 @@ describeOnPostgres('A process whose clock is ahead of that of a shared log', () 
     await database.write((store) =>
       saveReceipts(store, [{ ...receipt, status: 'processed', events: 1, duplicates: 0 }]),
     )
-    await forgetOld({ database, log, logReader, clock: () => Date.now() + 30 * DAY_MS }, () => false)
+    await forgetOld({ database, log, logReader, clock: () => Date.now() + 30 * DAY_MS }).run(() => false)
     const repeated = await log.append(newEntry('second', { idempotency }))
     const kept = await findReceipt(database, 'main', 'first')
     await Promise.all([logReader.close(), log.close(), database.close()])

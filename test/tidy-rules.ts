@@ -24,42 +24,49 @@ interface Node {
   readonly [member: string]: unknown
 }
 
-const LAST_STAGE = 'main'
-
-/** The folders without any knowledge of the product. */
+/** The folders that know nothing of the product. */
 const TOOLS = ['runtime', 'concurrency']
 /** The only file of the product that these may import. */
 const ERRORS = 'src/core/app-error.ts'
+const BASE = ['core', ...TOOLS]
+const TABLES = [...BASE, 'store', 'log']
+const MOVERS = ['pipeline', 'delivery', 'jobs']
 
-/**
- * Each stage, and the stages and files that it may import besides itself. Files directly in `src/`, and `commands/`, are the last
- * stage.
- */
-const STAGES: Readonly<Record<string, readonly string[]>> = {
+/** Each folder of `src/`, and the floors and files below it that it may import. `main` is the one file that stands in `src/`. */
+const FLOORS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   runtime: [ERRORS],
   concurrency: [ERRORS],
-  store: ['core', ...TOOLS],
-  log: ['core', ...TOOLS],
-  operations: ['core', ...TOOLS, 'store', 'log'],
-  pipeline: ['core', ...TOOLS, 'store', 'log'],
-  http: ['core', ...TOOLS, 'store', 'log', 'operations'],
-  [LAST_STAGE]: ['core', ...TOOLS, 'store', 'log', 'operations', 'pipeline', 'http'],
+  store: BASE,
+  log: BASE,
+  actions: TABLES,
+  statistics: TABLES,
+  // Not each other: what one of them has to tell another goes through the log or a table.
+  pipeline: [...TABLES, 'actions', 'statistics'],
+  delivery: [...TABLES, 'actions', 'statistics'],
+  jobs: [...TABLES, 'actions', 'statistics'],
+  operations: [...TABLES, 'actions'],
+  http: [...TABLES, 'actions', 'operations'],
+  // Built files and their one route: the dashboard calls operations over HTTP.
+  dashboard: [],
+  app: [...TABLES, 'actions', 'statistics', ...MOVERS, 'operations', 'http', 'dashboard'],
+  commands: [...TABLES, 'actions', 'statistics', ...MOVERS, 'operations', 'http', 'app'],
+  main: ['commands'],
 }
 
-/** Stages import only from stages before them, and core from nothing else at all. */
-export const stageImports: Rule = (files) =>
+/** Floors import only from floors below them, and core from nothing else at all. */
+export const floorImports: Rule = (files) =>
   inSources(files).flatMap((file) => {
-    const stage = stageOf(file.path)
-    const allowed = STAGES[stage]
-    if (!allowed) return [`${file.path} is in no stage: there are ${Object.keys(STAGES).join(', ')}`]
+    const floor = floorOf(file.path)
+    const allowed = FLOORS[floor]
+    if (!allowed) return [`${file.path} is on no floor: there are ${Object.keys(FLOORS).join(', ')}`]
     return importsOf(file).flatMap((imported) => {
-      if (!imported.startsWith('.')) return stage === 'core' ? [`${file.path} (core) must not import ${imported}`] : []
+      if (!imported.startsWith('.')) return floor === 'core' ? [`${file.path} (core) must not import ${imported}`] : []
       const target = resolveImport(file, imported)
-      const to = target.startsWith('src/') ? stageOf(target) : target
-      return to === stage || allowed.includes(to) || allowed.includes(target)
+      const to = target.startsWith('src/') ? floorOf(target) : target
+      return to === floor || allowed.includes(to) || allowed.includes(target)
         ? []
-        : [`${file.path} (${stage}) must not import ${target}`]
+        : [`${file.path} (${floor}) must not import ${target}`]
     })
   })
 
@@ -67,7 +74,7 @@ export const stageImports: Rule = (files) =>
 export const importCycles: Rule = (files) =>
   cyclesIn(new Map(inCode(files).map((file) => [file.path, targetsOf(file)])))
 
-/** Nor do those between the folders of a stage; files beside these folders belong to all of them. */
+/** Nor do those between the folders of a floor; files beside these folders belong to all of them. */
 export const folderCycles: Rule = (files) => {
   const graph = new Map<string, string[]>()
   for (const file of inSources(files)) {
@@ -79,7 +86,7 @@ export const folderCycles: Rule = (files) => {
   return cyclesIn(graph)
 }
 
-/** A stage with more files than this is divided by noun. */
+/** A folder with more files than this is divided by noun. */
 export const folderSizes: Rule = (files) => {
   const counts = new Map<string, number>()
   for (const { path } of inSources(files)) counts.set(posix.dirname(path), (counts.get(posix.dirname(path)) ?? 0) + 1)
@@ -88,7 +95,7 @@ export const folderSizes: Rule = (files) => {
   })
 }
 
-/** Whether a folder is one that divides a stage. */
+/** Whether a folder is one that divides a floor. */
 function isInside(folder: string): boolean {
   return folder.split('/').length > 2
 }
@@ -156,7 +163,7 @@ export const fileNames: Rule = (files) =>
 /** Core has no clock, no randomness and nothing to wait for. */
 export const pureCore: Rule = (files) =>
   inSources(files)
-    .filter(({ path }) => stageOf(path) === 'core')
+    .filter(({ path }) => floorOf(path) === 'core')
     .flatMap((file) =>
       nodesOf(file)
         .filter(isImpure)
@@ -174,7 +181,7 @@ export const tableOwners: Rule = (files) => {
   return [...owners].flatMap(([table, paths]) => {
     if (paths.size === 0) return [`the table ${table} is named by no file`]
     if (paths.size > 1) return [`the table ${table} is named by several files: ${[...paths].join(', ')}`]
-    const outside = [...paths].filter((path) => stageOf(path) !== 'store')
+    const outside = [...paths].filter((path) => floorOf(path) !== 'store')
     return outside.map((path) => `the table ${table} is named by ${path}, outside of the store`)
   })
 }
@@ -227,9 +234,9 @@ function inSources(files: readonly SourceFile[]): SourceFile[] {
   return inCode(files).filter(({ path }) => path.startsWith('src/'))
 }
 
-function stageOf(path: string): string {
+function floorOf(path: string): string {
   const [, folder = '', inside] = path.split('/')
-  return inside === undefined || folder === 'commands' ? LAST_STAGE : folder
+  return inside === undefined ? folder.replace('.ts', '') : folder
 }
 
 function resolveImport(from: SourceFile, imported: string): string {

@@ -25,8 +25,8 @@ interface HouseRule {
 }
 
 const HOUSE: Readonly<Record<string, HouseRule>> = {
-  'stages import only from stages before them': {
-    rule: rules.stageImports,
+  'floors import only from floors below them': {
+    rule: rules.floorImports,
     broken: [
       ['core imports the store', { 'src/core/a.ts': `import { b } from '../store/b.ts'` }],
       ['core imports a package', { 'src/core/a.ts': `import { b } from 'kysely'` }],
@@ -37,13 +37,17 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ],
       ['the pipeline imports HTTP later', { 'src/pipeline/a.ts': `export const b = () => import('../http/b.ts')` }],
       ['the store names a type of the log', { 'src/store/a.ts': `export type B = import('../log/b.ts').B` }],
+      ['statistics import the pipeline', { 'src/statistics/a.ts': `import { b } from '../pipeline/b.ts'` }],
+      ['the pipeline imports delivery', { 'src/pipeline/a.ts': `import { b } from '../delivery/b.ts'` }],
+      ['a job imports HTTP', { 'src/jobs/a.ts': `import type { B } from '../http/b.ts'` }],
+      ['the dashboard imports an operation', { 'src/dashboard/a.ts': `import { b } from '../operations/b.ts'` }],
       ['HTTP imports a command', { 'src/http/a.ts': `import { b } from '../commands/b.ts'` }],
-      ['a stage imports a test', { 'src/http/a.ts': `import { b } from '../../test/b.ts'` }],
+      ['a floor imports a test', { 'src/http/a.ts': `import { b } from '../../test/b.ts'` }],
       ['the runtime imports the core', { 'src/runtime/a.ts': `import { b } from '../core/b.ts'` }],
       ['the runtime imports concurrency', { 'src/runtime/a.ts': `import { b } from '../concurrency/b.ts'` }],
       ['concurrency imports the store', { 'src/concurrency/a.ts': `import type { B } from '../store/b.ts'` }],
       ['concurrency imports the runtime', { 'src/concurrency/a.ts': `import { b } from '../runtime/b.ts'` }],
-      ['a folder is no stage', { 'src/misc/a.ts': `export const b = 1` }],
+      ['a folder is no floor', { 'src/misc/a.ts': `export const b = 1` }],
     ],
   },
   'no file leads back to itself, not even through types': {
@@ -63,7 +67,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ],
     ],
   },
-  'no folder of a stage leads back to itself': {
+  'no folder of a floor leads back to itself': {
     rule: rules.folderCycles,
     broken: [
       [
@@ -91,7 +95,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
   },
   'folders are of a size that can be taken in at a glance': {
     rule: rules.folderSizes,
-    broken: [['a stage is not divided', manyFiles('src/store', FOLDER_FILES_MAX + 1)]],
+    broken: [['a floor is not divided', manyFiles('src/store', FOLDER_FILES_MAX + 1)]],
   },
   'functions are of a size that can be held in the head': {
     rule: rules.functionSizes,

@@ -8,10 +8,11 @@ import { AppError } from '../core/app-error.ts'
 import { forwardClock } from '../core/forward-clock.ts'
 import { codeOf } from '../core/thrown.ts'
 import { findDataDirFaults, prepareDataDir } from './data-dir.ts'
-import { startForgetting } from '../jobs/forget-old.ts'
+import { listJobs, startJobs } from '../jobs/jobs.ts'
 import type { HttpLimits } from '../http/http-limits.ts'
 import type { Limiter } from '../http/limits/limiter.ts'
 import { Metrics } from '../http/operator/metrics.ts'
+import { RateLimits } from '../http/limits/rate-limits.ts'
 import { SharedRateLimits } from '../http/limits/shared-rate-limits.ts'
 import { WorkspaceRegistry } from '../http/workspace-registry.ts'
 import type { LogCommit, LogReader } from '../log/event-log.ts'
@@ -28,13 +29,13 @@ import { KeyedQueue } from '../concurrency/keyed-queue.ts'
 import { UploadSlots } from '../operations/coupons/upload-slots.ts'
 import type { AppliedBatch } from '../pipeline/follower/follow-log.ts'
 import { startPipeline, type PipelineOptions } from '../pipeline/start-pipeline.ts'
-import { keepRateLimits } from '../jobs/save-limits.ts'
+import { saveAllLimits, type SaveLimitsOptions } from '../jobs/save-limits.ts'
 import { giveUpLeftUploads, listLeftUploads } from '../actions/clean-coupon-uploads.ts'
 import { listPipelineCursors } from '../store/entries/cursors.ts'
 import { describeError } from '../store/describe-error.ts'
 import { EmailVault } from '../store/users/email-vault.ts'
 import { idempotencyKeysIn } from '../store/entries/idempotency-keys.ts'
-import { LimitWindows } from '../store/workspaces/limit-windows.ts'
+import { LimitWindows, listLimitWindows } from '../store/workspaces/limit-windows.ts'
 import { migrate } from '../store/migrations.ts'
 import { refuseUnfinishedMove } from '../store/moves/moves.ts'
 import { openDatabase, statePathOf } from '../store/open-database.ts'
@@ -146,9 +147,9 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const registry = new WorkspaceRegistry(database)
   opened.push(() => registry.stop())
   await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'cannot read the workspaces'))
-  const rateLimits = await openRateLimits(options, database, opened)
+  const { rateLimits, limits } = await openRateLimits(options, database, opened)
   const files = isEmbedded(config) ? new OpenedFiles([statePathOf(config), logPathOf(config)], diagnostics) : undefined
-  if (files) opened.push(await files.watch())
+  await files?.look()
   const areFilesThere = files && (() => files.areThere)
   const { createApp } = await loading
   const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics, areFilesThere, httpLimits })
@@ -172,24 +173,34 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
     wakePipeline = pipeline.wake
     loaded = pipeline.loaded
   }
-  running.push(startForgetting(parts, diagnostics))
+  running.push(startJobs(listJobs({ forget: parts, limits, files }), diagnostics))
   return { url: urlOf(app), database, app, registry, queue: parts.queue, loaded, stop: () => closeAll(opened) }
 }
 
-/** Processes that share a store share their limits. */
+interface OpenLimits {
+  readonly rateLimits: Limiter
+  /** What a job has to save; absent where processes that share a store share their limits there. */
+  readonly limits?: SaveLimitsOptions
+}
+
 async function openRateLimits(
-  { config, clock, diagnostics }: ServeOptions,
+  { config, clock = Date.now, diagnostics }: ServeOptions,
   database: Database,
   opened: Closers,
-): Promise<Limiter> {
+): Promise<OpenLimits> {
   if (config.databaseUrl === undefined) {
-    const { rateLimits, stop } = await keepRateLimits(database, { clock: clock ?? Date.now, diagnostics })
-    opened.push(stop)
-    return rateLimits
+    const rateLimits = new RateLimits(await listLimitWindows(database))
+    const limits = { database, rateLimits }
+    opened.push(() =>
+      saveAllLimits(limits, clock()).catch((error: unknown) =>
+        diagnostics.error({ err: describeError(error) }, 'cannot save how much of each limit is used'),
+      ),
+    )
+    return { rateLimits, limits }
   }
   const windows = new LimitWindows(config.databaseUrl)
   opened.push(() => windows.close())
-  return new SharedRateLimits(windows, { clock })
+  return { rateLimits: new SharedRateLimits(windows, { clock }) }
 }
 
 async function openParts(

@@ -1,35 +1,33 @@
-// While the server runs, forgets old log entries, keys of requests, receipts and what broken uploads left, in bounded steps with
-// turns for others between them.
-import type { FastifyBaseLogger } from 'fastify'
-import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS } from '../log/event-log.ts'
-import type { Parts } from '../operations/operation.ts'
-import { startRepeating } from '../runtime/repeat.ts'
+// Deletes old log entries, idempotency keys, receipts and what broken uploads left, in bounded steps with other writers between them.
+import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS, type LogReader, type LogWriter } from '../log/event-log.ts'
 import { cleanAbandonedUploads } from '../actions/clean-coupon-uploads.ts'
 import { findCursor, listPipelineCursors, moveCursor } from '../store/entries/cursors.ts'
-import { describeError } from '../store/describe-error.ts'
 import { forgetReceipts, RECEIPTS_KEPT_MS } from '../store/entries/request-receipts.ts'
 import type { Database } from '../store/store.ts'
+import type { Job } from './job.ts'
 
-/** How often it looks for what may be forgotten. */
 const FORGET_EVERY_MS = 60_000
 /** The cursor that says up to where entries may be trimmed. */
 const TRIM_CURSOR = 'trim'
 
-/** Starts forgetting; the returned function stops it, and resolves when the step in hand is done. */
-export function startForgetting(parts: Parts, diagnostics: FastifyBaseLogger): () => Promise<void> {
-  return startRepeating((isStopping) => forgetOld(parts, isStopping), {
-    everyMs: FORGET_EVERY_MS,
-    onFailed: (error) => {
-      diagnostics.error({ err: describeError(error) }, 'cannot delete old entries; retrying later')
-    },
-  })
+export interface ForgetOptions {
+  readonly database: Database
+  readonly log: LogWriter
+  readonly logReader: LogReader
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
 }
 
-/** Forgets all that may be forgotten now; stops between two steps when it is told to. */
-export async function forgetOld(
-  { database, log, logReader, clock }: Pick<Parts, 'database' | 'log' | 'logReader' | 'clock'>,
-  isStopping: () => boolean,
-): Promise<void> {
+export function forgetOld(options: ForgetOptions): Job {
+  return {
+    name: 'delete old entries',
+    everyMs: FORGET_EVERY_MS,
+    run: (isStopping) => deleteOld(options, isStopping),
+  }
+}
+
+/** Deletes all that may be deleted now; ends between two steps when the server stops. */
+async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isStopping: () => boolean): Promise<void> {
   const last = await logReader.lastPosition()
   const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const throughPosition = unapplied ? unapplied.position - 1 : last

@@ -1,29 +1,40 @@
-// Keeps what is used of the limits across restarts of a server that has its store to itself, where they are counted in memory
-// ("Rate limits"). Processes that share a store count there anyway.
-import type { FastifyBaseLogger } from 'fastify'
-import { RateLimits } from '../http/limits/rate-limits.ts'
-import { startRepeating } from '../runtime/repeat.ts'
-import { describeError } from '../store/describe-error.ts'
-import { listLimitWindows, saveLimitWindows, type UsedWindows } from '../store/workspaces/limit-windows.ts'
+// Saves how much of each rate limit is used, so that it survives a restart ("Rate limits"). Only for a server that counts its limits
+// in memory; processes that share a store count them in PostgreSQL.
 import type { Database } from '../store/store.ts'
+import { saveLimitWindows, type UsedWindows } from '../store/workspaces/limit-windows.ts'
+import type { Job } from './job.ts'
 
-/** What a crash may give back of the daily limits: the requests of this time. An orderly stop gives back nothing of any limit. */
+/** A crash may give back the requests of this time. An orderly stop gives back none (`saveAllLimits`). */
 const SAVE_EVERY_MS = 1_000
 
-/** The limits as they were saved. From now on they are saved repeatedly; `stop` ends that, and saves for the last time. */
-export async function keepRateLimits(
-  database: Database,
-  { clock, diagnostics }: { readonly clock: () => number; readonly diagnostics: FastifyBaseLogger },
-): Promise<{ readonly rateLimits: RateLimits; readonly stop: () => Promise<void> }> {
-  const rateLimits = new RateLimits(await listLimitWindows(database))
-  const write = (windows: readonly UsedWindows[]) => database.write((store) => saveLimitWindows(store, windows))
-  const onFailed = (error: unknown) => {
-    diagnostics.error({ err: describeError(error) }, 'cannot save how much of each limit is used; retrying')
+type Write = (windows: readonly UsedWindows[]) => Promise<void>
+
+/** Limits counted in memory. */
+export interface SavableLimits {
+  /** Writes the windows that changed since the last call and outlive a crash. */
+  save(write: Write): Promise<void>
+  /** Writes all windows that are open at `now`. */
+  saveAll(write: Write, now: number): Promise<void>
+}
+
+export interface SaveLimitsOptions {
+  readonly database: Database
+  readonly rateLimits: SavableLimits
+}
+
+export function saveLimits({ database, rateLimits }: SaveLimitsOptions): Job {
+  return {
+    name: 'save how much of each limit is used',
+    everyMs: SAVE_EVERY_MS,
+    run: () => rateLimits.save(writeTo(database)),
   }
-  const stopRepeating = startRepeating(() => rateLimits.save(write), { everyMs: SAVE_EVERY_MS, onFailed })
-  const stop = async () => {
-    await stopRepeating()
-    await rateLimits.saveAll(write, clock()).catch(onFailed)
-  }
-  return { rateLimits, stop }
+}
+
+/** The last save of an orderly stop, when no request can come any more. */
+export function saveAllLimits({ database, rateLimits }: SaveLimitsOptions, now: number): Promise<void> {
+  return rateLimits.saveAll(writeTo(database), now)
+}
+
+function writeTo(database: Database): Write {
+  return (windows) => database.write((store) => saveLimitWindows(store, windows))
 }

@@ -1,13 +1,16 @@
-// Tells whether the files of the embedded store are still where they were opened. SQLite goes on with files that somebody has
-// removed, moved away or replaced, such as by a restore beside the running server: it would take in what nobody can find again.
+// Tells whether the files of the embedded store are still where the server opened them. SQLite keeps using files that somebody has
+// removed, moved or replaced, for example by a restore beside the running server, and what it accepts then is lost.
 import { stat } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { codeOf } from '../core/thrown.ts'
-import { startRepeating } from '../runtime/repeat.ts'
-import { describeError } from '../store/describe-error.ts'
+import type { Job } from './job.ts'
 
 /** Not at each commit, which would then take longer: what was taken in before the change is gone with the files anyway. */
 const LOOK_EVERY_MS = 250
+
+export function watchFiles(files: OpenedFiles): Job {
+  return { name: 'check the files of the store', everyMs: LOOK_EVERY_MS, run: () => files.look() }
+}
 
 export class OpenedFiles {
   readonly #paths: readonly string[]
@@ -27,18 +30,8 @@ export class OpenedFiles {
     return this.#lost === undefined
   }
 
-  /** To be called when all are open. The returned function stops the watch. */
-  async watch(): Promise<() => Promise<void>> {
-    await this.#look()
-    return startRepeating(() => this.#look(), {
-      everyMs: LOOK_EVERY_MS,
-      onFailed: (error) => {
-        this.#diagnostics.error({ err: describeError(error) }, 'cannot check the files of the store; retrying')
-      },
-    })
-  }
-
-  async #look(): Promise<void> {
+  /** Compares the files with those that were opened. The first call, when all are open, notes which these are. */
+  async look(): Promise<void> {
     const before = this.#lost
     const found = await Promise.all(this.#paths.map(async (path) => ({ path, file: await findFile(path) })))
     this.#lost = found.find(({ path, file }) => !this.#isOpened(path, file))?.path

@@ -1,0 +1,31 @@
+// The list of all jobs of a server, and the one place that starts them.
+import type { FastifyBaseLogger } from 'fastify'
+import { startRepeating } from '../runtime/repeat.ts'
+import { describeError } from '../store/describe-error.ts'
+import { forgetOld, type ForgetOptions } from './forget-old.ts'
+import type { Job } from './job.ts'
+import { saveLimits, type SaveLimitsOptions } from './save-limits.ts'
+import { watchFiles, type OpenedFiles } from './watch-files.ts'
+
+export interface JobsOptions {
+  readonly forget: ForgetOptions
+  /** Absent where processes share their limits in PostgreSQL. */
+  readonly limits?: SaveLimitsOptions | undefined
+  /** Absent where the store is not embedded. */
+  readonly files?: OpenedFiles | undefined
+}
+
+export function listJobs({ forget, limits, files }: JobsOptions): Job[] {
+  return [forgetOld(forget), ...(limits ? [saveLimits(limits)] : []), ...(files ? [watchFiles(files)] : [])]
+}
+
+/** Starts each job, the first run after its `everyMs`. The returned function stops them, and resolves when no run is left. */
+export function startJobs(jobs: readonly Job[], diagnostics: FastifyBaseLogger): () => Promise<void> {
+  const stops = jobs.map(({ name, everyMs, run }) => {
+    const onFailed = (error: unknown) => diagnostics.error({ err: describeError(error) }, `cannot ${name}; retrying`)
+    return startRepeating(run, { everyMs, onFailed })
+  })
+  return async () => {
+    await Promise.all(stops.map((stop) => stop()))
+  }
+}
