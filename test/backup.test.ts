@@ -354,7 +354,9 @@ describe('restore', () => {
     await run(['restore', join(folder, 'good.db')], { ...killed, NODE_OPTIONS })
     expect(readdirSync(killed.DATA_DIR)).toContain('state.db')
     for (const args of [['workspace', 'list'], ['serve'], ['restore', join(folder, 'good.db')]]) {
-      const message = expect.stringContaining('is not complete') as string
+      const message = expect.stringContaining(
+        'is incomplete. If no restore is running, empty the folder and restore again.',
+      ) as string
       expect(failureOf(await runJson(args, killed))).toMatchObject({ status: 1, message })
     }
   })

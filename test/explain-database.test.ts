@@ -70,7 +70,7 @@ describeOnPostgres('A server of databases', () => {
 
   it('that does not have the one that is named says so', async () => {
     const said = await saidOf(changed((url) => void (url.pathname = '/tidings_nowhere')))
-    expect(said).toMatch(/^ {2}DATABASE_URL names a database that is not there \(.*tidings_nowhere.*\): make it/m)
+    expect(said).toMatch(/^ {2}DATABASE_URL names a database that does not exist \(.*tidings_nowhere.*\); create it/m)
   })
 
   it('is told of by the option of a move', async () => {

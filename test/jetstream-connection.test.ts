@@ -121,7 +121,7 @@ describeOnPostgres('A start with the address of something that is not NATS', () 
     expect(failureOf(ended)).toMatchObject({
       status: 1,
       code: 'unavailable',
-      message: expect.stringContaining('NATS cannot be reached') as string,
+      message: expect.stringContaining('NATS is unreachable') as string,
     })
   })
 })

@@ -227,7 +227,7 @@ describeWithNats('NATS', () => {
       await log.writer.append(newEntry('r2'))
       await expect(log.writer.append(newEntry('r3'))).rejects.toMatchObject({
         code: 'unavailable',
-        message: expect.stringContaining('refuses entries') as string,
+        message: expect.stringContaining('rejected the entry') as string,
       })
       expect(idsOf(await readAll(log.reader))).toEqual(['r1', 'r2'])
     })

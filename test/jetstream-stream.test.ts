@@ -24,12 +24,12 @@ describeWithNats('A stream that others have made', () => {
   it.each([
     [{ storage: StorageType.Memory }, /does not use file storage/],
     [{ retention: RetentionPolicy.Interest }, /deletes messages after they are read/],
-    [{ max_age: 3_600e9 }, /drops old messages/],
-    [{ max_msgs: 5, discard: DiscardPolicy.Old }, /drops old messages/],
-    [{ max_bytes: 5_000_000, discard: DiscardPolicy.Old }, /drops old messages/],
-    [{ max_msgs_per_subject: 5 }, /drops old messages/],
+    [{ max_age: 3_600e9 }, /discards old messages/],
+    [{ max_msgs: 5, discard: DiscardPolicy.Old }, /discards old messages/],
+    [{ max_bytes: 5_000_000, discard: DiscardPolicy.Old }, /discards old messages/],
+    [{ max_msgs_per_subject: 5 }, /discards old messages/],
     [{ subjects: ['tidings.log.1'] }, /does not include the subjects/],
-    [{ max_msg_size: 1_000 }, /1000 bytes at most/],
+    [{ max_msg_size: 1_000 }, /at most 1000 bytes/],
   ])('is not taken for the log when it would lose entries: %o', async (config, reason) => {
     const subjects = [ALL_SUBJECTS]
     await stream.ask(({ streams }) => streams.add({ name: STREAM, subjects, ...config }))

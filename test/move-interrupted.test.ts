@@ -92,7 +92,7 @@ describeOnPostgres('A move that is killed', () => {
     for (const command of [['workspace', 'list'], ['serve']]) {
       const refused = failureOf(await runJson(command, { ...environment, PORT: '0' }))
       expect(refused).toMatchObject({ status: 1, code: 'conflict' })
-      expect(refused?.message).toContain('not complete')
+      expect(refused?.message).toContain('A move into this database is incomplete.')
     }
   })
 
@@ -181,7 +181,7 @@ describeOnPostgres('A move is refused', () => {
     inState(odd, (file) => file.exec(`insert into cursors values ('pipeline', 5)`))
     const refused = failureOf(await moveFrom(odd, target.databaseUrl as string))
     expect(refused).toMatchObject({ status: 1, code: 'conflict' })
-    expect(refused?.message).toContain('not the log')
+    expect(refused?.message).toContain('the log does not belong to the store')
     await odd.remove()
   })
 
