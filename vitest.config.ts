@@ -48,6 +48,22 @@ const FIRST = ['cluster-faults-jetstream', 'jetstream-log', ...WAITING, 'cluster
   (name) => `/test/${name}.test.ts`,
 )
 
+/** Suites about HTTP, which also run with `FAST_PATH=off` (`test/server.ts`). `fast-path` compares the two paths itself. */
+const WITHOUT_FAST_PATH = [
+  'authentication',
+  'diagnostics',
+  'hostile-input',
+  'http-limits',
+  'idempotency-keys',
+  'lifecycle',
+  'openapi',
+  'rate-limits',
+  'request-body',
+  'track-events',
+  'track-events-retries',
+  'track-user',
+].map((name) => `test/${name}.test.ts`)
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return files.toSorted((left, right) => placeOf(left) - placeOf(right))
@@ -61,7 +77,10 @@ function placeOf({ moduleId }: TestSpecification): number {
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'] } },
+      { extends: true, test: { name: 'no-fast-path', include: WITHOUT_FAST_PATH, env: { TEST_FAST_PATH: 'off' } } },
+    ],
     pool: 'forks',
     maxWorkers: availableParallelism() + 2,
     // Files follow each other in one process, which has loaded what they need: loading is an eighth of the work of the shorter ones.

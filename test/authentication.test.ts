@@ -97,7 +97,7 @@ describeEachStore('Authentication', (kind) => {
   it('says which scheme and what in it is needed', async () => {
     const { body } = await read(`Bearer ${server.workspace.dataKey}`)
     expect(body.error.message).toBe(
-      'The Authorization header must be "Basic", a space and base64 of id:key: a workspace id, a colon and one of its API keys.',
+      'The Authorization header is missing or wrong. Send "Basic", a space, and the base64 of id:key, a workspace id and one of its API keys.',
     )
   })
 

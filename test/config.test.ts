@@ -30,6 +30,7 @@ describe('the environment', () => {
       databaseUrl: undefined,
       piiKey: undefined,
       trustedProxies: [],
+      hasFastPath: true,
       logLevel: 'info',
     })
   })
@@ -54,6 +55,8 @@ describe('the environment', () => {
     ['PII_KEY', KEY.toString('base64url'), 'piiKey', KEY],
     ['TRUSTED_PROXIES', '10.0.0.0/8, ::1', 'trustedProxies', ['10.0.0.0/8', '::1']],
     ['TRUSTED_PROXIES', '128.0.0.0/1,fe80::1%eth0/64', 'trustedProxies', ['128.0.0.0/1', 'fe80::1%eth0/64']],
+    ['FAST_PATH', 'on', 'hasFastPath', true],
+    ['FAST_PATH', 'off', 'hasFastPath', false],
     ['LOG_LEVEL', 'silent', 'logLevel', 'silent'],
   ]
   it.each(accepted)('takes %s=%s', (name, text, setting, value) => {
@@ -88,6 +91,7 @@ describe('the environment', () => {
     ['TRUSTED_PROXIES', '10.0.0.0/8/9'],
     ['TRUSTED_PROXIES', '10.0.0.0/'],
     ['TRUSTED_PROXIES', 'fe80::1%eth0.100'],
+    ['FAST_PATH', 'false'],
     ['LOG_LEVEL', 'loud'],
   ]
   it.each(refused)('refuses %s=%s', (name, text) => {

@@ -406,7 +406,7 @@ describe('Answers that nobody reads', () => {
     await until('there is room', async () => (await ask()).status === 400)
   })
 
-  it('leave no room for a refusal on the short way either, but for a short one', async () => {
+  it('leave no room for a refusal on the fast path either, but for a short one', async () => {
     await start({ unsentBytesMax: MIB })
     await fill()
     const slow = await leaveUnread()

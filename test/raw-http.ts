@@ -62,6 +62,11 @@ export class RawConnection {
     this.#socket.once('data', () => this.#socket.pause())
   }
 
+  /** From now on nothing is taken of what the server sends, until `read`. */
+  readNothing(): void {
+    this.#socket.pause()
+  }
+
   read(): void {
     this.#socket.resume()
   }

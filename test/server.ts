@@ -79,6 +79,7 @@ export async function startServer(
   const config = readConfig({
     PORT: '0',
     DATA_DIR: place.dataDir,
+    FAST_PATH: process.env['TEST_FAST_PATH'],
     ...(place.databaseUrl !== undefined && { DATABASE_URL: place.databaseUrl }),
     ...environment,
   })

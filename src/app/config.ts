@@ -17,6 +17,8 @@ export interface Config {
   readonly piiKey: Uint8Array | undefined
   /** Addresses whose X-Forwarded-For is believed for the caller's own address. */
   readonly trustedProxies: readonly string[]
+  /** Whether frequent simple requests bypass Node's HTTP server (`http/fast-path/`). */
+  readonly hasFastPath: boolean
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
 
@@ -69,6 +71,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       toAddresses,
       'a comma-separated list of IP addresses or networks of /1 or narrower (10.0.0.0/8)',
     ),
+    hasFastPath: read('FAST_PATH', true, toSwitch, 'on or off'),
     logLevel: read(
       'LOG_LEVEL',
       'info',
@@ -117,6 +120,10 @@ function isDecodable(part: string): boolean {
   } catch {
     return false
   }
+}
+
+function toSwitch(text: string): boolean | undefined {
+  return text === 'on' || text === 'off' ? text === 'on' : undefined
 }
 
 function toNatsUrls(text: string): string | undefined {

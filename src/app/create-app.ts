@@ -1,4 +1,4 @@
-// Puts HTTP together: every operation behind its door, and what operators ask for. A module of its own because it takes longest
+// Puts HTTP together: every operation, and what operators ask for. A module of its own because it takes longest
 // to load: `serve.ts` loads it while the threads of store and log load too.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
@@ -52,7 +52,8 @@ export function createApp(appParts: AppParts): FastifyInstance {
     limits: { ...HTTP_LIMITS, ...httpLimits },
     onUnanswered: (reply) => countReply(metrics, reply, UNANSWERED_STATUS),
     onUnhooked: (answer) => countUnhooked(metrics, answer),
-    onPlain: ({ operation, status = UNANSWERED_STATUS, durationMs }) =>
+    hasFastPath: config.hasFastPath,
+    onFastPath: ({ operation, status = UNANSWERED_STATUS, durationMs }) =>
       metrics.countRequest(operation, status, durationMs / 1000),
   })
   addOperatorRoutes(app, {

@@ -24,7 +24,7 @@ export const serveCommand: Command = {
   summary: 'Runs the server until SIGTERM or SIGINT.',
   details: [
     'Settings come from the environment: HOST, PORT, DATA_DIR, DATABASE_URL, NATS_URL, PII_KEY, TRUSTED_PROXIES,',
-    'LOG_LEVEL.',
+    'FAST_PATH, LOG_LEVEL.',
   ].join('\n'),
   async run({ config, repeated, print, fail }) {
     const roles = readRoles(repeated('role'))

@@ -1,5 +1,5 @@
-// HTTP Basic authentication ("Authentication"): user name is the workspace id, password one of its two keys.
-// Whatever is wrong looks the same from outside, in body and in time.
+// HTTP Basic authentication ("Authentication"): the user name is the workspace id, the password one of its two keys. Every failure
+// must look the same from outside, in its body and in its timing.
 import { AppError } from '../core/app-error.ts'
 import { WORKSPACE_ID, type KeyTile, type Workspace } from '../core/workspace.ts'
 import { StoreError } from '../store/store.ts'
@@ -16,9 +16,9 @@ const OTHER_ADDRESSES = 'others'
 
 /** What a key is compared with when there is no such workspace; no key has this hash. */
 const NO_HASHES: KeyHashes = { data: '0'.repeat(64), reports: '0'.repeat(64) }
-/** The same message whatever is wrong. */
+/** The message of every failure. */
 const WHAT_IS_NEEDED =
-  'The Authorization header must be "Basic", a space and base64 of id:key: a workspace id, a colon and one of its API keys.'
+  'The Authorization header is missing or wrong. Send "Basic", a space, and the base64 of id:key, a workspace id and one of its API keys.'
 /** Not a workspace id, so that none is found. */
 const NO_WORKSPACE_ID = ' '
 
@@ -27,7 +27,7 @@ export interface Caller {
   readonly tile: KeyTile
 }
 
-/** What an Authorization header says; it is made of the header alone, so that it may be kept with it. */
+/** A parsed Authorization header. It depends on nothing else, so it may be cached with the header. */
 export interface Attempt {
   readonly user: string
   readonly keyHash: string
@@ -44,31 +44,25 @@ export class Authentication {
   }
 
   /**
-   * Who calls. Throws `unauthorized`, or `rate_limited` for an address that failed too often; a right key always passes, and then
-   * nobody is asked for the address.
+   * Finds the caller. Rejects with `unauthorized`, or with `rate_limited` for an address that failed too often. A right key always
+   * passes, and then the address is not needed.
    */
-  authenticate(attempt: Attempt, address: () => string, now: number): Caller | Promise<Caller> {
+  async authenticate(attempt: Attempt, address: () => string, now: number): Promise<Caller> {
     return toCaller(this.#registry.get(attempt.user), attempt.keyHash) ?? this.#askAgain(attempt, address, now)
   }
 
-  /** Whether the key is right, as far as is remembered; a newer one may be right all the same. */
+  /** Whether the key is right according to memory. A newer key may be right although this returns false. */
   isKnown({ user, keyHash }: Attempt): boolean {
     return toCaller(this.#registry.get(user), keyHash) !== undefined
   }
 
-  /**
-   * The same caller, with the settings of the workspace as they are by now: the same object where nothing has changed, and where the
-   * database does not answer soon.
-   */
+  /** The caller with the current settings of its workspace. The same object if nothing changed, or if the database is slow. */
   async renew({ workspace, tile }: Caller): Promise<Caller> {
     await this.#registry.refreshSoon().catch(leaveUnavailable)
     return { workspace: this.#registry.get(workspace.id)?.workspace ?? workspace, tile }
   }
 
-  /**
-   * The key or the workspace may be newer than what is remembered. The database is asked whichever of them is wrong, so that both
-   * failures take equally long.
-   */
+  /** The key or workspace may be newer than memory. The database is asked whichever is wrong, so both failures take equally long. */
   async #askAgain({ user, keyHash, isTried }: Attempt, address: () => string, now: number): Promise<Caller> {
     const caller = toCaller(await this.#registry.reload(user), keyHash)
     if (caller) return caller
@@ -76,11 +70,16 @@ export class Authentication {
     if (retryAfterSeconds === undefined) {
       throw new AppError('unauthorized', WHAT_IS_NEEDED)
     }
-    throw new AppError('rate_limited', 'Too many failed attempts from this address.', [], retryAfterSeconds)
+    throw new AppError(
+      'rate_limited',
+      `Too many failed attempts from this address. Retry after ${retryAfterSeconds} s.`,
+      [],
+      retryAfterSeconds,
+    )
   }
 }
 
-/** The registry's own looks report that. */
+/** The registry reports that itself. */
 function leaveUnavailable(error: unknown): void {
   const isUnavailable = error instanceof AppError && error.code === 'unavailable'
   if (!isUnavailable && !(error instanceof StoreError)) throw error
@@ -91,7 +90,7 @@ function toCaller(stored: StoredWorkspace | undefined, keyHash: string): Caller 
   return stored && tile ? { workspace: stored.workspace, tile } : undefined
 }
 
-/** A header that cannot be read becomes a user who cannot exist, and goes the same way as a wrong key. */
+/** A malformed header becomes a user that cannot exist, so it is treated like a wrong key. */
 export function readBasic(authorization: string | undefined): Attempt {
   const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(authorization ?? '')?.[1] ?? ''
   const decoded = Buffer.from(encoded, 'base64').toString('utf8')

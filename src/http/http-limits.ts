@@ -1,5 +1,4 @@
-// What callers can make this process hold, and for how long, in one place (`docs/decisions/0022`). Each limit is for the whole
-// process, whoever calls.
+// All limits on memory and time per client (`docs/decisions/0022`). Each holds for the whole process.
 
 const MIB = 1024 * 1024
 
@@ -11,23 +10,21 @@ export interface HttpLimits {
   readonly bodyWaitMs: number
   /** How long an upload may pause. */
   readonly uploadQuietMs: number
-  /** Bytes of all bodies that have begun to arrive and are not complete; an eighth more on the short way of plain requests. */
+  /** Bytes of all incomplete bodies; the fast path may hold an eighth more. */
   readonly receivedBytesMax: number
-  /** Requests that wait for the answer before them, on all connections. */
+  /** Pipelined requests that wait, on all connections. */
   readonly pipelinedMax: number
   /** The same on one connection. */
   readonly pipelinedPerConnectionMax: number
-  /** How long a client may take nothing of an answer that it is sent. */
+  /** How long a client may read nothing of its answer. */
   readonly answerUnreadMs: number
-  /** Bytes of all large answers that are not sent whole. */
+  /** Bytes of all large answers that are unsent. */
   readonly unsentBytesMax: number
-  /**
-   * How long an answer is waited for, once that many bytes are unsent, before its connection is closed to make room for another.
-   */
+  /** How old an unsent answer must be before it is given up to make room for another. */
   readonly unsentPatienceMs: number
-  /** How long answers that are not read whole, and requests that have not come whole, are waited for when the process stops. */
+  /** How long a stopping process waits for unread answers and incomplete requests. */
   readonly stopStalledMs: number
-  /** How often all that waits is looked at: every time above is exact to within this. */
+  /** How often deadlines are checked: every time above is exact to within this. */
   readonly sweepEveryMs: number
 }
 

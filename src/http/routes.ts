@@ -1,14 +1,15 @@
-// The way through Fastify to an operation: its routes, how bodies are read, and how answers of any size are sent.
+// The Fastify routes of an operation: they hand each request to the lifecycle, and its output to Fastify. No rule about requests
+// belongs here.
 import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from 'fastify'
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { AppError } from '../core/app-error.ts'
 import { JsonText } from '../operations/json-text.ts'
 import type { Operation } from '../operations/operation.ts'
 import { PIECE_BYTES_MAX, piecesToSend } from './answers/answer-pieces.ts'
 import { tooMuchUnsent } from './answers/unsent-answers.ts'
 import type { Attempt, Caller } from './authentication.ts'
-import { admit, carryOut, takeLimit, type DoorParts, type Passage } from './door.ts'
-import type { Exchange, SentBody } from './exchange.ts'
+import { admit, carryOut, takeLimit, type LifecycleParts, type RouteBinding } from './lifecycle.ts'
+import type { RequestContext, SentBody } from './request-context.ts'
 import { callerAddress } from './requests/caller-address.ts'
 import type { ReceivedBodies } from './requests/received-bodies.ts'
 import { readBody, streamBody, type BodyToRead } from './requests/request-body.ts'
@@ -16,19 +17,19 @@ import { readBody, streamBody, type BodyToRead } from './requests/request-body.t
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set before a request to an operation is admitted. */
-    exchange: Exchange | null
+    lifecycleContext: RequestContext | null
   }
   interface FastifyContextConfig {
     operation?: Operation
   }
 }
 
-class FastifyExchange implements Exchange {
+class FastifyContext implements RequestContext {
   readonly #reply: FastifyReply
   readonly #callerAddress: string
   readonly requestId: string
   readonly url: string
-  readonly headers: Exchange['headers']
+  readonly headers: RequestContext['headers']
   readonly params: unknown
   readonly query: unknown
   attempt: Attempt | undefined = undefined
@@ -42,7 +43,7 @@ class FastifyExchange implements Exchange {
     this.headers = request.headers
     this.params = request.params
     this.query = request.query
-    // Nobody knows it any more once the connection has ended.
+    // Node forgets it when the connection ends.
     this.#callerAddress = callerAddress(request)
   }
 
@@ -55,59 +56,49 @@ class FastifyExchange implements Exchange {
   }
 }
 
-/** The routes of one operation, one for each address. */
-export function routesOf(passage: Passage): RouteOptions[] {
-  const { operation } = passage
+/** The routes of one operation, one for each of its paths. */
+export function routesOf(binding: RouteBinding): RouteOptions[] {
+  const { operation } = binding
   return [operation.url, ...(operation.otherUrls ?? [])].map((url) => ({
     method: operation.method,
     url,
     config: { operation },
-    onRequest: (request, reply, done) => admitRequest(request, reply, passage, done),
-    handler: (request, reply) => answer(request, reply, passage),
+    onRequest: async (request, reply) => {
+      request.lifecycleContext = new FastifyContext(request, reply)
+      await admit(request.lifecycleContext, binding)
+    },
+    handler: async (request, reply) => {
+      const { lifecycleContext, body } = request
+      return preparePayload(
+        reply,
+        binding,
+        await carryOut(lifecycleContext as RequestContext, binding, body as SentBody),
+      )
+    },
   }))
 }
 
-function admitRequest(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  passage: Passage,
-  done: HookHandlerDoneFunction,
-): void {
-  request.exchange = new FastifyExchange(request, reply)
-  try {
-    const admitted = admit(request.exchange, passage)
-    if (admitted instanceof Promise) void admitted.then(() => done(), done)
-    else done()
-  } catch (error) {
-    done(error as Error)
-  }
-}
-
-async function answer(request: FastifyRequest, reply: FastifyReply, passage: Passage): Promise<Payload> {
-  const output = carryOut(request.exchange as Exchange, passage, request.body as SentBody)
-  return preparePayload(reply, passage, await output)
-}
-
 /**
- * Counts a request that Fastify refused with an error, before the handler could read its body, as one. Returns the refusal that
- * comes first: the limit's, or that error.
+ * Counts one request that Fastify refused before the handler could read its body. Returns the refusal to send: the limit's if the
+ * limit is used up, else the given error.
  */
-export async function countUnread(error: unknown, request: FastifyRequest, door: DoorParts): Promise<unknown> {
+export async function countUnread(error: unknown, request: FastifyRequest, parts: LifecycleParts): Promise<unknown> {
   const { operation } = request.routeOptions.config
-  const { exchange } = request
+  const context = request.lifecycleContext
   try {
-    if (operation?.limitUnits && exchange?.caller) await takeLimit(exchange, operation, 1, door)
+    if (operation?.limitUnits && context?.caller) await takeLimit(context, operation, 1, parts)
     return error
   } catch (refusal) {
     return refusal
   }
 }
 
-/** What Fastify sends as it is. Returning it saves the promises with which Fastify would wait for a reply that sends itself. */
-type Payload = string | Readable | undefined
-
-/** Sets status and headers. Throws `unavailable` where the request changed nothing and too much else is unsent. */
-function preparePayload(reply: FastifyReply, { operation, door: { unsent } }: Passage, value: unknown): Payload {
+/** Sets status and headers. Throws `unavailable` if the request changed nothing and too many other answers are unsent. */
+function preparePayload(
+  reply: FastifyReply,
+  { operation, lifecycle: { unsent } }: RouteBinding,
+  value: unknown,
+): string | Readable | undefined {
   reply.code(operation.successStatus)
   if (operation.successStatus === 204) return undefined
   reply.header('content-type', 'application/json; charset=utf-8')
@@ -127,7 +118,7 @@ function inPieces(reply: FastifyReply, pieces: readonly Uint8Array[]): Readable 
 
 type BodyDone = (error: Error | null, body: SentBody) => void
 
-/** The content type parser of JSON: nothing is read before the handler says how much may be. */
+/** The content type parser of JSON. It reads nothing: the handler knows how many bytes it takes. */
 export function deferJson(bodies: ReceivedBodies) {
   return (request: FastifyRequest, _payload: unknown, done: BodyDone): void => {
     const sender = senderOf(request)
@@ -135,7 +126,7 @@ export function deferJson(bodies: ReceivedBodies) {
   }
 }
 
-/** The content type parser of everything else: the handler refuses it, so that the request counts in the limit. */
+/** The content type parser of every other type. The handler refuses it, so that the request counts in the limit. */
 export async function deferUnsupported({ routeOptions }: FastifyRequest): Promise<SentBody> {
   return { read: () => refuseMediaType(routeOptions.config.operation) }
 }
@@ -150,6 +141,6 @@ export function deferUpload(toRead: Omit<BodyToRead, 'sender'>): (request: Fasti
   return async (request) => ({ upload: streamBody(request.raw, { sender: senderOf(request), ...toRead }) })
 }
 
-function senderOf({ exchange }: FastifyRequest): string {
-  return exchange?.caller?.workspace.id ?? ''
+function senderOf({ lifecycleContext }: FastifyRequest): string {
+  return lifecycleContext?.caller?.workspace.id ?? ''
 }

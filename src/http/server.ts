@@ -1,4 +1,5 @@
-// Puts the operations on HTTP: one route each, 405 for other methods of their paths, 404 for everything else.
+// Builds the HTTP server: one route for each operation, 405 for other methods of their paths, 404 for everything else. Limits per
+// client are in `http-limits.ts`; the rules about requests are in `lifecycle.ts`.
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, {
@@ -15,7 +16,7 @@ import { pause } from '../runtime/pause.ts'
 import { BrokenRequests } from './requests/broken-requests.ts'
 import { ChunkedBodies } from './requests/chunked-bodies.ts'
 import { Connections } from './connections.ts'
-import { passageOf, type Door, type DoorParts, type Passage } from './door.ts'
+import { bindRoute, type Lifecycle, type LifecycleParts, type RouteBinding } from './lifecycle.ts'
 import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError } from './answers/error-answer.ts'
 import type { HttpLimits } from './http-limits.ts'
 import { PipelinedRequests } from './requests/pipelined-requests.ts'
@@ -31,63 +32,58 @@ import {
 } from './requests/request-diagnostics.ts'
 import { newRequestId } from './requests/request-id.ts'
 import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf } from './routes.ts'
-import { PlainRequests, type PlainOutcome } from './shortcut/plain-requests.ts'
+import { FastPath, type FastOutcome } from './fast-path/fast-path.ts'
 import { UnsentAnswers } from './answers/unsent-answers.ts'
 
-/**
- * How long a client may take to send one request, however steadily it comes. Codes of an upload are taken in only as fast as
- * a busy disk writes them.
- */
+/** How long one request may take to arrive, however steadily it comes. A busy disk slows an upload down. */
 const REQUEST_TIMEOUT_MS = 15 * 60_000
 /** How long an idle connection is kept for the next request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
-/**
- * The least time between the signal to stop and the closing of connections, and from then on how often idle ones are looked for.
- */
+/** The least time between the signal to stop and the closing of connections, and how often idle ones are closed after that. */
 const CLOSE_AFTER_MS = 100
 const CLOSE_IDLE_EVERY_MS = 10
 const URL_PARAM_LENGTH_MAX = 1_024
-const NO_HOST = new AppError('invalid_request', 'A request of HTTP/1.1 needs the header Host.')
-const SEVERAL_HOSTS = new AppError('invalid_request', 'A request may have the header Host only once.')
+const NO_HOST = new AppError('invalid_request', 'An HTTP/1.1 request needs the header Host.')
+const SEVERAL_HOSTS = new AppError('invalid_request', 'A request may have only one header Host.')
 
-export interface HttpOptions extends DoorParts {
+export interface HttpOptions extends LifecycleParts {
   readonly operations: readonly Operation[]
-  /** Further paths that are served without authentication, with their methods. */
+  /** Paths without authentication, with their methods. */
   readonly operatorPaths: ReadonlyMap<string, readonly string[]>
   readonly diagnostics: FastifyBaseLogger
-  /** Addresses whose X-Forwarded-For is believed for the caller's own address; empty: nobody's. */
+  /** Addresses whose X-Forwarded-For is believed; empty: none. */
   readonly trustedProxies: readonly string[]
   readonly readiness: Readiness
-  /**
-   * How long to go on after the signal to stop, where somebody asks whether the process is ready; 0 where no other takes over.
-   */
+  /** How long to serve after the signal to stop, if anybody asks `/readyz`; 0 where no other process takes over. */
   readonly drainMs: number
   readonly limits: HttpLimits
-  /** Gets every reply whose client left, or was given up, before it was sent whole. */
+  /** Called with every reply whose connection ended before the reply was sent whole. */
   readonly onUnanswered: (reply: FastifyReply) => void
-  /** Gets every answer that was sent without a hook: to invalid paths, and to what is not even HTTP. */
+  /** Called with every answer that was sent without a hook: to an invalid path, or to invalid HTTP. */
   readonly onUnhooked: (answer: UnhookedAnswer) => void
-  /** Gets what became of every request that took the short way. */
-  readonly onPlain: (outcome: PlainOutcome) => void
+  /** Whether frequent simple requests take the fast path. */
+  readonly hasFastPath: boolean
+  /** Called with the outcome of every request on the fast path. */
+  readonly onFastPath: (outcome: FastOutcome) => void
 }
 
 export interface UnhookedAnswer {
   readonly status: number
-  /** Undefined where nobody knows when the request began. */
+  /** Undefined where the start of the request is unknown. */
   readonly durationMs?: number
 }
 
-/** All routes of the operations, not listening yet: what needs no authentication is still to be added (`addOperatorRoutes`). */
+/** A server with the routes of all operations. It does not listen yet, and lacks what `addOperatorRoutes` adds. */
 export function createHttpServer(options: HttpOptions): FastifyInstance {
   const { limits } = options
   const brokenRequests = newBrokenRequests(options)
   const chunked = new ChunkedBodies(brokenRequests)
   const bodies = new ReceivedBodies(limits)
   const pipelined = new PipelinedRequests(limits)
-  const door: Door = { ...options, bodies, unsent: new UnsentAnswers(limits) }
-  const passages = options.operations.map((operation) => passageOf(operation, door))
-  const plain = newPlainRequests(options, passages)
-  const connections = new Connections(limits, [bodies, plain], options.diagnostics)
+  const lifecycle: Lifecycle = { ...options, bodies, unsent: new UnsentAnswers(limits) }
+  const bindings = options.operations.map((operation) => bindRoute(operation, lifecycle))
+  const fastPath = options.hasFastPath ? newFastPath(options, bindings) : undefined
+  const connections = new Connections(limits, fastPath ? [bodies, fastPath] : [bodies], options.diagnostics)
   const app = Fastify({
     loggerInstance: sharedLogger(options.diagnostics),
     logController: new LogController({ disableRequestLogging: true }),
@@ -99,7 +95,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     // A base address that ends with a slash makes two of one, and some clients end every path with a slash.
     routerOptions: { maxParamLength: URL_PARAM_LENGTH_MAX, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     exposeHeadRoutes: false,
-    // Requests that still arrive while the server closes are carried out, and their connections closed afterwards.
+    // Requests that arrive while the server closes are carried out, and their connections closed afterwards.
     return503OnClosing: false,
     // Invalid paths; no hook runs for them.
     frameworkErrors: (_error, request, reply) => {
@@ -118,9 +114,9 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     },
   }) as unknown as FastifyInstance
   readBodiesLater(app, bodies)
-  app.decorateRequest('exchange', null)
+  app.decorateRequest('lifecycleContext', null)
   app.addHook('onRequest', (request, reply, done) => {
-    // A request that was read together with something that ends the connection is not even begun.
+    // A request behind broken input on an ending connection is not begun.
     if (brokenRequests.isEnding(request.raw.socket)) return
     brokenRequests.follow(reply)
     chunked.follow(request, reply)
@@ -131,32 +127,32 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   })
   const refuseUnknown = unknownRoutes(options)
   app.setErrorHandler((error, request, reply) => {
-    // Fastify checks the media type first, but a path that does not exist takes none: that is what is wrong.
+    // Fastify checks the media type before the path, but an unknown path is the first fault.
     if (request.is404) return sendError(reply, refuseUnknown(request, reply))
-    if (!isInvalidMediaType(error)) return answerError(error, request, reply, door)
-    return countUnread(error, request, door).then((refusal) => answerError(refusal, request, reply, door))
+    if (!isInvalidMediaType(error)) return answerError(error, request, reply, lifecycle)
+    return countUnread(error, request, lifecycle).then((refusal) => answerError(refusal, request, reply, lifecycle))
   })
   app.setNotFoundHandler((request, reply) => sendError(reply, refuseUnknown(request, reply)))
   reportRequests(app, options.diagnostics)
-  for (const passage of passages) addOperation(app, passage)
-  const isAwaited = (socket: Socket) => plain.isAwaited(socket) || brokenRequests.isAwaited(socket)
+  for (const binding of bindings) addOperation(app, binding)
+  const isAwaited = (socket: Socket) => fastPath?.isAwaited(socket) || brokenRequests.isAwaited(socket)
   const closeStalled = () => connections.closeStalled(isAwaited)
-  app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, plain }, options))
-  plain.serve(app.server)
+  app.addHook('preClose', () => prepareToClose(app.server, { closeStalled, fastPath }, options))
+  fastPath?.serve(app.server)
   connections.follow(app.server)
   answerUnusual(app.server, brokenRequests)
   return app
 }
 
-/** Requests that Node would not pass on. */
+/** Answers requests that Node does not pass on. */
 function answerUnusual(server: Server, brokenRequests: BrokenRequests): void {
-  // An unknown `Expect` is no reason to refuse; Node's own 417 would have no body and no request id.
+  // An unknown `Expect` is no fault.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
-  // Whoever asks for a tunnel would see nothing but the end of the connection.
+  // Node would only close the connection.
   server.on('connect', (_request, socket) => brokenRequests.answer(NOTHING_HERE, socket as Socket))
 }
 
-/** As RFC 9112, section 3.2, asks for: a proxy may have gone by the other one. */
+/** RFC 9112, section 3.2: a proxy may have routed by the other header. */
 function hostRefusal({ httpVersion, rawHeaders }: IncomingMessage): AppError | undefined {
   let hosts = 0
   for (let index = 0; index < rawHeaders.length; index += 2) if (isHost(rawHeaders[index] as string)) hosts++
@@ -178,15 +174,15 @@ function newBrokenRequests({ onUnanswered, onUnhooked, diagnostics }: HttpOption
   })
 }
 
-function newPlainRequests(
-  { limits, trustedProxies, diagnostics, onPlain: onOutcome }: HttpOptions,
-  passages: readonly Passage[],
-): PlainRequests {
+function newFastPath(
+  { limits, trustedProxies, diagnostics, onFastPath: onOutcome }: HttpOptions,
+  bindings: readonly RouteBinding[],
+): FastPath {
   const keepAliveTimeoutMs = KEEP_ALIVE_TIMEOUT_MS
-  return new PlainRequests({ passages, limits, keepAliveTimeoutMs, trustedProxies, diagnostics, onOutcome })
+  return new FastPath({ bindings, limits, keepAliveTimeoutMs, trustedProxies, diagnostics, onOutcome })
 }
 
-/** Tells what hooks tell of other requests. */
+/** Reports and counts an answer without hooks. */
 function tellWhenSent(reply: FastifyReply, { onUnhooked }: HttpOptions): void {
   const startedAt = performance.now()
   reply.raw.once('finish', () => {
@@ -206,8 +202,8 @@ export function pathsOf(operations: readonly Operation[]): Map<string, string[]>
 }
 
 /**
- * Distinguishes a path that is known, but not with this method, from one that is not known. Needed only when there is no route. A
- * path with empty parts is known as it stands; any path also without the slashes that the router ignores.
+ * Distinguishes a known path with a wrong method from an unknown path, for requests without a route. Compares the path as sent, and
+ * without the slashes that the router ignores.
  */
 function unknownRoutes({
   operations,
@@ -224,18 +220,23 @@ function unknownRoutes({
     const allowed = known.find((route) => !route.allowed.includes(request.method))?.allowed.join(', ')
     if (allowed === undefined) return NOTHING_HERE
     reply.header('allow', allowed)
-    return new AppError('method_not_allowed', `This path takes ${allowed}.`)
+    return new AppError('method_not_allowed', `This path takes only ${allowed}.`)
   }
 }
 
-/** What Fastify refuses itself becomes a refusal in our words. */
-function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, { unsent }: Door): FastifyReply {
+/** Sends a refusal. Fastify's own errors are translated. */
+function answerError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { unsent }: Lifecycle,
+): FastifyReply {
   const refusal = toAppError(error)
   if (ERROR_STATUS[refusal.code] >= 500 && !isClientGone(error)) reportFailure(request.log, subjectOf(request), error)
   return sendError(reply, refusal, unsent)
 }
 
-/** A client that does not wait for its answer is no failure of ours. */
+/** The client left before its answer was sent, which is no failure of the server. */
 function isClientGone(error: unknown): boolean {
   return codeOf(error) === 'ERR_STREAM_PREMATURE_CLOSE'
 }
@@ -246,41 +247,39 @@ function readBodiesLater(app: FastifyInstance, bodies: ReceivedBodies): void {
   app.addContentTypeParser('*', deferUnsupported)
 }
 
-function addOperation(app: FastifyInstance, passage: Passage): void {
-  const { operation, door } = passage
+function addOperation(app: FastifyInstance, binding: RouteBinding): void {
+  const { operation, lifecycle } = binding
   const { upload } = operation
   if (!upload) {
-    for (const route of routesOf(passage)) app.route(route)
+    for (const route of routesOf(binding)) app.route(route)
     return
   }
-  // A media type that one operation takes is known only in a scope of its own; elsewhere it stays 415.
+  // In a scope of its own, so that other operations still refuse this media type with 415.
   app.register(async (scope) => {
-    scope.addContentTypeParser(upload.mediaType, deferUpload({ bytesMax: upload.bytesMax, bodies: door.bodies }))
-    for (const route of routesOf(passage)) scope.route(route)
+    scope.addContentTypeParser(upload.mediaType, deferUpload({ bytesMax: upload.bytesMax, bodies: lifecycle.bodies }))
+    for (const route of routesOf(binding)) scope.route(route)
   })
 }
 
 /**
- * Whoever sends requests here according to the answers of /readyz first gets time to send them elsewhere; where nobody has ever
- * asked, waiting would tell nobody anything. All the while requests are answered, each as the last on its connection.
+ * Serves on for a while after the signal to stop, each answer the last on its connection. A balancer that asks `/readyz` gets time to
+ * send requests elsewhere; everybody else gets a moment in which requests on their way arrive.
  *
- * Node closes the connections that are idle when closing begins, even if a request is on its way: such requests get a moment to
- * arrive. It keeps connections with a request in flight open for the next one, and would wait for them for up to
- * `KEEP_ALIVE_TIMEOUT_MS`: they are closed as soon as they are idle, and finally also where the answer is not read or the request
- * does not arrive whole.
+ * After that, Node closes idle connections once, and would wait `KEEP_ALIVE_TIMEOUT_MS` for those that become idle later. So those
+ * are closed here, and after `stopStalledMs` also those with an unread answer or an incomplete request.
  */
 async function prepareToClose(
   server: Server,
-  { closeStalled, plain }: { readonly closeStalled: () => void; readonly plain: PlainRequests },
+  { closeStalled, fastPath }: { readonly closeStalled: () => void; readonly fastPath: FastPath | undefined },
   { readiness, drainMs, limits }: HttpOptions,
 ): Promise<void> {
   readiness.stop()
-  plain.stop()
+  fastPath?.stop()
   await pause(readiness.isWatched ? Math.max(drainMs, CLOSE_AFTER_MS) : CLOSE_AFTER_MS)
   const patientUntil = performance.now() + limits.stopStalledMs
   const closeWhatCan = () => {
     server.closeIdleConnections()
-    plain.closeIdle()
+    fastPath?.closeIdle()
     if (performance.now() >= patientUntil) closeStalled()
   }
   const timer = setInterval(closeWhatCan, CLOSE_IDLE_EVERY_MS).unref()

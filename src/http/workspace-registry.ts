@@ -1,6 +1,5 @@
-// The workspaces in this process's memory, so that no request asks the database who it is from. Changes made elsewhere (the
-// command line, another process) arrive by their revision within `REFRESH_MS`. Before a key or a field is refused, the database is
-// asked at once.
+// The workspaces in memory, so that requests need no query for authentication. Changes made elsewhere arrive by their revision within
+// `REFRESH_MS`. Before a key or a field is refused, the database is asked.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../store/store.ts'
 import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from '../store/workspaces/workspaces.ts'

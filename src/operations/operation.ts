@@ -37,7 +37,7 @@ export interface Parts {
   readonly receiptClock: () => number
 }
 
-/** A request that has passed the door: authenticated, within its limits, its fields valid. */
+/** A request that passed the checks of the lifecycle: authenticated, within its limits, its fields valid. */
 export interface OperationRequest<Path, Query, Body> {
   readonly workspace: Workspace
   /** The tile of the key that was used. */
@@ -77,8 +77,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   /** Whether it changes nothing though it is not a GET, so that its answer can be asked for again. */
   readonly onlyReads?: true
   /**
-   * Whether clients send so many of these that plain ones take the short way (`http/shortcut/`). It takes JSON, and answers with a
-   * small value.
+   * Whether simple requests take the fast path (`http/fast-path/`), because clients send very many. The operation takes JSON, and
+   * answers with a small value.
    */
   readonly isFrequent?: true
   /** In Fastify's notation: `/v1/event/:Workspace_ID`. */
@@ -146,6 +146,6 @@ export const BODY_BYTES_MAX = 1024 * 1024
 export function defineOperation<Path extends TObject, Query extends TObject, Body extends TSchema, Output>(
   spec: OperationSpec<Path, Query, Body, Output>,
 ): Operation {
-  // The door validates with these very schemas before it calls, so that the types forgotten here hold there.
+  // The lifecycle validates with these very schemas before it calls, so that the types forgotten here hold there.
   return spec
 }

@@ -1,4 +1,5 @@
-// The one shape of every refusal, and the one table of statuses ("Error body", "Codes and statuses").
+// Turns every refusal into an answer ("Error body", "Codes and statuses"). It has the only table of statuses, and never shows callers
+// the text of an unexpected error.
 import type { FastifyReply } from 'fastify'
 import { AppError, DETAILS_MAX, type ErrorCode, type Fault } from '../../core/app-error.ts'
 import { codeOf } from '../../core/thrown.ts'
@@ -20,8 +21,8 @@ export const ERROR_STATUS: Readonly<Record<ErrorCode, number>> = {
   unavailable: 503,
 }
 
-/** What a stranger may know of an unexpected error: nothing but the request id. */
-const INTERNAL = new AppError('internal', 'Something went wrong here; the request id helps the operator find it.')
+/** Callers get only the request id of an unexpected error. */
+const INTERNAL = new AppError('internal', 'The server failed. Give the request id to the operator.')
 
 export const NOTHING_HERE = new AppError('not_found', 'There is nothing at this path.')
 
@@ -40,7 +41,7 @@ export function toErrorBody(error: AppError, requestId: string): ErrorBody {
   return { status: 'fail', error: { code, message, request_id: requestId, details: details.slice(0, DETAILS_MAX) } }
 }
 
-/** A small answer as it is sent. */
+/** A small answer. */
 export interface TextAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -52,12 +53,12 @@ function toRefusalAnswer(error: AppError, requestId: string): TextAnswer {
   const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' }
   if (error.code === 'unauthorized') headers['www-authenticate'] = 'Basic realm="tidings", charset="UTF-8"'
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)
-  // The client is not to send the rest of such a request any more.
+  // The client must not send the rest of this request.
   if (error.code === 'request_timeout') headers['connection'] = 'close'
   return { status: ERROR_STATUS[error.code], headers, text: JSON.stringify(toErrorBody(error, requestId)) }
 }
 
-/** The same, or that too much is unsent already; an answer that names many faults is counted there. */
+/** The same, or `unavailable` if too much is unsent: an answer with many faults is large. */
 export function toCountedRefusal(
   error: AppError,
   requestId: string,
@@ -77,23 +78,23 @@ export function sendError(reply: FastifyReply, error: AppError, unsent?: UnsentA
   return reply.code(status).headers(headers).send(text)
 }
 
-/** Whether this is Fastify's refusal of a Content-Type that is not even the name of a media type. */
+/** Whether Fastify refused a Content-Type that is no media type. */
 export function isInvalidMediaType(error: unknown): boolean {
   return codeOf(error) === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
 }
 
-/** Fastify's own refusals in our words; anything unknown is `internal`. */
+/** Translates Fastify's refusals; anything unknown is `internal`. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (isInvalidMediaType(error)) {
     return new AppError('unsupported_media_type', 'The body needs Content-Type: application/json.')
   }
   if (error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')) {
-    return new AppError('unavailable', 'The store cannot do this now; please repeat the request.', [], 1)
+    return new AppError('unavailable', 'The store is busy. Retry after 1 second.', [], 1)
   }
   const { statusCode } = error as { statusCode?: unknown }
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
-    return new AppError('invalid_request', 'The request cannot be read.')
+    return new AppError('invalid_request', 'The request is malformed.')
   }
   return INTERNAL
 }

@@ -1,13 +1,12 @@
-// The large answers that are not sent whole yet. Together they have a limit, because an answer stays in memory for as long as
-// its client does not read it.
+// Limits the memory of large answers that are not sent whole: an answer stays in memory until its client reads it.
 import { AppError } from '../../core/app-error.ts'
 import type { HttpLimits } from '../http-limits.ts'
 
-/** Answers up to this size are not counted: the system takes over that much at once for each connection. */
+/** Answers up to this size are not counted: the system buffers that much for each connection. */
 const UNCOUNTED_BYTES_MAX = 16 * 1024
 const RETRY_AFTER_SECONDS = 5
 
-/** Where an answer is sent. It is `closed`, and tells so, once it is sent whole or nobody waits for it any more. */
+/** Where an answer is sent: Node's response, or a connection on the fast path. It closes when the answer is sent, or given up. */
 export interface AnswerSink {
   readonly closed: boolean
   readonly socket: { destroy(): unknown } | null
@@ -29,18 +28,18 @@ export class UnsentAnswers {
     this.#limits = limits
   }
 
-  /** Counts an answer about something that was done, which has to be told however much else is unsent. */
+  /** Counts an answer about a change that was made. It is sent however much else is unsent. */
   add(sink: AnswerSink, bytes: number): void {
     if (bytes <= UNCOUNTED_BYTES_MAX) return
     this.#makeRoom(bytes)
-    // Nobody waits for it any more, and it is not kept.
+    // It was given up already, and is not kept.
     if (sink.closed) return
     this.#answers.set(sink, { bytes, since: performance.now() })
     this.#bytes += bytes
     sink.once('close', () => this.#forget(sink))
   }
 
-  /** The same for an answer that can be asked for again; false where too much else is unsent for it to fit. */
+  /** The same for an answer that can be asked for again; false if too much else is unsent. */
   addIfFits(sink: AnswerSink, bytes: number): boolean {
     if (bytes <= UNCOUNTED_BYTES_MAX) return true
     this.#makeRoom(bytes)
@@ -54,7 +53,7 @@ export class UnsentAnswers {
     return this.#bytes === 0 || this.#bytes + bytes <= this.#limits.unsentBytesMax
   }
 
-  /** Whoever has taken longest to read gives way first, after having had its time. */
+  /** Gives up the oldest answers, if their clients had enough time. */
   #makeRoom(bytes: number): void {
     for (const [sink, { since }] of this.#answers) {
       if (this.#fits(bytes) || performance.now() - since < this.#limits.unsentPatienceMs) return
@@ -71,6 +70,6 @@ export class UnsentAnswers {
 
 /** The refusal of an answer that does not fit. */
 export function tooMuchUnsent(): AppError {
-  const message = 'Too many answers wait to be read; please repeat the request.'
+  const message = `Too many large answers are unread. Retry after ${RETRY_AFTER_SECONDS} seconds.`
   return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
 }

@@ -1,5 +1,5 @@
-// For what machines ask for every few seconds of parts that may not answer: attempts that never end must not pile up, and whoever
-// asks must hear something before it stops listening.
+// Bounds attempts that machines repeat every few seconds, such as health checks: they must not pile up, and must fail before the
+// machine stops listening.
 import { AppError } from '../../core/app-error.ts'
 
 export interface BoundedAttempt {

@@ -1,4 +1,4 @@
-// What operators scrape: requests, the log and the pipeline, in Prometheus' text format.
+// The metrics of one process, in Prometheus' text format: requests, the log and the pipeline.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { LogCommit } from '../../log/event-log.ts'
 

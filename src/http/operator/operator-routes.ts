@@ -1,4 +1,4 @@
-// What needs no authentication: the server's name and version, whether it lives and is ready, its metrics and its reference.
+// The routes without authentication: name and version, health, readiness, metrics and the reference page.
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../../core/app-error.ts'
 import type { Operation, Parts } from '../../operations/operation.ts'

@@ -1,4 +1,4 @@
-// Whether requests can be served: store and log can be written now, and the process is not stopping.
+// Decides whether this process is ready for requests: store and log can be written now, and it is not stopping.
 import { AppError } from '../../core/app-error.ts'
 import type { LogWriter } from '../../log/event-log.ts'
 import { refuseNewerTables } from '../../store/migrations.ts'
@@ -6,22 +6,19 @@ import { StoreError, type Database } from '../../store/store.ts'
 import { lockWorkspaces } from '../../store/workspaces/workspaces.ts'
 import { boundedAttempt } from './bounded-attempt.ts'
 
-/** How long an answer is waited for before the part counts as not ready. */
+/** A part that takes longer to answer is not ready. */
 export const READY_WAIT_MS = 2_000
-/**
- * How long a process that others can stand in for goes on answering once it says that it is stopping. A balancer needs two
- * refusals, a second apart (`deploy/haproxy.cfg`), and what it sends until then must not break.
- */
+/** How long a process of several serves on after `/readyz` says that it is stopping. A balancer needs two refusals, a second apart. */
 export const DRAIN_MS = 3_000
 
 const FILES_LOST = new AppError(
   'unavailable',
-  'The files of the store were removed, moved or replaced while the server ran: it must be started anew.',
+  'The files of the store were removed, moved or replaced while the server ran. Restart it.',
   [],
   1,
 )
 
-/** A newer program may need what this one does not do, so this one takes no requests beside a newer one. */
+/** A process whose tables were migrated by a newer version is not ready. */
 export class Readiness {
   readonly #checks: readonly (() => Promise<void>)[]
   readonly #areFilesThere: () => boolean
@@ -37,17 +34,17 @@ export class Readiness {
     ]
   }
 
-  /** Whether anybody has asked so far, and so may be sending requests here according to the answers. */
+  /** Whether anybody has asked so far, such as a balancer that acts on the answers. */
   get isWatched(): boolean {
     return this.#isWatched
   }
 
-  /** Why nothing may be accepted, even if it could be written; undefined when it may. */
+  /** Set if the files are gone: then nothing may be accepted, even if it could be written. */
   get loss(): AppError | undefined {
     return this.#areFilesThere() ? undefined : FILES_LOST
   }
 
-  /** From here on the process is not ready. */
+  /** From now on the process is not ready. */
   stop(): void {
     this.#isStopping = true
   }
@@ -68,7 +65,7 @@ async function checkStore(database: Database): Promise<void> {
   await database.write(lockWorkspaces)
 }
 
-/** The words of a driver may name hosts and users, which are nobody's business here; its code says enough. */
+/** A driver's message may name hosts and users, so only its code is shown. */
 function toProblem(reason: unknown): string {
   // It becomes part of a sentence, which ends after the last part.
   if (reason instanceof AppError) return reason.message.replace(/[.]$/, '')

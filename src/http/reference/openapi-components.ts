@@ -1,4 +1,4 @@
-// The parts of the OpenAPI document that operations share: keys, headers, and the one shape of every refusal.
+// The parts of the OpenAPI document that all operations share: security schemes, headers, and the body of refusals.
 import { DETAILS_MAX, ERROR_CODES, type ErrorCode } from '../../core/app-error.ts'
 import type { KeyTile } from '../../core/workspace.ts'
 

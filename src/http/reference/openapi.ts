@@ -1,5 +1,4 @@
-// The OpenAPI 3.1 document, made of the operations and of nothing else: what it says of paths, fields, keys, limits and
-// refusals is what the door checks.
+// The OpenAPI 3.1 document, generated from the operations alone, so that it says what the lifecycle checks.
 import { ERROR_CODES, type ErrorCode } from '../../core/app-error.ts'
 import { LIMIT_DEFAULTS, type LimitName } from '../../core/workspace.ts'
 import { BODY_BYTES_MAX, type Operation } from '../../operations/operation.ts'

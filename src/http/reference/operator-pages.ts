@@ -1,5 +1,4 @@
-// The pages that need no authentication, as data: the routes are in `operator-routes.ts`, the description is in the OpenAPI
-// document.
+// The pages without authentication, as data. `operator-routes.ts` serves them; the OpenAPI document describes them.
 
 export interface OperatorPage {
   readonly path: string

@@ -1,5 +1,5 @@
-// The page on which to read and try every operation. All of it comes from this server: the assets of Swagger UI out of its
-// package, and a frame of our own. The browser is told to load nothing else.
+// The page on which to read and try every operation. It must load nothing from elsewhere: the assets come from the package of Swagger
+// UI and from `reference-page/`, and the browser is told to refuse everything else.
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

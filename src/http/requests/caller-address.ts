@@ -1,4 +1,4 @@
-// The caller's own address: that of the connection, or what trusted proxies say of it in X-Forwarded-For.
+// The caller's own address: that of the connection, or the one that trusted proxies report in X-Forwarded-For.
 import { toForwardedAddress } from '../../operations/events/forwarded-address.ts'
 
 /** The address that counts as the caller's, and, where proxies are trusted, all from the connection's on. */

@@ -1,5 +1,5 @@
-// Reads JSON strictly: UTF-8, no duplicate keys, no keys that poison prototypes, bounded nesting. JSON.parse does the work;
-// one pass over the bytes finds what it would let through in silence.
+// Parses JSON strictly: UTF-8, no duplicate keys, no keys that poison prototypes, bounded nesting. JSON.parse does the work; one pass
+// over the bytes finds what it accepts silently.
 import { isUtf8 } from 'node:buffer'
 import { visit } from 'jsonc-parser'
 import { DETAILS_MAX, invalidRequest, type Fault } from '../../core/app-error.ts'

@@ -1,5 +1,5 @@
-// Says where a text stops being JSON, and what stands there. Bodies do not belong in answers or diagnostics: nothing of what was
-// sent is repeated except a punctuation mark or one of the words below.
+// Says where a text stops being JSON. It must not quote the body, except for a punctuation mark or one of the words below: bodies
+// do not belong in answers or diagnostics.
 import { visit } from 'jsonc-parser'
 
 /** What other languages and notations write where JSON has a value of its own, or none. */

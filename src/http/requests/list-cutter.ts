@@ -1,6 +1,5 @@
-// Cuts every list of a body one item past what it may hold, and a list that has no such limit after one more item of a wrong type
-// than is reported. What is left is refused as the whole would be, and nobody can make the server look for faults in half a
-// million items. Objects that take any name are cut like lists.
+// Cuts the lists and open objects of a body just past their limit before validation. The rest gets the same refusal as the whole,
+// and nobody can make the server look for faults in half a million items.
 import type { TSchema } from 'typebox'
 import { DETAILS_MAX } from '../../core/app-error.ts'
 

@@ -1,5 +1,5 @@
-// Requests that a client sends before it has the answer to the one before: each is worked on only when that answer is sent whole,
-// so that a connection never has more than one answer in memory. Meanwhile nothing more is read from it.
+// Queues pipelined requests: each begins only when the answer before it is sent whole, so a connection has at most one answer in
+// memory. Until then nothing more is read from the connection.
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { HttpLimits } from '../http-limits.ts'
@@ -18,8 +18,8 @@ export class PipelinedRequests {
   }
 
   /**
-   * Calls `go` when it is the turn of the request on `socket` that `response` belongs to; never if the connection ends before
-   * that, as it does where too many wait. To be called where it is not its turn yet: `response.socket` is null then.
+   * Calls `go` when it is the turn of `response`; never if the connection ends first, as it does when too many wait. Call it only
+   * while `response.socket` is null, which means that it is not yet its turn.
    */
   wait(socket: Socket, response: ServerResponse, go: () => void): void {
     if (socket.destroyed) return
@@ -32,7 +32,7 @@ export class PipelinedRequests {
     queue.waiting++
     this.#waiting++
     socket.pause()
-    // Node hands the connection to a response when the one before it is sent, and is not done with that one before the next tick.
+    // Node assigns the socket to a response when the one before it is sent, and finishes that one in the same tick.
     response.once('socket', () => process.nextTick(() => this.#leave(socket, queue, go)))
   }
 
@@ -47,7 +47,7 @@ export class PipelinedRequests {
   #newQueue(socket: Socket): Queue {
     const queue = { waiting: 0 }
     this.#queues.set(socket, queue)
-    // Node itself resumes a connection whose answer was read.
+    // Node resumes a connection whose answer was read.
     socket.on('resume', () => queue.waiting > 0 && socket.pause())
     socket.once('close', () => {
       this.#waiting -= queue.waiting

@@ -1,5 +1,4 @@
-// What the values of a query are: percent-encoded UTF-8, and texts, some of which are whole numbers. Fastify leaves a value that
-// cannot be decoded as it is written.
+// Decodes the values of a query: percent-encoded UTF-8, some of them integers. Fastify leaves a value that it cannot decode as it is.
 import type { TObject } from 'typebox'
 
 type Query = Readonly<Record<string, unknown>>

@@ -1,11 +1,11 @@
-// The bodies that are being read: how long each may take to arrive, and how much all of them may hold. One timer looks at
-// all; a body that comes together with its head costs a place in a set and nothing else.
+// Limits the bodies that are being read: how long each may take, and how much memory all of them may hold. One timer checks them all;
+// a body that arrives together with its head only costs an entry in a set.
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../../core/app-error.ts'
 import type { HttpLimits } from '../http-limits.ts'
 
 const RETRY_AFTER_SECONDS = 5
-/** What each piece of a body takes besides its bytes: a client may send them one by one. */
+/** The overhead of each piece besides its bytes: a client may send them one by one. */
 const PIECE_BYTES = 512
 
 /** A request whose body is to be read. */
@@ -16,13 +16,13 @@ export interface BodySource {
   readonly isUpload: boolean
 }
 
-/** One body, from the moment somebody reads it until all of it is there or nobody wants it any more. */
+/** One body, from the start of reading until it is complete or given up. */
 export interface ReceivedBody extends BodySource {
   /** Bytes counted in the sum of all. */
   held: number
-  /** When it was first seen waiting; for an upload, since when nothing has come. Undefined until it is first looked at. */
+  /** When it was first checked; for an upload, when its last data came. Undefined until the first check. */
   since: number | undefined
-  /** How many bytes the connection had received when it was last looked at. */
+  /** How many bytes the connection had received at the last check. */
   bytesRead: number
 }
 
@@ -35,10 +35,7 @@ export class ReceivedBodies {
     this.#limits = limits
   }
 
-  /**
-   * Whoever reads must listen for errors of the request until `end`: a body that takes too long is given up with an AppError
-   * there.
-   */
+  /** The reader must listen for errors of the request until `end`: a body that is given up emits an AppError there. */
   begin({ request, sender, isUpload }: BodySource): ReceivedBody {
     const body = { request, sender, isUpload, held: 0, since: undefined, bytesRead: 0 }
     this.#bodies.add(body)
@@ -46,8 +43,8 @@ export class ReceivedBodies {
   }
 
   /**
-   * Counts a piece that is kept until the body is complete. Where all bodies hold too much already, those of the workspace that
-   * holds the most give way, the oldest first. Throws `unavailable` where that is the workspace of `body` itself.
+   * Counts a piece that is kept until the body is complete. If there is no room, gives up bodies of the workspace that holds the most,
+   * the oldest first. Throws `unavailable` if that is the workspace of `body` itself.
    */
   hold(body: ReceivedBody, bytes: number): void {
     const held = bytes + PIECE_BYTES
@@ -84,10 +81,7 @@ export class ReceivedBodies {
     body.request.emit('error', reason)
   }
 
-  /**
-   * The oldest body of the workspace whose bodies together hold the most. Looks at all bodies, which only happens where there is
-   * no room.
-   */
+  /** The oldest body of the workspace whose bodies together hold the most. Only called when there is no room. */
   #oldestOfGreatest(): ReceivedBody | undefined {
     const heldBy = new Map<string, number>()
     for (const { sender, held } of this.#bodies) heldBy.set(sender, (heldBy.get(sender) ?? 0) + held)
@@ -96,7 +90,7 @@ export class ReceivedBodies {
     return undefined
   }
 
-  /** Whether something came, or waits to be taken in here: then it is not the client that has stalled. */
+  /** Whether data came, or waits to be processed here: then the client has not stalled. */
   #hasMoved(body: ReceivedBody): boolean {
     const { request } = body
     const before = body.bytesRead
@@ -106,16 +100,16 @@ export class ReceivedBodies {
 }
 
 function tookTooLong(isUpload: boolean): AppError {
-  const what = isUpload ? 'Nothing of the body came for too long.' : 'The body took too long to arrive.'
-  return new AppError('request_timeout', `${what} Nothing was executed.`)
+  const what = isUpload ? 'The upload paused for too long.' : 'The body took too long to arrive.'
+  return new AppError('request_timeout', `${what} Nothing was executed; send it again.`)
 }
 
 function gaveWay(): AppError {
-  const message = 'The body took long to arrive, and those of others need its room. Nothing was executed.'
+  const message = 'The body was too slow, and other requests needed its memory. Nothing was executed; send it again.'
   return new AppError('request_timeout', message)
 }
 
 function noRoom(): AppError {
-  const message = 'Too much is being received at once; please repeat the request.'
+  const message = `Too many bodies are arriving at once. Retry after ${RETRY_AFTER_SECONDS} seconds.`
   return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
 }

@@ -1,12 +1,13 @@
-// Reads the bytes of a body: decompressed, counted against the limit of the operation, as one piece or as a stream.
+// Reads a body, decompressed and limited in size, as one piece or as a stream. It must leave the connection in a state in which the
+// client can read the answer and go on.
 import type { IncomingMessage } from 'node:http'
 import { createGunzip } from 'node:zlib'
 import { AppError, invalidRequest } from '../../core/app-error.ts'
 import type { ReceivedBodies } from './received-bodies.ts'
 
-/** How much of a body that is refused is still read, so that the client can send it and then read the answer. */
+/** How much of a refused body is still read, so that the client can finish sending and read the answer. */
 const DRAINED_BYTES_MAX = 8 * 1024 * 1024
-/** What compression may add to a body that cannot be compressed. */
+/** How much compression may add to incompressible data. */
 const GZIP_OVERHEAD_MAX = 64 * 1024
 
 /** A body that is about to be read: how large it may be, decompressed, and where it is counted. */
@@ -88,15 +89,15 @@ export async function* streamBody(request: IncomingMessage, toRead: BodyToRead):
   }
 }
 
-/** That a client left before its body is read was told by an event, which comes only once. */
+/** If the client left before this, its event has already been emitted and does not come again. */
 function refuseLost(request: IncomingMessage): void {
   if (request.destroyed) throw incomplete()
 }
 
 async function* readChunks(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
-  // A body that is announced as too large is not even begun: a stream takes effect before its end.
+  // A body announced as too large is not begun: a stream takes effect before its end.
   let isTooLarge = announcedBytes(request) > bytesMax
-  // An error that nobody listens for would end the process.
+  // An error without a listener would end the process.
   request.on('error', () => {})
   try {
     if (!isTooLarge) isTooLarge = yield* upTo(bytesMax, decoded(request, bytesMax))
@@ -104,7 +105,7 @@ async function* readChunks(request: IncomingMessage, bytesMax: number): AsyncGen
   } catch (error) {
     throw request.errored && !(error instanceof AppError) ? incomplete() : error
   } finally {
-    // What nobody reads any more is discarded: otherwise the client could not finish sending, nor would its next request be read.
+    // Discards the rest: otherwise the client could not finish sending, and its next request would not be read.
     request.resume()
   }
   if (isTooLarge) throw tooLarge(bytesMax)
@@ -121,7 +122,7 @@ async function* upTo(bytesMax: number, chunks: AsyncIterable<Uint8Array>): Async
   return false
 }
 
-/** 0 where the length is not known or is that of something compressed. */
+/** 0 if the length is unknown, or that of compressed data. */
 function announcedBytes({ headers }: IncomingMessage): number {
   return headers['content-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : 0
 }
@@ -136,14 +137,17 @@ function decoded(request: IncomingMessage, bytesMax: number): AsyncIterable<Uint
     case 'x-gzip':
       return gunzipped(request, bytesMax)
     default:
-      throw new AppError('unsupported_media_type', 'A body may be sent as it is or with Content-Encoding: gzip.')
+      throw new AppError(
+        'unsupported_media_type',
+        'The Content-Encoding is not supported. Send the body as it is, or with Content-Encoding: gzip.',
+      )
   }
 }
 
 async function* gunzipped(request: IncomingMessage, bytesMax: number): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip()
   let compressedBytes = 0
-  // Gzip that decompresses to nothing can go on for ever without giving a byte to count.
+  // Gzip that decompresses to nothing could go on for ever.
   request.on('data', (chunk: Uint8Array) => {
     compressedBytes += chunk.byteLength
     if (compressedBytes > bytesMax + GZIP_OVERHEAD_MAX) gunzip.destroy(tooLarge(bytesMax))
@@ -173,5 +177,8 @@ function incomplete(): AppError {
 }
 
 function tooLarge(bytesMax: number): AppError {
-  return new AppError('payload_too_large', `The body must have at most ${bytesMax} bytes, decompressed.`)
+  return new AppError(
+    'payload_too_large',
+    `The body is too large. Send at most ${bytesMax} bytes, counted decompressed.`,
+  )
 }

@@ -1,5 +1,5 @@
-// What operators read about requests: every answer that blames the server, and all of them at the level debug. Never
-// bodies, keys or addresses of requests: neither values of fields, nor errors that may quote them.
+// What operators read about requests: every failure of the server, and at level debug every request. Bodies, keys and addresses must
+// never appear here, nor errors that may quote them.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify'
 import { AppError } from '../../core/app-error.ts'
@@ -40,7 +40,7 @@ export function subjectOf(request: FastifyRequest): RequestSubject {
     method: request.method,
     headers: request.headers,
     operation: request.routeOptions.config.operation?.name,
-    workspaceId: request.exchange?.caller?.workspace.id,
+    workspaceId: request.lifecycleContext?.caller?.workspace.id,
   }
 }
 

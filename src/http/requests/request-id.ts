@@ -1,4 +1,4 @@
-// The id of every request: a UUID of version 7, which begins with the time, so that rows stored by it lie together.
+// Request ids: UUIDs of version 7, which begin with the time, so that rows stored by id lie together.
 import * as crypto from 'node:crypto'
 import { v7 } from 'uuid'
 

@@ -1,4 +1,4 @@
-// Checks path, query and body of a request against the operation's schemas, and says everything that is wrong at once.
+// Validates path, query and body against the operation's schemas, and reports all faults at once.
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
 import { DETAILS_MAX, type Fault } from '../../core/app-error.ts'

@@ -1,13 +1,13 @@
-// A plain request with its answer, as the door sees them.
+// A request on the fast path as the lifecycle sees it, and its answer as text. It must answer as Fastify would.
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import proxyAddr from '@fastify/proxy-addr'
 import type { Attempt, Caller } from '../authentication.ts'
-import type { Exchange } from '../exchange.ts'
+import type { RequestContext } from '../request-context.ts'
 import { callerAddress } from '../requests/caller-address.ts'
 import { newRequestId } from '../requests/request-id.ts'
-import type { PlainHead } from './plain-head.ts'
+import type { RequestHead } from './request-head.ts'
 
-/** Tells of an address of a connection, or one in X-Forwarded-For, whether it is that of a trusted proxy. */
+/** Whether an address, of a connection or in X-Forwarded-For, is that of a trusted proxy. */
 export type TrustedProxy = (address: string, distance: number) => boolean
 
 /** Undefined where no proxy is trusted. */
@@ -15,24 +15,24 @@ export function trustIn(proxies: readonly string[]): TrustedProxy | undefined {
   return proxies.length > 0 ? proxyAddr.compile([...proxies]) : undefined
 }
 
-/** `address`: the one at the other end of the connection. */
-export class PlainExchange implements Exchange {
-  readonly #head: PlainHead<unknown>
+/** `address`: that of the other end of the connection. */
+export class FastContext implements RequestContext {
+  readonly #head: RequestHead<unknown>
   readonly #address: string
   readonly #trusted: TrustedProxy | undefined
   readonly requestId = newRequestId()
   readonly method: string
   readonly url: string
-  readonly headers: Exchange['headers']
+  readonly headers: RequestContext['headers']
   readonly params: unknown
   readonly query: unknown = {}
   caller: Caller | undefined = undefined
   receivedAt = 0
-  /** Of the answer: the names, and for each the line. */
+  /** The headers of the answer: the names, and the line of each. */
   readonly #names: string[] = []
   readonly #lines: string[] = []
 
-  constructor(head: PlainHead<unknown>, address: string, trusted: TrustedProxy | undefined) {
+  constructor(head: RequestHead<unknown>, address: string, trusted: TrustedProxy | undefined) {
     this.#head = head
     this.#address = address
     this.#trusted = trusted
@@ -43,7 +43,7 @@ export class PlainExchange implements Exchange {
     this.setHeader('x-request-id', this.requestId)
   }
 
-  /** The same for all requests with the same head. */
+  /** Shared by all requests with the same head. */
   get attempt(): Attempt | undefined {
     return this.#head.known.attempt
   }
@@ -56,22 +56,22 @@ export class PlainExchange implements Exchange {
     const { headers } = this
     const ip = this.#address
     if (!this.#trusted) return callerAddress({ ip })
-    // Nothing else of a request is looked at.
+    // It looks at nothing else of a request.
     const ips = proxyAddr.all({ headers, socket: { remoteAddress: ip } } as IncomingMessage, this.#trusted)
     return callerAddress({ ip: ips.at(-1) ?? ip, ips })
   }
 
   setHeader(name: string, value: string | number): void {
     const line = `${name}: ${value}\r\n`
-    const place = this.#names.indexOf(name)
-    if (place >= 0) this.#lines[place] = line
+    const index = this.#names.indexOf(name)
+    if (index >= 0) this.#lines[index] = line
     else {
       this.#names.push(name)
       this.#lines.push(line)
     }
   }
 
-  /** The answer as it crosses the network; `added` are the headers that all answers have. */
+  /** The answer as sent; `added` are the headers of all answers. */
   toAnswer(status: number, text: string, added: string): EncodedText {
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
     for (const line of this.#lines) head += line
@@ -81,13 +81,13 @@ export class PlainExchange implements Exchange {
   }
 }
 
-/** A text with the encoding in which it is sent: that of plain ASCII is the fastest. */
+/** A text with the encoding in which it is sent. `latin1` is the fastest, and correct for ASCII. */
 export interface EncodedText {
   readonly text: string
   readonly encoding: 'latin1' | 'utf8'
 }
 
-/** The headers that all answers have, which are written out once a second. */
+/** The headers of all answers, formatted once a second. */
 export class AddedHeaders {
   readonly #keepAliveSeconds: number
   #second = 0

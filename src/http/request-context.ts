@@ -1,9 +1,9 @@
-// One request and its answer as the door sees them, however they cross the network: through Fastify (`routes.ts`), or the short
-// way of plain requests (`shortcut/`).
+// One request and its response as the lifecycle sees them. There are two implementations: one over Fastify (`routes.ts`), one on
+// the fast path (`fast-path/fast-context.ts`).
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Attempt, Caller } from './authentication.ts'
 
-export interface Exchange {
+export interface RequestContext {
   readonly requestId: string
   /** Path and query as they were sent. */
   readonly url: string
@@ -11,21 +11,18 @@ export interface Exchange {
   /** The named parts of the path. */
   readonly params: unknown
   readonly query: unknown
-  /** What `headers.authorization` says, once it has been read. */
+  /** The parsed Authorization header; undefined until `admit` parses it. */
   attempt: Attempt | undefined
-  /** Set by `admit`, before anything of the body is read. */
+  /** Set by `admit`, before the body is read. */
   caller: Caller | undefined
   receivedAt: number
-  /** The caller's own address, as far as trusted proxies tell. */
+  /** The caller's own address, as reported by trusted proxies. */
   callerAddress(): string
-  /** Sets a header of the answer, in place of what it was before. */
+  /** Sets a header of the response, replacing its earlier value. */
   setHeader(name: string, value: string | number): void
 }
 
-/**
- * A body as it came here: all of it, or a function that reads it up to a limit, or the stream of an upload. Undefined where
- * nothing was sent.
- */
+/** The body of a request: all of it, a function that reads it up to a limit, or an upload's stream. Undefined: no body was sent. */
 export type SentBody =
   | { readonly bytes: Uint8Array }
   | { readonly read: (bytesMax: number) => Promise<Uint8Array> }

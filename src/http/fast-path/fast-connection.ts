@@ -1,37 +1,37 @@
-// One connection for as long as nothing but plain requests comes on it: one after the other, each answered before the next is
-// read. With anything else it is given to Node's own HTTP server, with all that was received and is not answered, and stays there.
+// One connection while simple requests come on it, one after the other, each answered before the next is read. Anything else hands
+// the connection over to Node's HTTP server for good, with all input that is not answered yet. It does not parse HTTP itself.
 import type { Socket } from 'node:net'
 import type { AnswerSink } from '../answers/unsent-answers.ts'
-import type { EncodedText } from './plain-exchange.ts'
-import type { PlainHead, PlainStart } from './plain-head.ts'
+import type { EncodedText } from './fast-context.ts'
+import type { RequestHead, RequestStart } from './request-head.ts'
 
-/** A body may come in so many pieces; usually it comes in one with its head, or in one of its own. */
+/** A body usually comes in one piece with its head, or in one of its own. */
 const PIECES_MAX = 128
-/** What each piece takes besides its bytes. */
+/** The overhead of each piece besides its bytes. */
 const PIECE_BYTES = 512
 const NOTHING: Buffer = Buffer.alloc(0)
 
-/** A request that is there as a whole. */
-export interface PlainRequest<Target> {
-  readonly head: PlainHead<Target>
+/** A request that arrived whole. */
+export interface WholeRequest<Target> {
+  readonly head: RequestHead<Target>
   readonly body: Uint8Array
 }
 
-/** What all connections share; see `plain-requests.ts`. */
-export interface ShortWay<Target> {
-  /** The plain request that begins with these bytes; undefined where it is not plain, or none is taken any more. */
-  read(bytes: Buffer, last: PlainHead<Target> | undefined): PlainStart<Target> | undefined
+/** What all connections share; see `fast-path.ts`. */
+export interface FastConnectionOwner<Target> {
+  /** The request that begins with these bytes; undefined where Node has to read it. */
+  read(bytes: Buffer, last: RequestHead<Target> | undefined): RequestStart<Target> | undefined
   /** Carries a request out, and calls `send` with the answer sooner or later. Never throws. */
-  answer(connection: PlainConnection<Target>, request: PlainRequest<Target>): void
+  answer(connection: FastConnection<Target>, request: WholeRequest<Target>): void
   /** Whether the rest of a request with this head may be waited for here. */
-  mayWaitFor(head: PlainHead<Target>): boolean
-  /** Takes room for this much of requests that are not whole; false where there is none. */
+  mayWaitFor(head: RequestHead<Target>): boolean
+  /** Reserves this much memory for incomplete requests; false where there is no room. */
   hold(bytes: number): boolean
   release(bytes: number): void
-  /** Attaches Node's own listeners, which get what is emitted from then on. */
-  giveToNode(connection: PlainConnection<Target>): void
-  /** The connection was given away or has ended, perhaps before the answer to a request. */
-  forget(connection: PlainConnection<Target>, unanswered: PlainHead<Target> | undefined): void
+  /** Attaches Node's own listeners, which get everything that is emitted from then on. */
+  giveToNode(connection: FastConnection<Target>): void
+  /** The connection was handed over or has ended; `unanswered` is the head of a request without its answer. */
+  forget(connection: FastConnection<Target>, unanswered: RequestHead<Target> | undefined): void
 }
 
 /**
@@ -46,36 +46,36 @@ export interface ShortWay<Target> {
  */
 type State = 'waiting' | 'receiving' | 'answering' | 'given'
 
-/** Also where the answer to the request that is carried out is sent. */
-export class PlainConnection<Target> implements AnswerSink {
+/** Also the sink of the answer to the request that is carried out. */
+export class FastConnection<Target> implements AnswerSink {
   readonly socket: Socket
-  readonly #way: ShortWay<Target>
+  readonly #owner: FastConnectionOwner<Target>
   #state: State = 'waiting'
-  #start: PlainStart<Target> | undefined
-  #last: PlainHead<Target> | undefined
-  /** The request so far. */
+  #start: RequestStart<Target> | undefined
+  #last: RequestHead<Target> | undefined
+  /** The input of the request so far. */
   #pieces: Buffer[] = []
   #bytes = 0
-  /** Whether something came before it was time. */
+  /** Whether input came before the answer was sent. */
   #isEarly = false
   #hasEnded = false
   #whenAnswered: (() => void)[] = []
-  /** When it began to wait, or the head of the present request was there, by a clock that never goes back. */
+  /** When it began to wait, or when the head of the present request arrived, by a clock that never goes back. */
   since: number
-  /** Whether a request has come whole so far. */
+  /** Whether a whole request has come so far. */
   isUsed = false
-  /** At the other end. Nobody knows it any more once the connection has ended. */
+  /** Of the other end. The socket forgets it when the connection ends. */
   readonly address: string
 
-  constructor(socket: Socket, way: ShortWay<Target>) {
+  constructor(socket: Socket, owner: FastConnectionOwner<Target>) {
     this.socket = socket
-    this.#way = way
+    this.#owner = owner
     this.since = performance.now()
     this.address = socket.remoteAddress ?? ''
     socket.on('data', this.#onData)
     socket.on('end', this.#onEnd)
     socket.on('close', this.#onClose)
-    // What breaks a connection also closes it.
+    // An error also closes the connection.
     socket.on('error', () => {})
   }
 
@@ -83,7 +83,7 @@ export class PlainConnection<Target> implements AnswerSink {
     return this.#state
   }
 
-  /** False while a request waits for its answer, or that is being sent. */
+  /** False while a request waits for its answer, or while that is being sent. */
   get closed(): boolean {
     return this.#state !== 'answering'
   }
@@ -92,42 +92,42 @@ export class PlainConnection<Target> implements AnswerSink {
     this.#whenAnswered.push(listener)
   }
 
-  /** Further heads like this one are not read anew. */
-  remember(head: PlainHead<Target>): void {
+  /** Further heads like this one are not parsed again. */
+  remember(head: RequestHead<Target>): void {
     this.#last = head
   }
 
   /**
-   * Sends the answer to the request that is carried out. When the system has taken over all of it, `whenSent` is called with the
-   * milliseconds since the head of the request was there.
+   * Sends the answer to the request that is carried out. Once the system has taken all of it, calls `whenSent` with the milliseconds
+   * since the head of the request arrived; never if the connection ends before that.
    */
   send({ text, encoding }: EncodedText, whenSent: (durationMs: number) => void): void {
     if (this.#state !== 'answering') return
     const { socket } = this
     socket.write(text, encoding)
     if (socket.writableLength > 0) socket.write('', () => this.#endAnswer(whenSent))
-    // As nearly always: to be called back takes an object and a place in Node's queue for each answer.
+    // The usual case: a callback would cost an object and a turn of Node's queue for each answer.
     else this.#endAnswer(whenSent)
   }
 
   #endAnswer(whenSent: (durationMs: number) => void): void {
-    // An answer that could not be sent is told of by the end of the connection.
+    // The end of the connection reports an answer that could not be sent.
     if (this.socket.errored || this.socket.destroyed || this.#state !== 'answering') return
     const now = performance.now()
     whenSent(now - this.since)
     this.#goOn(now)
   }
 
-  /** Leaves the connection to Node, with what was received of a request; `last` came after what is held. */
+  /** Hands the connection over to Node, with the input of a request so far; `last` came after it. */
   give(last = NOTHING): void {
     const received = [this.#takePieces(), last].filter(({ length }) => length > 0)
     this.#state = 'given'
-    // The listener for what breaks it stays: without one, that would end the process.
+    // The listener for errors stays: without one, an error would end the process.
     this.socket.off('data', this.#onData)
     this.socket.off('end', this.#onEnd)
     this.socket.off('close', this.#onClose)
-    this.#way.forget(this, undefined)
-    this.#way.giveToNode(this)
+    this.#owner.forget(this, undefined)
+    this.#owner.giveToNode(this)
     for (const piece of received) this.socket.emit('data', piece)
     if (this.#hasEnded) this.socket.emit('end')
     else this.socket.resume()
@@ -144,11 +144,11 @@ export class PlainConnection<Target> implements AnswerSink {
   }
 
   #begin(piece: Buffer): void {
-    const start = this.#way.read(piece, this.#last)
+    const start = this.#owner.read(piece, this.#last)
     this.#start = start
     this.since = performance.now()
     if (start?.end === piece.length) this.#answer(start, piece)
-    else if (!start || !this.#way.mayWaitFor(start.head)) this.give(piece)
+    else if (!start || !this.#owner.mayWaitFor(start.head)) this.give(piece)
     else {
       this.#state = 'receiving'
       this.#receive(piece)
@@ -156,25 +156,25 @@ export class PlainConnection<Target> implements AnswerSink {
   }
 
   #receive(piece: Buffer): void {
-    const start = this.#start as PlainStart<Target>
+    const start = this.#start as RequestStart<Target>
     if (!this.#hold(piece)) this.give(piece)
-    // Behind its end another request has begun.
+    // Another request has begun behind its end.
     else if (this.#bytes > start.end || this.#pieces.length > PIECES_MAX) this.give()
     else if (this.#bytes === start.end) this.#answer(start, this.#takePieces())
   }
 
   /** False where there is no room for it. */
   #hold(piece: Buffer): boolean {
-    if (!this.#way.hold(piece.length + PIECE_BYTES)) return false
+    if (!this.#owner.hold(piece.length + PIECE_BYTES)) return false
     this.#pieces.push(piece)
     this.#bytes += piece.length
     return true
   }
 
-  #answer({ head, bodyStart }: PlainStart<Target>, request: Buffer): void {
+  #answer({ head, bodyStart }: RequestStart<Target>, request: Buffer): void {
     this.#state = 'answering'
     this.isUsed = true
-    this.#way.answer(this, { head, body: request.subarray(bodyStart) })
+    this.#owner.answer(this, { head, body: request.subarray(bodyStart) })
   }
 
   #goOn(now: number): void {
@@ -195,7 +195,7 @@ export class PlainConnection<Target> implements AnswerSink {
   readonly #onClose = (): void => {
     this.#state = 'given'
     this.#takePieces()
-    this.#way.forget(this, this.#start?.head)
+    this.#owner.forget(this, this.#start?.head)
     this.#tellAnswered()
   }
 
@@ -209,7 +209,7 @@ export class PlainConnection<Target> implements AnswerSink {
   #takePieces(): Buffer {
     const { length } = this.#pieces
     const all = length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces)
-    this.#way.release(this.#bytes + length * PIECE_BYTES)
+    this.#owner.release(this.#bytes + length * PIECE_BYTES)
     this.#pieces = []
     this.#bytes = 0
     return all

@@ -85,7 +85,7 @@ const DEFECTS: readonly Defect[] = [
     },
     status: 403,
     code: 'forbidden',
-    message: /another workspace/,
+    message: /different workspace/,
   },
   {
     what: 'a limit that is used up',

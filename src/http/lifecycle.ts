@@ -1,0 +1,262 @@
+// The lifecycle of every request to an operation, and the order of refusals: authentication, suspension, tile and workspace, limit,
+// media type, size, JSON, fields. It must not know how a request travels: it sees a RequestContext, never Fastify or a socket.
+import { AppError, invalidRequest, type Fault } from '../core/app-error.ts'
+import {
+  BODY_BYTES_MAX,
+  type Operation,
+  type OperationRequest,
+  type Parts,
+  type RequestFields,
+} from '../operations/operation.ts'
+import type { UnsentAnswers } from './answers/unsent-answers.ts'
+import { readBasic, type Authentication, type Caller } from './authentication.ts'
+import { NeverPasses, type Limiter, type LimitState } from './limits/limiter.ts'
+import type { Readiness } from './operator/readiness.ts'
+import type { RequestContext, SentBody } from './request-context.ts'
+import { parseJson } from './requests/json-body.ts'
+import type { ReceivedBodies } from './requests/received-bodies.ts'
+import { OperationValidator } from './requests/validation.ts'
+
+export interface LifecycleParts {
+  readonly parts: Parts
+  readonly authentication: Authentication
+  readonly rateLimits: Limiter
+}
+
+/** The same, with the counters that one server shares among all its requests. */
+export interface Lifecycle extends LifecycleParts {
+  readonly readiness: Readiness
+  readonly bodies: ReceivedBodies
+  readonly unsent: UnsentAnswers
+}
+
+/** An operation with everything its requests pass through. */
+export interface RouteBinding {
+  readonly operation: Operation
+  readonly validator: OperationValidator
+  readonly lifecycle: Lifecycle
+}
+
+/** The name of the request header that carries the workspace id where the document asks for it. */
+const APP_KEY = 'svc-appkey'
+const IDEMPOTENCY_KEY = 'idempotency-key'
+const IDEMPOTENCY_KEY_VALID = /^[\u0020-\u007e]{1,128}$/
+const NO_BYTES = new Uint8Array(0)
+
+export function bindRoute(operation: Operation, lifecycle: Lifecycle): RouteBinding {
+  return { operation, validator: new OperationValidator(operation), lifecycle }
+}
+
+/** Makes every check that does not need the body. Rejects with the refusal. */
+export async function admit(context: RequestContext, { operation, lifecycle }: RouteBinding): Promise<void> {
+  const { authentication, parts, rateLimits, readiness } = lifecycle
+  const now = parts.clock()
+  context.receivedAt = now
+  if (readiness.loss) throw readiness.loss
+  context.attempt ??= readBasic(context.headers.authorization)
+  const caller = await authentication.authenticate(context.attempt, () => context.callerAddress(), now)
+  context.caller = caller
+  const refusal = refusalOf(context, caller, operation)
+  if (refusal) {
+    setLimitHeaders(context, await rateLimits.count({ workspace: caller.workspace, operation, now: parts.clock() }))
+    throw refusal
+  }
+  // Where the units depend on the body, they are taken after it is read.
+  if (!operation.limitUnits) await takeLimit(context, operation, 1, lifecycle)
+}
+
+function refusalOf(context: RequestContext, { workspace, tile }: Caller, operation: Operation): AppError | undefined {
+  if (workspace.suspended) return new AppError('forbidden', 'The workspace is suspended.')
+  if (operation.tile !== 'either' && operation.tile !== tile) {
+    return new AppError('forbidden', `This operation needs the key of the tile "${operation.tile}".`)
+  }
+  const inPath = (context.params as Record<string, unknown>)['Workspace_ID']
+  if (inPath !== undefined && inPath !== workspace.id) {
+    const details = [{ field: 'path.Workspace_ID', problem: 'must be the workspace of the Authorization header' }]
+    return new AppError('forbidden', 'The path names a different workspace than the Authorization header.', details)
+  }
+  const appKey = context.headers[APP_KEY]
+  if (operation.takesAppKey && appKey !== undefined && appKey !== '' && appKey !== workspace.id) {
+    const details = [{ field: 'header.SVC-APPKEY', problem: 'must be the workspace of the Authorization header' }]
+    return new AppError('forbidden', 'SVC-APPKEY names a different workspace than the Authorization header.', details)
+  }
+  return undefined
+}
+
+/** Rejects when the units cannot be taken. */
+export async function takeLimit(
+  context: RequestContext,
+  operation: Operation,
+  units: number,
+  { rateLimits, parts }: LifecycleParts,
+): Promise<void> {
+  const { workspace } = context.caller as Caller
+  const { state, refusal } = await rateLimits.take({ workspace, operation, units, now: parts.clock() })
+  setLimitHeaders(context, state)
+  if (refusal) throw refusal instanceof NeverPasses ? tooManyUnits(operation, units, refusal) : refusal
+}
+
+function tooManyUnits({ limitUnits }: Operation, units: number, { limitName, limit }: NeverPasses): AppError {
+  const problem = `needs ${units} units of limits.${limitName}, and a whole window holds ${limit}: send smaller requests`
+  return invalidRequest([{ field: limitUnits?.field ?? 'body', problem }])
+}
+
+function setLimitHeaders(context: RequestContext, state: LimitState): void {
+  context.setHeader('x-ratelimit-limit', state.limit)
+  context.setHeader('x-ratelimit-remaining', state.remaining)
+  context.setHeader('x-ratelimit-reset', state.reset)
+}
+
+/** Reads the body of an admitted request and runs the operation. Resolves with its output, rejects with the refusal. */
+export async function carryOut(context: RequestContext, binding: RouteBinding, body: SentBody): Promise<unknown> {
+  return runOperation(context, binding, await readInput(context, binding, body))
+}
+
+/** Not async and not inlined: while the operation runs, nothing here keeps the body in memory. */
+function runOperation(context: RequestContext, binding: RouteBinding, sent: SentInput): Promise<unknown> {
+  const checked = checkInput(context, binding, sent)
+  if (checked.faults.length > 0) return runOrRefuse(context, binding, sent, checked)
+  return binding.operation.handle(checked.input, binding.lifecycle.parts)
+}
+
+type Input = OperationRequest<RequestFields, RequestFields, unknown>
+
+interface CheckedInput {
+  readonly input: Input
+  readonly faults: readonly Fault[]
+}
+
+/**
+ * Checks a request with faults once more with the current settings of the workspace, because clients use a new category at once.
+ * Rejects with `invalid_request` and all faults if it is still wrong.
+ */
+async function runOrRefuse(
+  context: RequestContext,
+  binding: RouteBinding,
+  sent: SentInput,
+  known: CheckedInput,
+): Promise<unknown> {
+  const { operation, lifecycle } = binding
+  const caller = context.caller as Caller
+  const renewed = await lifecycle.authentication.renew(caller)
+  const isNewer = renewed.workspace !== caller.workspace
+  if (isNewer) {
+    context.caller = renewed
+    // The workspace may be suspended by now.
+    const refusal = refusalOf(context, renewed, operation)
+    if (refusal) throw refusal
+  }
+  const { input, faults } = isNewer ? checkInput(context, binding, sent) : known
+  if (faults.length === 0) return operation.handle(input, lifecycle.parts)
+  const stored = (await operation.storedFaults?.(input, lifecycle.parts.database)) ?? []
+  throw invalidRequest([...faults, ...stored])
+}
+
+interface SentInput {
+  readonly upload: AsyncIterable<Uint8Array> | undefined
+  readonly bytes: Uint8Array
+  readonly value: unknown
+}
+
+function checkInput(context: RequestContext, binding: RouteBinding, sent: SentInput): CheckedInput {
+  const { operation, validator } = binding
+  const body = operation.body && !sent.upload ? validator.body(operation.body, sent.value) : NO_BODY
+  return checkAround(context, binding, sent, body)
+}
+
+/** Checks everything around a body that is already checked, or unreadable. */
+function checkAround(
+  context: RequestContext,
+  { operation, validator }: RouteBinding,
+  sent: SentInput,
+  body: { readonly value: unknown; readonly faults: readonly Fault[] },
+): CheckedInput {
+  const path = validator.path(context.params)
+  const query = validator.query(context.query, context.url)
+  const input = toOperationRequest(context, sent, [path.value, query.value, body.value])
+  const faults = [
+    ...headerFaults(context, operation),
+    ...path.faults,
+    ...query.faults,
+    ...body.faults,
+    ...(operation.faults?.(input) ?? []),
+  ]
+  return { input, faults }
+}
+
+const NO_BODY = { value: undefined, faults: [] as readonly Fault[] }
+const NOTHING_SENT: SentInput = { bytes: NO_BYTES, value: undefined, upload: undefined }
+
+/** Reads the body, and takes units that depend on it; an unreadable body takes one, and is refused with every other fault. */
+async function readInput(context: RequestContext, binding: RouteBinding, body: SentBody): Promise<SentInput> {
+  const { operation } = binding
+  const upload = body && 'upload' in body ? body.upload : undefined
+  let sent: SentInput
+  try {
+    sent = operation.body && !upload ? await readJson(body, operation) : { ...NOTHING_SENT, upload }
+  } catch (error) {
+    await takeUnits(context, binding, 1)
+    throw withOtherFaults(error, context, binding)
+  }
+  const isCounted = operation.limitUnits && operation.body && !upload
+  await takeUnits(context, binding, isCounted ? operation.limitUnits.count(sent.value) : 1)
+  return sent
+}
+
+async function readJson(body: SentBody, { bodyBytesMax = BODY_BYTES_MAX }: Operation): Promise<SentInput> {
+  let bytes: Uint8Array = NO_BYTES
+  if (body && 'read' in body) bytes = await body.read(bodyBytesMax)
+  else if (body && 'bytes' in body) bytes = body.bytes
+  return { bytes, value: parseJson(bytes), upload: undefined }
+}
+
+function withOtherFaults(error: unknown, context: RequestContext, binding: RouteBinding): unknown {
+  if (!(error instanceof AppError) || error.code !== 'invalid_request') return error
+  const { faults } = checkAround(context, binding, NOTHING_SENT, { value: undefined, faults: error.details })
+  return faults.length > error.details.length ? invalidRequest(faults) : error
+}
+
+async function takeUnits(
+  context: RequestContext,
+  { operation, lifecycle }: RouteBinding,
+  units: number,
+): Promise<void> {
+  if (operation.limitUnits) await takeLimit(context, operation, units, lifecycle)
+}
+
+function toOperationRequest(
+  context: RequestContext,
+  sent: SentInput,
+  [path, query, body]: readonly [path: unknown, query: unknown, body: unknown],
+): Input {
+  const { workspace, tile } = context.caller as Caller
+  return {
+    workspace,
+    tile,
+    requestId: context.requestId,
+    now: context.receivedAt,
+    callerAddress: context.callerAddress(),
+    path: path as RequestFields,
+    query: query as RequestFields,
+    body,
+    bodyBytes: sent.bytes,
+    upload: sent.upload,
+    header(name) {
+      const value = context.headers[name]
+      return Array.isArray(value) ? value.join(', ') : value
+    },
+    answerAs: (requestId) => context.setHeader('x-request-id', requestId),
+  }
+}
+
+function headerFaults({ headers }: RequestContext, operation: Operation): Fault[] {
+  const faults: Fault[] = []
+  if (operation.takesAppKey && !headers[APP_KEY]) {
+    faults.push({ field: 'header.SVC-APPKEY', problem: 'is required: the workspace id' })
+  }
+  const key = operation.takesIdempotencyKey ? headers[IDEMPOTENCY_KEY] : undefined
+  if (key !== undefined && (typeof key !== 'string' || !IDEMPOTENCY_KEY_VALID.test(key))) {
+    faults.push({ field: 'header.Idempotency-Key', problem: 'must be 1 to 128 printable ASCII characters' })
+  }
+  return faults
+}
