@@ -31,6 +31,7 @@ const LONG = [
   'crash',
   'crash-statistics',
   'large-user-portions',
+  'http-memory',
   'http-limits',
   'postgres-log',
   'list-user-events',

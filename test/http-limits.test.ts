@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { PIECE_BYTES_MAX, piecesToSend } from '../src/http/answers/answer-pieces.ts'
+import { PIECE_BYTES_MAX, piecesOf } from '../src/http/answers/answer-stream.ts'
 import type { ErrorBody } from '../src/http/answers/error-answer.ts'
 import type { HttpLimits } from '../src/http/http-limits.ts'
 import { UPLOADS_PER_WORKSPACE_MAX } from '../src/operations/coupons/upload-slots.ts'
@@ -496,7 +496,7 @@ it('A name of several addresses is listened on at one of them, so that no server
 it('Large answers are written in small pieces, so that whoever reads slowly is seen to read', () => {
   const sizes = [1, PIECE_BYTES_MAX, 0, PIECE_BYTES_MAX + 1, 3 * MIB]
   const answer = sizes.map((size, index) => Buffer.alloc(size, index))
-  const pieces = [...piecesToSend(answer)]
+  const pieces = [...piecesOf(answer)]
   expect(Math.max(...pieces.map(({ byteLength }) => byteLength))).toBe(PIECE_BYTES_MAX)
   expect(Buffer.concat(pieces).equals(Buffer.concat(answer))).toBe(true)
 })

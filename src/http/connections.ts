@@ -1,16 +1,17 @@
-// All connections: how many there may be, and how long one that does not read its answer is kept. One timer looks at all.
+// All connections of a server: how many there may be, and how long one that does not read its answer is kept. One timer checks them
+// all; no request sets a timer of its own.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger } from 'fastify'
 import type { HttpLimits } from './http-limits.ts'
 
-/** Something that waits on connections and is looked at with them. */
+/** Something with deadlines that is checked together with the connections. */
 export interface Swept {
   /** `now`: milliseconds of a clock that never goes back. */
   sweep(now: number): void
 }
 
-/** How many of the bytes sent on a connection the system has taken over, and since when it has taken no more. */
+/** How many bytes of a connection's output the system has taken, and since when it has taken no more. */
 interface Unread {
   readonly sent: number
   readonly since: number
@@ -21,7 +22,7 @@ export class Connections {
   readonly #swept: readonly Swept[]
   readonly #diagnostics: FastifyBaseLogger
   readonly #sockets = new Set<Socket>()
-  /** Those that had something unsent when they were looked at. */
+  /** Those that had unsent output at the last check. */
   readonly #unread = new Map<Socket, Unread>()
   #dropped = 0
 
@@ -31,12 +32,11 @@ export class Connections {
     this.#diagnostics = diagnostics
   }
 
-  /** To be called before the server listens. */
+  /** Call it before the server listens. */
   follow(server: Server): void {
     server.maxConnections = this.#limits.connectionsMax
-    // A client that has ended its side may still wait for the answer.
+    // A client that has ended its side may still wait for the answer. This is a property of Node's server; no option sets it.
     Object.assign(server, { httpAllowHalfOpen: true })
-    this.#keepUnread(server)
     server.on('drop', () => this.#dropped++)
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
@@ -51,26 +51,9 @@ export class Connections {
     })
   }
 
-  /**
-   * Closes the connections that have not read their whole answer, or not sent their whole request: only those go on that merely
-   * wait for an answer (`isAwaited`).
-   */
+  /** Closes the connections with an unread answer or an incomplete request. Only those that wait for an answer stay (`isAwaited`). */
   closeStalled(isAwaited: (socket: Socket) => boolean): void {
     for (const socket of this.#sockets) if (socket.writableLength > 0 || !isAwaited(socket)) socket.destroy()
-  }
-
-  /**
-   * Node takes a connection for idle as soon as its answer is written, though most of that may still wait here for a client
-   * that reads slowly. Closing idle connections leaves those alone.
-   */
-  #keepUnread(server: Server): void {
-    const closeIdle = server.closeIdleConnections.bind(server)
-    server.closeIdleConnections = () => {
-      const unread = [...this.#sockets].filter(({ writableLength }) => writableLength > 0)
-      for (const socket of unread) socket.destroy = () => socket
-      closeIdle()
-      for (const socket of unread) Reflect.deleteProperty(socket, 'destroy')
-    }
   }
 
   #sweep(): void {
@@ -81,12 +64,12 @@ export class Connections {
     const { connectionsMax } = this.#limits
     this.#diagnostics.warn(
       { closed: this.#dropped },
-      `there are ${connectionsMax} connections: further ones are closed`,
+      `all ${connectionsMax} connections are in use: further ones are closed`,
     )
     this.#dropped = 0
   }
 
-  /** Large answers are sent in pieces (`answer-pieces.ts`), so that a client that reads slowly is seen to read. */
+  /** Large answers are sent in pieces (`answer-stream.ts`), so that a slow client is seen to read. */
   #closeUnread(socket: Socket, now: number): void {
     if (socket.writableLength === 0) {
       this.#unread.delete(socket)

@@ -1,11 +1,11 @@
 // The Fastify routes of an operation: they hand each request to the lifecycle, and its output to Fastify. No rule about requests
 // belongs here.
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { AppError } from '../core/app-error.ts'
 import { JsonText } from '../operations/json-text.ts'
 import type { Operation } from '../operations/operation.ts'
-import { PIECE_BYTES_MAX, piecesToSend } from './answers/answer-pieces.ts'
+import { streamOf } from './answers/answer-stream.ts'
 import { tooMuchUnsent } from './answers/unsent-answers.ts'
 import type { Attempt, Caller } from './authentication.ts'
 import { admit, carryOut, takeLimit, type LifecycleParts, type RouteBinding } from './lifecycle.ts'
@@ -106,14 +106,7 @@ function preparePayload(
   const bytes = text instanceof JsonText ? text.byteLength : Buffer.byteLength(text)
   if (operation.method !== 'GET' && !operation.onlyReads) unsent.add(reply.raw, bytes)
   else if (!unsent.addIfFits(reply.raw, bytes)) throw tooMuchUnsent()
-  if (text instanceof JsonText) return inPieces(reply, text.pieces)
-  return bytes <= PIECE_BYTES_MAX ? text : inPieces(reply, [Buffer.from(text)])
-}
-
-function inPieces(reply: FastifyReply, pieces: readonly Uint8Array[]): Readable {
-  const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0)
-  reply.header('content-length', bytes)
-  return Readable.from(piecesToSend(pieces), { objectMode: false })
+  return text instanceof JsonText ? streamOf(reply, text.pieces) : text
 }
 
 type BodyDone = (error: Error | null, body: SentBody) => void

@@ -14,9 +14,9 @@ import { codeOf } from '../core/thrown.ts'
 import type { Operation } from '../operations/operation.ts'
 import { pause } from '../runtime/pause.ts'
 import { BrokenRequests } from './requests/broken-requests.ts'
-import { ChunkedBodies } from './requests/chunked-bodies.ts'
 import { Connections } from './connections.ts'
 import { bindRoute, type Lifecycle, type LifecycleParts, type RouteBinding } from './lifecycle.ts'
+import { streamWhereNeeded } from './answers/answer-stream.ts'
 import { ERROR_STATUS, isInvalidMediaType, NOTHING_HERE, sendError, toAppError } from './answers/error-answer.ts'
 import type { HttpLimits } from './http-limits.ts'
 import { PipelinedRequests } from './requests/pipelined-requests.ts'
@@ -77,7 +77,6 @@ export interface UnhookedAnswer {
 export function createHttpServer(options: HttpOptions): FastifyInstance {
   const { limits } = options
   const brokenRequests = newBrokenRequests(options)
-  const chunked = new ChunkedBodies(brokenRequests)
   const bodies = new ReceivedBodies(limits)
   const pipelined = new PipelinedRequests(limits)
   const lifecycle: Lifecycle = { ...options, bodies, unsent: new UnsentAnswers(limits) }
@@ -101,7 +100,6 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     frameworkErrors: (_error, request, reply) => {
       if (brokenRequests.isEnding(request.raw.socket)) return
       brokenRequests.follow(reply)
-      chunked.follow(request, reply)
       tellWhenSent(reply, options)
       void sendError(reply.header('x-request-id', request.id), NOTHING_HERE)
     },
@@ -119,12 +117,12 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
     // A request behind broken input on an ending connection is not begun.
     if (brokenRequests.isEnding(request.raw.socket)) return
     brokenRequests.follow(reply)
-    chunked.follow(request, reply)
     reply.header('x-request-id', request.id)
     const refusal = hostRefusal(request.raw)
     if (reply.raw.socket) done(refusal)
     else pipelined.wait(request.raw.socket, reply.raw, () => done(refusal))
   })
+  app.addHook('onSend', streamWhereNeeded(limits))
   const refuseUnknown = unknownRoutes(options)
   app.setErrorHandler((error, request, reply) => {
     // Fastify checks the media type before the path, but an unknown path is the first fault.
