@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LIMIT_DEFAULTS, type Limits } from '../src/core/workspace.ts'
-import { createWorkspace } from '../src/store/workspaces/create-workspace.ts'
+import { createWorkspace } from '../src/actions/create-workspace.ts'
 import { basic, environmentOf, startServing, type ServingProgram } from './program.ts'
 import { RawConnection } from './raw-http.ts'
 import { until, type TestWorkspace } from './server.ts'
