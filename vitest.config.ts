@@ -24,13 +24,11 @@ const LONG = [
   'serve',
   'goal-recounts',
   'command-line',
-  'large-users',
   'hostile-input',
   'contributions',
   'statistics-commands',
   'crash',
   'crash-statistics',
-  'large-user-portions',
   'http-memory',
   'http-limits',
   'postgres-log',
@@ -39,17 +37,16 @@ const LONG = [
   'backup',
   'update-preferences',
   'without-store',
-  'very-large-users',
 ]
 /**
  * Begun first, and in this order. The suites about clusters take minutes, and what waits runs beside them, so that their servers
  * are not kept from the processors for seconds and hold each other for dead.
  */
 const FIRST = ['cluster-faults-jetstream', 'jetstream-log', ...WAITING, 'cluster-faults-postgres', ...LONG].map(
-  (name) => `/test/${name}.test.ts`,
+  (name) => `/${name}.test.ts`,
 )
 
-/** Suites about HTTP, which also run with `FAST_PATH=off` (`test/server.ts`). `fast-path` compares the two paths itself. */
+/** Suites about HTTP, which also run with `FAST_PATH=off` (`test/support/server.ts`). `fast-path` compares the two paths itself. */
 const WITHOUT_FAST_PATH = [
   'authentication',
   'diagnostics',
@@ -63,7 +60,7 @@ const WITHOUT_FAST_PATH = [
   'track-events',
   'track-events-retries',
   'track-user',
-].map((name) => `test/${name}.test.ts`)
+].map((name) => `test/**/${name}.test.ts`)
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -86,8 +83,8 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 2,
     // Files follow each other in one process, which has loaded what they need: loading is an eighth of the work of the shorter ones.
     isolate: false,
-    globalSetup: ['test/migrated-stores.ts'],
-    setupFiles: ['test/after-file.ts'],
+    globalSetup: ['test/support/migrated-stores.ts'],
+    setupFiles: ['test/support/after-file.ts'],
     // Each file has processes and threads of its own: they need not all compile the same sources. `bin/tidings` keeps them there too.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/tidings') },
     // For what never ends, not for what is slow: the slowest machine takes several times as long as the usual one.

@@ -1,5 +1,5 @@
 // The seam to the durable log: what is appended before a request is acknowledged, and read by the pipeline afterwards.
-// One contract suite runs over every log (`test/log-contract.ts`).
+// One contract suite runs over every log (`test/log/log-contract.ts`).
 
 /**
  * Which kind of request an entry holds. An entry is one accepted request, taken apart only in the pipeline. Clients cannot

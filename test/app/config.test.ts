@@ -1,0 +1,139 @@
+// The environment as settings: defaults, what each variable takes, and everything that is wrong at once.
+import { fastify } from 'fastify'
+import { describe, expect, it } from 'vitest'
+import { ConfigError, readConfig, type Config } from '../../src/app/config.ts'
+
+const KEY = Buffer.alloc(32, 0xfb)
+
+/** The error about settings that are wrong; undefined when they can be read. */
+function refusalOf(environment: Record<string, string>): ConfigError | undefined {
+  try {
+    readConfig(environment)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error
+  }
+}
+
+/** The variables that are named as wrong. */
+function wrongIn(environment: Record<string, string>): string[] {
+  return refusalOf(environment)?.faults.map(({ field }) => field) ?? []
+}
+
+describe('the environment', () => {
+  it('needs nothing', () => {
+    expect(readConfig({})).toEqual({
+      host: '127.0.0.1',
+      port: 8080,
+      dataDir: './data',
+      databaseUrl: undefined,
+      piiKey: undefined,
+      trustedProxies: [],
+      hasFastPath: true,
+      logLevel: 'info',
+    })
+  })
+
+  it('cannot be changed once it is read', () => {
+    expect(Object.isFrozen(readConfig({}))).toBe(true)
+  })
+
+  const accepted: [name: string, text: string, setting: keyof Config, value: unknown][] = [
+    ['HOST', '0.0.0.0', 'host', '0.0.0.0'],
+    ['HOST', '::1', 'host', '::1'],
+    ['HOST', 'tidings.internal', 'host', 'tidings.internal'],
+    ['PORT', '0', 'port', 0],
+    ['PORT', ' 65535 ', 'port', 65_535],
+    ['PORT', '', 'port', 8080],
+    ['DATA_DIR', '/var/lib/tidings', 'dataDir', '/var/lib/tidings'],
+    ['DATABASE_URL', 'postgres://me@db:5432/tidings', 'databaseUrl', 'postgres://me@db:5432/tidings'],
+    ['DATABASE_URL', 'postgresql:///tidings', 'databaseUrl', 'postgresql:///tidings'],
+    ['DATABASE_URL', 'postgres://me:%25%20@db/t%C3%A4', 'databaseUrl', 'postgres://me:%25%20@db/t%C3%A4'],
+    ['DATABASE_URL', 'postgres:///t?host=/run&port=5433', 'databaseUrl', 'postgres:///t?host=/run&port=5433'],
+    ['PII_KEY', KEY.toString('base64'), 'piiKey', KEY],
+    ['PII_KEY', KEY.toString('base64url'), 'piiKey', KEY],
+    ['TRUSTED_PROXIES', '10.0.0.0/8, ::1', 'trustedProxies', ['10.0.0.0/8', '::1']],
+    ['TRUSTED_PROXIES', '128.0.0.0/1,fe80::1%eth0/64', 'trustedProxies', ['128.0.0.0/1', 'fe80::1%eth0/64']],
+    ['FAST_PATH', 'on', 'hasFastPath', true],
+    ['FAST_PATH', 'off', 'hasFastPath', false],
+    ['LOG_LEVEL', 'silent', 'logLevel', 'silent'],
+  ]
+  it.each(accepted)('takes %s=%s', (name, text, setting, value) => {
+    expect(readConfig({ [name]: text })[setting]).toEqual(value)
+  })
+
+  const refused: [name: string, text: string][] = [
+    ['HOST', 'not a host'],
+    ['HOST', 'http://127.0.0.1'],
+    ['HOST', '999.1.1.1'],
+    ['HOST', '127.1'],
+    ['HOST', 'tidings..internal'],
+    ['HOST', 'tidings-'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '80.5'],
+    ['PORT', 'http'],
+    ['DATABASE_URL', 'mysql://me@db/tidings'],
+    ['DATABASE_URL', 'tidings'],
+    ['DATABASE_URL', 'postgres://me@db/tidings?port=banana'],
+    ['DATABASE_URL', 'postgres://me@db/tidings?port=65536'],
+    ['DATABASE_URL', 'postgres://me:%E0%A4@db/tidings'],
+    ['DATABASE_URL', 'postgres://me@db/%E0%A4%A'],
+    ['NATS_URL', 'http://host:4222'],
+    ['NATS_URL', 'nats://me:secret@host:4222,nats://me:%E0%A4@host:4222'],
+    ['PII_KEY', KEY.subarray(1).toString('base64')],
+    ['PII_KEY', '!'.repeat(44)],
+    ['TRUSTED_PROXIES', 'proxy.internal'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['TRUSTED_PROXIES', '0.0.0.0/0'],
+    ['TRUSTED_PROXIES', '::/0'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8/9'],
+    ['TRUSTED_PROXIES', '10.0.0.0/'],
+    ['TRUSTED_PROXIES', 'fe80::1%eth0.100'],
+    ['FAST_PATH', 'false'],
+    ['LOG_LEVEL', 'loud'],
+  ]
+  it.each(refused)('refuses %s=%s', (name, text) => {
+    expect(wrongIn({ [name]: text })).toEqual([name])
+  })
+
+  const networks = [
+    '10.0.0.1',
+    '0.0.0.0',
+    '::',
+    '::1',
+    'fe80::1%eth0',
+    'fe80::1%eth0.100',
+    '::1.2.3.4',
+    '::ffff:1.2.3.4',
+  ]
+  const prefixes = ['', '/', '/0', '/00', '/1', '/08', '/32', '/33', '/128', '/129', '/8/9', '/-1', '/1.5', '/a']
+  it.each(networks)('takes no network of %s that the server cannot be started with', (address) => {
+    const taken = prefixes
+      .map((prefix) => address + prefix)
+      .filter((text) => !wrongIn({ TRUSTED_PROXIES: text }).length)
+    for (const text of taken) expect(() => fastify({ trustProxy: [text] })).not.toThrow()
+  })
+
+  it('needs a database for the tables where NATS holds the log', () => {
+    expect(wrongIn({ NATS_URL: 'nats://a:4222' })).toEqual(['DATABASE_URL'])
+  })
+
+  it.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])('takes the level %s', (level) => {
+    expect(readConfig({ LOG_LEVEL: level }).logLevel).toBe(level)
+  })
+
+  it('names all wrong settings at once, each with what to set', () => {
+    const wrong = Object.fromEntries(refused)
+    expect(wrongIn(wrong)).toEqual(Object.keys(wrong))
+    for (const { problem } of refusalOf(wrong)?.faults ?? []) expect(problem).toMatch(/^must be /)
+  })
+
+  it('never tells a secret that is wrong', () => {
+    const secret = 'hunter2hunter2'
+    const refusal = refusalOf({ PII_KEY: secret, DATABASE_URL: `mysql://me:${secret}@db` })
+    expect(refusal?.faults.length).toBe(2)
+    expect(`${refusal?.message} ${JSON.stringify(refusal?.faults)}`).not.toContain(secret)
+  })
+})

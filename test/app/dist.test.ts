@@ -1,0 +1,82 @@
+// `npm run build`, and a server that has `dist/` and no sources, as in the image.
+import { execFile } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { copyCheckout, linkModules } from './checkout.ts'
+import { basic, run, startServing, type FirstWorkspace, type ServingProgram } from '../support/program.ts'
+import { until } from '../support/server.ts'
+import { readVersion } from '../../src/app/version.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const BUILD_WAIT_MS = 120_000
+/** So long that the log compresses it. */
+const LONG_TEXT = 'word '.repeat(2_000)
+
+let folder: string
+let bin: string
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tidings-dist-'))
+  bin = copyCheckout(join(folder, 'checkout'))
+  const checkout = dirname(dirname(bin))
+  linkModules(checkout, (entry) => entry !== '.cache')
+  copyFileSync(join(ROOT, 'rolldown.config.ts'), join(checkout, 'rolldown.config.ts'))
+  await promisify(execFile)('npm', ['run', 'build'], { cwd: checkout, timeout: BUILD_WAIT_MS })
+  rmSync(join(checkout, 'src'), { recursive: true })
+}, BUILD_WAIT_MS)
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** Serves from `dist/`. */
+function serve(): Promise<ServingProgram> {
+  return startServing({ DATA_DIR: join(folder, 'data') }, [], bin)
+}
+
+it('has a file for the process and for each kind of thread, and starts these', () => {
+  const dist = join(dirname(dirname(bin)), 'dist')
+  const files = readdirSync(dist).filter((file) => file.endsWith('.js'))
+  const threads = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('-thread.ts'))
+    .map((file) => basename(file, '.ts'))
+  const started = files.flatMap((file) => {
+    const text = readFileSync(join(dist, file), 'utf8')
+    return [...text.matchAll(/new URL\(\s*["'`]\.\/([\w-]+-thread\.\w+)["'`]/g)].map(([, name]) => name)
+  })
+  expect(threads.length).toBeGreaterThan(0)
+  expect(new Set(started)).toEqual(new Set(threads.map((name) => `${name}.js`)))
+  expect(files).toEqual(expect.arrayContaining(['main.js', ...started]))
+})
+
+it('knows its version', async () => {
+  expect(await run(['--version'], {}, bin)).toEqual({ status: 0, stdout: `${readVersion()}\n`, stderr: '' })
+})
+
+it('serves events after it was killed, and the reference page', { timeout: 60_000 }, async () => {
+  const killed = await serve()
+  const { workspace_id, data_key } = killed.started.first_workspace as FirstWorkspace
+  const headers = { authorization: basic(workspace_id, data_key), 'content-type': 'application/json' }
+  const action = { action: 'Order Placed', attributes: { note: LONG_TEXT }, platform: 'WEB' }
+  const body = JSON.stringify({ type: 'event', customer_id: 'ada', actions: [action] })
+  const call = ({ started }: ServingProgram, path: string, request?: RequestInit) =>
+    fetch(new URL(path, started.url), { headers, ...request })
+  const accepted = await call(killed, `/v1/event/${workspace_id}`, { method: 'POST', body })
+  expect(accepted.status).toBe(200)
+  await killed.stop('SIGKILL')
+
+  const server = await serve()
+  const readEvents = async () => {
+    const answer = await call(server, `/v1/event/${workspace_id}?customer_id=ada`)
+    return answer.status === 200 ? ((await answer.json()) as { data: unknown[] }).data : []
+  }
+  const events = await until('the event is readable', async () => {
+    const found = await readEvents()
+    return found.length > 0 && found
+  })
+  expect(events).toEqual([expect.objectContaining(action)])
+  const paths = ['/docs', '/docs/page.css', '/docs/swagger-ui-bundle.js', '/openapi.json']
+  const pages = await Promise.all(paths.map((path) => call(server, path)))
+  expect(pages.map(({ status }) => status)).toEqual(paths.map(() => 200))
+  expect(await server.stop('SIGTERM')).toMatchObject({ status: 0, stderr: '' })
+})

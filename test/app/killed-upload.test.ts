@@ -1,0 +1,89 @@
+// Kills a serving process in the middle of an upload of coupons: nothing of it counts, and the same upload succeeds afterwards.
+// Another process that fails to start harms no upload.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { pino } from 'pino'
+import { readConfig } from '../../src/app/config.ts'
+import { NO_ALERTS } from '../../src/core/coupons/coupon-list.ts'
+import { serve } from '../../src/app/serve.ts'
+import { addCouponList } from '../../src/store/coupons/coupon-lists.ts'
+import { UPLOAD_ABANDONED_MS } from '../../src/store/coupons/coupon-uploads.ts'
+import { createWorkspace, type NewWorkspace } from '../../src/actions/create-workspace.ts'
+import type { Database } from '../../src/store/store.ts'
+import { environmentOf, run, startServing } from '../support/program.ts'
+import { codesOf, countRows, openUpload, toCsv } from '../support/calls/coupon-calls.ts'
+import { until } from '../support/server.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+
+const CODES = codesOf('KILLED', 60_000)
+
+describeEachStore('An upload', (kind) => {
+  let place: TestPlace
+  let database: Database
+  let workspace: NewWorkspace
+
+  beforeAll(async () => {
+    place = await makeStore(kind)
+    database = await openTestDatabase(place)
+    workspace = await createWorkspace(database, 'main', {}, Date.now())
+  })
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  const makeList = (id: string) =>
+    database.write((store) =>
+      addCouponList(store, {
+        id,
+        workspaceId: 'main',
+        name: id,
+        label: id,
+        expiresAt: '2199-12-31',
+        createdBy: 'anna',
+        emailAlertSubscribers: [],
+        alertConditions: NO_ALERTS,
+        createdAt: Date.now(),
+      }),
+    )
+
+  it('whose server is killed adds nothing, and can be repeated as soon as it is known to be dead', async () => {
+    const list = await makeList('killed')
+    const child = await startServing(environmentOf(place))
+    const killed = openUpload({ url: child.started.url, workspace }, list.id)
+    await killed.send(toCsv(CODES))
+    await until('codes of the upload are stored', async () => (await countRows(database, list.number)) > 0)
+    await child.stop('SIGKILL')
+
+    // The embedded store belongs to one process, so that the next one knows at once; elsewhere a minute must pass.
+    const lateMs = kind === 'sqlite' ? 0 : UPLOAD_ABANDONED_MS
+    const next = await serve({
+      config: readConfig({ PORT: '0', DATA_DIR: place.dataDir, DATABASE_URL: place.databaseUrl }),
+      diagnostics: pino({ level: 'fatal' }),
+      clock: () => Date.now() + lateMs,
+    })
+    try {
+      const again = openUpload({ url: next.url, workspace }, list.id)
+      await again.send(toCsv(CODES))
+      expect((await again.end()).body).toEqual({ added: CODES.length, duplicates: 0 })
+    } finally {
+      await next.stop()
+    }
+    const coupons = database.query.selectFrom('coupons').select('code').where('list_number', '=', list.number)
+    expect((await coupons.execute()).length).toBe(CODES.length)
+  })
+
+  it('goes on when a second start on the same port has failed', async () => {
+    const list = await makeList('going-on')
+    const child = await startServing(environmentOf(place))
+    try {
+      const upload = openUpload({ url: child.started.url, workspace }, list.id)
+      await upload.send(toCsv(CODES))
+      await until('codes of the upload are stored', async () => (await countRows(database, list.number)) > 0)
+      const second = await run(['serve'], { ...environmentOf(place), PORT: new URL(child.started.url).port })
+      expect(second).toMatchObject({ status: 1, stderr: expect.stringContaining('is in use') as string })
+      expect((await upload.end()).body).toEqual({ added: CODES.length, duplicates: 0 })
+    } finally {
+      await child.stop()
+    }
+  })
+})

@@ -1,0 +1,157 @@
+// `bin/tidings`: finds a Node that can run it, wherever it is called from, and says so where there is none.
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { copyCheckout, linkModules } from './checkout.ts'
+import { BIN, run } from '../support/program.ts'
+
+const NOBODY = 65_534
+
+let folder: string
+let made = 0
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tidings-bin-'))
+  // Others than who runs the tests may look into it.
+  chmodSync(folder, 0o755)
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A checkout that has no Node of its own. */
+function makeCheckout(name: string, { withModules }: { withModules: boolean }): string {
+  const checkout = join(folder, name)
+  const bin = copyCheckout(checkout)
+  // All packages, and none of their programs.
+  if (withModules) linkModules(checkout, (entry) => !entry.startsWith('.'))
+  return bin
+}
+
+/** A folder with the tools that the script calls and, as `node`, a script of our own. */
+function makePath(name: string, node: string | undefined): string {
+  const path = join(folder, name)
+  mkdirSync(path)
+  for (const tool of ['dirname', 'readlink']) {
+    writeFileSync(join(path, tool), `#!/bin/sh\nPATH=/usr/bin:/bin exec ${tool} "$@"\n`)
+    chmodSync(join(path, tool), 0o755)
+  }
+  if (node !== undefined) {
+    writeFileSync(join(path, 'node'), node)
+    chmodSync(join(path, 'node'), 0o755)
+  }
+  return path
+}
+
+it('runs through symbolic links, from any folder, with the Node of its own checkout', async () => {
+  const direct = join(folder, 'direct')
+  const relative = join(folder, 'relative')
+  symlinkSync(BIN, direct)
+  symlinkSync('direct', relative)
+  const { status, stdout } = await run(['--version'], { PATH: makePath('no-node', undefined) }, relative)
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string })
+})
+
+it('takes the Node on PATH where the checkout has none', async () => {
+  const bin = makeCheckout('own-node', { withModules: true })
+  const path = makePath('good-node', `#!/bin/sh\nexec "${process.execPath}" "$@"\n`)
+  expect(await run(['--version'], { PATH: path }, bin)).toMatchObject({ status: 0, stderr: '' })
+})
+
+const heaps: [line: string, options: string, isOwn: boolean][] = [
+  ['serve', '', true],
+  ['serve --role http', '--no-warnings', true],
+  ['--json serve', '', true],
+  ['serve', '--max-old-space-size=4096', false],
+  ['serve', '--max_old_space_size=4096', false],
+  ['--json serve', '--no-warnings --max-old_space-size=4096', false],
+  ['workspace show serve', '', false],
+  ['', '', false],
+]
+it.each(heaps)('bounds the heap of a server that NODE_OPTIONS does not bound: %s, %s', async (line, options, isOwn) => {
+  const name = `heap-${++made}`
+  const bin = makeCheckout(name, { withModules: true })
+  const path = makePath(`${name}-path`, '#!/bin/sh\necho "$@"\n')
+  const args = line.split(' ').filter((word) => word !== '')
+  const { status, stdout } = await run(args, { PATH: path, NODE_OPTIONS: options }, bin)
+  expect({ status, isOwn: stdout.includes('--max-old-space-size=1024') }).toEqual({ status: 0, isOwn })
+})
+
+describe('keeps what is compiled', () => {
+  const home = { HOME: '/where/ann' }
+  const cases: [where: string, environment: Record<string, string>, kept: string][] = [
+    ['where systemd says', { ...home, CACHE_DIRECTORY: '/var/cache/tidings:/var/cache/more' }, '/var/cache/tidings'],
+    ['where the user keeps such things', home, '/where/ann/.cache/tidings'],
+    ['where the user wants such things', { ...home, XDG_CACHE_HOME: '/where/ann/kept' }, '/where/ann/kept/tidings'],
+    ['nowhere for a user without any place', {}, 'unset'],
+    ['where it is told', { ...home, NODE_COMPILE_CACHE: '/kept' }, '/kept'],
+    ['nowhere if nothing is to be kept', { ...home, NODE_COMPILE_CACHE: '' }, ''],
+  ]
+
+  /** What the script passes to Node, run by a user who may write into `node_modules`, or may not. */
+  function askFor(environment: Record<string, string>, { mayWrite }: { mayWrite: boolean }) {
+    const name = `kept-${++made}`
+    const bin = makeCheckout(name, { withModules: false })
+    mkdirSync(join(folder, name, 'node_modules'), { mode: mayWrite ? 0o755 : 0o555 })
+    const PATH = makePath(`${name}-path`, '#!/bin/sh\necho "${NODE_COMPILE_CACHE-unset}"\n')
+    // Modes do not stop root.
+    const user = !mayWrite && process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+    const { stdout, stderr } = spawnSync(bin, ['--version'], {
+      env: { PATH, ...environment },
+      encoding: 'utf8',
+      ...user,
+    })
+    return { kept: stdout.trim(), stderr, modules: join(folder, name, 'node_modules') }
+  }
+
+  it('beside the packages, by a user who may write there', () => {
+    const { kept, stderr, modules } = askFor(home, { mayWrite: true })
+    expect({ kept, stderr }).toEqual({ kept: join(modules, '.cache/tidings'), stderr: '' })
+  })
+
+  it.each(cases)('%s, by a user who may not', (_, environment, wanted) => {
+    const { kept, stderr } = askFor(environment, { mayWrite: false })
+    expect({ kept, stderr }).toEqual({ kept: wanted, stderr: '' })
+  })
+})
+
+it('runs where the folder for what is compiled cannot be made', async () => {
+  const file = join(folder, 'no-folder')
+  writeFileSync(file, '')
+  expect(await run(['--version'], { NODE_COMPILE_CACHE: join(file, 'kept') })).toMatchObject({ status: 0, stderr: '' })
+})
+
+it('runs the sources of a checkout that was built too', async () => {
+  const bin = makeCheckout('built', { withModules: true })
+  const dist = join(folder, 'built/dist')
+  mkdirSync(dist)
+  writeFileSync(join(dist, 'main.js'), 'process.exit(3)')
+  const path = makePath('built-path', `#!/bin/sh\nexec "${process.execPath}" "$@"\n`)
+  expect(await run(['--version'], { PATH: path }, bin)).toMatchObject({ status: 0 })
+  rmSync(join(folder, 'built/src'), { recursive: true })
+  expect(await run(['--version'], { PATH: path }, bin)).toMatchObject({ status: 3 })
+})
+
+it('refuses an older Node in one sentence, with exit status 1', async () => {
+  const bin = makeCheckout('old-node', { withModules: true })
+  const pretend = join(folder, 'pretend.cjs')
+  writeFileSync(pretend, `Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })`)
+  const path = makePath('older-node', `#!/bin/sh\nexec "${process.execPath}" --require "${pretend}" "$@"\n`)
+  const { status, stdout, stderr } = await run(['--version'], { PATH: path }, bin)
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+  expect(stderr).toMatch(/^Tidings needs Node 24 or newer, and .*\n$/)
+})
+
+it('says that there is no Node at all', async () => {
+  const bin = makeCheckout('no-node-at-all', { withModules: true })
+  const { status, stderr } = await run(['--version'], { PATH: makePath('empty', undefined) }, bin)
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: 'Tidings needs Node 24 or newer, but PATH has no node.\n',
+  })
+})
+
+it('says that npm ci comes first', async () => {
+  const { status, stderr } = await run(['--version'], {}, makeCheckout('not-installed', { withModules: false }))
+  expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('npm ci') as string })
+})

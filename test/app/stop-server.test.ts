@@ -1,0 +1,298 @@
+// Stopping a server that is being used: what is in flight is finished, nobody waits for connections that are kept alive, and a
+// balancer has time to send requests elsewhere.
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import SqliteFile from 'better-sqlite3'
+import { sql } from 'kysely'
+import { expect, it } from 'vitest'
+import type { HttpLimits } from '../../src/http/http-limits.ts'
+import { lockTables } from '../../src/pipeline/apply-batch.ts'
+import { STATE_FILE } from '../../src/store/open-database.ts'
+import type { Database } from '../../src/store/store.ts'
+import { basic, environmentOf, startServing, type FirstWorkspace } from '../support/program.ts'
+import { RawConnection } from '../support/raw-http.ts'
+import { startServer, until, type TestServer } from '../support/server.ts'
+import { describeOnPostgres, makePlace, openTestDatabase } from '../support/stores.ts'
+import { newTemplate, TEMPLATES } from '../support/calls/template-calls.ts'
+import { trackingOf } from '../support/calls/tracking.ts'
+
+/** Far below the time for which an idle connection is kept. */
+const STOP_MS_MAX = 15_000
+/** How long `deploy/haproxy.cfg` takes to take a process out: `fall` times `inter`. */
+const BALANCER_MS = 2_000
+
+/** What the diagnostics say about a batch that is no longer waited for. */
+const GIVEN_UP = expect.stringContaining('the pipeline did not stop in time') as string
+
+const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Visit' }] }
+
+it(
+  'finishes what is in flight and does not wait for connections that are kept for further requests',
+  { timeout: 60_000 },
+  async () => {
+    const server = await startServer('sqlite')
+    const requests = Array.from({ length: 50 }, () => trackingOf(server).events(event))
+    // Some requests have been answered, others are being carried out.
+    expect((await Promise.any(requests)).status).toBe(200)
+    const stopsAt = performance.now()
+    await server.stop()
+    expect(performance.now() - stopsAt).toBeLessThan(STOP_MS_MAX)
+    const outcomes = await Promise.allSettled(requests)
+    const statuses = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value.status] : []))
+    expect(new Set(statuses)).toEqual(new Set([200]))
+  },
+)
+
+const PAGE = '/docs/swagger-ui-bundle.js'
+/** More pages than the system takes over for a client that does not read. */
+const PAGES = 6
+
+/** A server that is stopping, and a connection whose client has begun to read pages, but not gone on. */
+async function stopWithUnread(httpLimits: Partial<HttpLimits>) {
+  const server = await startServer('sqlite', {}, { httpLimits })
+  const page = await server.call<string>('GET', PAGE)
+  const connection = await RawConnection.open(server.url)
+  connection.readFirstOnly()
+  await connection.write(`GET ${PAGE} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(PAGES))
+  await until('the first page has begun', () => connection.hasAnswer)
+  const stopped = server.stop()
+  const isRefused = (error: { code?: string }) => error.code === 'ECONNREFUSED'
+  await until('nobody is taken any more', () => RawConnection.open(server.url).then(hangUp, isRefused))
+  return { connection, page: page.body, stopped }
+}
+
+function hangUp(connection: RawConnection): false {
+  connection.close()
+  return false
+}
+
+it('sends answers whole that were begun, however slowly they are read', async () => {
+  const { connection, page, stopped } = await stopWithUnread({})
+  connection.read()
+  const pages: string[] = []
+  while (pages.length < PAGES) pages.push((await connection.nextAnswer()).body)
+  expect(pages.map((read) => read === page)).toEqual(pages.map(() => true))
+  await stopped
+  await until('the connection is closed', () => connection.isEnded)
+})
+
+it('does not wait for long for answers that nobody reads', async () => {
+  const { connection, stopped } = await stopWithUnread({ stopStalledMs: 50 })
+  await expect(stopped).resolves.toBeUndefined()
+  connection.close()
+})
+
+it('does not wait for long for requests that do not come whole', async () => {
+  const server = await startServer('sqlite', {}, { httpLimits: { stopStalledMs: 50 } })
+  const { id, dataKey } = server.workspace
+  const headers = `host: x\r\nauthorization: ${basic(id, dataKey)}\r\ncontent-type: application/json\r\ncontent-length: 99\r\n`
+  const head = `POST /v1/event/${id} HTTP/1.1\r\n${headers}`
+  const connections = await Promise.all(
+    [head, `${head}\r\n{"type":"event"`].map(async (half) => {
+      const connection = await RawConnection.open(server.url)
+      await connection.write(half)
+      return connection
+    }),
+  )
+  await expect(server.stop()).resolves.toBeUndefined()
+  for (const connection of connections) await until('the connection is closed', () => connection.isEnded)
+})
+
+it('begins nothing that comes behind a request refused before its body, with which a connection ends', async () => {
+  const place = await makePlace('sqlite')
+  const first = await startServer('sqlite', {}, { at: place })
+  const { workspace } = first
+  const headOf = (key: string, length: number) => {
+    const headers = [`authorization: ${basic(workspace.id, key)}`, 'content-type: application/json']
+    return `POST /v1/event/${workspace.id} HTTP/1.1\r\nhost: x\r\n${headers.join('\r\n')}\r\ncontent-length: ${length}\r\n\r\n`
+  }
+  const connection = await RawConnection.open(first.url, true)
+  const refused = headOf('wrong', 9)
+  await connection.write(refused.slice(0, 9))
+  const stopped = first.stop()
+  const isRefused = (error: { code?: string }) => error.code === 'ECONNREFUSED'
+  await until('nobody is taken any more', () => RawConnection.open(first.url).then(hangUp, isRefused))
+  await connection.write(refused.slice(9))
+  expect((await connection.nextAnswer()).headers.get('connection')).toBe('close')
+  const behind = JSON.stringify(event)
+  await connection.write(' '.repeat(9) + headOf(workspace.dataKey, behind.length) + behind)
+  await stopped
+  expect(connection.hasAnswer).toBe(false)
+  connection.close()
+  const second = await startServer('sqlite', {}, { at: { ...place, workspace } })
+  const tracking = trackingOf(second)
+  await tracking.events({ ...event, actions: [{ action: 'Later' }] })
+  const actions = async () => (await tracking.listEvents({ customer_id: 'c1' })).body.data.map(({ action }) => action)
+  await until('the later event is applied', async () => (await actions()).includes('Later'))
+  expect(await actions()).toEqual(['Later'])
+  await second.stop()
+  await place.remove()
+})
+
+it(
+  'gives up a batch that does not finish, and answers the request that waited for it',
+  { timeout: 60_000 },
+  async () => {
+    const place = await makePlace('sqlite')
+    const statePath = join(place.dataDir, STATE_FILE)
+    // A batch that is told to stop, and goes on for ever with the one place to write.
+    const script = `import { createRequire } from 'node:module'
+    import { parentPort, threadName } from 'node:worker_threads'
+    if (threadName === 'pipeline') parentPort.once('message', () => {
+      const SqliteFile = createRequire(${JSON.stringify(import.meta.url)})('better-sqlite3')
+      new SqliteFile(${JSON.stringify(statePath)}).exec('begin immediate')
+      for (;;);
+    })`
+    const preload = `--import=data:text/javascript,${encodeURIComponent(script)}`
+    const server = await startServing({ ...environmentOf(place), NODE_OPTIONS: preload })
+    const { workspace_id: id, data_key: key } = server.started.first_workspace as FirstWorkspace
+    const headers = { authorization: basic(id, key), 'svc-appkey': id }
+    const creating = await beginSending(server.started.url + TEMPLATES, headers, newTemplate())
+    const stopping = server.stop()
+    const state = new SqliteFile(statePath, { timeout: 0 })
+    await until('the batch holds the store', () => !canWrite(state))
+    state.close()
+    expect(await creating.finish()).toBe(200)
+    expect(await stopping).toMatchObject({ status: 0, stderr: GIVEN_UP })
+    await place.remove()
+  },
+)
+
+describeOnPostgres('A process behind a balancer', () => {
+  it(
+    'says that it is stopping, and answers on new connections until it is taken out',
+    { timeout: 60_000 },
+    async () => {
+      const place = await makePlace('postgres')
+      const server = await startServing(environmentOf(place), ['--role', 'http'])
+      const { workspace_id: id, data_key: key } = server.started.first_workspace as FirstWorkspace
+      const ready = () => ask(server.started.url, 'GET', '/readyz')
+      const track = () => ask(server.started.url, 'POST', `/v1/event/${id}`, basic(id, key))
+      expect([(await ready()).status, (await track()).status]).toEqual([200, 200])
+      const stopping = server.stop()
+      const refusal = await until('it is not ready', async () => {
+        const answer = await ready()
+        return answer.status === 503 && answer
+      })
+      const toldAt = performance.now()
+      expect(refusal.text).toContain('Not ready: the process is stopping.')
+      const statuses = new Set<number | undefined>()
+      let answers = 0
+      for (; performance.now() - toldAt < BALANCER_MS; answers++) statuses.add((await track()).status)
+      expect([...statuses, answers > 1]).toEqual([200, true])
+      expect(await stopping).toMatchObject({ status: 0 })
+      await place.remove()
+    },
+  )
+
+  it('says so at once also while a batch takes long, and loses nothing of it', { timeout: 60_000 }, async () => {
+    const place = await makePlace('postgres')
+    const database = await openTestDatabase(place)
+    const server = await startServing(environmentOf(place))
+    const { workspace_id: id, data_key: key } = server.started.first_workspace as FirstWorkspace
+    const ready = () => ask(server.started.url, 'GET', '/readyz')
+    const tracked = `/v1/event/${id}`
+    expect((await ready()).status).toBe(200)
+    const free = await holdTables(database)
+    expect((await ask(server.started.url, 'POST', tracked, basic(id, key))).status).toBe(200)
+    await until('the batch waits', () => isBatchWaiting(database))
+    const tracking = await beginSending(server.started.url + tracked, { authorization: basic(id, key) }, event)
+    const stopping = server.stop()
+    await until('it is not ready', async () => (await ready()).status === 503)
+    // Not only after the batch has failed, or been given up.
+    expect(server.output().stderr).not.toMatch(/cannot apply the log|did not stop in time/)
+    expect(await tracking.finish()).toBe(200)
+    expect(await stopping).toMatchObject({ status: 0, stderr: GIVEN_UP })
+    await free()
+    await database.close()
+
+    const next = await startServing(environmentOf(place))
+    const seen = () => ask(next.started.url, 'GET', `${tracked}?customer_id=c1`, basic(id, key))
+    await until('both events are applied', async () => (await seen()).text.split('"Visit"').length === 3)
+    expect(await next.stop()).toMatchObject({ status: 0, stderr: '' })
+    await place.remove()
+  })
+
+  it('does not wait for a balancer where nobody asks whether it is ready', { timeout: 60_000 }, async () => {
+    const [alone, watched] = await Promise.all([startServer('postgres'), startServer('postgres')])
+    // Both have the same to do before they end.
+    for (const server of [alone, watched]) expect((await trackingOf(server).events(event)).status).toBe(200)
+    expect((await fetch(`${watched.url}/readyz`)).status).toBe(200)
+    const stopped: TestServer[] = []
+    await Promise.all([alone, watched].map((server) => server.stop().then(() => stopped.push(server))))
+    expect(stopped).toEqual([alone, watched])
+  })
+})
+
+/** One request on a connection of its own, as a balancer makes it for a new client. */
+async function ask(
+  url: string,
+  method: string,
+  path: string,
+  authorization?: string,
+): Promise<{ status: number | undefined; text: string }> {
+  const headers = { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) }
+  const sending = request(url + path, { method, headers, agent: false })
+  sending.end(method === 'POST' ? JSON.stringify(event) : undefined)
+  const [answer] = (await once(sending, 'response')) as [IncomingMessage]
+  return { status: answer.statusCode, text: (await answer.toArray()).join('') }
+}
+
+/** Sends a request except for its last byte; `finish` sends that too, and returns the status of the answer. */
+async function beginSending(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: unknown,
+): Promise<{ finish(): Promise<number | undefined> }> {
+  const text = JSON.stringify(body)
+  const length = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
+  // The server says that it has taken the request on.
+  const sending = request(url, {
+    method: 'POST',
+    headers: { ...headers, ...length, expect: '100-continue' },
+    agent: false,
+  })
+  sending.flushHeaders()
+  await once(sending, 'continue')
+  sending.write(text.slice(0, -1))
+  return {
+    async finish() {
+      sending.end(text.slice(-1))
+      const [answer] = (await once(sending, 'response')) as [IncomingMessage]
+      return answer.resume().statusCode
+    },
+  }
+}
+
+/** Lets no batch be applied until the returned function is called. */
+async function holdTables(database: Database): Promise<() => Promise<void>> {
+  const held = Promise.withResolvers<void>()
+  const freed = Promise.withResolvers<void>()
+  const holding = database.write(async (store) => {
+    // Longer than the server otherwise lets a transaction stand still.
+    await sql`set local idle_in_transaction_session_timeout = 0`.execute(store.query)
+    await lockTables(store)
+    held.resolve()
+    await freed.promise
+  })
+  await held.promise
+  return async () => {
+    freed.resolve()
+    await holding
+  }
+}
+
+async function isBatchWaiting(database: Database): Promise<boolean> {
+  const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`
+  return (await waiting.execute(database.query)).rows.length > 0
+}
+
+function canWrite(file: SqliteFile.Database): boolean {
+  try {
+    file.exec('begin immediate; rollback')
+    return true
+  } catch {
+    return false
+  }
+}

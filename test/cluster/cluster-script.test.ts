@@ -1,0 +1,163 @@
+// `npm run cluster`, started as a developer starts it: all its processes, a request through its balancer, the loss of one.
+import { once } from 'node:events'
+import { existsSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { HELP, readSettings } from '../../deploy/development/cluster-settings.ts'
+import { describeWithNats } from '../support/nats-servers.ts'
+import { basic, start, type Environment, type RunningProgram } from '../support/program.ts'
+import { until } from '../support/server.ts'
+import { describeOnPostgres, makePlace, type TestPlace } from '../support/stores.ts'
+
+// Eight programs start on a machine that is busy with other suites.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
+
+const START_WAIT_MS = 60_000
+const WAIT_MS = 20_000
+
+describeOnPostgres('a cluster with its log in PostgreSQL', () => describeCluster('postgres', 0))
+
+describeWithNats('a cluster with its log in NATS JetStream', () => {
+  describeOnPostgres('and its tables', () => describeCluster('jetstream', 3))
+})
+
+function describeCluster(log: string, natsServers: number): void {
+  let place: TestPlace
+  let script: RunningProgram
+
+  beforeEach(async () => {
+    place = await makePlace('postgres')
+    script = startScript({
+      CLUSTER_LOG: log,
+      DATABASE_URL: `${place.databaseUrl}?password=hidden`,
+      DATA_DIR: join(place.dataDir, 'cluster'),
+      PORT: '0',
+    })
+  })
+  afterEach(async () => {
+    await script.stop()
+    for (const pid of pidsOf(script).values()) kill(pid)
+    await place.remove()
+    rmSync(place.dataDir, { recursive: true, force: true })
+  })
+
+  it('goes on without one of its HTTP processes, and ends everything that it started', async () => {
+    await until('it tells how to use it', () => hasEnded(script) || tellsAll(script), START_WAIT_MS)
+    const pids = pidsOf(script)
+    const nats = Array.from({ length: natsServers }, (_, index) => `nats-${index + 1}`)
+    expect([...pids.keys()]).toEqual(['http-1', 'http-2', 'pipeline-1', 'pipeline-2', ...nats])
+    await sendEvent(script, 'First')
+    process.kill(pids.get('http-1') as number, 'SIGKILL')
+    await until('it says who ended', () => /^http-1 \(process \d+\) ended by SIGKILL/m.test(script.output().stderr))
+    await sendEvent(script, 'Second')
+    await until('both events are there', async () => (await listActions(script)).join() === 'Second,First', WAIT_MS)
+    script.child.kill('SIGTERM')
+    await until('all have ended', () => ![...pids.values()].some(isRunning), WAIT_MS)
+    expect((await script.ended).stdout).toContain('Ctrl-C')
+    expect(script.output().stdout).not.toContain('hidden')
+  })
+}
+
+describe('the settings of a cluster', () => {
+  it('are all named in its help', () => {
+    const asked = new Set<string>()
+    readSettings(new Proxy({}, { get: (_target, name) => void asked.add(String(name)) }))
+    expect([...asked].filter((name) => !HELP.includes(`  ${name} `))).toEqual([])
+    expect(asked).toContain('CLUSTER_HTTP')
+  })
+
+  it.each([
+    ['CLUSTER_LOG', 'kafka', 'CLUSTER_LOG must be one of jetstream, postgres.'],
+    ['CLUSTER_HTTP', '0', 'CLUSTER_HTTP must be a number from 1 to 16.'],
+    ['CLUSTER_PIPELINES', '17', 'CLUSTER_PIPELINES must be a number from 1 to 16.'],
+    ['CLUSTER_HTTP', 'two', 'CLUSTER_HTTP must be a number from 1 to 16.'],
+    ['PORT', '99999', 'The environment has 1 invalid setting.'],
+  ])('refuse %s=%s', (name, value, message) => {
+    expect(() => readSettings({ [name]: value })).toThrow(message)
+  })
+
+  it('are shown without starting anything', async () => {
+    const { status, stdout } = await start(['run', '--silent', 'cluster', '--', '--help'], {}, 'npm').ended
+    expect({ status, stdout }).toEqual({ status: 0, stdout: HELP })
+  })
+
+  it('that name a port that is taken end it, and nothing is made', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const folder = join(tmpdir(), `tidings-cluster-${port}-${process.pid}`)
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    // Whatever it would make first fails too, and would say so.
+    const nowhere = { DATABASE_URL: 'postgres://127.0.0.1:1/nothing', DATA_DIR: folder, NATS_SERVER: 'true' }
+    const { status, stdout, stderr } = await startScript({ ...nowhere, PORT: String(port) }).ended
+    other.close()
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toContain(`address already in use 127.0.0.1:${port}`)
+    expect(existsSync(folder)).toBe(false)
+  })
+
+  it('that lead nowhere end it, with the reason', async () => {
+    const databaseUrl = 'postgres://nobody:hidden@127.0.0.1:1/nothing'
+    const { status, stdout, stderr } = await startScript({ CLUSTER_LOG: 'postgres', DATABASE_URL: databaseUrl }).ended
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toMatch(/^PostgreSQL does not answer at 127\.0\.0\.1:1\/nothing \(.*\): set DATABASE_URL\.\n/)
+  })
+})
+
+function startScript(environment: Environment): RunningProgram {
+  return start(['run', '--silent', 'cluster'], { npm_config_update_notifier: 'false', ...environment }, 'npm')
+}
+
+function hasEnded(script: RunningProgram): boolean {
+  const { exitCode } = script.child
+  if (exitCode !== null) throw new Error(`it ended with status ${exitCode}: ${script.output().stderr}`)
+  return false
+}
+
+function tellsAll(script: RunningProgram): boolean {
+  return script.output().stdout.includes('Ctrl-C')
+}
+
+/** The processes that it has reported, by name. */
+function pidsOf(script: RunningProgram): ReadonlyMap<string, number> {
+  const rows = script.output().stdout.matchAll(/^ {2}(\S+) .*process (\d+)$/gm)
+  return new Map(Array.from(rows, ([, name = '', pid]) => [name, Number(pid)]))
+}
+
+function readPrinted(script: RunningProgram): { url: string; authorization: string } {
+  const { stdout } = script.output()
+  const [, url = ''] = /^ {2}balancer +(\S+)$/m.exec(stdout) ?? []
+  const [, key = ''] = /^data key +(\S+)$/m.exec(stdout) ?? []
+  return { url: `${url}/v1/event/development`, authorization: basic('development', key) }
+}
+
+/** Sends as a client does: what may not have arrived is sent again under the same key. */
+async function sendEvent(script: RunningProgram, action: string): Promise<void> {
+  const { url, authorization } = readPrinted(script)
+  const headers = { authorization, 'content-type': 'application/json', 'idempotency-key': action }
+  const body = JSON.stringify({ type: 'event', customer_id: 'ada', actions: [{ action }] })
+  const send = () => fetch(url, { method: 'POST', headers, body }).then(({ ok }) => ok)
+  await until(`${action} is accepted`, () => send().catch(() => false), WAIT_MS)
+}
+
+async function listActions(script: RunningProgram): Promise<string[]> {
+  const { url, authorization } = readPrinted(script)
+  const answer = await fetch(`${url}?customer_id=ada`, { headers: { authorization } })
+  if (answer.status !== 200) return []
+  const { data } = (await answer.json()) as { data: { action: string }[] }
+  return data.map(({ action }) => action)
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+function kill(pid: number): void {
+  if (isRunning(pid)) process.kill(pid, 'SIGKILL')
+}

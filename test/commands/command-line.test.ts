@@ -1,0 +1,342 @@
+// The command line as operators use it: every command in a process of its own, on every store, with and without `--json`.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { v7 as newId } from 'uuid'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { COMMANDS } from '../../src/commands/commands.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { cellKey, CellSum, NO_DAY, seriesKey } from '../../src/core/statistics/cells.ts'
+import { LIMIT_DEFAULTS } from '../../src/core/workspace.ts'
+import { addCampaign } from '../../src/store/campaigns/campaigns.ts'
+import { parkEntries, type ParkedEntry } from '../../src/store/entries/parked-entries.ts'
+import { addCells } from '../../src/store/statistics/statistics.ts'
+import { saveUsers } from '../../src/store/users/users.ts'
+import { basic, BIN, environmentOf, failureOf, run, runJson, startServing } from '../support/program.ts'
+import type { Environment, FirstWorkspace } from '../support/program.ts'
+import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from '../support/stores.ts'
+
+// Every command is a process of its own, and a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 60_000 })
+
+const PII_KEY = Buffer.alloc(32, 7).toString('base64')
+
+describe('the command line', () => {
+  it.each(['--help', '-h', 'help'])('lists every command after %s', async (asked) => {
+    const { status, stdout } = await run([asked])
+    expect(status).toBe(0)
+    for (const { name, summary } of COMMANDS) {
+      expect(stdout).toContain(name)
+      expect(stdout).toContain(summary)
+    }
+  })
+
+  it('does not fail where nobody reads what it prints', async () => {
+    const command = '"$0" help | true; echo "${PIPESTATUS[0]}"'
+    expect(await promisify(execFile)('bash', ['-c', command, BIN])).toEqual({ stdout: '0\n', stderr: '' })
+  })
+
+  it('helps with one command and with a family of commands, before anything is opened', async () => {
+    const wrong = { PORT: 'none' }
+    const [one, family] = await Promise.all([
+      run(['workspace', 'set', '--help'], wrong),
+      run(['workspace', '--help'], wrong),
+    ])
+    expect(one).toMatchObject({ status: 0, stdout: expect.stringContaining('workspace set ID KEY=VALUE…') as string })
+    expect(family).toMatchObject({ status: 0, stdout: expect.stringContaining('workspace show ID') as string })
+  })
+
+  it('names every setting where it helps with serving', async () => {
+    const settings = new Set<string>()
+    readConfig(new Proxy({}, { get: (_target, name) => void settings.add(String(name)) }))
+    const { stdout } = await run(['serve', '--help'])
+    expect([...settings].filter((name) => !stdout.includes(name))).toEqual([])
+    expect(settings).toContain('NATS_URL')
+  })
+
+  const misuses: [what: string, args: string[], said: string][] = [
+    ['no command', [], 'No command given.'],
+    ['an unknown command', ['wrkspace'], 'Unknown command "wrkspace"'],
+    ['half a command', ['workspace', 'drop'], 'workspace create, workspace list'],
+    ['an unknown option', ['workspace', 'create', 'shop', '--zone', 'UTC'], "'--zone'"],
+    ['an option without its value', ['workspace', 'create', 'shop', '--name'], "'--name"],
+    [
+      'an option given twice',
+      ['workspace', 'create', 'shop', '--name', 'a', '--name', 'b'],
+      '--name can be given only once',
+    ],
+    ['a missing operand', ['workspace', 'set', 'main'], 'Missing KEY=VALUE…'],
+    ['an operand too many', ['workspace', 'show', 'main', 'other'], 'Unexpected argument "other"'],
+    ['an unknown role', ['serve', '--role', 'email'], 'Unknown role "email"'],
+  ]
+  it.each(misuses)('refuses %s with exit status 2', async (_what, args, said) => {
+    const { status, stdout, stderr } = await run(args)
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toContain(said)
+  })
+
+  it('says with --json what is wrong as one object on standard output', async () => {
+    const ended = await runJson(['wrkspace'], {})
+    expect(ended.stderr).toBe('')
+    expect(failureOf(ended)).toMatchObject({ status: 2, code: 'invalid_request', fields: [] })
+  })
+
+  it('reports all wrong settings of the environment at once, each with what to set', async () => {
+    const wrong = { PORT: '99999', PII_KEY: 'short', DATABASE_URL: 'mysql://x' }
+    const [text, json] = await Promise.all([run(['workspace', 'list'], wrong), runJson(['serve'], wrong)])
+    expect({ status: text.status, stdout: text.stdout }).toEqual({ status: 1, stdout: '' })
+    for (const name of Object.keys(wrong)) expect(text.stderr).toMatch(new RegExp(`^  ${name} must be `, 'm'))
+    expect(failureOf(json)).toMatchObject({ status: 1, code: 'invalid_request' })
+    expect(failureOf(json)?.fields.toSorted()).toEqual(Object.keys(wrong).toSorted())
+  })
+
+  it('reports a wrong address and a wrong folder at once', async () => {
+    // An address for documents, which no machine has.
+    const wrong = { HOST: '192.0.2.1', DATA_DIR: '/dev/null/data' }
+    const ended = await runJson(['serve'], wrong)
+    expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request', fields: ['HOST', 'DATA_DIR'] })
+  })
+
+  it.each([
+    ['below a file', ['workspace', 'list'], '/dev/null/data'],
+    ['that is a file', ['workspace', 'create', 'main'], '/dev/null'],
+    ['where there can be no folder', ['serve'], '/proc/tidings'],
+    ['below one that cannot be made', ['serve'], '/proc/tidings/data'],
+  ])('refuses a data directory %s', async (_what, args, dataDir) => {
+    const { status, stderr } = await run(args, { DATA_DIR: dataDir })
+    expect(status).toBe(1)
+    expect(stderr).toContain('DATA_DIR must be a writable folder')
+  })
+})
+
+describeEachStore('commands', (kind) => {
+  let place: TestPlace
+  let environment: Environment
+  const command = (...args: string[]) => runJson(args, environment)
+  const refusal = async (...args: string[]) => failureOf(await command(...args))
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    environment = environmentOf(place)
+  })
+  afterAll(() => place.remove())
+
+  it('makes a workspace before the first start, and prints its keys', async () => {
+    const { status, body, stderr } = await command('workspace', 'create', 'main', '--name', 'The Shop')
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(body).toEqual({
+      workspace_id: 'main',
+      data_key: expect.stringMatching(/^td_data_/) as string,
+      reports_key: expect.stringMatching(/^td_reports_/) as string,
+    })
+  })
+
+  it('shows the settings of a workspace and never its keys', async () => {
+    const shown = await command('workspace', 'show', 'main')
+    expect(shown.body).toEqual({
+      workspace_id: 'main',
+      name: 'The Shop',
+      timezone: 'UTC',
+      suspended: false,
+      email_protection: 'none',
+      identity_resolution: [],
+      project_codes: [],
+      categories: [],
+      clock_skew_seconds: 300,
+      limits: LIMIT_DEFAULTS,
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+    })
+    const listed = await command('workspace', 'list')
+    expect(listed.body).toEqual({ workspaces: [shown.body] })
+  })
+
+  it('refuses a workspace whose id is taken, and every fault of a new one at once', async () => {
+    expect(await refusal('workspace', 'create', 'main')).toMatchObject({ status: 1, code: 'conflict' })
+    const wrong = await refusal('workspace', 'create', 'a b', '--timezone', 'BST', '--name', '')
+    expect(wrong).toMatchObject({ status: 1, code: 'invalid_request', fields: ['ID', 'name', 'timezone'] })
+  })
+
+  it('says what there is no workspace of', async () => {
+    const { status, stdout, stderr } = await run(['workspace', 'show', 'nobody'], environment)
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toBe('tidings: The workspace "nobody" does not exist.\n')
+  })
+
+  it('changes settings, lists with commas', async () => {
+    const assignments = ['name=New', 'identity_resolution=svc_mobile, card', 'limits.management_per_minute=7']
+    const { status, body } = await command('workspace', 'set', 'main', ...assignments, 'timezone=Europe/Berlin')
+    expect(status).toBe(0)
+    expect(body).toMatchObject({
+      name: 'New',
+      timezone: 'Europe/Berlin',
+      identity_resolution: ['svc_mobile', 'card'],
+      limits: { ...LIMIT_DEFAULTS, management_per_minute: 7 },
+    })
+  })
+
+  it('changes all settings or nothing, and names every fault at once', async () => {
+    const before = await command('workspace', 'show', 'main')
+    const wrong = ['limits.nothing=1', 'suspended=perhaps', 'colour=red', 'name', 'email_protection=encrypted']
+    const refused = await refusal('workspace', 'set', 'main', 'clock_skew_seconds=60', ...wrong)
+    expect(refused).toMatchObject({ status: 1, code: 'invalid_request' })
+    const fields = ['colour', 'email_protection', 'limits.nothing', 'name', 'suspended']
+    expect(refused?.fields.toSorted()).toEqual(fields)
+    expect((await command('workspace', 'show', 'main')).body).toEqual(before.body)
+  })
+
+  it('encrypts emails only with PII_KEY, and fixes their protection once the workspace has users', async () => {
+    const encrypt = ['workspace', 'set', 'main', 'email_protection=encrypted']
+    expect(await refusal(...encrypt)).toMatchObject({ status: 1, fields: ['email_protection'] })
+    expect((await runJson(encrypt, { ...environment, PII_KEY })).status).toBe(0)
+    const database = await openTestDatabase(place)
+    const user = { customerId: 'c1', attributes: {}, emailKey: null, createdAt: 1 }
+    await database.write((store) => saveUsers(store, [{ id: 1, workspaceId: 'main', ...user }]))
+    await database.close()
+    const { stderr } = await run(['workspace', 'set', 'main', 'email_protection=none', 'name=x'], environment)
+    expect(stderr).toContain('email_protection cannot be changed once the workspace has users')
+  })
+
+  it('changes other settings of a workspace with encrypted emails without the key', async () => {
+    expect((await command('workspace', 'set', 'main', 'name=Sealed')).body).toMatchObject({ name: 'Sealed' })
+  })
+
+  it('counts users whose first request is still in the log', async () => {
+    const { body } = await command('workspace', 'create', 'logged')
+    const { data_key } = body as FirstWorkspace
+    const server = await startServing({ ...environment, PII_KEY }, ['--role', 'http'])
+    const answer = await fetch(`${server.started.url}/v1/event/logged`, {
+      method: 'POST',
+      headers: { authorization: basic('logged', data_key), 'content-type': 'application/json' },
+      body: JSON.stringify({ type: 'event', customer_id: 'c1', actions: [{ action: 'Order Placed' }] }),
+    })
+    expect(answer.status).toBe(200)
+    const refused = await refusal('workspace', 'set', 'logged', 'email_protection=tokenized')
+    expect(refused).toMatchObject({ status: 1, fields: ['email_protection'] })
+    await command('workspace', 'create', 'silent')
+    expect((await command('workspace', 'set', 'silent', 'email_protection=tokenized')).status).toBe(0)
+    await server.stop()
+  })
+
+  it('fixes the protection of emails while entries are parked, until they are replayed or dropped', async () => {
+    await command('workspace', 'create', 'parked')
+    const database = await openTestDatabase(place)
+    await database.write((store) => parkEntries(store, [{ ...toParked(7, '{}'), workspaceId: 'parked' }]))
+    await database.close()
+    const tokenize = (id: string) => run(['workspace', 'set', id, 'email_protection=tokenized'], environment)
+    const { status, stderr } = await tokenize('parked')
+    const problem = 'email_protection cannot be changed while entries are parked: replay or drop them first'
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining(problem) as string })
+    await command('workspace', 'create', 'unparked')
+    expect((await tokenize('unparked')).status).toBe(0)
+    expect((await command('parked', 'drop', '7')).status).toBe(0)
+    expect((await tokenize('parked')).status).toBe(0)
+  })
+
+  it('fixes the time zone once the workspace has statistics', async () => {
+    const database = await openTestDatabase(place)
+    await database.write(async (store) => {
+      const campaign = {
+        workspaceId: 'main',
+        id: newId(),
+        name: 'Spring',
+        platforms: ['WEB'],
+        goals: [],
+        createdBy: 'me',
+      }
+      const { number } = await addCampaign(store, { ...campaign, createdAt: 1 })
+      const everywhere = { platform: '', locale: '', variation: '' }
+      const series = { campaign: number, generation: 0, group: '', metric: 'sent', ...everywhere } as const
+      const sum = new CellSum()
+      sum.add(cellKey(seriesKey(series), 1, NO_DAY), 1, 1)
+      await addCells(store, sum)
+    })
+    await database.close()
+    const refused = await refusal('workspace', 'set', 'main', 'timezone=UTC')
+    expect(refused).toMatchObject({ status: 1, fields: ['timezone'] })
+    expect((await command('workspace', 'set', 'main', 'timezone=Europe/Berlin')).status).toBe(0)
+  })
+
+  it('adds and removes categories', async () => {
+    expect((await command('category', 'add', 'main', 'Offers')).body).toEqual({
+      workspace_id: 'main',
+      categories: ['Offers'],
+    })
+    expect((await command('category', 'add', 'main', 'Offers')).body).toMatchObject({ categories: ['Offers'] })
+    expect((await command('category', 'add', 'main', 'News')).body).toMatchObject({ categories: ['Offers', 'News'] })
+    expect((await command('category', 'remove', 'main', 'Offers')).body).toMatchObject({ categories: ['News'] })
+    expect(await refusal('category', 'remove', 'main', 'Offers')).toMatchObject({ status: 1, code: 'not_found' })
+    for (const name of [' x', 'x ', '__proto__'])
+      expect(await refusal('category', 'add', 'main', name)).toMatchObject({ status: 1, code: 'invalid_request' })
+  })
+
+  it('generates a key for one tile', async () => {
+    const { body } = await command('key', 'generate', 'main', 'reports')
+    expect(body).toEqual({
+      workspace_id: 'main',
+      tile: 'reports',
+      key: expect.stringMatching(/^td_reports_/) as string,
+    })
+    expect(await refusal('key', 'generate', 'main', 'sales')).toMatchObject({ status: 1, code: 'invalid_request' })
+    expect(await refusal('key', 'generate', 'nobody', 'data')).toMatchObject({ status: 1, code: 'not_found' })
+  })
+
+  it('lists parked entries in pages and shows all of one', async () => {
+    const entries = Array.from({ length: 101 }, (_, index) => toParked(index + 1, '{broken'))
+    const database = await openTestDatabase(place)
+    await database.write((store) => parkEntries(store, entries))
+    await database.close()
+    const parked = entries.map(
+      ({ position }) => expect.objectContaining({ position, error: 'it is broken' }) as unknown,
+    )
+    expect((await command('parked', 'list')).body).toEqual({ parked: parked.slice(0, 100), next_after: 100 })
+    expect((await command('parked', 'list', '--after', '100')).body).toEqual({
+      parked: parked.slice(100),
+      next_after: null,
+    })
+    expect((await command('parked', 'list', '--after', '1')).body).toMatchObject({ next_after: null })
+    const lines = (await run(['parked', 'list'], environment)).stdout.split('\n')
+    expect(lines[0]).toBe('1  main  track_events  1970-01-01T00:00:02.000Z  it is broken')
+    expect(lines.slice(100)).toEqual(['More: tidings parked list --after 100', ''])
+    expect((await command('parked', 'show', '7')).body).toEqual({
+      position: 7,
+      workspace_id: 'main',
+      kind: 'track_events',
+      request_id: 'request-7',
+      received_at: '1970-01-01T00:00:01.000Z',
+      parked_at: '1970-01-01T00:00:02.000Z',
+      error: 'it is broken',
+      context: { ip: '192.0.2.1' },
+      body: '{broken',
+    })
+    expect(await refusal('parked', 'show', '500')).toMatchObject({ status: 1, code: 'not_found' })
+    expect(await refusal('parked', 'show', 'seven')).toMatchObject({ status: 1, code: 'invalid_request' })
+  })
+
+  it('replays a parked entry once it can be applied, and drops one for good', async () => {
+    const body = JSON.stringify({ type: 'event', customer_id: 'c2', actions: [{ action: 'Order Placed' }] })
+    const database = await openTestDatabase(place)
+    const entries = [{ ...toParked(200, body), workspaceId: 'later' }, toParked(201, '{broken')]
+    await database.write((store) => parkEntries(store, entries))
+    await database.close()
+    expect(await refusal('parked', 'replay', '200')).toMatchObject({ status: 1, code: 'conflict' })
+    await command('workspace', 'create', 'later')
+    expect((await command('parked', 'replay', '200')).body).toEqual({ position: 200, outcome: 'applied' })
+    expect(await refusal('parked', 'replay', '200')).toMatchObject({ status: 1, code: 'not_found' })
+    expect((await command('parked', 'drop', '201')).body).toEqual({ position: 201, outcome: 'dropped' })
+    expect((await run(['parked', 'drop', '101'], environment)).stdout).toBe('The entry at 101 was dropped.\n')
+    expect(await refusal('parked', 'drop', '201')).toMatchObject({ status: 1, code: 'not_found' })
+  })
+})
+
+function toParked(position: number, body: string): ParkedEntry {
+  return {
+    position,
+    workspaceId: 'main',
+    kind: 'track_events',
+    requestId: `request-${position}`,
+    receivedAt: 1_000,
+    context: '{"ip":"192.0.2.1"}',
+    body,
+    error: 'it is broken',
+    parkedAt: 2_000,
+  }
+}

@@ -1,0 +1,47 @@
+// Standard output on a full disk: what was to be printed is lost, one sentence says so, and a server serves on.
+import { existsSync } from 'node:fs'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { findFreePorts } from '../support/free-ports.ts'
+import { basic, BIN, environmentOf, run, runJson, start } from '../support/program.ts'
+import { until } from '../support/server.ts'
+import { makePlace, type TestPlace } from '../support/stores.ts'
+
+// Several processes are started one after another, and a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 60_000 })
+
+const START_WAIT_MS = 20_000
+const LOST = 'tidings: the output could not be written: ENOSPC: no space left on device, write.\n'
+
+let place: TestPlace
+beforeEach(async ({ skip }) => {
+  skip(!existsSync('/dev/full'), 'this system has no device that is always full')
+  place = await makePlace('sqlite')
+})
+afterEach(() => place?.remove())
+
+/** Runs the program as a shell does. */
+const startIn = (command: string, environment = {}) => {
+  return start(['-c', `exec "$0" ${command}`, BIN], { ...environmentOf(place), ...environment }, 'sh')
+}
+
+it.each([
+  ['standard output', '>/dev/full', LOST],
+  ['standard output and standard error', '>/dev/full 2>/dev/full', ''],
+])('a server serves on, and can be stopped, where the disk of %s is full', async (_, full, said) => {
+  const [port] = await findFreePorts(1)
+  const server = startIn(`serve ${full}`, { PORT: String(port), LOG_LEVEL: 'warn' })
+  const isMade = async () => (await run(['workspace', 'show', 'main'], environmentOf(place))).status === 0
+  await until('the first workspace is made', isMade, START_WAIT_MS)
+  const { body } = await runJson(['key', 'generate', 'main', 'data'], environmentOf(place))
+  const headers = { authorization: basic('main', (body as { key: string }).key) }
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/customer/main?customer_id=nobody`, { headers })
+  expect(answer.status).toBe(404)
+  const { status, stderr } = await server.stop()
+  expect({ status, stderr }).toEqual({ status: 0, stderr: said })
+})
+
+it('a command says that its result is lost, and fails', async () => {
+  await run(['workspace', 'create', 'main'], environmentOf(place))
+  const { status, stderr } = await startIn('workspace list >/dev/full').ended
+  expect({ status, stderr }).toEqual({ status: 1, stderr: LOST })
+})

@@ -1,0 +1,154 @@
+// Commands where there is no store, or one of another version: only those that may make a store make one, or change its tables.
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { COMMANDS } from '../../src/commands/commands.ts'
+import { openDatabase } from '../../src/store/open-database.ts'
+import { withoutPassword } from '../../src/store/postgres/without-password.ts'
+import { isOlder, makeDraft, makeOlder } from '../store/older-tables.ts'
+import { environmentOf, failureOf, run, runJson, startServing } from '../support/program.ts'
+import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from '../support/stores.ts'
+
+// Every command is a process of its own, and a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 120_000 })
+
+const MAKERS = ['serve', 'workspace create', 'restore', 'move']
+/** Left out here: it has rules of its own, and tests of its own. */
+const BACKUP = 'backup'
+const OPERANDS: Readonly<Record<string, string>> = {
+  ID: 'main',
+  NAME: 'Offers',
+  POSITION: '1',
+  'KEY=VALUE…': 'name=x',
+  'data|reports': 'data',
+}
+
+/** Command lines of all others. */
+const OTHERS = COMMANDS.filter(({ name }) => ![...MAKERS, BACKUP].includes(name)).map(({ name, operands }) => {
+  return [...name.split(' '), ...operands.map((operand) => OPERANDS[operand] as string)]
+})
+
+describeEachStore('Commands without a store', (kind) => {
+  let place: TestPlace
+
+  beforeEach(async () => void (place = await makePlace(kind)))
+  afterEach(() => place.remove())
+
+  it('say so, and make none', async () => {
+    const mistyped = join(place.dataDir, 'mistyped')
+    const environment = { ...environmentOf(place), DATA_DIR: mistyped }
+    const said = place.databaseUrl === undefined ? resolve(mistyped) : withoutPassword(place.databaseUrl)
+    for (const args of OTHERS) {
+      const ended = await runJson(args, environment)
+      expect({ args, ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
+        args,
+        status: 1,
+        code: 'not_found',
+        message: expect.stringContaining(`${said} contains no store.`) as string,
+        stderr: '',
+      })
+    }
+    expect(existsSync(mistyped)).toBe(false)
+    const database = openDatabase(place)
+    const found = await tablesOf(database.kind).execute(database.query)
+    await database.close()
+    expect(found.rows).toEqual([])
+  })
+})
+
+describe('A folder with a file that is no store yet', () => {
+  it('holds none', async () => {
+    const place = await makePlace('sqlite')
+    onTestFinished(() => place.remove())
+    writeFileSync(join(place.dataDir, 'state.db'), '')
+    const ended = await runJson(['workspace', 'list'], environmentOf(place))
+    expect(failureOf(ended)).toMatchObject({ status: 1, code: 'not_found' })
+    expect(readdirSync(place.dataDir).some((name) => name.startsWith('log.db'))).toBe(false)
+  })
+})
+
+describeEachStore('Commands on a store of an older version', (kind) => {
+  let place: TestPlace
+
+  beforeAll(async () => {
+    place = await makePlace(kind)
+    await run(['workspace', 'create', 'main'], environmentOf(place))
+    await makeOlder(place)
+  })
+  afterAll(() => place.remove())
+
+  it('leave its tables as they are, and say who changes them', async () => {
+    for (const args of [
+      ['workspace', 'list'],
+      ['workspace', 'set', 'main', 'name=x'],
+      ['statistics', 'rebuild'],
+    ]) {
+      const ended = await runJson(args, environmentOf(place))
+      expect({ args, ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
+        args,
+        status: 1,
+        code: 'conflict',
+        message: expect.stringContaining('Back it up, then run `tidings serve` to migrate it.') as string,
+        stderr: '',
+      })
+    }
+    expect(await isOlder(place)).toBe(true)
+  })
+
+  it('work once it was served', async () => {
+    const server = await startServing(environmentOf(place))
+    await server.stop()
+    expect(await isOlder(place)).toBe(false)
+    const id = server.started.first_workspace?.workspace_id as string
+    const shown = await runJson(['workspace', 'show', id], environmentOf(place))
+    expect(shown.body).toMatchObject({ workspace_id: id })
+  })
+})
+
+describeEachStore('Commands on a store of a draft', (kind) => {
+  it('say that it cannot be upgraded, and what to do', async () => {
+    const place = await makePlace(kind)
+    onTestFinished(() => place.remove())
+    await (await openTestDatabase(place)).close()
+    await makeDraft(place)
+    for (const args of [['workspace', 'list'], ['workspace', 'create', 'new'], ['serve']]) {
+      const ended = await runJson(args, { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+      expect({ ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
+        status: 1,
+        code: 'conflict',
+        message: expect.stringMatching(
+          /draft of Tidings and cannot be upgraded\. Start with an empty DATA_DIR/,
+        ) as string,
+        stderr: '',
+      })
+    }
+  })
+})
+
+describeEachStore('Commands on a store of a newer version', (kind) => {
+  it('say what can be done', async () => {
+    const place = await makePlace(kind)
+    onTestFinished(() => place.remove())
+    const database = await openTestDatabase(place)
+    await database.write(({ query }) =>
+      query.insertInto('migrations').values({ name: '9999-later', applied_at: 1 }).execute(),
+    )
+    await database.close()
+    for (const args of [['workspace', 'list'], ['workspace', 'create', 'new'], ['serve']]) {
+      const ended = await runJson(args, { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
+      expect({ ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
+        status: 1,
+        code: 'conflict',
+        message: expect.stringMatching(/9999-later\. Use that version, or restore a backup/) as string,
+        stderr: '',
+      })
+    }
+  })
+})
+
+function tablesOf(kind: 'sqlite' | 'postgres') {
+  return kind === 'sqlite'
+    ? sql`select name from sqlite_master`
+    : sql`select tablename from pg_tables where schemaname = 'public'`
+}

@@ -1,0 +1,57 @@
+// The contract of KeyedQueue: one piece of work a key at a time, and a bounded number of others that wait.
+import { expect, it } from 'vitest'
+import { KeyedQueue, QUEUED_PER_KEY_MAX } from '../../src/concurrency/keyed-queue.ts'
+
+/** Work that ends when its gate opens, and notes when it begins. */
+function gated(noted: string[], name: string) {
+  const gate = Promise.withResolvers<string>()
+  const work = () => {
+    noted.push(name)
+    return gate.promise
+  }
+  return { work, open: () => gate.resolve(name), fail: () => gate.reject(new Error(name)) }
+}
+
+it('runs one after the other for one key, even behind one that failed, and other keys beside it', async () => {
+  const queue = new KeyedQueue()
+  const noted: string[] = []
+  const [first, second, third, other] = ['first', 'second', 'third', 'other'].map((name) => gated(noted, name)) as [
+    ReturnType<typeof gated>,
+    ReturnType<typeof gated>,
+    ReturnType<typeof gated>,
+    ReturnType<typeof gated>,
+  ]
+  const taken = [first, second, third].map(({ work }) => queue.run('a', work))
+  const beside = queue.run('b', other.work)
+  other.open()
+  expect(await beside).toBe('other')
+  expect(noted).toEqual(['first', 'other'])
+  first.fail()
+  await expect(taken[0]).rejects.toThrow('first')
+  second.open()
+  expect(await taken[1]).toBe('second')
+  third.open()
+  expect(await taken[2]).toBe('third')
+  expect(noted).toEqual(['first', 'other', 'second', 'third'])
+})
+
+it('refuses one too many to wait, until another is over', async () => {
+  const queue = new KeyedQueue()
+  const running = gated([], 'running')
+  const taken = [running, ...Array.from({ length: QUEUED_PER_KEY_MAX }, () => running)].map(({ work }) => {
+    return queue.run('a', work)
+  })
+  await expect(queue.run('a', async () => 'late')).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  running.open()
+  await Promise.all(taken)
+  expect(await queue.run('a', async () => 'again')).toBe('again')
+})
+
+it('lets as many wait as the caller says', async () => {
+  const queue = new KeyedQueue()
+  const running = gated([], 'running')
+  const taken = [queue.run('a', running.work, 1), queue.run('a', running.work, 1)]
+  await expect(queue.run('a', running.work, 1)).rejects.toMatchObject({ code: 'unavailable' })
+  running.open()
+  expect(await Promise.all(taken)).toEqual(['running', 'running'])
+})

@@ -1,0 +1,78 @@
+// Coupon codes from CSV: what each line may look like, however the bytes are split on their way.
+import { describe, expect, it } from 'vitest'
+import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../../src/core/coupons/coupon-csv.ts'
+
+function read(bytes: Uint8Array, pieceLength = bytes.byteLength) {
+  const csv = new CouponCsv()
+  const codes: string[] = []
+  for (let start = 0; start < bytes.byteLength; start += pieceLength) {
+    codes.push(...csv.push(bytes.subarray(start, start + pieceLength)))
+  }
+  codes.push(...csv.end())
+  return { codes, invalid: csv.faults.map(({ field }) => field), invalidLines: csv.invalidLines }
+}
+
+const long = 'x'.repeat(128)
+const spaces = ' '.repeat(5_000)
+
+const files: [what: string, text: string, codes: string[], invalid: string[]][] = [
+  ['one code a line', 'A\nB\n', ['A', 'B'], []],
+  ['a last line without its end', 'A\nB', ['A', 'B'], []],
+  ['CRLF', 'A\r\nB\r\n', ['A', 'B'], []],
+  ['the header', 'Coupon Code\nA\n', ['A'], []],
+  ['the header in quotation marks, with a byte order mark', '\ufeff"Coupon Code"\r\nA\r\n', ['A'], []],
+  ['the header after empty lines', '\n \nCoupon Code\nA', ['A'], []],
+  ['a code that is called as the header', 'A\nCoupon Code', ['A', 'Coupon Code'], []],
+  ['a byte order mark', '\ufeffA\nB', ['A', 'B'], []],
+  ['empty lines', '\n\r\nA\n   \n\nB\n\n', ['A', 'B'], []],
+  ['nothing', '', [], []],
+  ['a header alone', 'Coupon Code', [], []],
+  ['outer spaces', '  A  \n"  B "\n "C" ', ['A', 'B', 'C'], []],
+  ['quotation marks', '"A"\n"B,1"\n"C""c"\nD"d', ['A', 'B,1', 'C"c', 'D"d'], []],
+  ['quotation marks that are not closed', '"A\nB"\n"C"c\n"D""', ['B"'], ['line 1', 'line 3', 'line 4']],
+  ['a second column', 'A,1\nB\nC,', ['B'], ['line 1', 'line 3']],
+  ['a header of two columns', 'Coupon Code,Value\nA', ['A'], ['line 1']],
+  ['an empty code in quotation marks', 'A\n""\n" "', ['A'], ['line 2', 'line 3']],
+  ['control characters', 'A\tB\nC\rD\nE\u0000', [], ['line 1', 'line 2', 'line 3']],
+  ['codes of 128 characters and more', `${long}\n${long}x\n"${long}"`, [long, long], ['line 2']],
+  [
+    'lines that are too long',
+    `A\n${spaces}B\nC\n${'y'.repeat(70_000)}\nD\n${spaces}`,
+    ['A', 'C', 'D'],
+    ['line 2', 'line 4', 'line 6'],
+  ],
+  ['characters of several bytes', 'Größe\n😀\n日本', ['Größe', '😀', '日本'], []],
+]
+
+describe('coupon codes from CSV', () => {
+  it.each(files)('reads %s', (_what, text, codes, invalid) => {
+    const bytes = new TextEncoder().encode(text)
+    const expected = { codes, invalid, invalidLines: invalid.length }
+    for (const pieceLength of [Math.max(1, bytes.byteLength), 1, 2, 7, 1_000]) {
+      expect(read(bytes, pieceLength), `in pieces of ${pieceLength}`).toEqual(expected)
+    }
+  })
+
+  it('names the lines that are not UTF-8, and reads those around them', () => {
+    const bytes = Buffer.concat([Buffer.from('A\nB'), Buffer.from([0xff]), Buffer.from('\nÖ\n'), Buffer.from([0xc3])])
+    for (const pieceLength of [bytes.byteLength, 1, 3]) {
+      expect(read(bytes, pieceLength)).toEqual({ codes: ['A', 'Ö'], invalid: ['line 2', 'line 4'], invalidLines: 2 })
+    }
+  })
+
+  it('reads a code of many bytes behind many spaces, however it is cut, and lines of up to 1,024 characters', () => {
+    const code = '😀'.repeat(128)
+    const bytes = Buffer.from(`${' '.repeat(700)}${code}\n`)
+    for (const pieceLength of [bytes.byteLength, 1_100])
+      expect(read(bytes, pieceLength)).toEqual({ codes: [code], invalid: [], invalidLines: 0 })
+    const { codes, invalid } = read(Buffer.from(`${'A'.padEnd(1_024)}\n${'B'.padEnd(1_025)}\n`))
+    expect({ codes, invalid }).toEqual({ codes: ['A'], invalid: ['line 2'] })
+  })
+
+  it('names the first hundred invalid lines and counts all of them', () => {
+    const { invalid, invalidLines } = read(Buffer.from('A,1\n'.repeat(250)))
+    expect(invalidLines).toBe(250)
+    expect(invalid).toEqual(Array.from({ length: INVALID_CODES_NAMED_MAX }, (_, index) => `line ${index + 1}`))
+    expect(INVALID_CODES_NAMED_MAX).toBe(100)
+  })
+})

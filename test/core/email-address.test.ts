@@ -1,0 +1,75 @@
+// Email addresses: what counts as one, and when two are the same.
+import { describe, expect, it } from 'vitest'
+import { EMAIL_LENGTH_MAX, isEmail, normalizeEmail } from '../../src/core/users/email-address.ts'
+
+describe('an email address', () => {
+  const longest = `a@${'b'.repeat(EMAIL_LENGTH_MAX - 2)}`
+  const accepted: [what: string, address: string][] = [
+    ['a plain one', 'anna@example.com'],
+    ['outer spaces', ' \tanna@example.com\n'],
+    ['capitals', 'Anna@Example.COM'],
+    ['a domain of one label', 'root@localhost'],
+    ['dots, plus and other signs', "a.b+c_d-e!#$%&'*/=?^`{|}~@sub.example.co.uk"],
+    ['letters of any alphabet', 'анна@почта.рф'],
+    ['one character on each side', 'a@b'],
+    ['a local part of 64 characters', `${'a'.repeat(64)}@example.com`],
+    [`${EMAIL_LENGTH_MAX} characters`, longest],
+    ['outer spaces beyond its length', ` ${longest} `],
+    ['an address in digits', 'anna@[192.0.2.1]'],
+  ]
+  it.each(accepted)('may have %s', (_what, address) => {
+    expect(isEmail(address)).toBe(true)
+  })
+
+  const refused: [what: string, address: string][] = [
+    ['nothing', ''],
+    ['spaces alone', '   '],
+    ['no @', 'anna.example.com'],
+    ['nothing before the @', '@example.com'],
+    ['nothing behind the @', 'anna@'],
+    ['two @', 'anna@home@example.com'],
+    ['a space inside', 'anna smith@example.com'],
+    ['a line break inside', 'anna@example.com\nbcc:eve@example.com'],
+    ['a control character', 'anna\u0007@example.com'],
+    ['NUL', 'anna\u0000@example.com'],
+    ['an unpaired surrogate', 'anna\ud800@example.com'],
+    ['a domain that begins with a dot', 'anna@.example.com'],
+    ['a domain that ends with a dot', 'anna@example.com.'],
+    ['two dots in a row in the domain', 'anna@example..com'],
+    ['a local part of 65 characters', `${'a'.repeat(65)}@example.com`],
+    [`${EMAIL_LENGTH_MAX + 1} characters`, `${longest}b`],
+    ['two addresses', 'anna@example.com,eve@example.com'],
+    ['a name around it', 'Anna <anna@example.com>'],
+  ]
+  it.each(refused)('does not have %s', (_what, address) => {
+    expect(isEmail(address)).toBe(false)
+  })
+
+  // A check that tried all ways to read them would take longer than a test may.
+  it('is checked in a time that does not grow with tricks', () => {
+    expect(isEmail(`a@${'a.'.repeat(200_000)}`)).toBe(false)
+    expect(isEmail(`a@${'a.'.repeat(158)}@`)).toBe(false)
+  })
+})
+
+describe('two addresses', () => {
+  const pairs: [left: string, right: string, areSame: boolean][] = [
+    ['Anna@Example.com', 'anna@example.COM', true],
+    [' anna@example.com\t', 'anna@example.com', true],
+    ['ΝΊΚΟΣ.ΠΑΠΠΆΣ@example.com', 'νίκος.παππάς@example.com', true],
+    ['\u00c4NNA@example.com', '\u00e4nna@example.com', true],
+    ['a\u0308nna@example.com', '\u00e4nna@example.com', true],
+    ['anna+news@example.com', 'anna@example.com', false],
+    ['an.na@example.com', 'anna@example.com', false],
+    ['anna@example.com', 'anna@example.org', false],
+  ]
+  it.each(pairs)('%j and %j are the same: %s', (left, right, areSame) => {
+    expect(normalizeEmail(left) === normalizeEmail(right)).toBe(areSame)
+  })
+
+  it('are as normal after one step as after two', () => {
+    for (const address of [' ANNA@Example.com ', 'İstanbul@example.com', 'ΣΊΣΥΦΟΣ@example.gr']) {
+      expect(normalizeEmail(normalizeEmail(address))).toBe(normalizeEmail(address))
+    }
+  })
+})

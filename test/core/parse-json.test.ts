@@ -1,0 +1,71 @@
+// JSON.parse, without the keys that V8 mistakes for others.
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseJsonText } from '../../src/core/parse-json.ts'
+
+/** Compared as entries, so that nothing here has to be parsed. */
+const entriesOf = (value: unknown) => Object.entries(value as object)
+
+describe('A JSON text', () => {
+  const pairs: [what: string, first: string, second: string, key: string][] = [
+    ['a quote after a backslash', String.raw`{"a":1,"b\\":2}`, String.raw`{"a":1,"b\"":2}`, 'b"'],
+    ['a line break after a backslash', String.raw`{"c":1,"\\":2}`, String.raw`{"c":1,"\n" :2}`, '\n'],
+    [
+      'escaped letters after what they are written as',
+      String.raw`{"d":1,"gr\\u0":2}`,
+      String.raw`{"d":1,"gr\u00f6\u00dfe":2}`,
+      'größe',
+    ],
+  ]
+  it.each(pairs)('keeps its keys: %s', (_, first, second, key) => {
+    expect(entriesOf(parseJsonText(first))[1]?.[0]).toContain('\\')
+    expect(entriesOf(parseJsonText(second))[1]).toEqual([key, 2])
+    expect(entriesOf((parseJsonText(`[[${second}]]`) as unknown[][])[0]?.[0])[1]).toEqual([key, 2])
+  })
+
+  it('keeps any keys and values, whatever came before', () => {
+    const unit = fc.constantFrom('a', 'b', '\\', '"', '\n', 'n', 'u', '0', 'ö', ':')
+    const text = fc.string({ unit, minLength: 1, maxLength: 4 })
+    // Numbers as keys would be put in order.
+    const members = fc.uniqueArray(
+      fc.tuple(
+        text.map((key) => `a${key}`),
+        text,
+      ),
+      { selector: ([key]) => key },
+    )
+    const written = ([key, value]: readonly [string, string]) => `${JSON.stringify(key)}:[${JSON.stringify(value)}]`
+    fc.assert(
+      fc.property(fc.array(members, { minLength: 1, maxLength: 8 }), (objects) => {
+        for (const object of objects) {
+          const read = parseJsonText(`{${object.map(written).join(' , ')}}`)
+          expect(entriesOf(read)).toEqual(object.map(([key, value]) => [key, [value]]))
+        }
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  it('keeps of a key that is given twice the last value, and a key of the prototype as a key', () => {
+    const read = parseJsonText(String.raw`{"\\":1,"__proto__":{"x":1},"b":{},"b":null}`)
+    expect(entriesOf(read)).toEqual([
+      ['\\', 1],
+      ['__proto__', { x: 1 }],
+      ['b', null],
+    ])
+    expect(Object.getPrototypeOf(read)).toBe(Object.prototype)
+  })
+
+  it('may hold millions of escapes beside a key with a backslash', () => {
+    const long = 'ab\n'.repeat(3_000_000)
+    expect(parseJsonText(JSON.stringify({ 'b\\': long }))).toEqual({ 'b\\': long })
+  })
+
+  it.each(['"\\\\"', '[]', '3', 'null'])('is read where it is no object: %s', (text) => {
+    expect(parseJsonText(text)).toEqual(JSON.parse(text))
+  })
+
+  it('is refused where it is none', () => {
+    expect(() => parseJsonText(String.raw`{"\\":1`)).toThrow(SyntaxError)
+  })
+})

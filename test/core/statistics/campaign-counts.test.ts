@@ -1,0 +1,362 @@
+// Which numbers of a campaign are shown, under which keys, and what each is computed from ("Performance", "Delivery funnel and
+// failure breakdown", "Conversions", "Presence and freshness").
+import { describe, expect, it } from 'vitest'
+import { ANYTHING } from '../../../src/core/statistics/anything.ts'
+import { CampaignSeries, type SeriesCount, type StatsQuestion } from '../../../src/core/statistics/campaign-counts.ts'
+import { ANY_GROUP, ATTRIBUTION_TYPES, type AttributionType } from '../../../src/core/statistics/cells.ts'
+import { ALL } from '../../../src/core/statistics/levels.ts'
+import { writeCampaignStats, type CampaignStatsBody } from '../../../src/operations/statistics/campaign-stats-body.ts'
+
+/** A count in the aggregate of everything, in no group, unless something else is given. */
+function count(metric: string, occurrences: number, given: Partial<SeriesCount> = {}): SeriesCount {
+  const place = { platform: ALL, locale: ALL, variation: ALL }
+  return { campaign: 1, generation: 0, group: ANY_GROUP, metric, ...place, users: occurrences, occurrences, ...given }
+}
+
+const target = { group: 'target' } as const
+const campaignControl = { group: 'campaign_control' } as const
+const globalControl = { group: 'global_control' } as const
+
+const TOTAL: StatsQuestion = { attributionType: 'CLICK_THROUGH', metricType: 'TOTAL' }
+const UNIQUE: StatsQuestion = { ...TOTAL, metricType: 'UNIQUE' }
+
+function bodyOf(counts: SeriesCount[], question = TOTAL, goals: string[] = []): CampaignStatsBody {
+  const json = [...writeCampaignStats(new CampaignSeries().add(counts).count(goals, question))].join('')
+  return (JSON.parse(json) as [CampaignStatsBody])[0]
+}
+
+/** The aggregate of everything. */
+function allOf(counts: SeriesCount[], question = TOTAL, goals: string[] = []) {
+  return variationsOf(bodyOf(counts, question, goals))?.['all_variations'] as unknown as Record<string, never>
+}
+
+function variationsOf(body: CampaignStatsBody, platform = 'all_platforms', locale = 'all_locales') {
+  return body.platforms[platform]?.locales[locale]?.variations
+}
+
+const noControl = {
+  conversion_goal_stats: {},
+  delivery_funnel: { reachable_users_in_segment: 0 },
+  failure_breakdown: {},
+}
+const noUplift = { uplift: 0, uplift_low: 0, uplift_high: 0, uplift_significant: false }
+
+describe('the shape', () => {
+  it('has every documented number at each variation, 0 where nothing is counted', () => {
+    expect(bodyOf([count(ANYTHING, 1)], TOTAL, ['Purchase'])).toEqual({
+      platforms: {
+        all_platforms: {
+          locales: {
+            all_locales: {
+              variations: {
+                all_variations: {
+                  performance_stats: {
+                    attempted: 0,
+                    sent: 0,
+                    failed: 0,
+                    impression: 0,
+                    click: 0,
+                    ctr: 0,
+                    delivery_rate: 0,
+                    sent_rate: 0,
+                    failure_rate: 0,
+                  },
+                  conversion_goal_stats: { Purchase: { conversions: 0, cvr: 0, ...noUplift } },
+                  delivery_funnel: {
+                    reachable_users_in_segment: 0,
+                    segment_after_uninstall: 0,
+                    after_fc: 0,
+                    users_after_dup: 0,
+                    sent: 0,
+                    user_devices: 0,
+                    impressions: 0,
+                    active_device_token: 0,
+                    pending: 0,
+                  },
+                  failure_breakdown: {},
+                  campaign_control_group: controlWithGoal,
+                  global_control_group: controlWithGoal,
+                },
+                campaign_control_group: controlWithGoal,
+                global_control_group: controlWithGoal,
+              },
+            },
+          },
+        },
+      },
+    })
+  })
+  const controlWithGoal = {
+    ...noControl,
+    conversion_goal_stats: { Purchase: { conversions: 0, cvr: 0, ...noUplift } },
+  }
+
+  it('keeps names that mean something to programs', () => {
+    const goals = ['__proto__', 'constructor', '7']
+    const stats = allOf([count('unit.failed:__proto__', 2, target)], TOTAL, goals)
+    expect(Object.keys(stats['conversion_goal_stats'] ?? {}).toSorted()).toEqual(goals.toSorted())
+    expect(Object.entries(stats['failure_breakdown'] ?? {})).toEqual([['__proto__', 2]])
+  })
+})
+
+describe('presence', () => {
+  const keysOf = (body: CampaignStatsBody) =>
+    Object.entries(body.platforms).flatMap(([platform, { locales }]) =>
+      Object.entries(locales).flatMap(([locale, { variations }]) =>
+        Object.keys(variations)
+          .filter((variation) => !variation.endsWith('_control_group'))
+          .map((variation) => `${platform} ${locale} ${variation}`),
+      ),
+    )
+  const aggregates = ['all_platforms all_locales all_variations', 'IOS all_locales all_variations']
+  const cases: [what: string, counts: SeriesCount[], keys: string[]][] = [
+    ['nothing', [], []],
+    ['series that came to nothing', [count('sent', 0)], []],
+    ['a platform', [count('sent', 1, { platform: 'IOS' })], aggregates],
+    ['a locale', [count('click', 1, { platform: 'IOS', locale: 'de' })], [...aggregates, 'IOS de all_variations']],
+    [
+      'a variation',
+      [count('click', 1, { platform: 'IOS', locale: 'de', variation: 'A' })],
+      [...aggregates, 'IOS de all_variations', 'IOS de A'],
+    ],
+    ['a control group', [count('audience', 1, { ...globalControl, platform: 'IOS' })], aggregates],
+    ['conversions by another attribution type', [count(ANYTHING, 1, { platform: 'IOS', users: 0 })], aggregates],
+    [
+      'a variation of all platforms',
+      [count('sent', 1, { variation: 'B' })],
+      ['all_platforms all_locales all_variations', 'all_platforms all_locales B'],
+    ],
+  ]
+  it.each(cases)('of %s', (_what, counts, keys) => {
+    expect(keysOf(bodyOf(counts)).toSorted()).toEqual(keys.toSorted())
+  })
+
+  it('is without any platform when there is nothing', () => {
+    expect(bodyOf([], TOTAL, ['Purchase'])).toEqual({ platforms: {} })
+  })
+})
+
+describe('performance', () => {
+  const counts = [
+    count('attempted', 40, { users: 20 }),
+    count('sent', 30, { users: 16 }),
+    count('failed', 9, { users: 3 }),
+    count('impression', 12, { users: 8 }),
+    count('click', 5, { users: 4 }),
+  ]
+
+  it('is of occurrences for TOTAL and of distinct users for UNIQUE, rates from the counts of the same answer', () => {
+    expect(allOf(counts)['performance_stats']).toEqual({
+      attempted: 40,
+      sent: 30,
+      failed: 9,
+      impression: 12,
+      click: 5,
+      ctr: 41.67,
+      delivery_rate: 40,
+      sent_rate: 75,
+      failure_rate: 22.5,
+    })
+    expect(allOf(counts, UNIQUE)['performance_stats']).toEqual({
+      attempted: 20,
+      sent: 16,
+      failed: 3,
+      impression: 8,
+      click: 4,
+      ctr: 50,
+      delivery_rate: 50,
+      sent_rate: 80,
+      failure_rate: 15,
+    })
+  })
+
+  it('has delivered / sent as delivery_rate where the delivered are above 0', () => {
+    const stats = allOf([...counts, count('delivered', 27, { users: 12 })])
+    expect(stats['performance_stats']).toMatchObject({ delivery_rate: 90 })
+  })
+})
+
+describe('the delivery funnel', () => {
+  const removals = [
+    'user_removed_due_to_uninstall',
+    'user_removed_due_to_hard_bounce',
+    'user_removed_due_to_complaint',
+    'user_removed_due_to_opt_out',
+    'user_removed_due_to_frequency_capping',
+    'user_removed_due_to_duplicate',
+    'suppressed',
+  ]
+  const counts = [
+    count('audience', 1_000, { ...target, users: 600 }),
+    ...removals.map((reason, index) => count(`unit.removed:${reason}`, 2 ** index, { ...target, users: 1 })),
+    count('unit.failed:bounced', 10, target),
+    count('unit.failed:suppressed', 3, target),
+    count('unit.sent', 800, { ...target, users: 1 }),
+    count('unit.pending', 60, target),
+    count('unit.impression', 300, target),
+    count('unit.devices', 900, target),
+    count('unit.active_devices', 850, target),
+  ]
+  const funnel = {
+    reachable_users_in_segment: 1_000,
+    segment_after_uninstall: 985,
+    after_fc: 969,
+    users_after_dup: 937,
+    sent: 800,
+    pending: 60,
+    impressions: 300,
+    user_devices: 900,
+    active_device_token: 850,
+  }
+
+  it.each([TOTAL, UNIQUE])('takes away step by step, alike for %o', (question) => {
+    expect(allOf(counts, question)['delivery_funnel']).toEqual(funnel)
+  })
+
+  it('has in the breakdown all units by the reason of their final state, removed and failed', () => {
+    const breakdown = { ...Object.fromEntries(removals.map((reason, index) => [reason, 2 ** index])), bounced: 10 }
+    expect(allOf(counts)['failure_breakdown']).toEqual({ ...breakdown, suppressed: 64 + 3 })
+  })
+
+  it('does not count units of control groups', () => {
+    const all = allOf([...counts, count('audience', 7, campaignControl), count('audience', 9, globalControl)])
+    expect(all['delivery_funnel']).toEqual(funnel)
+  })
+})
+
+describe('conversions', () => {
+  const bases = [
+    count('impression', 1_000, { users: 500 }),
+    count('click', 100, { users: 50 }),
+    count('sent', 10_000, { users: 5_000 }),
+  ]
+  const converted = ATTRIBUTION_TYPES.map((type, index) =>
+    count(`converted.${type}:Buy`, 10 * (index + 1), { users: 5 * (index + 1), generation: 1 }),
+  )
+  const cases: [type: AttributionType, conversions: number, cvr: number][] = [
+    ['VIEW_THROUGH', 10, 1],
+    ['CLICK_THROUGH', 20, 20],
+    ['IN_SESSION', 30, 30],
+    ['TOTAL_CONVERSIONS', 40, 0.4],
+    ['CLICK_CONVERSIONS', 50, 50],
+  ]
+  it.each(cases)('by %s are %i, with their own divisor of cvr', (attributionType, conversions, cvr) => {
+    const total = allOf([...bases, ...converted], { attributionType, metricType: 'TOTAL' }, ['Buy'])
+    expect(total['conversion_goal_stats']).toMatchObject({ Buy: { conversions, cvr } })
+    const unique = allOf([...bases, ...converted], { attributionType, metricType: 'UNIQUE' }, ['Buy'])
+    expect(unique['conversion_goal_stats']).toMatchObject({ Buy: { conversions: conversions / 2, cvr } })
+  })
+
+  it('are shown for every goal of the campaign, and for no other', () => {
+    const stats = allOf([...bases, ...converted], TOTAL, ['Visit', 'Buy again'])['conversion_goal_stats']
+    expect(stats).toEqual({
+      Visit: { conversions: 0, cvr: 0, ...noUplift },
+      'Buy again': { conversions: 0, cvr: 0, ...noUplift },
+    })
+  })
+})
+
+describe('control groups', () => {
+  const counts = [
+    count('audience', 40, { ...campaignControl, users: 30 }),
+    count('converted:Buy', 12, { ...campaignControl, users: 6 }),
+    count('met:Buy', 9, { ...campaignControl, users: 5 }),
+    count('audience', 80, { ...globalControl, users: 70 }),
+    count('sent', 3, { variation: 'A' }),
+  ]
+
+  it('count their units, with the one reason as the document spells it', () => {
+    expect(variationsOf(bodyOf(counts))).toMatchObject({
+      campaign_control_group: {
+        delivery_funnel: { reachable_users_in_segment: 40 },
+        failure_breakdown: { user_removed_due_to_campaing_control_group: 40 },
+      },
+      global_control_group: {
+        delivery_funnel: { reachable_users_in_segment: 80 },
+        failure_breakdown: { user_removed_due_to_global_control_group: 80 },
+      },
+    })
+  })
+
+  it.each([
+    [TOTAL, 12, 40],
+    [UNIQUE, 6, 20],
+  ])('divide conversions by their distinct users, for %o: %i, %d %%', (question, conversions, cvr) => {
+    expect(variationsOf(bodyOf(counts, question, ['Buy']))).toMatchObject({
+      campaign_control_group: { conversion_goal_stats: { Buy: { conversions, cvr, ...noUplift } } },
+      global_control_group: { conversion_goal_stats: { Buy: { conversions: 0, cvr: 0, ...noUplift } } },
+    })
+  })
+
+  it('count alike for every attribution type', () => {
+    const answers = ATTRIBUTION_TYPES.map(
+      (attributionType) =>
+        variationsOf(bodyOf(counts, { attributionType, metricType: 'TOTAL' }, ['Buy']))?.['campaign_control_group'],
+    )
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
+  })
+
+  it('stand beside all_variations and, the same, inside every variation', () => {
+    const variations = variationsOf(bodyOf(counts, TOTAL, ['Buy']))
+    expect(Object.keys(variations ?? {}).toSorted()).toEqual([
+      'A',
+      'all_variations',
+      'campaign_control_group',
+      'global_control_group',
+    ])
+    const { campaign_control_group, global_control_group } = variations ?? {}
+    for (const variation of ['A', 'all_variations']) {
+      expect(variations?.[variation]).toMatchObject({ campaign_control_group, global_control_group })
+    }
+  })
+
+  it('are those of the platform and locale they stand in', () => {
+    const place = { platform: 'IOS', locale: 'de' }
+    const body = bodyOf([...counts, count('audience', 5, { ...campaignControl, ...place })])
+    const units = (platform?: string, locale?: string) =>
+      variationsOf(body, platform, locale)?.['campaign_control_group']?.delivery_funnel.reachable_users_in_segment
+    expect([units(), units('IOS'), units('IOS', 'de')]).toEqual([40, 0, 5])
+  })
+})
+
+describe('uplift', () => {
+  const targetOf = (met: number, users: number, given: Partial<SeriesCount> = {}) => [
+    count('audience', 2 * users, { ...target, users, ...given }),
+    count('met:Buy', 2 * met, { ...target, users: met, ...given }),
+  ]
+  const controlOf = (group: typeof campaignControl | typeof globalControl, met: number, users: number) => [
+    count('audience', 3 * users, { ...group, users }),
+    count('met:Buy', 3 * met, { ...group, users: met }),
+  ]
+  const upliftOf = (counts: SeriesCount[], question = TOTAL) =>
+    allOf(counts, question, ['Buy'])['conversion_goal_stats']
+  const up50 = { Buy: { uplift: 50, uplift_low: 28.34, uplift_high: 75.32, uplift_significant: true } }
+
+  it.each([TOTAL, UNIQUE])('compares distinct users with the campaign control group, for %o', (question) => {
+    const counts = [...targetOf(300, 1_000), ...controlOf(campaignControl, 200, 1_000)]
+    expect(upliftOf([...counts, ...controlOf(globalControl, 1, 2)], question)).toMatchObject(up50)
+  })
+
+  it('compares with the global control group where there is no other', () => {
+    expect(upliftOf([...targetOf(300, 1_000), ...controlOf(globalControl, 200, 1_000)])).toMatchObject(up50)
+  })
+
+  it('does not compare with the global one when nobody of the campaign control group met the goal', () => {
+    const controls = [...controlOf(campaignControl, 0, 10), ...controlOf(globalControl, 200, 1_000)]
+    expect(upliftOf([...targetOf(300, 1_000), ...controls])).toMatchObject({ Buy: noUplift })
+  })
+
+  it('is that of each variation against the control group of its platform and locale', () => {
+    const counts = [...targetOf(300, 1_000, { variation: 'A' }), ...controlOf(campaignControl, 200, 1_000)]
+    const variations = variationsOf(bodyOf(counts, TOTAL, ['Buy']))
+    expect(variations?.['A']?.conversion_goal_stats).toMatchObject(up50)
+    expect(variations?.['all_variations']?.conversion_goal_stats).toMatchObject({ Buy: noUplift })
+  })
+
+  it('takes the global control group only of the same platform and locale', () => {
+    const place = { platform: 'IOS' }
+    const counts = [...targetOf(300, 1_000, place), ...controlOf(globalControl, 200, 1_000)]
+    const variations = variationsOf(bodyOf(counts, TOTAL, ['Buy']), 'IOS')
+    expect(variations?.['all_variations']?.conversion_goal_stats).toMatchObject({ Buy: noUplift })
+  })
+})

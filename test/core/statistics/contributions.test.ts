@@ -1,0 +1,285 @@
+// Campaign statistics over random histories ("One pure function, and sums"): whatever arrives, in whatever order, every answer is
+// the one that a naive model finds by recounting all facts. A failure prints its seed: STATISTICS_SEED=… runs it again.
+import { isDeepStrictEqual } from 'node:util'
+import * as fc from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
+import { CellSum, NO_GENERATION, fromCellKey } from '../../../src/core/statistics/cells.ts'
+import { Condenser } from '../../../src/core/statistics/condense.ts'
+import { addChange, contributions } from '../../../src/core/statistics/contributions.ts'
+import { MESSAGE_KINDS, type MessageEvent } from '../../../src/core/campaigns/facts.ts'
+import { TIMEZONES, arrivals, goals, workspaces } from '../../support/statistics/statistics-histories.ts'
+import { event, goal, HOUR, member, message, NOON, workspace } from '../../support/statistics/statistics-examples.ts'
+import { dayOf, type ModelWorkspace } from '../../support/statistics/statistics-model-facts.ts'
+import { StatisticsModel, type Question } from '../../support/statistics/statistics-model.ts'
+import { StatisticsTable, cellsOf } from '../../support/statistics/statistics-table.ts'
+
+const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
+/** More than a thousand in all. */
+const HISTORIES_PER_ZONE = 160
+const ARRIVALS = 500
+const MERGES = 100
+const CHANGES = 100
+const PARTS = 500
+const JOINED = 2_000
+const MESSAGE_CHANGES = 2_000
+const DAY_MS = 24 * 60 * 60 * 1000
+
+const ATTRIBUTION_TYPES = [
+  'VIEW_THROUGH',
+  'CLICK_THROUGH',
+  'IN_SESSION',
+  'TOTAL_CONVERSIONS',
+  'CLICK_CONVERSIONS',
+] as const
+const METRIC_TYPES = ['TOTAL', 'UNIQUE'] as const
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const someZone = fc.constantFrom(...TIMEZONES)
+
+/** Chooses a range: from one day of activity, or beside it, to another. */
+type RangeChoice = readonly [from: number, shift: number, to: number, shift: number]
+const shift = fc.integer({ min: -1, max: 1 })
+const someRanges: fc.Arbitrary<RangeChoice[]> = fc.array(fc.tuple(fc.nat(), shift, fc.nat(), shift), {
+  minLength: 2,
+  maxLength: 3,
+  size: 'max',
+})
+
+describe.each(TIMEZONES)('statistics of random histories in %s', (timezone) => {
+  it('are what recounting all facts gives', () => {
+    check(
+      HISTORIES_PER_ZONE,
+      fc.tuple(workspaces(timezone), someRanges),
+      ([workspace, choices]) => {
+        expectSameAnswers(StatisticsTable.of(workspace), workspace, rangesOf(workspace, choices))
+      },
+      SEED + TIMEZONES.indexOf(timezone),
+    )
+  })
+})
+
+/** The smallest of the histories that failed once, or that are hardly ever met. */
+const ONCE_WRONG: [what: string, workspace: ModelWorkspace][] = [
+  [
+    'a user who is in two groups at one instant, removed from the one that comes after',
+    workspace({
+      users: [['ann', 'anna']],
+      audiences: [
+        member({ group: 'global_control', removed: 'user_removed_due_to_uninstall' }),
+        member({ customerId: 'anna' }),
+      ],
+    }),
+  ],
+  [
+    'a user of a control group whose audiences before a goal event are of one instant and two platforms',
+    workspace({
+      goals: [goal({})],
+      audiences: ['web', 'fridge', 'android'].map((platform, index) => {
+        return member({ platform, group: 'campaign_control', locale: index === 0 ? null : 'de', removed: 'x' })
+      }),
+      events: [event({})],
+    }),
+  ],
+  [
+    'an impression on a platform from which the user was removed, and something sent on another',
+    workspace({
+      audiences: [member({ removed: 'x' }), member({ platform: 'web' })],
+      messages: [message({ kind: 'impression' }), message({ platform: 'web' })],
+    }),
+  ],
+  [
+    'a user who met a goal at the last instant of its window, and a control group of whom one met it',
+    workspace({
+      goals: [goal({})],
+      audiences: [member({}), ...['bob', 'cyd'].map((customerId) => member({ customerId, group: 'global_control' }))],
+      events: [event({ time: NOON + HOUR }), event({ eventId: 'e2', customerId: 'bob' })],
+    }),
+  ],
+  [
+    'a user for whom sending failed for three reasons at one instant',
+    workspace({
+      audiences: [member({})],
+      messages: ['b', 'a', 'c'].map((reason) => message({ kind: 'failed', reason, messageId: reason })),
+    }),
+  ],
+]
+
+it.each(ONCE_WRONG)('statistics of %s are what recounting all facts gives', (_, workspace) => {
+  expectSameAnswers(StatisticsTable.of(workspace), workspace, rangesOf(workspace))
+})
+
+describe('the table of statistics', () => {
+  it('is the same in any order of arrival, with any repetition and in steps of any size, while users become one', () => {
+    check(ARRIVALS, someZone.chain(arrivals), ({ workspace, steps }) => {
+      const table = new StatisticsTable(workspace.timezone, workspace.campaigns)
+      for (const { users, ...reports } of steps) table.apply(reports, users)
+      expect(table.cells).toEqual(StatisticsTable.of(workspace).cells)
+    })
+  })
+
+  it('counts two users found to be one person as one', () => {
+    check(MERGES, someZone.chain(workspaces), (workspace) => {
+      const apart = { ...workspace, users: [] }
+      const table = StatisticsTable.of(apart)
+      expectSameAnswers(table, apart, rangesOf(workspace))
+      table.apply({ audiences: [], messages: [], events: [] }, workspace.users)
+      expectSameAnswers(table, workspace, rangesOf(workspace))
+    })
+  })
+
+  it('needs no more for a changed goal than to recount every campaign with a goal on its old or its new event name', () => {
+    check(CHANGES, fc.tuple(someZone.chain(workspaces), fc.nat(), goals()), ([workspace, chosen, goals]) => {
+      const changed = { id: workspace.campaigns[chosen % workspace.campaigns.length]?.id ?? '', goals }
+      const campaigns = workspace.campaigns.map((campaign) => (campaign.id === changed.id ? changed : campaign))
+      const table = StatisticsTable.of(workspace)
+      table.changeGoals(changed)
+      expectSameAnswers(table, { ...workspace, campaigns }, rangesOf(workspace))
+      expect(table.cells.length).toBe(StatisticsTable.of({ ...workspace, campaigns }).cells.length)
+    })
+  })
+})
+
+describe('a change of message events', () => {
+  it('changes as much as counting all before and all after does', () => {
+    const few = fc.array(fc.nat(), { minLength: 1, maxLength: 2 })
+    const how = fc.record({ areNew: fc.boolean(), hasNewAudience: fc.constantFrom(false, false, true) })
+    check(MESSAGE_CHANGES, fc.tuple(someZone.chain(workspaces), few, how), ([workspace, few, how]) => {
+      expectSameChange(workspace, few, how)
+    })
+  })
+
+  const audiences = [member({})]
+  const isNew = { areNew: true, hasNewAudience: false }
+  it.each(MESSAGE_KINDS)('does so where only one of kind %s is new to a message', (kind) => {
+    const messages = MESSAGE_KINDS.map((kind) => message({ kind }))
+    expectSameChange(workspace({ audiences, messages }), [MESSAGE_KINDS.indexOf(kind)], isNew)
+  })
+  it.each(['attempted', 'failed', 'click'] as const)('does so where one of kind %s is new to one not sent', (kind) => {
+    const others = ['delivered', 'impression'].map((kind) => message({ kind: kind as MessageEvent['kind'] }))
+    expectSameChange(workspace({ audiences, messages: [message({ kind }), ...others] }), [0], isNew)
+  })
+
+  /** `changed` are places in the list of a user's message events: those events are new, or known from another report before. */
+  function expectSameChange(
+    workspace: ModelWorkspace,
+    changed: readonly number[],
+    { areNew, hasNewAudience }: typeof isNew,
+  ): void {
+    const { histories, rules } = StatisticsTable.of(workspace)
+    for (const after of histories) {
+      const places = new Set(changed.map((place) => place % after.messages.length))
+      const messages = after.messages.flatMap((message, place) => {
+        if (!places.has(place)) return [message]
+        return areNew ? [] : [reportedBefore(message)]
+      })
+      const before = { ...after, messages, ...(hasNewAudience && { memberships: after.memberships.slice(1) }) }
+      const [found, expected] = [new CellSum(), new CellSum()]
+      addChange(found, { before, after }, { rules, scope: { campaigns: 'all', parts: 'all' } })
+      expected.addAll(contributions(after, rules))
+      expected.addAll(contributions(before, rules), -1)
+      expect(cellsOf(found)).toEqual(cellsOf(expected))
+    }
+  }
+
+  function reportedBefore(message: MessageEvent): MessageEvent {
+    return { ...message, platform: message.platform === 'WEB' ? 'TV' : 'WEB', device: 'before', reason: 'before' }
+  }
+})
+
+describe('the contributions of a user', () => {
+  it('are those of every single campaign, and those of its goals and of everything else', () => {
+    check(PARTS, someZone.chain(workspaces), (workspace) => {
+      const { histories, rules } = StatisticsTable.of(workspace)
+      for (const history of histories) {
+        const all = cellsOf(contributions(history, rules))
+        const [sum, goals] = [new CellSum(), new CellSum()]
+        for (const number of rules.campaigns.keys()) {
+          const campaigns = new Set([number])
+          sum.addAll(contributions(history, rules, { campaigns, parts: 'all' }))
+          goals.addAll(contributions(history, rules, { campaigns, parts: 'goals' }))
+        }
+        expect(cellsOf(sum)).toEqual(all)
+        expect(cellsOf(goals)).toEqual(all.filter(([key]) => fromCellKey(key).generation !== NO_GENERATION))
+      }
+    })
+  })
+
+  it('are the same when message events that nothing tells apart are joined, in any order', () => {
+    const order = fc.array(fc.nat(), { minLength: 16, maxLength: 16 })
+    // Audiences and goal events keep message events apart, so that there must be few of them.
+    const few = fc.constantFrom(1, 2, 16)
+    check(JOINED, fc.tuple(someZone.chain(workspaces), few, order), ([workspace, few, order]) => {
+      const [audiences, events] = [workspace.audiences.slice(0, few), workspace.events.slice(0, few)]
+      const { histories, rules } = StatisticsTable.of({ ...workspace, audiences, events })
+      for (const history of histories) {
+        const condenser = new Condenser(history, workspace.timezone)
+        const indexes = history.messages.map((_, index) => index)
+        indexes.sort((left, right) => (order[left] ?? 0) - (order[right] ?? 0))
+        for (const index of indexes) condenser.add(history.messages[index] as MessageEvent)
+        const condensed = { ...history, messages: condenser.messages() }
+        expect(cellsOf(contributions(condensed, rules))).toEqual(cellsOf(contributions(history, rules)))
+      }
+    })
+  })
+})
+
+function check<Value>(
+  numRuns: number,
+  values: fc.Arbitrary<Value>,
+  predicate: (value: Value) => void,
+  seed = SEED,
+): void {
+  fc.assert(fc.property(values, predicate), { seed, numRuns })
+}
+
+/** Compares the answers for every campaign, range, attribution type and metric type. */
+function expectSameAnswers(table: StatisticsTable, workspace: ModelWorkspace, ranges: readonly Range[]): void {
+  const model = new StatisticsModel(workspace)
+  const answers = questionsAbout(ranges).flatMap((question) =>
+    workspace.campaigns.map(({ id }) => {
+      return { id, question, found: table.campaignStats(id, question), expected: model.campaignStats(id, question) }
+    }),
+  )
+  // A comparison that can explain itself takes longer than all else.
+  const wrong = answers.find(({ found, expected }) => {
+    return !isDeepStrictEqual(found, expected) && !isDeepStrictEqual(onTheWire(found), expected)
+  })
+  expect({ ...wrong?.question, found: onTheWire(wrong?.found) }).toEqual({ ...wrong?.question, found: wrong?.expected })
+}
+
+/** The value as a reader gets it: JSON knows neither −0 nor undefined members. */
+function onTheWire(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
+}
+
+type Range = Pick<Question, 'startDate' | 'endDate'>
+
+function questionsAbout(ranges: readonly Range[]): Question[] {
+  return ranges.flatMap((range) =>
+    ATTRIBUTION_TYPES.flatMap((attributionType) =>
+      METRIC_TYPES.map((metricType) => ({ ...range, attributionType, metricType })),
+    ),
+  )
+}
+
+/** All days of activity, and the ranges chosen among them. */
+function rangesOf(workspace: ModelWorkspace, choices: readonly RangeChoice[] = []): Range[] {
+  const { timezone, audiences, messages, events } = workspace
+  const instants = [
+    ...audiences.map(({ evaluatedAt }) => evaluatedAt),
+    ...[...messages, ...events].map(({ time }) => time),
+  ]
+  const days = [...new Set(instants.map((instant) => dayOf(instant, timezone)))].toSorted()
+  const [first, last] = [days[0], days.at(-1)]
+  if (first === undefined || last === undefined) return []
+  const chosen = choices.map(([from, fromShift, to, toShift]) => {
+    const ends = [shifted(days[from % days.length], fromShift), shifted(days[to % days.length], toShift)].toSorted()
+    return { startDate: ends[0] ?? first, endDate: ends[1] ?? last }
+  })
+  return [{ startDate: first, endDate: last }, ...chosen]
+}
+
+function shifted(day: string | undefined, days: number): string {
+  return new Date(Date.parse(day ?? '') + days * DAY_MS).toISOString().slice(0, 10)
+}

@@ -1,0 +1,345 @@
+// Pins the naive model of campaign statistics to `docs/api/statistics.md`, from facts to the delivery funnel: small examples, one
+// for each rule, whose numbers were worked out by hand. These are why its findings are trusted everywhere else.
+import { describe, expect, it } from 'vitest'
+import {
+  DAY_OF_NOON,
+  HOUR,
+  NOON,
+  controlOf,
+  keysOf,
+  member,
+  message,
+  variationOf,
+} from '../../support/statistics/statistics-examples.ts'
+import type { AudienceReport, MessageReport } from '../../support/statistics/statistics-model-facts.ts'
+import { compareByCodePoint, dayOf } from '../../support/statistics/statistics-model-facts.ts'
+import { percentage } from '../../support/statistics/statistics-model-numbers.ts'
+import type { Question } from '../../support/statistics/statistics-model.ts'
+
+describe('which reports are one fact', () => {
+  it('counts what was reported twice once', () => {
+    const audiences = [member({}), member({})]
+    const messages = [message({}), message({})]
+    const all = variationOf({ audiences, messages })
+    expect(all?.delivery_funnel).toMatchObject({ reachable_users_in_segment: 1, sent: 1 })
+    expect(all?.performance_stats).toMatchObject({ sent: 1 })
+  })
+
+  it('keeps of different reports of a member the one that was removed, then the first group, variation, locale, reason', () => {
+    const audiences = [
+      member({ group: 'campaign_control' }),
+      member({ variation: 'B', locale: 'a' }),
+      member({ variation: 'A\u{1F600}', locale: 'a' }),
+      member({ variation: 'A\uFFFD', locale: 'c' }),
+      member({ variation: 'A\uFFFD', locale: 'b' }),
+    ]
+    expect(keysOf({ audiences })).toEqual({ locales: ['all_locales', 'b'], variations: ['A\uFFFD', 'all_variations'] })
+    const removed = [member({ removed: 'z' }), member({ removed: 'y' }), member({ group: 'campaign_control' })]
+    expect(variationOf({ audiences: [...audiences, ...removed] })?.failure_breakdown).toEqual({ y: 1 })
+    const control = [member({ group: 'global_control', removed: 'x' }), member({})]
+    expect(controlOf({ audiences: control }, 'global_control_group')?.delivery_funnel).toEqual({
+      reachable_users_in_segment: 1,
+    })
+  })
+
+  it('tells members apart by campaign, reported customer, platform and instant, a listed platform in any case', () => {
+    const evaluatedAt = NOON + 24 * HOUR
+    const audiences = [
+      member({ platform: 'ios' }),
+      member({ platform: 'IOS' }),
+      member({ platform: 'Fridge' }),
+      member({ platform: 'fridge' }),
+      member({ platform: 'ios', evaluatedAt }),
+      member({ platform: 'ios', customerId: 'other' }),
+    ]
+    const question = { ...DAY_OF_NOON, endDate: '2026-03-11' }
+    const at = (platform: string) =>
+      variationOf({ audiences }, { question, platform })?.delivery_funnel['reachable_users_in_segment']
+    expect([at('IOS'), at('UNKNOWN'), at('all_platforms')]).toEqual([3, 1, 3])
+  })
+
+  it('tells message events apart by message_id, else by platform and device, which is the customer id by default', () => {
+    const messages = [
+      message({ messageId: 'm', platform: 'web', deviceId: 'd' }),
+      message({ messageId: 'm', platform: 'Android', deviceId: 'e' }),
+      message({ deviceId: 'd' }),
+      message({ deviceId: null }),
+      message({ deviceId: 'ann' }),
+      message({ deviceId: null, customerId: 'other' }),
+    ]
+    const sent = (platform: string) => variationOf({ messages }, { platform })?.performance_stats['sent']
+    expect([sent('ANDROID'), sent('WEB'), sent('EMAIL'), sent('all_platforms')]).toEqual([1, undefined, 3, 4])
+  })
+
+  it('keeps the first reason by text of a message event, a missing one being unknown', () => {
+    const failed = (reason: string | null) => message({ kind: 'failed', reason })
+    const breakdown = (...reasons: (string | null)[]) =>
+      variationOf({ audiences: [member({})], messages: reasons.map(failed) })?.failure_breakdown
+    expect(breakdown('vanished', null)).toEqual({ unknown: 1 })
+    expect(breakdown(null, 'bounced')).toEqual({ bounced: 1 })
+  })
+
+  it('keeps facts of two customer ids of one user apart, and counts one user', () => {
+    const messages = [message({ customerId: 'ann' }), message({ customerId: 'anna' })]
+    const question: Question = { ...DAY_OF_NOON, metricType: 'UNIQUE' }
+    const users = [['ann', 'anna']]
+    expect(variationOf({ messages, users })?.performance_stats['sent']).toBe(2)
+    expect(variationOf({ messages, users }, { question })?.performance_stats['sent']).toBe(1)
+    expect(variationOf({ messages }, { question })?.performance_stats['sent']).toBe(2)
+  })
+
+  it('compares texts by code point, in which an emoji comes after all of the basic plane', () => {
+    expect(['\u{1F600}', 'b', '\uFFFD', 'a\u{1F600}', 'a', ''].toSorted(compareByCodePoint)).toEqual([
+      '',
+      'a',
+      'a\u{1F600}',
+      'b',
+      '\uFFFD',
+      '\u{1F600}',
+    ])
+  })
+
+  const days: [instant: string, timezone: string, day: string][] = [
+    ['2026-03-28T22:59:59.999Z', 'Europe/Berlin', '2026-03-28'],
+    ['2026-03-28T23:00:00.000Z', 'Europe/Berlin', '2026-03-29'],
+    ['2026-03-29T21:59:59.999Z', 'Europe/Berlin', '2026-03-29'],
+    ['2026-03-29T22:00:00.000Z', 'Europe/Berlin', '2026-03-30'],
+    ['2026-03-09T03:59:59.999Z', 'America/New_York', '2026-03-08'],
+    ['2026-04-04T13:29:59.999Z', 'Australia/Lord_Howe', '2026-04-05'],
+    ['2026-04-04T12:59:59.999Z', 'Australia/Lord_Howe', '2026-04-04'],
+    ['2026-01-01T18:15:00.000Z', 'Asia/Kathmandu', '2026-01-02'],
+    ['2026-01-01T18:14:59.999Z', 'Asia/Kathmandu', '2026-01-01'],
+  ]
+  it.each(days)('has %s in %s on %s', (instant, timezone, day) => {
+    expect(dayOf(Date.parse(instant), timezone)).toBe(day)
+  })
+})
+
+describe('where a message event belongs', () => {
+  const early = member({ evaluatedAt: NOON - HOUR, locale: 'en', variation: 'A' })
+  const late = member({ evaluatedAt: NOON + HOUR, locale: 'de', variation: 'B' })
+
+  const cases: [what: string, audiences: AudienceReport[], locales: string[]][] = [
+    ['to the latest audience that is not after it', [early, member({ locale: 'fr' }), late], ['fr']],
+    ['to an earlier one', [early, late], ['en']],
+    ['else to the earliest', [late, { ...late, evaluatedAt: NOON + 2 * HOUR, locale: 'it' }], ['de']],
+    ['to none of another platform', [{ ...early, platform: 'web' }], []],
+    ['to none of another campaign', [{ ...early, campaignId: 'c2' }], []],
+    ['to none of another user', [{ ...early, customerId: 'bob' }], []],
+    ['to one that was removed', [early, { ...early, evaluatedAt: NOON, locale: 'fr', removed: 'x' }], ['fr']],
+    [
+      'to one of another group',
+      [early, { ...early, evaluatedAt: NOON, locale: 'fr', group: 'campaign_control' }],
+      ['fr'],
+    ],
+    [
+      'at one instant to what wins as a report',
+      [
+        member({ locale: 'en', customerId: 'anna' }),
+        member({ locale: 'de', group: 'global_control' }),
+        member({ locale: 'fr', customerId: 'annie', removed: 'x' }),
+      ],
+      ['fr'],
+    ],
+  ]
+  it.each(cases)('%s', (_, audiences, locales) => {
+    const users = [['ann', 'anna', 'annie']]
+    const found = ['en', 'de', 'fr', 'it'].filter(
+      (locale) => variationOf({ audiences, messages: [message({})], users }, { locale })?.performance_stats['sent'],
+    )
+    expect(found).toEqual(locales)
+  })
+
+  it('counts only in the aggregates where the audience names no locale or no variation, or there is none', () => {
+    expect(keysOf({ messages: [message({})] })).toEqual({ locales: ['all_locales'], variations: ['all_variations'] })
+    expect(keysOf({ audiences: [member({ variation: 'B' })], messages: [message({})] })).toEqual({
+      locales: ['all_locales'],
+      variations: ['B', 'all_variations'],
+    })
+  })
+
+  it('puts a user in the group of the earliest audience, at one instant in the target, and counts no other', () => {
+    const reachable = (audiences: AudienceReport[]) => {
+      const facts = { audiences, users: [['ann', 'anna']] }
+      return [
+        variationOf(facts)?.delivery_funnel['reachable_users_in_segment'],
+        controlOf(facts, 'campaign_control_group')?.delivery_funnel['reachable_users_in_segment'],
+      ]
+    }
+    const control = member({ group: 'campaign_control', customerId: 'anna' })
+    expect(reachable([control, member({ removed: 'x' })])).toEqual([1, 0])
+    expect(reachable([control, member({ evaluatedAt: NOON + 1 })])).toEqual([0, 1])
+    expect(reachable([control, member({ evaluatedAt: NOON - 1, platform: 'web' })])).toEqual([1, 0])
+  })
+})
+
+describe('performance', () => {
+  const messages = [
+    ...['a', 'a', 'b', 'c'].map((customerId, index) =>
+      message({ customerId, kind: 'attempted', deviceId: String(index) }),
+    ),
+    ...['a', 'b', 'b'].map((customerId, index) => message({ customerId, kind: 'sent', deviceId: String(index) })),
+    message({ customerId: 'c', kind: 'failed' }),
+    ...['a', 'b'].map((customerId) => message({ customerId, kind: 'impression' })),
+    message({ customerId: 'b', kind: 'click' }),
+  ]
+  const delivered = message({ customerId: 'b', kind: 'delivered' })
+
+  it('counts occurrences, and rates of them', () => {
+    expect(variationOf({ messages })?.performance_stats).toEqual({
+      attempted: 4,
+      sent: 3,
+      failed: 1,
+      impression: 2,
+      click: 1,
+      ctr: 50,
+      delivery_rate: 66.67,
+      sent_rate: 75,
+      failure_rate: 25,
+    })
+  })
+
+  it('counts distinct users, and rates of them', () => {
+    const question: Question = { ...DAY_OF_NOON, metricType: 'UNIQUE' }
+    expect(variationOf({ messages }, { question })?.performance_stats).toEqual({
+      attempted: 3,
+      sent: 2,
+      failed: 1,
+      impression: 2,
+      click: 1,
+      ctr: 50,
+      delivery_rate: 100,
+      sent_rate: 66.67,
+      failure_rate: 33.33,
+    })
+  })
+
+  it('takes deliveries instead of impressions where there are any', () => {
+    expect(variationOf({ messages: [...messages, delivered] })?.performance_stats['delivery_rate']).toBe(33.33)
+    expect(variationOf({ messages: [delivered] })?.performance_stats['delivery_rate']).toBe(0)
+  })
+
+  it('is dated by the day of the message event', () => {
+    const audiences = [member({ evaluatedAt: NOON - 24 * HOUR })]
+    const late = message({ time: Date.parse('2026-03-10T23:30:00Z') })
+    expect(variationOf({ audiences, messages: [late] })?.performance_stats['sent']).toBe(1)
+    expect(variationOf({ audiences, messages: [late], timezone: 'Europe/Berlin' })).toBeUndefined()
+  })
+
+  const percentages: [part: number, whole: number, percent: number][] = [
+    [1, 0, 0],
+    [0, 3, 0],
+    [1, 3, 33.33],
+    [2, 3, 66.67],
+    [1, 32, 3.13],
+    [201, 20_000, 1.01],
+    [7, 2, 350],
+  ]
+  it.each(percentages)('%d of %d is %d per cent', (part, whole, percent) => {
+    expect(percentage(part, whole)).toBe(percent)
+  })
+})
+
+describe('the delivery funnel', () => {
+  const reasons = ['uninstall', 'hard_bounce', 'complaint', 'opt_out', 'frequency_capping', 'duplicate', 'else']
+
+  it('takes out units step by step, by the reason of their removal', () => {
+    const audiences = reasons.map((reason) => member({ customerId: reason, removed: `user_removed_due_to_${reason}` }))
+    const stays = member({ customerId: 'stays' })
+    expect(variationOf({ audiences: [...audiences, stays] })).toMatchObject({
+      delivery_funnel: {
+        reachable_users_in_segment: 8,
+        segment_after_uninstall: 4,
+        after_fc: 3,
+        users_after_dup: 2,
+        sent: 0,
+        pending: 1,
+      },
+      failure_breakdown: Object.fromEntries(reasons.map((reason) => [`user_removed_due_to_${reason}`, 1])),
+    })
+  })
+
+  it('does not look at failures of the same text', () => {
+    const failed = message({ kind: 'failed', reason: 'user_removed_due_to_duplicate' })
+    expect(variationOf({ audiences: [member({})], messages: [failed] })).toMatchObject({
+      delivery_funnel: { reachable_users_in_segment: 1, users_after_dup: 1, sent: 0, pending: 0 },
+      failure_breakdown: { user_removed_due_to_duplicate: 1 },
+    })
+  })
+
+  it('counts a user once on each day of audience, alike for both metric types, by the events of any day', () => {
+    const audiences = [
+      member({}),
+      member({ evaluatedAt: NOON + 1 }),
+      member({ platform: 'web' }),
+      member({ evaluatedAt: NOON + 24 * HOUR }),
+    ]
+    const messages = [message({ time: NOON + 48 * HOUR })]
+    for (const metricType of ['TOTAL', 'UNIQUE'] as const) {
+      const question = { ...DAY_OF_NOON, endDate: '2026-03-11', metricType }
+      const funnelAt = (platform: string) =>
+        variationOf({ audiences, messages }, { question, platform })?.delivery_funnel
+      expect(funnelAt('all_platforms')).toMatchObject({ reachable_users_in_segment: 2, sent: 1, pending: 1 })
+      expect(funnelAt('EMAIL')).toMatchObject({ reachable_users_in_segment: 2, sent: 1, pending: 1 })
+      expect(funnelAt('WEB')).toMatchObject({ reachable_users_in_segment: 1, sent: 0, pending: 1 })
+    }
+  })
+
+  it('has a unit removed only if all its audiences are, and takes the reason of the latest', () => {
+    const first = member({ removed: 'first', platform: 'web' })
+    const last = member({ evaluatedAt: NOON + 1, removed: 'last' })
+    const tie = member({ evaluatedAt: NOON + 1, removed: 'earlier', customerId: 'anna' })
+    const breakdown = (...audiences: AudienceReport[]) =>
+      variationOf({ audiences, users: [['ann', 'anna']] })?.failure_breakdown
+    expect(breakdown(first, last)).toEqual({ last: 1 })
+    expect(breakdown(first, last, tie)).toEqual({ earlier: 1 })
+    expect(breakdown(first, last, member({ platform: 'tv' }))).toEqual({})
+    expect(variationOf({ audiences: [first, last] }, { platform: 'WEB' })?.failure_breakdown).toEqual({ first: 1 })
+  })
+
+  const states: [what: string, messages: MessageReport[], expected: object][] = [
+    ['pending without sent or failed', [message({ kind: 'attempted' })], { pending: 1 }],
+    ['sent, in any order', [message({}), message({ kind: 'failed', time: NOON + 1 })], { sent: 1 }],
+    [
+      'failed, by the reason of the latest failure',
+      [
+        message({ kind: 'failed', reason: 'a' }),
+        message({ kind: 'failed', reason: 'z', time: NOON + 1, deviceId: 'd' }),
+        message({ kind: 'failed', reason: 'y', time: NOON + 1, deviceId: 'e' }),
+      ],
+      { y: 1 },
+    ],
+    ['failed for an unknown reason', [message({ kind: 'failed' })], { unknown: 1 }],
+  ]
+  it.each(states)('has a unit %s', (_, messages, expected) => {
+    const all = variationOf({ audiences: [member({})], messages })
+    const counted = { sent: all?.delivery_funnel['sent'], pending: all?.delivery_funnel['pending'] }
+    expect({ ...counted, ...all?.failure_breakdown }).toEqual({ sent: 0, pending: 0, ...expected })
+  })
+
+  it('asks only the audiences that were not removed what was sent and seen, but all of them for devices', () => {
+    const audiences = [member({ removed: 'x' }), member({ platform: 'web' })]
+    const messages = [message({}), message({ kind: 'impression', deviceId: 'd' })]
+    const funnel = { sent: 0, pending: 1, impressions: 0, user_devices: 2, active_device_token: 1 }
+    expect(variationOf({ audiences, messages })?.delivery_funnel).toMatchObject(funnel)
+    const sent = { ...funnel, sent: 1, pending: 0 }
+    messages.push(message({ platform: 'web' }))
+    expect(variationOf({ audiences, messages })?.delivery_funnel).toMatchObject(sent)
+  })
+
+  it('counts sent units with an impression, and the devices of units that are left', () => {
+    const audiences = [member({}), member({ customerId: 'gone', removed: 'user_removed_due_to_duplicate' })]
+    const messages = [
+      message({ deviceId: 'd' }),
+      message({ deviceId: 'd', time: NOON + 1 }),
+      message({ deviceId: 'e', kind: 'impression' }),
+      message({ deviceId: 'f', kind: 'attempted', time: NOON + 24 * HOUR }),
+      message({ customerId: 'gone', kind: 'impression' }),
+    ]
+    expect(variationOf({ audiences, messages })?.delivery_funnel).toMatchObject({
+      impressions: 1,
+      user_devices: 3,
+      active_device_token: 1,
+    })
+  })
+})

@@ -1,0 +1,148 @@
+// The rules of templates, groups and sorting that need no server.
+import { describe, expect, it } from 'vitest'
+import {
+  alternatives,
+  meansExactVersions,
+  toSort,
+  type TemplateFilters,
+} from '../../src/core/templates/template-search.ts'
+import {
+  firstVersion,
+  groupFault,
+  nextVersion,
+  type CurrentTemplate,
+  type GroupStanding,
+  type TemplateMeta,
+} from '../../src/core/templates/template.ts'
+
+const meta: TemplateMeta = {
+  templateId: 't',
+  templateName: 'T',
+  templateVersion: '1',
+  templateType: 'CUSTOM',
+  createdBy: 'anna',
+  groupId: null,
+  locale: null,
+  variation: null,
+}
+const details = { emailContent: '<p>', subject: 's', attachments: [], thumbnailUrl: '', senderName: '' }
+
+function template(standing: GroupStanding): CurrentTemplate {
+  const groupId = standing === 'child' ? 'parent' : null
+  const latest = firstVersion('own', { details, meta: { ...meta, groupId }, source: 'API' }, 1_000)
+  return { latest, standing }
+}
+
+describe('what a template may name as its group', () => {
+  const cases: [
+    current: GroupStanding | 'new',
+    groupId: string | null,
+    parent: GroupStanding | 'none',
+    may: boolean,
+  ][] = [
+    ['new', 'other', 'single', true],
+    ['new', 'other', 'default', true],
+    ['new', 'other', 'child', false],
+    ['new', 'other', 'none', false],
+    ['new', null, 'none', true],
+    ['single', 'other', 'single', true],
+    ['single', 'other', 'default', true],
+    ['single', 'other', 'child', false],
+    ['single', 'other', 'none', false],
+    ['single', 'own', 'single', false],
+    ['single', null, 'none', true],
+    ['child', 'parent', 'default', true],
+    ['child', 'other', 'single', true],
+    ['child', 'other', 'child', false],
+    ['child', 'other', 'none', false],
+    ['child', 'own', 'child', false],
+    ['child', null, 'none', true],
+    ['default', 'own', 'default', true],
+    ['default', 'other', 'single', false],
+    ['default', null, 'none', false],
+  ]
+  it.each(cases)('a %s template, naming %s, which is %s: %s', (current, groupId, parent, may) => {
+    const now = current === 'new' ? undefined : template(current)
+    const fault = groupFault(groupId, parent === 'none' ? undefined : parent, now)
+    expect(fault?.field).toBe(may ? undefined : 'meta_info.group_id')
+  })
+})
+
+describe('the next version', () => {
+  const by = { updatedBy: 'ben', now: 2_000 }
+
+  it('has the changed members and all others of the version before', () => {
+    const made = nextVersion(template('single'), { details: { subject: 'new' }, meta: { locale: 'de' } }, by)
+    expect(made).toEqual({
+      externalTemplateId: 'own',
+      version: 2,
+      details: { ...details, subject: 'new' },
+      meta: { ...meta, locale: 'de' },
+      source: 'API',
+      createdAt: 1_000,
+      updatedAt: 2_000,
+      updatedBy: 'ben',
+    })
+  })
+
+  it('is never older than the version before', () => {
+    expect(nextVersion(template('single'), { details: {}, meta: {} }, { ...by, now: 500 }).updatedAt).toBe(1_000)
+  })
+
+  it('of a default template names no parent, though its own id may be sent as its group', () => {
+    expect(nextVersion(template('default'), { details: {}, meta: { groupId: 'own' } }, by).meta.groupId).toBeNull()
+  })
+})
+
+describe('sort_params', () => {
+  const ascending = 'ASCENDING'
+  const descending = 'DESCENDING'
+  const cases: [rule: string, params: Parameters<typeof toSort>[0], sort: string[]][] = [
+    ['the default is last_modified_date DESCENDING', [], ['last_modified_date DESCENDING']],
+    ['an item without keys says nothing', [{}], ['last_modified_date DESCENDING']],
+    [
+      'the order in the array is priority',
+      [{ last_modified_by: descending }, { template_name: ascending }],
+      ['last_modified_by DESCENDING', 'template_name ASCENDING'],
+    ],
+    [
+      'then the order in the object',
+      [{ last_modified_date: ascending, template_name: descending }, { last_modified_by: ascending }],
+      ['last_modified_date ASCENDING', 'template_name DESCENDING', 'last_modified_by ASCENDING'],
+    ],
+    [
+      'a key that comes again counts no more',
+      [{ template_name: descending }, { template_name: ascending }],
+      ['template_name DESCENDING'],
+    ],
+  ]
+  it.each(cases)('%s', (_rule, params, sort) => {
+    expect(toSort(params).map(({ key, order }) => `${key} ${order}`)).toEqual(sort)
+  })
+})
+
+describe('filters', () => {
+  it.each([
+    [undefined, undefined],
+    [[], undefined],
+    [[''], undefined],
+    [[undefined], undefined],
+    [
+      ['', 'a', 'a', 'b'],
+      ['a', 'b'],
+    ],
+  ])('%j are the alternatives %j', (values, expected) => {
+    expect(alternatives(values)).toEqual(expected)
+  })
+
+  const cases: [rule: string, filters: TemplateFilters, isGrouped: boolean, exact: boolean][] = [
+    ['ids alone mean exactly those versions', { externalTemplateId: ['a'] }, false, true],
+    ['so do ids beside a filter that is none', { externalTemplateId: ['a'], groupId: undefined }, false, true],
+    ['ids beside a filter mean the latest versions', { externalTemplateId: ['a'], groupId: ['g'] }, false, false],
+    ['so do ids of a grouped answer', { externalTemplateId: ['a'] }, true, false],
+    ['and so does a search without ids', {}, false, false],
+  ]
+  it.each(cases)('%s', (_rule, filters, isGrouped, exact) => {
+    expect(meansExactVersions({ filters, isGrouped, sort: toSort([]) })).toBe(exact)
+  })
+})

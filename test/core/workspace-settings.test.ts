@@ -1,0 +1,48 @@
+// What the settings of a workspace may be, and its categories.
+import { describe, expect, it } from 'vitest'
+import { addCategory, changeSettings, DEFAULT_SETTINGS, type WorkspaceSettings } from '../../src/core/workspace.ts'
+
+const SETTINGS: WorkspaceSettings = { ...DEFAULT_SETTINGS, name: 'test' }
+
+describe('A setting', () => {
+  const refused: [key: string, value: string][] = [
+    ['limits.management_per_minute', '0'],
+    ['limits.management_per_minute', '1000000001'],
+    ['clock_skew_seconds', '86401'],
+    ['identity_resolution', 'a,b,c,d,e,f'],
+    ['identity_resolution', 'a,a'],
+    ['identity_resolution', 'customer_id'],
+    ['identity_resolution', '__proto__'],
+    ['project_codes', 'shop,shop'],
+    ['suspended', 'TRUE'],
+    ['timezone', 'BST'],
+  ]
+  it.each(refused)('%s is not %s', (key, value) => {
+    const { settings, faults } = changeSettings(SETTINGS, { [key]: value })
+    expect(faults.map(({ field }) => field)).toEqual([key])
+    expect(settings).toEqual(SETTINGS)
+  })
+
+  const taken: [key: string, value: string, changed: Partial<WorkspaceSettings>][] = [
+    ['clock_skew_seconds', '86400', { clockSkewSeconds: 86_400 }],
+    ['identity_resolution', 'a,b,c,d,e', { identityResolution: ['a', 'b', 'c', 'd', 'e'] }],
+    ['suspended', 'true', { suspended: true }],
+    ['timezone', 'Europe/London', { timezone: 'Europe/London' }],
+  ]
+  it.each(taken)('%s may be %s', (key, value, changed) => {
+    expect(changeSettings(SETTINGS, { [key]: value })).toEqual({ settings: { ...SETTINGS, ...changed }, faults: [] })
+  })
+
+  it('makes no email address an identifier while emails are protected', () => {
+    const texts = { email_protection: 'tokenized', identity_resolution: 'work_e-mail' }
+    expect(changeSettings(SETTINGS, texts).faults.map(({ field }) => field)).toEqual(['identity_resolution'])
+  })
+})
+
+describe('The categories of a workspace', () => {
+  it('are a thousand at most', () => {
+    const many = Array.from({ length: 999 }, (_, index) => `c${index}`)
+    expect(addCategory(many, 'last')).toHaveLength(1_000)
+    expect(addCategory([...many, 'last'], 'one more')).toMatch(/at most 1000/)
+  })
+})

@@ -1,0 +1,88 @@
+// The files of a checkout as the house rules read them: their texts, imports and syntax trees.
+import { posix } from 'node:path'
+import { parseSync } from 'vite'
+
+export interface SourceFile {
+  /** From the root of the checkout, with slashes. */
+  readonly path: string
+  readonly text: string
+}
+
+/** A rule of the house: gives what breaks it, in sentences; nothing if it holds. */
+export type Rule = (files: readonly SourceFile[]) => string[]
+
+/** A node of the syntax tree; its members depend on its type. */
+export interface Node {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly [member: string]: unknown
+}
+
+export function inCode(files: readonly SourceFile[]): SourceFile[] {
+  return files.filter(({ path }) => path.endsWith('.ts'))
+}
+
+export function inSources(files: readonly SourceFile[]): SourceFile[] {
+  return inCode(files).filter(({ path }) => path.startsWith('src/'))
+}
+
+export function floorOf(path: string): string {
+  const [, folder = '', inside] = path.split('/')
+  return inside === undefined ? folder.replace('.ts', '') : folder
+}
+
+export function resolveImport(from: SourceFile, imported: string): string {
+  return posix.join(posix.dirname(from.path), imported)
+}
+
+/** The files of the checkout that a file imports. */
+export function targetsOf(file: SourceFile): string[] {
+  return importsOf(file)
+    .filter((imported) => imported.startsWith('.'))
+    .map((imported) => resolveImport(file, imported))
+}
+
+/** What a file imports, including types and imports at run time. */
+export function importsOf(file: SourceFile): string[] {
+  return nodesOf(file)
+    .filter(({ type }) => /^(Import|ExportAll|ExportNamed)Declaration$|^ImportExpression$|^TSImportType$/.test(type))
+    .flatMap(({ source }) => textOf(source))
+}
+
+const parsed = new WeakMap<SourceFile, Node[]>()
+
+/** All nodes of a file's syntax tree, outer ones first. */
+export function nodesOf(file: SourceFile): Node[] {
+  const known = parsed.get(file)
+  if (known) return known
+  const { program, errors } = parseSync(file.path, file.text)
+  if (errors.length > 0) throw new Error(`${file.path} cannot be parsed: ${errors[0]?.message}`)
+  const nodes: Node[] = []
+  collect(program, nodes)
+  parsed.set(file, nodes)
+  return nodes
+}
+
+function collect(value: unknown, nodes: Node[]): void {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value) && typeof (value as Node).type === 'string') nodes.push(value as Node)
+  for (const member of Object.values(value)) collect(member, nodes)
+}
+
+export function isMember(node: Node, object: string, property: string): boolean {
+  if (node.type !== 'MemberExpression') return false
+  const found = nameOf(node['property']) ?? textOf(node['property'])[0]
+  return nameOf(node['object']) === object && found === property
+}
+
+export function nameOf(value: unknown): string | undefined {
+  const node = value as Node | null | undefined
+  return node?.type === 'Identifier' ? (node['name'] as string) : undefined
+}
+
+/** The text of a literal; nothing for anything else. */
+export function textOf(value: unknown): string[] {
+  const node = value as Node | null | undefined
+  return node?.type === 'Literal' && typeof node['value'] === 'string' ? [node['value']] : []
+}

@@ -1,0 +1,320 @@
+// What operators read: enough to find a request, and never what somebody sent, whatever breaks.
+import { Writable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
+import Fastify from 'fastify'
+import { describe, expect, it } from 'vitest'
+import { newDiagnostics } from '../../src/commands/diagnostics.ts'
+import { sharedLogger } from '../../src/http/requests/request-diagnostics.ts'
+import { describeError } from '../../src/store/describe-error.ts'
+import { TablesAreNewer } from '../../src/store/migrations.ts'
+import { StoreError, Unreachable } from '../../src/store/store.ts'
+import { RawConnection } from '../support/raw-http.ts'
+import { newTemplate, SEARCH, TEMPLATES } from '../support/calls/template-calls.ts'
+import { describeEachStore, type StoreKind } from '../support/stores.ts'
+import { expectRefusal, startServer, until, type TestServer } from '../support/server.ts'
+
+interface Line {
+  readonly level: number
+  readonly msg?: string
+  readonly request_id?: string
+  readonly client_request_id?: string
+  readonly operation?: string
+  readonly status?: number
+  readonly duration_ms?: number
+  readonly reason?: string
+  readonly err?: { readonly type: string; readonly message?: string; readonly stack?: readonly string[] }
+}
+
+const [WARN, ERROR] = [40, 50]
+/** Put into everything that a request may hold. */
+const SECRET = 'secret'
+const headers = {
+  'x-request-id': 'client-id-1',
+  'x-forwarded-for': '203.0.113.77',
+  'idempotency-key': `${SECRET}-idempotency`,
+  'user-agent': `${SECRET}-agent`,
+  cookie: `${SECRET}-cookie`,
+}
+
+class Diagnostics {
+  readonly #texts: string[] = []
+  readonly logger
+
+  constructor(level: string) {
+    const stream = new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        this.#texts.push(chunk.toString('utf8'))
+        done()
+      },
+    })
+    this.logger = newDiagnostics(level, stream)
+  }
+
+  get text(): string {
+    return this.#texts.join('')
+  }
+
+  get lines(): Line[] {
+    return this.#texts.map((text) => JSON.parse(text) as Line)
+  }
+
+  of(requestId: string | null): Line[] {
+    return this.lines.filter((line) => line.request_id === requestId)
+  }
+}
+
+async function withServer(
+  kind: StoreKind,
+  level: string,
+  work: (server: TestServer, diagnostics: Diagnostics) => Promise<void>,
+): Promise<Diagnostics> {
+  const diagnostics = new Diagnostics(level)
+  const server = await startServer(kind, {}, { diagnostics: diagnostics.logger })
+  try {
+    await work(server, diagnostics)
+  } finally {
+    await server.stop()
+  }
+  return diagnostics
+}
+
+/** Sends the secret in every place that a request has; all of it is refused or accepted as usual. */
+async function sendSecrets(server: TestServer): Promise<void> {
+  const attributes = { [`${SECRET}_name`]: `${SECRET}-value`, email: `${SECRET}@example.com` }
+  const event = { type: 'event', customer_id: `${SECRET}-user`, actions: [{ action: `${SECRET}-action`, attributes }] }
+  const user = { type: 'customer', customer_id: `${SECRET}-user`, attributes }
+  const call = (method: string, path: string, body?: unknown, more: Record<string, string> = {}) =>
+    server.call(method, path, { body, headers: { ...headers, ...more } })
+  await call('POST', '/v1/event/main', event)
+  await call('POST', '/v1/event/main', { ...event, actions: [] })
+  await call('POST', '/v1/event/main', { ...event, type: SECRET, [SECRET]: SECRET })
+  await call('POST', '/v1/event/main', `{"${SECRET}": ${SECRET}`)
+  await call('POST', '/v1/event/main', gzipSync(SECRET), { 'content-encoding': 'gzip' })
+  await call('POST', '/v1/event/main', SECRET, { 'content-encoding': 'gzip' })
+  await call('POST', '/v1/event/main', SECRET, { 'content-type': SECRET })
+  await call('POST', '/v1/event/main', SECRET.repeat(100_000))
+  await call('POST', `/v1/event/${SECRET}`, event)
+  await call('POST', '/v1/customer/main', user)
+  await call('GET', `/v1/customer/main?email=${SECRET}@example.com`)
+  await call('GET', `/v1/customer/main?customer_id=${SECRET}-user&${SECRET}=1`)
+  await call('GET', `/v1.0/opt-in-management/user-preferences?email_id=${SECRET}@example.com`)
+  await call('GET', `/v1.0/opt-in-management/user-preferences`, undefined, { 'svc-appkey': SECRET })
+  await call('PUT', '/v1.0/opt-in-management/user-preferences', { user_preferences: { email_id: SECRET } })
+  await call('GET', `/${SECRET}/%ff?${SECRET}`)
+  await call('DELETE', `/v1/event/${SECRET}`, SECRET)
+  const wrongKey = { id: 'main', dataKey: `${SECRET}-key`, reportsKey: SECRET }
+  await server.call('POST', '/v1/event/main', { as: wrongKey, body: event, headers })
+  await server.call('POST', '/v1/event/main', { as: null, headers: { ...headers, authorization: SECRET } })
+}
+
+async function sendBroken(server: TestServer): Promise<void> {
+  for (const text of [`${SECRET}\r\n\r\n`, `GET / HTTP/1.1\r\n${SECRET}: ${SECRET}\r\n\r\n`]) {
+    const connection = await RawConnection.open(server.url)
+    await connection.write(text)
+    expect((await connection.nextAnswer()).status).toBe(400)
+    connection.close()
+  }
+}
+
+/** A client that goes away in the middle of its body. */
+async function sendHalf({ url, workspace }: TestServer): Promise<void> {
+  const connection = await RawConnection.open(url)
+  const credentials = Buffer.from(`${workspace.id}:${workspace.dataKey}`).toString('base64')
+  const head = `POST /v1/event/main HTTP/1.1\r\nhost: x\r\nauthorization: Basic ${credentials}\r\n`
+  await connection.write(`${head}content-type: application/json\r\ncontent-length: 1000\r\n\r\n{"${SECRET}`)
+  connection.close()
+}
+
+function expectNothingSent(diagnostics: Diagnostics, { workspace }: TestServer): void {
+  const basic = Buffer.from(`${workspace.id}:${workspace.dataKey}`).toString('base64')
+  for (const word of [SECRET, '203.0.113', '127.0.0.1:', workspace.dataKey, workspace.reportsKey, basic]) {
+    const found = diagnostics.text.split('\n').filter((line) => line.includes(word) && !line.includes('listening'))
+    expect([word, found]).toEqual([word, []])
+  }
+}
+
+describeEachStore('Diagnostics', (kind) => {
+  it('hold nothing of what was sent, at the finest level, and blame nobody where nothing broke', async () => {
+    const diagnostics = await withServer(kind, 'trace', async (server, lines) => {
+      await sendSecrets(server)
+      await sendBroken(server)
+      for (let index = 0; index < 20; index++) await sendHalf(server)
+      expect((await server.call('GET', '/healthz')).status).toBe(200)
+      expectNothingSent(lines, server)
+    })
+    expect(diagnostics.lines.filter(({ level }) => level >= WARN)).toEqual([])
+    expect(diagnostics.lines.filter(({ msg }) => msg === 'request').length).toBeGreaterThan(15)
+  })
+
+  it('hold nothing of what was sent while the store is broken, and one line for every failure', async () => {
+    await withServer(kind, 'info', async (server, diagnostics) => {
+      await server.database.write(async ({ query }) => {
+        await query.schema.dropTable('user_identities').execute()
+      })
+      await sendSecrets(server)
+      const answer = await server.call('GET', `/v1/customer/main?customer_id=${SECRET}`, { headers })
+      expectRefusal(answer, 500, 'internal')
+      expect(JSON.stringify(answer.body)).not.toContain('user_identities')
+      const lines = diagnostics.of(answer.headers.get('x-request-id'))
+      expect(lines).toMatchObject([
+        { level: ERROR, operation: 'get_user', client_request_id: 'client-id-1', workspace_id: 'main' },
+      ])
+      expect(lines[0]?.err?.message).toContain('user_identities')
+      expect(lines[0]?.err?.stack?.length).toBeGreaterThan(0)
+      const isOfPipeline = ({ msg }: Line) => msg?.includes('cannot be applied')
+      const failed = await until('the pipeline has failed too', () => diagnostics.lines.find(isOfPipeline))
+      expect([lines[0]?.err?.type, failed.err?.type]).toEqual(['StoreError', 'StoreError'])
+      expectNothingSent(diagnostics, server)
+    })
+  })
+
+  it('hold at the level debug a line for every request: operation, status, duration, the id of the client', async () => {
+    const ids: (string | null)[] = []
+    const diagnostics = await withServer(kind, 'debug', async (server) => {
+      const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'Opened' }] }
+      const long = { 'x-request-id': 'x'.repeat(1_000) }
+      const answers = [
+        await server.call('POST', '/v1/event/main', { body, headers }),
+        await server.call('POST', '/v1/event/main', { body: {}, headers: long }),
+        await server.call('GET', '/nowhere'),
+      ]
+      ids.push(...answers.map((answer) => answer.headers.get('x-request-id')))
+    })
+    const duration_ms = expect.any(Number) as number
+    const common = { level: 20, msg: 'request', duration_ms }
+    expect(ids.map((id) => diagnostics.of(id))).toMatchObject([
+      [{ ...common, operation: 'track_events', method: 'POST', status: 200, client_request_id: 'client-id-1' }],
+      [{ ...common, operation: 'track_events', method: 'POST', status: 400, client_request_id: 'x'.repeat(128) }],
+      [{ ...common, operation: 'none', method: 'GET', status: 404 }],
+    ])
+    expect(diagnostics.of(ids[0] as string)[0]?.duration_ms).toBeGreaterThan(0)
+  })
+
+  it('hold the reason of a 503', async () => {
+    let id: string | null = null
+    const diagnostics = await withServer(kind, 'info', async (server) => {
+      // The server has no key for them.
+      const as = await server.makeWorkspace({ emailProtection: 'encrypted' })
+      const body = { type: 'customer', customer_id: 'c1', attributes: { email: 'a@example.com' } }
+      const answer = await server.call('POST', `/v1/customer/${as.id}`, { as, body })
+      expectRefusal(answer, 503, 'unavailable')
+      id = answer.headers.get('x-request-id')
+    })
+    const reason = expect.stringContaining('PII_KEY') as string
+    expect(diagnostics.of(id)).toMatchObject([{ level: WARN, operation: 'track_user', reason }])
+  })
+
+  it('hold at the level debug a line also for what has no path that can be read, or is not HTTP', async () => {
+    const ids: string[] = []
+    const diagnostics = await withServer(kind, 'debug', async ({ url }) => {
+      for (const sent of [`GET /%zz${SECRET} HTTP/1.1\r\nhost: x\r\n\r\n`, `${SECRET}\r\n\r\n`]) {
+        const connection = await RawConnection.open(url)
+        await connection.write(sent)
+        ids.push((await connection.nextAnswer()).headers.get('x-request-id') as string)
+        connection.close()
+      }
+    })
+    const common = { level: 20, msg: 'request', operation: 'none' }
+    const duration_ms = expect.any(Number) as number
+    expect(ids.map((id) => diagnostics.of(id))).toMatchObject([
+      [{ ...common, method: 'GET', status: 404, duration_ms }],
+      [{ ...common, status: 400 }],
+    ])
+    expect(diagnostics.text).not.toContain(SECRET)
+  })
+
+  it('hold no line for a request that is not the fault of the server, at the level info', async () => {
+    const diagnostics = await withServer(kind, 'info', async (server) => {
+      await server.call('POST', '/v1/event/main', { body: {} })
+      await server.call('GET', '/nowhere')
+    })
+    expect(diagnostics.lines.filter(({ request_id }) => request_id !== undefined)).toEqual([])
+  })
+
+  it('hold no line for a client that goes away before its large answer', async () => {
+    const diagnostics = await withServer(kind, 'info', async (server) => {
+      const made = await server.call('POST', TEMPLATES, { body: newTemplate({}, LARGE) })
+      expect(made.status).toBe(200)
+      const body = JSON.stringify({ page: 1, entries: 15 })
+      const head = `POST ${SEARCH} HTTP/1.1\r\nhost: x\r\nauthorization: ${basicOf(server)}\r\n`
+      for (let count = 0; count < 20; count++) {
+        const connection = await RawConnection.open(server.url)
+        await connection.write(`${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+        connection.close()
+      }
+      // Behind all of them.
+      expect((await server.call('POST', SEARCH, { body: { page: 1, entries: 15 } })).status).toBe(200)
+    })
+    expect(diagnostics.lines.filter(({ level }) => level >= ERROR)).toEqual([])
+  })
+})
+
+const LARGE = { email_content: 'x'.repeat(600 * 1024) }
+
+function basicOf({ workspace: { id, dataKey } }: TestServer): string {
+  return `Basic ${btoa(`${id}:${dataKey}`)}`
+}
+
+describe('What is said of an error', () => {
+  const errors: [what: string, error: unknown, description: object][] = [
+    ['its own words', new TypeError('x is not a function'), { type: 'TypeError', message: 'x is not a function' }],
+    [
+      "the database's words and code",
+      new StoreError('other', '42P01', 'relation "x" does not exist'),
+      { type: 'StoreError', code: '42P01', message: 'relation "x" does not exist' },
+    ],
+    [
+      'no words that quote data',
+      new StoreError('other', '22P02', `invalid input syntax: "${SECRET}"`),
+      { type: 'StoreError', code: '22P02' },
+    ],
+    ['no words that quote JSON', new SyntaxError(`Unexpected token in "${SECRET}"`), { type: 'SyntaxError' }],
+    ['the type alone of what is none', SECRET, { type: 'string' }],
+    [
+      'why the database cannot be reached',
+      new Unreachable('connect ECONNREFUSED'),
+      {
+        type: 'AppError',
+        message: 'The database is unreachable. Retry after 1 second.',
+        reason: 'connect ECONNREFUSED',
+      },
+    ],
+  ]
+  it.each(errors)('is %s', (_what, error, description) => {
+    const { stack, ...said } = describeError(error)
+    expect(said).toEqual(description)
+    expect(JSON.stringify(stack) ?? '').not.toContain(SECRET)
+  })
+
+  it('is where it broke only for what nobody foresaw', () => {
+    expect(describeError(new TypeError('x')).stack?.length).toBeGreaterThan(0)
+    expect(describeError(new TablesAreNewer('9999-later'))).toEqual({
+      type: 'AppError',
+      message: 'the database was migrated by a newer version of Tidings: it has the migration 9999-later',
+    })
+  })
+})
+
+it('what Fastify itself may write of an error is what is said of any', async () => {
+  const diagnostics = new Diagnostics('info')
+  const app = Fastify({ loggerInstance: sharedLogger(diagnostics.logger) })
+  app.log.error({ err: new SyntaxError(SECRET) }, 'of a request')
+  diagnostics.logger.error({ err: new SyntaxError(SECRET) }, 'of the server')
+  expect(diagnostics.lines.map(({ msg, err }) => [msg, err?.type])).toEqual([
+    ['of a request', 'SyntaxError'],
+    ['of the server', 'SyntaxError'],
+  ])
+  expect(diagnostics.text).not.toContain(SECRET)
+})
+
+it('what Fastify itself may write of a request and its reply holds neither headers nor bodies', async () => {
+  const diagnostics = new Diagnostics('info')
+  const app = Fastify({ loggerInstance: sharedLogger(diagnostics.logger) })
+  app.post('/', (request, reply) => {
+    expect(request.log).toBe(app.log)
+    return reply.header('x-secret', SECRET).send({ answer: SECRET })
+  })
+  await app.inject({ method: 'POST', url: '/', headers, payload: { body: SECRET } })
+  expect(diagnostics.lines.map(({ msg }) => msg)).toEqual(['incoming request', 'request completed'])
+  expect(diagnostics.text).not.toContain(SECRET)
+})

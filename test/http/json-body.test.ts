@@ -1,0 +1,219 @@
+// Strict JSON: what is read, what is refused, and which place is blamed.
+import { gzipSync } from 'node:zlib'
+import { assert, constantFrom, jsonValue, nat, property } from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { AppError, DETAILS_MAX } from '../../src/core/app-error.ts'
+import { JSON_DEPTH_MAX, parseJson, toFieldPath } from '../../src/http/requests/json-body.ts'
+
+const parse = (text: string) => parseJson(Buffer.from(text))
+
+/** `field: problem` of every fault. */
+function faultsOf(bytes: Uint8Array | string): string[] {
+  try {
+    parseJson(Buffer.from(bytes))
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'invalid_request') {
+      return error.details.map(({ field, problem }) => `${field}: ${problem}`)
+    }
+    throw error
+  }
+  return []
+}
+
+const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+
+describe('A JSON body', () => {
+  const accepted: [what: string, text: string][] = [
+    ['an object', '{"a":1,"b":[true,null,"x"]}'],
+    ['white space around and between', ' \n{ "a" :\t1 }\r\n'],
+    ['colons, quotes, braces and escapes in strings', String.raw`{"a:\"{[":"b:\\\"}]:","c\\":"\u003a"}`],
+    ['the same key in different objects', '{"a":{"x":1},"b":{"x":2},"c":[{"x":3},{"x":4}]}'],
+    ['keys that differ in case only', '{"a":1,"A":2}'],
+    ['an empty key', '{"":1}'],
+    ['keys that are numbers', '{"1":1,"01":2,"0":3}'],
+    ['a key constructor without a prototype', '{"constructor":{"name":"x"},"b":{"constructor":1}}'],
+    ['a key prototype by itself', '{"prototype":{"a":1}}'],
+    ['numbers of every notation', '[0,-1,1.5,1e3,-1E-3]'],
+    ['text beyond the basic plane', '{"a":"\u{1f600}"}'],
+    ['a bare value', '7'],
+    [`${JSON_DEPTH_MAX} levels`, nested(JSON_DEPTH_MAX)],
+  ]
+  it.each(accepted)('may hold %s', (_what, text) => {
+    expect(parse(text)).toEqual(JSON.parse(text))
+  })
+
+  const refused: [what: string, bytes: string | Uint8Array, faults: string[]][] = [
+    ['nothing', '', ['body: must not be empty']],
+    ['white space only', '  ', [breaks(2, 'the body ends')]],
+    ['an open end', '{"a":', [breaks(5, 'the body ends')]],
+    ['an open string', '{"a":"b', [breaks(7, 'the body ends')]],
+    ['a comma at the end', '{"a":1,}', [breaks(7, '} stands')]],
+    ['a comment', '{"a":1} // x', [breaks(8, '/ stands')]],
+    ['two values', '{} {}', [breaks(3, '{ stands')]],
+    ['single quotes', "{'a':1}", [breaks(1, "' stands")]],
+    ['a line break in a string', '{"a":"\n"}', [breaks(6, 'a string has a control character that is not escaped')]],
+    ['an unknown escape', String.raw`["\x"]`, [breaks(3, 'a string has an escape that JSON does not know')]],
+    ['NaN', '{"a":NaN}', [breaks(5, 'NaN stands')]],
+    ['None', '{"a": None}', [breaks(6, 'None stands')]],
+    ['True', '[1,True]', [breaks(3, 'True stands')]],
+    ['undefined', '{"a":[undefined]}', [breaks(6, 'undefined stands')]],
+    ['undefined alone', 'undefined', [breaks(0, 'undefined stands')]],
+    ['Infinity', '{"a":Infinity}', [breaks(5, 'Infinity stands')]],
+    ['Infinity below zero', '{"a":-Infinity}', [breaks(6, 'Infinity stands')]],
+    ['XML', '<xml/>', [breaks(0, '< stands')]],
+    ['a form', 'secret=1&b=2', [breaks(0, 'a word without quotes stands')]],
+    ['what JavaScript makes of an object', '[object Object]', [breaks(1, 'a word without quotes stands')]],
+    ['a comment before a value', '{"a":/*x*/1}', [breaks(5, '/ stands')]],
+    ['a leading zero', '[01]', [breaks(2, 'a number stands')]],
+    ['a string behind a string', '["a" "b"]', [breaks(5, 'a string stands')]],
+    ['a space that JSON does not know', '[\u00a01]', [breaks(1, 'a character stands that does not belong there')]],
+    ['a word of the body far behind', `[${'1,'.repeat(50_000)}NaN]`, [breaks(100_001, 'NaN stands')]],
+    [
+      'a word before a hundred thousand levels',
+      `[x,"\n${'['.repeat(100_000)}`,
+      [breaks(1, 'a word without quotes stands')],
+    ],
+    [
+      'gzip',
+      gzipSync('{}'),
+      ['body: must be valid UTF-8; it begins as gzip does, which needs the header Content-Encoding: gzip'],
+    ],
+    ['a byte order mark', '\ufeff{}', ['body: must not begin with a byte order mark']],
+    ['invalid UTF-8', Uint8Array.of(0x22, 0xff, 0x22), ['body: must be valid UTF-8']],
+    ['an overlong form of UTF-8', Uint8Array.of(0x22, 0xc0, 0xaf, 0x22), ['body: must be valid UTF-8']],
+    ['a surrogate in UTF-8', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22), ['body: must be valid UTF-8']],
+    ['UTF-16', Buffer.from('{"a":1}', 'utf16le'), [expectBroken()]],
+    ['a key twice', '{"a":1,"b":2,"a":3}', ['a: must not be given twice']],
+    ['a key twice, once in escapes', String.raw`{"a":1,"\u0061":2}`, ['a: must not be given twice']],
+    [
+      'keys twice in several places',
+      '{"a":[{"x":1},{"x":1,"x":2}],"b":{"c":{"d":1,"d":1}}}',
+      ['a[1].x: must not be given twice', 'b.c.d: must not be given twice'],
+    ],
+    ['a key twice whose members have the same keys', '{"a":{"x":1},"a":{"x":2}}', ['a: must not be given twice']],
+    ['a key three times', '{"a":1,"a":2,"a":3}', ['a: must not be given twice']],
+    [
+      'a key twice in each of two objects at one path',
+      '{"a":{"x":1,"x":2},"a":{"x":1,"x":2}}',
+      ['a.x: must not be given twice', 'a: must not be given twice'],
+    ],
+    ['__proto__ as a key', '{"a":{"__proto__":{"b":1}}}', ['a.__proto__: is not allowed as a name']],
+    ['__proto__ in escapes', String.raw`{"__\u0070roto__":1}`, ['__proto__: is not allowed as a name']],
+    [
+      'constructor.prototype',
+      '{"constructor":{"prototype":{"b":1}}}',
+      ['constructor.prototype: is not allowed as a name'],
+    ],
+    [
+      'only the culprit beside a key that merely ends so',
+      '{"myconstructor":{"prototype":1},"a":1,"a":2}',
+      ['a: must not be given twice'],
+    ],
+    [`more than ${JSON_DEPTH_MAX} levels`, nested(JSON_DEPTH_MAX + 1), ['body: must not be nested deeper than 64']],
+    ['a hundred thousand levels', '['.repeat(100_000), ['body: must not be nested deeper than 64']],
+    ['a hundred thousand levels behind an open string', `"\n${'['.repeat(100_000)}`, [expectBroken()]],
+  ]
+  it.each(refused)('may not hold %s', (_what, bytes, faults) => {
+    expect(faultsOf(bytes)).toEqual(faults)
+  })
+
+  it('is read as JSON.parse reads it, whatever it holds', () => {
+    assert(
+      property(jsonValue({ maxDepth: 8 }), (value) => {
+        const text = JSON.stringify(value)
+        if (/"__proto__"|"prototype"/.test(text)) return
+        expect(parse(text)).toEqual(JSON.parse(text))
+      }),
+    )
+  })
+
+  it.each(['{"password":"secret-text" "x"}', '{"a":secret-text}', 'secret=text', '["\\secret"]'])(
+    'never repeats what it holds in a refusal: %s',
+    (text) => {
+      expect(faultsOf(text)).toEqual([expectBroken()])
+      expect(faultsOf(text).join()).not.toContain('secret')
+    },
+  )
+
+  it('names the place and what stands there, wherever it breaks', () => {
+    const signs = '{}[],:"\\0.-+e /<\u0000aN'.split('')
+    const text = JSON.stringify({ a: [1, -2.5e3, true, false, null, 'x\n"'], b: { c: {} }, d: '' })
+    assert(
+      property(nat(text.length), constantFrom('', ...signs), nat(1), (at, sign, removed) => {
+        const changed = text.slice(0, at) + sign + text.slice(at + removed)
+        const isBroken = faultsOf(changed).some((fault) => fault.startsWith('body: must be valid JSON'))
+        expect(isBroken ? faultsOf(changed) : [expectBroken()]).toEqual([expectBroken()])
+      }),
+    )
+  })
+})
+
+describe('The faults of keys', () => {
+  const twice = (names: readonly string[]) => names.map((name) => `"${name}":1,"${name}":2`).join()
+  const names = Array.from({ length: DETAILS_MAX + 100 }, (_, index) => `n${index}`)
+
+  it('are no more than an answer names', () => {
+    expect(faultsOf(`{${twice(names)}}`)).toHaveLength(DETAILS_MAX)
+  })
+
+  const ALIKE = ['a.__proto__: is not allowed as a name', 'a: must not be given twice']
+  it.each([
+    [1_000, [...ALIKE, 'last: must not be given twice']],
+    [50_000, ALIKE],
+  ])('are not looked for without end where many are told alike: %i', (alike, faults) => {
+    const repeated = '"a":{"__proto__":1},'.repeat(alike)
+    expect(faultsOf(`{${repeated}${twice(['last'])}}`).toSorted()).toEqual(faults)
+  })
+
+  const around: [what: string, before: string, after: string][] = [
+    ['a long name', `{"${'p'.repeat(100_000)}":`, '}'],
+    [
+      'as many names as there may be',
+      `{"${'p'.repeat(500)}":`.repeat(JSON_DEPTH_MAX - 1),
+      '}'.repeat(JSON_DEPTH_MAX - 1),
+    ],
+  ]
+  it.each(around)('tell the field, but never all of %s', (_what, before, after) => {
+    const faults = faultsOf(`${before}{${twice(names)}}${after}`)
+    expect(faults).toHaveLength(DETAILS_MAX)
+    expect(Math.max(...faults.map(({ length }) => length))).toBeLessThan(600)
+    expect(faults[7]).toMatch(/^p{256}…p+\.n7: must not be given twice$/)
+  })
+})
+
+function expectBroken(): string {
+  return expect.stringMatching(/^body: must be valid JSON; it breaks at character \d+, where ./) as string
+}
+
+function breaks(character: number, what: string): string {
+  return `body: must be valid JSON; it breaks at character ${character}, where ${what}`
+}
+
+describe('The path of a field', () => {
+  const paths: [path: (string | number)[], text: string][] = [
+    [[], ''],
+    [['actions'], 'actions'],
+    [['actions', 2, 'attributes', 'svc_x'], 'actions[2].attributes.svc_x'],
+    [[0, 'a'], '[0].a'],
+    [['actions', 2, 'attributes', ''], 'actions[2].attributes[""]'],
+    [['', 'a'], '[""].a'],
+  ]
+  it.each(paths)('%j is written %s', (path, text) => {
+    expect(toFieldPath(path)).toBe(text)
+  })
+
+  const longPaths: [what: string, path: (string | number)[], text: string][] = [
+    ['a long name', [`${'x'.repeat(300)}${'y'.repeat(300)}`], `${'x'.repeat(256)}…${'y'.repeat(256)}`],
+    ['long names', ['x'.repeat(10_000), 3, 'y'.repeat(10_000)], `${'x'.repeat(256)}…${'y'.repeat(256)}`],
+    ['many names', Array.from({ length: 300 }, () => 'abc'), `${'abc.'.repeat(64)}…${'.abc'.repeat(64)}`],
+    ['a character in two', [`x${'😀'.repeat(400)}x`], `x${'😀'.repeat(127)}\ufffd…\ufffd${'😀'.repeat(127)}x`],
+  ]
+  it.each(longPaths)('is shortened in its middle: %s', (_what, path, text) => {
+    expect(toFieldPath(path)).toBe(text)
+  })
+
+  it('is told whole up to 512 characters', () => {
+    const name = `a${'x'.repeat(510)}b`
+    expect(toFieldPath([name])).toBe(name)
+  })
+})

@@ -1,0 +1,181 @@
+// Shared limits while their database is away, slow or overrun: 503, nothing passes, and nothing is taken twice.
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { AppError } from '../../../src/core/app-error.ts'
+import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Workspace } from '../../../src/core/workspace.ts'
+import { SharedRateLimits, type SharedRateLimitsOptions } from '../../../src/http/limits/shared-rate-limits.ts'
+import { trackEvents } from '../../../src/operations/events/track-events.ts'
+import { LimitWindows } from '../../../src/store/workspaces/limit-windows.ts'
+import type { Database } from '../../../src/store/store.ts'
+import { startProxy, type CuttableProxy } from '../../support/cuttable-proxy.ts'
+import { expectRefusal, startServer, until, type TestServer } from '../../support/server.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+
+const NOON = Date.UTC(2030, 5, 15, 12)
+const WAIT_MS = 60_000
+const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
+const operation = trackEvents
+
+describeOnPostgres('Shared limits that cannot be reached', () => {
+  let place: TestPlace
+  let proxy: CuttableProxy
+  /** Windows reached through the proxy, and past it. */
+  let windows: LimitWindows
+  let beside: Database
+  let made = 0
+
+  beforeAll(async () => {
+    place = await makeStore('postgres')
+    beside = await openTestDatabase(place)
+    proxy = await startProxy(place.databaseUrl as string)
+    windows = new LimitWindows(proxy.url)
+  })
+  afterAll(async () => {
+    await windows.close()
+    await beside.close()
+    await proxy.stop()
+    await place.remove()
+  })
+
+  const makeWorkspace = (units: number): Workspace => {
+    const id = `workspace-${++made}`
+    const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: units }
+    return { ...DEFAULT_SETTINGS, id, name: id, createdAt: 0, limits }
+  }
+  const open = (options: SharedRateLimitsOptions = {}) =>
+    new SharedRateLimits(windows, { clock: () => NOON, ...options })
+  /** What is left after one more unit, or why there is none. */
+  const take = async (limits: SharedRateLimits, workspace: Workspace, units = 1): Promise<unknown> => {
+    try {
+      const { state, refusal } = await limits.take({ workspace, operation, units, now: 0 })
+      return refusal instanceof AppError ? refusal.code : state.remaining
+    } catch (error) {
+      return error
+    }
+  }
+  const isBack = (limits: SharedRateLimits) => {
+    const workspace = makeWorkspace(1)
+    return until('limits can be reached', async () => (await take(limits, workspace)) === 0)
+  }
+
+  it('answer unavailable to all who wait, take nothing while they are away, and go on where they were', async () => {
+    const [limits, workspace] = [open(), makeWorkspace(10)]
+    expect(await take(limits, workspace, 4)).toBe(6)
+    proxy.cut()
+    const refused = await Promise.all([
+      take(limits, workspace),
+      take(limits, workspace),
+      take(limits, makeWorkspace(5)),
+    ])
+    for (const error of refused) expect(error).toMatchObject(UNAVAILABLE)
+    await expect(limits.count({ workspace, operation, now: 0 })).rejects.toMatchObject(UNAVAILABLE)
+    proxy.restore()
+    await isBack(limits)
+    expect(await take(limits, workspace, 6)).toBe(0)
+    expect(await take(limits, workspace)).toBe('rate_limited')
+  })
+
+  it('refuse what is known to be used up also while they are away', async () => {
+    const [limits, workspace] = [open(), makeWorkspace(1)]
+    expect(await take(limits, workspace)).toBe(0)
+    proxy.cut()
+    expect(await take(limits, workspace)).toBe('rate_limited')
+    proxy.restore()
+    await isBack(limits)
+  })
+
+  it('answer unavailable when no answer comes in time, and let nothing through that comes too late', async () => {
+    const impatient = new LimitWindows(proxy.url, { answerWaitMs: 100 })
+    const limits = new SharedRateLimits(impatient, { clock: () => NOON })
+    const workspace = makeWorkspace(10)
+    expect(await take(limits, workspace)).toBe(9)
+    proxy.hold()
+    const waiting = [take(limits, workspace), take(limits, workspace, 2)]
+    for (const error of await Promise.all(waiting)) expect(error).toMatchObject(UNAVAILABLE)
+    proxy.cut()
+    proxy.restore()
+    await isBack(limits)
+    const patient = open()
+    const used = 10 - Number(await take(patient, workspace))
+    // The statement may have arrived; what it took was handed to nobody.
+    expect([2, 5]).toContain(used)
+    expect(await take(patient, workspace, 10 - used)).toBe(0)
+    await impatient.close()
+  })
+
+  it('answer unavailable at once to those beyond the bound', async () => {
+    const [limits, workspace] = [open({ waitingMax: 3 }), makeWorkspace(10)]
+    const results = await Promise.all(Array.from({ length: 5 }, () => take(limits, workspace)))
+    expect(results.slice(0, 3)).toEqual([9, 8, 7])
+    for (const error of results.slice(3)) expect(error).toMatchObject(UNAVAILABLE)
+    expect(await take(limits, workspace)).toBe(6)
+  })
+
+  it('outlive a database that ends all connections', async () => {
+    const [limits, workspace] = [open(), makeWorkspace(100_000)]
+    const results: unknown[] = []
+    const takeOften = async () => {
+      for (let count = 0; count < 400; count++) results.push(await take(limits, workspace))
+    }
+    const load = Array.from({ length: 8 }, takeOften)
+    await until('some have passed', () => results.length > 400)
+    // A connection that has nothing to do just then is replaced without anybody hearing of it.
+    await until('one ends in the middle of a statement', async () => {
+      await terminateOthers(beside)
+      return results.some((left) => typeof left !== 'number')
+    })
+    await Promise.all(load)
+    const passed = results.filter((left) => typeof left === 'number')
+    const failed = results.filter((left) => typeof left !== 'number')
+    expect(failed.length).toBeGreaterThan(0)
+    for (const error of failed) expect(error).toMatchObject(UNAVAILABLE)
+    expect(results.slice(-load.length).map((left) => typeof left)).toEqual(load.map(() => 'number'))
+    // Each unit was handed out once; what failed may have taken its own.
+    expect(new Set(passed).size).toBe(passed.length)
+    const used = 100_000 - Number(await take(limits, workspace)) - 1
+    expect(used).toBeGreaterThanOrEqual(passed.length)
+    expect(used).toBeLessThanOrEqual(results.length)
+  })
+})
+
+describeOnPostgres('A server whose shared limits cannot be reached', () => {
+  let first: TestServer
+  let proxy: CuttableProxy
+  let server: TestServer
+
+  beforeAll(async () => {
+    first = await startServer('postgres', {}, { withPipeline: false })
+    proxy = await startProxy(first.databaseUrl as string)
+    server = await startServer('postgres', { DATABASE_URL: proxy.url }, { withPipeline: false, beside: first })
+  })
+  afterAll(async () => {
+    await server.stop()
+    await proxy.stop()
+    await first.stop()
+  })
+
+  const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'Visit' }] }
+  const requests = [
+    ['an operation', 'GET', '/v1/event/main?customer_id=c1', {}],
+    ['an operation whose units stand in the body', 'POST', '/v1/event/main', { body: { ...body, type: 'x' } }],
+    ['a request that is refused anyway', 'GET', '/v1/event/other?customer_id=c1', {}],
+    ['a media type that is none', 'POST', '/v1/event/main', { body: 'x', headers: { 'content-type': 'nonsense' } }],
+  ] as const
+
+  it.each(requests)('answers 503 with retry-after to %s, and recovers', { timeout: WAIT_MS }, async (_, ...call) => {
+    const [method, path, options] = call
+    const before = (await server.call(method, path, options)).status
+    proxy.cut()
+    const refused = await server.call(method, path, options)
+    expectRefusal(refused, 503, 'unavailable')
+    expect(refused.headers.get('retry-after')).toBe('1')
+    proxy.restore()
+    await until('it recovers', async () => (await server.call(method, path, options)).status === before)
+    expect(before).not.toBe(503)
+  })
+})
+
+async function terminateOthers({ query }: Database): Promise<void> {
+  const others = sql`datname = current_database() and pid <> pg_backend_pid()`
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`.execute(query)
+}

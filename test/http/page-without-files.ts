@@ -1,0 +1,29 @@
+// The reference page in a process that may not open any more files, and then may again. Prints the status of each answer.
+import { closeSync, openSync } from 'node:fs'
+import Fastify from 'fastify'
+import { addReferencePage } from '../../src/http/reference/reference-page.ts'
+
+export interface PageStatuses {
+  readonly without: number
+  readonly after: number
+}
+
+const app = Fastify()
+addReferencePage(app)
+const statusOf = async (path: string) => (await app.inject(path)).statusCode
+// What answers is loaded by the first request.
+await statusOf('/docs/icon.svg')
+const opened = openAllThere()
+const without = await statusOf('/docs')
+for (const file of opened) closeSync(file)
+const after = await statusOf('/docs')
+process.stdout.write(JSON.stringify({ without, after } satisfies PageStatuses))
+
+function openAllThere(): number[] {
+  const files: number[] = []
+  try {
+    for (;;) files.push(openSync(import.meta.filename, 'r'))
+  } catch {
+    return files
+  }
+}

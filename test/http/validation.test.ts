@@ -1,0 +1,183 @@
+// What schemas make of a body: each fault is named once, and a list that is too long must not cost more than one of the
+// allowed length.
+import { describe, expect, it } from 'vitest'
+import type { TSchema } from 'typebox'
+import { DETAILS_MAX } from '../../src/core/app-error.ts'
+import { listCutterOf } from '../../src/http/requests/list-cutter.ts'
+import { OperationValidator } from '../../src/http/requests/validation.ts'
+import { EVENTS_PER_ENTRY_MAX } from '../../src/core/event.ts'
+import { CONDITIONS_MAX } from '../../src/core/campaigns/goal-faults.ts'
+import { ATTACHMENTS_MAX } from '../../src/core/templates/template.ts'
+import { addCoupons } from '../../src/operations/coupons/add-coupons.ts'
+import { createCampaign } from '../../src/operations/campaigns/create-campaign.ts'
+import { createTemplate } from '../../src/operations/templates/create-template.ts'
+import { reportAudience } from '../../src/operations/campaigns/report-audience.ts'
+import { searchTemplates } from '../../src/operations/templates/search-templates.ts'
+import { listUserEvents } from '../../src/operations/events/list-user-events.ts'
+import { trackEvents } from '../../src/operations/events/track-events.ts'
+import { updatePreferences } from '../../src/operations/preferences/update-preferences.ts'
+import type { Operation } from '../../src/operations/operation.ts'
+
+describe('A list with more items than it may have', () => {
+  const member = { customer_id: 'c1', platform: 'WEB', evaluated_at: 1 }
+  const check = (body: unknown) => checkBody(reportAudience, body)
+  const members = (count: number, last: unknown) => [...Array.from({ length: count - 1 }, () => member), last]
+
+  it('is refused as a whole, and what stands past its end is not looked at', () => {
+    const { faults, value } = check({ members: members(EVENTS_PER_ENTRY_MAX + 2, 'wrong'), mistyped: 1 })
+    expect(faults.map(({ field }) => field)).toEqual(['mistyped', 'members'])
+    expect(value).toEqual({ members: undefined })
+  })
+
+  it('has the faults of its items named, and of everything beside it', () => {
+    const { faults } = check({ members: ['wrong', ...members(EVENTS_PER_ENTRY_MAX, member)], mistyped: 1 })
+    expect(faults.map(({ field }) => field)).toEqual(['mistyped', 'members', 'members[0]'])
+  })
+
+  it('leaves the body as it was sent', () => {
+    const body = { members: members(EVENTS_PER_ENTRY_MAX + 2, member) }
+    check(body)
+    expect(body.members).toHaveLength(EVENTS_PER_ENTRY_MAX + 2)
+  })
+
+  it('is not one with exactly as many', () => {
+    const body = { members: members(EVENTS_PER_ENTRY_MAX, member) }
+    const { faults, value } = check(body)
+    expect(faults).toEqual([])
+    expect(value).toBe(body)
+  })
+})
+
+describe('A list inside of others that has more items than it may have', () => {
+  const attachment = { name: 'terms.pdf', url: 'https://files.example.com/terms.pdf' }
+  const condition = { attribute: 'amount', operator: 'exists' }
+  const inTemplate = (attachments: unknown) => ({
+    basic_details: { email_content: 'Welcome', attachments },
+    meta_info: { template_id: 't', template_name: 't', template_version: '1', created_by: 'ada' },
+  })
+  const inCampaign = (where: unknown) => ({
+    name: 'c',
+    platforms: ['WEB'],
+    conversion_goals: [
+      { name: 'first', event: 'Visit' },
+      { name: 'second', event: 'Visit', where },
+    ],
+    created_by: 'ada',
+  })
+  const places: [field: string, operation: Operation, item: object, max: number, body: (list: unknown) => object][] = [
+    ['basic_details.attachments', createTemplate, attachment, ATTACHMENTS_MAX, inTemplate],
+    ['conversion_goals[1].where', createCampaign, condition, CONDITIONS_MAX, inCampaign],
+  ]
+
+  it.each(places)('is looked at one item past its end: %s', (field, operation, item, max, toBody) => {
+    const list = [0, ...Array.from({ length: max }, () => item), 0, 0]
+    const body = toBody(list)
+    const { faults, value } = checkBody(operation, body)
+    expect(faults).toEqual([
+      { field, problem: `must have at most ${max} items` },
+      { field: `${field}[0]`, problem: 'must be an object' },
+    ])
+    expect(value).toEqual(toBody(undefined))
+    expect(body).toEqual(toBody(list))
+    expect(list).toHaveLength(max + 3)
+  })
+
+  it.each(places)('is not one with exactly as many: %s', (_field, operation, item, max, toBody) => {
+    const body = toBody(Array.from({ length: max }, () => item))
+    const { faults, value } = checkBody(operation, body)
+    expect(faults).toEqual([])
+    expect(value).toBe(body)
+  })
+})
+
+describe('A member that is called like the index of an item', () => {
+  const inCategories = (categories: object) => ({ user_preferences: { customer_id: 'c1', categories } })
+
+  it.each(['007', '0', '12', '-1', '1e3'])('is named as it was sent: %s', (name) => {
+    const { faults, value } = checkBody(updatePreferences, inCategories({ Offers: true, [name]: 5 }))
+    expect(faults).toEqual([{ field: `user_preferences.categories.${name}`, problem: 'must be a boolean' }])
+    expect(value).toStrictEqual(inCategories({ Offers: true, [name]: undefined }))
+  })
+
+  it('is no item of a list', () => {
+    const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }, { action: 5 }] }
+    const { faults, value } = checkBody(trackEvents, body)
+    expect(faults).toEqual([{ field: 'actions[1].action', problem: 'must be a string' }])
+    expect(value).toStrictEqual({ ...body, actions: [{ action: 'A' }, { action: undefined }] })
+  })
+})
+
+describe('A value of the wrong type, or none of those that are right', () => {
+  const action = { action: 'Order Placed' }
+  const cases: [operation: Operation, body: object, field: string, problem: string][] = [
+    [trackEvents, { type: 5, customer_id: 'c1', actions: [action] }, 'type', 'must be "event"'],
+    [trackEvents, { type: 'event', customer_id: 5, actions: [action] }, 'customer_id', 'must be a string or null'],
+    [
+      searchTemplates,
+      { page: 1, entries: 1, template_type: [5] },
+      'template_type[0]',
+      'must be one of CUSTOM, PRE_BUILT',
+    ],
+    [
+      searchTemplates,
+      { page: 1, entries: 1, template_type: ['x'] },
+      'template_type[0]',
+      'must be one of CUSTOM, PRE_BUILT',
+    ],
+    [searchTemplates, { page: '1', entries: 1 }, 'page', 'must be an integer'],
+  ]
+  it.each(cases)('is one fault: %o', (operation, body, field, problem) => {
+    expect(checkBody(operation, body).faults).toEqual([{ field, problem }])
+  })
+})
+
+describe('A list that may hold whatever fits', () => {
+  const codes = (...wrong: unknown[]) => ({ coupons: ['a', ...wrong, 'b'] })
+  const categories = (count: number) => {
+    const entries = Array.from({ length: count }, (_, index) => [`c${index}`, 1])
+    return { user_preferences: { customer_id: 'c', categories: Object.fromEntries(entries) as object } }
+  }
+  const cut = (operation: Operation, body: unknown) => listCutterOf(operation.body as TSchema)?.(body)
+
+  it('is looked at up to as many items of a wrong type as are told, and one', () => {
+    const half = Array.from({ length: 100_000 }, () => 1)
+    expect(cut(addCoupons, codes(...half))).toEqual({ coupons: ['a', ...half.slice(0, DETAILS_MAX + 1)] })
+    expect(checkBody(addCoupons, codes(...half)).faults).toHaveLength(DETAILS_MAX)
+    const few = codes(...half.slice(0, DETAILS_MAX))
+    expect(cut(addCoupons, few)).toBe(few)
+    expect(checkBody(addCoupons, few).faults.at(-1)?.field).toBe(`coupons[${DETAILS_MAX}]`)
+  })
+
+  it('is looked at as a whole where it holds what it should', () => {
+    const body = { coupons: Array.from({ length: 200_000 }, (_, index) => `c${index}`) }
+    expect(checkBody(addCoupons, body)).toEqual({ value: body, faults: [] })
+  })
+
+  it('may have names', () => {
+    expect(cut(updatePreferences, categories(90_000))).toEqual(categories(DETAILS_MAX + 1))
+    expect(checkBody(updatePreferences, categories(90_000)).faults).toHaveLength(DETAILS_MAX)
+    const few = categories(DETAILS_MAX)
+    expect(cut(updatePreferences, few)).toBe(few)
+  })
+})
+
+describe('A member that is not known, under a very long name', () => {
+  it('is told by both ends of its name, and is gone', () => {
+    const name = `first${'x'.repeat(100_000)}last`
+    const { faults, value } = checkBody(searchTemplates, { page: 1, entries: 1, [name]: 1 })
+    expect(faults).toEqual([{ field: expect.stringMatching(/^firstx+…x+last$/), problem: 'is not known here' }])
+    expect(faults[0]?.field.length).toBeLessThan(600)
+    expect(value).toEqual({ page: 1, entries: 1 })
+  })
+})
+
+it.each(['?', '#'])('A query behind %s, where the router begins to read one, has its whole numbers read', (sign) => {
+  const url = `/v1/event/main${sign}customer_id=c&limit=10`
+  const { value, faults } = new OperationValidator(listUserEvents).query({ customer_id: 'c', limit: '10' }, url)
+  expect([value, faults]).toEqual([{ customer_id: 'c', limit: 10 }, []])
+})
+
+function checkBody(operation: Operation, body: unknown) {
+  if (!operation.body) throw new Error('the operation takes a body')
+  return new OperationValidator(operation).body(operation.body, body)
+}

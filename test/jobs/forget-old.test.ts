@@ -1,0 +1,93 @@
+// What is forgotten while a server runs, and what waits for entries that are not applied yet.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { forgetOld } from '../../src/jobs/forget-old.ts'
+import { openPostgresLogReader } from '../../src/log/postgres/postgres-log-reader.ts'
+import { openPostgresLog } from '../../src/log/postgres/postgres-log.ts'
+import { listOpenUploads, openUpload, UPLOAD_ABANDONED_MS } from '../../src/store/coupons/coupon-uploads.ts'
+import { findReceipt, saveReceipts } from '../../src/store/entries/request-receipts.ts'
+import type { Database } from '../../src/store/store.ts'
+import { newEntry } from '../log/log-contract.ts'
+import { NOW, openPipelineBench, type PipelineBench } from '../support/pipeline-bench.ts'
+import { describeEachStore, describeOnPostgres, makeStore, openTestDatabase } from '../support/stores.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+describeEachStore('Of old things', (kind) => {
+  let bench: PipelineBench
+
+  beforeAll(async () => {
+    bench = await openPipelineBench(kind)
+    await bench.makeWorkspace()
+  })
+  afterAll(() => bench.close())
+
+  const forget = (database = bench.database) => forgetOld({ ...bench, database, clock: () => NOW }).run(() => false)
+  const save = (requestId: string, receivedAt: number) => {
+    const rest = { status: 'processed' as const, events: 1, duplicates: 0, error: null }
+    const receipt = { requestId, workspaceId: bench.workspaceId, receivedAt, ...rest }
+    return bench.database.write((store) => saveReceipts(store, [receipt]))
+  }
+  const areKept = (...requestIds: string[]) => {
+    return Promise.all(requestIds.map(async (requestId) => (await bench.receipt(requestId)) !== undefined))
+  }
+
+  it('receipts are forgotten after a week, but not while an entry of then may be their second copy', async () => {
+    await save('a-month', NOW - 30 * DAY_MS)
+    await save('before', NOW - 8.5 * DAY_MS)
+    await save('recent', NOW - 6 * DAY_MS)
+    const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] }
+    await bench.append({ body, receivedAt: NOW - 8 * DAY_MS })
+    await forget()
+    expect(await areKept('a-month', 'before', 'recent')).toEqual([false, true, true])
+    await bench.follow()
+    await forget()
+    expect(await areKept('before', 'recent')).toEqual([false, true])
+  })
+
+  it('receipts are kept for exactly a week, and uploads that were abandoned are taken back', async () => {
+    await save('a-week', NOW - 7 * DAY_MS)
+    await save('older', NOW - 7 * DAY_MS - 1)
+    const upload = { listNumber: 1, firstCouponId: 1, heartbeatAt: NOW - UPLOAD_ABANDONED_MS }
+    await bench.database.write((store) => openUpload(store, upload))
+    await forget()
+    expect(await areKept('a-week', 'older')).toEqual([true, false])
+    expect(await listOpenUploads(bench.database)).toEqual([])
+  })
+
+  it('applied entries of the log are forgotten once the state has it on disk that they are applied', async () => {
+    const kept = async () => (await bench.logReader.read(0, { entries: 10, bytes: 1_000_000 })).length
+    const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] }
+    await forget()
+    await bench.append({ body, receivedAt: NOW - DAY_MS })
+    await bench.append({ body })
+    await bench.follow()
+    const refusing: Database = { ...bench.database, write: () => Promise.reject(new Error('the disk is full')) }
+    await expect(forget(refusing)).rejects.toThrow('the disk is full')
+    expect(await kept()).toBe(2)
+    await forget()
+    expect(await kept()).toBe(1)
+  })
+})
+
+describeOnPostgres('A process whose clock is ahead of that of a shared log', () => {
+  it('forgets no key of a request and no receipt too early', async () => {
+    const place = await makeStore('postgres')
+    const url = place.databaseUrl as string
+    const database = await openTestDatabase(place)
+    const log = await openPostgresLog({ url })
+    const logReader = await openPostgresLogReader(url)
+    const idempotency = { key: 'k1', hash: 'h1' }
+    expect(await log.append(newEntry('first', { idempotency }))).toEqual({ outcome: 'appended' })
+    const receipt = { requestId: 'first', workspaceId: 'main', receivedAt: Date.now(), error: null }
+    await database.write((store) =>
+      saveReceipts(store, [{ ...receipt, status: 'processed', events: 1, duplicates: 0 }]),
+    )
+    await forgetOld({ database, log, logReader, clock: () => Date.now() + 30 * DAY_MS }).run(() => false)
+    const repeated = await log.append(newEntry('second', { idempotency }))
+    const kept = await findReceipt(database, 'main', 'first')
+    await Promise.all([logReader.close(), log.close(), database.close()])
+    await place.remove()
+    expect(repeated).toEqual({ outcome: 'repeated', requestId: 'first' })
+    expect(kept).toBeDefined()
+  })
+})

@@ -1,0 +1,65 @@
+// Files of the embedded store that are removed, moved or replaced beside the running server: it would go on with what nobody can
+// find again, so it takes nothing in, and says so.
+import { mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { LOG_FILE } from '../../src/log/open-log.ts'
+import { STATE_FILE } from '../../src/store/open-database.ts'
+import { environmentOf, run } from '../support/program.ts'
+import { expectRefusal, startServer, until, type TestServer } from '../support/server.ts'
+import { trackingOf } from '../support/calls/tracking.ts'
+
+const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Visit' }] }
+
+/** The first page of a new file, whose other pages are all in the file beside it. */
+const FIRST_PAGE_BYTES = 4_096
+
+let server: TestServer
+beforeEach(async () => {
+  server = await startServer('sqlite')
+  // Only then have all threads opened the files.
+  const tracking = trackingOf(server)
+  await tracking.fateOf(await tracking.events(event))
+  const state = join(server.dataDir, STATE_FILE)
+  await until('checkpoints have begun', () => statSync(state).size > FIRST_PAGE_BYTES)
+})
+afterEach(() => server.stop())
+
+const readiness = () => server.call<{ error?: { message: string } }>('GET', '/readyz', { as: null })
+const untilReady = (status: number) => until(`/readyz is ${status}`, async () => (await readiness()).status === status)
+
+const CHANGES: readonly (readonly [string, () => Promise<void>])[] = [
+  ['the folder is removed', async () => rmSync(server.dataDir, { recursive: true })],
+  ['the log is removed', async () => rmSync(join(server.dataDir, LOG_FILE))],
+  ['the store is removed', async () => rmSync(join(server.dataDir, STATE_FILE))],
+  ['what stands beside the log is removed', async () => rmSync(join(server.dataDir, `${LOG_FILE}-wal`))],
+  ['a backup is restored in their place', restoreInTheirPlace],
+]
+
+it.each(CHANGES)('takes nothing in when %s', async (_, change) => {
+  await change()
+  await untilReady(503)
+  expect((await readiness()).body.error?.message).toMatch(/^Not ready: The files of the store were removed/)
+  const refused = await trackingOf(server).events(event)
+  expectRefusal(refused, 503, 'unavailable')
+  expect(refused.headers.get('retry-after')).toBe('1')
+})
+
+it('goes on when they are moved back', async () => {
+  const elsewhere = `${server.dataDir}-elsewhere`
+  renameSync(server.dataDir, elsewhere)
+  await untilReady(503)
+  renameSync(elsewhere, server.dataDir)
+  await untilReady(200)
+  expect((await trackingOf(server).events(event)).status).toBe(200)
+})
+
+async function restoreInTheirPlace(): Promise<void> {
+  const folder = `${server.dataDir}-backup`
+  const file = join(folder, 'backup.db')
+  mkdirSync(folder)
+  expect(await run(['backup', file], environmentOf(server))).toMatchObject({ status: 0 })
+  rmSync(server.dataDir, { recursive: true })
+  expect(await run(['restore', file], environmentOf(server))).toMatchObject({ status: 0 })
+  rmSync(folder, { recursive: true })
+}

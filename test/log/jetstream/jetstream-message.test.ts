@@ -1,0 +1,60 @@
+// Whatever others publish under the log's subjects comes out as an entry that every database can keep.
+import { headers } from '@nats-io/transport-node'
+import { expect, it } from 'vitest'
+import type { EntryContext, EntryKind, LogEntry } from '../../../src/log/event-log.ts'
+import { toEntry } from '../../../src/log/jetstream/jetstream-message.ts'
+import { subjectOf } from '../../../src/log/jetstream/jetstream-stream.ts'
+
+const UUID = '019a0000-0000-7000-8000-000000000000'
+const LONG = 'x'.repeat(1_000)
+
+/** What one header becomes, beside a body that says nothing. */
+function entryWith(header: string, text: string): LogEntry {
+  const fields = headers()
+  fields.set(header, text)
+  return toEntry({ position: 1, subject: subjectOf(3), stampedAt: 5, headers: fields, body: Buffer.from('hello') })
+}
+
+/** An entry of which nothing else is known. */
+function entryOf(known: Partial<LogEntry>): LogEntry {
+  const place = { position: 1, partition: 3, receivedAt: 5, body: Buffer.from('hello') }
+  return { ...place, kind: '' as EntryKind, workspaceId: '', requestId: '', context: {}, ...known }
+}
+
+it.each<[what: string, header: string, text: string, known: Partial<LogEntry>]>([
+  ['a workspace, as it is', 'Workspace', 'main', { workspaceId: 'main' }],
+  ['a workspace with NUL, replaced', 'Workspace', 'a\0b', { workspaceId: 'a\ufffdb' }],
+  ['a long workspace, cut', 'Workspace', LONG, { workspaceId: LONG.slice(0, 100) }],
+  [
+    'one cut within a character',
+    'Workspace',
+    `${LONG.slice(1, 100)}😀`,
+    { workspaceId: `${LONG.slice(1, 100)}\ufffd` },
+  ],
+  ['a kind with NUL, replaced', 'Kind', 'a\0b', { kind: 'a\ufffdb' as EntryKind }],
+  ['a long kind, cut', 'Kind', LONG, { kind: LONG.slice(0, 100) as EntryKind }],
+  ['an id, as it is', 'Request', UUID, { requestId: UUID }],
+  ['an id with NUL, as none', 'Request', 'a\0b', {}],
+  ['a long id, as none', 'Request', LONG, {}],
+])('%s', (_what, header, text, known) => {
+  expect(entryWith(`Tidings-${header}`, text)).toEqual(entryOf(known))
+})
+
+it.each<[what: string, text: string, context: EntryContext]>([
+  ['is kept', '{"ip":"::1","projectCode":"p","campaign":7}', { ip: '::1', projectCode: 'p', campaign: 7 }],
+  [
+    'is kept with a sealed address',
+    '{"sealedEmail":{"sealed":"s","key":"k"}}',
+    { sealedEmail: { sealed: 's', key: 'k' } },
+  ],
+  ['is none when it is no JSON', '{"ip":"::1"', {}],
+  ['is none when it is null', 'null', {}],
+  ['is none when it is a list', '["::1"]', {}],
+  ['has no members of wrong types', '{"ip":1,"projectCode":{},"campaign":"7","sealedEmail":"s"}', {}],
+  ['has no half of an address', '{"campaign":1.5,"sealedEmail":{"sealed":"s","key":1}}', {}],
+  ['has no texts that cannot be kept', '{"campaign":7,"ip":"a\\u0000b","projectCode":"\\ud800"}', { campaign: 7 }],
+  ['has no address that cannot be kept', '{"sealedEmail":{"sealed":"s","key":"\\u0000"}}', {}],
+  ['has no other members', '{"campaign":7,"constructor":1,"toString":"x"}', { campaign: 7 }],
+])('a context %s', (_what, text, context) => {
+  expect(entryWith('Tidings-Context', text)).toEqual(entryOf({ context }))
+})

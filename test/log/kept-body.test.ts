@@ -1,0 +1,123 @@
+// What the embedded log compresses, and that it is read as it came.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import SqliteFile from 'better-sqlite3'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { compressBody, expandBody } from '../../src/log/sqlite/kept-body.ts'
+import { openSqliteLogReader } from '../../src/log/sqlite/sqlite-log-reader.ts'
+import { openSqliteLog } from '../../src/log/sqlite/sqlite-log.ts'
+import { newEntry } from './log-contract.ts'
+
+/** Where what is tested is found by a process of its own. */
+const KEPT_BODY = pathToFileURL(join(import.meta.dirname, '../../src/log/sqlite/kept-body.ts')).href
+
+let folder: string
+let path: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tidings-kept-body-'))
+  path = join(folder, 'log.db')
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+/** A body of bytes in which nothing repeats, the same each time. */
+function varied(bytes: number): Buffer {
+  const digests = Array.from({ length: Math.ceil(bytes / 64) }, (_, index) =>
+    createHash('sha512').update(`${index}`).digest(),
+  )
+  return Buffer.concat(digests).subarray(0, bytes)
+}
+
+/** Appends the bodies one after the other as `r0`, `r1`, …, each in a group of its own. */
+async function append(bodies: readonly Buffer[]): Promise<void> {
+  const writer = openSqliteLog({ path })
+  for (const [index, body] of bodies.entries()) await writer.append(newEntry(`r${index}`, { body: Buffer.from(body) }))
+  await writer.close()
+}
+
+/** What the file holds of each group: the length that it says the bodies have, and the one with which they are kept. */
+function keptLengths(): unknown[] {
+  const file = new SqliteFile(path, { readonly: true })
+  const rows = file
+    .prepare('select body_bytes, octet_length(bodies) from entry_groups order by last_position')
+    .raw()
+    .all()
+  file.close()
+  return rows
+}
+
+async function readAll(bounds = { entries: 100, bytes: 10_000_000 }): Promise<[id: string, body: Buffer][]> {
+  const reader = openSqliteLogReader(path)
+  const entries = await reader.read(0, bounds)
+  await reader.close()
+  return entries.map(({ requestId, body }) => [requestId, Buffer.from(body)])
+}
+
+it('keeps large bodies that repeat themselves in a fraction, others as they came, and reads all of them alike', async () => {
+  const events = Buffer.from(
+    JSON.stringify({
+      events: Array.from({ length: 100 }, (_, n) => ({ type: 'Product Viewed', customer_id: `customer-${n}` })),
+    }),
+  )
+  const bodies = [events, Buffer.from('{}'), varied(6_000), events, Buffer.alloc(0)]
+  await append(bodies)
+  const kept = compressBody(events)?.byteLength ?? NaN
+  expect(kept).toBeLessThan(events.byteLength / 4)
+  expect(keptLengths()).toEqual([
+    [events.byteLength, kept],
+    [null, 2],
+    [null, 6_000],
+    [events.byteLength, kept],
+    [null, 0],
+  ])
+  expect(await readAll()).toEqual(bodies.map((body, index) => [`r${index}`, body]))
+  const reader = openSqliteLogReader(path)
+  const [large, small] = [await reader.findByRequestId('r0'), await reader.findByRequestId('r2')]
+  await reader.close()
+  expect([large?.body, small?.body].map((body) => body && Buffer.from(body))).toEqual([events, varied(6_000)])
+})
+
+it('compresses from 2 KiB on', () => {
+  expect(compressBody(Buffer.alloc(2_047, 'x'))).toBeUndefined()
+  expect(compressBody(Buffer.alloc(2_048, 'x'))?.byteLength).toBeLessThan(100)
+})
+
+it('compresses what shrinks to three quarters', () => {
+  const partly = (same: number) => compressBody(Buffer.concat([varied(8_000 - same), Buffer.alloc(same, 'x')]))
+  // What does not repeat is kept byte by byte; the rest, its length and the marks between need some 60 bytes.
+  expect(partly(2_100)?.byteLength).toBeGreaterThan(5_900)
+  expect(partly(1_990)).toBeUndefined()
+})
+
+it('counts bodies as they came against the bound of a batch', async () => {
+  await append(Array.from({ length: 5 }, () => Buffer.alloc(50_000, 'x')))
+  expect(await readAll({ entries: 100, bytes: 149_999 })).toHaveLength(2)
+  expect(await readAll({ entries: 100, bytes: 150_000 })).toHaveLength(3)
+})
+
+it('keeps bodies as they came where LZ4 was not installed, and says what is missing for those that it cannot expand', () => {
+  const kept = compressBody(Buffer.alloc(5_000, 'x')) ?? Buffer.of()
+  const without = `
+    import { registerHooks } from 'node:module'
+    registerHooks({ resolve(name, context, next) {
+      if (name === 'lz4-napi') throw new Error('no part for this system')
+      return next(name, context)
+    } })
+    const { compressBody, expandBody } = await import(${JSON.stringify(KEPT_BODY)})
+    if (compressBody(Buffer.alloc(5_000, 'x')) !== undefined) throw new Error('it was compressed')
+    expandBody(Buffer.from('${kept.toString('hex')}', 'hex'), 5_000)`
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', without], { encoding: 'utf8' })
+  expect(stderr).toContain(
+    'The log contains compressed requests, but LZ4 cannot be loaded (no part for this system). Reinstall with optional packages.',
+  )
+})
+
+it('refuses to give a body of another length than came', () => {
+  const kept = compressBody(Buffer.alloc(5_000, 'x')) ?? Buffer.of()
+  expect(expandBody(kept, 5_000)).toEqual(Buffer.alloc(5_000, 'x'))
+  expect(() => expandBody(kept, 4_999)).toThrow('a body of 4999 bytes decompressed to 5000 bytes')
+})

@@ -1,0 +1,435 @@
+// What every log promises, as one suite. Each log's own test file opens it in its own way and runs this.
+import { v7 as newId } from 'uuid'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { AppError } from '../../src/core/app-error.ts'
+import type { AppendOutcome, LogEntry, LogReader, LogWriter, NewEntry } from '../../src/log/event-log.ts'
+
+/** An empty log that can be opened repeatedly, by several writers at once. */
+export interface LogPlace {
+  openWriter(bounds?: { readonly entries: number; readonly bytes: number }): Promise<LogWriter>
+  openReader(): Promise<LogReader>
+  remove(): Promise<void>
+  /** Whether the log gives entries the time at which it took them, in place of the one they bring. */
+  readonly stampsReceipt?: boolean
+}
+
+export const NO_BOUNDS = { entries: 10_000, bytes: 100_000_000 }
+export const NOW = 1_790_000_000_000
+/** Later than every entry, whoever stamps it. */
+export const FAR_FUTURE = 4_000_000_000_000
+/** How much the clocks of two machines may differ, plus the time that a slow test takes. */
+const CLOCKS_DIFFER_MS_MAX = 60_000
+const APPENDED: AppendOutcome = { outcome: 'appended' }
+
+export function newEntry(requestId: string, changes: Partial<NewEntry> = {}): NewEntry {
+  return {
+    kind: 'track_events',
+    workspaceId: 'main',
+    requestId,
+    receivedAt: NOW,
+    context: {},
+    body: Buffer.from(`{"id":"${requestId}"}`),
+    events: 1,
+    partitionKey: requestId,
+    ...changes,
+  }
+}
+
+const bodyOf = (entry: LogEntry | undefined) => Buffer.from(entry?.body ?? []).toString()
+const placesOf = ({ partitions }: LogReader) => Array.from({ length: partitions }, (_, partition) => partition)
+export const idsOf = (entries: readonly LogEntry[]) => entries.map(({ requestId }) => requestId)
+export const numbered = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => `r${from + index}`)
+
+/** The requests whose entries are to be applied, in their order: a log that may hold a request twice holds it under one id. */
+export async function listRequests(reader: LogReader): Promise<string[]> {
+  const ids = idsOf(await readAll(reader))
+  return reader.mayRepeat ? [...new Set(ids)] : ids
+}
+
+/** All entries, in the order of their positions. */
+export async function readAll(reader: LogReader): Promise<LogEntry[]> {
+  const read = await Promise.all(placesOf(reader).map((partition) => reader.read(0, NO_BOUNDS, partition)))
+  return read.flat().toSorted((left, right) => left.position - right.position)
+}
+
+export function describeLog(name: string, makePlace: () => Promise<LogPlace>): void {
+  describe(name, () => {
+    let place: LogPlace
+    let writer: LogWriter
+    let reader: LogReader
+
+    beforeEach(async () => {
+      place = await makePlace()
+      writer = await place.openWriter()
+      reader = await place.openReader()
+    })
+    afterEach(async () => {
+      await reader.close()
+      await writer.close()
+      await place.remove()
+    })
+
+    const appendAll = (ids: readonly string[], to = writer) => Promise.all(ids.map((id) => to.append(newEntry(id))))
+
+    describe('appending', () => {
+      it('keeps an entry whole before it is acknowledged', async () => {
+        const body = Buffer.from('{"text":"ä\\u0000😀"}')
+        const context = { ip: '203.0.113.7', projectCode: 'p1', campaign: 7, sealedEmail: { sealed: 's', key: 'k' } }
+        await writer.append(newEntry('r1', { kind: 'track_user', workspaceId: 'other', context, body }))
+        const [entry] = await readAll(reader)
+        expect(entry).toMatchObject({
+          kind: 'track_user',
+          workspaceId: 'other',
+          requestId: 'r1',
+          context,
+        })
+        expect(bodyOf(entry)).toBe(body.toString())
+        expect(entry?.position).toBeGreaterThan(0)
+      })
+
+      it('keeps everything that was appended together, in order, at growing positions', async () => {
+        await appendAll(numbered(0, 500))
+        const entries = await readAll(reader)
+        expect(idsOf(entries)).toEqual(numbered(0, 500))
+        const positions = entries.map(({ position }) => position)
+        expect(positions).toEqual([...new Set(positions)].toSorted((left, right) => left - right))
+      })
+
+      it('keeps everything over a close and never hands out a position twice', async () => {
+        await appendAll(numbered(0, 10))
+        const before = await reader.lastPosition()
+        await writer.close()
+        writer = await place.openWriter()
+        await writer.append(newEntry('later'))
+        const entries = await readAll(reader)
+        expect(idsOf(entries)).toEqual([...numbered(0, 10), 'later'])
+        expect(entries.at(-1)?.position).toBeGreaterThan(before)
+      })
+
+      it('waits on close for what was appended, and takes nothing after it', async () => {
+        const waiting = appendAll(numbered(0, 50))
+        const closed = writer.close()
+        await expect(writer.append(newEntry('late'))).rejects.toMatchObject({ code: 'unavailable' })
+        await closed
+        expect(await waiting).toEqual(numbered(0, 50).map(() => APPENDED))
+        expect(idsOf(await readAll(reader))).toEqual(numbered(0, 50))
+        writer = await place.openWriter()
+      })
+
+      it('tells when the oldest entry that waits was received', async () => {
+        expect(writer.oldestWaitingReceivedAt()).toBeUndefined()
+        const first = writer.append(newEntry('r1', { receivedAt: NOW + 1 }))
+        const second = writer.append(newEntry('r2', { receivedAt: NOW + 2 }))
+        expect(writer.oldestWaitingReceivedAt()).toBe(NOW + 1)
+        // They are on their way together when another comes.
+        await turnOfEventLoop()
+        const third = writer.append(newEntry('r3', { receivedAt: NOW + 3 }))
+        expect(writer.oldestWaitingReceivedAt()).toBe(NOW + 1)
+        await Promise.all([first, second, third])
+        expect(writer.oldestWaitingReceivedAt()).toBeUndefined()
+      })
+
+      it('keeps the time of receipt, or gives it by one clock so that it grows with the position', async () => {
+        const other = await place.openWriter()
+        const given = numbered(0, 40).map((_, index) => NOW - index)
+        for (const [index, receivedAt] of given.entries()) {
+          await (index % 2 === 0 ? writer : other).append(newEntry(`r${index}`, { receivedAt }))
+        }
+        const kept = (await readAll(reader)).map(({ receivedAt }) => receivedAt)
+        expect(kept).toEqual(place.stampsReceipt ? kept.toSorted((left, right) => left - right) : given)
+        await other.close()
+      })
+
+      it('says that it can be written', async () => {
+        await expect(writer.check()).resolves.toBeUndefined()
+      })
+    })
+
+    describe('bounds', () => {
+      const outcomes = async (answers: readonly Promise<AppendOutcome>[]) => {
+        const settled = await Promise.allSettled(answers)
+        return settled.map((answer) => (answer.status === 'fulfilled' ? answer.value : (answer.reason as AppError)))
+      }
+
+      it('refuses at once what would wait as one too many, and keeps nothing of it', async () => {
+        await writer.close()
+        writer = await place.openWriter({ entries: 3, bytes: 1_000_000 })
+        const answers = await outcomes(numbered(0, 5).map((id) => writer.append(newEntry(id))))
+        expect(answers.slice(0, 3)).toEqual([APPENDED, APPENDED, APPENDED])
+        for (const refused of answers.slice(3)) {
+          expect(refused).toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+        }
+        expect(idsOf(await readAll(reader))).toEqual(numbered(0, 3))
+        expect(await writer.append(newEntry('again'))).toEqual(APPENDED)
+      })
+
+      it('refuses what would wait with too many bytes', async () => {
+        await writer.close()
+        writer = await place.openWriter({ entries: 100, bytes: 1_200 })
+        const body = Buffer.alloc(600, 'x')
+        const answers = await outcomes(['r1', 'r2', 'r3'].map((id) => writer.append(newEntry(id, { body }))))
+        expect(answers.slice(0, 2)).toEqual([APPENDED, APPENDED])
+        expect(answers[2]).toMatchObject({ code: 'unavailable' })
+        expect(await writer.append(newEntry('r4', { body }))).toEqual(APPENDED)
+      })
+    })
+
+    describe('idempotency keys', () => {
+      const keyed = (requestId: string, hash: string, changes: Partial<NewEntry> = {}) => {
+        return writer.append(newEntry(requestId, { idempotency: { key: 'k', hash }, ...changes }))
+      }
+
+      it('keeps a repeated request once and tells under which id', async () => {
+        expect(await keyed('r1', 'h')).toEqual(APPENDED)
+        expect(await keyed('r2', 'h')).toEqual({ outcome: 'repeated', requestId: 'r1' })
+        expect(await listRequests(reader)).toEqual(['r1'])
+      })
+
+      it('keeps requests once that repeat each other at the same moment', async () => {
+        const answers = await Promise.all([keyed('r1', 'h'), keyed('r2', 'h'), keyed('r3', 'other')])
+        expect(answers).toEqual([APPENDED, { outcome: 'repeated', requestId: 'r1' }, { outcome: 'key_conflict' }])
+        expect(await listRequests(reader)).toEqual(['r1'])
+      })
+
+      it('knows a key after the log was closed', async () => {
+        await keyed('r1', 'h')
+        await writer.close()
+        writer = await place.openWriter()
+        expect(await keyed('r2', 'other')).toEqual({ outcome: 'key_conflict' })
+      })
+
+      it('keeps the keys of workspaces apart', async () => {
+        const inWorkspaces = (...names: string[]) => {
+          return Promise.all(names.map((workspaceId) => keyed(workspaceId, workspaceId, { workspaceId })))
+        }
+        expect(await inWorkspaces('main', 'other')).toEqual([APPENDED, APPENDED])
+        expect(await inWorkspaces('another')).toEqual([APPENDED])
+      })
+
+      it('keeps requests once that repeat each other through two writers', async () => {
+        const other = await place.openWriter()
+        const writers = [writer, other, writer, other]
+        const answers = await Promise.all(
+          writers.map((to, index) => to.append(newEntry(`r${index}`, { idempotency: { key: 'k', hash: 'h' } }))),
+        )
+        const [kept, ...others] = await listRequests(reader)
+        expect(answers.filter(({ outcome }) => outcome === 'appended')).toHaveLength(1)
+        const repeats = answers.filter(({ outcome }) => outcome === 'repeated')
+        expect(repeats).toEqual([1, 2, 3].map(() => ({ outcome: 'repeated', requestId: kept })))
+        expect(others).toEqual([])
+        await other.close()
+      })
+    })
+
+    describe('reading', () => {
+      it('begins after a position and stops at its bounds, with one entry at least', async () => {
+        await Promise.all(numbered(0, 5).map((id) => writer.append(newEntry(id, { partitionKey: 'one' }))))
+        const partition = await partitionOfAll(reader)
+        const entries = await reader.read(0, NO_BOUNDS, partition)
+        const after = entries[1]?.position ?? 0
+        expect(idsOf(await reader.read(after, { entries: 2, bytes: 1_000 }, partition))).toEqual(['r2', 'r3'])
+        const bytes = (entries[2]?.body.byteLength ?? 0) * 2
+        expect(idsOf(await reader.read(after, { entries: 10, bytes }, partition))).toEqual(['r2', 'r3'])
+        expect(idsOf(await reader.read(after, { entries: 10, bytes: 1 }, partition))).toEqual(['r2'])
+        expect(await reader.read(entries[4]?.position ?? 0, NO_BOUNDS, partition)).toEqual([])
+      })
+
+      it('finds an entry by the id of its request', async () => {
+        const ids = Array.from({ length: 20 }, () => newId())
+        await appendAll(ids)
+        expect(bodyOf(await reader.findByRequestId(ids[7] as string))).toBe(`{"id":"${ids[7]}"}`)
+        expect(await reader.findByRequestId(newId())).toBeUndefined()
+        expect(await reader.findByRequestId('unknown')).toBeUndefined()
+      })
+
+      it('tells the last position, 0 in an empty log', async () => {
+        expect(await reader.lastPosition()).toBe(0)
+        await appendAll(numbered(0, 3))
+        expect(await reader.lastPosition()).toBe((await readAll(reader)).at(-1)?.position)
+      })
+
+      it('never skips an entry whose transaction commits late', async () => {
+        const other = await place.openWriter()
+        const writing = startWriting([writer, other])
+        const cursors = placesOf(reader).map(() => 0)
+        const seen: string[] = []
+        for (let isLast = false; !isLast;) {
+          isLast = !writing.isRunning()
+          for (const partition of cursors.keys()) {
+            const entries = await reader.read(cursors[partition] ?? 0, NO_BOUNDS, partition)
+            seen.push(...idsOf(entries))
+            cursors[partition] = entries.at(-1)?.position ?? cursors[partition] ?? 0
+            if (entries.length > 0) isLast = false
+          }
+          await turnOfEventLoop()
+        }
+        expect(seen.toSorted()).toEqual((await writing.ended).toSorted())
+        await other.close()
+      })
+    })
+
+    describe('partitions', () => {
+      it('hold every entry exactly once, in order, and all of them some', async () => {
+        const ids = numbered(0, 50 * reader.partitions)
+        await appendAll(ids)
+        const read = await Promise.all(placesOf(reader).map((partition) => reader.read(0, NO_BOUNDS, partition)))
+        expect(read.flatMap(idsOf).toSorted()).toEqual(ids.toSorted())
+        for (const entries of read) {
+          expect(entries).not.toHaveLength(0)
+          const positions = entries.map(({ position }) => position)
+          expect(positions).toEqual([...new Set(positions)].toSorted((left, right) => left - right))
+        }
+      })
+
+      it('hold entries of equal keys together', async () => {
+        const keyOf = (index: number) => `key ${index % 20}`
+        await Promise.all(
+          numbered(0, 200).map((id, index) => writer.append(newEntry(id, { partitionKey: keyOf(index) }))),
+        )
+        const partitionsOfKeys = new Map<string, Set<number>>()
+        for (const partition of placesOf(reader)) {
+          for (const { requestId } of await reader.read(0, NO_BOUNDS, partition)) {
+            const key = keyOf(Number(requestId.slice(1)))
+            partitionsOfKeys.set(key, (partitionsOfKeys.get(key) ?? new Set()).add(partition))
+          }
+        }
+        expect([...partitionsOfKeys.values()].map(({ size }) => size)).toEqual(Array.from({ length: 20 }, () => 1))
+      })
+
+      it('are followed by cursors, behind which the first entry of all is found', async () => {
+        const cursors = placesOf(reader).map(() => 0)
+        expect(await reader.firstAfter(cursors)).toBeUndefined()
+        await appendAll(numbered(0, 60))
+        const entries = await readAll(reader)
+        const partitions = await partitionsByPosition(reader)
+        for (const { position, receivedAt } of entries) {
+          expect(await reader.firstAfter(cursors)).toMatchObject({ position, receivedAt })
+          cursors[partitions.get(position) ?? 0] = position
+        }
+        expect(await reader.firstAfter(cursors)).toBeUndefined()
+      })
+    })
+
+    describe('the instant up to which all entries are there', () => {
+      it('is before every entry that was not there yet', async () => {
+        const other = await place.openWriter()
+        const writers = [writer, other]
+        const writing = startWriting(writers)
+        const looks: { readonly settled: number; readonly seen: ReadonlySet<number> }[] = []
+        while (writing.isRunning()) {
+          const settled = await reader.settledUntil(Date.now())
+          const waiting = writers.map((to) => to.oldestWaitingReceivedAt() ?? settled)
+          const seen = new Set((await readAll(reader)).map(({ position }) => position))
+          looks.push({ settled: Math.min(settled, ...waiting), seen })
+          await turnOfEventLoop()
+        }
+        await writing.ended
+        const all = await readAll(reader)
+        const later = looks.flatMap(({ settled, seen }) => {
+          return all.filter(({ position, receivedAt }) => !seen.has(position) && receivedAt < settled)
+        })
+        expect(looks.length).toBeGreaterThan(0)
+        expect(later).toEqual([])
+        await other.close()
+      })
+
+      it('is now at the latest, and close to it where nobody writes', async () => {
+        expect(await reader.settledUntil(NOW - CLOCKS_DIFFER_MS_MAX)).toBeLessThanOrEqual(NOW - CLOCKS_DIFFER_MS_MAX)
+        await writer.append(newEntry('r1', { receivedAt: Date.now() }))
+        const now = Date.now()
+        expect(await reader.settledUntil(now)).toBeGreaterThan(now - CLOCKS_DIFFER_MS_MAX)
+      })
+    })
+
+    describe('trimming', () => {
+      /** Trims in as many steps as it takes; returns their number. */
+      const trim = async (throughPosition: number, receivedBefore: number) => {
+        const limits = { throughPosition, entriesReceivedBefore: receivedBefore, keysReceivedBefore: receivedBefore }
+        let steps = 1
+        while (await writer.trim(limits)) steps++
+        return steps
+      }
+
+      it('deletes only entries that are applied and old, and never reuses their positions', async () => {
+        await writer.append(newEntry('old', { receivedAt: NOW - 1 }))
+        await writer.append(newEntry('young'))
+        await writer.append(newEntry('not applied', { receivedAt: NOW - 1 }))
+        const young = (await readAll(reader))[1] as LogEntry
+        await trim(young.position, young.receivedAt)
+        const left = idsOf(await readAll(reader))
+        // A log that stamps entries drops many in one piece, and those that are left to go go later.
+        const mayStay = place.stampsReceipt ? ['old'] : []
+        expect(left.filter((id) => !mayStay.includes(id))).toEqual(['young', 'not applied'])
+        const last = await reader.lastPosition()
+        await trim(last, FAR_FUTURE)
+        expect(await readAll(reader)).toEqual([])
+        expect(await reader.lastPosition()).toBe(last)
+        await writer.append(newEntry('next'))
+        expect((await readAll(reader))[0]?.position).toBeGreaterThan(last)
+      })
+
+      it('keeps what is not applied, however old', async () => {
+        for (const id of ['r1', 'r2', 'r3']) await writer.append(newEntry(id))
+        const [, applied] = await readAll(reader)
+        await trim(applied?.position ?? 0, FAR_FUTURE)
+        expect(idsOf(await readAll(reader))).toContain('r3')
+      })
+
+      it('works in bounded steps', async () => {
+        for (let from = 0; from < 5_000; from += 1_000) await appendAll(numbered(from, from + 1_000))
+        expect(await trim(await reader.lastPosition(), FAR_FUTURE)).toBeGreaterThan(1)
+        expect(await readAll(reader)).toEqual([])
+      })
+
+      it('forgets old keys', async () => {
+        await writer.append(newEntry('r1', { idempotency: { key: 'k', hash: 'h' } }))
+        await trim(0, FAR_FUTURE)
+        expect(await writer.append(newEntry('r2', { idempotency: { key: 'k', hash: 'x' } }))).toEqual(APPENDED)
+      })
+    })
+  })
+}
+
+/** The partition that all entries are in. */
+async function partitionOfAll(reader: LogReader): Promise<number> {
+  const [partition, ...others] = new Set((await partitionsByPosition(reader)).values())
+  if (partition === undefined || others.length > 0) throw new Error('the entries are not in one partition')
+  return partition
+}
+
+/** Which partition the entry at a position is in. */
+async function partitionsByPosition(reader: LogReader): Promise<Map<number, number>> {
+  const partitions = new Map<number, number>()
+  for (const partition of placesOf(reader)) {
+    for (const { position } of await reader.read(0, NO_BOUNDS, partition)) partitions.set(position, partition)
+  }
+  return partitions
+}
+
+/** Lets others have their turn: readers of the embedded log never wait, so nobody else would have one. */
+function turnOfEventLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Lets writers append beside what the test does; `ended` resolves to the ids. */
+function startWriting(writers: readonly LogWriter[]): {
+  readonly isRunning: () => boolean
+  readonly ended: Promise<string[]>
+} {
+  let isRunning = true
+  const ended = Promise.all(writers.map((writer, index) => writeTurns(writer, `w${index}-`)))
+  void ended.finally(() => (isRunning = false))
+  return { isRunning: () => isRunning, ended: ended.then((ids) => ids.flat()) }
+}
+
+/** Appends in many small turns, so that commits of two writers interleave; returns the ids. */
+async function writeTurns(writer: LogWriter, prefix: string): Promise<string[]> {
+  const ids: string[] = []
+  for (let turn = 0; turn < 60; turn++) {
+    const turnIds = Array.from({ length: 1 + (turn % 5) }, (_, index) => `${prefix}${turn}-${index}`)
+    await Promise.all(turnIds.map((id) => writer.append(newEntry(id, { receivedAt: Date.now() }))))
+    ids.push(...turnIds)
+  }
+  return ids
+}

@@ -1,0 +1,374 @@
+// The log in PostgreSQL keeps what every log promises, whoever else uses the database, and drops what is old in whole slices.
+import { setTimeout } from 'node:timers/promises'
+import type { QueryConfig } from 'pg'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { IDEMPOTENCY_KEPT_MS, type LogReader, type LogWriter } from '../../src/log/event-log.ts'
+import { findEntry, findFirstAfter, findLast, readEntries } from '../../src/log/postgres/postgres-log-table.ts'
+import { openPostgresLog } from '../../src/log/postgres/postgres-log.ts'
+import { describeLog, FAR_FUTURE, idsOf, newEntry, NO_BOUNDS, numbered, readAll } from './log-contract.ts'
+import { Bystander, makeLogPlace, type PostgresLogPlace } from './postgres-log-place.ts'
+import { until } from '../support/server.ts'
+import { describeOnPostgres } from '../support/stores.ts'
+
+/** Longer than an answer may be behind. */
+const QUIET_MS = 150
+const APPEND_MS = 2
+
+describeOnPostgres('A log', () => {
+  describeLog('the PostgreSQL log', makeLogPlace)
+
+  describe('the PostgreSQL log among others', () => {
+    let place: PostgresLogPlace
+    let writer: LogWriter
+    let reader: LogReader
+    let other: Bystander
+
+    beforeEach(async () => {
+      place = await makeLogPlace()
+      writer = await place.openWriter()
+      reader = await place.openReader()
+      other = await Bystander.connect(place)
+    })
+    afterEach(async () => {
+      await other.close()
+      await reader.close()
+      await writer.close()
+      await place.remove()
+    })
+
+    it('lets no entry be read before one whose transaction commits late', async () => {
+      await writer.append(newEntry('first'))
+      await other.ask('begin')
+      await other.append(newEntry('early'))
+      const appended = writer.append(newEntry('late'))
+      const lookout = await Bystander.connect(place)
+      await lookout.othersWait()
+      expect(idsOf(await readAll(reader))).toEqual(['first'])
+      const settled = await reader.settledUntil(FAR_FUTURE)
+      await other.ask('commit')
+      await appended
+      const entries = await readAll(reader)
+      expect(idsOf(entries)).toEqual(['first', 'early', 'late'])
+      const [first = 0, early = 0, late = 0] = entries.map(({ receivedAt }) => receivedAt)
+      expect(settled).toBeGreaterThanOrEqual(first)
+      expect(settled).toBeLessThanOrEqual(early)
+      expect(late).toBeGreaterThanOrEqual(early)
+      await lookout.close()
+    })
+
+    it('does not say that nothing is settled since the last entry of a quiet log while the next is appended', async () => {
+      await writer.append(newEntry('last'))
+      const [last] = await readAll(reader)
+      await setTimeout(QUIET_MS)
+      // Beside other suites, the disk may take longer than anybody asks again.
+      await other.ask('set synchronous_commit = off')
+      await other.ask('begin')
+      await other.append(newEntry('next'))
+      const settled = reader.settledUntil(FAR_FUTURE)
+      await setTimeout(APPEND_MS)
+      await other.ask('commit')
+      expect(await settled).toBeGreaterThanOrEqual((last?.receivedAt ?? 0) + QUIET_MS)
+    })
+
+    it('hands out no position twice, whatever isolation the operator made the default', async () => {
+      await other.setDefault('default_transaction_isolation', 'repeatable read')
+      const later = await place.openWriter()
+      await later.append(newEntry('first'))
+      await other.ask('begin')
+      await other.append(newEntry('early'))
+      const appended = later.append(newEntry('late'))
+      const lookout = await Bystander.connect(place)
+      await lookout.othersWait()
+      await other.ask('commit')
+      await appended
+      expect((await readAll(reader)).map(({ position }) => position)).toEqual([1, 2, 3])
+      await lookout.close()
+      await later.close()
+    })
+
+    it('goes on from where it was when a transaction is given up', async () => {
+      await other.ask('begin')
+      await other.append(newEntry('given up', { idempotency: { key: 'k', hash: 'h' } }))
+      await other.ask('rollback')
+      await writer.append(newEntry('kept', { idempotency: { key: 'k', hash: 'h' } }))
+      expect((await readAll(reader)).map(({ requestId, position }) => [requestId, position])).toEqual([['kept', 1]])
+    })
+
+    it('gives no entry a time before that of the last, though the clock was set back', async () => {
+      await other.ask(`update log_trimmed set position = 5, received_at = ${FAR_FUTURE}`)
+      await writer.append(newEntry('r1'))
+      await writer.append(newEntry('r2'))
+      const entries = await readAll(reader)
+      expect(entries.map(({ position, receivedAt }) => [position, receivedAt])).toEqual([
+        [6, FAR_FUTURE],
+        [7, FAR_FUTURE],
+      ])
+    })
+
+    it('keeps everything of several writers, at positions without gaps', async () => {
+      const writers = [writer, await place.openWriter(), await place.openWriter()]
+      const ids = writers.map((_, index) => numbered(index * 1_000, index * 1_000 + 400))
+      const appendInTurn = async (to: LogWriter, own: readonly string[]) => {
+        for (let from = 0; from < own.length; from += 20) {
+          await Promise.all(own.slice(from, from + 20).map((id) => to.append(newEntry(id))))
+        }
+      }
+      await Promise.all(writers.map((to, index) => appendInTurn(to, ids[index] ?? [])))
+      const entries = await readAll(reader)
+      expect(idsOf(entries).toSorted()).toEqual(ids.flat().toSorted())
+      expect(entries.map(({ position }) => position)).toEqual(entries.map((_, index) => index + 1))
+      await Promise.all(writers.slice(1).map((to) => to.close()))
+    })
+
+    it('writes what waits together in one commit', async () => {
+      const commits: [entries: number, events: number][] = []
+      const counted = await openPostgresLog({
+        url: place.url,
+        onCommit: ({ entries, events }) => commits.push([entries, events]),
+      })
+      const idempotency = { key: 'k', hash: 'h' }
+      await Promise.all(numbered(0, 100).map((id) => counted.append(newEntry(id, { events: 2 }))))
+      await Promise.all(['first', 'repeat'].map((id) => counted.append(newEntry(id, { events: 5, idempotency }))))
+      expect(commits).toEqual([
+        [100, 200],
+        [2, 5],
+      ])
+      await counted.close()
+    })
+
+    it('cuts what waits into groups that others need not wait long behind', async () => {
+      const commits: number[] = []
+      const counted = await openPostgresLog({ url: place.url, onCommit: ({ entries }) => commits.push(entries) })
+      const body = Buffer.alloc(1024 * 1024)
+      await Promise.all(numbered(0, 9).map((id) => counted.append(newEntry(id, { body }))))
+      await Promise.all(numbered(10, 2_510).map((id) => counted.append(newEntry(id))))
+      expect(commits).toEqual([4, 4, 1, 1_000, 1_000, 500])
+      await counted.close()
+    })
+
+    it('forgets a key after 24 hours', async () => {
+      const keyed = (id: string, hash: string) => writer.append(newEntry(id, { idempotency: { key: 'k', hash } }))
+      const letPass = (ms: number) => other.ask(`update log_keys set received_at = received_at - ${ms}`)
+      await keyed('r1', 'h')
+      await letPass(IDEMPOTENCY_KEPT_MS - 60_000)
+      expect(await keyed('r2', 'x')).toEqual({ outcome: 'key_conflict' })
+      await letPass(60_000)
+      expect(await keyed('r3', 'x')).toEqual({ outcome: 'appended' })
+      expect(await keyed('r4', 'x')).toEqual({ outcome: 'repeated', requestId: 'r3' })
+    })
+
+    it('never forgets a key that a new request is just taking', async () => {
+      const idempotency = { key: 'k', hash: 'h' }
+      await writer.append(newEntry('r1', { idempotency }))
+      await other.ask(`update log_keys set received_at = received_at - ${IDEMPOTENCY_KEPT_MS}`)
+      await other.ask('begin')
+      await other.append(newEntry('r2', { idempotency }))
+      const limits = { throughPosition: 0, entriesReceivedBefore: 0, keysReceivedBefore: FAR_FUTURE }
+      expect(await writer.trim(limits)).toBe(false)
+      await other.ask('commit')
+      expect(await writer.append(newEntry('r3', { idempotency }))).toEqual({ outcome: 'repeated', requestId: 'r2' })
+    })
+
+    it('forgets keys from before an instant in bounded steps, and no others', async () => {
+      const keyed = (key: string) => writer.append(newEntry(key, { idempotency: { key, hash: 'h' } }))
+      for (const key of ['old', 'young']) await keyed(key)
+      const [instant = 0] = await other.ask<number>(`select received_at from log_keys where key = 'young'`)
+      await other.ask(`update log_keys set received_at = ${instant - 1} where key = 'old'`)
+      await other.ask(`
+        insert into log_keys (workspace_id, key, hash, request_id, received_at)
+        select 'main', 'k' || number, 'h', 'r', ${instant - 1} from generate_series(1, 2500) as number`)
+      const trim = () => writer.trim({ throughPosition: 0, entriesReceivedBefore: 0, keysReceivedBefore: instant })
+      expect([await trim(), await trim()]).toEqual([true, false])
+      expect([(await keyed('old')).outcome, (await keyed('young')).outcome]).toEqual(['appended', 'repeated'])
+    })
+
+    it('is acknowledged after the commit is on disk, also where the database need not wait for that', async () => {
+      await other.ask('set synchronous_commit = off')
+      await other.ask('begin')
+      await other.append(newEntry('r1'))
+      expect(await other.ask('show synchronous_commit')).toEqual(['on'])
+      await other.ask('commit')
+      expect(await other.ask('show synchronous_commit')).toEqual(['off'])
+    })
+
+    it('is made once when many open it at once', async () => {
+      const fresh = await makeLogPlace()
+      const opened = await Promise.all([1, 2, 3, 4].flatMap(() => [fresh.openWriter(), fresh.openReader()]))
+      await Promise.all(opened.map((log) => log.close()))
+      const again = await fresh.openWriter()
+      expect(await again.append(newEntry('r1'))).toEqual({ outcome: 'appended' })
+      await again.close()
+      await fresh.remove()
+    })
+  })
+
+  describe('slices of the PostgreSQL log', () => {
+    const SLICE_MS = 20
+    let place: PostgresLogPlace
+    let writer: LogWriter
+    let reader: LogReader
+    let other: Bystander
+
+    beforeEach(async () => {
+      place = await makeLogPlace()
+      writer = await openPostgresLog({ url: place.url, sliceMs: SLICE_MS })
+      reader = await place.openReader()
+      other = await Bystander.connect(place)
+    })
+    afterEach(async () => {
+      await other.close()
+      await reader.close()
+      await writer.close()
+      await place.remove()
+    })
+
+    const listSlices = () => {
+      return other.ask<string>(`select inhrelid::regclass from pg_inherits where inhparent = 'log_entries'::regclass`)
+    }
+    const trim = (throughPosition: number, receivedBefore: number) => {
+      const limits = { throughPosition, entriesReceivedBefore: receivedBefore, keysReceivedBefore: receivedBefore }
+      return writer.trim(limits)
+    }
+    /** Appends until there are this many slices; returns the positions of the entries of each. */
+    const fillSlices = async (count: number): Promise<number[][]> => {
+      await until('slices are filled', async () => {
+        await writer.append(newEntry('any'))
+        return (await listSlices()).length > count
+      })
+      const slices = new Map<number, number[]>()
+      for (const { position, receivedAt } of (await readAll(reader)).slice(0, -1)) {
+        const slice = Math.floor(receivedAt / SLICE_MS)
+        slices.set(slice, [...(slices.get(slice) ?? []), position])
+      }
+      return [...slices.values()]
+    }
+    const positionsLeft = async () => (await readAll(reader)).map(({ position }) => position)
+
+    it('are dropped one a step, each when all of it was applied', async () => {
+      const [first = [], second = [], third = []] = await fillSlices(3)
+      const last = await reader.lastPosition()
+      expect(await trim((second.at(-1) ?? 0) - 1, FAR_FUTURE)).toBe(true)
+      expect(await trim((second.at(-1) ?? 0) - 1, FAR_FUTURE)).toBe(false)
+      expect(await positionsLeft()).toEqual([...second, ...third, last])
+      expect(await trim(second.at(-1) ?? 0, FAR_FUTURE)).toBe(true)
+      expect(await positionsLeft()).toEqual([...third, last])
+      expect(await listSlices()).toHaveLength(2)
+      expect(first).not.toHaveLength(0)
+    })
+
+    it('are dropped when the last of their time is old', async () => {
+      await fillSlices(2)
+      const last = await reader.lastPosition()
+      const [oldest] = await readAll(reader)
+      const ends = (Math.floor((oldest?.receivedAt ?? 0) / SLICE_MS) + 1) * SLICE_MS
+      expect(await trim(last, ends - 1)).toBe(false)
+      expect(await listSlices()).toHaveLength(3)
+      expect(await trim(last, ends)).toBe(true)
+      expect(await listSlices()).toHaveLength(2)
+    })
+
+    it('begin where the one before them ends', async () => {
+      for (const instant of [40, 59, 60]) await other.ask(`select log_open_slice(${instant}, ${SLICE_MS}, 1)`)
+      expect(await other.ask('select starts_at from log_slices order by starts_at')).toEqual([40, 60])
+    })
+
+    it('are kept while the last of their entries is not applied, the newest too', async () => {
+      for (const id of ['r1', 'r2']) await writer.append(newEntry(id))
+      const positions = await positionsLeft()
+      const last = positions.at(-1) ?? 0
+      await until('no other is left to be dropped', async () => !(await trim(last - 1, FAR_FUTURE)))
+      expect((await positionsLeft()).at(-1)).toBe(last)
+    })
+
+    it('leave the last position and time behind, also when all are dropped', async () => {
+      await fillSlices(2)
+      const last = (await readAll(reader)).at(-1)
+      await until('all are dropped', async () => !(await trim(last?.position ?? 0, FAR_FUTURE)))
+      expect(await listSlices()).toEqual([])
+      expect(await other.ask('select position from log_trimmed')).toEqual([last?.position])
+      expect(await other.ask('select received_at from log_trimmed')).toEqual([last?.receivedAt])
+    })
+
+    it('are followed from one to the next', async () => {
+      await Promise.all([
+        fillSlices(4),
+        until('entries of one partition are in several slices', async () => {
+          await writer.append(newEntry('one', { partitionKey: 'one' }))
+          return (await listSlices()).length > 3
+        }),
+      ])
+      const all = await readAll(reader)
+      const seen: number[] = []
+      for (let partition = 0; partition < reader.partitions; partition++) {
+        for (let cursor = 0, isLast = false; !isLast;) {
+          const [entry] = await reader.read(cursor, { entries: 1, bytes: 1 }, partition)
+          if (entry) seen.push(entry.position)
+          cursor = entry?.position ?? cursor
+          isLast = !entry
+        }
+      }
+      expect(seen.toSorted((left, right) => left - right)).toEqual(all.map(({ position }) => position))
+    })
+
+    it.each([
+      ['after another', ['first']],
+      ['as the first', []],
+    ])('opened %s by who appends nothing take what comes when the clock was set back', async (_when, before) => {
+      const startsAt = 1_000_000
+      await other.setClock(startsAt)
+      const late = await openPostgresLog({ url: place.url, sliceMs: SLICE_MS })
+      const cursors = new Map<number, number>()
+      const seen: string[] = []
+      const readOn = async () => {
+        for (let partition = 0; partition < reader.partitions; partition++) {
+          const entries = await reader.read(cursors.get(partition) ?? 0, NO_BOUNDS, partition)
+          seen.push(...idsOf(entries))
+          cursors.set(partition, entries.at(-1)?.position ?? cursors.get(partition) ?? 0)
+        }
+      }
+      for (const id of before) await late.append(newEntry(id, { partitionKey: 'one' }))
+      await readOn()
+      await other.setClock(startsAt + SLICE_MS + 1)
+      await late.check()
+      await other.setClock(startsAt + 1)
+      await late.append(newEntry('set back', { partitionKey: 'one' }))
+      await other.setClock(startsAt + 3 * SLICE_MS)
+      await late.append(newEntry('later', { partitionKey: 'one' }))
+      await readOn()
+      expect(seen).toEqual([...before, 'set back', 'later'])
+      // Nothing of what is not applied is dropped with it.
+      while (await trim(before.length, FAR_FUTURE));
+      expect(idsOf(await readAll(reader))).toEqual(['set back', 'later'])
+      await late.close()
+    })
+
+    it('wait for who still reads them, and keep nobody waiting for that', async () => {
+      await fillSlices(1)
+      const last = await reader.lastPosition()
+      await other.ask('begin')
+      await other.ask('select 1 from log_entries')
+      expect(await trim(last, FAR_FUTURE)).toBe(false)
+      await writer.append(newEntry('meanwhile'))
+      expect(idsOf(await readAll(reader))).toContain('meanwhile')
+      await other.ask('commit')
+      expect(await trim(last, FAR_FUTURE)).toBe(true)
+    })
+
+    it('before the one where a cursor stands are not looked into, and no other is read as a whole', async () => {
+      await fillSlices(3)
+      const cursors = Array.from({ length: reader.partitions }, () => 0)
+      const last = await reader.lastPosition()
+      const slices = (await listSlices()).toSorted()
+      const scanned = async (query: QueryConfig) => {
+        const scans = await other.listScans(query)
+        expect(scans.filter(({ index }) => index === null)).toEqual([])
+        return scans.map(({ table }) => table).toSorted()
+      }
+      expect(await scanned(readEntries(0, last, NO_BOUNDS))).toEqual(slices.slice(-1))
+      expect(await scanned(readEntries(0, 0, NO_BOUNDS))).toEqual(slices)
+      expect(await scanned(findFirstAfter(cursors.map(() => last)))).toEqual(slices.slice(-1))
+      expect(await scanned(findLast())).toEqual(slices.slice(-1))
+      expect(await scanned(findEntry('any'))).toEqual(slices)
+    })
+  })
+})

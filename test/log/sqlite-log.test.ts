@@ -1,0 +1,211 @@
+// The embedded log keeps what every log promises.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate as turnOfEventLoop } from 'node:timers/promises'
+import SqliteFile from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type LogCommit } from '../../src/log/event-log.ts'
+import { LOG_TABLES, openLogForWriting } from '../../src/log/sqlite/sqlite-log-file.ts'
+import { openSqliteLogReader } from '../../src/log/sqlite/sqlite-log-reader.ts'
+import { openSqliteLog } from '../../src/log/sqlite/sqlite-log.ts'
+import { describeLog, idsOf, newEntry, NOW, numbered, type LogPlace } from './log-contract.ts'
+
+const MIB = 1024 * 1024
+/** The number by which SQLite tells that each commit waits for the disk. */
+const FULL = 2
+
+async function makePlace(): Promise<LogPlace & { readonly path: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'tidings-log-'))
+  const path = join(folder, 'log.db')
+  return {
+    path,
+    openWriter: async (bounds) => openSqliteLog({ path, bounds }),
+    openReader: async () => openSqliteLogReader(path),
+    remove: async () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+describeLog('the SQLite log', makePlace)
+
+describe('the SQLite log file', () => {
+  it('is written with WAL, so that readers do not wait for the writer', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    await writer.append(newEntry('r1'))
+    const file = new SqliteFile(place.path, { readonly: true })
+    expect(file.pragma('journal_mode', { simple: true })).toBe('wal')
+    file.close()
+    await writer.close()
+    await place.remove()
+  })
+
+  it('is trimmed without a look at all the entries that stay', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    // As many young groups as one step deletes, for ids that begin differently; an old one behind them tells whether it is found.
+    const young = numbered(0, 1_000).map((id) => newEntry(id))
+    await Promise.all([...young, newEntry('old', { receivedAt: NOW - 1 })].map((entry) => writer.append(entry)))
+    const limits = { throughPosition: 10_000, entriesReceivedBefore: NOW, keysReceivedBefore: 0 }
+    expect(await writer.trim(limits)).toBe(false)
+    const reader = await place.openReader()
+    expect(await reader.read(1_000, { entries: 10, bytes: MIB })).toHaveLength(1)
+    await Promise.all([reader.close(), writer.close()])
+    await place.remove()
+  })
+
+  it('has large pages, and goes on with smaller ones where it was made with them', async () => {
+    const [place, older] = [await makePlace(), await makePlace()]
+    const made = new SqliteFile(older.path)
+    made.pragma('page_size = 4096')
+    made.exec(LOG_TABLES)
+    made.close()
+    const pageBytes = async (log: typeof place) => {
+      const [writer, reader] = [await log.openWriter(), await log.openReader()]
+      await writer.append(newEntry('r1'))
+      expect(await reader.read(0, { entries: 10, bytes: 10_000 })).toHaveLength(1)
+      const file = new SqliteFile(log.path, { readonly: true })
+      const bytes = file.pragma('page_size', { simple: true })
+      file.close()
+      await Promise.all([writer.close(), reader.close()])
+      return bytes
+    }
+    expect([await pageBytes(place), await pageBytes(older)]).toEqual([16_384, 4_096])
+    await Promise.all([place.remove(), older.remove()])
+  })
+
+  it.each([4_096, 16_384])(
+    'with pages of %i bytes has each commit on disk, and little beside it',
+    async (pageBytes) => {
+      const place = await makePlace()
+      const made = new SqliteFile(place.path)
+      made.pragma(`page_size = ${pageBytes}`)
+      made.exec(LOG_TABLES)
+      made.close()
+      const file = openLogForWriting(place.path)
+      const read = (pragma: string) => file.pragma(pragma, { simple: true }) as number
+      expect(read('synchronous')).toBe(FULL)
+      expect((read('wal_autocheckpoint') * read('page_size')) / MIB).toBe(64)
+      expect(read('journal_size_limit') / MIB).toBe(128)
+      file.close()
+      await place.remove()
+    },
+  )
+
+  it('gives bodies as they came, whatever bytes they hold, of however many entries', async () => {
+    const place = await makePlace()
+    const bodies = Array.from({ length: 1_001 }, (_, index) => {
+      // Texts of several lengths, NUL, what is not UTF-8, and nothing at all.
+      return [Buffer.from(`{"n":${index},"text":"ä😀"}`), Buffer.of(0, index % 256, 0, 255, 0xc3), Buffer.of()][
+        index % 3
+      ]
+    })
+    const writer = await place.openWriter()
+    await Promise.all(bodies.map((body, index) => writer.append(newEntry(`r${index}`, { body: body as Buffer }))))
+    const reader = await place.openReader()
+    const read = await reader.read(0, { entries: 1_000, bytes: 1_000_000 })
+    expect(read.map(({ body }) => Buffer.from(body).toString('hex'))).toEqual(
+      bodies.slice(0, 1_000).map((body) => body?.toString('hex')),
+    )
+    const some = await reader.read(read[9]?.position as number, { entries: 1_000, bytes: 5_000 })
+    expect(idsOf(some)).toEqual(numbered(10, 10 + some.length))
+    expect(some.reduce((sum, { body }) => sum + body.byteLength, 0)).toBeGreaterThan(5_000 - 30)
+    await Promise.all([reader.close(), writer.close()])
+    await place.remove()
+  })
+
+  it('writes what waits together in one commit', async () => {
+    const place = await makePlace()
+    const commits: [entries: number, events: number][] = []
+    const onCommit = ({ entries, events }: LogCommit) => void commits.push([entries, events])
+    const writer = openSqliteLog({ path: place.path, onCommit })
+    await Promise.all(numbered(0, 100).map((id) => writer.append(newEntry(id, { events: 2 }))))
+    const idempotency = { key: 'k', hash: 'h' }
+    await Promise.all(['first', 'repeat'].map((id) => writer.append(newEntry(id, { events: 5, idempotency }))))
+    await writer.close()
+    expect(commits).toEqual([
+      [100, 200],
+      [2, 5],
+    ])
+    await place.remove()
+  })
+
+  it('writes what comes while others are being written, when they are, and then says that it can be written', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    const blocker = new SqliteFile(place.path)
+    blocker.exec('begin immediate')
+    const appended: Promise<AppendOutcome>[] = []
+    for (const id of numbered(0, 5)) {
+      appended.push(writer.append(newEntry(id)))
+      await turnOfEventLoop()
+    }
+    const checked = writer.check()
+    blocker.exec('rollback')
+    expect((await Promise.all(appended)).map(({ outcome }) => outcome)).toEqual(appended.map(() => 'appended'))
+    await checked
+    blocker.close()
+    await writer.close()
+    await place.remove()
+  })
+
+  it('keeps bodies of any size that come one after the other', async () => {
+    const place = await makePlace()
+    const [writer, reader] = [await place.openWriter(), await place.openReader()]
+    const sizes = [10, 5_000, 20, MIB, 0, 2_000]
+    for (const bytes of sizes) await writer.append(newEntry('r1', { body: Buffer.alloc(bytes, 'x') }))
+    const found = await reader.read(0, { entries: 10, bytes: 2 * MIB })
+    expect(found.map(({ body }) => body.byteLength)).toEqual(sizes)
+    await Promise.all([writer.close(), reader.close()])
+    await place.remove()
+  })
+
+  it('is asked whether it can be written, and neither grows nor uses up positions by the answers', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    const reader = await place.openReader()
+    const file = new SqliteFile(place.path, { readonly: true })
+    const pagesAfter = async (checks: number) => {
+      for (let count = 0; count < checks; count++) await writer.check()
+      return file.pragma('page_count', { simple: true })
+    }
+    await writer.append(newEntry('r1'))
+    // The second is written beside the first, and those behind it in the place of one that is gone.
+    const pages = await pagesAfter(2)
+    expect(await pagesAfter(20)).toBe(pages)
+    expect(await reader.lastPosition()).toBe(1)
+    file.close()
+    await reader.close()
+    await writer.close()
+    await place.remove()
+  })
+
+  it('forgets a key after 24 hours', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    const keyed = (requestId: string, hash: string, receivedAt: number) => {
+      return writer.append(newEntry(requestId, { idempotency: { key: 'k', hash }, receivedAt }))
+    }
+    expect(await keyed('r1', 'h', NOW)).toEqual({ outcome: 'appended' })
+    expect(await keyed('r2', 'x', NOW + IDEMPOTENCY_KEPT_MS - 1)).toEqual({ outcome: 'key_conflict' })
+    expect(await keyed('r3', 'x', NOW + IDEMPOTENCY_KEPT_MS)).toEqual({ outcome: 'appended' })
+    expect(await keyed('r4', 'x', NOW + IDEMPOTENCY_KEPT_MS)).toEqual({ outcome: 'repeated', requestId: 'r3' })
+    await writer.close()
+    await place.remove()
+  })
+
+  it('forgets keys from before an instant in bounded steps, and no others', async () => {
+    const place = await makePlace()
+    const writer = await place.openWriter()
+    const keyed = async (key: string, receivedAt: number) => {
+      const { outcome } = await writer.append(newEntry(key, { idempotency: { key, hash: 'h' }, receivedAt }))
+      return outcome
+    }
+    await Promise.all([keyed('young', NOW), ...numbered(0, 2_500).map((key) => keyed(key, NOW - 1))])
+    const trim = () => writer.trim({ throughPosition: 0, entriesReceivedBefore: 0, keysReceivedBefore: NOW })
+    expect([await trim(), await trim()]).toEqual([true, false])
+    expect([await keyed('r7', NOW), await keyed('young', NOW)]).toEqual(['appended', 'repeated'])
+    await writer.close()
+    await place.remove()
+  })
+})

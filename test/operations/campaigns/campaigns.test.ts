@@ -1,0 +1,437 @@
+// Campaigns through real HTTP, on every store: making, reading, listing and changing them. What a change of goals sets off is in
+// `change-goals.test.ts`.
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { CONDITIONS_MAX, GOALS_JSON_LENGTH_MAX } from '../../../src/core/campaigns/goal-faults.ts'
+import { CAMPAIGNS_MAX, GOALS_BYTES_MAX, measureCampaigns } from '../../../src/store/campaigns/campaigns.ts'
+import { campaignCallsOf, CAMPAIGNS_PATH, type CampaignCalls } from '../../support/calls/campaign-calls.ts'
+import { expectOthersFirst } from '../../support/held-turn.ts'
+import {
+  expectRefusal,
+  LIMITS_OF_TESTS,
+  startServer,
+  type TestServer,
+  type TestWorkspace,
+} from '../../support/server.ts'
+import { describeEachStore } from '../../support/stores.ts'
+
+const NOON = Date.parse('2026-03-10T12:00:00Z')
+const EMOJI = '😀'
+
+const goal = (fields: Readonly<Record<string, unknown>> = {}) => ({ name: 'Order', event: 'Order Placed', ...fields })
+/** One goal with one condition on the attribute `a`. */
+const goalWhere = (...conditions: object[]) => [
+  goal({ where: conditions.map((condition) => ({ attribute: 'a', ...condition })) }),
+]
+const conditions = (count: number) => Array.from({ length: count }, () => ({ operator: 'exists' }))
+const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
+const goals = (count: number) => Array.from({ length: count }, (_, index) => goal({ name: `Goal ${index}` }))
+
+describeEachStore('Campaigns', (kind) => {
+  let server: TestServer
+  let calls: CampaignCalls
+
+  beforeAll(async () => {
+    // Nothing counts here, so that a recount that began stays.
+    server = await startServer(kind, {}, { withPipeline: false })
+    calls = campaignCallsOf(server)
+  })
+  beforeEach(() => server.setClock(NOON))
+  afterAll(() => server.stop())
+
+  it('creating answers 201 with the id, and getting it answers everything', async () => {
+    const created = await calls.create({
+      name: 'Summer sale',
+      platforms: ['email', 'iOS', 'sms'],
+      conversion_goals: [
+        { name: 'Visit', event: 'Page Viewed' },
+        {
+          name: 'Large order',
+          event: 'Order Placed',
+          where: [
+            { attribute: 'amount', operator: 'greater_than', value: 100 },
+            { attribute: 'items', operator: 'is_not', value: { list: [null, 'x'] } },
+            { attribute: 'coupon', operator: 'exists', value: 'ignored' },
+          ],
+          window_hours: 240,
+        },
+      ],
+      created_by: 'anna@example.com',
+    })
+    expect(created.status).toBe(201)
+    const { campaign_id } = created.body
+    expect(created.body).toEqual({ campaign_id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string })
+    expect(await calls.fetch(campaign_id)).toEqual({
+      campaign_id,
+      name: 'Summer sale',
+      platforms: ['EMAIL', 'IOS', 'sms'],
+      conversion_goals: [
+        { name: 'Visit', event: 'Page Viewed', where: [], window_hours: 36 },
+        {
+          name: 'Large order',
+          event: 'Order Placed',
+          where: [
+            { attribute: 'amount', operator: 'greater_than', value: 100 },
+            { attribute: 'items', operator: 'is_not', value: { list: [null, 'x'] } },
+            { attribute: 'coupon', operator: 'exists' },
+          ],
+          window_hours: 240,
+        },
+      ],
+      created_by: 'anna@example.com',
+      created_at: '2026-03-10T12:00:00.000Z',
+      updated_by: null,
+      updated_at: '2026-03-10T12:00:00.000Z',
+      recount: null,
+    })
+  })
+
+  const accepted: [what: string, fields: Record<string, unknown>][] = [
+    ['no goals', { conversion_goals: [] }],
+    ['five goals', { conversion_goals: goals(5) }],
+    ['two goals on one event', { conversion_goals: goals(2) }],
+    ['names that differ in case', { conversion_goals: [goal(), goal({ name: 'order' })] }],
+    ['a name of 256 characters', { name: EMOJI.repeat(256) }],
+    ['20 platforms', { platforms: Array.from({ length: 20 }, (_, index) => `p${index}`) }],
+    ['a window of one hour', { conversion_goals: [goal({ window_hours: 1 })] }],
+    ['20 conditions', { conversion_goals: goalWhere(...conditions(CONDITIONS_MAX)) }],
+    ['is with null', { conversion_goals: goalWhere({ operator: 'is', value: null }) }],
+    [
+      'is with as many levels as an attribute has',
+      { conversion_goals: goalWhere({ operator: 'is', value: nested(9) }) },
+    ],
+    ['contains with null', { conversion_goals: goalWhere({ operator: 'contains', value: null }) }],
+    ['contains with an empty text', { conversion_goals: goalWhere({ operator: 'contains', value: '' }) }],
+    ['exists without a value', { conversion_goals: goalWhere({ operator: 'exists' }) }],
+    ['an attribute called __proto__', { conversion_goals: goalWhere({ attribute: '__proto__', operator: 'exists' }) }],
+  ]
+  it.each(accepted)('creating takes %s', async (_what, fields) => {
+    expect(await calls.fetch(await calls.make(fields))).toMatchObject(fields)
+  })
+
+  it('two campaigns may have the same name', async () => {
+    expect(await calls.make({ name: 'Twin' })).not.toBe(await calls.make({ name: 'Twin' }))
+  })
+
+  const badGoals: [rule: string, goals: unknown, faulty: string[]][] = [
+    ['goals that are no list', goal(), ['conversion_goals']],
+    ['six goals', goals(6), ['conversion_goals']],
+    ['a goal without a name', [goal({ name: undefined })], ['conversion_goals[0].name']],
+    ['a goal with an empty name', [goal({ name: '' })], ['conversion_goals[0].name']],
+    ['a goal with a long name', [goal({ name: 'x'.repeat(257) })], ['conversion_goals[0].name']],
+    ['a goal name that cannot be stored', [goal({ name: 'a\u0000' })], ['conversion_goals[0].name']],
+    ['goals with one name', [goal(), goal({ event: 'Other' })], ['conversion_goals[1].name']],
+    ['a goal without an event', [goal({ event: undefined })], ['conversion_goals[0].event']],
+    ['an event with the reserved prefix', [goal({ event: 'svc_click' })], ['conversion_goals[0].event']],
+    ['an event with a long name', [goal({ event: 'x'.repeat(257) })], ['conversion_goals[0].event']],
+    ['a window of no hours', [goal({ window_hours: 0 })], ['conversion_goals[0].window_hours']],
+    ['a window of 241 hours', [goal({ window_hours: 241 })], ['conversion_goals[0].window_hours']],
+    ['half an hour', [goal({ window_hours: 1.5 })], ['conversion_goals[0].window_hours']],
+    ['a window as text', [goal({ window_hours: '36' })], ['conversion_goals[0].window_hours']],
+    ['an unknown member of a goal', [goal({ window: 36 })], ['conversion_goals[0].window']],
+    ['21 conditions', goalWhere(...conditions(CONDITIONS_MAX + 1)), ['conversion_goals[0].where']],
+    [
+      'a condition on no attribute',
+      [goal({ where: [{ operator: 'exists' }] })],
+      ['conversion_goals[0].where[0].attribute'],
+    ],
+    [
+      'a condition on an attribute without a name',
+      goalWhere({ attribute: '', operator: 'exists' }),
+      ['conversion_goals[0].where[0].attribute'],
+    ],
+    ['a condition without an operator', goalWhere({ value: 1 }), ['conversion_goals[0].where[0].operator']],
+    ['an unknown operator', goalWhere({ operator: 'IS', value: 1 }), ['conversion_goals[0].where[0].operator']],
+    [
+      'an unknown member of a condition',
+      goalWhere({ operator: 'exists', values: [1] }),
+      ['conversion_goals[0].where[0].values'],
+    ],
+    [
+      'goals that take too much room',
+      goalWhere({ operator: 'is', value: 'x'.repeat(GOALS_JSON_LENGTH_MAX) }),
+      ['conversion_goals'],
+    ],
+  ]
+  it.each(badGoals)('creating refuses %s', async (_rule, conversion_goals, faulty) => {
+    expectRefusal(await calls.create({ conversion_goals }), 400, 'invalid_request', faulty)
+  })
+
+  const badValues: [operator: string, value: unknown][] = [
+    ['is', undefined],
+    ['is_not', undefined],
+    ['is', nested(10)],
+    ['greater_than', undefined],
+    ['greater_than', '1'],
+    ['greater_than', null],
+    ['greater_than', [1]],
+    ['less_than', undefined],
+    ['less_than', true],
+    ['contains', undefined],
+    ['contains', ['x']],
+    ['contains', {}],
+  ]
+  it.each(badValues)('creating refuses %s with the value %j', async (operator, value) => {
+    const conversion_goals = goalWhere({ operator: 'exists' }, { operator, value })
+    const field = 'conversion_goals[0].where[1].value'
+    expectRefusal(await calls.create({ conversion_goals }), 400, 'invalid_request', [field])
+  })
+
+  it.each(['is', 'is_not', 'greater_than', 'less_than', 'contains'])(
+    'creating refuses %s with a number beyond 64-bit floating point',
+    async (operator) => {
+      const where = `[{"attribute":"a","operator":"${operator}","value":1e400}]`
+      const goals = `[{"name":"Order","event":"Order Placed","where":${where}}]`
+      const body = `{"name":"x","platforms":["EMAIL"],"created_by":"anna","conversion_goals":${goals}}`
+      const answer = await calls.call('POST', CAMPAIGNS_PATH, { body })
+      expectRefusal(answer, 400, 'invalid_request', ['conversion_goals[0].where[0].value'])
+    },
+  )
+
+  const refusals: [rule: string, fields: Record<string, unknown>, faulty: string[]][] = [
+    ['a missing name', { name: undefined }, ['name']],
+    ['an empty name', { name: '' }, ['name']],
+    ['a long name', { name: EMOJI.repeat(257) }, ['name']],
+    ['a name that cannot be stored', { name: '\ud800' }, ['name']],
+    ['missing platforms', { platforms: undefined }, ['platforms']],
+    ['no platforms', { platforms: [] }, ['platforms']],
+    ['21 platforms', { platforms: Array.from({ length: 21 }, (_, index) => `p${index}`) }, ['platforms']],
+    ['an empty platform', { platforms: ['EMAIL', ''] }, ['platforms[1]']],
+    ['a platform twice', { platforms: ['EMAIL', 'EMAIL'] }, ['platforms']],
+    ['a platform twice in other letters', { platforms: ['EMAIL', 'web', 'email'] }, ['platforms[2]']],
+    ['missing goals', { conversion_goals: undefined }, ['conversion_goals']],
+    ['a missing creator', { created_by: undefined }, ['created_by']],
+    ['an empty creator', { created_by: '' }, ['created_by']],
+    ['an unknown field', { updated_by: 'ben' }, ['updated_by']],
+    [
+      'every fault at once',
+      { name: '', platforms: ['web', 'WEB'], conversion_goals: [goal(), goal({ event: 'svc_x', window_hours: 0 })] },
+      [
+        'conversion_goals[1].event',
+        'conversion_goals[1].name',
+        'conversion_goals[1].window_hours',
+        'name',
+        'platforms[1]',
+      ],
+    ],
+  ]
+  it.each(refusals)('creating refuses %s', async (_rule, fields, faulty) => {
+    expectRefusal(await calls.create(fields), 400, 'invalid_request', faulty)
+  })
+
+  it('an unknown id is 404, and an id of another workspace looks the same', async () => {
+    const other = await server.makeWorkspace()
+    const foreign = await calls.make({ name: 'Theirs' }, other)
+    for (const id of [foreign, 'unknown', '01a1fba7-5367-7149-8cd0-a4fecea07fcb']) {
+      expectRefusal(await calls.call('GET', `${CAMPAIGNS_PATH}/${id}`), 404, 'not_found')
+      expectRefusal(await calls.patch(id, { name: 'Stolen' }), 404, 'not_found')
+      expectRefusal(await calls.patch(id, { conversion_goals: [goal()] }), 404, 'not_found')
+      expectRefusal(await calls.list(`?before=${id}`), 400, 'invalid_request', ['query.before'])
+      const both = ['query.limit', 'query.before']
+      expectRefusal(await calls.list(`?limit=0&before=${id}`), 400, 'invalid_request', both)
+    }
+    expect(await calls.fetch(foreign, other)).toMatchObject({ name: 'Theirs', conversion_goals: [] })
+  })
+
+  it('listing gives pages, newest first, that neither overlap nor skip', async () => {
+    const workspace = await server.makeWorkspace()
+    expect((await calls.list('', workspace)).body).toEqual({ data: [], next_before: null })
+    const made: string[] = []
+    for (let count = 0; count < 5; count++) {
+      made.unshift(await calls.make({}, workspace))
+      await calls.make()
+    }
+    const pages: string[][] = []
+    let before = ''
+    do {
+      const { body } = await calls.list(`?limit=2${before}`, workspace)
+      pages.push(body.data.map(({ campaign_id }) => campaign_id))
+      before = body.next_before === null ? '' : `&before=${body.next_before}`
+    } while (before !== '')
+    expect(pages).toEqual([made.slice(0, 2), made.slice(2, 4), made.slice(4)])
+    // A page that is full and the last says so.
+    expect((await calls.list('?limit=5', workspace)).body).toMatchObject({ next_before: null })
+    const [newest] = (await calls.list('', workspace)).body.data
+    expect(newest).toEqual(await calls.fetch(made[0] as string, workspace))
+  })
+
+  it('listing gives 50 campaigns a page unless told otherwise', async () => {
+    const workspace = await server.makeWorkspace()
+    for (let count = 0; count < 51; count++) await calls.make({}, workspace)
+    const { data, next_before } = (await calls.list('', workspace)).body
+    expect([data.length, next_before]).toEqual([50, data.at(-1)?.campaign_id])
+    expect((await calls.list('?limit=100', workspace)).body.data).toHaveLength(51)
+  })
+
+  const badPages: [query: string, faulty: string][] = [
+    ['?limit=0', 'query.limit'],
+    ['?limit=101', 'query.limit'],
+    ['?limit=1.5', 'query.limit'],
+    ['?before=', 'query.before'],
+    ['?status=ACTIVE', 'query.status'],
+  ]
+  it.each(badPages)('listing refuses %s', async (query, faulty) => {
+    expectRefusal(await calls.list(query), 400, 'invalid_request', [faulty])
+  })
+
+  it('updating changes the members that are named, and says who did it last', async () => {
+    const conversion_goals = [goal({ where: [], window_hours: 36 })]
+    const id = await calls.make({ name: 'Before', platforms: ['EMAIL'], conversion_goals })
+    const before = await calls.fetch(id)
+    server.setClock(NOON + 1)
+    const changed = await calls.patch(id, { name: 'After', platforms: ['tv', 'EMAIL'], updated_by: 'ben' })
+    expect(changed.status).toBe(200)
+    expect(changed.body).toEqual({
+      ...before,
+      name: 'After',
+      platforms: ['TV', 'EMAIL'],
+      updated_by: 'ben',
+      updated_at: '2026-03-10T12:00:00.001Z',
+    })
+    expect(await calls.fetch(id)).toEqual(changed.body)
+    server.setClock(NOON + 2)
+    const again = { ...changed.body, name: 'Nobody said', updated_by: null, updated_at: '2026-03-10T12:00:00.002Z' }
+    expect((await calls.patch(id, { name: 'Nobody said' })).body).toEqual(again)
+    // Received before the last, and come after it.
+    server.setClock(NOON)
+    expect((await calls.patch(id, { name: 'Late' })).body).toEqual({ ...again, name: 'Late' })
+  })
+
+  it('updating replaces goals as a whole', async () => {
+    const id = await calls.make({ conversion_goals: goals(3) })
+    const changed = await calls.patch(id, { conversion_goals: [goal({ window_hours: 72 })] })
+    expect(changed.body.conversion_goals).toEqual([goal({ where: [], window_hours: 72 })])
+    expect((await calls.patch(id, { conversion_goals: [] })).body.conversion_goals).toEqual([])
+    expect(await calls.fetch(id)).toMatchObject({ conversion_goals: [] })
+  })
+
+  const badChanges: [rule: string, body: unknown, faulty: string[]][] = [
+    ['nothing to change', {}, ['body']],
+    ['only who changes', { updated_by: 'ben' }, ['body']],
+    ['a body that is no object', [], ['body']],
+    ['a creator', { name: 'x', created_by: 'eve' }, ['created_by']],
+    ['an id', { name: 'x', campaign_id: 'other' }, ['campaign_id']],
+    ['an empty name', { name: '' }, ['name']],
+    ['no platforms', { platforms: [] }, ['platforms']],
+    ['a platform twice in other letters', { platforms: ['tv', 'TV'] }, ['platforms[1]']],
+    ['an empty updater', { name: 'x', updated_by: '' }, ['updated_by']],
+    [
+      'every fault at once',
+      { name: '', conversion_goals: [goal({ event: 'svc_x' }), goal(), ...goalWhere({ operator: 'is' })] },
+      [
+        'conversion_goals[0].event',
+        'conversion_goals[1].name',
+        'conversion_goals[2].name',
+        'conversion_goals[2].where[0].value',
+        'name',
+      ],
+    ],
+  ]
+  it.each(badChanges)('updating refuses %s', async (_rule, body, faulty) => {
+    expectRefusal(await calls.patch(await calls.make(), body), 400, 'invalid_request', faulty)
+  })
+
+  it('needs the key of the tile reports and SVC-APPKEY, and takes one limit with all management', async () => {
+    const path = `${CAMPAIGNS_PATH}/${await calls.make()}`
+    const body = { name: 'x' }
+    for (const [method, at, sent] of [
+      ['POST', CAMPAIGNS_PATH, { body }],
+      ['GET', CAMPAIGNS_PATH, {}],
+      ['GET', path, {}],
+      ['PATCH', path, { body }],
+    ] as const) {
+      const refused = await calls.call(method, at, { ...sent, tile: 'data' })
+      expectRefusal(refused, 403, 'forbidden')
+      const nameless = await calls.call(method, at, { ...sent, headers: { 'svc-appkey': 'other' } })
+      expectRefusal(nameless, 403, 'forbidden', ['header.SVC-APPKEY'])
+      expect(nameless.headers.get('x-ratelimit-limit')).toBe(String(LIMITS_OF_TESTS.management_per_minute))
+    }
+    expectRefusal(await calls.call('DELETE', path), 405, 'method_not_allowed')
+  })
+
+  it('campaigns made at once by several workspaces each have a number of their own', async () => {
+    const workspaces = [server.workspace, await server.makeWorkspace(), await server.makeWorkspace()]
+    await Promise.all(workspaces.flatMap((as) => [calls.make({}, as), calls.make({}, as)]))
+    const rows = await server.database.query.selectFrom('campaigns').select('number').orderBy('number').execute()
+    expect(rows.map(({ number }) => number)).toEqual(rows.map((_, index) => index + 1))
+  })
+
+  it(`a workspace has at most ${CAMPAIGNS_MAX} campaigns`, async () => {
+    const workspace = await server.makeWorkspace()
+    const first = await calls.make({}, workspace)
+    const { query } = server.database
+    const { number, ...row } = await query
+      .selectFrom('campaigns')
+      .selectAll()
+      .where('id', '=', first)
+      .executeTakeFirstOrThrow()
+    const rows = Array.from({ length: CAMPAIGNS_MAX - 2 }, (_, index) => {
+      return { ...row, number: number + 1 + index, id: `${index}` }
+    })
+    await server.database.write(async (store) => {
+      for (let start = 0; start < rows.length; start += 1_000) {
+        await store.query
+          .insertInto('campaigns')
+          .values(rows.slice(start, start + 1_000))
+          .execute()
+      }
+    })
+    expect((await calls.create({}, workspace)).status).toBe(201)
+    expectRefusal(await calls.create({}, workspace), 409, 'conflict')
+    expect((await calls.create()).status).toBe(201)
+  })
+
+  it('the goals of all campaigns of a workspace take at most 16 MiB', async () => {
+    const workspace = await server.makeWorkspace()
+    const { database } = server
+    const [small, big] = [
+      goalWhere({ operator: 'is', value: 'x' }),
+      goalWhere({ operator: 'is', value: 'x'.repeat(1_000) }),
+    ]
+    const id = await calls.make({ conversion_goals: small }, workspace)
+    const other = await calls.make({}, workspace)
+    const { goalsBytes } = await measureCampaigns(database, workspace.id)
+    // Leaves room for not quite a thousand bytes more; an emoji is one character of four bytes.
+    const name = EMOJI.repeat(Math.floor((GOALS_BYTES_MAX - goalsBytes - 900) / 4))
+    const filled = JSON.stringify([{ name, event: 'E', where: [], windowHours: 1 }])
+    await database.write(async ({ query }) => {
+      await query.updateTable('campaigns').set({ goals: filled }).where('id', '=', other).execute()
+    })
+    const refused = await calls.create({ conversion_goals: big }, workspace)
+    expectRefusal(refused, 409, 'conflict')
+    expect(JSON.stringify(refused.body)).toContain('16 MiB')
+    expectRefusal(await calls.patch(id, { conversion_goals: big }, workspace), 409, 'conflict')
+    expect((await calls.fetch(id, workspace)).recount).toBeNull()
+    expect((await calls.patch(id, { conversion_goals: [] }, workspace)).status).toBe(200)
+    expect((await calls.create({ conversion_goals: small }, workspace)).status).toBe(201)
+  })
+
+  it('changes to goals that take no more room than before are welcome in a workspace that is too full', async () => {
+    const workspace = await server.makeWorkspace()
+    const id = await calls.make({ conversion_goals: [goal({ name: 'A' })] }, workspace)
+    const other = await calls.make({}, workspace)
+    const filled = JSON.stringify([{ name: 'x'.repeat(GOALS_BYTES_MAX), event: 'E', where: [], windowHours: 1 }])
+    await server.database.write(async ({ query }) => {
+      await query.updateTable('campaigns').set({ goals: filled }).where('id', '=', other).execute()
+    })
+    const change = async (name: string) => {
+      return (await calls.patch(id, { conversion_goals: [goal({ name })] }, workspace)).status
+    }
+    expect([await change('AB'), await change('B')]).toEqual([409, 200])
+  })
+
+  it('lets another workspace go before those that wait for large pages of one, however many it sent', async () => {
+    const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
+    const where = Array.from({ length: 20 }, () => ({ attribute: 'a', operator: 'is', value: 'x'.repeat(500) }))
+    const large = Array.from({ length: 5 }, (_, index) => goal({ name: `Goal ${index}`, where }))
+    for (let made = 0; made < 20; made++) await calls.create({ conversion_goals: large }, many)
+    await calls.create({}, other)
+    const list = (as: TestWorkspace) => server.call<{ data: object[] }>('GET', CAMPAIGNS_PATH, { tile: 'reports', as })
+    const answers = await expectOthersFirst(server, {
+      turn: `campaigns ${many.id}`,
+      size: 30,
+      send: () => list(many),
+      askOther: async () => expect((await list(other)).body.data).toHaveLength(1),
+    })
+    expect(answers.map(({ body }) => body.data.length)).toEqual(answers.map(() => 20))
+  })
+})

@@ -1,0 +1,188 @@
+// Add coupons through real HTTP, on every store: what a request may hold, and what each results in.
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { ErrorBody } from '../../../src/http/answers/error-answer.ts'
+import { couponCallsOf, couponsPath, LISTS_PATH, type CouponCalls } from '../../support/calls/coupon-calls.ts'
+import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
+import { describeEachStore } from '../../support/stores.ts'
+
+const MIB = 1024 * 1024
+const DAY_MS = 24 * 60 * 60 * 1000
+/** Empty lines, from which a body of any size can be made. */
+const PADDING = `${' '.repeat(1_023)}\n`
+
+describeEachStore('Add coupons', (kind) => {
+  let server: TestServer
+  let calls: CouponCalls
+
+  beforeAll(async () => {
+    server = await startServer(kind)
+    calls = couponCallsOf(server)
+  })
+  afterAll(() => server.stop())
+
+  it('adds one code a line of text/csv, without the header, empty lines and outer spaces', async () => {
+    const id = await calls.make()
+    const answer = await calls.addCsv(id, '\ufeffCoupon Code\r\nA-1\r\n\r\n  B-2  \r\n"C,3"\r\n"D""4"')
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({ added: 4, duplicates: 0 })
+    await calls.expectCodes(id, ['A-1', 'B-2', 'C,3', 'D"4'])
+    expect(await calls.fetch(id)).toMatchObject({ total_coupons: 4, available_coupons: 4 })
+  })
+
+  it('adds the codes of JSON', async () => {
+    const id = await calls.make()
+    expect((await calls.addJson(id, ['A-1', ' B-2 ', 'Größe-😀'])).body).toEqual({ added: 3, duplicates: 0 })
+    await calls.expectCodes(id, ['A-1', 'B-2', 'Größe-😀'])
+  })
+
+  it('codes that the list has already, or that come twice, are duplicates and no errors', async () => {
+    const id = await calls.make()
+    expect((await calls.addCsv(id, 'A\nB\nA\n A \n"B"')).body).toEqual({ added: 2, duplicates: 3 })
+    expect((await calls.addJson(id, ['B', 'C', 'c', 'C'])).body).toEqual({ added: 2, duplicates: 2 })
+    await calls.expectCodes(id, ['A', 'B', 'C', 'c'])
+  })
+
+  it('codes are unique in a list, not in a workspace', async () => {
+    const [one, other] = [await calls.make(), await calls.make()]
+    await calls.addJson(one, ['A'])
+    expect((await calls.addJson(other, ['A'])).body).toEqual({ added: 1, duplicates: 0 })
+  })
+
+  it('the time of change is that of the last codes that were new', async () => {
+    const id = await calls.make()
+    server.setClock(Date.parse('2190-01-01T00:00:00Z'))
+    await calls.addJson(id, ['A'])
+    expect((await calls.fetch(id)).updated_at).toBe('2190-01-01T00:00:00.000Z')
+    server.setClock(Date.parse('2190-01-02T00:00:00Z'))
+    await calls.addJson(id, ['A'])
+    expect((await calls.fetch(id)).updated_at).toBe('2190-01-01T00:00:00.000Z')
+    server.setClock(Date.parse('2189-12-31T00:00:00Z'))
+    await calls.addJson(id, ['B'])
+    expect((await calls.fetch(id)).updated_at).toBe('2190-01-01T00:00:00.000Z')
+    server.setClock(undefined)
+  })
+
+  it('invalid lines are named, and nothing is added', async () => {
+    const id = await calls.make()
+    const bytes = Buffer.concat([Buffer.from(`A\nB,1\n${'x'.repeat(129)}\nC\u0001\n"D\n`), Buffer.from([0xff, 0x0a])])
+    const answer = await calls.addCsv(id, bytes)
+    expectRefusal(answer, 400, 'invalid_request', ['line 2', 'line 3', 'line 4', 'line 5', 'line 6'])
+    await calls.expectCodes(id, [])
+  })
+
+  it('names the first hundred invalid lines and says how many there are', async () => {
+    const id = await calls.make()
+    const answer = await calls.addCsv(id, `A\n${'B,1\n'.repeat(250)}C\n`)
+    const lines = Array.from({ length: 100 }, (_, index) => `line ${index + 2}`)
+    expectRefusal(answer, 400, 'invalid_request', lines)
+    expect((answer.body as unknown as ErrorBody).error.message).toContain('250')
+    await calls.expectCodes(id, [])
+  })
+
+  const badJson: [rule: string, coupons: unknown, faulty: string[]][] = [
+    ['codes that are empty or hold control characters', ['A', '', 'B\n'], ['coupons[1]', 'coupons[2]']],
+    ['a code of 129 characters', ['x'.repeat(129)], ['coupons[0]']],
+    ['a code that is no text', ['A', 1, null], ['coupons[1]', 'coupons[2]']],
+    ['a code that cannot be stored', ['A\ud800'], ['coupons[0]']],
+    ['no codes', [], ['coupons']],
+    ['something else than a list', 'A', ['coupons']],
+  ]
+  it.each(badJson)('JSON refuses %s', async (_rule, coupons, faulty) => {
+    const id = await calls.make()
+    const answer = await calls.addJson(id, coupons as unknown[])
+    expectRefusal(answer, 400, 'invalid_request', faulty)
+    await calls.expectCodes(id, [])
+  })
+
+  it('JSON names the first hundred invalid codes', async () => {
+    const coupons = Array(300).fill('')
+    const named = Array.from({ length: 100 }, (_, index) => `coupons[${index}]`)
+    expectRefusal(await calls.addJson(await calls.make(), coupons), 400, 'invalid_request', named)
+  })
+
+  it('a body that is wrong in very many places is refused as fast as others', async () => {
+    const answer = await calls.addJson(await calls.make(), Array(200_000).fill(1))
+    expect(answer.status).toBe(400)
+    const { details, message } = (answer.body as unknown as ErrorBody).error
+    expect(details).toHaveLength(1_000)
+    expect(message).toBe('The request is invalid in at least 1000 places; see details.')
+  })
+
+  it('JSON refuses unknown fields', async () => {
+    const body = { coupons: ['A'], list: 'x' }
+    const answer = await calls.call('POST', couponsPath(await calls.make()), { body })
+    expectRefusal(answer, 400, 'invalid_request', ['list'])
+  })
+
+  it.each(['', '\n\n', 'Coupon Code\n'])('refuses an upload without any code: %j', async (csv) => {
+    expectRefusal(await calls.addCsv(await calls.make(), csv), 400, 'invalid_request', ['body'])
+  })
+
+  it('a list that is not ACTIVE is 409', async () => {
+    const [expired, archived] = [await calls.make({ expires_at: '2199-01-01' }), await calls.make()]
+    await calls.call('PUT', `${LISTS_PATH}/${archived}/archive`)
+    expectRefusal(await calls.addCsv(archived, 'A'), 409, 'conflict')
+    expectRefusal(await calls.addJson(archived, ['A']), 409, 'conflict')
+    server.setClock(Date.parse('2199-01-01T00:00:00Z') + DAY_MS)
+    expectRefusal(await calls.addCsv(expired, 'A'), 409, 'conflict')
+    server.setClock(undefined)
+    await calls.expectCodes(archived, [])
+    await calls.expectCodes(expired, [])
+  })
+
+  const csvTypes = ['text/csv; charset=utf-8', 'text/csv;header=present; charset="utf-8"', 'Text/CSV']
+  it.each(csvTypes)('takes the media type %s', async (mediaType) => {
+    const id = await calls.make()
+    expect((await calls.addCsv(id, 'A', { 'content-type': mediaType })).body).toEqual({ added: 1, duplicates: 0 })
+  })
+
+  const otherTypes = ['text/plain', 'text/csvx', 'application/octet-stream', 'csv']
+  it.each(otherTypes)('refuses the media type %s with 415', async (mediaType) => {
+    const id = await calls.make()
+    expectRefusal(await calls.addCsv(id, 'A', { 'content-type': mediaType }), 415, 'unsupported_media_type')
+    await calls.expectCodes(id, [])
+  })
+
+  it('text/csv stays 415 for operations that do not take it', async () => {
+    const answer = await calls.call('POST', LISTS_PATH, { body: 'A', headers: { 'content-type': 'text/csv' } })
+    expectRefusal(answer, 415, 'unsupported_media_type')
+  })
+
+  it('uploads may be compressed with gzip', async () => {
+    const id = await calls.make()
+    const gzip = { 'content-encoding': 'gzip' }
+    expect((await calls.addCsv(id, gzipSync('A\nB\n'), gzip)).body).toEqual({ added: 2, duplicates: 0 })
+    expectRefusal(await calls.addCsv(id, 'C\n', gzip), 400, 'invalid_request', ['body'])
+    expectRefusal(await calls.addCsv(id, gzipSync('C\n').subarray(0, 15), gzip), 400, 'invalid_request', ['body'])
+    expectRefusal(await calls.addCsv(id, 'C\n', { 'content-encoding': 'br' }), 415, 'unsupported_media_type')
+    await calls.expectCodes(id, ['A', 'B'])
+  })
+
+  it('64 MiB are accepted, and one byte more is 413, compressed or not', async () => {
+    const id = await calls.make()
+    const most = Buffer.from(`A\n${PADDING.repeat(64 * 1024)}`).subarray(0, 64 * MIB)
+    const more = Buffer.concat([most, Buffer.from('B')])
+    const gzip = { 'content-encoding': 'gzip' }
+    expect((await calls.addCsv(id, gzipSync(most), gzip)).body).toEqual({ added: 1, duplicates: 0 })
+    expectRefusal(await calls.addCsv(id, gzipSync(more), gzip), 413, 'payload_too_large')
+    expect((await calls.addCsv(id, most)).body).toEqual({ added: 0, duplicates: 1 })
+    expectRefusal(await calls.addCsv(id, more), 413, 'payload_too_large')
+    await calls.expectCodes(id, ['A'])
+  })
+
+  it('a stream of unknown length is 413 once it is too long', async () => {
+    const id = await calls.make()
+    const upload = calls.openUpload(id)
+    const part = PADDING.repeat(1_024)
+    await upload.send('A\n')
+    for (let sent = 0; sent < 64; sent++) await upload.send(part)
+    expectRefusal(await upload.end(), 413, 'payload_too_large')
+    await calls.expectCodes(id, [])
+  })
+
+  it('JSON is bounded by 1 MiB', async () => {
+    const answer = await calls.addJson(await calls.make(), ['A'.repeat(MIB)])
+    expectRefusal(answer, 413, 'payload_too_large')
+  })
+})

@@ -1,0 +1,297 @@
+// Large uploads of coupons, on every store: invisible until they are complete, all or nothing whatever breaks, and never in
+// the way of others for long.
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { CODES_GATHERED_MAX } from '../../../src/actions/coupon-upload.ts'
+import { cleanAbandonedUploads, cleanUpload } from '../../../src/actions/clean-coupon-uploads.ts'
+import {
+  giveUpUpload,
+  keepUploadAlive,
+  listOpenUploads,
+  openUpload,
+  UPLOAD_ABANDONED_MS,
+  type OpenUpload,
+} from '../../../src/store/coupons/coupon-uploads.ts'
+import { addCodes, COUPONS_PER_UPLOAD_MAX, takeCouponIds } from '../../../src/store/coupons/coupons.ts'
+import {
+  codesOf,
+  couponCallsOf,
+  countRows,
+  LISTS_PATH,
+  toCsv,
+  type CouponCalls,
+} from '../../support/calls/coupon-calls.ts'
+import { expectRefusal, startServer, until, type TestServer } from '../../support/server.ts'
+import { describeEachStore } from '../../support/stores.ts'
+
+/** So many that a part is written before all have come. */
+const MANY = CODES_GATHERED_MAX + 10_000
+const CLEANING_WAIT_MS = 10_000
+const YEAR_MS = 365 * 24 * 60 * 60 * 1000
+
+describeEachStore('Uploads of coupons', (kind) => {
+  let server: TestServer
+  let calls: CouponCalls
+
+  beforeAll(async () => {
+    server = await startServer(kind)
+    calls = couponCallsOf(server)
+  })
+  afterEach(() => server.setClock(undefined))
+  afterAll(() => server.stop())
+
+  /** Begins an upload and waits until codes of it are in the store. */
+  const begin = async (id: string, codes: readonly string[]) => {
+    const upload = calls.openUpload(id)
+    await upload.send(toCsv(codes))
+    const { number } = await calls.stored(id)
+    await until('what was gathered is stored', async () => {
+      return (await countRows(server.database, number)) >= CODES_GATHERED_MAX
+    })
+    return upload
+  }
+  const noneIsOpen = async () => (await listOpenUploads(server.database)).length === 0
+
+  /** Leaves what a process leaves behind that was killed in the middle of an upload. */
+  const leaveBehind = async (id: string, codes: readonly string[], heartbeatAt: number) => {
+    const { number } = await calls.stored(id)
+    return server.database.write(async (store) => {
+      const firstCouponId = await takeCouponIds(store, COUPONS_PER_UPLOAD_MAX)
+      await openUpload(store, { listNumber: number, firstCouponId, heartbeatAt })
+      await addCodes(store, number, firstCouponId, codes)
+      return firstCouponId
+    })
+  }
+
+  it('adds a hundred thousand codes while events are tracked and other lists are changed', async () => {
+    const [id, other] = [await calls.make(), await calls.make()]
+    const codes = codesOf('BIG', 100_000)
+    const progress = { isDone: false, requests: 0 }
+    const upload = calls.addCsv(id, toCsv([...codes, 'BIG-1', 'BIG-1'])).finally(() => (progress.isDone = true))
+    while (!progress.isDone) {
+      progress.requests++
+      const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Seen' }] }
+      expect((await server.call('POST', '/v1/event/main', { body: event })).status).toBe(200)
+      const change = { body: { name: `Name ${progress.requests}` } }
+      expect((await calls.call('PATCH', `${LISTS_PATH}/${other}`, change)).status).toBe(200)
+      // Everything or nothing, also for who looks in between.
+      expect([0, 100_000]).toContain((await calls.fetch(id)).total_coupons)
+    }
+    expect((await upload).body).toEqual({ added: 100_000, duplicates: 2 })
+    // Were it one transaction, the first change would have had to wait for all of it.
+    expect(progress.requests).toBeGreaterThan(5)
+    await calls.expectCodes(id, codes)
+    const tracked = Math.min(progress.requests, 500)
+    const stored = await until('the events are processed', async () => {
+      const answer = await server.call<{ data: unknown[] }>('GET', '/v1/event/main?customer_id=c1&limit=500')
+      return answer.status === 200 && answer.body.data.length >= tracked && answer.body.data
+    })
+    expect(stored).toHaveLength(tracked)
+  }, 60_000)
+
+  it('shows nothing of an upload before all of it has come, and all of it then', async () => {
+    const id = await calls.make()
+    await calls.addJson(id, ['BEFORE'])
+    const codes = codesOf('WHOLE', MANY)
+    const upload = await begin(id, codes)
+    expect(await calls.fetch(id)).toMatchObject({ total_coupons: 1, available_coupons: 1 })
+    await upload.send('LAST\nBEFORE\n')
+    expect((await upload.end()).body).toEqual({ added: MANY + 1, duplicates: 1 })
+    await calls.expectCodes(id, ['BEFORE', 'LAST', ...codes])
+    expect(await noneIsOpen()).toBe(true)
+  })
+
+  it('takes nothing back of an upload that is complete, though its process never heard so', async () => {
+    const id = await calls.make()
+    const codes = codesOf('HEARD', MANY)
+    const upload = await begin(id, codes)
+    const [open] = await listOpenUploads(server.database)
+    expect((await upload.end()).status).toBe(200)
+    const { firstCouponId } = open as OpenUpload
+    await server.database.write((store) => giveUpUpload(store, firstCouponId))
+    await cleanUpload(server.database, firstCouponId, CLEANING_WAIT_MS)
+    await calls.expectCodes(id, codes)
+  })
+
+  it('refuses another upload to the list while one runs, but not to another list', async () => {
+    const [id, other] = [await calls.make(), await calls.make()]
+    const codes = codesOf('FIRST', MANY)
+    const upload = await begin(id, codes)
+    for (const refused of [await calls.addCsv(id, 'SECOND'), await calls.addJson(id, ['SECOND'])]) {
+      expectRefusal(refused, 409, 'conflict')
+      expect(refused.headers.get('retry-after')).toBe('10')
+    }
+    expect((await calls.addJson(other, ['SECOND'])).status).toBe(200)
+    expect((await upload.end()).status).toBe(200)
+    await calls.expectCodes(id, codes)
+  })
+
+  it('several small uploads at once all count', async () => {
+    const id = await calls.make()
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => calls.addJson(id, ['SAME', `OWN-${index}`])),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
+    const added = answers.reduce((sum, { body }) => sum + body.added, 0)
+    expect(added).toBe(11)
+    await calls.expectCodes(id, ['SAME', ...Array.from({ length: 10 }, (_, index) => `OWN-${index}`)])
+  })
+
+  it('adds nothing when the connection breaks, and the next upload begins anew', async () => {
+    const id = await calls.make()
+    const codes = codesOf('BROKEN', MANY)
+    const upload = await begin(id, codes)
+    upload.breakOff()
+    await until('the broken upload is taken back', noneIsOpen)
+    await calls.expectCodes(id, [])
+    expect((await calls.addCsv(id, toCsv(codes))).body).toEqual({ added: MANY, duplicates: 0 })
+    await calls.expectCodes(id, codes)
+  })
+
+  it('adds nothing when the last of many lines is invalid', async () => {
+    const id = await calls.make()
+    const answer = await calls.addCsv(id, `${toCsv(codesOf('BAD', MANY))}B,1`)
+    expectRefusal(answer, 400, 'invalid_request', [`line ${MANY + 1}`])
+    await calls.expectCodes(id, [])
+    expect(await noneIsOpen()).toBe(true)
+  })
+
+  it('adds nothing when the list is archived before all has come', async () => {
+    const id = await calls.make()
+    const upload = await begin(id, codesOf('LATE', MANY))
+    await calls.call('PUT', `${LISTS_PATH}/${id}/archive`)
+    expectRefusal(await upload.end(), 409, 'conflict')
+    await calls.expectCodes(id, [])
+    expect(await noneIsOpen()).toBe(true)
+  })
+
+  it('an upload without a sign of life for a minute is taken back before the next one begins', async () => {
+    const id = await calls.make()
+    const now = Date.now()
+    server.setClock(now)
+    await leaveBehind(id, codesOf('LEFT', 6_000), now)
+    expect(await calls.fetch(id)).toMatchObject({ total_coupons: 0, available_coupons: 0 })
+    expectRefusal(await calls.addJson(id, ['LEFT-0']), 409, 'conflict')
+    server.setClock(now + UPLOAD_ABANDONED_MS - 1)
+    expectRefusal(await calls.addJson(id, ['LEFT-0']), 409, 'conflict')
+    server.setClock(now + UPLOAD_ABANDONED_MS)
+    expect((await calls.addJson(id, ['LEFT-0'])).body).toEqual({ added: 1, duplicates: 0 })
+    await calls.expectCodes(id, ['LEFT-0'])
+  })
+
+  it.each(['nobody uploads to again', 'somebody uploads to again'])(
+    'what is left behind in lists that %s is taken back though the clock was set back since',
+    async (who) => {
+      const id = await calls.make()
+      const now = Date.now()
+      server.setClock(now)
+      await leaveBehind(id, codesOf('AHEAD', 6_000), now + YEAR_MS)
+      const codes = who === 'somebody uploads to again' ? ['NEXT'] : []
+      for (const code of codes) {
+        expect((await calls.addJson(id, [code])).body).toEqual({ added: 1, duplicates: 0 })
+      }
+      await cleanAbandonedUploads(server.database, now, () => false)
+      await calls.expectCodes(id, codes)
+      expect(await noneIsOpen()).toBe(true)
+    },
+  )
+
+  it('what is left behind in lists that nobody uploads to again is taken back too', async () => {
+    const [left, running] = [await calls.make(), await calls.make()]
+    const now = Date.now()
+    await leaveBehind(left, codesOf('LEFT', 6_000), now - UPLOAD_ABANDONED_MS)
+    const alive = await leaveBehind(running, ['ALIVE'], now)
+    await cleanAbandonedUploads(server.database, now, () => false)
+    await calls.expectCodes(left, [])
+    expect((await listOpenUploads(server.database)).map(({ firstCouponId }) => firstCouponId)).toEqual([alive])
+    await cleanAbandonedUploads(server.database, now + UPLOAD_ABANDONED_MS, () => false)
+    await calls.expectCodes(running, [])
+    expect(await noneIsOpen()).toBe(true)
+  })
+
+  it('takes back nothing that other lists were given before the upload, or after it', async () => {
+    const [before, left, after] = [await calls.make(), await calls.make(), await calls.make()]
+    const now = Date.now()
+    expect((await calls.addJson(before, ['BEFORE'])).status).toBe(200)
+    await leaveBehind(left, codesOf('LEFT', 6_000), now - UPLOAD_ABANDONED_MS)
+    expect((await calls.addJson(after, ['AFTER'])).status).toBe(200)
+    await cleanAbandonedUploads(server.database, now, () => false)
+    await calls.expectCodes(left, [])
+    await calls.expectCodes(before, ['BEFORE'])
+    await calls.expectCodes(after, ['AFTER'])
+  })
+
+  it('an upload that stood still and was given up adds nothing when it goes on', async () => {
+    const id = await calls.make()
+    const upload = await begin(id, codesOf('STILL', MANY))
+    const [open] = await listOpenUploads(server.database)
+    const longAgo = Date.now() - UPLOAD_ABANDONED_MS
+    await server.database.write((store) => keepUploadAlive(store, open?.firstCouponId ?? 0, longAgo))
+    expect((await calls.addJson(id, ['NEXT'])).body).toEqual({ added: 1, duplicates: 0 })
+    await upload.send(toCsv(codesOf('MORE', MANY)))
+    // Not one chunk more is written, so that it need not be taken back by whoever may be killed before.
+    expectRefusal(await upload.answer, 409, 'conflict')
+    upload.breakOff()
+    await calls.expectCodes(id, ['NEXT'])
+  })
+
+  it('an upload that was given up when all of it was written adds nothing when it ends', async () => {
+    const id = await calls.make()
+    const upload = await begin(id, codesOf('ALL', CODES_GATHERED_MAX))
+    const [open] = await listOpenUploads(server.database)
+    const longAgo = Date.now() - UPLOAD_ABANDONED_MS
+    await server.database.write((store) => keepUploadAlive(store, open?.firstCouponId ?? 0, longAgo))
+    expect((await calls.addJson(id, ['NEXT'])).body).toEqual({ added: 1, duplicates: 0 })
+    expectRefusal(await upload.end(), 409, 'conflict')
+    await calls.expectCodes(id, ['NEXT'])
+  })
+
+  it('a slow upload that sends now and then is not given up', async () => {
+    const id = await calls.make()
+    const now = Date.now()
+    server.setClock(now)
+    const codes = codesOf('SLOW', MANY)
+    const upload = await begin(id, codes)
+    for (let step = 1; step <= 3; step++) {
+      server.setClock(now + (step * UPLOAD_ABANDONED_MS) / 2)
+      await upload.send(`SLOW-PART-${step}\n`)
+      await until('the upload has given a sign of life', async () => {
+        const [open] = await listOpenUploads(server.database)
+        return open?.heartbeatAt === now + (step * UPLOAD_ABANDONED_MS) / 2
+      })
+    }
+    expect((await upload.end()).body).toEqual({ added: MANY + 3, duplicates: 0 })
+    await calls.expectCodes(id, [...codes, 'SLOW-PART-1', 'SLOW-PART-2', 'SLOW-PART-3'])
+  })
+
+  it('a slow upload is not given up where the clock is set back meanwhile', async () => {
+    const id = await calls.make()
+    const now = Date.now()
+    server.setClock(now + YEAR_MS)
+    const codes = codesOf('BACK', MANY)
+    const upload = await begin(id, codes)
+    server.setClock(now)
+    await upload.send('BACK-PART\n')
+    await until('the upload has given a sign of life', async () => {
+      const [open] = await listOpenUploads(server.database)
+      return open?.heartbeatAt === now
+    })
+    await cleanAbandonedUploads(server.database, now, () => false)
+    expect((await upload.end()).body).toEqual({ added: MANY + 1, duplicates: 0 })
+    await calls.expectCodes(id, [...codes, 'BACK-PART'])
+  })
+
+  it('eight uploads may run at once; one more is 503 and can be repeated', async () => {
+    const id = await calls.make()
+    const codes = codesOf('NINTH', MANY)
+    const now = Date.now()
+    for (let count = 0; count < 7; count++) await leaveBehind(await calls.make(), ['A'], now)
+    expect((await calls.addCsv(await calls.make(), toCsv(codesOf('EIGHTH', MANY)))).status).toBe(200)
+    await leaveBehind(await calls.make(), ['A'], now)
+    const answer = await calls.addCsv(id, toCsv(codes))
+    expectRefusal(answer, 503, 'unavailable')
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect((await calls.addJson(id, ['FEW'])).status).toBe(200)
+    await cleanAbandonedUploads(server.database, now + UPLOAD_ABANDONED_MS, () => false)
+    expect((await calls.addCsv(id, toCsv(codes))).body).toEqual({ added: MANY, duplicates: 0 })
+  })
+})

@@ -1,0 +1,91 @@
+// The memory that large responses may take: of one and of all, one prepared at a time, with an event loop that stays free.
+import { expect, it } from 'vitest'
+import {
+  ANSWER_BYTES_MAX,
+  ResponseMemory,
+  WAITING_MAX,
+  WAITING_PER_WORKSPACE_MAX,
+} from '../../src/operations/response-memory.ts'
+import { writePieces } from '../../src/operations/write-pieces.ts'
+
+it('holds an answer of up to 64 MiB, and refuses one more byte', () => {
+  const held = new ResponseMemory().open()
+  held.add(ANSWER_BYTES_MAX - 1)
+  held.add(1)
+  expect(() => held.add(1)).toThrow(expect.objectContaining({ code: 'conflict' }) as Error)
+})
+
+it('holds two answers of that size, and a third when one of them is released', () => {
+  const memory = new ResponseMemory()
+  const answers = [memory.open(), memory.open()]
+  for (const held of answers) held.add(ANSWER_BYTES_MAX)
+  const next = memory.open()
+  expect(() => next.add(1)).toThrow(expect.objectContaining({ code: 'unavailable', retryAfterSeconds: 1 }) as Error)
+  answers[1]?.release()
+  answers[1]?.release()
+  next.add(ANSWER_BYTES_MAX)
+  expect(() => memory.open().add(1)).toThrow('too many large responses')
+})
+
+it('works out one after the other, also behind one that failed', async () => {
+  const memory = new ResponseMemory()
+  const steps: string[] = []
+  const work = (name: string, fails = false) =>
+    memory.prepareLarge('main', async () => {
+      steps.push(`${name} begins`)
+      await new Promise(setImmediate)
+      steps.push(`${name} ends`)
+      if (fails) throw new Error(name)
+      return name
+    })
+  const all = await Promise.allSettled([work('a'), work('b', true), work('c')])
+  expect(all.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(steps).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
+})
+
+it('lets workspaces take turns, whoever has more to be worked out', async () => {
+  const memory = new ResponseMemory()
+  const order: string[] = []
+  const work = (workspaceId: string) => memory.prepareLarge(workspaceId, async () => void order.push(workspaceId))
+  await Promise.all(['a', 'a', 'a', 'a', 'b', 'c', 'b'].map(work))
+  expect(order).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'a'])
+})
+
+it('lets eight of a workspace wait beside the one at work, and others all the same', async () => {
+  const memory = new ResponseMemory()
+  const one = (workspaceId: string) => memory.prepareLarge(workspaceId, async () => 1)
+  const turns = Array.from({ length: 1 + WAITING_PER_WORKSPACE_MAX }, () => one('busy'))
+  await expect(one('busy')).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  expect(await one('other')).toBe(1)
+  expect(await Promise.all(turns)).toHaveLength(9)
+  expect(await one('busy')).toBe(1)
+})
+
+it('lets 32 wait in all', async () => {
+  const memory = new ResponseMemory()
+  const one = (index: number) => memory.prepareLarge(`workspace ${index}`, async () => 1)
+  const turns = Array.from({ length: 1 + WAITING_MAX }, (_, index) => one(index))
+  await expect(one(WAITING_MAX + 1)).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  expect(await Promise.all(turns)).toHaveLength(33)
+  expect(await one(0)).toBe(1)
+})
+
+it('writes a long text in pieces, with turns for others between them', async () => {
+  let turns = 0
+  let isWriting = true
+  const takeTurns = () => {
+    turns++
+    if (isWriting) setImmediate(takeTurns)
+  }
+  setImmediate(takeTurns)
+  const part = 'ü'.repeat(64 * 1024)
+  const pieces = await writePieces(Array(40).fill(part) as string[], new ResponseMemory().open())
+  isWriting = false
+  expect(Buffer.concat(pieces).toString()).toBe(part.repeat(40))
+  expect(pieces.map(({ byteLength }) => byteLength / (1024 * 1024))).toEqual([2, 2, 1])
+  expect(turns).toBeGreaterThanOrEqual(10)
+})
+
+it('writes nothing where there is nothing', async () => {
+  expect(await writePieces([], new ResponseMemory().open())).toEqual([])
+})

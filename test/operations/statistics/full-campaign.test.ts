@@ -1,0 +1,120 @@
+// A campaign with every number that the limits of names allow can be shown: as many places and reasons as it may have, five
+// goals, and all of their names as long as they may be.
+import { expect, it } from 'vitest'
+import { ANYTHING } from '../../../src/core/statistics/anything.ts'
+import { CampaignSeries, type SeriesCount } from '../../../src/core/statistics/campaign-counts.ts'
+import { PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../../../src/core/campaigns/campaign-names.ts'
+import {
+  ANY_GROUP,
+  AUDIENCE,
+  controlConvertedMetric,
+  convertedMetric,
+  metMetric,
+  NO_GENERATION,
+  UNIT_ACTIVE_DEVICES,
+  UNIT_DEVICES,
+  UNIT_FAILED_PREFIX,
+  UNIT_IMPRESSION,
+  UNIT_PENDING,
+  UNIT_REMOVED_PREFIX,
+  UNIT_SENT,
+  type Series,
+} from '../../../src/core/statistics/cells.ts'
+import { ALL, levelsOf, type KeyedPlace } from '../../../src/core/statistics/levels.ts'
+import { GROUPS, MESSAGE_KINDS, UNKNOWN_REASON } from '../../../src/core/campaigns/facts.ts'
+import { GOALS_MAX } from '../../../src/core/campaigns/goal.ts'
+import { GOAL_NAMES_BYTES_MAX, goalFaults } from '../../../src/core/campaigns/goal-faults.ts'
+import { LEVEL_NAME_LENGTH_MAX, REASON_LENGTH_MAX } from '../../../src/core/campaigns/report.ts'
+import { ResponseMemory } from '../../../src/operations/response-memory.ts'
+import { writeCampaignStats } from '../../../src/operations/statistics/campaign-stats-body.ts'
+import { SERIES_PER_CAMPAIGN_MAX } from '../../../src/operations/statistics/stats-reader.ts'
+import { writePieces } from '../../../src/operations/write-pieces.ts'
+
+const PLATFORMS = ['EMAIL', 'ANDROID', 'IOS', 'WEB', 'TV', 'UNKNOWN']
+/** A letter of four bytes. */
+const LONG_LETTER = '\u{1d49c}'
+/** The count of everything. */
+const OCCURRENCES = 987_654_321_098
+const GENERATION = 1
+
+type Counted = Pick<Series, 'group' | 'metric'> & { readonly generation?: number }
+
+const MOST: [places: number, reasons: number][] = [
+  [PLACES_MAX, PLACE_REASONS_MAX / PLACES_MAX],
+  [PLACE_REASONS_MAX / REASONS_MAX, REASONS_MAX],
+  [500, 50],
+]
+
+it.each(MOST)('of %i places and %i reasons fits into one answer', async (places, reasons) => {
+  const goals = longestGoals()
+  const counts = seriesOfAll({ places, reasons, goals })
+  expect(counts.length).toBe(200 * places + 12 * places * reasons + 14 * reasons + 336)
+  expect(counts.length).toBeLessThanOrEqual(SERIES_PER_CAMPAIGN_MAX)
+  const numbers = new CampaignSeries()
+    .add(counts)
+    .count(goals, { attributionType: 'CLICK_THROUGH', metricType: 'TOTAL' })
+  const held = new ResponseMemory().open()
+  expect((await writePieces(writeCampaignStats(numbers), held)).length).toBeGreaterThan(1)
+})
+
+it('has goals whose names take no more room than that', () => {
+  const goals = longestGoals().map((name) => ({ name, event: 'Bought' }))
+  expect(goalFaults(goals, 'conversion_goals')).toEqual([])
+  const [first, ...others] = goals
+  const more = [{ ...first, name: `${first?.name}xxxxxx` }, ...others]
+  const problem = 'must have names that total at most 1,536 bytes as JSON'
+  expect(goalFaults(more, 'conversion_goals')).toEqual([{ field: 'conversion_goals', problem }])
+})
+
+function longestGoals(): string[] {
+  const bytes = Math.floor((GOAL_NAMES_BYTES_MAX - '[]'.length) / GOALS_MAX) - '"",'.length
+  return Array.from({ length: GOALS_MAX }, (_, index) => String(index).padEnd(bytes, 'x'))
+}
+
+function seriesOfAll(of: { readonly places: number; readonly reasons: number; readonly goals: readonly string[] }) {
+  const everywhere = [...countedOfAnybody(of.goals), ...countedOfTarget(of.goals, of.reasons)]
+  const ofControls = GROUPS.filter((group) => group !== 'target').flatMap((group) => countedOfControl(group, of.goals))
+  return levelsOfAll(of.places).flatMap(({ platform, locale, variation }) => {
+    // In control groups variations are ignored.
+    const counted = variation === ALL ? [...everywhere, ...ofControls] : everywhere
+    return counted.map((own): SeriesCount => {
+      const numbers = { occurrences: OCCURRENCES, users: OCCURRENCES }
+      return { generation: NO_GENERATION, ...own, campaign: 1, platform, locale, variation, ...numbers }
+    })
+  })
+}
+
+/** Every place with its aggregates, where no two have the same locale or variation; and each platform alone. */
+function levelsOfAll(places: number): KeyedPlace[] {
+  const levels = new Map<string, KeyedPlace>()
+  const add = (platform: string, name: string) => {
+    for (const level of levelsOf({ platform, locale: name, variation: name })) levels.set(level.key, level)
+  }
+  for (let index = 0; index < places; index++) {
+    const tail = String(index)
+    add(PLATFORMS[index % PLATFORMS.length] as string, LONG_LETTER.repeat(LEVEL_NAME_LENGTH_MAX - tail.length) + tail)
+  }
+  for (const platform of PLATFORMS) add(platform, ALL)
+  return [...levels.values()]
+}
+
+function countedOfAnybody(goals: readonly string[]): Counted[] {
+  const converted = goals.map((goal) => convertedMetric('CLICK_THROUGH', goal))
+  const anything = [NO_GENERATION, GENERATION].map((generation) => ({ generation, metric: ANYTHING }))
+  const others = [...MESSAGE_KINDS, ...converted].map((metric) => ({ metric }))
+  return [...anything, ...others].map((counted) => ({ ...counted, group: ANY_GROUP }))
+}
+
+function countedOfTarget(goals: readonly string[], count: number): Counted[] {
+  const units = [AUDIENCE, UNIT_SENT, UNIT_PENDING, UNIT_IMPRESSION, UNIT_DEVICES, UNIT_ACTIVE_DEVICES]
+  const reasons = Array.from({ length: count }, (_, index) => `r${index}`.padEnd(REASON_LENGTH_MAX, 'x'))
+  const ofReasons = [...reasons, UNKNOWN_REASON].flatMap((reason) => {
+    return [UNIT_FAILED_PREFIX + reason, UNIT_REMOVED_PREFIX + reason]
+  })
+  return [...units, ...goals.map(metMetric), ...ofReasons].map((metric) => ({ group: 'target', metric }))
+}
+
+function countedOfControl(group: Counted['group'], goals: readonly string[]): Counted[] {
+  const ofGoals = goals.flatMap((goal) => [controlConvertedMetric(goal), metMetric(goal)])
+  return [AUDIENCE, ...ofGoals].map((metric) => ({ group, metric }))
+}

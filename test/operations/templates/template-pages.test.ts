@@ -1,0 +1,110 @@
+// Searches for email templates while others change them: every answer is as of one moment.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { firstVersion, nextVersion, type TemplateMeta } from '../../../src/core/templates/template.ts'
+import { DEFAULT_SETTINGS, type Workspace } from '../../../src/core/workspace.ts'
+import type { Parts } from '../../../src/operations/operation.ts'
+import { searchTemplates } from '../../../src/operations/templates/search-templates.ts'
+import { KeyedQueue } from '../../../src/concurrency/keyed-queue.ts'
+import { findCurrentTemplate, saveTemplate } from '../../../src/actions/save-template.ts'
+import type { Database } from '../../../src/store/store.ts'
+import { findTemplateVersions } from '../../../src/store/templates/template-versions.ts'
+import { meddled } from '../../support/meddled-store.ts'
+import { watchRows } from '../../support/record-queries.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+
+const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1 }
+const ALL = { page: 1, entries: 15, is_count_required: true }
+
+describeEachStore('A search for email templates', (kind) => {
+  let place: TestPlace
+  let database: Database
+
+  beforeAll(async () => {
+    place = await makeStore(kind)
+    database = await openTestDatabase(place)
+  })
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  async function add(id: string, name: string, groupId: string | null, details = DETAILS): Promise<void> {
+    const meta = { ...META, templateId: id, templateName: name, groupId, locale: id }
+    const made = firstVersion(id, { details, meta, source: 'API' }, 1)
+    await database.write((store) => saveTemplate(store, WORKSPACE.id, made))
+  }
+
+  async function move(id: string, groupId: string | null): Promise<void> {
+    await database.write(async (store) => {
+      const current = await findCurrentTemplate(store, WORKSPACE.id, id)
+      if (!current) throw new Error(`there is no template ${id}`)
+      const made = nextVersion(current, { details: {}, meta: { groupId } }, { updatedBy: 'ben', now: 2 })
+      await saveTemplate(store, WORKSPACE.id, made, current)
+    })
+  }
+
+  /** The answer, where a change comes after the first look at templates. */
+  async function searchDuring(change: () => Promise<void>, filters: object) {
+    const request = { workspace: WORKSPACE, body: { ...ALL, ...filters } } as never
+    const parts: Partial<Parts> = { database: meddled(database, 'templates', change), queue: new KeyedQueue() }
+    return (await searchTemplates.handle(request, parts as Parts)) as {
+      readonly data: readonly { readonly external_template_id: string; readonly total_templates_in_group?: number }[]
+      readonly total_count: number
+    }
+  }
+
+  it('counts as many templates as it shows while others are added', async () => {
+    await add('one', 'Added', null)
+    const { data, total_count } = await searchDuring(() => add('two', 'Added', null), { template_name: 'Added' })
+    expect(data).toHaveLength(total_count)
+  })
+
+  it('counts none where it shows none while the first is added', async () => {
+    const { data, total_count } = await searchDuring(() => add('first', 'First', null), { template_name: 'First' })
+    expect(data).toHaveLength(total_count)
+  })
+
+  it('reads large templates of a page in several statements, between which others read', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const lengths = [400_000, 400_000, 400_000, 1_100_000, 10]
+    const contents = lengths.map((length, index) => String(index).repeat(length))
+    for (const [index, name] of names.entries()) {
+      await add(`large-${name}`, 'Large', null, { ...DETAILS, emailContent: contents[index] as string })
+    }
+    const { database: watched, rowsOfQueries } = watchRows(database)
+    const keys = names.map((name) => ({ externalTemplateId: `large-${name}`, version: 1 }))
+    const found = await findTemplateVersions(watched, WORKSPACE.id, keys)
+    expect(found.map(({ details }) => details.emailContent)).toEqual(contents)
+    // Their sizes; two; one that has no room beside them; the largest alone; the last.
+    expect(rowsOfQueries).toEqual([5, 2, 1, 1, 1])
+  })
+
+  it('shows a default template with the counts of its group while the last other one leaves it', async () => {
+    await add('parent', 'Grouped', null)
+    await add('child', 'Grouped', 'parent')
+    const grouped = { template_name: 'Grouped', is_grouped_response: true }
+    const { data, total_count } = await searchDuring(() => move('child', null), grouped)
+    expect(data).toMatchObject([
+      {
+        external_template_id: 'parent',
+        is_default_template_of_group: true,
+        unique_locale_count: 2,
+        unique_variation_count: 0,
+        total_templates_in_group: 2,
+      },
+    ])
+    expect(total_count).toBe(1)
+  })
+})
+
+const DETAILS = { emailContent: '<p>', subject: '', attachments: [], thumbnailUrl: '', senderName: '' }
+const META: TemplateMeta = {
+  templateId: '',
+  templateName: '',
+  templateVersion: '1.0',
+  templateType: 'CUSTOM',
+  createdBy: 'anna',
+  groupId: null,
+  locale: null,
+  variation: null,
+}

@@ -1,0 +1,78 @@
+// Taking log entries apart: what the settings of the workspace at that moment make of them.
+import { expect, it } from 'vitest'
+import { EVENTS_PER_ENTRY_MAX } from '../../src/core/event.ts'
+import { DEFAULT_SETTINGS, type EmailProtection } from '../../src/core/workspace.ts'
+import type { LogEntry } from '../../src/log/event-log.ts'
+import { toBatch } from '../../src/pipeline/batch.ts'
+
+const entryOf = (body: object, context: LogEntry['context'] = {}): LogEntry => ({
+  position: 1,
+  kind: 'track_user',
+  workspaceId: 'main',
+  requestId: 'r1',
+  receivedAt: 1,
+  context,
+  body: Buffer.from(JSON.stringify(body)),
+})
+
+const readUser = (emailProtection: EmailProtection, attributes: object, context: LogEntry['context'] = {}) => {
+  const settings = { ...DEFAULT_SETTINGS, name: 'main', emailProtection }
+  const entry = entryOf({ type: 'customer', customer_id: 'c1', attributes }, context)
+  return toBatch([entry], new Map([['main', settings]]), { now: 1 }).entries[0]
+}
+
+const sealedEmail = { sealed: 'v1.sealed', key: 'hash' }
+
+it.each([
+  ['is kept and found by', 'none', { email: ' A@b.c ' }, {}, { email: ' A@b.c ' }, 'a@b.c'],
+  ['is cleared by null', 'none', { email: null }, {}, { email: null }, null],
+  ['stays as it is when not sent', 'none', { plan: 'x' }, {}, { plan: 'x' }, undefined],
+  ['stays as it is when empty', 'none', { email: '', plan: 'x' }, {}, { plan: 'x' }, undefined],
+  ['stays as it is when empty where encrypted', 'encrypted', { email: '' }, {}, {}, undefined],
+  ['is kept sealed', 'encrypted', { plan: 'x' }, { sealedEmail }, { plan: 'x', email: 'v1.sealed' }, 'hash'],
+  ['is cleared by null where encrypted', 'encrypted', { email: null }, {}, { email: null }, null],
+  [
+    'is dropped if it was sealed for an encryption that has ended',
+    'none',
+    { plan: 'x' },
+    { sealedEmail },
+    { plan: 'x' },
+    undefined,
+  ],
+  ['is dropped if tokenization has taken the place of encryption', 'tokenized', {}, { sealedEmail }, {}, undefined],
+  ['is dropped if encryption came after it', 'encrypted', { email: 'a@b.c', plan: 'x' }, {}, { plan: 'x' }, undefined],
+  ['is dropped if tokenization came after it', 'tokenized', { email: 'a@b.c' }, {}, {}, undefined],
+] as const)('an address %s', (_rule, protection, sent, context, attributes, emailKey) => {
+  expect(readUser(protection, sent, context)).toMatchObject({ attributes, emailKey })
+  expect(Object.keys((readUser(protection, sent, context) as { attributes: object }).attributes).toSorted()).toEqual(
+    Object.keys(attributes).toSorted(),
+  )
+})
+
+it.each([
+  ['one that is kept', 'none', { email: 'a@b.c' }, {}, false],
+  ['none', 'tokenized', { plan: 'x' }, {}, false],
+  ['one that is kept sealed', 'encrypted', {}, { sealedEmail }, false],
+  ['one that cannot be opened any more', 'none', {}, { sealedEmail }, true],
+  ['one that was sent before encryption', 'encrypted', { email: 'a@b.c' }, {}, true],
+  ['one that was sent before tokenization', 'tokenized', { email: 'a@b.c' }, {}, true],
+] as const)('is told apart whether an address was dropped: %s', (_rule, protection, sent, context, isEmailDropped) => {
+  expect(readUser(protection, sent, context)).toMatchObject({ isEmailDropped })
+})
+
+it.each([
+  ['track_events', 'actions', { action: 'A' }],
+  ['svc_message_events', 'events', { customer_id: 'c1', platform: 'WEB', type: 'sent', time: 1_000 }],
+  ['svc_audience', 'members', { customer_id: 'c1', platform: 'WEB', evaluated_at: 1_000, group: 'target' }],
+] as const)('an entry of kind %s with more items than it has numbers for cannot be read', (kind, list, item) => {
+  const read = (items: number) => {
+    const body = { customer_id: 'c1', [list]: Array.from({ length: items }, () => item) }
+    const entry = { ...entryOf(body, { campaign: 1 }), kind }
+    return toBatch([entry], new Map([['main', { ...DEFAULT_SETTINGS, name: 'main' }]]), { now: 1 })
+  }
+  expect(read(EVENTS_PER_ENTRY_MAX).unreadable).toEqual([])
+  expect(read(EVENTS_PER_ENTRY_MAX + 1)).toMatchObject({
+    entries: [],
+    unreadable: [{ reason: `the entry has more than ${EVENTS_PER_ENTRY_MAX} items` }],
+  })
+})

@@ -1,0 +1,92 @@
+// Which process follows which partitions of a log in PostgreSQL, and what the clock of the database does to that.
+import { sql } from 'kysely'
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
+import { PartitionLeases } from '../../src/pipeline/follower/partition-leases.ts'
+import { countPipelines, endMembership, renewLeases } from '../../src/store/entries/partition-leases.ts'
+import type { Database } from '../../src/store/store.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+
+const PARTITIONS = 8
+const HOUR_MS = 60 * 60 * 1000
+const byNumber = (left: number, right: number) => left - right
+
+describeOnPostgres('Leases of partitions', () => {
+  let place: TestPlace
+  let database: Database
+
+  beforeEach(async () => {
+    place = await makeStore('postgres')
+    database = await openTestDatabase(place)
+  })
+  afterEach(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  const renew = (holder: string) => {
+    return database.write((store) => renewLeases(store, { holder, partitions: PARTITIONS, keptMs: 5_000 }))
+  }
+  const moveExpiries = (byMs: number) => {
+    const moved = sql<number>`expires_at + ${byMs}`
+    return database.write(({ query }) => query.updateTable('pipeline_members').set({ expires_at: moved }).execute())
+  }
+  /** Leaves the table as a clock that is set back does. */
+  const setClockBack = () => moveExpiries(HOUR_MS)
+
+  it('are held once each by any number of processes, none left out', async () => {
+    const holders = ['first', 'second', 'third']
+    for (const holder of [...holders, ...holders]) await renew(holder)
+    const held = await Promise.all(holders.map(renew))
+    expect(held.map(({ length }) => length).toSorted(byNumber)).toEqual([2, 3, 3])
+    expect(held.flat().toSorted(byNumber)).toEqual(Array.from({ length: PARTITIONS }, (_, partition) => partition))
+  })
+
+  it('of a process that stops are free at once', async () => {
+    await renew('stopping')
+    await renew('staying')
+    await renew('stopping')
+    expect(await renew('staying')).toHaveLength(PARTITIONS / 2)
+    await database.write((store) => endMembership(store, 'stopping'))
+    expect(await renew('staying')).toHaveLength(PARTITIONS)
+  })
+
+  it('of a process that is told to stop are free before it would renew them', async () => {
+    // Nothing that waits for a time to come ends any more.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const failures: unknown[] = []
+    const leases = new PartitionLeases({ database, partitions: PARTITIONS, onFailure: (error) => failures.push(error) })
+    leases.start()
+    while (leases.held().length < PARTITIONS) await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    await leases.stop()
+    expect(leases.held()).toEqual([])
+    expect(await renew('next')).toHaveLength(PARTITIONS)
+    expect(failures).toEqual([])
+  })
+
+  it('count for as many processes as have renewed theirs in time', async () => {
+    await renew('dead')
+    await moveExpiries(-HOUR_MS)
+    expect(await countPipelines(database)).toBe(0)
+    await renew('living')
+    expect(await countPipelines(database)).toBe(1)
+  })
+
+  it('of a process that died are free for others, also where the clock was set back since', async () => {
+    expect(await renew('dead')).toHaveLength(PARTITIONS)
+    await setClockBack()
+    expect(await renew('living')).toHaveLength(PARTITIONS)
+    // What was taken over is no longer free.
+    expect(await renew('second')).toEqual([])
+  })
+
+  it('stay with the process that has them where the clock was set back', async () => {
+    await renew('living')
+    await setClockBack()
+    expect(await renew('living')).toHaveLength(PARTITIONS)
+    expect(await renew('second')).toEqual([])
+    expect(await renew('living')).toHaveLength(PARTITIONS / 2)
+    expect(await renew('second')).toHaveLength(PARTITIONS / 2)
+  })
+})

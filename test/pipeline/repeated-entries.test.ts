@@ -1,0 +1,134 @@
+// What the log in NATS holds twice is applied once, and what others put into it is parked, all of it.
+import { randomBytes } from 'node:crypto'
+import { headers } from '@nats-io/transport-node'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { LogReader } from '../../src/log/event-log.ts'
+import { openJetStreamLogReader } from '../../src/log/jetstream/jetstream-log-reader.ts'
+import { toMessage, type OutgoingMessage } from '../../src/log/jetstream/jetstream-message.ts'
+import { openLogStream, STREAM, subjectOf, type LogStream } from '../../src/log/jetstream/jetstream-stream.ts'
+import { LogFollower } from '../../src/pipeline/follower/follow-log.ts'
+import { createWorkspace } from '../../src/actions/create-workspace.ts'
+import { listPipelineCursors } from '../../src/store/entries/cursors.ts'
+import { listParkedEntries } from '../../src/store/entries/parked-entries.ts'
+import { listKnownRequests } from '../../src/store/entries/request-receipts.ts'
+import type { Database } from '../../src/store/store.ts'
+import { WriterLock } from '../../src/runtime/writer-lock.ts'
+import { newEntry } from '../log/log-contract.ts'
+import { describeWithNats, startNatsServers, type NatsServers } from '../support/nats-servers.ts'
+import { until } from '../support/server.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+
+/** How many parked entries operators are told of; NaN where they are told of anything else. */
+function countToldParked(failures: readonly string[]): number {
+  return failures.reduce((sum, failure) => {
+    const told = /^entry \d+ cannot be applied and was parked(?:, as were (\d+) entries after it)?$/.exec(failure)
+    return told ? sum + 1 + Number(told[1] ?? 0) : Number.NaN
+  }, 0)
+}
+
+describeWithNats('A log that may hold an entry twice', () => {
+  describeEachStore('followed', (kind) => {
+    let servers: NatsServers
+    let place: TestPlace
+    let database: Database
+    let stream: LogStream
+    let reader: LogReader
+
+    beforeEach(async () => {
+      servers = await startNatsServers()
+      place = await makeStore(kind)
+      database = await openTestDatabase(place)
+      await createWorkspace(database, 'main', {}, Date.now())
+      stream = await openLogStream(servers.url)
+      reader = await openJetStreamLogReader({ url: servers.url })
+    })
+    afterEach(async () => {
+      await reader.close()
+      await stream.close()
+      await database.close()
+      await place.remove()
+      await servers.remove()
+    })
+
+    const publish = ({ subject, headers, body }: OutgoingMessage) => {
+      return stream.ask((manager) => manager.jetstream().publish(subject, body, { ...(headers && { headers }) }))
+    }
+
+    /** Follows until everything is applied; returns what went wrong. */
+    async function applyAll(): Promise<string[]> {
+      const failures: string[] = []
+      const follower = new LogFollower({
+        database,
+        logReader: reader,
+        writerLock: new WriterLock(),
+        partitions: () => Array.from({ length: reader.partitions }, (_, partition) => partition),
+        clock: Date.now,
+        onBatch: () => {},
+        onFailure: (_error, what) => void failures.push(what),
+      })
+      follower.start()
+      const isApplied = async () => !(await reader.firstAfter(await listPipelineCursors(database, reader.partitions)))
+      try {
+        await until('all is applied', isApplied)
+      } finally {
+        await follower.stop()
+      }
+      return failures
+    }
+
+    it('parks every message of others without an id, in one batch and later ones', async () => {
+      const foreign = { subject: subjectOf(3), headers: undefined, body: Buffer.from('hello') }
+      for (let count = 0; count < 3; count++) await publish(foreign)
+      expect(countToldParked(await applyAll())).toBe(3)
+      await publish(foreign)
+      expect(countToldParked(await applyAll())).toBe(1)
+      const parked = await listParkedEntries(database, 0, 10)
+      expect(parked.map(({ position, body }) => [position, body])).toEqual([1, 2, 3, 4].map((at) => [at, 'hello']))
+      expect(await listKnownRequests(database, [''])).toEqual(new Set())
+    })
+
+    it('parks messages of others with names and ids that no database keeps, and applies what comes beside them', async () => {
+      const unkept = [
+        ['Tidings-Workspace', 'a\0b'],
+        ['Tidings-Kind', 'a\0b'],
+        ['Tidings-Request', 'a\0b'],
+        // Not so short once it is compressed.
+        ['Tidings-Request', randomBytes(8_192).toString('hex')],
+      ] as const
+      for (const [header, text] of unkept) {
+        const fields = headers()
+        fields.set(header, text)
+        await publish({ subject: subjectOf(3), headers: fields, body: Buffer.from(header) })
+      }
+      const body = Buffer.from('{"customer_id":"ada"}')
+      await publish({ ...toMessage(newEntry('r1', { kind: 'track_user', body }), 'r1'), subject: subjectOf(4) })
+      expect(countToldParked(await applyAll())).toBe(unkept.length)
+      const parked = await listParkedEntries(database, 0, 10)
+      expect(parked.map((entry) => entry.body)).toEqual(unkept.map(([header]) => header))
+      expect(await listKnownRequests(database, ['r1'])).toEqual(new Set(['r1']))
+    })
+
+    it('applies every message of others without an id that reads as an entry', async () => {
+      const fields = headers()
+      fields.set('Tidings-Kind', 'track_user')
+      fields.set('Tidings-Workspace', 'main')
+      for (const id of ['ada', 'ben']) {
+        await publish({ subject: subjectOf(3), headers: fields, body: Buffer.from(`{"customer_id":"${id}"}`) })
+      }
+      expect(await applyAll()).toEqual([])
+      expect(await database.query.selectFrom('users').select('id').execute()).toHaveLength(2)
+    })
+
+    it('applies an entry once that stands in it twice, in one batch and later', async () => {
+      const body = Buffer.from('{"customer_id":"ada","actions":[{"action":"Came"}]}')
+      const message = toMessage(newEntry('r1', { body }), 'r1')
+      for (let count = 0; count < 2; count++) await publish(message)
+      expect(await applyAll()).toEqual([])
+      await publish(message)
+      expect(await applyAll()).toEqual([])
+      const events = await database.query.selectFrom('events').select('id').execute()
+      const { state } = await stream.ask(({ streams }) => streams.info(STREAM))
+      expect({ messages: state.messages, events: events.length }).toEqual({ messages: 3, events: 1 })
+    })
+  })
+})

@@ -1,0 +1,154 @@
+// Parked entries on every store: an operator tries one again or gives it up, and that shows in what became of its request.
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { CUSTOMER_ID } from '../../src/core/users/user.ts'
+import { dropParked, replayParked } from '../../src/pipeline/replay-parked.ts'
+import { listUserEvents } from '../../src/store/users/events.ts'
+import {
+  countParkedEntries,
+  findParkedEntry,
+  hasParkedEntries,
+  listParkedEntries,
+  parkEntries,
+} from '../../src/store/entries/parked-entries.ts'
+import { StoreError } from '../../src/store/store.ts'
+import { findUser, hasUsers, listUserIds } from '../../src/store/users/users.ts'
+import { addWorkspace } from '../../src/store/workspaces/workspaces.ts'
+import { DEFAULT_SETTINGS } from '../../src/core/workspace.ts'
+import { NOW, openPipelineBench, type PipelineBench } from '../support/pipeline-bench.ts'
+import { explain, expectIndexed } from '../support/query-plan.ts'
+import { recordQueries } from '../support/record-queries.ts'
+import { describeEachStore } from '../support/stores.ts'
+
+describeEachStore('A parked entry', (kind) => {
+  let bench: PipelineBench
+  let made = 0
+
+  beforeAll(async () => void (bench = await openPipelineBench(kind)))
+  afterAll(() => bench.close())
+  beforeEach(() => bench.makeWorkspace())
+
+  const body = (customer_id: string, ...actions: object[]) => ({ type: 'event', customer_id, actions })
+
+  /** An entry that was parked because its workspace was missing, and which can be applied since. */
+  async function parkOne(...actions: object[]) {
+    const workspaceId = `late-${++made}`
+    const start = await bench.cursor()
+    const [requestId = ''] = await bench.append({ body: body('c1', ...actions), workspaceId, receivedAt: NOW + 1 })
+    await bench.follow()
+    const position = (await listParkedEntries(bench.database, start, 1))[0]?.position as number
+    const workspace = { ...DEFAULT_SETTINGS, name: 'late', id: workspaceId, createdAt: NOW }
+    await bench.database.write((store) => addWorkspace(store, workspace, { data: '', reports: '' }))
+    return { workspaceId, requestId, position }
+  }
+
+  async function actionsOf(workspaceId: string): Promise<string[]> {
+    const user = await findUser(bench.database, workspaceId, { name: CUSTOMER_ID, value: 'c1' })
+    const page = { before: undefined, max: 100 }
+    const found = user && (await listUserEvents(bench.database, await listUserIds(bench.database, user.id), page))
+    return found?.map(({ action }) => action) ?? []
+  }
+
+  it('that is replayed has the effect it would have had, and its receipt says so', async () => {
+    const { workspaceId, requestId, position } = await parkOne(
+      { action: 'A', event_id: 'x' },
+      { action: 'B', event_id: 'x' },
+    )
+    expect(await bench.receipt(requestId, workspaceId)).toMatchObject({ status: 'parked', events: 2 })
+    expect(await replayParked(bench.database, position, NOW)).toEqual({ outcome: 'applied' })
+    expect(await actionsOf(workspaceId)).toEqual(['A'])
+    expect(await findParkedEntry(bench.database, position)).toBeUndefined()
+    expect(await bench.receipt(requestId, workspaceId)).toEqual({
+      requestId,
+      workspaceId,
+      status: 'processed',
+      events: 2,
+      duplicates: 1,
+      error: null,
+      receivedAt: NOW + 1,
+    })
+  })
+
+  it('is applied once, also when several replays race', async () => {
+    const { workspaceId, position } = await parkOne({ action: 'A' })
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => replayParked(bench.database, position, NOW)))
+    expect(outcomes.filter(({ outcome }) => outcome === 'applied')).toHaveLength(1)
+    expect(outcomes.filter(({ outcome }) => outcome === 'not_parked')).toHaveLength(4)
+    expect(await actionsOf(workspaceId)).toEqual(['A'])
+  })
+
+  it('is applied once when a replay and the pipeline race for the same user', async () => {
+    const { workspaceId, position } = await parkOne({ action: 'A' })
+    await bench.append(...Array.from({ length: 50 }, () => ({ body: body('c1', { action: 'B' }), workspaceId })))
+    await Promise.all([bench.follow(), replayParked(bench.database, position, NOW)])
+    expect((await actionsOf(workspaceId)).toSorted()).toEqual(['A', ...Array.from({ length: 50 }, () => 'B')])
+  })
+
+  it('that still cannot be read stays parked, with the reason of today', async () => {
+    const start = await bench.cursor()
+    const [requestId] = await bench.append({ body: '[]' })
+    await bench.follow()
+    const position = (await listParkedEntries(bench.database, start, 1))[0]?.position as number
+    const reason = 'the body is not an object'
+    expect(await replayParked(bench.database, position, NOW + 5)).toEqual({ outcome: 'unreadable', reason })
+    expect(await findParkedEntry(bench.database, position)).toMatchObject({ error: reason, parkedAt: NOW + 5 })
+    expect(await bench.receipt(requestId)).toMatchObject({ status: 'parked', error: reason })
+  })
+
+  it('whose replay fails in a step stays parked, and nothing of it is applied', async () => {
+    const start = await bench.cursor()
+    await bench.append({ body: { customer_id: 'c1', actions: [{ action: 'A' }, {}] } })
+    await bench.follow()
+    const position = (await listParkedEntries(bench.database, start, 1))[0]?.position as number
+    await expect(replayParked(bench.database, position, NOW)).rejects.toThrow(StoreError)
+    expect(await findParkedEntry(bench.database, position)).toBeDefined()
+    expect(await hasUsers(bench.database, bench.workspaceId)).toBe(false)
+  })
+
+  it('that is dropped is gone without effect, and its receipt says so', async () => {
+    const { workspaceId, requestId, position } = await parkOne({ action: 'A' })
+    expect(await dropParked(bench.database, position)).toBe(true)
+    expect(await findParkedEntry(bench.database, position)).toBeUndefined()
+    expect(await dropParked(bench.database, position)).toBe(false)
+    expect(await replayParked(bench.database, position, NOW)).toEqual({ outcome: 'not_parked' })
+    expect(await actionsOf(workspaceId)).toEqual([])
+    expect(await bench.receipt(requestId, workspaceId)).toMatchObject({
+      status: 'parked',
+      error: `dropped by an operator; the workspace ${workspaceId} does not exist`,
+    })
+  })
+
+  it('is counted, and looked for by its workspace, without a look at what others hold', async () => {
+    const [count, find] = await recordQueries(bench.database, async (store) => {
+      await countParkedEntries(store)
+      await hasParkedEntries(store, 'main')
+    })
+    if (!count || !find) throw new Error('nothing was asked')
+    const { accesses } = await explain(bench.database, count)
+    // Each entry of a table of PostgreSQL is small, for large texts stand elsewhere.
+    const indexes = { sqlite: ['parked_entries_by_workspace'], postgres: [expect.stringMatching(/^parked_entries_/)] }
+    expect(accesses.map(({ index }) => index)).toEqual(indexes[kind])
+    expectIndexed(await explain(bench.database, find), 'workspace_id')
+  })
+
+  it('is set aside with many others by one statement, which keeps the places of those that were there', async () => {
+    const entries = Array.from({ length: 300 }, (_, index) => ({
+      position: 1_000_000 + index,
+      workspaceId: 'apart',
+      kind: 'track_events',
+      requestId: `request ${index}`,
+      receivedAt: NOW + index,
+      context: '{}',
+      body: `[${index}, "\\u00e4 'ä'"]`,
+      error: index % 2 === 0 ? 'even' : 'odd',
+      parkedAt: NOW,
+    }))
+    const queries = await recordQueries(bench.database, (store) => parkEntries(store, entries))
+    expect(queries).toHaveLength(1)
+    expect(await listParkedEntries(bench.database, 999_999, 301)).toEqual(entries)
+    const again = { error: 'still', parkedAt: NOW + 5 }
+    const changed = entries.slice(0, 2).map((entry) => ({ ...entry, body: 'another', ...again }))
+    await bench.database.write((store) => parkEntries(store, changed))
+    const kept = entries.map((entry, index) => (index < 2 ? { ...entry, ...again } : entry))
+    expect(await listParkedEntries(bench.database, 999_999, 301)).toEqual(kept)
+  })
+})

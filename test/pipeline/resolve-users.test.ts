@@ -1,0 +1,420 @@
+// "Identity resolution" on every store: who is the same person, what is left of two who are, and that it makes no difference how
+// the log is cut into batches.
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { DEFAULT_SETTINGS, type WorkspaceSettings } from '../../src/core/workspace.ts'
+import type { LogEntry } from '../../src/log/event-log.ts'
+import { applyBatch } from '../../src/pipeline/apply-batch.ts'
+import { toBatch } from '../../src/pipeline/batch.ts'
+import { findCursor, PIPELINE_CURSOR, pipelineCursor } from '../../src/store/entries/cursors.ts'
+import type { Database } from '../../src/store/store.ts'
+import { listNewestIdentifiers } from '../../src/store/users/user-identities.ts'
+import { findUsersWithAliases, findUser, listUserIds, type User } from '../../src/store/users/users.ts'
+import { listUserEvents } from '../../src/store/users/events.ts'
+import { makeStore, openTestDatabase, describeEachStore, type StoreKind, type TestPlace } from '../support/stores.ts'
+import { modelUsers, type ModelEntry, type ModelUser } from './user-model.ts'
+
+const SETTINGS: WorkspaceSettings = { ...DEFAULT_SETTINGS, name: 'test', identityResolution: ['mobile', 'card'] }
+const RUNS: Readonly<Record<StoreKind, number>> = { sqlite: 250, postgres: 100 }
+
+type Ids = Readonly<Record<string, string>>
+
+describeEachStore('Identity resolution', (kind) => {
+  let place: TestPlace
+  let database: Database
+  let made = 0
+  let workspaceId: string
+  /** The users of the last batch of whom it knows, without a query, that all their facts are under one customer id. */
+  let singleAliasUsers: ReadonlyMap<number, number>
+
+  beforeAll(async () => {
+    place = await makeStore(kind)
+    database = await openTestDatabase(place)
+  })
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+  beforeEach(() => void (workspaceId = `w${++made}`))
+
+  const track = (ids: Ids, receivedAt = 1): ModelEntry => {
+    return { kind: 'track_events', workspaceId, receivedAt, ids, attributes: {} }
+  }
+  const report = (ids: Ids, attributes: Record<string, unknown>, receivedAt = 1): ModelEntry => {
+    return { kind: 'track_user', workspaceId, receivedAt, ids, attributes }
+  }
+
+  /** Applies entries in batches of these sizes (the last takes the rest); returns the position of the first. */
+  async function apply(entries: readonly ModelEntry[], sizes: readonly number[] = []): Promise<number> {
+    const start = (await findCursor(database, PIPELINE_CURSOR)) + 1
+    const log = entries.map((entry, index) => toLogEntry(entry, start + index))
+    const settings = new Map(entries.map((entry) => [entry.workspaceId, SETTINGS]))
+    for (const size of [...sizes, log.length]) {
+      const part = log.splice(0, Math.max(1, size))
+      if (part.length === 0) break
+      const batch = toBatch(part, settings, { now: 0 })
+      expect(batch.unreadable).toEqual([])
+      const { users } = await applyBatch(database, batch, { from: [(part[0] as LogEntry).position - 1] })
+      singleAliasUsers = users.singleAliasUsers
+      const told = [...singleAliasUsers].map(([userId, customer]) => ({
+        userId,
+        customers: [customer],
+        userIds: [userId],
+      }))
+      expect(told).toEqual([...(await findUsersWithAliases(database, [...singleAliasUsers.keys()])).values()])
+    }
+    return start
+  }
+
+  /** Applies entries in another order than that of the log: each in a partition of its own, behind all that others put into one. */
+  async function applyApart(entries: readonly ModelEntry[], order: readonly number[]): Promise<void> {
+    const log = entries.map((entry, index) => {
+      return { ...toLogEntry(entry, 1_000_000 + entries.length * made + index), partition: 1 + index }
+    })
+    for (const entry of order.map((index) => log[index] as (typeof log)[number])) {
+      const from: number[] = []
+      from[entry.partition] = await findCursor(database, pipelineCursor(entry.partition))
+      await applyBatch(database, toBatch([entry], new Map([[workspaceId, SETTINGS]]), { now: 0 }), { from })
+    }
+  }
+
+  const find = (name: string, value: string): Promise<User | undefined> => {
+    return findUser(database, workspaceId, { name, value })
+  }
+
+  /** Every way to cut three entries into batches. */
+  const cuts: [what: string, sizes: number[]][] = [
+    ['in one batch', []],
+    ['one by one', [1, 1]],
+    ['the first alone', [1]],
+    ['the last alone', [2]],
+  ]
+
+  it.each(cuts)('a user found by any of its ids is the same user, %s', async (_cut, sizes) => {
+    await apply(
+      [track({ customer_id: 'a', mobile: '1' }), track({ mobile: '1', card: 'x' }), track({ card: 'x' })],
+      sizes,
+    )
+    const users = await Promise.all([find('customer_id', 'a'), find('mobile', '1'), find('card', 'x')])
+    expect(new Set(users.map((user) => user?.id)).size).toBe(1)
+    expect(users[0]?.customerId).toBe('a')
+  })
+
+  it.each(cuts)(
+    'several users found become one: the oldest stays, every id still finds it, %s',
+    async (_cut, sizes) => {
+      const start = await apply(
+        [track({ mobile: '1' }), track({ customer_id: 'b' }), track({ customer_id: 'b', mobile: '1', card: 'x' })],
+        sizes,
+      )
+      const [user] = await storedUsers(database, [workspaceId])
+      expect(user).toMatchObject({ customerId: 'b', entries: [start, start + 1, start + 2] })
+      expect(user?.id).toBe((await find('mobile', '1'))?.id)
+      expect(Object.keys(user?.identities ?? {}).toSorted()).toEqual(['card=x', 'customer_id=b', 'mobile=1'])
+      expect(await storedUsers(database, [workspaceId])).toHaveLength(1)
+    },
+  )
+
+  it.each(cuts)('chains of merges end at the oldest, %s', async (_cut, sizes) => {
+    // B becomes A, then A (with B) becomes the even older Z; what follows in the same batch finds Z by every id.
+    await apply([track({ mobile: 'z' }), track({ mobile: 'a' }), track({ mobile: 'b' })])
+    await apply(
+      [track({ mobile: 'a', card: 'b1' }), track({ mobile: 'b', card: 'b1' }), track({ card: 'b1', mobile: 'z' })],
+      sizes,
+    )
+    const users = await Promise.all([find('mobile', 'z'), find('mobile', 'a'), find('mobile', 'b'), find('card', 'b1')])
+    expect(new Set(users.map((user) => user?.id)).size).toBe(1)
+    const [user, ...others] = await storedUsers(database, [workspaceId])
+    expect(others).toEqual([])
+    expect(user?.entries).toHaveLength(6)
+  })
+
+  // A log with partitions gives the entries of different people in any order.
+  it.each([[[0, 1, 2]], [[0, 2, 1]], [[1, 0, 2]], [[1, 2, 0]], [[2, 0, 1]], [[2, 1, 0]]])(
+    'of several customer ids the first in the log is shown, applied in the order %j',
+    async (order) => {
+      const ids: Ids[] = [
+        { customer_id: 'first', card: 'x' },
+        { customer_id: 'second' },
+        { customer_id: 'second', card: 'x' },
+      ]
+      await applyApart(
+        ids.map((named) => track(named)),
+        order,
+      )
+      for (const value of ['first', 'second']) {
+        expect(await find('customer_id', value)).toMatchObject({ customerId: 'first' })
+      }
+    },
+  )
+
+  it.each([[[0, 1, 2]], [[0, 2, 1]], [[1, 0, 2]], [[1, 2, 0]], [[2, 0, 1]], [[2, 1, 0]]])(
+    'of several identifiers the last in the log is shown, applied in the order %j',
+    async (order) => {
+      const cards = ['seen again', 'another', 'seen again']
+      await applyApart(
+        cards.map((card) => track({ customer_id: 'a', card })),
+        order,
+      )
+      const user = await find('customer_id', 'a')
+      const shown = await listNewestIdentifiers(database, user?.id as number)
+      expect(shown).toEqual([{ name: 'card', value: 'seen again' }])
+    },
+  )
+
+  it('hundreds of users become one within a batch, of whom each is found to be the next and one has very much', async () => {
+    const others = Array.from({ length: 400 }, (_, index) => ({ customer_id: `c${index}` }))
+    const much = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`attribute ${index}`, index]))
+    await apply(others.map((ids) => track(ids)))
+    await apply([report({ customer_id: 'much', mobile: '1' }, much)])
+    await apply(others.toReversed().map((ids) => track({ ...ids, mobile: '1' })))
+    const user = await find('customer_id', 'much')
+    expect(user).toMatchObject({ customerId: 'c0' })
+    expect(Object.keys(user?.attributes ?? {})).toHaveLength(40_000)
+  })
+
+  it('four users become one in a single request', async () => {
+    await apply([
+      track({ customer_id: 'a' }),
+      track({ mobile: '1' }),
+      track({ card: 'x' }),
+      track({ customer_id: 'b' }),
+    ])
+    await apply([track({ customer_id: 'b', mobile: '1', card: 'x' }), track({ customer_id: 'a', mobile: '1' })])
+    const [user, ...others] = await storedUsers(database, [workspaceId])
+    expect(others).toEqual([])
+    expect(user).toMatchObject({ customerId: 'a' })
+    expect((await find('customer_id', 'b'))?.id).toBe(user?.id)
+  })
+
+  it.each(cuts)('of each attribute the value received last wins, whichever user had it, %s', async (_cut, sizes) => {
+    const start = await apply([report({ customer_id: 'a' }, { plan: 'old', city: 'Bonn', only: 1 }, 5)])
+    await apply(
+      [
+        report({ mobile: '1' }, { plan: 'new', city: 'Ulm' }, 7),
+        report({ customer_id: 'a' }, { city: 'Köln' }, 9),
+        // By a clock that was set back.
+        report({ customer_id: 'a', mobile: '1' }, { late: true, only: null }, 4),
+      ],
+      sizes,
+    )
+    const user = await find('mobile', '1')
+    expect(user?.attributes).toEqual({
+      plan: ['new', 7, start + 1],
+      city: ['Köln', 9, start + 2],
+      only: [null, 4, start + 3],
+      late: [true, 4, start + 3],
+    })
+  })
+
+  it.each(cuts)(
+    'of several received in one millisecond the last in the log wins, whichever user had it, %s',
+    async (_cut, sizes) => {
+      await apply(
+        [
+          report({ customer_id: 'a' }, { plan: 'premium', city: 'Ulm' }),
+          report({ mobile: '1' }, { plan: 'basic' }),
+          report({ customer_id: 'a', mobile: '1' }, { city: 'Bonn' }),
+        ],
+        sizes,
+      )
+      expect(valuesOf(await find('mobile', '1'))).toEqual({ plan: 'basic', city: 'Bonn' })
+    },
+  )
+
+  it.each(cuts)(
+    'of several identifiers the last in the log is shown, whatever their times, %s',
+    async (_cut, sizes) => {
+      const reports = ['z', 'y', 'x'].map((card) => report({ customer_id: 'a', card }, {}, 5))
+      await apply(reports, sizes)
+      const user = await find('customer_id', 'a')
+      const shown = async () => listNewestIdentifiers(database, user?.id as number)
+      expect(await shown()).toEqual([{ name: 'card', value: 'x' }])
+      await apply([report({ customer_id: 'a', card: 'y' }, {}, 5)])
+      expect(await shown()).toEqual([{ name: 'card', value: 'y' }])
+      await apply([report({ customer_id: 'a', card: 'z' }, {}, 4)])
+      expect(await shown()).toEqual([{ name: 'card', value: 'z' }])
+      // One with so many that they are looked for in the table.
+      const crowd = Array.from({ length: 100 }, (_, index) =>
+        report({ customer_id: `crowd-${index}`, card: 'y' }, {}, 6),
+      )
+      await apply([...crowd, report({ customer_id: 'a', card: 'x' }, {}, 3)])
+      expect(await shown()).toEqual([{ name: 'card', value: 'x' }])
+    },
+  )
+
+  const emails: [what: string, older: unknown, younger: unknown, key: string | null][] = [
+    ['the older one', 'Older@example.com', undefined, 'older@example.com'],
+    ['the younger one', undefined, 'Younger@example.com', 'younger@example.com'],
+    ['both, the newer address', 'older@example.com', 'younger@example.com', 'younger@example.com'],
+    ['the older one, and the younger cleared it', 'older@example.com', null, null],
+  ]
+  it.each(emails)('after a merge the address of %s is found', async (_who, older, younger, key) => {
+    const attributes = (email: unknown) => (email === undefined ? {} : { email })
+    await apply([report({ customer_id: 'a' }, attributes(older), 1), report({ mobile: '1' }, attributes(younger), 2)])
+    await apply([track({ customer_id: 'a', mobile: '1' })])
+    expect((await find('customer_id', 'a'))?.emailKey).toBe(key)
+  })
+
+  it.each(cuts)(
+    'a user known by identifiers alone takes the first customer_id it is given, %s',
+    async (_cut, sizes) => {
+      await apply(
+        [track({ mobile: '1' }), track({ mobile: '1', customer_id: 'a' }), track({ mobile: '1', customer_id: 'b' })],
+        sizes,
+      )
+      expect(await find('customer_id', 'b')).toMatchObject({ customerId: 'a' })
+      expect(await storedUsers(database, [workspaceId])).toHaveLength(1)
+    },
+  )
+
+  it('events of both are listed together, newest first', async () => {
+    await apply([track({ customer_id: 'a' }, 1), track({ mobile: '1' }, 2), track({ customer_id: 'a' }, 3)])
+    await apply([track({ customer_id: 'a', mobile: '1' }, 4)])
+    const user = await find('mobile', '1')
+    const ids = await listUserIds(database, user?.id ?? 0)
+    const events = await listUserEvents(database, ids, { before: undefined, max: 10 })
+    expect(events.map(({ receivedAt }) => receivedAt)).toEqual([4, 3, 2, 1])
+  })
+
+  it('users that became another keep nothing of what they had told', async () => {
+    await apply([
+      report({ customer_id: 'a' }, {}),
+      report({ customer_id: 'b', mobile: '1' }, { email: 'a@example.com' }),
+    ])
+    await apply([track({ customer_id: 'a', mobile: '1' })])
+    const merged = await database.query
+      .selectFrom('users')
+      .select(['customer_id', 'attributes', 'email_key'])
+      .where('workspace_id', '=', workspaceId)
+      .where('merged_into', 'is not', null)
+      .execute()
+    expect(merged).toEqual([{ customer_id: null, attributes: '{}', email_key: null }])
+  })
+
+  it('the same ids in another workspace are another user', async () => {
+    const other = { ...track({ customer_id: 'a', mobile: '1' }), workspaceId: `${workspaceId}-other` }
+    await apply([track({ customer_id: 'a' }), other, track({ mobile: '1' })])
+    expect(await storedUsers(database, [workspaceId])).toHaveLength(2)
+    expect(await storedUsers(database, [other.workspaceId])).toHaveLength(1)
+  })
+
+  it('names and values that run into each other are not mixed up', async () => {
+    await apply([track({ mobile: 'a\ncard\nb' }), track({ card: 'b' }), track({ mobile: 'a' })])
+    expect(await storedUsers(database, [workspaceId])).toHaveLength(3)
+  })
+
+  const company: [what: string, ids: Ids][] = [
+    ['another customer id', { customer_id: 'b', mobile: '1' }],
+    ['somebody with a customer id, merged into it', { customer_id: 'later', mobile: '1' }],
+    ['somebody without one, merged into it', { card: 'later', mobile: '1' }],
+  ]
+  it.each(company)('a user with one customer id need not be looked up, until it has %s', async (_, ids) => {
+    await apply([track({ customer_id: 'a', mobile: '1' })])
+    expect(singleAliasUsers.size).toBe(1)
+    await apply([track({ customer_id: 'a' })])
+    expect(singleAliasUsers.size).toBe(1)
+    await apply([track({ customer_id: 'later' }), track({ card: 'later' })])
+    await apply([track(ids)])
+    expect(singleAliasUsers.size).toBe(0)
+    await apply([track({ customer_id: 'a' })])
+    expect(singleAliasUsers.size).toBe(0)
+  })
+
+  it('any cut of any log into batches gives the users of the naive model', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anyEntry(), { maxLength: 24, size: 'max' }),
+        fc.array(fc.integer({ min: 1, max: 6 }), { maxLength: 12, size: 'max' }),
+        async (drawn, sizes) => {
+          const run = `run${++made}`
+          const entries = drawn.map((entry) => ({ ...entry, workspaceId: `${run}-${entry.workspaceId}` }))
+          const start = await apply(entries, sizes)
+          const stored = await storedUsers(database, [`${run}-1`, `${run}-2`])
+          expect(stored).toEqual(modelUsers(entries, start))
+        },
+      ),
+      { numRuns: RUNS[kind] },
+    )
+  }, 120_000)
+})
+
+function valuesOf(user: User | undefined): object {
+  return Object.fromEntries(Object.entries(user?.attributes ?? {}).map(([name, [value]]) => [name, value]))
+}
+
+function anyEntry(): fc.Arbitrary<ModelEntry> {
+  // Mostly one id, so that there are several users for the others to bring together.
+  const id = fc.oneof(
+    fc.record({ customer_id: fc.constantFrom('a', 'b', 'c', 'd', 'e') }),
+    fc.record({ mobile: fc.constantFrom('1', '2', '3', '4', '5') }),
+    fc.record({ card: fc.constantFrom('v', 'w', 'x', 'y', 'z') }),
+  )
+  const more = fc.tuple(id, id, id).map(([first, second, third]): Ids => ({ ...first, ...second, ...third }))
+  const ids = fc.oneof({ weight: 2, arbitrary: id }, { weight: 1, arbitrary: more })
+  const attributes = fc.record(
+    {
+      plan: fc.constantFrom('free', 'paid', 7, null),
+      email: fc.constantFrom('One@example.com', 'two@example.com', null),
+      city: fc.constantFrom('Bonn', 'Ulm'),
+    },
+    { requiredKeys: [] },
+  )
+  return fc.record({
+    kind: fc.constantFrom('track_events', 'track_user'),
+    // Two workspaces in one log; the second seldom.
+    workspaceId: fc.constantFrom('1', '1', '1', '2'),
+    // In any order, and often the same: a clock may be set back.
+    receivedAt: fc.integer({ min: 1, max: 4 }),
+    ids,
+    attributes,
+  })
+}
+
+function toLogEntry({ kind, workspaceId, receivedAt, ids, attributes }: ModelEntry, position: number): LogEntry {
+  const { customer_id, ...user_identifiers } = ids
+  const content =
+    kind === 'track_events' ? { type: 'event', actions: [{ action: 'A' }] } : { type: 'customer', attributes }
+  const body = Buffer.from(JSON.stringify({ customer_id, user_identifiers, ...content }))
+  return { position, kind, workspaceId, requestId: `request-${position}`, receivedAt, context: {}, body }
+}
+
+/** All users of the workspaces that are not merged into another, oldest first, as the store has them. */
+async function storedUsers({ query }: Database, workspaceIds: readonly string[]): Promise<ModelUser[]> {
+  const users = await query
+    .selectFrom('users')
+    .selectAll()
+    .where('workspace_id', 'in', workspaceIds)
+    .orderBy('id')
+    .execute()
+  const identities = await query
+    .selectFrom('user_identities')
+    .selectAll()
+    .where('workspace_id', 'in', workspaceIds)
+    .execute()
+  const events = await query
+    .selectFrom('events')
+    .select(['id', 'user_id'])
+    .where('workspace_id', 'in', workspaceIds)
+    .execute()
+  const survivorOf = new Map(users.map(({ id, merged_into }) => [id, merged_into ?? id]))
+  return users
+    .filter(({ merged_into }) => merged_into === null)
+    .map((user) => ({
+      id: user.id,
+      workspaceId: user.workspace_id,
+      customerId: user.customer_id,
+      createdAt: user.created_at,
+      emailKey: user.email_key,
+      attributes: JSON.parse(user.attributes) as ModelUser['attributes'],
+      identities: Object.fromEntries(
+        identities
+          .filter(({ user_id }) => user_id === user.id)
+          .map(({ name, value, seen_at }) => [`${name}=${value}`, seen_at]),
+      ),
+      entries: events
+        .filter(({ user_id }) => survivorOf.get(user_id) === user.id)
+        .map(({ id }) => id / 16_384)
+        .toSorted((left, right) => left - right),
+    }))
+}

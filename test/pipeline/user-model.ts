@@ -1,0 +1,114 @@
+// A naive model of "Identity resolution", to compare the pipeline with: maps and loops, one entry after the other.
+import { EVENTS_PER_ENTRY_MAX } from '../../src/core/event.ts'
+
+/** What one entry says, in the plainest form. */
+export interface ModelEntry {
+  readonly kind: 'track_events' | 'track_user'
+  readonly workspaceId: string
+  readonly receivedAt: number
+  /** Name → value; `customer_id` among them. */
+  readonly ids: Readonly<Record<string, string>>
+  readonly attributes: Readonly<Record<string, unknown>>
+}
+
+/** The value of an attribute, when it was received, and where in the log. */
+type Told = readonly [value: unknown, receivedAt: number, position: number]
+
+/** A user in terms that both the model and the store know. */
+export interface ModelUser {
+  readonly id: number
+  readonly workspaceId: string
+  readonly customerId: string | null
+  readonly createdAt: number
+  readonly emailKey: string | null
+  readonly attributes: Readonly<Record<string, Told>>
+  /** `name=value` → when last seen; for customer ids when first seen. */
+  readonly identities: Readonly<Record<string, number>>
+  /** Positions of the entries whose events are under the user. */
+  readonly entries: readonly number[]
+}
+
+interface MutableUser {
+  readonly id: number
+  readonly workspaceId: string
+  customerId: string | null
+  /** Position of the entry that named it first. */
+  customerAt: number
+  readonly createdAt: number
+  readonly attributes: Map<string, Told>
+  readonly identities: Map<string, number>
+  readonly entries: number[]
+}
+
+/** The users after these entries, which are in the log from `position` on; oldest first. */
+export function modelUsers(entries: readonly ModelEntry[], position: number): ModelUser[] {
+  let users: MutableUser[] = []
+  entries.forEach((entry, index) => {
+    const found = users.filter((user) => user.workspaceId === entry.workspaceId && hasAnyId(user, entry))
+    const user = found.reduce<MutableUser | undefined>(mergeInto, undefined) ?? newUser(entry, position + index)
+    users = [...users.filter((other) => !found.includes(other)), user].toSorted((left, right) => left.id - right.id)
+    applyEntry(user, entry, position + index)
+  })
+  return users.map((user) => ({
+    id: user.id,
+    workspaceId: user.workspaceId,
+    customerId: user.customerId,
+    createdAt: user.createdAt,
+    entries: user.entries,
+    emailKey: toKey(user.attributes.get('email')?.[0]),
+    attributes: Object.fromEntries(user.attributes),
+    identities: Object.fromEntries(user.identities),
+  }))
+}
+
+function hasAnyId(user: MutableUser, { ids }: ModelEntry): boolean {
+  return Object.entries(ids).some(([name, value]) => user.identities.has(`${name}=${value}`))
+}
+
+/** Called oldest first: each younger user becomes part of the oldest. */
+function mergeInto(older: MutableUser | undefined, younger: MutableUser): MutableUser {
+  if (!older) return younger
+  nameUser(older, younger.customerId, younger.customerAt)
+  for (const [name, told] of younger.attributes) setAttribute(older, name, told)
+  for (const [identity, seenAt] of younger.identities) older.identities.set(identity, seenAt)
+  older.entries.push(...younger.entries)
+  older.entries.sort((left, right) => left - right)
+  return older
+}
+
+function newUser({ workspaceId, receivedAt }: ModelEntry, position: number): MutableUser {
+  const id = position * EVENTS_PER_ENTRY_MAX
+  const attributes = new Map<string, Told>()
+  const unnamed = { customerId: null, customerAt: Infinity }
+  return { id, workspaceId, ...unnamed, createdAt: receivedAt, attributes, identities: new Map(), entries: [] }
+}
+
+/** Of several customer ids, the one that came first is shown. */
+function nameUser(user: MutableUser, customerId: string | null, at: number): void {
+  if (customerId === null || user.customerAt <= at) return
+  user.customerId = customerId
+  user.customerAt = at
+}
+
+function applyEntry(user: MutableUser, entry: ModelEntry, position: number): void {
+  const { ids, receivedAt } = entry
+  nameUser(user, ids['customer_id'] ?? null, position)
+  for (const [name, value] of Object.entries(ids)) {
+    const isKnown = user.identities.has(`${name}=${value}`)
+    if (!isKnown || name !== 'customer_id') user.identities.set(`${name}=${value}`, receivedAt)
+  }
+  if (entry.kind === 'track_events') user.entries.push(position)
+  else
+    for (const [name, value] of Object.entries(entry.attributes))
+      setAttribute(user, name, [value, receivedAt, position])
+}
+
+/** The value that is later in the log wins. */
+function setAttribute(user: MutableUser, name: string, told: Told): void {
+  const known = user.attributes.get(name)
+  if (!known || known[2] < told[2]) user.attributes.set(name, told)
+}
+
+function toKey(email: unknown): string | null {
+  return typeof email === 'string' ? email.trim().toLowerCase() : null
+}

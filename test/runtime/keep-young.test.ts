@@ -1,0 +1,49 @@
+// `keepNewObjectsYoung` in a server: V8's settings are the default ones until the server is loaded.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { cachedDataVersionTag } from 'node:v8'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { run, start } from '../support/program.ts'
+import { until } from '../support/server.ts'
+
+const TEST_WAIT_MS = 60_000
+/** Writes what names the settings on which compiled code depends, at the start and again when it has changed. */
+const TELL_TAGS = `
+  import { cachedDataVersionTag } from 'node:v8'
+  import { isMainThread } from 'node:worker_threads'
+  let told
+  const tell = () => {
+    const tag = cachedDataVersionTag()
+    if (tag !== told) process.stderr.write('<' + tag + '>')
+    told = tag
+  }
+  if (isMainThread) {
+    tell()
+    setInterval(tell, 20).unref()
+  }`
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tidings-young-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+it(
+  'starts under settings with which V8 takes what comes compiled with Node; a server has others once it is loaded',
+  async () => {
+    const plain = cachedDataVersionTag()
+    const script = join(folder, 'tell-tags.mjs')
+    writeFileSync(script, TELL_TAGS)
+    const env = { NODE_OPTIONS: `--import=${pathToFileURL(script).href}`, DATA_DIR: join(folder, 'data'), PORT: '0' }
+    expect(await run(['--version'], env)).toMatchObject({ status: 0, stderr: `<${plain}>` })
+    const server = start(['serve'], env)
+    const tags = () => server.output().stderr.match(/<\d+>/g) ?? []
+    await until('the settings are others', () => tags().length > 1, TEST_WAIT_MS)
+    await server.stop('SIGTERM')
+    expect(tags()).toHaveLength(2)
+    expect(tags()[0]).toBe(`<${plain}>`)
+  },
+  TEST_WAIT_MS,
+)

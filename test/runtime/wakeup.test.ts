@@ -1,0 +1,113 @@
+// How the follower of the log sleeps while all is quiet, and is woken.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openLog, openLogReader } from '../../src/log/open-log.ts'
+import type { LogReader, LogWriter } from '../../src/log/event-log.ts'
+import { LogFollower } from '../../src/pipeline/follower/follow-log.ts'
+import { Wakeup, makeWakeupState, wakerOf } from '../../src/runtime/wakeup.ts'
+import { createWorkspace } from '../../src/actions/create-workspace.ts'
+import { idempotencyKeysIn } from '../../src/store/entries/idempotency-keys.ts'
+import { findReceipt } from '../../src/store/entries/request-receipts.ts'
+import type { Database } from '../../src/store/store.ts'
+import { WriterLock } from '../../src/runtime/writer-lock.ts'
+import { until } from '../support/server.ts'
+import { makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+
+describe('A wait for a wakeup', () => {
+  it('ends when it has lasted long enough', async () => {
+    await expect(new Wakeup().wait(1)).resolves.toBeUndefined()
+  })
+
+  it('ends when the sleeper is woken', async () => {
+    const wakeup = new Wakeup()
+    wakeup.listen()
+    const waited = wakeup.wait(HOUR_MS)
+    wakeup.wake()
+    await expect(waited).resolves.toBeUndefined()
+  })
+
+  it('does not begin where the sleeper was woken since it listened', async () => {
+    const wakeup = new Wakeup()
+    wakeup.listen()
+    wakeup.wake()
+    await expect(wakeup.wait(HOUR_MS)).resolves.toBeUndefined()
+  })
+
+  it('is told of what is new once, however often there is something, until the sleeper listens again', () => {
+    const shared = makeWakeupState()
+    const wakeup = new Wakeup(shared)
+    let told = 0
+    const wake = wakerOf(shared, () => told++)
+    wake()
+    expect(told).toBe(0)
+    wakeup.listen()
+    for (let count = 0; count < 3; count++) wake()
+    expect(told).toBe(1)
+    wakeup.listen()
+    wake()
+    expect(told).toBe(2)
+  })
+})
+
+/** A wait that lasts longer than any test unless it is woken. */
+class LongWait extends Wakeup {
+  isWaiting = false
+
+  override async wait(): Promise<void> {
+    this.isWaiting = true
+    await super.wait(HOUR_MS)
+    this.isWaiting = false
+  }
+}
+
+describe('A follower of the log', () => {
+  let place: TestPlace
+  let database: Database
+  let log: LogWriter
+  let logReader: LogReader
+  let follower: LogFollower
+  let wakeup: LongWait
+
+  beforeEach(async () => {
+    place = await makeStore('sqlite')
+    database = await openTestDatabase(place)
+    await createWorkspace(database, 'main', {}, Date.now())
+    const shared = makeWakeupState()
+    wakeup = new LongWait(shared)
+    const wake = wakerOf(shared, () => wakeup.wake())
+    log = await openLog({ ...place, natsUrl: undefined }, { onCommit: wake, keys: idempotencyKeysIn(database) })
+    logReader = await openLogReader({ ...place, natsUrl: undefined })
+    const writerLock = new WriterLock()
+    const [onBatch, onFailure] = [() => {}, () => {}]
+    follower = new LogFollower({ database, logReader, writerLock, wakeup, clock: Date.now, onBatch, onFailure })
+    follower.start()
+  })
+  afterEach(async () => {
+    await follower.stop()
+    await log.close()
+    await logReader.close()
+    await database.close()
+    await place.remove()
+  })
+
+  async function append(requestId: string): Promise<void> {
+    const body = Buffer.from(JSON.stringify({ customer_id: 'anna', actions: [{ action: 'Order Placed' }] }))
+    const entry = { kind: 'track_events', workspaceId: 'main', requestId, receivedAt: Date.now(), context: {} } as const
+    await log.append({ ...entry, body, events: 1, partitionKey: 'anna' })
+  }
+
+  it('that sleeps applies what is appended, one entry after the other', async () => {
+    for (const requestId of ['first', 'second', 'third']) {
+      await until('it waits', () => wakeup.isWaiting)
+      await append(requestId)
+      const receipt = await until('it is applied', () => findReceipt(database, 'main', requestId))
+      expect(receipt).toMatchObject({ status: 'processed', events: 1 })
+    }
+  })
+
+  it('that sleeps stops at once', async () => {
+    await until('it waits', () => wakeup.isWaiting)
+    await expect(follower.stop()).resolves.toBeUndefined()
+  })
+})

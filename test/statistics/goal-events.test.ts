@@ -1,0 +1,162 @@
+// Events that goals name, as they are read to be counted: which goals they meet, and nothing else of what they say.
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { GoalEvent } from '../../src/core/campaigns/facts.ts'
+import type { Goal } from '../../src/core/campaigns/goal.ts'
+import type { CountedCampaign } from '../../src/core/statistics/rules.ts'
+import type { GoalBook } from '../../src/pipeline/contributions/goal-books.ts'
+import { judgeAtOnce, judgeEvents } from '../../src/pipeline/contributions/goal-events.ts'
+import { addEvents, listNamedEvents, type StoredEvent } from '../../src/store/users/events.ts'
+import type { Database } from '../../src/store/store.ts'
+import { watchRows } from '../support/record-queries.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+
+const EVENTS = 60
+const FILLING_BYTES = 100_000
+/** As many events of this size as fit into the 4 MiB that may be in memory at one time. */
+const READ_AT_ONCE_MAX = 41
+
+const ANY = toGoal('any', 'Order Placed', [])
+const LARGE = toGoal('large', 'Order Placed', [{ attribute: 'amount', operator: 'greater_than', value: 49 }])
+const LARGER = toGoal('larger', 'Order Placed', [{ attribute: 'amount', operator: 'greater_than', value: 57 }])
+const RARE = toGoal('rare', 'Order Returned', [{ attribute: 'amount', operator: 'greater_than', value: 57 }])
+/** Campaigns 1 to 3 have these goals; a recount is giving campaign 3 another. */
+const BOOK = toBook([[ANY, LARGE], [RARE], [ANY]], { campaign: 3, goals: [LARGER] })
+
+describeEachStore('Goal events', (kind) => {
+  let place: TestPlace
+  let database: Database
+
+  beforeAll(async () => {
+    place = await makeStore(kind)
+    database = await openTestDatabase(place)
+    const numbers = Array.from({ length: EVENTS }, (_, index) => index)
+    const events = ['Order Placed', 'Order Returned', 'Visited'].flatMap((action, place) => {
+      return numbers.map((number) => toEvent(place * EVENTS + number, action, number))
+    })
+    await database.write(async (store) => void (await addEvents(store, events)))
+  })
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  const named = (actions: readonly string[]) => {
+    const periods = actions.map((action) => ({ user_id: 1, action, from: 0, until: EVENTS }))
+    return listNamedEvents(database, periods)
+  }
+
+  it('come with the goals with conditions that they meet, of the campaigns that their user has to do with', async () => {
+    const events = await named(['Order Placed', 'Order Returned', 'Visited'])
+    const [judged = []] = await judgeEvents(database, BOOK, [{ events, campaigns: [1, 2, 3] }])
+    const metBy = (goal: Goal) => judged.filter(({ met }) => met.has(goal)).length
+    expect([LARGE, LARGER, RARE, ANY].map(metBy)).toEqual([10, 2, 2, 0])
+    expect(judged.map(({ id }) => id)).toEqual(events.map(({ id }) => id))
+    const [fewer = []] = await judgeEvents(database, BOOK, [{ events, campaigns: [2] }])
+    expect([LARGE, RARE].map((goal) => fewer.filter(({ met }) => met.has(goal)).length)).toEqual([0, 2])
+  })
+
+  it('are looked into a few megabytes at a time, and nothing of that is kept', async () => {
+    const events = await named(['Order Placed'])
+    const watched = watchRows(database)
+    const [judged = []] = await judgeEvents(watched.database, BOOK, [{ events, campaigns: [1] }])
+    const [measured, ...looked] = watched.rowsOfQueries
+    expect(measured).toBe(EVENTS)
+    expect(looked.reduce((sum, rows) => sum + rows, 0)).toBe(EVENTS)
+    expect(Math.max(...looked)).toBeLessThanOrEqual(READ_AT_ONCE_MAX)
+    expect(Object.keys(judged[0] ?? {}).toSorted()).toEqual(['action', 'id', 'met', 'time', 'userId'])
+  })
+
+  it('are looked into for a batch only if that is a few megabytes in all', async () => {
+    const events = await named(['Order Placed'])
+    const watched = watchRows(database)
+    const few = [{ events: events.slice(-READ_AT_ONCE_MAX), campaigns: [1] }]
+    const [judged = []] = (await judgeAtOnce(watched.database, BOOK, few)) ?? []
+    expect(judged).toEqual((await judgeEvents(database, BOOK, few))[0])
+    expect(judged.filter(({ met }) => met.has(LARGE))).toHaveLength(10)
+    expect(watched.rowsOfQueries).toEqual([READ_AT_ONCE_MAX, READ_AT_ONCE_MAX])
+    const oneMore = [...few, { events: events.slice(0, 1), campaigns: [1] }]
+    expect(await judgeAtOnce(watched.database, BOOK, oneMore)).toBeUndefined()
+    expect(watched.rowsOfQueries.slice(2)).toEqual([READ_AT_ONCE_MAX + 1])
+  })
+
+  it('share what they have met, however many goals there are', async () => {
+    const goals = Array.from({ length: 500 }, (_, index) => ({ ...LARGE, name: `large ${index}` }))
+    const book = toBook(goals.map((goal) => [goal]))
+    const events = await named(['Order Placed'])
+    const campaigns = [...book.counted.campaigns.keys()]
+    const [judged = []] = await judgeEvents(database, book, [{ events, campaigns }])
+    const metOf = ({ met }: GoalEvent) => goals.filter((goal) => met.has(goal)).length
+    expect(judged.map(metOf)).toEqual(events.map(({ time }) => (time > 49 ? 500 : 0)))
+    expect(new Set(judged.map(({ met }) => met)).size).toBe(2)
+  })
+
+  it('are not looked into where no goal of the campaigns has conditions on their name', async () => {
+    const events = await named(['Order Placed', 'Visited'])
+    const watched = watchRows(database)
+    const unjudged = [
+      { events, campaigns: [2] },
+      { events, campaigns: [] },
+    ]
+    const judged = await judgeEvents(watched.database, BOOK, unjudged)
+    expect(judged.map((ofUser) => ofUser.length)).toEqual([events.length, events.length])
+    expect(judged.flat().filter(({ met }) => [ANY, LARGE, LARGER, RARE].some((goal) => met.has(goal)))).toEqual([])
+    expect(watched.rowsOfQueries).toEqual([])
+  })
+
+  it('are looked into no further when the count is given up', async () => {
+    const events = await named(['Order Placed'])
+    const watched = watchRows(database)
+    await judgeEvents(watched.database, BOOK, [{ events, campaigns: [1] }], { goesOn: async () => false })
+    expect(watched.rowsOfQueries).toHaveLength(2)
+  })
+})
+
+function toGoal(name: string, event: string, where: Goal['where']): Goal {
+  return { name, event, where, windowHours: 36 }
+}
+
+/** Campaigns with these goals, from number 1 on. */
+function toBook(
+  goals: readonly (readonly Goal[])[],
+  changed?: { readonly campaign: number; readonly goals: readonly Goal[] },
+): GoalBook {
+  const campaigns = new Map(goals.map((own, index) => [index + 1, toCampaign(index + 1, own)]))
+  const rules = (changed: Iterable<[number, CountedCampaign]> = []) => {
+    return { timezone: 'UTC', campaigns: new Map([...campaigns, ...changed]) }
+  }
+  return {
+    workspaceId: 'main',
+    version: 1,
+    counted: rules(),
+    pending: changed && {
+      campaigns: new Set([changed.campaign]),
+      userCursor: 0,
+      rules: rules([[changed.campaign, toCampaign(changed.campaign, changed.goals)]]),
+    },
+    generation: 0,
+    eventNames: new Set(goals.flat().map(({ event }) => event)),
+    eventsOfCampaign: new Map(),
+  }
+}
+
+function toCampaign(number: number, goals: readonly Goal[]): CountedCampaign {
+  return { id: `c${number}`, number, goals, generation: 0 }
+}
+
+function toEvent(id: number, action: string, number: number): StoredEvent {
+  return {
+    id,
+    workspaceId: 'main',
+    userId: 1,
+    givenId: null,
+    action,
+    attributes: JSON.stringify({ amount: number, filling: 'x'.repeat(FILLING_BYTES) }),
+    platform: null,
+    appVersion: null,
+    deviceId: null,
+    ip: null,
+    projectCode: null,
+    time: number,
+    receivedAt: number,
+  }
+}

@@ -1,0 +1,225 @@
+// Changed goals on every store ("a changed goal recounts every campaign with a goal on its old or its new event name"): the
+// numbers of the goals before stay, and are kept up to date, until those of the new goals are complete. STATISTICS_SEED repeats a
+// run.
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { GOALS_MAX } from '../../src/core/campaigns/goal.ts'
+import { GoalBooks } from '../../src/pipeline/contributions/goal-books.ts'
+import { recountGoals } from '../../src/pipeline/recounts/recount-goals.ts'
+import { Recounter } from '../../src/pipeline/recounts/recounter.ts'
+import { measureCampaigns } from '../../src/store/campaigns/campaigns.ts'
+import { findGoalRecount } from '../../src/store/campaigns/goal-recounts.ts'
+import type { HistoryEntry } from '../support/statistics/history-entries.ts'
+import { meddled, overtaken } from '../support/meddled-store.ts'
+import { watchRows } from '../support/record-queries.ts'
+import { event, goal, HOUR, message, NOON, workspace } from '../support/statistics/statistics-examples.ts'
+import { expectRightThroughout, lives, makeRecounter, step } from '../support/statistics/statistics-lives.ts'
+import {
+  expectAnswers,
+  expectVerified,
+  NOW,
+  openStatisticsBench,
+  StatisticsRun,
+  type StatisticsBench,
+} from '../support/statistics/statistics-run.ts'
+import { describeEachStore, describeOnPostgres, type StoreKind } from '../support/stores.ts'
+
+const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
+const LIVES: Readonly<Record<StoreKind, number>> = { sqlite: 80, postgres: 20 }
+/** The most steps for two workspaces with one user each, which take turns. */
+const STEPS_MAX = 12
+const TIMEOUT_MS = 120_000
+/** A slow machine tries fewer lives. */
+const LONGEST_MS = 100_000
+
+describeEachStore('Changed goals', (kind) => {
+  let bench: StatisticsBench
+
+  beforeAll(async () => {
+    process.stderr.write(`changed goals on ${kind}: STATISTICS_SEED=${SEED}\n`)
+    bench = await openStatisticsBench(kind)
+  })
+  afterAll(() => bench.close())
+
+  it(
+    'are counted while facts and merges go on; the old numbers stand until all of the new ones are there',
+    async () => {
+      const property = fc.asyncProperty(lives(), async (life) => {
+        await expectRightThroughout(await StatisticsRun.make(bench, life.history), life)
+      })
+      await fc.assert(property, { seed: SEED, numRuns: LIVES[kind], interruptAfterTimeLimit: LONGEST_MS })
+    },
+    TIMEOUT_MS,
+  )
+
+  it('may be complete while an answer is read: it has the numbers of the new goals, never of goals that are gone', async () => {
+    const campaigns = [{ id: 'c1', goals: [goal({ name: 'old' })] }]
+    const run = await StatisticsRun.make(bench, workspace({ campaigns }))
+    await run.apply([CLICK, trackOf('ann')])
+    const renamed = [goal({ name: 'new' })]
+    await run.setGoals('c1', renamed)
+    const completing = meddled(bench.database, 'campaigns', () => step(makeRecounter(bench.database)))
+    const read = await run.ask(CONVERSIONS, { database: completing, campaignIds: ['c1'] })
+    run.campaigns = [{ id: 'c1', goals: renamed }]
+    expect(read).toEqual({ c1: [run.model().campaignStats('c1', CONVERSIONS)] })
+    expect(JSON.stringify(read)).toContain('"conversions":1')
+  })
+
+  it.each([
+    ['not yet', 0],
+    ['already', 1],
+  ])(
+    'compete for the last interaction with a campaign made meanwhile, whose users were %s counted',
+    async (_, steps) => {
+      const run = await StatisticsRun.make(bench, workspace({ campaigns: [{ id: 'c1', goals: [goal({})] }] }))
+      await run.apply([CLICK, trackOf('ann')])
+      const elsewhere = [goal({ event: 'another event' })]
+      await run.setGoals('c1', elsewhere)
+      await step(makeRecounter(bench.database), steps)
+      await run.addCampaign({ id: 'c2', goals: [goal({})] })
+      const seen = message({ campaignId: 'c2', kind: 'impression', time: NOON - 2_000 })
+      await run.apply([{ ...CLICK, messages: [seen] }])
+      await expectVerified(run)
+      await step(makeRecounter(bench.database))
+      run.campaigns = run.campaigns.map((one) => (one.id === 'c1' ? { ...one, goals: elsewhere } : one))
+      await expectVerified(run)
+      const question = { ...CONVERSIONS, attributionType: 'TOTAL_CONVERSIONS' } as const
+      const read = await run.ask(question, { campaignIds: ['c2'] })
+      expect(read).toEqual({ c2: [run.model().campaignStats('c2', question)] })
+      expect(JSON.stringify(read)).toContain('"conversions":1')
+    },
+  )
+
+  it('that change more cells of a user than are in memory at one time are counted once', async () => {
+    const goals = Array.from({ length: GOALS_MAX }, (_, index) => goal({ name: `g${index}` }))
+    const campaigns = Array.from({ length: 5 }, (_, index) => ({ id: `c${index}`, goals }))
+    const run = await StatisticsRun.make(bench, workspace({ campaigns }))
+    const instants = Array.from({ length: 220 }, (_, day) => NOON + day * 24 * HOUR)
+    for (const { id: campaignId } of campaigns) {
+      await run.apply([{ ...CLICK, messages: instants.map((time) => message({ campaignId, kind: 'click', time })) }])
+    }
+    await run.apply([{ ...trackOf('ann'), events: instants.map((time) => event({ eventId: `${time}`, time })) }])
+    await run.setGoals('c1', goals.slice(1))
+    await step(makeRecounter(bench.database))
+    expect((await expectVerified(run)).cells).toBeGreaterThan(20_000)
+  })
+
+  it('of one workspace that change all the time do not keep those of another waiting', async () => {
+    const campaigns = [{ id: 'c1', goals: [goal({})] }]
+    const runs = [
+      await StatisticsRun.make(bench, workspace({ campaigns })),
+      await StatisticsRun.make(bench, workspace({ campaigns })),
+    ]
+    const [busy, other] = runs.toSorted((one, next) => (one.workspaceId < next.workspaceId ? -1 : 1))
+    if (!busy || !other) throw new Error('two workspaces are needed')
+    for (const run of runs) await run.apply([CLICK, trackOf('ann')])
+    await other.setGoals('c1', [goal({ windowHours: 2 })])
+    const recounter = makeRecounter(bench.database)
+    const isRunning = async () => (await findGoalRecount(bench.database, other.workspaceId))?.isRunning
+    for (let steps = 0; steps < STEPS_MAX && (await isRunning()); steps++) {
+      await busy.setGoals('c1', [goal({ windowHours: 3 + (steps % 2) })])
+      await recounter.step()
+    }
+    expect(await isRunning()).toBe(false)
+    await step(recounter)
+  })
+
+  it('are held in memory of all workspaces that are busy at once, hundreds too', async () => {
+    const runs: StatisticsRun[] = []
+    for (let made = 0; made < 150; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
+    const { database, rowsOfQueries } = watchRows(bench.database)
+    const books = new GoalBooks()
+    for (const { workspaceId } of runs) await books.open(database, workspaceId)
+    const reading = rowsOfQueries.length
+    for (const { workspaceId } of runs) await books.open(database, workspaceId)
+    expect(rowsOfQueries.length - reading).toBe(2 * runs.length)
+  })
+
+  it('are held in memory as far as there is room: what was read last, whatever it takes', async () => {
+    const runs: StatisticsRun[] = []
+    for (let made = 0; made < 3; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
+    const { goalsBytes } = await measureCampaigns(bench.database, runs[0]?.workspaceId ?? '')
+    const { database, rowsOfQueries } = watchRows(bench.database)
+    const queriesOf = async (books: GoalBooks, run: StatisticsRun | undefined) => {
+      const before = rowsOfQueries.length
+      await books.open(database, run?.workspaceId ?? '')
+      return rowsOfQueries.length - before
+    }
+    const [two, none] = [new GoalBooks(2 * goalsBytes), new GoalBooks(1)]
+    const reading = await queriesOf(two, runs[0])
+    for (const run of runs.slice(1)) expect(await queriesOf(two, run)).toBe(reading)
+    for (const run of runs.slice(1)) expect(await queriesOf(two, run)).toBeLessThan(reading)
+    expect(await queriesOf(two, runs[0])).toBe(reading)
+    await none.open(database, runs[0]?.workspaceId ?? '')
+    expect(await queriesOf(none, runs[0])).toBeLessThan(reading)
+  })
+
+  it('are counted by the process that is in charge alone', async () => {
+    const run = await StatisticsRun.make(bench, workspace({ goals: [goal({})] }))
+    await run.apply([CLICK, trackOf('ann')])
+    await run.setGoals('c1', [goal({ windowHours: 2 })])
+    let isInCharge = false
+    const options = { database: bench.database, clock: () => NOW, onFailure: () => {} }
+    const recounter = new Recounter({ ...options, isInCharge: () => isInCharge })
+    expect(await recounter.step()).toBe(false)
+    expect(await findGoalRecount(bench.database, run.workspaceId)).toMatchObject({ isRunning: true, countedUsers: 0 })
+    isInCharge = true
+    await step(recounter)
+    expect(await findGoalRecount(bench.database, run.workspaceId)).toMatchObject({ isRunning: false })
+  })
+
+  it('are taken as they are at one moment by whoever counts, also when they change meanwhile', async () => {
+    const campaigns = [{ id: 'c1', goals: [goal({ event: 'A' })] }]
+    const run = await StatisticsRun.make(bench, workspace({ campaigns }))
+    await run.apply([trackOf('ann')])
+    // The recount leaves its cursor at the last user.
+    await run.setGoals('c1', [goal({ event: 'B' })])
+    await step(makeRecounter(bench.database))
+    const changing = meddled(bench.database, 'goal_recounts', () => run.setGoals('c1', [goal({ event: 'C' })]))
+    const book = await new GoalBooks().open(changing, run.workspaceId)
+    const recount = await findGoalRecount(bench.database, run.workspaceId)
+    expect(recount).toMatchObject({ generation: 3, userCursor: 0 })
+    expect(book).toMatchObject({ version: recount?.version, generation: 3, pending: { userCursor: 0 } })
+  })
+})
+
+describeOnPostgres('Changed goals', () => {
+  it('miss nothing of a batch that was begun before its users are counted by them, and ends after', async () => {
+    const bench = await openStatisticsBench('postgres')
+    const run = await StatisticsRun.make(bench, workspace({ goals: [goal({})] }))
+    await run.apply([CLICK])
+    const changed = [goal({ windowHours: 2 })]
+    await run.setGoals('c1', changed)
+    const turn = { lastWorkspace: '' }
+    const books = new GoalBooks()
+    const batch = overtaken(bench.database, { transaction: 1, name: 'goal_recounts' }, () => {
+      return recountGoals(bench.database, books, NOW, turn)
+    })
+    await run.apply([trackOf('ann')], { database: batch.database })
+    await batch.ended()
+    await step(makeRecounter(bench.database))
+    run.campaigns = [{ id: 'c1', goals: changed }]
+    await expectVerified(run)
+    await expectAnswers(run, [CONVERSIONS])
+    await bench.close()
+  })
+})
+
+const CONVERSIONS = {
+  startDate: '2026-03-10',
+  endDate: '2026-03-10',
+  attributionType: 'CLICK_THROUGH',
+  metricType: 'TOTAL',
+} as const
+
+/** Earlier than what `trackOf` tracks. */
+const CLICK: HistoryEntry = {
+  kind: 'svc_message_events',
+  audiences: [],
+  messages: [message({ kind: 'click', time: NOON - 1_000 })],
+  events: [],
+}
+
+function trackOf(customerId: string): HistoryEntry {
+  return { kind: 'track_events', audiences: [], messages: [], events: [event({ customerId })], customerId }
+}

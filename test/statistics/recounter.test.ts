@@ -1,0 +1,245 @@
+// How the recounter goes on when something fails, and how it ends: what cannot be counted holds up nothing else, and whoever
+// stops a process does not wait for a pause.
+import { expect, it } from 'vitest'
+import { Recounter } from '../../src/pipeline/recounts/recounter.ts'
+import { SetAside } from '../../src/pipeline/recounts/set-aside.ts'
+import { findGoalRecount } from '../../src/store/campaigns/goal-recounts.ts'
+import { removeLargeHistories, saveLargeHistories } from '../../src/store/statistics/large-histories.ts'
+import { findUncountedUsers } from '../../src/store/statistics/uncounted-users.ts'
+import type { HistoryEntry } from '../support/statistics/history-entries.ts'
+import { addManyFacts, leaveWaiting, personsOf, removeMessageEvents } from '../support/statistics/many-facts.ts'
+import { meddled } from '../support/meddled-store.ts'
+import { until } from '../support/server.ts'
+import { goal, message, workspace } from '../support/statistics/statistics-examples.ts'
+import {
+  expectVerified,
+  NOW,
+  openStatisticsBench,
+  StatisticsRun,
+  type StatisticsBench,
+} from '../support/statistics/statistics-run.ts'
+import { describeEachStore, makeStore, openTestDatabase } from '../support/stores.ts'
+
+/** Each failure doubles the pause that follows; the first pause is 400 ms. */
+const FAILURES = 2
+const FIRST_PAUSE_MS = 400
+const SECOND_PAUSE_MS = 800
+/** The number of a campaign that is not there. */
+const NOWHERE = 999_999
+
+it('The recounter stops at once in the middle of a pause', async () => {
+  const place = await makeStore('sqlite')
+  const database = await openTestDatabase(place)
+  await database.close()
+  const hasFailed = Promise.withResolvers<void>()
+  let failures = 0
+  const recounter = new Recounter({
+    database,
+    clock: Date.now,
+    onFailure: () => void (++failures >= FAILURES && hasFailed.resolve()),
+  })
+  recounter.start()
+  await hasFailed.promise
+  const stoppedAt = performance.now()
+  await recounter.stop()
+  expect(performance.now() - stoppedAt).toBeLessThan(SECOND_PAUSE_MS / 2)
+  await place.remove()
+})
+
+it('Work that has failed pauses twice as long each time, up to a minute, until it succeeds', () => {
+  let now = 0
+  const setAside = new SetAside<string>(() => now)
+  const pauses: number[] = []
+  for (let failure = 0; failure < 10; failure++) {
+    const failedAt = now
+    setAside.add('one')
+    while (setAside.pausing.has('one')) now += 100
+    pauses.push(now - failedAt)
+  }
+  expect(pauses.slice(0, 4)).toEqual([400, 800, 1_600, 3_200])
+  expect(pauses.at(-1)).toBe(60_000)
+  setAside.remove('one')
+  setAside.add('one')
+  now += 400
+  expect(setAside.pausing.size).toBe(0)
+})
+
+it('Of very much work that has failed no more than a thousand pieces pause', () => {
+  const setAside = new SetAside<number>(() => 0)
+  for (let key = 0; key < 1_500; key++) setAside.add(key)
+  expect(setAside.pausing.size).toBe(1_000)
+  expect(setAside.pausing.has(499)).toBe(false)
+  // What has failed again is not the next to be forgotten.
+  for (const key of [500, 1_500]) setAside.add(key)
+  expect([500, 501].map((key) => setAside.pausing.has(key))).toEqual([true, false])
+})
+
+describeEachStore('A recounter that meets what cannot be counted', (kind) => {
+  /** Two runs, the first of which has its turn first. */
+  async function makeRuns(bench: StatisticsBench, factsPerUserMax?: number): Promise<[StatisticsRun, StatisticsRun]> {
+    const campaigns = [{ id: 'c1', goals: [goal({})] }]
+    const runs = [
+      await StatisticsRun.make(bench, workspace({ campaigns }), factsPerUserMax),
+      await StatisticsRun.make(bench, workspace({ campaigns }), factsPerUserMax),
+    ]
+    for (const run of runs) await run.apply([CLICK])
+    return runs.toSorted((one, next) => (one.workspaceId < next.workspaceId ? -1 : 1)) as [StatisticsRun, StatisticsRun]
+  }
+
+  /** Counts anew until `isDone`; returns what failed meanwhile. */
+  async function countUntil({ database }: StatisticsBench, isDone: () => Promise<boolean>): Promise<Set<string>> {
+    const failures = new Set<string>()
+    const recounter = new Recounter({ database, clock: () => NOW, onFailure: (_error, what) => failures.add(what) })
+    recounter.start()
+    try {
+      await until('it is counted', isDone)
+    } finally {
+      await recounter.stop()
+    }
+    return failures
+  }
+
+  it('counts the goals of other workspaces, and that one too when it can be counted', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const [broken, other] = await makeRuns(bench)
+    const [person] = await personsOf(broken)
+    if (!person) throw new Error('nobody is there')
+    await addManyFacts(database, person, { campaigns: [NOWHERE], days: 1 })
+    for (const run of [broken, other]) await run.setGoals('c1', [goal({ windowHours: 2 })])
+    const isDone = async ({ workspaceId }: StatisticsRun) => !(await findGoalRecount(database, workspaceId))?.isRunning
+    const failures = await countUntil(bench, () => isDone(other))
+    expect([...failures]).toEqual([`cannot recount the goals of the workspace ${broken.workspaceId}; retrying`])
+    expect(await isDone(broken)).toBe(false)
+    await database.write((store) => removeMessageEvents(store, NOWHERE))
+    await countUntil(bench, () => isDone(broken))
+    for (const run of [broken, other]) await expectVerified(run)
+    await bench.close()
+  })
+
+  it('counts other large users, and that one too when it can be counted', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const [broken, other] = await makeRuns(bench, -1)
+    const [[first], [second]] = [await personsOf(broken), await personsOf(other)]
+    if (!first || !second) throw new Error('nobody is there')
+    await database.write((store) => removeLargeHistories(store, [first.userId]))
+    const isCounted = async (userId: number) => (await findUncountedUsers(database, [userId])).size === 0
+    const failures = await countUntil(bench, () => isCounted(second.userId))
+    expect([...failures]).toEqual([`cannot count the user ${first.userId}; retrying`])
+    expect(await isCounted(first.userId)).toBe(false)
+    const { workspaceId } = broken
+    const history = { userId: first.userId, workspaceId, pendingGeneration: 0, version: 1 }
+    await database.write((store) => saveLargeHistories(store, [history]))
+    await countUntil(bench, () => isCounted(first.userId))
+    for (const run of [broken, other]) expect(await expectVerified(run)).toMatchObject({ waitingUsers: 0 })
+    await bench.close()
+  })
+
+  it('counts other large users while one is found to be somebody else too whenever it is counted', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const [busy, other] = await makeRuns(bench, -1)
+    const [[first], [second]] = [await personsOf(busy), await personsOf(other)]
+    if (!first || !second) throw new Error('nobody is there')
+    await busy.apply([nameOf('ann', 'p')])
+    await leaveWaiting(database, first, NOW - 1)
+    let found = 0
+    const merge = () => busy.apply([nameOf(`found ${++found}`), nameOf(`found ${found}`, 'p')])
+    const meddling = meddled(database, 'message_events', merge, Infinity)
+    const recounter = new Recounter({ database: meddling, clock: () => NOW, onFailure: () => {} })
+    for (let turn = 0; turn < 4; turn++) expect(await recounter.step()).toBe(true)
+    expect([...(await findUncountedUsers(database, [first.userId, second.userId])).keys()]).toEqual([first.userId])
+    await countUntil(bench, async () => (await findUncountedUsers(database, [first.userId])).size === 0)
+    for (const run of [busy, other]) expect(await expectVerified(run)).toMatchObject({ waitingUsers: 0 })
+    await bench.close()
+  })
+
+  it('begins with the shortest pause again when a user who was counted in between fails', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const run = await StatisticsRun.make(bench, workspace({ campaigns: [{ id: 'c1', goals: [] }] }), -1)
+    await run.apply([CLICK])
+    const [person] = await personsOf(run)
+    if (!person) throw new Error('nobody is there')
+    const { userId } = person
+    const breakUser = () => database.write((store) => removeLargeHistories(store, [userId]))
+    const mendUser = async () => {
+      const history = { userId, workspaceId: run.workspaceId, pendingGeneration: 0, version: 1 }
+      await database.write((store) => saveLargeHistories(store, [history]))
+    }
+    let now = 0
+    const recounter = new Recounter({ database, clock: () => NOW, stopwatch: () => now, onFailure: () => {} })
+    await breakUser()
+    await expect(recounter.step()).rejects.toThrow('is not large')
+    await mendUser()
+    now += FIRST_PAUSE_MS - 1
+    expect(await recounter.step()).toBe(false)
+    now += 1
+    expect(await recounter.step()).toBe(true)
+    await leaveWaiting(database, person, NOW)
+    await breakUser()
+    await expect(recounter.step()).rejects.toThrow('is not large')
+    await mendUser()
+    now += FIRST_PAUSE_MS
+    expect(await recounter.step()).toBe(true)
+    expect(await findUncountedUsers(database, [userId])).toEqual(new Map())
+    await bench.close()
+  })
+
+  it('pauses a workspace that fails, and begins with the shortest pause again after one of its steps succeeded', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const [run] = await makeRuns(bench)
+    const [person] = await personsOf(run)
+    if (!person) throw new Error('nobody is there')
+    const breakUser = () => addManyFacts(database, person, { campaigns: [NOWHERE], days: 1 })
+    const mendUser = async () => {
+      await database.write((store) => removeMessageEvents(store, NOWHERE))
+    }
+    let now = 0
+    const recounter = new Recounter({ database, clock: () => NOW, stopwatch: () => now, onFailure: () => {} })
+    await breakUser()
+    await run.setGoals('c1', [goal({ windowHours: 2 })])
+    await expect(recounter.step()).rejects.toThrow('which does not exist')
+    await mendUser()
+    now += FIRST_PAUSE_MS - 1
+    expect(await recounter.step()).toBe(false)
+    now += 1
+    while (await recounter.step());
+    expect(await findGoalRecount(database, run.workspaceId)).toMatchObject({ isRunning: false })
+    await breakUser()
+    await run.setGoals('c1', [goal({ windowHours: 3 })])
+    await expect(recounter.step()).rejects.toThrow('which does not exist')
+    await mendUser()
+    now += FIRST_PAUSE_MS
+    while (await recounter.step());
+    expect(await findGoalRecount(database, run.workspaceId)).toMatchObject({ isRunning: false })
+    await bench.close()
+  })
+
+  it('leaves everything to the process that is in charge', async () => {
+    const bench = await openStatisticsBench(kind)
+    const { database } = bench
+    const [run] = await makeRuns(bench)
+    await run.setGoals('c1', [goal({ windowHours: 2 })])
+    let isInCharge = false
+    const recounter = new Recounter({ database, clock: () => NOW, isInCharge: () => isInCharge, onFailure: () => {} })
+    expect(await recounter.step()).toBe(false)
+    isInCharge = true
+    expect(await recounter.step()).toBe(true)
+    await bench.close()
+  })
+})
+
+const CLICK: HistoryEntry = {
+  kind: 'svc_message_events',
+  audiences: [],
+  messages: [message({ kind: 'click' })],
+  events: [],
+}
+
+function nameOf(customerId: string, person?: string): HistoryEntry {
+  const named = { customerId, ...(person !== undefined && { person }) }
+  return { kind: 'track_user', audiences: [], messages: [], events: [], ...named }
+}

@@ -1,0 +1,108 @@
+// A store that stays locked, or has no connection left: callers get 503 in time, and nothing is lost.
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openDatabase } from '../../src/store/open-database.ts'
+import { openPostgresDatabase } from '../../src/store/postgres/postgres-database.ts'
+import { WRITE_WAIT_MS, type Database } from '../../src/store/store.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+
+/** So many that the test would time out if each waited for the one before. */
+const CHANGES = 4
+const LONGER_THAN_ANY_WAIT_MS = WRITE_WAIT_MS * 3
+const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
+
+describeEachStore('A busy store', (kind) => {
+  let place: TestPlace
+  let database: Database
+  let other: Database
+
+  beforeAll(async () => {
+    place = await makeStore(kind)
+    database = await openTestDatabase(place)
+    other = openDatabase(place)
+  })
+  afterAll(async () => {
+    await other.close()
+    await database.close()
+    await place.remove()
+  })
+
+  /** Holds a lock in a transaction of its own until the work is done. */
+  async function whileLocked(holder: Database, work: () => Promise<void>): Promise<void> {
+    const locked = Promise.withResolvers<void>()
+    const done = Promise.withResolvers<void>()
+    const holding = holder.write(async (store) => {
+      // Longer than the server otherwise lets a transaction stand still.
+      if (kind === 'postgres') await sql`set local idle_in_transaction_session_timeout = 0`.execute(store.query)
+      await store.lock('busy')
+      locked.resolve()
+      await done.promise
+    })
+    await locked.promise
+    try {
+      await work()
+    } finally {
+      done.resolve()
+      await holding
+    }
+  }
+
+  it('answers unavailable to changes that waited in vain together', { timeout: LONGER_THAN_ANY_WAIT_MS }, async () => {
+    const change = () => {
+      return database.write(async (store) => {
+        if (kind === 'postgres') await sql`set local lock_timeout = '100ms'`.execute(store.query)
+        await store.lock('busy')
+      })
+    }
+    await whileLocked(other, async () => {
+      const answers = await Promise.allSettled(Array.from({ length: CHANGES }, change))
+      const refused = { status: 'rejected', reason: expect.objectContaining(UNAVAILABLE) as unknown }
+      expect(answers).toEqual(Array.from({ length: CHANGES }, () => refused))
+    })
+    await expect(database.write((store) => store.lock('busy'))).resolves.toBeUndefined()
+  })
+
+  if (kind === 'sqlite') return
+
+  it('keeps connections for others, however many changes wait for one lock, and carries out all of these', async () => {
+    const narrow = openPostgresDatabase({ url: place.databaseUrl as string, connectionsMax: 3 })
+    const done: number[] = []
+    const changes = Array.from({ length: 20 }, (_, number) => number)
+    const change = (number: number) => {
+      return narrow.write(async (store) => {
+        await store.lock('busy')
+        done.push(number)
+      })
+    }
+    let waiting: Promise<unknown> = Promise.resolve()
+    await whileLocked(other, async () => {
+      waiting = Promise.all(changes.map(change))
+      await expect(sql`select 1`.execute(narrow.query)).resolves.toBeDefined()
+      await expect(narrow.write((store) => store.lock('another'))).resolves.toBeUndefined()
+      expect(done).toEqual([])
+    })
+    await waiting
+    expect(done.toSorted((left, right) => left - right)).toEqual(changes)
+    await narrow.close()
+  })
+
+  it('lets nobody wait in line for longer than for a lock', async () => {
+    const hasty = openPostgresDatabase({ url: place.databaseUrl as string, writeWaitMs: 200 })
+    const lock = () => hasty.write((store) => store.lock('busy'))
+    await whileLocked(other, async () => {
+      const answers = await Promise.allSettled(Array.from({ length: 10 }, lock))
+      const refused = { status: 'rejected', reason: expect.objectContaining(UNAVAILABLE) as unknown }
+      expect(answers).toEqual(Array.from({ length: 10 }, () => refused))
+    })
+    await expect(Promise.all(Array.from({ length: 10 }, lock))).resolves.toBeDefined()
+    await hasty.close()
+  })
+
+  it('answers unavailable when no connection comes free in time', { timeout: LONGER_THAN_ANY_WAIT_MS }, async () => {
+    const narrow = openPostgresDatabase({ url: place.databaseUrl as string, connectionsMax: 1 })
+    await whileLocked(narrow, async () => {
+      await expect(sql`select 1`.execute(narrow.query)).rejects.toMatchObject(UNAVAILABLE)
+    })
+    await narrow.close()
+  })
+})

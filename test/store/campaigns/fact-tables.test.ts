@@ -1,0 +1,377 @@
+// The tables of facts on every store ("Facts"): a second report with the same identity is the same fact, of different reports one
+// wins in whatever order they come, and reading finds every fact.
+import * as fc from 'fast-check'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  GROUPS,
+  MESSAGE_KINDS,
+  membershipIdentity,
+  messageIdentity,
+  type Membership,
+  type MessageEvent,
+} from '../../../src/core/campaigns/facts.ts'
+import { listCampaignsOfPeriods, WEEK_MS } from '../../../src/store/campaigns/campaign-weeks.ts'
+import { addMemberships, listMemberships, listMembershipsOf } from '../../../src/store/campaigns/memberships.ts'
+import {
+  addMessageEvents,
+  listMessageEvents,
+  listMessageEventsOf,
+  listTouches,
+  pageMessageEvents,
+  type MessageEventPlace,
+} from '../../../src/store/campaigns/message-events.ts'
+import { EVERY_CAMPAIGN } from '../../../src/store/campaigns/fact-table.ts'
+import type { Database } from '../../../src/store/store.ts'
+import { compareAudiences, compareByCodePoint } from '../../support/statistics/statistics-model-facts.ts'
+import { until } from '../../support/server.ts'
+import {
+  describeEachStore,
+  describeOnPostgres,
+  makeStore,
+  openTestDatabase,
+  type StoreKind,
+  type TestPlace,
+} from '../../support/stores.ts'
+
+const RUNS: Readonly<Record<StoreKind, number>> = { sqlite: 150, postgres: 60 }
+/** U+FFFD comes before this, although as a UTF-16 unit it is greater than both of this one's. */
+const BEYOND = '\u{1F600}'
+const TEXTS = ['a', 'b', 'B', '\uFFFD', BEYOND]
+
+describeEachStore('The tables of facts', (kind) => {
+  let place: TestPlace
+  let database: Database
+  let made = 0
+
+  beforeAll(async () => {
+    place = await makeStore(kind)
+    database = await openTestDatabase(place)
+  })
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  /** The number of a customer that no other example has. */
+  const nextCustomer = () => ++made * 1_000
+  const keepMemberships = (...reports: Membership[]) => database.write((store) => addMemberships(store, reports))
+  const keepMessages = (...reports: MessageEvent[]) => database.write((store) => addMessageEvents(store, reports))
+
+  describe('memberships', () => {
+    const winners: [rule: string, winner: Partial<Membership>, loser: Partial<Membership>][] = [
+      ['removed wins', { removed: 'x', group: 'global_control', variation: 'z' }, { variation: 'a' }],
+      ['then target before campaign_control', { variation: 'z' }, { group: 'campaign_control', variation: 'a' }],
+      ['then campaign_control before global_control', { group: 'campaign_control' }, { group: 'global_control' }],
+      ['then the variation by text', { variation: 'A', locale: 'z' }, { variation: 'a', locale: 'a' }],
+      ['a missing variation first', { locale: 'z' }, { variation: 'a', locale: 'a' }],
+      ['texts by code point', { variation: '\uFFFD' }, { variation: BEYOND }],
+      ['then the locale by text', { removed: 'z', locale: 'de' }, { removed: 'a', locale: 'en' }],
+      ['then the reason by text', { removed: 'a_z' }, { removed: 'aa' }],
+    ]
+    it.each(winners)('of different reports: %s', async (_rule, winner, loser) => {
+      const [first, second, third] = [nextCustomer(), nextCustomer(), nextCustomer()]
+      await keepMemberships(membership({ ...loser, customer: first }))
+      await keepMemberships(membership({ ...winner, customer: first }))
+      await keepMemberships(membership({ ...winner, customer: second }))
+      await keepMemberships(membership({ ...loser, customer: second }))
+      await keepMemberships(membership({ ...loser, customer: third }), membership({ ...winner, customer: third }))
+      const kept = await listMembershipsOf(database, [first, second, third])
+      const expected = [first, second, third].map((customer) => membership({ ...winner, customer }))
+      expect(byIdentity(kept, membershipIdentity)).toEqual(byIdentity(expected, membershipIdentity))
+    })
+
+    it('differ by campaign, customer, platform and evaluated_at', async () => {
+      const customer = nextCustomer()
+      const facts: Membership[] = [
+        membership({ customer }),
+        membership({ customer, campaign: 2 }),
+        membership({ customer: customer + 1 }),
+        membership({ customer, platform: 'email2' }),
+        membership({ customer, evaluatedAt: 101 }),
+      ]
+      expect(await keepMemberships(...facts)).toEqual(new Set(facts.map(membershipIdentity)))
+      expect(await keepMemberships(...facts)).toEqual(new Set())
+      expect(await listMembershipsOf(database, [customer, customer + 1])).toHaveLength(facts.length)
+      const wanted = [{ customer, campaign: 2 }]
+      expect(await listMemberships(database, wanted)).toEqual([membership({ customer, campaign: 2 })])
+    })
+
+    it('are kept once in any order, within a call and over calls, and tell which were new', async () => {
+      const compare = (left: Membership, right: Membership) => compareAudiences(left, right)
+      const table = { identityOf: membershipIdentity, compare, normalize: (fact: Membership) => fact }
+      await expectKeptOnce(anyMembership(), table, {
+        add: (customer, reports) => keepMemberships(...reports.map((report) => moved(report, customer))),
+        list: async (customers) => listMembershipsOf(database, customers),
+      })
+    })
+  })
+
+  describe('message events', () => {
+    const winners: [rule: string, winner: Partial<MessageEvent>, loser: Partial<MessageEvent>][] = [
+      ['the platform by text', { platform: 'ANDROID', device: 'z' }, { platform: 'IOS', device: 'a' }],
+      ['then the device by text', { device: 'D', reason: 'z' }, { device: 'd', reason: 'a' }],
+      ['texts by code point', { device: '\uFFFD' }, { device: BEYOND }],
+      ['then the reason by text', { reason: 'a' }, { reason: 'b' }],
+      ['a missing reason as unknown', { reason: 'a' }, {}],
+      ['as unknown', {}, { reason: 'z' }],
+    ]
+    it.each(winners)('of different reports with one message_id: %s', async (_rule, winner, loser) => {
+      const messageId = 'm'
+      const [first, second, third] = [nextCustomer(), nextCustomer(), nextCustomer()]
+      await keepMessages(message({ messageId, ...loser, customer: first }))
+      await keepMessages(message({ messageId, ...winner, customer: first }))
+      await keepMessages(message({ messageId, ...winner, customer: second }))
+      await keepMessages(message({ messageId, ...loser, customer: second }))
+      const both = [loser, winner].map((report) => message({ messageId, ...report, customer: third }))
+      await keepMessages(...both)
+      const kept = await listMessageEventsOf(database, [first, second, third])
+      const expected = [first, second, third].map((customer) => message({ messageId, ...winner, customer }))
+      expect(byIdentity(kept, messageIdentity)).toEqual(byIdentity(expected, messageIdentity))
+    })
+
+    it('differ by campaign, customer, kind, instant and message_id, without one by platform and device', async () => {
+      const customer = nextCustomer()
+      const facts: MessageEvent[] = [
+        message({ customer }),
+        message({ customer, campaign: 2 }),
+        message({ customer: customer + 1 }),
+        message({ customer, kind: 'click' }),
+        message({ customer, time: 101 }),
+        message({ customer, platform: 'IOS' }),
+        message({ customer, device: 'd2' }),
+        message({ customer, messageId: 'm1' }),
+        message({ customer, messageId: 'm2', platform: 'IOS' }),
+        // Nothing that runs into each other is mixed up, nor what looks like a message id.
+        message({ customer, platform: 'a', device: 'bc' }),
+        message({ customer, platform: 'ab', device: 'c' }),
+        message({ customer, platform: '=m1', device: '' }),
+        message({ customer, messageId: '5:EMAILd1' }),
+        message({ customer, messageId: '' }),
+      ]
+      expect(await keepMessages(...facts)).toEqual(new Set(facts.map(messageIdentity)))
+      expect(await keepMessages(...facts)).toEqual(new Set())
+      const kept = await listMessageEventsOf(database, [customer, customer + 1])
+      expect(byIdentity(kept, messageIdentity)).toEqual(byIdentity(facts, messageIdentity))
+      const wanted = [{ customer, campaign: 2 }]
+      expect(await listMessageEvents(database, wanted)).toEqual([message({ customer, campaign: 2 })])
+    })
+
+    it('are listed between two instants of a campaign, both inclusive, as far as they are touches', async () => {
+      const customer = nextCustomer()
+      const at = (campaign: number, time: number) => {
+        return MESSAGE_KINDS.map((kind) => message({ customer, campaign, time, kind }))
+      }
+      await keepMessages(...at(1, 9), ...at(1, 10), ...at(1, 21), ...at(2, 20), ...at(2, 21), ...at(3, 15))
+      const periods = [1, 2].map((campaign) => ({ customer, campaign, from: 10, until: 20 }))
+      const found = await listTouches(database, periods)
+      const touches = ['click', 'impression', 'sent'].flatMap((kind) => [`1 10 ${kind}`, `2 20 ${kind}`])
+      const met = found.map(({ campaign, time, kind }) => `${campaign} ${time} ${kind}`)
+      expect(met.toSorted()).toEqual(touches.toSorted())
+      expect(await listTouches(database, periods, 2)).toHaveLength(2)
+    })
+
+    it('are kept once in any order, within a call and over calls, and tell which were new', async () => {
+      const compare = (left: MessageEvent, right: MessageEvent) =>
+        compareByCodePoint(left.platform, right.platform) ||
+        compareByCodePoint(left.device, right.device) ||
+        compareByCodePoint(left.reason ?? 'unknown', right.reason ?? 'unknown')
+      // Two words for one meaning: which is kept makes no difference.
+      const normalize = (fact: MessageEvent): MessageEvent => ({ ...fact, reason: fact.reason ?? 'unknown' })
+      await expectKeptOnce(
+        anyMessage(),
+        { identityOf: messageIdentity, compare, normalize },
+        {
+          add: (customer, reports) => keepMessages(...reports.map((report) => moved(report, customer))),
+          list: async (customers) => listMessageEventsOf(database, customers),
+        },
+      )
+    })
+
+    it.each([1, 2, 3, 50])('are all met once in pages of %d', async (max) => {
+      const customer = nextCustomer()
+      const facts = fc.sample(anyMessage(), { numRuns: 40, seed: 1 }).map((fact) => ({ ...fact, customer }))
+      await keepMessages(...facts, message({ customer: customer + 1 }))
+      const met: MessageEvent[] = []
+      for (let after: MessageEventPlace | undefined; ;) {
+        const page = await pageMessageEvents(database, customer, { after, max, campaigns: EVERY_CAMPAIGN })
+        expect(page.facts.length).toBeLessThanOrEqual(max)
+        met.push(...page.facts)
+        if (!page.next) break
+        after = page.next
+      }
+      const all = await listMessageEventsOf(database, [customer])
+      expect(met.map(messageIdentity)).toHaveLength(new Set(facts.map(messageIdentity)).size)
+      expect(byIdentity(met, messageIdentity)).toEqual(byIdentity(all, messageIdentity))
+    })
+  })
+
+  describe('the weeks of campaigns', () => {
+    const WEEK = 3_000
+
+    async function campaignsOf(customer: number, from: number, until: number): Promise<number[]> {
+      const found = await listCampaignsOfPeriods(database, [{ customer, from, until }])
+      for (const one of found) expect(one).toMatchObject({ customer, from, until })
+      return found.map(({ campaign }) => campaign).toSorted((left, right) => left - right)
+    }
+
+    it('are those of audiences and touches, and are found from their first instant to their last', async () => {
+      const customer = nextCustomer()
+      const [start, end] = [WEEK * WEEK_MS, (WEEK + 1) * WEEK_MS - 1]
+      await keepMemberships(
+        membership({ customer, campaign: 1, evaluatedAt: start - 1 }),
+        membership({ customer, campaign: 2, evaluatedAt: start }),
+        membership({ customer, campaign: 3, evaluatedAt: end + 1 }),
+        membership({ customer: customer + 1, campaign: 4, evaluatedAt: start }),
+      )
+      const messages = MESSAGE_KINDS.map((kind, index) => message({ customer, campaign: 10 + index, kind, time: end }))
+      await keepMessages(...messages)
+      const touching = ['sent', 'impression', 'click'].map(
+        (kind) => 10 + MESSAGE_KINDS.findIndex((one) => one === kind),
+      )
+      const found = [2, ...touching].toSorted((left, right) => left - right)
+      expect(await campaignsOf(customer, start, start)).toEqual(found)
+      expect(await campaignsOf(customer, end, end)).toEqual(found)
+      expect(await campaignsOf(customer, start - 1, start - 1)).toEqual([1])
+      expect(await campaignsOf(customer, end + 1, end + 1)).toEqual([3])
+      expect(await campaignsOf(customer, start - 1, end + 1)).toEqual([1, 2, 3, ...touching])
+    })
+
+    it('give each campaign once for a period, however many weeks and facts it has, and as many as asked for', async () => {
+      const customer = nextCustomer()
+      const times = Array.from({ length: 30 }, (_, index) => index * (WEEK_MS / 3))
+      await keepMessages(...times.flatMap((time) => [1, 2].map((campaign) => message({ customer, campaign, time }))))
+      expect(await campaignsOf(customer, 0, 30 * WEEK_MS)).toEqual([1, 2])
+      const period = { customer, from: 0, until: 30 * WEEK_MS }
+      expect(await listCampaignsOfPeriods(database, [period], 1)).toHaveLength(1)
+    })
+  })
+
+  interface Table<Fact> {
+    readonly identityOf: (fact: Fact) => string
+    readonly compare: (left: Fact, right: Fact) => number
+    readonly normalize: (fact: Fact) => Fact
+  }
+
+  interface Access<Fact> {
+    /** Keeps reports; their customers are counted from `customer` on. */
+    readonly add: (customer: number, reports: readonly Fact[]) => Promise<Set<string>>
+    readonly list: (customers: readonly number[]) => Promise<Fact[]>
+  }
+
+  /** Whatever reports come in whatever calls, the table holds what a loop over them would keep. */
+  async function expectKeptOnce<Fact extends { readonly customer: number }>(
+    fact: fc.Arbitrary<Fact>,
+    { identityOf, compare, normalize }: Table<Fact>,
+    { add, list }: Access<Fact>,
+  ): Promise<void> {
+    const calls = fc.array(fc.array(fact, { maxLength: 8, size: 'max' }), { maxLength: 6, size: 'max' })
+    await fc.assert(
+      fc.asyncProperty(calls, async (calls) => {
+        const customer = nextCustomer()
+        const kept = new Map<string, Fact>()
+        for (const reports of calls) {
+          const fresh = new Set<string>()
+          for (const report of reports.map((one) => moved(one, customer))) {
+            const known = kept.get(identityOf(report))
+            if (!known) fresh.add(identityOf(report))
+            if (!known || compare(report, known) < 0) kept.set(identityOf(report), report)
+          }
+          expect(await add(customer, reports)).toEqual(fresh)
+        }
+        const found = (await list([customer, customer + 1])).map(normalize)
+        expect(byIdentity(found, identityOf)).toEqual(byIdentity([...kept.values()].map(normalize), identityOf))
+      }),
+      { numRuns: RUNS[kind] },
+    )
+  }
+})
+
+describeOnPostgres('Transactions that add the same facts at the same time', () => {
+  it('do not wait for each other in a circle, whatever the order in which they have them', async () => {
+    const place = await makeStore('postgres')
+    const database = await openTestDatabase(place)
+    const facts = [1, 2, 3].map((customer) => membership({ customer }))
+    let tries = 0
+    const add = (reports: readonly Membership[]) => {
+      return database.write(async (store) => {
+        tries++
+        await addMemberships(store, reports)
+      })
+    }
+    let adding: Promise<void>[] = []
+    await database.write(async (store) => {
+      await addMemberships(store, facts.slice(1, 2))
+      adding = [facts, facts.toReversed()].map(add)
+      const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      await until('both wait', async () => (await waiting.execute(database.query)).rows.length === 2)
+    })
+    await Promise.all(adding)
+    expect(tries).toBe(2)
+    await database.close()
+    await place.remove()
+  })
+})
+
+function membership(fields: Partial<Membership>): Membership {
+  return {
+    campaign: 1,
+    customer: 1,
+    platform: 'EMAIL',
+    evaluatedAt: 100,
+    group: 'target',
+    variation: null,
+    locale: null,
+    removed: null,
+    ...fields,
+  }
+}
+
+function message(fields: Partial<MessageEvent>): MessageEvent {
+  return {
+    campaign: 1,
+    customer: 1,
+    platform: 'EMAIL',
+    device: 'd1',
+    kind: 'sent',
+    time: 100,
+    messageId: null,
+    reason: null,
+    ...fields,
+  }
+}
+
+function moved<Fact extends { readonly customer: number }>(fact: Fact, customer: number): Fact {
+  return { ...fact, customer: customer + fact.customer }
+}
+
+function byIdentity<Fact>(facts: readonly Fact[], identityOf: (fact: Fact) => string): Map<string, Fact> {
+  return new Map(facts.map((fact) => [identityOf(fact), fact]))
+}
+
+/** A membership of customer 0 or 1, with so few words that most reports meet others. */
+function anyMembership(): fc.Arbitrary<Membership> {
+  return fc.record({
+    campaign: fc.constantFrom(1, 2),
+    customer: fc.constantFrom(0, 0, 1),
+    platform: fc.constantFrom('EMAIL', BEYOND),
+    evaluatedAt: fc.constantFrom(0, 1_767_225_600_000),
+    group: fc.constantFrom(...GROUPS),
+    variation: fc.constantFrom(null, ...TEXTS),
+    locale: fc.constantFrom(null, ...TEXTS),
+    removed: fc.constantFrom(null, 'a', 'b'),
+  })
+}
+
+function anyMessage(): fc.Arbitrary<MessageEvent> {
+  return fc.record({
+    campaign: fc.constantFrom(1, 2),
+    customer: fc.constantFrom(0, 0, 1),
+    platform: fc.constantFrom('EMAIL', BEYOND),
+    device: fc.constantFrom(...TEXTS),
+    kind: fc.constantFrom(...MESSAGE_KINDS),
+    time: fc.constantFrom(0, 1_767_225_600_000),
+    messageId: fc.constantFrom(null, ...TEXTS),
+    reason: fc.constantFrom(null, 'a', 'unknown', 'z'),
+  })
+}

@@ -1,0 +1,192 @@
+// Message events that wait before they are moved to where they stay, on SQLite: wherever each of them is, every reader finds all of
+// them, in order, and no report counts twice.
+import { sql } from 'kysely'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { EVERY_CAMPAIGN } from '../../../src/store/campaigns/fact-table.ts'
+import { MESSAGE_KINDS, messageIdentity, type MessageEvent } from '../../../src/core/campaigns/facts.ts'
+import {
+  addMessageEvents,
+  countMessageEvents,
+  listMessageEvents,
+  listMessageEventsOf,
+  listTouches,
+  pageMessageEvents,
+  settleMessageEvents,
+  type MessageEventPlace,
+} from '../../../src/store/campaigns/message-events.ts'
+import { RECENT_FACTS_MAX } from '../../../src/store/campaigns/recent-facts.ts'
+import type { Database } from '../../../src/store/store.ts'
+import { expectIndexed, explain } from '../../support/query-plan.ts'
+import { recordQueries } from '../../support/record-queries.ts'
+import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+
+const ALL = Number.MAX_SAFE_INTEGER
+
+describe('Message events that came in last on SQLite', () => {
+  let place: TestPlace
+  let database: Database
+
+  beforeEach(async () => {
+    place = await makeStore('sqlite')
+    database = await openTestDatabase(place)
+  })
+  afterEach(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  const add = (...facts: MessageEvent[]) => database.write((store) => addMessageEvents(store, facts))
+  const settle = (max: number) => database.write((store) => settleMessageEvents(store, max))
+  const count = async (table: 'message_events' | 'recent_message_events') => {
+    const rows = await database.query.selectFrom(table).select('customer').orderBy('customer').execute()
+    return rows.map(({ customer }) => customer)
+  }
+  const noted = () => database.query.selectFrom('recent_facts').selectAll().execute()
+
+  it('are read alike, all of them, after each of the steps in which they are moved', async () => {
+    const customers = [3, 1, 2]
+    const facts = customers.flatMap((customer) => factsOf(customer))
+    const pairs = customers.flatMap((customer) => [1, 2].map((campaign) => ({ customer, campaign })))
+    const pages = async () => {
+      const all: MessageEvent[] = []
+      for (let after: MessageEventPlace | undefined; ;) {
+        const page = await pageMessageEvents(database, 2, { after, max: 2, campaigns: EVERY_CAMPAIGN })
+        all.push(...page.facts)
+        if (!page.next) return all
+        after = page.next
+      }
+    }
+    const everything = async () => ({
+      ofCustomers: (await listMessageEventsOf(database, customers)).map(messageIdentity).toSorted(),
+      inCampaigns: (await listMessageEvents(database, pairs)).map(messageIdentity).toSorted(),
+      touches: (
+        await listTouches(
+          database,
+          pairs.map((pair) => ({ ...pair, from: 0, until: 1_000 })),
+        )
+      ).length,
+      limited: (await listMessageEventsOf(database, customers, 5)).length,
+      pages: (await pages()).map(messageIdentity),
+      counts: await countMessageEvents(database, 2, { after: 0, max: 100 }),
+      fewCounted: await countMessageEvents(database, 2, { after: 0, max: 7 }),
+    })
+    await add(...facts)
+    const before = await everything()
+    expect(before.ofCustomers).toEqual(facts.map(messageIdentity).toSorted())
+    expect(before.inCampaigns).toEqual(before.ofCustomers)
+    expect(before.pages).toEqual(factsOf(2).map(messageIdentity))
+    expect([before.touches > 0, before.limited]).toEqual([true, 5])
+    const left: number[] = []
+    do {
+      left.push(await settle(5))
+      expect(await everything()).toEqual(before)
+      expect(await add(...facts)).toEqual(new Set())
+    } while (left.at(-1) !== 0)
+    expect(left.slice(0, 3)).toEqual([facts.length - 5, facts.length - 10, facts.length - 15])
+    expect([(await count('message_events')).length, await count('recent_message_events')]).toEqual([facts.length, []])
+  })
+
+  it('are replaced by better reports wherever they are', async () => {
+    await add(fact(1, { reason: 'z' }), fact(2, { reason: 'z' }))
+    await settle(1)
+    expect([await count('message_events'), await count('recent_message_events')]).toEqual([[1], [2]])
+    expect(await add(fact(1, { reason: 'a' }), fact(2, { reason: 'a' }), fact(3, { reason: 'z' }))).toHaveProperty(
+      'size',
+      1,
+    )
+    const kept = await listMessageEventsOf(database, [1, 2, 3])
+    expect(kept.map(({ customer, reason }) => `${customer} ${reason}`).toSorted()).toEqual(['1 a', '2 a', '3 z'])
+    expect([await count('message_events'), await count('recent_message_events')]).toEqual([[1], [2, 3]])
+  })
+
+  it('are moved in the order of their customers, and from the first again after the last', async () => {
+    await add(...[5, 3, 1, 4, 2].map((customer) => fact(customer)))
+    await settle(3)
+    expect([await count('message_events'), await count('recent_message_events')]).toEqual([
+      [1, 2, 3],
+      [4, 5],
+    ])
+    await add(fact(1, { time: 2 }))
+    // The turn of the first customer comes when the last one's is over.
+    expect(await settle(3)).toBe(1)
+    expect(await count('recent_message_events')).toEqual([1])
+    expect(await settle(3)).toBe(0)
+    expect(await count('message_events')).toEqual([1, 1, 2, 3, 4, 5])
+  })
+
+  it('of one customer are moved in portions too', async () => {
+    await add(...Array.from({ length: 10 }, (_, time) => fact(7, { time })), fact(8))
+    for (const left of [7, 4, 1]) expect(await settle(4 - 1)).toBe(left + 1)
+    expect(await count('recent_message_events')).toEqual([7, 8])
+    expect(await settle(1)).toBe(1)
+    expect(await count('recent_message_events')).toEqual([8])
+  })
+
+  it('are moved as others come when too many wait, at the most twice as many as came', async () => {
+    const pretend = (facts: number) =>
+      database.write(({ query }) => query.updateTable('recent_facts').set({ facts }).execute())
+    await add(...Array.from({ length: 20 }, (_, index) => fact(index + 1)))
+    await pretend(RECENT_FACTS_MAX - 2)
+    await add(fact(101), fact(102))
+    expect(await count('message_events')).toEqual([])
+    await add(fact(103), fact(104), fact(105))
+    expect(await count('message_events')).toEqual([1, 2, 3])
+    expect(await noted()).toEqual([{ name: 'recent_message_events', facts: RECENT_FACTS_MAX, customer: 3 }])
+    await pretend(RECENT_FACTS_MAX + 1_000)
+    await add(fact(106), fact(107))
+    expect(await count('message_events')).toEqual([1, 2, 3, 4, 5, 6, 7])
+    // Nothing came that was not known.
+    await add(fact(106), fact(107))
+    expect(await count('message_events')).toHaveLength(7)
+  })
+
+  it('are counted exactly, and in the same transaction', async () => {
+    await add(...factsOf(1), ...factsOf(2))
+    await settle(3)
+    await add(...factsOf(2), ...factsOf(3))
+    const [before] = await noted()
+    expect(before?.facts).toBe((await count('recent_message_events')).length)
+    const failed = database.write(async (store) => {
+      await addMessageEvents(store, factsOf(4))
+      await settleMessageEvents(store, ALL)
+      throw new Error('the batch fails')
+    })
+    await expect(failed).rejects.toThrow('the batch fails')
+    expect(await noted()).toEqual([before])
+    expect(await count('recent_message_events')).toHaveLength(before?.facts ?? 0)
+  })
+
+  it('are moved along the keys of both tables', async () => {
+    await add(...Array.from({ length: 200 }, (_, index) => fact(index + 1)))
+    const queries = await recordQueries(database, (store) => settleMessageEvents(store, 50))
+    // From where to go on, the last to be moved, the move in two statements, and what is left.
+    expect(queries).toHaveLength(5)
+    for (const query of queries) expectIndexed(await explain(database, query), 'customer', 'name')
+  })
+})
+
+describeOnPostgres('Message events that came in last', () => {
+  it('do not wait: others may add the same at the same time', async () => {
+    const place = await makeStore('postgres')
+    const database = await openTestDatabase(place)
+    await database.write((store) => addMessageEvents(store, factsOf(1)))
+    const waiting = await sql`select 1 from recent_message_events`.execute(database.query)
+    expect(waiting.rows).toEqual([])
+    expect(await database.write((store) => settleMessageEvents(store, ALL))).toBe(0)
+    expect(await listMessageEventsOf(database, [1])).toHaveLength(factsOf(1).length)
+    await database.close()
+    await place.remove()
+  })
+})
+
+/** In the order of the key: of each kind two in each of two campaigns. */
+function factsOf(customer: number): MessageEvent[] {
+  return [1, 2].flatMap((campaign) => {
+    return MESSAGE_KINDS.flatMap((kind) => [10, 20].map((time) => fact(customer, { campaign, kind, time })))
+  })
+}
+
+function fact(customer: number, fields: Partial<MessageEvent> = {}): MessageEvent {
+  const nothing = { messageId: null, reason: null }
+  return { campaign: 1, customer, platform: 'EMAIL', device: 'd', kind: 'failed', time: 1, ...nothing, ...fields }
+}

@@ -1,0 +1,94 @@
+// Idempotency keys of requests in a log that cannot keep the keys itself.
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { idempotencyKeysIn } from '../../src/store/entries/idempotency-keys.ts'
+import type { Database } from '../../src/store/store.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
+
+const NOW = 1_790_000_000_000
+const KEPT_MS = 1_000
+
+describeEachStore('Idempotency keys', (kind) => {
+  let place: TestPlace
+  let database: Database
+  let keys: ReturnType<typeof idempotencyKeysIn>
+
+  beforeEach(async () => {
+    place = await makeStore(kind)
+    database = await openTestDatabase(place)
+    keys = idempotencyKeysIn(database)
+  })
+  afterEach(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  const claimOf = (requestId: string, changes: { key?: string; workspaceId?: string; receivedAt?: number } = {}) => {
+    return { workspaceId: 'main', key: 'k', hash: `hash of ${requestId}`, requestId, receivedAt: NOW, ...changes }
+  }
+  const claim = async (...claims: ReturnType<typeof claimOf>[]) => {
+    const held = await keys.claim(claims, KEPT_MS)
+    return held.map(({ requestId, hash, isPublished }) => {
+      expect(hash).toBe(`hash of ${requestId}`)
+      return isPublished ? `${requestId} published` : requestId
+    })
+  }
+
+  it('are held by the first who claims them, whoever comes later', async () => {
+    expect(await claim(claimOf('r1'))).toEqual(['r1'])
+    expect(await claim(claimOf('r2'))).toEqual(['r1'])
+    expect(await claim(claimOf('r1'))).toEqual(['r1'])
+  })
+
+  it('are claimed together, each by itself and answered in order', async () => {
+    await claim(claimOf('r1', { key: 'b' }))
+    const others = [claimOf('r4', { key: 'c' }), claimOf('r2', { key: 'b' }), claimOf('r3', { key: 'a' })]
+    expect(await claim(...others, claimOf('r5', { key: 'b', workspaceId: 'other' }))).toEqual(['r4', 'r1', 'r3', 'r5'])
+  })
+
+  it('are known as published when they are marked, and only by who holds them', async () => {
+    await claim(claimOf('r1'), claimOf('r2', { key: 'other' }))
+    await keys.markPublished([claimOf('r1'), claimOf('stranger', { key: 'other' })])
+    expect(await claim(claimOf('r3'), claimOf('r4', { key: 'other' }))).toEqual(['r1 published', 'r2'])
+  })
+
+  it.each([
+    [KEPT_MS - 1, 'r1 published'],
+    [KEPT_MS, 'r2'],
+  ])('are given to another after their time: %i ms later', async (laterMs, holder) => {
+    await claim(claimOf('r1'))
+    await keys.markPublished([claimOf('r1')])
+    expect(await claim(claimOf('r2', { receivedAt: NOW + laterMs }))).toEqual([holder])
+  })
+
+  it('are kept anew for whom they were given to', async () => {
+    await claim(claimOf('r1'))
+    expect(await claim(claimOf('r2', { receivedAt: NOW + KEPT_MS }))).toEqual(['r2'])
+    expect(await claim(claimOf('r3', { receivedAt: NOW + 2 * KEPT_MS - 1 }))).toEqual(['r2'])
+  })
+
+  it('have one holder each when many claim them at the same moment', async () => {
+    const others = await openTestDatabase(place)
+    const othersKeys = idempotencyKeysIn(others)
+    const groups = Array.from({ length: 20 }, (_, group) => {
+      const claims = Array.from({ length: 30 }, (_value, index) => claimOf(`r${group}`, { key: `k${index}` }))
+      return (group % 2 === 0 ? keys : othersKeys).claim(group % 3 === 0 ? claims : claims.toReversed(), KEPT_MS)
+    })
+    const held = await Promise.all(groups)
+    const [expected] = held
+    for (const [group, holders] of held.entries()) {
+      expect(group % 3 === 0 ? holders : holders.toReversed()).toEqual(expected)
+    }
+    await others.close()
+  })
+
+  it('are forgotten in bounded steps, the old ones only', async () => {
+    const old = Array.from({ length: 2_500 }, (_, index) => claimOf('old', { key: `k${index}` }))
+    await claim(...old, claimOf('young', { key: 'young', receivedAt: NOW + 1 }))
+    expect([await keys.forget(NOW + 1), await keys.forget(NOW + 1), await keys.forget(NOW + 1)]).toEqual([
+      true,
+      false,
+      false,
+    ])
+    expect(await claim(claimOf('r1', { key: 'k7' }), claimOf('r2', { key: 'young' }))).toEqual(['r1', 'young'])
+  })
+})

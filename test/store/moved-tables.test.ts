@@ -1,0 +1,39 @@
+// The list of tables that a move takes along names every table there is, on each store.
+import { sql } from 'kysely'
+import { expect, it } from 'vitest'
+import { DATA_TABLES, MOVED_TABLES, TABLE_TREATMENTS } from '../../src/store/moves/moved-tables.ts'
+import { findFilled } from '../../src/store/moves/table-copy.ts'
+import type { Database } from '../../src/store/store.ts'
+import { describeEachStore, makeStore, openTestDatabase } from '../support/stores.ts'
+
+const TABLE_NAMES = {
+  sqlite: sql<{ name: string }>`select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'`,
+  postgres: sql<{ name: string }>`select tablename as name from pg_tables where schemaname = current_schema()`,
+}
+
+async function inNewDatabase(kind: 'sqlite' | 'postgres', look: (database: Database) => Promise<void>): Promise<void> {
+  const place = await makeStore(kind)
+  const database = await openTestDatabase(place)
+  try {
+    await look(database)
+  } finally {
+    await database.close()
+    await place.remove()
+  }
+}
+
+describeEachStore('The list of moved tables', (kind) => {
+  it('says of every table of a new database whether it is moved', async () => {
+    await inNewDatabase(kind, async (database) => {
+      const { rows } = await TABLE_NAMES[kind].execute(database.query)
+      expect(rows.map(({ name }) => name).toSorted()).toEqual(Object.keys(TABLE_TREATMENTS).toSorted())
+    })
+  })
+
+  it('tells tables that are empty in a new database from counters, which are not', async () => {
+    await inNewDatabase(kind, async (database) => {
+      const counters = MOVED_TABLES.filter((table) => !DATA_TABLES.includes(table))
+      expect(await findFilled(database, MOVED_TABLES)).toEqual(counters)
+    })
+  })
+})

@@ -1,0 +1,126 @@
+// How campaigns and recounts are looked up: by index on every store, whether there are ten campaigns or ten thousand.
+import { sql, type Compilable } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { addCampaignEvents } from '../../../src/store/campaigns/campaign-events.ts'
+import {
+  addCampaign,
+  findCampaign,
+  findCampaignsById,
+  findCountedGenerations,
+  listAllCampaigns,
+  listCampaigns,
+  listRecountedGenerations,
+  measureCampaigns,
+  saveCampaign,
+  savePendingGeneration,
+  type StoredCampaign,
+} from '../../../src/store/campaigns/campaigns.ts'
+import { findGoalRecount, firstRecount, saveGoalRecount } from '../../../src/store/campaigns/goal-recounts.ts'
+import type { Database, Store } from '../../../src/store/store.ts'
+import { countUsers, saveUsers } from '../../../src/store/users/users.ts'
+import { explain, expectIndexed } from '../../support/query-plan.ts'
+import { recordQueries } from '../../support/record-queries.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+
+/** So many that PostgreSQL has reason to prefer an index. */
+const CAMPAIGNS = 2_000
+const USERS = 20_000
+const WORKSPACES = 20
+
+describeEachStore('Campaigns', (kind) => {
+  let place: TestPlace
+  let database: Database
+  let campaign: StoredCampaign
+
+  beforeAll(async () => {
+    place = await makeStore(kind)
+    database = await openTestDatabase(place)
+    await database.write(async (store) => {
+      for (let number = 1; number <= CAMPAIGNS; number++) campaign = await add(store, number)
+      await addCampaignEvents(store, manyEvents())
+      for (let number = 1; number <= CAMPAIGNS; number++) await saveGoalRecount(store, firstRecount(`w${number}`))
+      await saveUsers(store, manyUsers())
+      await sql`analyze`.execute(store.query)
+    })
+  }, 120_000)
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  // `id` is also what SQLite calls any row's own number.
+  const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
+    ['a campaign by id', ['id'], (store) => findCampaign(store, 'w1', 'campaign-1')],
+    [
+      'campaigns by id',
+      ['id', 'workspace_id'],
+      (store) => findCampaignsById(store, 'w1', ['campaign-1', 'campaign-2']),
+    ],
+    ['generations by number', ['number', 'workspace_id', 'id'], (store) => findCountedGenerations(store, 'w1', [1, 2])],
+    ['the first page', ['workspace_id'], (store) => listCampaigns(store, 'w1', { before: undefined, max: 51 })],
+    ['a further page', ['workspace_id'], (store) => listCampaigns(store, 'w1', { before: 1_000, max: 51 })],
+    ['all campaigns of a workspace', ['workspace_id'], (store) => listAllCampaigns(store, 'w1')],
+    ['generations of a workspace', ['workspace_id'], (store) => listRecountedGenerations(store, 'w1')],
+    ['how much there is of campaigns', ['workspace_id'], (store) => measureCampaigns(store, 'w1')],
+    ['a campaign to change', ['number', 'campaign', 'id'], (store) => saveCampaign(store, campaign)],
+    [
+      'campaigns to be counted',
+      ['number', 'workspace_id', 'event', 'campaign', 'id'],
+      (store) => savePendingGeneration(store, { number: 1, workspaceId: 'w1', events: ['A', 'B'] }, 2),
+    ],
+    ['the recount of a workspace', ['workspace_id'], (store) => findGoalRecount(store, 'w1')],
+    ['the number of users', ['workspace_id'], (store) => countUsers(store, 'w1')],
+  ]
+  it.each(lookups)('finds %s by an index', async (_what, narrowedBy, work) => {
+    const queries = await recordQueries(database, work)
+    expect(queries.length).toBeGreaterThan(0)
+    for (const query of queries.filter(isSearch)) expectIndexed(await explain(database, query), ...narrowedBy)
+  })
+
+  it('reads campaigns in the order of their index, without sorting', async () => {
+    const queries = [
+      ...(await recordQueries(database, (store) => listCampaigns(store, 'w1', { before: 1_000, max: 51 }))),
+      ...(await recordQueries(database, (store) => listAllCampaigns(store, 'w1'))),
+    ]
+    expect(queries).toHaveLength(2)
+    for (const query of queries) expect(await explain(database, query)).toMatchObject({ sorts: false })
+  })
+})
+
+/** What is inserted is not searched for. */
+function isSearch(query: Compilable): boolean {
+  return !query.compile().sql.startsWith('insert')
+}
+
+function add(store: Store, number: number): Promise<StoredCampaign> {
+  return addCampaign(store, {
+    id: `campaign-${number}`,
+    workspaceId: `w${number % WORKSPACES}`,
+    name: `Campaign ${number}`,
+    platforms: ['EMAIL'],
+    goals: [],
+    createdBy: 'anna',
+    createdAt: number,
+  })
+}
+
+function manyEvents() {
+  return Array.from({ length: CAMPAIGNS }, (_, index) => {
+    const number = index + 1
+    return { number, workspaceId: `w${number % WORKSPACES}`, events: ['Order Placed', `Event ${number}`] }
+  })
+}
+
+function manyUsers() {
+  return Array.from({ length: USERS }, (_, index) => {
+    const id = index + 1
+    return {
+      id,
+      workspaceId: `w${id % WORKSPACES}`,
+      customerId: `c${id}`,
+      attributes: {},
+      emailKey: null,
+      createdAt: 1,
+    }
+  })
+}

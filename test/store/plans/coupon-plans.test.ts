@@ -1,0 +1,93 @@
+// How coupon lists, their codes and their uploads are looked up: by index on every store, whether there are ten or a million.
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { NO_ALERTS } from '../../../src/core/coupons/coupon-list.ts'
+import {
+  addCouponList,
+  countAddedCoupons,
+  findCouponList,
+  findTakenNames,
+  listCouponListsOf,
+  measureCouponLists,
+  saveCouponList,
+  type StoredCouponList,
+} from '../../../src/store/coupons/coupon-lists.ts'
+import {
+  closeUpload,
+  findOpenUpload,
+  giveUpIfAbandoned,
+  giveUpUpload,
+  keepUploadAlive,
+  openUpload,
+} from '../../../src/store/coupons/coupon-uploads.ts'
+import { addCodes, hasUploadedCoupons, removeUploadedCoupons } from '../../../src/store/coupons/coupons.ts'
+import type { Database, Store } from '../../../src/store/store.ts'
+import { codesOf } from '../../support/calls/coupon-calls.ts'
+import { explain, expectIndexed } from '../../support/query-plan.ts'
+import { recordQueries } from '../../support/record-queries.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+
+/** So many that PostgreSQL has reason to prefer an index. */
+const LISTS = 2_000
+const CODES = 20_000
+const WORKSPACES = 20
+
+describeEachStore('Coupons', (kind) => {
+  let place: TestPlace
+  let database: Database
+  let list: StoredCouponList
+
+  beforeAll(async () => {
+    place = await makeStore(kind)
+    database = await openTestDatabase(place)
+    await database.write(async (store) => {
+      for (let number = 1; number <= LISTS; number++) list = await addList(store, number)
+      await addCodes(store, list.number, 1, codesOf('CODE', CODES))
+      for (let number = 1; number <= LISTS; number++) {
+        await openUpload(store, { listNumber: number, firstCouponId: CODES + number, heartbeatAt: number })
+      }
+      await sql`analyze`.execute(store.query)
+    })
+  }, 120_000)
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  // `id` is also what SQLite calls any row's own number.
+  const added = { count: 1, lastCouponId: 1, now: 1 }
+  const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
+    ['a list by id', ['id'], (store) => findCouponList(store, 'w1', 'list-1')],
+    ['the lists of a workspace', ['workspace_id'], (store) => listCouponListsOf(store, 'w1')],
+    ['the number and the size of lists', ['workspace_id'], (store) => measureCouponLists(store, 'w1')],
+    ['taken names', ['name', 'label'], (store) => findTakenNames(store, 'w1', { name: 'x', label: 'x' })],
+    ['a list to change', ['number', 'id'], (store) => saveCouponList(store, list)],
+    ['a list to count codes', ['number', 'id'], (store) => countAddedCoupons(store, 1, added)],
+    ['the upload of a list', ['list_number', 'id'], (store) => findOpenUpload(store, 1)],
+    ['an upload to keep alive', ['first_coupon_id'], (store) => keepUploadAlive(store, CODES + 1, 1)],
+    ['an upload to give up', ['first_coupon_id'], (store) => giveUpUpload(store, CODES + 1)],
+    ['an abandoned upload', ['first_coupon_id'], (store) => giveUpIfAbandoned(store, CODES + 1, 1)],
+    ['an upload to close', ['first_coupon_id'], (store) => closeUpload(store, CODES + 1)],
+    ['codes that are left', ['id'], (store) => hasUploadedCoupons(store, 1)],
+    ['codes to take back', ['id'], (store) => removeUploadedCoupons(store, 1, 100)],
+  ]
+  it.each(lookups)('finds %s by an index', async (_what, narrowedBy, work) => {
+    const queries = await recordQueries(database, work)
+    expect(queries.length).toBeGreaterThan(0)
+    for (const query of queries) expectIndexed(await explain(database, query), ...narrowedBy)
+  })
+})
+
+function addList(store: Store, number: number): Promise<StoredCouponList> {
+  return addCouponList(store, {
+    id: `list-${number}`,
+    workspaceId: `w${number % WORKSPACES}`,
+    name: `List ${number}`,
+    label: `list-${number}`,
+    expiresAt: '2199-12-31',
+    createdBy: 'anna',
+    emailAlertSubscribers: [],
+    alertConditions: NO_ALERTS,
+    createdAt: number,
+  })
+}

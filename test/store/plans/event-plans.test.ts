@@ -1,0 +1,134 @@
+// How events are read and users merged: by index on every store, however many events there are.
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import {
+  addEvents,
+  findLastEventTime,
+  listIdsOfNewest,
+  listUserEvents,
+  type StoredEvent,
+} from '../../../src/store/users/events.ts'
+import type { Database, Store } from '../../../src/store/store.ts'
+import { saveIdentities } from '../../../src/store/users/user-identities.ts'
+import { mergeUsers, saveUsers } from '../../../src/store/users/users.ts'
+import { explain, expectIndexed, narrowsBy } from '../../support/query-plan.ts'
+import { recordQueries } from '../../support/record-queries.ts'
+import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
+
+/** So many that PostgreSQL has reason to prefer an index. */
+const EVENTS = 40_000
+const USERS = 20_000
+/** The last of these users are merged into others already. */
+const MERGED = 10_000
+const MANY = Array.from({ length: 150 }, (_, index) => index + 1)
+
+describeEachStore('Events of users', (kind) => {
+  let place: TestPlace
+  let database: Database
+
+  beforeAll(async () => {
+    place = await makeStore(kind)
+    database = await openTestDatabase(place)
+    await database.write(async (store) => {
+      await addUsersWithEvents(store)
+      await sql`analyze`.execute(store.query)
+    })
+  }, 60_000)
+  afterAll(async () => {
+    await database.close()
+    await place.remove()
+  })
+
+  const before = { time: 5_000, id: 5_000 }
+  const lists: [what: string, work: (store: Store) => Promise<unknown>][] = [
+    ['the newest of one user', (store) => listUserEvents(store, [1], { before: undefined, max: 51 })],
+    ['a further page of one user', (store) => listUserEvents(store, [1], { before, max: 51 })],
+    ['a page of a user who was many', (store) => listUserEvents(store, [1, 2, 3], { before, max: 51 })],
+    ['the ids of the newest of very many', (store) => listIdsOfNewest(store, MANY, { before, max: 1 })],
+    ['the last of a user who was many', (store) => findLastEventTime(store, [1, 2, 3])],
+  ]
+  it.each(lists)('finds %s by index, without sorting', async (_what, work) => {
+    for (const query of await recordQueries(database, work)) {
+      const plan = await explain(database, query)
+      expectIndexed(plan, 'user_id', 'id')
+      expect(plan).toMatchObject({ sorts: false })
+    }
+  })
+
+  it('enters the index of events where a page begins', async () => {
+    const [walk] = await recordQueries(database, (store) => listUserEvents(store, [1], { before, max: 51 }))
+    if (!walk) throw new Error('nothing was asked')
+    const { accesses } = await explain(database, walk)
+    expect(accesses).toHaveLength(1)
+    // PostgreSQL compares the pair at once, SQLite the time and then, row by row, the id.
+    expect(accesses[0]?.condition).toMatch(/user_id.*time.*</)
+  })
+
+  it('walks through the events of many users in few statements', async () => {
+    const ids = Array.from({ length: 250 }, (_, index) => index + 1)
+    const queries = await recordQueries(database, (store) => listUserEvents(store, ids, { before, max: 10 }))
+    // One tells of which ids, one walks, one reads the events.
+    expect(queries).toHaveLength(3)
+  })
+
+  it('walks through those of thousands of users alone that have the newest events', async () => {
+    const ids = Array.from({ length: 4_000 }, (_, index) => index + 1)
+    const page = { before, max: 10 }
+    expect(await recordQueries(database, (store) => listUserEvents(store, ids, page))).toHaveLength(4)
+    const events = await listUserEvents(database, ids, page)
+    expect(events.map(({ time }) => time)).toEqual(Array.from({ length: 10 }, (_, index) => 3_999 - index))
+    expect(await listUserEvents(database, ids, { before: { time: 1, id: 0 }, max: 10 })).toHaveLength(1)
+  })
+
+  it('merges users by index, in as many statements for a hundred as for one', async () => {
+    const merges = Array.from({ length: 100 }, (_, index) => ({ from: USERS - MERGED - index, into: index + 1 }))
+    const queries = await recordQueries(database, (store) => mergeUsers(store, merges))
+    expect(queries).toHaveLength(3)
+    for (const query of queries) {
+      const { accesses, text } = await explain(database, query)
+      const whole = accesses.filter((access) => !['merged_into', 'id', 'user_id'].some((key) => narrowsBy(access, key)))
+      expect({ whole, text }).toEqual({ whole: [], text })
+    }
+  })
+})
+
+async function addUsersWithEvents(store: Store): Promise<void> {
+  const ids = Array.from({ length: USERS }, (_, index) => index + 1)
+  const users = ids.map((id) => {
+    return { id, workspaceId: 'main', customerId: `c${id}`, attributes: {}, emailKey: null, createdAt: 1 }
+  })
+  await saveUsers(store, users)
+  await saveIdentities(
+    store,
+    users.map(({ id, customerId: value }) => ({
+      workspaceId: 'main',
+      name: 'customer_id',
+      value,
+      userId: id,
+      seenAt: 1,
+      number: null,
+      seenNumber: null,
+      isSingleAlias: false,
+    })),
+  )
+  const merged = Array.from({ length: MERGED }, (_, index) => ({ from: USERS - index, into: index + 1 }))
+  await mergeUsers(store, merged)
+  const events = Array.from({ length: EVENTS }, (_, index): StoredEvent => {
+    return {
+      id: index + 1,
+      workspaceId: 'main',
+      userId: (index % USERS) + 1,
+      givenId: null,
+      action: 'A',
+      attributes: '{}',
+      platform: null,
+      appVersion: null,
+      deviceId: null,
+      ip: null,
+      projectCode: null,
+      time: index,
+      receivedAt: index,
+    }
+  })
+  await addEvents(store, events)
+}

@@ -1,0 +1,47 @@
+// Who may read the data: the user who runs Tidings, and nobody else on the machine.
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { basic, run, startServing, type FirstWorkspace } from '../support/program.ts'
+
+// Several processes are started one after another, and a busy machine starts them slowly.
+vi.setConfig({ testTimeout: 60_000 })
+
+let folder: string
+const at = (name: string) => join(folder, name)
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+const modesIn = (path: string) => Object.fromEntries(readdirSync(path).map((name) => [name, modeOf(join(path, name))]))
+
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'tidings-private-'))))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+it('makes a data folder and a backup for its own user only', async () => {
+  const place = { DATA_DIR: at('new/data') }
+  const server = await startServing(place)
+  const { data_key } = server.started.first_workspace as FirstWorkspace
+  const answer = await fetch(`${server.started.url}/v1/event/main`, {
+    method: 'POST',
+    headers: { authorization: basic('main', data_key), 'content-type': 'application/json' },
+    body: JSON.stringify({ type: 'event', customer_id: 'c1', actions: [{ action: 'Order Placed' }] }),
+  })
+  expect(answer.status).toBe(200)
+  expect(await run(['backup', at('backup.db')], place)).toMatchObject({ status: 0 })
+  const names = ['log.db', 'log.db-shm', 'log.db-wal', 'state.db', 'state.db-shm', 'state.db-wal']
+  expect(modesIn(place.DATA_DIR)).toEqual(Object.fromEntries(names.map((name) => [name, '600'])))
+  expect([modeOf(place.DATA_DIR), modeOf(at('backup.db'))]).toEqual(['700', '600'])
+  expect(await server.stop()).toMatchObject({ status: 0 })
+})
+
+it('restores for its own user only, whoever may read the backup, and leaves a folder as it is', async () => {
+  await run(['workspace', 'create', 'main'], { DATA_DIR: at('kept') })
+  expect(await run(['backup', at('open.db')], { DATA_DIR: at('kept') })).toMatchObject({ status: 0 })
+  chmodSync(at('open.db'), 0o644)
+  mkdirSync(at('given'))
+  chmodSync(at('given'), 0o755)
+  expect(await run(['restore', at('open.db')], { DATA_DIR: at('given') })).toMatchObject({ status: 0 })
+  expect(modesIn(at('given'))).toMatchObject({ 'log.db': '600', 'state.db': '600' })
+  expect(new Set(Object.values(modesIn(at('given'))))).toEqual(new Set(['600']))
+  expect(await run(['restore', at('open.db')], { DATA_DIR: at('made') })).toMatchObject({ status: 0 })
+  expect([modeOf(at('given')), modeOf(at('made'))]).toEqual(['755', '700'])
+})

@@ -1,0 +1,12 @@
+// Addresses of databases as they are shown to people.
+import { expect, it } from 'vitest'
+import { withoutPassword } from '../../src/store/postgres/without-password.ts'
+
+it.each([
+  ['postgres://me:secret@db:5432/tidings', 'postgres://me@db:5432/tidings'],
+  ['postgres://me@db/tidings?password=secret', 'postgres://me@db/tidings'],
+  ['postgres://me:secret@db/tidings?sslmode=require&password=secret', 'postgres://me@db/tidings'],
+  ['postgresql:///tidings?host=/run/postgresql&password=secret', 'postgresql:///tidings'],
+])('are without the password: %s', (databaseUrl, shown) => {
+  expect(withoutPassword(databaseUrl)).toBe(shown)
+})

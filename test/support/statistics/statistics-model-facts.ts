@@ -1,0 +1,263 @@
+// Facts in the naive model of campaign statistics ("Facts"): which of several reports is kept, whose it is, which day it is on,
+// and where a message event belongs. Written from the documents, independently of the code it is to judge.
+import type { Group, MessageKind } from '../../../src/core/campaigns/facts.ts'
+import type { Goal } from '../../../src/core/campaigns/goal.ts'
+
+export interface ModelCampaign {
+  readonly id: string
+  readonly goals: readonly Goal[]
+}
+
+/** A member as reported in an audience; instants are milliseconds since the epoch, null is what the report left out. */
+export interface AudienceReport {
+  readonly campaignId: string
+  readonly customerId: string
+  readonly platform: string
+  readonly evaluatedAt: number
+  readonly group: Group
+  readonly variation: string | null
+  readonly locale: string | null
+  readonly removed: string | null
+}
+
+export interface MessageReport {
+  readonly campaignId: string
+  readonly customerId: string
+  readonly platform: string
+  readonly deviceId: string | null
+  readonly kind: MessageKind
+  readonly time: number
+  readonly messageId: string | null
+  readonly reason: string | null
+}
+
+export interface TrackedEvent {
+  readonly eventId: string
+  readonly customerId: string
+  readonly action: string
+  readonly time: number
+  readonly attributes: Readonly<Record<string, unknown>>
+}
+
+export interface ModelWorkspace {
+  readonly timezone: string
+  readonly campaigns: readonly ModelCampaign[]
+  /** The customer ids of each user; one that is in no list is a user of its own. */
+  readonly users: readonly (readonly string[])[]
+  /** In any order, with any repetition. */
+  readonly audiences: readonly AudienceReport[]
+  readonly messages: readonly MessageReport[]
+  readonly events: readonly TrackedEvent[]
+}
+
+/** Where something is counted; null where it counts only in the aggregate. */
+export interface Place {
+  readonly platform: string
+  readonly locale: string | null
+  readonly variation: string | null
+}
+
+/** A membership that was kept. */
+export interface Audience extends Place {
+  readonly campaignId: string
+  readonly user: string
+  readonly group: Group
+  readonly at: number
+  /** `yyyy-mm-dd` in the time zone of the workspace. */
+  readonly day: string
+  readonly removed: string | null
+  /** Whether it is of the user's own group. */
+  readonly isCounted: boolean
+}
+
+/** A message event that was kept, with the locale and variation of the audience to which it belongs. */
+export interface Message extends Place {
+  readonly campaignId: string
+  readonly user: string
+  readonly device: string
+  readonly kind: MessageKind
+  readonly time: number
+  readonly day: string
+  readonly reason: string
+  readonly audience: Audience | undefined
+}
+
+export interface UserEvent {
+  readonly user: string
+  readonly action: string
+  readonly time: number
+  readonly day: string
+  readonly attributes: Readonly<Record<string, unknown>>
+}
+
+export interface ModelFacts {
+  readonly audiences: readonly Audience[]
+  readonly messages: readonly Message[]
+  readonly events: readonly UserEvent[]
+}
+
+const COUNTED_PLATFORMS = ['EMAIL', 'ANDROID', 'IOS', 'WEB', 'TV']
+const GROUP_ORDER: readonly Group[] = ['target', 'campaign_control', 'global_control']
+
+/** The facts of all users of a workspace. */
+export function modelFacts(workspace: ModelWorkspace): ModelFacts {
+  const audiences = keptAudiences(workspace)
+  return { audiences, messages: keptMessages(workspace, audiences), events: keptEvents(workspace) }
+}
+
+/** Removed wins, then the group, then variation, locale and reason by text; a missing text is an empty one. */
+export function compareAudiences(
+  left: Pick<AudienceReport, 'removed' | 'group' | 'variation' | 'locale'>,
+  right: Pick<AudienceReport, 'removed' | 'group' | 'variation' | 'locale'>,
+): number {
+  return (
+    Number(right.removed !== null) - Number(left.removed !== null) ||
+    GROUP_ORDER.indexOf(left.group) - GROUP_ORDER.indexOf(right.group) ||
+    compareByCodePoint(left.variation ?? '', right.variation ?? '') ||
+    compareByCodePoint(left.locale ?? '', right.locale ?? '') ||
+    compareByCodePoint(left.removed ?? '', right.removed ?? '')
+  )
+}
+
+export function compareByCodePoint(left: string, right: string): number {
+  const [lefts, rights] = [codePoints(left), codePoints(right)]
+  for (const [index, code] of lefts.entries()) {
+    const other = rights[index]
+    if (other === undefined) return 1
+    if (code !== other) return code - other
+  }
+  return lefts.length - rights.length
+}
+
+/** The calendar day of an instant, `yyyy-mm-dd`. */
+export function dayOf(instant: number, timezone: string): string {
+  const known = daysOf.get(timezone) ?? new Map<number, string>()
+  daysOf.set(timezone, known)
+  const day = known.get(instant) ?? formatDay(instant, timezone)
+  known.set(instant, day)
+  return day
+}
+
+/** Remembered, because formatting takes most of the time of a run and instants recur. */
+const daysOf = new Map<string, Map<number, string>>()
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function formatDay(instant: number, timezone: string): string {
+  const format =
+    formats.get(timezone) ??
+    new Intl.DateTimeFormat('en-US', { timeZone: timezone, year: 'numeric', month: '2-digit', day: '2-digit' })
+  formats.set(timezone, format)
+  const parts = new Map(format.formatToParts(instant).map(({ type, value }) => [type, value]))
+  return `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`
+}
+
+function keptAudiences(workspace: ModelWorkspace): Audience[] {
+  const kept = keepFirst(
+    workspace.audiences,
+    ({ campaignId, customerId, platform, evaluatedAt }) => [campaignId, customerId, asKept(platform), evaluatedAt],
+    compareAudiences,
+  ).map((report) => ({ ...report, user: userOf(workspace, report.customerId) }))
+  return kept.map((report) => {
+    const own = kept
+      .filter(({ campaignId, user }) => campaignId === report.campaignId && user === report.user)
+      .toSorted((left, right) => left.evaluatedAt - right.evaluatedAt || compareGroups(left.group, right.group))[0]
+    return {
+      ...report,
+      platform: counted(report.platform),
+      at: report.evaluatedAt,
+      day: dayOf(report.evaluatedAt, workspace.timezone),
+      isCounted: report.group === own?.group,
+    }
+  })
+}
+
+function keptMessages(workspace: ModelWorkspace, audiences: readonly Audience[]): Message[] {
+  const reports = workspace.messages.map((report) => ({
+    ...report,
+    platform: asKept(report.platform),
+    device: report.deviceId ?? report.customerId,
+    reason: report.reason ?? 'unknown',
+  }))
+  return keepFirst(
+    reports,
+    ({ campaignId, customerId, kind, time, messageId, platform, device }) => [
+      campaignId,
+      customerId,
+      kind,
+      time,
+      ...(messageId === null ? [platform, device] : [messageId]),
+    ],
+    (left, right) =>
+      compareByCodePoint(left.platform, right.platform) ||
+      compareByCodePoint(left.device, right.device) ||
+      compareByCodePoint(left.reason, right.reason),
+  ).map((report) => {
+    const { campaignId, customerId, device, kind, time, reason } = report
+    const user = userOf(workspace, customerId)
+    const platform = counted(report.platform)
+    const audience = audienceOf({ campaignId, user, platform, time }, audiences)
+    const { locale = null, variation = null } = audience ?? {}
+    const day = dayOf(time, workspace.timezone)
+    return { campaignId, user, platform, locale, variation, device, kind, time, day, reason, audience }
+  })
+}
+
+/** The latest audience of its campaign, user and platform that is not after it, else the earliest one. */
+function audienceOf(
+  message: Pick<Message, 'campaignId' | 'user' | 'platform' | 'time'>,
+  audiences: readonly Audience[],
+): Audience | undefined {
+  const { campaignId, user, platform, time } = message
+  const possible = audiences.filter(
+    (audience) => audience.campaignId === campaignId && audience.user === user && audience.platform === platform,
+  )
+  const before = possible.filter(({ at }) => at <= time)
+  if (before.length > 0) return before.toSorted((left, right) => right.at - left.at || compareAudiences(left, right))[0]
+  return possible.toSorted((left, right) => left.at - right.at || compareAudiences(left, right))[0]
+}
+
+function keptEvents(workspace: ModelWorkspace): UserEvent[] {
+  return keepFirst(
+    workspace.events,
+    ({ eventId }) => [eventId],
+    () => 0,
+  ).map(({ customerId, action, time, attributes }) => {
+    return { user: userOf(workspace, customerId), action, time, day: dayOf(time, workspace.timezone), attributes }
+  })
+}
+
+/** Of all reports with one identity, the one that comes first; of equal ones, the one that was there first. */
+function keepFirst<Report>(
+  reports: readonly Report[],
+  identityOf: (report: Report) => readonly unknown[],
+  compare: (left: Report, right: Report) => number,
+): Report[] {
+  const kept = new Map<string, Report>()
+  for (const report of reports) {
+    const identity = JSON.stringify(identityOf(report))
+    const known = kept.get(identity)
+    if (!known || compare(report, known) < 0) kept.set(identity, report)
+  }
+  return [...kept.values()]
+}
+
+function userOf({ users }: ModelWorkspace, customerId: string): string {
+  return users.find((customerIds) => customerIds.includes(customerId))?.[0] ?? customerId
+}
+
+/** Platforms that have a name of their own are kept in capitals, others as sent. */
+function asKept(platform: string): string {
+  return COUNTED_PLATFORMS.includes(platform.toUpperCase()) ? platform.toUpperCase() : platform
+}
+
+function counted(platform: string): string {
+  return COUNTED_PLATFORMS.includes(platform.toUpperCase()) ? platform.toUpperCase() : 'UNKNOWN'
+}
+
+function compareGroups(left: Group, right: Group): number {
+  return GROUP_ORDER.indexOf(left) - GROUP_ORDER.indexOf(right)
+}
+
+function codePoints(text: string): number[] {
+  return Array.from(text, (character) => character.codePointAt(0) ?? 0)
+}

@@ -1,0 +1,246 @@
+// A naive model of campaign statistics, to compare the real ones with: for each question it loops over all facts and counts with
+// Maps and Sets. Written from `docs/api/statistics.md`, independently of the code it is to judge: it shares only types with it.
+import type { Group } from '../../../src/core/campaigns/facts.ts'
+import type { Goal } from '../../../src/core/campaigns/goal.ts'
+import { controlConversionsOf, conversionsOf, isMetAfter } from './statistics-model-conversions.ts'
+import type { Attribution, ControlConversion, Conversion } from './statistics-model-conversions.ts'
+import { modelFacts } from './statistics-model-facts.ts'
+import type { Audience, Message, ModelCampaign, ModelFacts, ModelWorkspace, Place } from './statistics-model-facts.ts'
+import { NO_UPLIFT, percentage, upliftOf, type Side, type Uplift } from './statistics-model-numbers.ts'
+import { funnelOf, unitsOf, type Funnel } from './statistics-model-units.ts'
+
+export interface Question {
+  /** `yyyy-mm-dd`, both inclusive. */
+  readonly startDate: string
+  readonly endDate: string
+  readonly attributionType: Attribution
+  readonly metricType: 'TOTAL' | 'UNIQUE'
+}
+
+type Named<Value> = Readonly<Record<string, Value>>
+
+export interface ModelGoalStats extends Uplift {
+  readonly conversions: number
+  readonly cvr: number
+}
+
+export interface ModelControlStats {
+  readonly conversion_goal_stats: Named<ModelGoalStats>
+  readonly delivery_funnel: Named<number>
+  readonly failure_breakdown: Named<number>
+}
+
+export interface ModelControls {
+  readonly campaign_control_group: ModelControlStats
+  readonly global_control_group: ModelControlStats
+}
+
+export interface ModelVariation extends ModelControls {
+  readonly performance_stats: Named<number>
+  readonly conversion_goal_stats: Named<ModelGoalStats>
+  readonly delivery_funnel: Named<number>
+  readonly failure_breakdown: Named<number>
+}
+
+/** Beside the variations stand the two control groups, under their own names. */
+export interface ModelStats {
+  readonly platforms: Named<{
+    readonly locales: Named<{ readonly variations: Named<ModelVariation | ModelControlStats> }>
+  }>
+}
+
+/** One place of the tree of an answer. */
+interface Level {
+  readonly platform: string
+  readonly locale: string
+  readonly variation: string
+}
+
+/** What lies in the range of a question. */
+interface Counted {
+  readonly messages: readonly Message[]
+  /** The audiences of target groups, and those of control groups. */
+  readonly audiences: readonly Audience[]
+  readonly controls: readonly Audience[]
+  readonly conversions: readonly Conversion[]
+  readonly controlConversions: readonly ControlConversion[]
+}
+
+const ALL_PLATFORMS = 'all_platforms'
+const ALL_LOCALES = 'all_locales'
+const ALL_VARIATIONS = 'all_variations'
+
+/** Which number of performance `cvr` divides by. */
+const DIVISORS: Readonly<Record<Attribution, string>> = {
+  VIEW_THROUGH: 'impression',
+  CLICK_THROUGH: 'click',
+  IN_SESSION: 'click',
+  TOTAL_CONVERSIONS: 'sent',
+  CLICK_CONVERSIONS: 'click',
+}
+
+const CONTROL_REASONS: Readonly<Record<string, string>> = {
+  campaign_control: 'user_removed_due_to_campaing_control_group',
+  global_control: 'user_removed_due_to_global_control_group',
+}
+
+export class StatisticsModel {
+  readonly #campaigns: readonly ModelCampaign[]
+  readonly #facts: ModelFacts
+  readonly #conversions: readonly Conversion[]
+  readonly #controlConversions: readonly ControlConversion[]
+
+  constructor(workspace: ModelWorkspace) {
+    this.#campaigns = workspace.campaigns
+    this.#facts = modelFacts(workspace)
+    this.#conversions = conversionsOf(workspace.campaigns, this.#facts)
+    this.#controlConversions = controlConversionsOf(workspace.campaigns, this.#facts)
+  }
+
+  /** What Fetch Campaign Stats shows at `data[campaignId][0]`; undefined where it shows nothing. */
+  campaignStats(campaignId: string, question: Question): ModelStats | undefined {
+    const counted = this.#countedOf(campaignId, question)
+    const goals = this.#campaigns.find(({ id }) => id === campaignId)?.goals ?? []
+    const places = placesOf(counted)
+    if (places.length === 0) return undefined
+    return {
+      platforms: namedOf([ALL_PLATFORMS, ...places.map((place) => place.platform)], (platform) => {
+        const onPlatform = places.filter((place) => isAt(place, { ...EVERYWHERE, platform }))
+        return {
+          locales: namedOf([ALL_LOCALES, ...onPlatform.map((place) => place.locale)], (locale) => {
+            const level = { platform, locale, variation: ALL_VARIATIONS }
+            const names = onPlatform.filter((place) => isAt(place, level)).map((place) => place.variation)
+            const controls = this.#controlsAt(level, counted, goals, question)
+            const variations = namedOf([ALL_VARIATIONS, ...names], (variation) => {
+              return { ...this.#variationAt({ ...level, variation }, counted, goals, question), ...controls }
+            })
+            return { variations: { ...variations, ...controls } }
+          }),
+        }
+      }),
+    }
+  }
+
+  #countedOf(campaignId: string, { startDate, endDate }: Question): Counted {
+    const isInRange = (fact: { campaignId: string; day: string }): boolean =>
+      fact.campaignId === campaignId && fact.day >= startDate && fact.day <= endDate
+    const audiences = this.#facts.audiences.filter((audience) => isInRange(audience) && audience.isCounted)
+    return {
+      messages: this.#facts.messages.filter(isInRange),
+      audiences: audiences.filter(({ group }) => group === 'target'),
+      controls: audiences.filter(({ group }) => group !== 'target'),
+      conversions: this.#conversions.filter(isInRange),
+      controlConversions: this.#controlConversions.filter(isInRange),
+    }
+  }
+
+  #variationAt(level: Level, counted: Counted, goals: readonly Goal[], question: Question) {
+    const messages = counted.messages.filter((message) => isAt(message, level))
+    const audiences = counted.audiences.filter((audience) => isAt(audience, level))
+    const performance = performanceOf(messages, question)
+    const { delivery_funnel, failure_breakdown }: Funnel = funnelOf(unitsOf(audiences, this.#facts.messages))
+    const controlUsers = this.#upliftControls(level, counted)
+    const goalStats = (goal: Goal): ModelGoalStats => {
+      const conversions = counted.conversions
+        .filter((conversion) => conversion.goal === goal.name && isAt(conversion, level))
+        .filter(({ attribution }) => attribution === question.attributionType)
+      const count = countOf(conversions, question)
+      const divisor = performance[DIVISORS[question.attributionType]] ?? 0
+      const uplift = upliftOf(this.#sideOf(audiences, goal), this.#sideOf(controlUsers, goal))
+      return { conversions: count, cvr: percentage(count, divisor), ...uplift }
+    }
+    return {
+      performance_stats: performance,
+      conversion_goal_stats: namedGoals(goals, goalStats),
+      delivery_funnel,
+      failure_breakdown,
+    }
+  }
+
+  /** The audience of the campaign control group at this platform and locale; where it has none, of the global one. */
+  #upliftControls(level: Level, { controls }: Counted): Audience[] {
+    const here = controls.filter((audience) => isAt(audience, { ...level, variation: ALL_VARIATIONS }))
+    const ofCampaign = here.filter(({ group }) => group === 'campaign_control')
+    return ofCampaign.length > 0 ? ofCampaign : here
+  }
+
+  /** How many users these audiences hold, and how many of them met the goal in the window after one. */
+  #sideOf(audiences: readonly Audience[], goal: Goal): Side {
+    const met = audiences.filter((audience) => isMetAfter(audience, goal, this.#facts.events))
+    return { users: usersIn(audiences), met: usersIn(met) }
+  }
+
+  #controlsAt(level: Level, counted: Counted, goals: readonly Goal[], question: Question): ModelControls {
+    const controlAt = (wanted: Group): ModelControlStats => {
+      const audiences = counted.controls.filter((audience) => audience.group === wanted && isAt(audience, level))
+      const conversions = counted.controlConversions.filter((one) => one.group === wanted && isAt(one, level))
+      const units = unitsOf(audiences, []).length
+      const goalStats = (goal: Goal): ModelGoalStats => {
+        const ofGoal = conversions.filter((conversion) => conversion.goal === goal.name)
+        const count = countOf(ofGoal, question)
+        return { conversions: count, cvr: percentage(count, usersIn(audiences)), ...NO_UPLIFT }
+      }
+      return {
+        conversion_goal_stats: namedGoals(goals, goalStats),
+        delivery_funnel: { reachable_users_in_segment: units },
+        failure_breakdown: units > 0 ? { [CONTROL_REASONS[wanted] ?? wanted]: units } : {},
+      }
+    }
+    return { campaign_control_group: controlAt('campaign_control'), global_control_group: controlAt('global_control') }
+  }
+}
+
+const EVERYWHERE: Level = { platform: ALL_PLATFORMS, locale: ALL_LOCALES, variation: ALL_VARIATIONS }
+
+function isAt(place: Place, { platform, locale, variation }: Level): boolean {
+  return (
+    (platform === ALL_PLATFORMS || place.platform === platform) &&
+    (locale === ALL_LOCALES || place.locale === locale) &&
+    (variation === ALL_VARIATIONS || place.variation === variation)
+  )
+}
+
+/** Everything that makes keys of the tree appear; in control groups variations are ignored. */
+function placesOf({ messages, audiences, controls, conversions, controlConversions }: Counted): Place[] {
+  const ofControls = controls.map(({ platform, locale }) => ({ platform, locale, variation: null }))
+  return [...messages, ...audiences, ...ofControls, ...conversions, ...controlConversions]
+}
+
+/** Each name once, with what is under it; null is no name. */
+function namedOf<Value>(names: readonly (string | null)[], valueOf: (name: string) => Value): Named<Value> {
+  const distinct = [...new Set(names)].filter((name) => name !== null)
+  return Object.fromEntries(distinct.map((name) => [name, valueOf(name)]))
+}
+
+function namedGoals(goals: readonly Goal[], statsOf: (goal: Goal) => ModelGoalStats): Named<ModelGoalStats> {
+  return Object.fromEntries(goals.map((goal) => [goal.name, statsOf(goal)]))
+}
+
+function performanceOf(messages: readonly Message[], question: Question): Named<number> {
+  const count = (wanted: string): number =>
+    countOf(
+      messages.filter(({ kind }) => kind === wanted),
+      question,
+    )
+  const [attempted, sent, failed, delivered] = [count('attempted'), count('sent'), count('failed'), count('delivered')]
+  const [impression, click] = [count('impression'), count('click')]
+  return {
+    attempted,
+    sent,
+    failed,
+    impression,
+    click,
+    ctr: percentage(click, impression),
+    delivery_rate: percentage(delivered > 0 ? delivered : impression, sent),
+    sent_rate: percentage(sent, attempted),
+    failure_rate: percentage(failed, attempted),
+  }
+}
+
+function countOf(facts: readonly { user: string }[], { metricType }: Question): number {
+  return metricType === 'TOTAL' ? facts.length : usersIn(facts)
+}
+
+function usersIn(facts: readonly { user: string }[]): number {
+  return new Set(facts.map(({ user }) => user)).size
+}

@@ -1,0 +1,75 @@
+// Runs a suite over every store: SQLite always; PostgreSQL where one is found, otherwise the suite says so and is skipped.
+import { randomBytes } from 'node:crypto'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, inject } from 'vitest'
+import { migrate } from '../../src/store/migrations.ts'
+import { openDatabase, statePathOf, type DatabasePlace } from '../../src/store/open-database.ts'
+import type { Database } from '../../src/store/store.ts'
+import { administer, besideDatabase, findPostgres } from './find-postgres.ts'
+
+export type StoreKind = 'sqlite' | 'postgres'
+
+const postgresUrl = await findPostgres()
+
+/** Declares the same suite once for each store. */
+export function describeEachStore(name: string, declare: (kind: StoreKind) => void): void {
+  describe(`${name} on sqlite`, () => {
+    declare('sqlite')
+  })
+  describeOnPostgres(name, () => declare('postgres'))
+}
+
+/** Declares a suite about what only several processes with one store can do, or only a store across a network. */
+export function describeOnPostgres(name: string, declare: () => void): void {
+  describe.skipIf(postgresUrl === undefined)(`${name} on postgres`, () => {
+    declare()
+  })
+}
+
+export interface TestPlace extends DatabasePlace {
+  /** Removes everything; the database must be closed. */
+  remove(): Promise<void>
+}
+
+/** An empty place for a store of this kind: a temporary folder, and for PostgreSQL a database of its own. */
+export async function makePlace(kind: StoreKind): Promise<TestPlace> {
+  const place = makeFolder()
+  return kind === 'sqlite' ? place : addDatabase(place)
+}
+
+/** A place like that with all tables in it, as a start of the program leaves them: a copy of those that were made before all suites. */
+export async function makeStore(kind: StoreKind): Promise<TestPlace> {
+  const place = makeFolder()
+  const { stateFile, database } = inject('migratedStores')
+  if (kind === 'postgres') return addDatabase(place, `template ${database}`)
+  copyFileSync(stateFile, statePathOf(place))
+  return place
+}
+
+function makeFolder(): TestPlace {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tidings-test-'))
+  return { dataDir, databaseUrl: undefined, remove: async () => rmSync(dataDir, { recursive: true, force: true }) }
+}
+
+async function addDatabase(folder: TestPlace, options = ''): Promise<TestPlace> {
+  const url = postgresUrl as string
+  const name = `tidings_test_${randomBytes(6).toString('hex')}`
+  await administer(url, `create database ${name} ${options}`)
+  return {
+    ...folder,
+    databaseUrl: besideDatabase(url, name),
+    async remove() {
+      await folder.remove()
+      await administer(url, `drop database ${name} with (force)`)
+    },
+  }
+}
+
+/** A migrated store of this kind, opened on this thread. */
+export async function openTestDatabase(place: DatabasePlace): Promise<Database> {
+  const database = openDatabase(place)
+  await migrate(database, Date.now())
+  return database
+}
