@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { run } from '../support/program.ts'
 
+const CONFIG = fileURLToPath(new URL('../../vitest.config.ts', import.meta.url))
 const VITEST = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url))
 const PROGRAM = JSON.stringify(fileURLToPath(new URL('../support/program.ts', import.meta.url)))
 const TEST_WAIT_MS = 60_000
@@ -35,7 +36,8 @@ it(
     mkdirSync(join(folder, 'test'))
     writeFileSync(join(folder, 'test/1-leaves.test.ts'), LEAVES)
     writeFileSync(join(folder, 'test/2-finds.test.ts'), FINDS)
-    const { status, stdout } = await run([VITEST, 'run', '--dir', folder, '--maxWorkers=1'], {}, process.execPath)
+    const options = ['--config', CONFIG, '--root', folder, '--project', 'all', '--maxWorkers=1']
+    const { status, stdout } = await run([VITEST, 'run', ...options], {}, process.execPath)
     expect(stdout).toMatch(/Test Files .*2 passed/)
     expect(status).toBe(0)
   },
