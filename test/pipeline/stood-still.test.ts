@@ -44,7 +44,7 @@ describeOnPostgres('A transaction that stands still', () => {
       await follower.stop()
     }
     // On a busy machine the end of the transaction may look like a lost connection first, which is tried again.
-    const parkings = failures.filter((what) => !what.endsWith('trying again'))
+    const parkings = failures.filter((what) => !what.endsWith('retrying'))
     expect(parkings).toEqual([`entry ${start + 2} cannot be applied and was parked`])
     const receipts = await Promise.all(ids.map((id) => bench.receipt(id)))
     expect(receipts.map((receipt) => receipt?.status)).toEqual(['processed', 'parked', 'processed'])
