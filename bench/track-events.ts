@@ -30,12 +30,12 @@ const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5)
  */
 const WARM_UP_SECONDS = 3
 const BATCH = 100
-/** The goals of the bench; memory in MiB, which are 300 MB. */
+/** The goals of the bench; memory in MiB, which are 350 MB. */
 const RATIO_MIN = 0.7
 const ACKNOWLEDGED_PER_SECOND_MIN = 200_000
 const APPLIED_PER_SECOND_MIN = 20_000
 const P99_MS_MAX = 50
-const MEMORY_MIB_MAX = 286
+const MEMORY_MIB_MAX = 333
 
 /** One load, or the medians of several alike. */
 interface Measured extends Pick<LoadResult, 'requestsPerSecond' | 'p50Ms' | 'p99Ms' | 'failed'> {

@@ -64,7 +64,7 @@ export class SharedRateLimits implements Limiter {
 
   #wait(limit: SharedLimit, workspace: Workspace, units: number | undefined): Promise<LimitOutcome> {
     if (this.#waiting >= this.#waitingMax) {
-      return Promise.reject(unavailable('Too many requests wait for their limits; please repeat the request.'))
+      return Promise.reject(unavailable('Too many requests are waiting for their rate limits. Retry after 1 second.'))
     }
     this.#waiting++
     this.#await(limit)
