@@ -16,7 +16,7 @@ import {
   openUpload,
   type OpenUpload,
 } from '../store/coupons/coupon-uploads.ts'
-import { addCodes, COUPONS_PER_UPLOAD_MAX, takeCouponIds } from '../store/coupons/coupons.ts'
+import { addCodes, COUPONS_PER_UPLOAD_MAX, reserveCouponIds } from '../store/coupons/coupons.ts'
 import type { Database, Store } from '../store/store.ts'
 import { requireCouponList } from './require-coupon-list.ts'
 
@@ -126,7 +126,7 @@ class CouponUpload {
   async #addAtOnce(codes: readonly string[]): Promise<AddedCoupons> {
     if (codes.length === 0) throw invalidRequest([{ field: 'body', problem: 'must contain at least one code' }])
     return this.#withFreeList(async (store, list) => {
-      const firstId = await takeCouponIds(store, codes.length)
+      const firstId = await reserveCouponIds(store, codes.length)
       const added = await addCodes(store, list.number, firstId, codes)
       await this.#count(store, list.number, added, firstId + codes.length - 1)
       return { added, duplicates: codes.length - added }
@@ -157,7 +157,7 @@ class CouponUpload {
       const now = this.#tools.clock()
       const running = (await listOpenUploads(store)).filter((upload) => isRunning(upload, now))
       if (running.length >= UPLOADS_RUNNING_MAX) throw tooManyRun()
-      const firstCouponId = await takeCouponIds(store, COUPONS_PER_UPLOAD_MAX)
+      const firstCouponId = await reserveCouponIds(store, COUPONS_PER_UPLOAD_MAX)
       const upload = { listNumber: list.number, firstCouponId, heartbeatAt: now }
       await openUpload(store, upload)
       return upload

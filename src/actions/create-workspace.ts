@@ -2,7 +2,7 @@
 import { AppError } from '../core/app-error.ts'
 import { DEFAULT_SETTINGS, type Workspace, type WorkspaceSettings } from '../core/workspace.ts'
 import { generateKey, hashKey } from '../store/workspaces/api-key.ts'
-import { isTaken, type Database, type Store } from '../store/store.ts'
+import { isUniqueViolation, type Database, type Store } from '../store/store.ts'
 import { addWorkspace, listWorkspaces, lockWorkspaces } from '../store/workspaces/workspaces.ts'
 
 export interface NewWorkspace {
@@ -22,7 +22,7 @@ export async function createWorkspace(
   try {
     return await database.write((store) => addWithKeys(store, workspace))
   } catch (error) {
-    if (isTaken(error)) throw new AppError('conflict', `The workspace ${id} already exists.`)
+    if (isUniqueViolation(error)) throw new AppError('conflict', `The workspace ${id} already exists.`)
     throw error
   }
 }

@@ -4,7 +4,7 @@ import type { CurrentTemplate, TemplateVersion } from '../core/templates/templat
 import type { Store } from '../store/store.ts'
 import { addTemplateVersion, findTemplateVersions } from '../store/templates/template-versions.ts'
 import {
-  closeGroupIfLeft,
+  closeGroupIfEmpty,
   findGroupFault,
   findTemplateHolding,
   findTemplates,
@@ -54,7 +54,7 @@ export async function saveTemplate(
   const left = previous?.latest.meta.groupId ?? null
   if (meta.groupId === left) return
   if (meta.groupId !== null) await openGroup(store, workspaceId, meta.groupId)
-  if (left !== null) await closeGroupIfLeft(store, workspaceId, left)
+  if (left !== null) await closeGroupIfEmpty(store, workspaceId, left)
 }
 
 function taken(holder: string): AppError {

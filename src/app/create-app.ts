@@ -30,15 +30,15 @@ export interface AppParts {
   readonly rateLimits: Limiter
   readonly metrics: Metrics
   /** Whether what is written ends up in the place that the settings name; without this, it always does. */
-  readonly areFilesThere?: (() => boolean) | undefined
+  readonly areFilesPresent?: (() => boolean) | undefined
   /** Other limits than the usual ones, for tests. */
   readonly httpLimits?: Partial<HttpLimits> | undefined
 }
 
 /** The server, not listening yet. */
 export function createApp(appParts: AppParts): FastifyInstance {
-  const { config, diagnostics, parts, registry, rateLimits, metrics, areFilesThere, httpLimits } = appParts
-  const readiness = new Readiness(parts.database, parts.log, areFilesThere)
+  const { config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, httpLimits } = appParts
+  const readiness = new Readiness(parts.database, parts.log, areFilesPresent)
   const app = createHttpServer({
     parts,
     authentication: new Authentication(registry),

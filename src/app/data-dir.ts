@@ -37,8 +37,8 @@ export function requireStore(dataDir: string): void {
   if (!existsSync(statePathOf({ dataDir }))) throw noStore('DATA_DIR', resolve(dataDir))
 }
 
-export function noStore(setting: string, place: string): AppError {
-  return new AppError('not_found', `${place} contains no store. Set ${setting} to the value that the server uses.`)
+export function noStore(setting: string, location: string): AppError {
+  return new AppError('not_found', `${location} contains no store. Set ${setting} to the value that the server uses.`)
 }
 
 function useFolder(dataDir: string, prepare: () => void): void {

@@ -80,7 +80,7 @@ export function servePipeline(options: ServeOptions): Promise<Pick<RunningServer
   return openAll(async (opened) => {
     const { config } = options
     prepareData(config)
-    await checkPlace(options)
+    await checkStoreAndLog(options)
     await warnOfLosses(options)
     const pipeline = startPipeline(pipelineOptions(options, new WriterLock()))
     opened.push(() => pipeline.stop())
@@ -114,7 +114,7 @@ async function closeTogether(running: Closers): Promise<void> {
  * Checks store and log before a pipeline follows them: its thread has connections of its own, so those made here are closed
  * again.
  */
-async function checkPlace(options: ServeOptions): Promise<void> {
+async function checkStoreAndLog(options: ServeOptions): Promise<void> {
   const { config } = options
   const opened: Closers = []
   try {
@@ -131,7 +131,7 @@ async function checkPlace(options: ServeOptions): Promise<void> {
 
 async function openServer(options: ServeOptions, opened: Closers): Promise<RunningServer> {
   const { config, diagnostics, httpLimits } = options
-  await requirePlaces(config)
+  await requirePortAndDataDir(config)
   const writerLock = new WriterLock()
   const metrics = new Metrics()
   // Takes longest to load, so it begins first; meanwhile the threads of store and log load on another core.
@@ -149,10 +149,10 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   await registry.start((error) => diagnostics.error({ err: describeError(error) }, 'cannot read the workspaces'))
   const { rateLimits, limits } = await openRateLimits(options, database, opened)
   const files = isEmbedded(config) ? new OpenedFiles([statePathOf(config), logPathOf(config)], diagnostics) : undefined
-  await files?.look()
-  const areFilesThere = files && (() => files.areThere)
+  await files?.check()
+  const areFilesPresent = files && (() => files.arePresent)
   const { createApp } = await loading
-  const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics, areFilesThere, httpLimits })
+  const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, httpLimits })
   // A batch may take long, and whoever sends requests here must hear at once that the process is stopping.
   const running: Closers = [() => app.close()]
   opened.push(() => closeTogether(running))
@@ -240,7 +240,7 @@ async function openParts(
  * Makes the data directory where the server can listen. Where it cannot, nothing is made, and the ConfigError names a folder that
  * cannot be used, too.
  */
-async function requirePlaces(config: Config): Promise<void> {
+async function requirePortAndDataDir(config: Config): Promise<void> {
   try {
     await requirePort(config)
   } catch (error) {

@@ -15,7 +15,7 @@ const INVALID_AUTHORIZATION = /^28/
 const NO_SUCH_DATABASE = '3D000'
 
 /** The error that says so in place of the one with which a command failed; that same error where there is nothing to add. */
-export function explainDatabase(error: unknown, { setting, url }: NamedDatabase): unknown {
+export function explainDatabaseError(error: unknown, { setting, url }: NamedDatabase): unknown {
   if (error instanceof TablesAreNewer) {
     return new AppError(
       error.code,

@@ -6,7 +6,7 @@ import { codeOf, messageOf } from '../core/thrown.ts'
 import { readVersion } from '../app/version.ts'
 import { UsageError, usageOf, type Command, type CommandCall, type CommandOutput } from './command.ts'
 import { COMMANDS } from './commands.ts'
-import { explainDatabase } from './explain-database.ts'
+import { explainDatabaseError } from './explain-database.ts'
 import { reportFailure } from './failure.ts'
 import { helpOf, helpOfAll } from './help.ts'
 
@@ -104,7 +104,7 @@ async function call(
   try {
     await command.run({ config, operands, option, repeated, ...ways })
   } catch (error) {
-    throw explainDatabase(error, { setting: 'DATABASE_URL', url: config.databaseUrl })
+    throw explainDatabaseError(error, { setting: 'DATABASE_URL', url: config.databaseUrl })
   }
 }
 

@@ -9,7 +9,7 @@ import type { Job } from './job.ts'
 const LOOK_EVERY_MS = 250
 
 export function watchFiles(files: OpenedFiles): Job {
-  return { name: 'check the files of the store', everyMs: LOOK_EVERY_MS, run: () => files.look() }
+  return { name: 'check the files of the store', everyMs: LOOK_EVERY_MS, run: () => files.check() }
 }
 
 export class OpenedFiles {
@@ -26,12 +26,12 @@ export class OpenedFiles {
   }
 
   /** Whether all were where they were opened when they were last looked at. */
-  get areThere(): boolean {
+  get arePresent(): boolean {
     return this.#lost === undefined
   }
 
   /** Compares the files with those that were opened. The first call, when all are open, notes which these are. */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const before = this.#lost
     const found = await Promise.all(this.#paths.map(async (path) => ({ path, file: await findFile(path) })))
     this.#lost = found.find(({ path, file }) => !this.#isOpened(path, file))?.path

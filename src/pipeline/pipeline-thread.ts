@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { LogReader } from '../log/event-log.ts'
 import { openLogReader, type LogPlace } from '../log/open-log.ts'
 import { toDescription } from '../store/describe-error.ts'
-import { openDatabase, type DatabasePlace } from '../store/open-database.ts'
+import { openDatabase, type DatabaseLocation } from '../store/open-database.ts'
 import { WriterLock } from '../runtime/writer-lock.ts'
 import { yieldToRequests } from '../runtime/yield-to-requests.ts'
 import { LogFollower, type AppliedBatch } from './follower/follow-log.ts'
@@ -13,7 +13,7 @@ import { Recounter } from './recounts/recounter.ts'
 import { untilAvailable } from './follower/until-available.ts'
 
 export interface PipelineThreadData {
-  readonly place: DatabasePlace & LogPlace
+  readonly place: DatabaseLocation & LogPlace
   readonly writerLock: SharedArrayBuffer
   /** `makeWakeupState`, for the follower of the log. */
   readonly wakeup: SharedArrayBuffer

@@ -85,12 +85,12 @@ async function createTables(store: Store, types: SqlTypes): Promise<void> {
 const ENCODINGS = new Set(['UTF8', 'SQL_ASCII'])
 
 /** What somebody who watches is told once, before steps that may take minutes in silence where there is much data. */
-export const CHANGES_TABLES = 'migrating the tables; this can take minutes if there are many users and facts'
+export const MIGRATING_TABLES = 'migrating the tables; this can take minutes if there are many users and facts'
 
 /** What somebody who watches is told each time another process has kept this one waiting for as long as a change waits. */
-export const WAITS_FOR_TABLES = 'another process has locked the tables and may be migrating them; waiting for it'
+export const WAITING_FOR_TABLES = 'another process has locked the tables and may be migrating them; waiting for it'
 
-type Tell = (what: typeof CHANGES_TABLES | typeof WAITS_FOR_TABLES) => void
+type Tell = (what: typeof MIGRATING_TABLES | typeof WAITING_FOR_TABLES) => void
 
 /**
  * Applies the missing migrations, and tells when older tables are changed for that. While another process changes the tables, or
@@ -113,7 +113,7 @@ export async function migrate(
       return
     } catch (error) {
       if (!(error instanceof TooBusy)) throw error
-      tell(WAITS_FOR_TABLES)
+      tell(WAITING_FOR_TABLES)
     }
   }
 }
@@ -134,7 +134,7 @@ async function applyMissing(
     .execute()
   const applied = await appliedNames(store, migrations)
   const missing = Object.entries(migrations).filter(([name]) => !applied.has(name))
-  if (applied.size > 0 && missing.length > 0) tell(CHANGES_TABLES)
+  if (applied.size > 0 && missing.length > 0) tell(MIGRATING_TABLES)
   for (const [name, apply] of missing) {
     await apply(store, types)
     await store.query.insertInto('migrations').values({ name, applied_at: now }).execute()

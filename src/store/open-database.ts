@@ -5,7 +5,7 @@ import { openPostgresDatabase, type PostgresOptions } from './postgres/postgres-
 import { openSqliteDatabase, type SqliteDatabaseOptions } from './sqlite/sqlite-database.ts'
 import type { Database } from './store.ts'
 
-export interface DatabasePlace {
+export interface DatabaseLocation {
   readonly dataDir: string
   /** PostgreSQL instead of the embedded store. */
   readonly databaseUrl: string | undefined
@@ -18,15 +18,15 @@ export type DatabaseOptions = Omit<SqliteDatabaseOptions, 'path'> &
   Pick<PostgresOptions, 'answerWaitMs' | 'writeWaitMs' | 'readsByIndex'>
 
 /** Opens the store and makes whatever of its place is missing; the caller runs the migrations. */
-export function openDatabase(place: DatabasePlace, options: DatabaseOptions = {}): Database {
+export function openDatabase(location: DatabaseLocation, options: DatabaseOptions = {}): Database {
   const { answerWaitMs, writeWaitMs, readsByIndex } = options
-  if (place.databaseUrl !== undefined)
-    return openPostgresDatabase({ url: place.databaseUrl, answerWaitMs, writeWaitMs, readsByIndex })
-  makeFolder(place.dataDir)
-  return openSqliteDatabase({ ...options, path: statePathOf(place) })
+  if (location.databaseUrl !== undefined)
+    return openPostgresDatabase({ url: location.databaseUrl, answerWaitMs, writeWaitMs, readsByIndex })
+  makeFolder(location.dataDir)
+  return openSqliteDatabase({ ...options, path: statePathOf(location) })
 }
 
 /** The file of the embedded store. */
-export function statePathOf({ dataDir }: Pick<DatabasePlace, 'dataDir'>): string {
+export function statePathOf({ dataDir }: Pick<DatabaseLocation, 'dataDir'>): string {
   return join(dataDir, STATE_FILE)
 }

@@ -120,7 +120,7 @@ export class TooBusy extends AppError {
  * Thrown in a change that computed for so long between two of its statements that the database ended it. It may have been a
  * moment's trouble of this machine; if it happens again, the change is too much for one transaction.
  */
-export class StoodStill extends AppError {
+export class TransactionTimedOut extends AppError {
   constructor() {
     super('unavailable', 'The transaction timed out and was rolled back. Retry after 1 second.', [], 1)
   }
@@ -138,6 +138,6 @@ export class Unreachable extends AppError {
 }
 
 /** Whether a change failed because something unique was taken by another. */
-export function isTaken(error: unknown): boolean {
+export function isUniqueViolation(error: unknown): boolean {
   return error instanceof StoreError && error.reason === 'unique'
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { answersOf, fillServer, SETTINGS, type FilledServer } from '../support/filled-server.ts'
-import { addCodes, takeCouponIds } from '../../src/store/coupons/coupons.ts'
+import { addCodes, reserveCouponIds } from '../../src/store/coupons/coupons.ts'
 import { openUpload } from '../../src/store/coupons/coupon-uploads.ts'
 import type { Database } from '../../src/store/store.ts'
 import { failureOf, run, runJson, type EndedJson } from '../support/program.ts'
@@ -77,7 +77,7 @@ describeOnPostgres('A moved server', () => {
   async function leaveBrokenUpload(): Promise<void> {
     const database = await openTestDatabase(source)
     await database.write(async (store) => {
-      const firstCouponId = await takeCouponIds(store, 10)
+      const firstCouponId = await reserveCouponIds(store, 10)
       await openUpload(store, { listNumber: 1, firstCouponId, heartbeatAt: Date.now() })
       await addCodes(store, 1, firstCouponId, ['cut', 'off'])
     })

@@ -61,7 +61,7 @@ describeEachStore('Entries of a workspace that are not applied', (kind) => {
   }
 
   const apply = async (): Promise<void> => applyAll()
-  const look = (): Promise<void> => unapplied.lookAhead(database)
+  const look = (): Promise<void> => unapplied.scanAhead(database)
   const own = (): Promise<void> => append(OWN)
   const others = (): Promise<void> => append('other', 'other', 'other')
 
@@ -78,7 +78,7 @@ describeEachStore('Entries of a workspace that are not applied', (kind) => {
   ]
   it.each(histories)('are found: %s', async (_what, steps, areThere) => {
     for (const step of steps) await step()
-    expect(await database.write((store) => unapplied.areThere(store))).toBe(areThere)
+    expect(await database.write((store) => unapplied.exist(store))).toBe(areThere)
   })
 })
 

@@ -10,7 +10,7 @@ import { LogFollower } from '../../src/pipeline/follower/follow-log.ts'
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { listPipelineCursors } from '../../src/store/entries/cursors.ts'
 import { listParkedEntries } from '../../src/store/entries/parked-entries.ts'
-import { listKnownRequests } from '../../src/store/entries/request-receipts.ts'
+import { findRequestsWithReceipts } from '../../src/store/entries/request-receipts.ts'
 import type { Database } from '../../src/store/store.ts'
 import { WriterLock } from '../../src/runtime/writer-lock.ts'
 import { newEntry } from '../log/log-contract.ts'
@@ -84,7 +84,7 @@ describeWithNats('A log that may hold an entry twice', () => {
       expect(countToldParked(await applyAll())).toBe(1)
       const parked = await listParkedEntries(database, 0, 10)
       expect(parked.map(({ position, body }) => [position, body])).toEqual([1, 2, 3, 4].map((at) => [at, 'hello']))
-      expect(await listKnownRequests(database, [''])).toEqual(new Set())
+      expect(await findRequestsWithReceipts(database, [''])).toEqual(new Set())
     })
 
     it('parks messages of others with names and ids that no database keeps, and applies what comes beside them', async () => {
@@ -105,7 +105,7 @@ describeWithNats('A log that may hold an entry twice', () => {
       expect(countToldParked(await applyAll())).toBe(unkept.length)
       const parked = await listParkedEntries(database, 0, 10)
       expect(parked.map((entry) => entry.body)).toEqual(unkept.map(([header]) => header))
-      expect(await listKnownRequests(database, ['r1'])).toEqual(new Set(['r1']))
+      expect(await findRequestsWithReceipts(database, ['r1'])).toEqual(new Set(['r1']))
     })
 
     it('applies every message of others without an id that reads as an entry', async () => {

@@ -7,16 +7,16 @@ import {
   addIdentities,
   findIdentities,
   saveIdentities,
-  type KnownIdentity,
+  type StoredIdentity,
 } from '../../src/store/users/user-identities.ts'
 import { until } from '../support/server.ts'
 import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
 
 const NOW = Date.parse('2026-05-04T10:00:00Z')
-const byValue = (left: KnownIdentity, right: KnownIdentity) => (left.value < right.value ? -1 : 1)
+const byValue = (left: StoredIdentity, right: StoredIdentity) => (left.value < right.value ? -1 : 1)
 
 /** Identities of users whose numbers are in another order than their customer ids. */
-function makeIdentities(count: number): KnownIdentity[] {
+function makeIdentities(count: number): StoredIdentity[] {
   return Array.from({ length: count }, (_, index) => {
     const [customerId, phone] = [`customer ${index}`, `+49 ${index}`]
     const common = {
@@ -52,7 +52,7 @@ describeOnPostgres('New identities', () => {
   ])('can be $what in different orders at the same time', async ({ change }) => {
     const identities = makeIdentities(3).filter(({ name }) => name === CUSTOMER_ID)
     let tries = 0
-    const add = (some: readonly KnownIdentity[]) => {
+    const add = (some: readonly StoredIdentity[]) => {
       return database.write(async (store) => {
         tries++
         await change(store, some)

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { DATA_TABLES, MOVED_TABLES, TABLE_TREATMENTS } from '../../src/store/moves/moved-tables.ts'
-import { findFilled } from '../../src/store/moves/table-copy.ts'
+import { findNonEmptyTables } from '../../src/store/moves/table-copy.ts'
 import type { Database } from '../../src/store/store.ts'
 import { describeEachStore, makeStore, openTestDatabase } from '../support/stores.ts'
 
@@ -33,7 +33,7 @@ describeEachStore('The list of moved tables', (kind) => {
   it('tells tables that are empty in a new database from counters, which are not', async () => {
     await inNewDatabase(kind, async (database) => {
       const counters = MOVED_TABLES.filter((table) => !DATA_TABLES.includes(table))
-      expect(await findFilled(database, MOVED_TABLES)).toEqual(counters)
+      expect(await findNonEmptyTables(database, MOVED_TABLES)).toEqual(counters)
     })
   })
 })

@@ -8,12 +8,12 @@ import { LogFollower } from '../../src/pipeline/follower/follow-log.ts'
 import { PartitionLeases } from '../../src/pipeline/follower/partition-leases.ts'
 import { listParkedEntries } from '../../src/store/entries/parked-entries.ts'
 import {
-  CHANGES_TABLES,
+  MIGRATING_TABLES,
   findTables,
   migrate,
   MIGRATIONS,
   TablesAreNewer,
-  WAITS_FOR_TABLES,
+  WAITING_FOR_TABLES,
 } from '../../src/store/migrations.ts'
 import { openDatabase, statePathOf } from '../../src/store/open-database.ts'
 import { openPostgresDatabase } from '../../src/store/postgres/postgres-database.ts'
@@ -97,9 +97,9 @@ describeEachStore('Tables of another version', (kind) => {
     await bringUpToDate()
     expect(told).toEqual([])
     await bringUpToDate(MORE_MIGRATIONS)
-    expect(told).toEqual([CHANGES_TABLES])
+    expect(told).toEqual([MIGRATING_TABLES])
     await bringUpToDate(MORE_MIGRATIONS)
-    expect(told).toEqual([CHANGES_TABLES])
+    expect(told).toEqual([MIGRATING_TABLES])
   })
 
   it('are refused with what to do, and left as they are, where a draft made them', async () => {
@@ -210,7 +210,7 @@ describeEachStore('Entries that are applied beside tables that are newer', (kind
     })
     await begun.promise
     let waited = 0
-    const migrated = migrate(own, 1, (what) => void (waited += what === WAITS_FOR_TABLES ? 1 : 0), MORE_MIGRATIONS)
+    const migrated = migrate(own, 1, (what) => void (waited += what === WAITING_FOR_TABLES ? 1 : 0), MORE_MIGRATIONS)
     await until('it has waited in vain twice', () => waited >= 2)
     applied.resolve()
     await applying

@@ -1,8 +1,8 @@
 // A store that lacks a migration, as an older version leaves it. There is only one so far: this one is from before it.
-import { openDatabase, type DatabasePlace } from '../../src/store/open-database.ts'
+import { openDatabase, type DatabaseLocation } from '../../src/store/open-database.ts'
 
 /** Undoes the first migration, apart from the tables in `kept`; a log in the same database stays. */
-export async function makeOlder(place: DatabasePlace, kept: readonly string[] = []): Promise<void> {
+export async function makeOlder(place: DatabaseLocation, kept: readonly string[] = []): Promise<void> {
   const database = openDatabase(place)
   await database.changeTables(async ({ query }) => {
     for (const { name } of await query.introspection.getTables()) {
@@ -15,7 +15,7 @@ export async function makeOlder(place: DatabasePlace, kept: readonly string[] = 
 }
 
 /** Whether the migration is still to be applied. */
-export async function isOlder(place: DatabasePlace): Promise<boolean> {
+export async function isOlder(place: DatabaseLocation): Promise<boolean> {
   const database = openDatabase(place)
   const applied = await database.query.selectFrom('migrations').select('name').execute()
   await database.close()
@@ -23,7 +23,7 @@ export async function isOlder(place: DatabasePlace): Promise<boolean> {
 }
 
 /** Makes the migrations of a store those of a draft of the first version. */
-export async function makeDraft(place: DatabasePlace): Promise<void> {
+export async function makeDraft(place: DatabaseLocation): Promise<void> {
   const database = openDatabase(place)
   await database.write(async ({ query }) => {
     await query.deleteFrom('migrations').execute()

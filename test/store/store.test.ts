@@ -9,7 +9,7 @@ import { insertRows } from '../../src/store/insert-rows.ts'
 import { findTables, migrate, MIGRATIONS } from '../../src/store/migrations.ts'
 import { openDatabase, STATE_FILE } from '../../src/store/open-database.ts'
 import { SqliteConnection } from '../../src/store/sqlite/sqlite-connection.ts'
-import { isTaken, StoreError, type Database, type Store } from '../../src/store/store.ts'
+import { isUniqueViolation, StoreError, type Database, type Store } from '../../src/store/store.ts'
 import { WriterLock } from '../../src/runtime/writer-lock.ts'
 import {
   describeEachStore,
@@ -99,11 +99,11 @@ describeEachStore('The store', (kind) => {
       const again = database.write((store) => insertCursor(store, 'a', 2))
       const error: unknown = await again.catch((caught: unknown) => caught)
       expect(error).toBeInstanceOf(StoreError)
-      expect(isTaken(error)).toBe(true)
+      expect(isUniqueViolation(error)).toBe(true)
       const broken: unknown = await sql`select * from nowhere`
         .execute(database.query)
         .catch((caught: unknown) => caught)
-      expect(isTaken(broken)).toBe(false)
+      expect(isUniqueViolation(broken)).toBe(false)
     })
   })
 

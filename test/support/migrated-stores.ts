@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { migrate } from '../../src/store/migrations.ts'
-import { openDatabase, statePathOf, type DatabasePlace } from '../../src/store/open-database.ts'
+import { openDatabase, statePathOf, type DatabaseLocation } from '../../src/store/open-database.ts'
 import { administer, besideDatabase, findPostgres } from './find-postgres.ts'
 
 export interface MigratedStores {
@@ -43,7 +43,7 @@ async function addDatabase(url: string): Promise<string> {
   return name
 }
 
-async function makeTables(place: DatabasePlace): Promise<void> {
+async function makeTables(place: DatabaseLocation): Promise<void> {
   const database = openDatabase(place)
   await migrate(database, Date.now())
   await database.close()

@@ -10,7 +10,7 @@ import { addCampaign, lockCampaigns, type NewCampaign } from '../../src/store/ca
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { findCursor, PIPELINE_CURSOR } from '../../src/store/entries/cursors.ts'
 import { LOG_FILE } from '../../src/log/open-log.ts'
-import { openDatabase, type DatabasePlace } from '../../src/store/open-database.ts'
+import { openDatabase, type DatabaseLocation } from '../../src/store/open-database.ts'
 import { findReceipt, type RequestReceipt } from '../../src/store/entries/request-receipts.ts'
 import type { Database } from '../../src/store/store.ts'
 import { WriterLock } from '../../src/runtime/writer-lock.ts'
@@ -27,7 +27,7 @@ export interface TestEntry {
 }
 
 export interface PipelineBench {
-  readonly place: DatabasePlace
+  readonly place: DatabaseLocation
   readonly database: Database
   readonly log: LogWriter
   readonly logReader: LogReader

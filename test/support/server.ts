@@ -8,7 +8,7 @@ import type { ErrorBody } from '../../src/http/answers/error-answer.ts'
 import type { KeyedQueue } from '../../src/concurrency/keyed-queue.ts'
 import { serve, type ServeOptions } from '../../src/app/serve.ts'
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
-import type { DatabasePlace } from '../../src/store/open-database.ts'
+import type { DatabaseLocation } from '../../src/store/open-database.ts'
 import type { Database } from '../../src/store/store.ts'
 import { saveSettings } from '../../src/store/workspaces/workspaces.ts'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS } from '../../src/core/workspace.ts'
@@ -62,7 +62,7 @@ export interface StartOptions extends Partial<Pick<ServeOptions, 'withPipeline' 
   /** A server whose PostgreSQL this one uses too, as another machine would; this one stops before that one. */
   readonly beside?: TestServer
   /** A place that exists already, with its workspace if it has one, and is kept when the server stops. */
-  readonly at?: DatabasePlace & { readonly workspace?: TestWorkspace }
+  readonly at?: DatabaseLocation & { readonly workspace?: TestWorkspace }
 }
 
 /** Of the workspace of each server. On a slow machine, tests that wait for the pipeline would use up the default. */

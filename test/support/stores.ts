@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, inject } from 'vitest'
 import { migrate } from '../../src/store/migrations.ts'
-import { openDatabase, statePathOf, type DatabasePlace } from '../../src/store/open-database.ts'
+import { openDatabase, statePathOf, type DatabaseLocation } from '../../src/store/open-database.ts'
 import type { Database } from '../../src/store/store.ts'
 import { administer, besideDatabase, findPostgres } from './find-postgres.ts'
 
@@ -28,7 +28,7 @@ export function describeOnPostgres(name: string, declare: () => void): void {
   })
 }
 
-export interface TestPlace extends DatabasePlace {
+export interface TestPlace extends DatabaseLocation {
   /** Removes everything; the database must be closed. */
   remove(): Promise<void>
 }
@@ -68,7 +68,7 @@ async function addDatabase(folder: TestPlace, options = ''): Promise<TestPlace> 
 }
 
 /** A migrated store of this kind, opened on this thread. */
-export async function openTestDatabase(place: DatabasePlace): Promise<Database> {
+export async function openTestDatabase(place: DatabaseLocation): Promise<Database> {
   const database = openDatabase(place)
   await migrate(database, Date.now())
   return database

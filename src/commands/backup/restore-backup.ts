@@ -9,7 +9,7 @@ import { removeLog, restoreLog } from '../../log/sqlite/sqlite-log-backup.ts'
 import { migrate } from '../../store/migrations.ts'
 import { openDatabase, statePathOf } from '../../store/open-database.ts'
 import { backupProblem, restoreState } from '../../store/sqlite/sqlite-backup.ts'
-import { explainRefusal } from './refused-by-disk.ts'
+import { explainDiskError } from './explain-disk-error.ts'
 import { namesOfSqliteFile, removeSqliteFile, syncToDisk } from './write-backup.ts'
 
 /**
@@ -40,7 +40,7 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
     const isOfOther = codeOf(error) === 'EEXIST'
     if (!isOfOther) for (const path of [state, log]) removeSqliteFile(path)
     rmSync(mark)
-    throw isOfOther ? isThere([state]) : explainRefusal(error, `${dataDir} was not restored`)
+    throw isOfOther ? isThere([state]) : explainDiskError(error, `${dataDir} was not restored`)
   }
   rmSync(mark)
   syncToDisk(dataDir)

@@ -22,7 +22,7 @@ import { findTables } from '../../store/migrations.ts'
 import { statePathOf } from '../../store/open-database.ts'
 import { copyState, sealBackup } from '../../store/sqlite/sqlite-backup.ts'
 import { openSqliteDatabase } from '../../store/sqlite/sqlite-database.ts'
-import { explainRefusal } from './refused-by-disk.ts'
+import { explainDiskError } from './explain-disk-error.ts'
 
 /**
  * Writes the backup under another name beside `file`, and gives it its name when it is whole and on disk. The snapshot of the log
@@ -45,7 +45,7 @@ export async function writeBackup(dataDir: string, file: string): Promise<number
     syncToDisk(dirname(file))
     return statSync(file).size
   } catch (error) {
-    throw explainRefusal(error, `${file} was not written`)
+    throw explainDiskError(error, `${file} was not written`)
   } finally {
     log.close()
     removeSqliteFile(unfinished)

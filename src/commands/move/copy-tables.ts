@@ -11,19 +11,19 @@ import { StoreError, type Database } from '../../store/store.ts'
 import {
   addPage,
   analyzeTable,
-  countBehind,
+  countRowsAfter,
   countRows,
   emptyTable,
   insertPage,
   readPages,
-  readSamePage,
+  readTargetPage,
   type CopiedRow,
   type CopiedTable,
-  type Page,
+  type RowPage,
 } from '../../store/moves/table-copy.ts'
 import type { Progress } from '../terminal-progress.ts'
 
-type Pages = Generator<Page, void, void>
+type Pages = Generator<RowPage, void, void>
 
 /**
  * Copies a table; goes on where an earlier run was interrupted, or begins anew where what was copied then is no longer what the
@@ -107,11 +107,11 @@ export async function compareTable(table: CopiedTable, target: Database, progres
   let last: CopiedRow | undefined
   for (const page of readPages(table)) {
     wanted = addPage(wanted, page.rows)
-    found = addPage(found, await readSamePage(target, table, page))
+    found = addPage(found, await readTargetPage(target, table, page))
     last = page.last
     progress.show(`${table.source}: ${wanted.rows} rows compared`)
   }
-  found = { ...found, rows: found.rows + (await countBehind(target, table, last)) }
+  found = { ...found, rows: found.rows + (await countRowsAfter(target, table, last)) }
   const isEqual = wanted.rows === found.rows && wanted.checksum === found.checksum
   if (!isEqual) await target.write((store) => forgetMoveProgress(store, table.source))
   progress.done(`${table.source}: ${wanted.rows} rows ${isEqual ? 'moved and compared' : 'differ'}`)

@@ -5,7 +5,7 @@ import type SqliteFile from 'better-sqlite3'
 import { AppError } from '../../core/app-error.ts'
 import { logPathOf } from '../../log/open-log.ts'
 import { statePathOf } from '../../store/open-database.ts'
-import { holdSqliteFile } from '../../store/sqlite/sqlite-hold.ts'
+import { lockSqliteFile } from '../../store/sqlite/sqlite-file-lock.ts'
 
 export interface EmbeddedFiles {
   readonly state: SqliteFile.Database
@@ -17,7 +17,7 @@ export interface EmbeddedFiles {
  * Holds both files until they are closed. Throws AppError `not_found` when they are not there, `conflict` while a server
  * or another command uses them.
  */
-export function holdEmbeddedFiles(dataDir: string): EmbeddedFiles {
+export function lockEmbeddedFiles(dataDir: string): EmbeddedFiles {
   const paths = [statePathOf({ dataDir }), logPathOf({ dataDir })] as const
   const missing = paths.filter((path) => !existsSync(path))
   if (missing.length > 0) {
@@ -41,7 +41,7 @@ export function holdEmbeddedFiles(dataDir: string): EmbeddedFiles {
 }
 
 function hold(path: string): SqliteFile.Database {
-  const file = holdSqliteFile(path)
+  const file = lockSqliteFile(path)
   if (file) return file
   throw new AppError(
     'conflict',

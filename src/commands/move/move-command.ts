@@ -5,7 +5,7 @@ import { AppError, type Fault } from '../../core/app-error.ts'
 import { toIso } from '../../core/time-value.ts'
 import { withoutPassword } from '../../store/postgres/without-password.ts'
 import type { Command, CommandCall, CommandOutput } from '../command.ts'
-import { explainDatabase } from '../explain-database.ts'
+import { explainDatabaseError } from '../explain-database.ts'
 import { moveStore, type FinishedMove, type MoveOutcome } from './move-store.ts'
 import { terminalProgress } from '../terminal-progress.ts'
 
@@ -45,7 +45,7 @@ export const moveCommand: Command = {
       const outcome = await moveStore({ from: config, to, progress: terminalProgress() })
       print(describe(outcome, config, to))
     } catch (error) {
-      throw explainDatabase(error, { setting: '--to', url: to.databaseUrl })
+      throw explainDatabaseError(error, { setting: '--to', url: to.databaseUrl })
     }
   },
 }
@@ -95,7 +95,7 @@ function toBody(move: FinishedMove): object {
     copied_rows: move.copiedRows,
     rows_per_second: rowsPerSecond(move),
     applied_entries: move.appliedEntries,
-    uploads_rolled_back: move.uploadsTakenBack,
+    uploads_rolled_back: move.uploadsRolledBack,
     parked_entries: move.parkedEntries,
     needs_pii_key: move.needsPiiKey,
     tables: move.tables.map(({ table, source, target, isEqual }) => ({ table, equal: isEqual, source, target })),
@@ -110,7 +110,7 @@ function toBody(move: FinishedMove): object {
 }
 
 function toText(move: FinishedMove, places: { readonly from: string; readonly to: string }): string {
-  const { tables, statistics, copiedRows, copiedMs, parkedEntries, uploadsTakenBack } = move
+  const { tables, statistics, copiedRows, copiedMs, parkedEntries, uploadsRolledBack } = move
   const names = Math.max(...tables.map(({ table }) => table.length))
   const numbers = Math.max(...tables.map(({ source }) => String(source.rows).length))
   const lines = tables.map(({ table, source, target, isEqual }) => {
@@ -123,7 +123,7 @@ function toText(move: FinishedMove, places: { readonly from: string; readonly to
     lines.push(`statistics of ${workspaceId} recounted: ${found}`)
   }
   lines.push(`${copiedRows} rows copied in ${(copiedMs / 1000).toFixed(1)} s, ${rowsPerSecond(move)} per second`)
-  if (uploadsTakenBack > 0) lines.push(`${uploadsTakenBack} interrupted coupon uploads were rolled back.`)
+  if (uploadsRolledBack > 0) lines.push(`${uploadsRolledBack} interrupted coupon uploads were rolled back.`)
   if (parkedEntries > 0) lines.push(`${parkedEntries} parked entries are also parked in the target.`)
   return [...lines, ...conclusion(move, places), ''].join('\n')
 }

@@ -12,10 +12,10 @@ import { addMove, completeMove, findMove, type Move } from '../../store/moves/mo
 import { openDatabase } from '../../store/open-database.ts'
 import { countPipelines } from '../../store/entries/partition-leases.ts'
 import type { Database, Store } from '../../store/store.ts'
-import { describeTable, findFilled, type CopiedTable } from '../../store/moves/table-copy.ts'
+import { describeTable, findNonEmptyTables, type CopiedTable } from '../../store/moves/table-copy.ts'
 import { listWorkspaces } from '../../store/workspaces/workspaces.ts'
 import { compareTable, copyTable, type TableComparison } from './copy-tables.ts'
-import { holdEmbeddedFiles, type EmbeddedFiles } from './embedded-files.ts'
+import { lockEmbeddedFiles, type EmbeddedFiles } from './embedded-files.ts'
 import { prepareStore, type PreparedStore } from './prepare-move.ts'
 import type { Progress } from '../terminal-progress.ts'
 
@@ -54,12 +54,12 @@ export type MoveOutcome = FinishedMove | { readonly outcome: 'already_moved'; re
  */
 export async function moveStore({ from, to, progress }: MoveOptions): Promise<MoveOutcome> {
   // Refuses before anything is done anywhere. A server could still be started after this, so the files are held again below.
-  holdEmbeddedFiles(from.dataDir).close()
+  lockEmbeddedFiles(from.dataDir).close()
   const target = openDatabase(to)
   try {
     await migrate(target, Date.now())
     const prepared = await prepareStore(from, progress)
-    const files = holdEmbeddedFiles(from.dataDir)
+    const files = lockEmbeddedFiles(from.dataDir)
     try {
       if (lastPosition(files.log) !== prepared.position)
         throw new AppError('conflict', 'A server used the store during the move. Stop it and run the move again.')
@@ -88,7 +88,7 @@ async function beginMove(target: Database, to: Config, { name }: PreparedStore):
         'conflict',
         'Another store was moved, or is being moved, into this database. Choose an empty database.',
       )
-    const filled = await findFilled(store, DATA_TABLES)
+    const filled = await findNonEmptyTables(store, DATA_TABLES)
     if (hasEntries) filled.push('the log')
     if (filled.length > 0) {
       throw new AppError(

@@ -30,7 +30,7 @@ export interface PreparedStore {
   readonly position: number
   /** What was done to it. */
   readonly appliedEntries: number
-  readonly uploadsTakenBack: number
+  readonly uploadsRolledBack: number
   readonly parkedEntries: number
   /** Whether emails in it can be read with PII_KEY only. */
   readonly needsPiiKey: boolean
@@ -43,14 +43,14 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
     const [oldest] = workspaces
     if (!oldest)
       throw new AppError('not_found', `The store in ${config.dataDir} has no workspaces, so there is nothing to move.`)
-    const uploadsTakenBack = await takeBackUploads(database)
+    const uploadsRolledBack = await rollBackUploads(database)
     const { position, appliedEntries } = await applyRestOfLog(config, database, progress)
     while ((await database.write((store) => settleMessageEvents(store, SETTLED_AT_ONCE))) > 0);
     return {
       name: `${oldest.id} of ${oldest.createdAt}`,
       position,
       appliedEntries,
-      uploadsTakenBack,
+      uploadsRolledBack,
       parkedEntries: await countParkedEntries(database),
       needsPiiKey: workspaces.some(({ emailProtection }) => emailProtection === 'encrypted'),
     }
@@ -58,7 +58,7 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
 }
 
 /** Uploads of coupons that were cut off count nowhere, and their clients were never told that they do. */
-async function takeBackUploads(database: Database): Promise<number> {
+async function rollBackUploads(database: Database): Promise<number> {
   const left = await listLeftUploads(database)
   await giveUpLeftUploads(database, left)
   await cleanAbandonedUploads(database, Date.now(), () => false)

@@ -32,7 +32,7 @@ export async function prepareFixedFaults(
   { before, after }: SettingsChange,
 ): Promise<void> {
   if (before.emailProtection === after.emailProtection || (await hasUsers(store, before.id))) return
-  await unapplied.lookAhead(store)
+  await unapplied.scanAhead(store)
 }
 
 /** Faults of a change that the data of a workspace no longer allows. To be called in the transaction of the change. */
@@ -62,7 +62,7 @@ async function findProtectionObstacle(
   workspaceId: string,
   unapplied: UnappliedEntries,
 ): Promise<string | undefined> {
-  if ((await hasUsers(store, workspaceId)) || (await unapplied.areThere(store))) return 'once the workspace has users'
+  if ((await hasUsers(store, workspaceId)) || (await unapplied.exist(store))) return 'once the workspace has users'
   const isParked = await hasParkedEntries(store, workspaceId)
   return isParked ? 'while entries are parked: replay or drop them first' : undefined
 }

@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts'
 const READ_BOUNDS = { entries: 1_000, bytes: 4 * 1024 * 1024 }
 
 /** What came of a look into one partition. */
-interface Look {
+interface Scan {
   /** The last position that was read. */
   readonly until: number
   /** The first entry of the workspace, where the look ended; undefined when there is none up to `until`. */
@@ -21,7 +21,7 @@ export class UnappliedEntries {
   readonly #workspaceId: string
   #log: LogReader | undefined
   /** By partition. */
-  #looks: readonly Look[] = []
+  #looks: readonly Scan[] = []
 
   constructor(place: LogPlace, workspaceId: string) {
     this.#place = place
@@ -29,11 +29,11 @@ export class UnappliedEntries {
   }
 
   /** Reads what is in the log now, so that little is left to `areThere`. Outside of transactions. */
-  async lookAhead(store: Store): Promise<void> {
+  async scanAhead(store: Store): Promise<void> {
     const log = await this.#open()
     if (!log) return
     const last = await log.lastPosition()
-    const looks: Look[] = []
+    const looks: Scan[] = []
     for (const [partition, cursor] of (await listPipelineCursors(store, log.partitions)).entries()) {
       looks.push(await this.#look(log, { partition, after: cursor, last }))
     }
@@ -41,7 +41,7 @@ export class UnappliedEntries {
   }
 
   /** To be called in the transaction that holds the pipeline's lock. */
-  async areThere(store: Store): Promise<boolean> {
+  async exist(store: Store): Promise<boolean> {
     const log = await this.#open()
     if (!log) return false
     for (const [partition, cursor] of (await listPipelineCursors(store, log.partitions)).entries()) {
@@ -68,7 +68,7 @@ export class UnappliedEntries {
   async #look(
     log: LogReader,
     { partition, after, last }: { readonly partition: number; readonly after: number; readonly last: number },
-  ): Promise<Look> {
+  ): Promise<Scan> {
     let until = after
     while (until < last) {
       const entries = await log.read(until, READ_BOUNDS, partition)

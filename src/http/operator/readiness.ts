@@ -21,13 +21,13 @@ const FILES_LOST = new AppError(
 /** A process whose tables were migrated by a newer version is not ready. */
 export class Readiness {
   readonly #checks: readonly (() => Promise<void>)[]
-  readonly #areFilesThere: () => boolean
+  readonly #areFilesPresent: () => boolean
   #isStopping = false
   #isWatched = false
 
-  /** `areFilesThere` tells whether what is written ends up in the place that the settings name. */
-  constructor(database: Database, log: LogWriter, areFilesThere: () => boolean = () => true) {
-    this.#areFilesThere = areFilesThere
+  /** `areFilesPresent` tells whether what is written ends up in the place that the settings name. */
+  constructor(database: Database, log: LogWriter, areFilesPresent: () => boolean = () => true) {
+    this.#areFilesPresent = areFilesPresent
     this.#checks = [
       boundedAttempt(() => checkStore(database), { what: 'the store', waitMs: READY_WAIT_MS }),
       boundedAttempt(() => log.check(), { what: 'the log', waitMs: READY_WAIT_MS }),
@@ -41,7 +41,7 @@ export class Readiness {
 
   /** Set if the files are gone: then nothing may be accepted, even if it could be written. */
   get loss(): AppError | undefined {
-    return this.#areFilesThere() ? undefined : FILES_LOST
+    return this.#areFilesPresent() ? undefined : FILES_LOST
   }
 
   /** From now on the process is not ready. */

@@ -8,7 +8,7 @@ import { localToInstant } from '../../core/time-zone.ts'
 import {
   listIdsOfNewest,
   listUserEvents as listEventsUnder,
-  type EventsBefore,
+  type EventCursor,
   type EventsPage,
   type StoredEvent,
 } from '../../store/users/events.ts'
@@ -101,7 +101,7 @@ function beforeFaults(before: string | undefined, timezone: string): Fault[] {
 }
 
 /** Where a page begins; undefined for what is neither a cursor nor a time. A time without a zone is in the workspace's. */
-function parseBefore(before: string, timezone: string): EventsBefore | undefined {
+function parseBefore(before: string, timezone: string): EventCursor | undefined {
   const place = CURSOR.parse(before)
   if (place) return place
   const value = parseTimeValue(before)

@@ -16,7 +16,7 @@ import {
   countNamedVersions,
   findTemplateVersions,
   listNamedVersions,
-  type Page,
+  type OffsetPage,
 } from '../../store/templates/template-versions.ts'
 import { findTemplates, type GroupCounts } from '../../store/templates/templates.ts'
 import { IsoTime, NoFields, OneOf, Strict, Text } from '../fields.ts'
@@ -165,7 +165,12 @@ async function find(store: Store, workspaceId: string, body: SearchBody): Promis
 }
 
 /** "Latest or older": `external_template_ids` sent alone gives exactly those versions. */
-async function findExact(store: Store, workspaceId: string, body: SearchBody, page: Page): Promise<TemplatesPage> {
+async function findExact(
+  store: Store,
+  workspaceId: string,
+  body: SearchBody,
+  page: OffsetPage,
+): Promise<TemplatesPage> {
   const named = body.external_template_ids ?? []
   const ids = named.map(({ external_template_id }) => external_template_id)
   const templates = await findTemplates(store, workspaceId, [...new Set(ids)])

@@ -5,7 +5,7 @@ import { messageOf } from '../../core/thrown.ts'
 import type { LogEntry, LogReader } from '../../log/event-log.ts'
 import { listPipelineCursors } from '../../store/entries/cursors.ts'
 import { TablesAreNewer } from '../../store/migrations.ts'
-import { StoodStill, StoreError, type Database } from '../../store/store.ts'
+import { TransactionTimedOut, StoreError, type Database } from '../../store/store.ts'
 import { pause } from '../../runtime/pause.ts'
 import type { WriterLock } from '../../runtime/writer-lock.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from '../apply-batch.ts'
@@ -217,7 +217,7 @@ function isOvertaken(error: unknown): boolean {
  * pass; fewer of them are computed sooner.
  */
 export function isPassing(error: unknown): boolean {
-  if (error instanceof StoodStill) return false
+  if (error instanceof TransactionTimedOut) return false
   if (error instanceof TablesAreNewer) return true
   if (error instanceof AppError) return error.code === 'unavailable'
   return error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')

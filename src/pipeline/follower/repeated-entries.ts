@@ -1,7 +1,7 @@
 // Entries that a log holds twice: a publisher that did not hear what became of its first try sends the entry again, and so does
 // another process for a client that repeats its request.
 import type { LogEntry } from '../../log/event-log.ts'
-import { listKnownRequests } from '../../store/entries/request-receipts.ts'
+import { findRequestsWithReceipts } from '../../store/entries/request-receipts.ts'
 import type { Store } from '../../store/store.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts'
  * without an id are never taken for repeats.
  */
 export async function withoutRepeats(store: Store, entries: readonly LogEntry[]): Promise<readonly LogEntry[]> {
-  const known = await listKnownRequests(
+  const known = await findRequestsWithReceipts(
     store,
     entries.map(({ requestId }) => requestId),
   )

@@ -5,7 +5,7 @@
 // the merges, as a pointer from each merged user to an older one. A merge moves only this pointer. So the user an identity has
 // by now is its first user, or the one that `survivorOf` finds behind that.
 import { CUSTOMER_ID } from '../../core/users/user.ts'
-import type { KnownIdentity } from '../../store/users/user-identities.ts'
+import type { StoredIdentity } from '../../store/users/user-identities.ts'
 import type { Merge } from '../../store/users/users.ts'
 import { identityKey, type KeyedIdentity, type Subject } from '../batch.ts'
 
@@ -25,7 +25,7 @@ export class IdentityGraph {
   /** Of created users and of others. */
   readonly newCustomerIds: NewCustomerId[] = []
   /** By key. */
-  readonly #identities: Map<string, KnownIdentity>
+  readonly #identities: Map<string, StoredIdentity>
   /** The keys that the store had before the batch. */
   readonly #storedKeys: ReadonlySet<string>
   /** The keys of identities that are new, or were seen again. */
@@ -34,7 +34,7 @@ export class IdentityGraph {
   readonly #mergedInto = new Map<number, number>()
 
   /** Takes those identities of the batch that the store knows. */
-  constructor(stored: readonly KnownIdentity[]) {
+  constructor(stored: readonly StoredIdentity[]) {
     this.#identities = new Map(stored.map((identity) => [identityKey(identity.workspaceId, identity), identity]))
     this.#storedKeys = new Set(this.#identities.keys())
   }
@@ -80,7 +80,7 @@ export class IdentityGraph {
   }
 
   /** Identities to add to the store, under the users they were given to first: `mergeUsers` moves them on. */
-  newIdentities(singleAliasUsers: ReadonlyMap<number, number>): KnownIdentity[] {
+  newIdentities(singleAliasUsers: ReadonlyMap<number, number>): StoredIdentity[] {
     const added = [...this.#changedKeys].filter((key) => !this.#storedKeys.has(key))
     return this.#identitiesOf(added).map((identity) => {
       return { ...identity, isSingleAlias: singleAliasUsers.get(identity.userId) === identity.number }
@@ -88,12 +88,12 @@ export class IdentityGraph {
   }
 
   /** Identities of the store that were seen again, under the users they had there: `mergeUsers` moves them on. */
-  seenIdentities(): KnownIdentity[] {
+  seenIdentities(): StoredIdentity[] {
     return this.#identitiesOf([...this.#changedKeys].filter((key) => this.#storedKeys.has(key)))
   }
 
-  #identitiesOf(keys: readonly string[]): KnownIdentity[] {
-    return keys.map((key) => this.#identities.get(key) as KnownIdentity)
+  #identitiesOf(keys: readonly string[]): StoredIdentity[] {
+    return keys.map((key) => this.#identities.get(key) as StoredIdentity)
   }
 
   /** The user who has these identities, after merging all who have one of them; undefined where nobody has. */
@@ -147,6 +147,6 @@ export class IdentityGraph {
 }
 
 /** Whether an identity was last received with at least this number; times do not tell, because a clock may be set back. */
-function wasSeenSince({ seenNumber }: KnownIdentity, number: number): boolean {
+function wasSeenSince({ seenNumber }: StoredIdentity, number: number): boolean {
   return (seenNumber ?? 0) >= number
 }

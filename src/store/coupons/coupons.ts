@@ -38,7 +38,7 @@ export async function createCoupons({ query }: Store, { text, integer }: SqlType
 }
 
 /** Sets ids aside, for ever; gives the first. */
-export async function takeCouponIds({ query }: Store, count: number): Promise<number> {
+export async function reserveCouponIds({ query }: Store, count: number): Promise<number> {
   const { last_id } = await query
     .updateTable('coupon_ids')
     .set({ last_id: sql`last_id + ${count}` })

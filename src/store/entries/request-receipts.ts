@@ -102,7 +102,7 @@ export async function findReceipt(
 }
 
 /** Which of the given requests have a receipt, because they were processed or parked. */
-export async function listKnownRequests(store: Store, requestIds: readonly string[]): Promise<Set<string>> {
+export async function findRequestsWithReceipts(store: Store, requestIds: readonly string[]): Promise<Set<string>> {
   if (requestIds.length === 0) return new Set()
   const wanted = wantedValues(store, 'request_id', 'text', requestIds)
   const rows = await store.query

@@ -11,7 +11,7 @@ const PAGE_ROWS = 5_000
 const PAGE_CHARACTERS = 4 * 1024 * 1024
 
 /** Where a table is, and its names there and where it is copied to. */
-export interface TablePlaces {
+export interface TableMapping {
   readonly file: SqliteFile.Database
   readonly source: string
   readonly target: string
@@ -19,7 +19,7 @@ export interface TablePlaces {
   readonly added?: Readonly<Record<string, number>>
 }
 
-export interface CopiedTable extends TablePlaces {
+export interface CopiedTable extends TableMapping {
   readonly columns: BulkColumns<Record<string, Value>>
   /** The columns of the primary key, in its order. */
   readonly key: readonly string[]
@@ -30,7 +30,7 @@ type Value = string | number | null
 export type CopiedRow = readonly Value[]
 
 /** Consecutive rows. */
-export interface Page {
+export interface RowPage {
   readonly rows: readonly CopiedRow[]
   /** The last key before them; undefined for the first page. */
   readonly after: CopiedRow | undefined
@@ -48,7 +48,7 @@ interface ColumnInfo {
 const COLUMN_TYPES: readonly string[] = ['integer', 'text'] satisfies ColumnType[]
 
 /** Finds out what columns a table has. */
-export function describeTable(places: TablePlaces): CopiedTable {
+export function describeTable(places: TableMapping): CopiedTable {
   const { file, source, added = {} } = places
   const infos = file.prepare('select name, lower(type) as type, pk from pragma_table_info(?)').all(source)
   const found = infos as ColumnInfo[]
@@ -67,7 +67,7 @@ export function countRows({ file, source }: CopiedTable): number {
 }
 
 /** All rows of the table in the file. The same rows give the same pages. */
-export function* readPages({ file, source, columns, key, added = {} }: CopiedTable): Generator<Page, void, void> {
+export function* readPages({ file, source, columns, key, added = {} }: CopiedTable): Generator<RowPage, void, void> {
   const names = Object.keys(columns)
   const selected = names.map((name) => added[name] ?? `"${name}"`).join(', ')
   const order = key.map((name) => `"${name}"`).join(', ')
@@ -102,7 +102,7 @@ export async function emptyTable({ query }: Store, { target }: CopiedTable): Pro
   await sql`truncate ${sql.table(target)}`.execute(query)
 }
 
-export async function insertPage(store: Store, { target, columns }: CopiedTable, { rows }: Page): Promise<void> {
+export async function insertPage(store: Store, { target, columns }: CopiedTable, { rows }: RowPage): Promise<void> {
   const names = Object.keys(columns)
   const named = rows.map((row) => Object.fromEntries(names.map((name, place) => [name, row[place] ?? null])))
   const list = toList(names)
@@ -114,7 +114,7 @@ export async function insertPage(store: Store, { target, columns }: CopiedTable,
  * The rows of the target's table that are where those of a page should be: after the page before it, up to its own last key.
  * At the most one more than the page has.
  */
-export async function readSamePage({ query }: Store, table: CopiedTable, page: Page): Promise<CopiedRow[]> {
+export async function readTargetPage({ query }: Store, table: CopiedTable, page: RowPage): Promise<CopiedRow[]> {
   const { target, columns, key } = table
   const names = Object.keys(columns)
   const behind = page.after ? sql`(${toList(key)}) > (${sql.join(page.after)}) and ` : sql``
@@ -126,7 +126,7 @@ export async function readSamePage({ query }: Store, table: CopiedTable, page: P
 }
 
 /** How many rows the target's table has after a key, where none should be; without a key, how many it has in all. */
-export async function countBehind(
+export async function countRowsAfter(
   { query }: Store,
   { target, key }: CopiedTable,
   last: CopiedRow | undefined,
@@ -142,7 +142,7 @@ export async function analyzeTable({ query }: Store, { target }: CopiedTable): P
 }
 
 /** Which of some tables hold anything. */
-export async function findFilled({ query }: Store, tables: readonly string[]): Promise<string[]> {
+export async function findNonEmptyTables({ query }: Store, tables: readonly string[]): Promise<string[]> {
   const filled: string[] = []
   for (const table of tables) {
     const { rows } = await sql`select 1 from ${sql.table(table)} limit 1`.execute(query)

@@ -3,7 +3,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { Pool, types, type CustomTypesConfig, type PoolClient, type PoolConfig } from 'pg'
 import { AppError } from '../../core/app-error.ts'
 import { codeOf } from '../../core/thrown.ts'
-import { StoodStill, StoreError, Unreachable } from '../store.ts'
+import { TransactionTimedOut, StoreError, Unreachable } from '../store.ts'
 
 const POSTGRES_INT8 = types.builtins.INT8
 const UNIQUE_VIOLATION = '23505'
@@ -127,7 +127,7 @@ function fromPostgresError(error: unknown): unknown {
   if (code === undefined) return error
   // Where a host has several addresses, the error for all of them together says nothing but its code.
   const message = (error instanceof Error && error.message) || code
-  if (code === STOOD_STILL) return new StoodStill()
+  if (code === STOOD_STILL) return new TransactionTimedOut()
   if (code === UNIQUE_VIOLATION) return new StoreError('unique', code, message)
   if (UNREACHABLE.test(code)) return new Unreachable(message)
   if (REPEATABLE.has(code) || TAKES_TOO_LONG.has(code)) return new StoreError('busy', code, message)

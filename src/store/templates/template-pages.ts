@@ -3,7 +3,7 @@
 import { sql } from 'kysely'
 import type { TemplateSearch } from '../../core/templates/template-search.ts'
 import type { Store } from '../store.ts'
-import { SORT_COLUMNS, tieDirection, toDirection, type Page } from './template-versions.ts'
+import { SORT_COLUMNS, tieDirection, toDirection, type OffsetPage } from './template-versions.ts'
 import {
   countOfTemplates,
   countsOfGroups,
@@ -27,7 +27,7 @@ export async function listTemplates(
   store: Store,
   workspaceId: string,
   search: TemplateSearch,
-  { isCounted, ...page }: Page & { readonly isCounted: boolean },
+  { isCounted, ...page }: OffsetPage & { readonly isCounted: boolean },
 ): Promise<TemplatesPage> {
   if (!isCounted && !search.isGrouped) {
     return { page: (await pageOfTemplates(store, workspaceId, search, page).execute()).map(toFound) }
@@ -46,7 +46,7 @@ function countedPage(
   store: Store,
   workspaceId: string,
   search: TemplateSearch,
-  { isCounted, ...page }: Page & { readonly isCounted: boolean },
+  { isCounted, ...page }: OffsetPage & { readonly isCounted: boolean },
 ) {
   const total = isCounted
     ? countOfTemplates(store, workspaceId, search)

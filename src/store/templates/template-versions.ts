@@ -44,7 +44,7 @@ export interface VersionKey {
   readonly version: number
 }
 
-export interface Page {
+export interface OffsetPage {
   readonly offset: number
   readonly limit: number
 }
@@ -146,7 +146,7 @@ export async function listNamedVersions(
   store: Store,
   workspaceId: string,
   keys: readonly VersionKey[],
-  { sort, offset, limit }: Page & { readonly sort: Sort },
+  { sort, offset, limit }: OffsetPage & { readonly sort: Sort },
 ): Promise<VersionKey[]> {
   const named = versionsNamed(store, workspaceId, keys).select(['made.external_template_id', 'made.version'])
   const sorted = sort.reduce(

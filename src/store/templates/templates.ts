@@ -23,7 +23,7 @@ import {
 } from '../../core/templates/template-search.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
-import { SORT_COLUMNS, tieDirection, toDirection, type Page, type VersionKey } from './template-versions.ts'
+import { SORT_COLUMNS, tieDirection, toDirection, type OffsetPage, type VersionKey } from './template-versions.ts'
 
 interface TemplateRow {
   workspace_id: string
@@ -211,7 +211,7 @@ export async function openGroup({ query }: Store, workspaceId: string, parentId:
 }
 
 /** Makes a parent a template without a group again, if no other template names it any more. */
-export async function closeGroupIfLeft({ query }: Store, workspaceId: string, parentId: string): Promise<void> {
+export async function closeGroupIfEmpty({ query }: Store, workspaceId: string, parentId: string): Promise<void> {
   const members = query
     .selectFrom('templates as member')
     .select('member.is_child')
@@ -253,7 +253,12 @@ export function countsOfGroups(
  * without looking into rows, and takes 15 to 30 ms for 90,000 of them (up to 0.5 s when sorted by several keys); a workspace
  * may search 100 times a minute ("Limits").
  */
-export function pageOfTemplates(store: Store, workspaceId: string, search: TemplateSearch, { offset, limit }: Page) {
+export function pageOfTemplates(
+  store: Store,
+  workspaceId: string,
+  search: TemplateSearch,
+  { offset, limit }: OffsetPage,
+) {
   const sortedBy = search.sort.map(({ key }) => SORT_COLUMNS[key])
   const sorted = search.sort.reduce(
     (query, { key, order }) => query.orderBy(SORT_COLUMNS[key], toDirection(order)),

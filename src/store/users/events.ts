@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely'
 import type { TrackedEvent } from '../../core/event.ts'
 import { insertRows } from '../insert-rows.ts'
-import { areFew, findNewest, USERS_PER_LOOK, USERS_PER_WALK } from './newest-of-users.ts'
+import { areFew, findNewest, USERS_PER_LOOKUP, USERS_PER_WALK } from './newest-of-users.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
 
@@ -95,13 +95,13 @@ export async function addEvents(store: Store, events: readonly StoredEvent[]): P
 }
 
 /** Where a page of a user's events begins: strictly before this time, or at it with a smaller id. */
-export interface EventsBefore {
+export interface EventCursor {
   readonly time: number
   readonly id: number
 }
 
 export interface EventsPage {
-  readonly before: EventsBefore | undefined
+  readonly before: EventCursor | undefined
   readonly max: number
 }
 
@@ -147,11 +147,11 @@ export async function listIdsOfNewest(
 ): Promise<readonly number[]> {
   if (areFew(userIds, max)) return userIds
   const read = (some: readonly number[]) => findNewestOfEach(store, some, before)
-  const found = await findNewest(userIds, { usersPerStatement: USERS_PER_LOOK, read, newerFirst, max })
+  const found = await findNewest(userIds, { usersPerStatement: USERS_PER_LOOKUP, read, newerFirst, max })
   return found.map(({ userId }) => userId)
 }
 
-async function findNewestOfEach(store: Store, userIds: readonly number[], before: EventsBefore | undefined) {
+async function findNewestOfEach(store: Store, userIds: readonly number[], before: EventCursor | undefined) {
   const rows = await store.query
     .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
     .select((row) => {
@@ -170,7 +170,7 @@ async function findNewestOfEach(store: Store, userIds: readonly number[], before
  * Time and id of the newest events. One walk along the index for each of the user's ids, many walks in a statement: a plain
  * query over all the ids would sort every event that the user ever had.
  */
-async function listNewest({ query }: Store, userIds: readonly number[], page: EventsPage): Promise<EventsBefore[]> {
+async function listNewest({ query }: Store, userIds: readonly number[], page: EventsPage): Promise<EventCursor[]> {
   const { before, max } = page
   const walk = (userId: number) => {
     const events = query.selectFrom('events').select(['time', 'id']).where('user_id', '=', userId)
@@ -189,7 +189,7 @@ async function listNewest({ query }: Store, userIds: readonly number[], page: Ev
   return findNewest(userIds, { usersPerStatement: USERS_PER_WALK, read, newerFirst, max })
 }
 
-function newerFirst(left: EventsBefore, right: EventsBefore): number {
+function newerFirst(left: EventCursor, right: EventCursor): number {
   return right.time - left.time || right.id - left.id
 }
 
@@ -282,7 +282,7 @@ export async function listTrackedActions(store: Store, wanted: readonly UserActi
 }
 
 /** Where a page of events of one name ends: after the one at this time with this id. */
-export type NamedEventPlace = EventsBefore
+export type NamedEventPlace = EventCursor
 
 /** A page of the events of one name, by time, and where the next begins; undefined after the last. */
 export async function pageNamedEvents(

@@ -4,7 +4,7 @@
 /** For how many users one statement walks along the index, a part for each; SQLite takes up to 500 parts in a statement. */
 export const USERS_PER_WALK = 100
 /** For how many users one statement finds the newest row: that takes some 5 ms. */
-export const USERS_PER_LOOK = 2_000
+export const USERS_PER_LOOKUP = 2_000
 
 interface Search<Row> {
   readonly usersPerStatement: number

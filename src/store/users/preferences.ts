@@ -13,7 +13,7 @@ import {
 } from '../../core/users/preference.ts'
 import type { Identity } from '../../core/users/user.ts'
 import { insertRows } from '../insert-rows.ts'
-import { areFew, findNewest, USERS_PER_LOOK, USERS_PER_WALK } from './newest-of-users.ts'
+import { areFew, findNewest, USERS_PER_LOOKUP, USERS_PER_WALK } from './newest-of-users.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { usersWithEmail, userWith } from './users.ts'
 import { wantedValues } from '../wanted-values.ts'
@@ -173,10 +173,10 @@ export async function removePreferences(store: Store, userIds: readonly number[]
 }
 
 /** Where a page of proofs begins: strictly before this one. */
-type ChangesBefore = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
+type ChangeCursor = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
 
 export interface ChangesPage {
-  readonly before: ChangesBefore | undefined
+  readonly before: ChangeCursor | undefined
   readonly max: number
 }
 
@@ -248,11 +248,11 @@ export async function listIdsOfNewestChanges(
 ): Promise<readonly number[]> {
   if (areFew(userIds, max)) return userIds
   const read = (some: readonly number[]) => findNewestOfEach(store, some, before)
-  const found = await findNewest(userIds, { usersPerStatement: USERS_PER_LOOK, read, newerFirst, max })
+  const found = await findNewest(userIds, { usersPerStatement: USERS_PER_LOOKUP, read, newerFirst, max })
   return found.map(({ user_id }) => user_id)
 }
 
-async function findNewestOfEach(store: Store, userIds: readonly number[], before: ChangesBefore | undefined) {
+async function findNewestOfEach(store: Store, userIds: readonly number[], before: ChangeCursor | undefined) {
   const rows = await store.query
     .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
     .select((row) => {

@@ -35,7 +35,7 @@ export interface WorkspaceIdentity extends Identity {
 }
 
 /** An identity as it is known: which user has it. */
-export interface KnownIdentity extends WorkspaceIdentity {
+export interface StoredIdentity extends WorkspaceIdentity {
   readonly userId: number
   readonly seenAt: number
   /** Of two, the one with the greater was received later; null for customer ids. */
@@ -134,7 +134,10 @@ function identitiesOf({ query }: Store, userId: number) {
 }
 
 /** Those of the given identities that are known, in one statement. */
-export async function findIdentities(store: Store, identities: readonly WorkspaceIdentity[]): Promise<KnownIdentity[]> {
+export async function findIdentities(
+  store: Store,
+  identities: readonly WorkspaceIdentity[],
+): Promise<StoredIdentity[]> {
   if (identities.length === 0) return []
   const rows = await store.query
     .selectFrom(keysOf(store, identities))
@@ -146,7 +149,7 @@ export async function findIdentities(store: Store, identities: readonly Workspac
     )
     .selectAll('identity')
     .execute()
-  return rows.map(toKnownIdentity)
+  return rows.map(toStoredIdentity)
 }
 
 function keysOf(store: Store, identities: readonly WorkspaceIdentity[]) {
@@ -181,7 +184,7 @@ const IDENTITY_COLUMNS = {
 } as const
 
 /** Adds identities that were not known; false when one of them has become known meanwhile. */
-export async function addIdentities(store: Store, identities: readonly KnownIdentity[]): Promise<boolean> {
+export async function addIdentities(store: Store, identities: readonly StoredIdentity[]): Promise<boolean> {
   if (identities.length === 0) return true
   const added = await insertIdentities(store, identities)
     .onConflict((conflict) => conflict.doNothing())
@@ -190,7 +193,7 @@ export async function addIdentities(store: Store, identities: readonly KnownIden
 }
 
 /** Adds identities, or gives known ones to another user. */
-export async function saveIdentities(store: Store, identities: readonly KnownIdentity[]): Promise<void> {
+export async function saveIdentities(store: Store, identities: readonly StoredIdentity[]): Promise<void> {
   if (identities.length === 0) return
   await insertIdentities(store, identities)
     .onConflict((conflict) =>
@@ -204,7 +207,7 @@ export async function saveIdentities(store: Store, identities: readonly KnownIde
 }
 
 /** In the order of their key, because two processes that insert the same ones in different orders would wait for each other. */
-function insertIdentities(store: Store, identities: readonly KnownIdentity[]) {
+function insertIdentities(store: Store, identities: readonly StoredIdentity[]) {
   const rows = identities.map(toRow)
   const orderBy = ['workspace_id', 'name', 'value'] as const
   return insertRows(store, 'user_identities', { columns: IDENTITY_COLUMNS, rows, orderBy })
@@ -237,7 +240,7 @@ export async function moveIdentities(
     .execute()
 }
 
-function toKnownIdentity(row: Selectable<UserIdentityRow>): KnownIdentity {
+function toStoredIdentity(row: Selectable<UserIdentityRow>): StoredIdentity {
   const { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number, seen_number, alone } = row
   return { workspaceId, name, value, userId, seenAt, number, seenNumber: seen_number, isSingleAlias: alone === 1 }
 }
@@ -251,7 +254,7 @@ function toRow({
   number,
   seenNumber,
   isSingleAlias,
-}: KnownIdentity): UserIdentityRow {
+}: StoredIdentity): UserIdentityRow {
   const [alone, seen] = [isSingleAlias ? (1 as const) : null, { seen_at: seenAt, seen_number: seenNumber }]
   return { workspace_id: workspaceId, name, value, user_id: userId, ...seen, number, alone }
 }

@@ -10,7 +10,7 @@ import {
   listCustomers,
   moveIdentities,
   userIdWith,
-  type KnownIdentity,
+  type StoredIdentity,
   type WorkspaceIdentity,
 } from './user-identities.ts'
 import { wantedValues } from '../wanted-values.ts'
@@ -297,7 +297,7 @@ const LOCK_TRIES_MAX = 5
 export async function findIdentitiesForUpdate(
   store: Store,
   identities: readonly WorkspaceIdentity[],
-): Promise<KnownIdentity[] | undefined> {
+): Promise<StoredIdentity[] | undefined> {
   let known = await findIdentities(store, identities)
   if (!store.locksRows) return known
   for (let tries = 0; tries < LOCK_TRIES_MAX; tries++) {

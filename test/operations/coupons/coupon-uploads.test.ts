@@ -11,7 +11,7 @@ import {
   UPLOAD_ABANDONED_MS,
   type OpenUpload,
 } from '../../../src/store/coupons/coupon-uploads.ts'
-import { addCodes, COUPONS_PER_UPLOAD_MAX, takeCouponIds } from '../../../src/store/coupons/coupons.ts'
+import { addCodes, COUPONS_PER_UPLOAD_MAX, reserveCouponIds } from '../../../src/store/coupons/coupons.ts'
 import {
   codesOf,
   couponCallsOf,
@@ -55,7 +55,7 @@ describeEachStore('Uploads of coupons', (kind) => {
   const leaveBehind = async (id: string, codes: readonly string[], heartbeatAt: number) => {
     const { number } = await calls.stored(id)
     return server.database.write(async (store) => {
-      const firstCouponId = await takeCouponIds(store, COUPONS_PER_UPLOAD_MAX)
+      const firstCouponId = await reserveCouponIds(store, COUPONS_PER_UPLOAD_MAX)
       await openUpload(store, { listNumber: number, firstCouponId, heartbeatAt })
       await addCodes(store, number, firstCouponId, codes)
       return firstCouponId

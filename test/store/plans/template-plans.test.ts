@@ -21,7 +21,7 @@ import {
 } from '../../../src/store/templates/template-versions.ts'
 import { listTemplates } from '../../../src/store/templates/template-pages.ts'
 import {
-  closeGroupIfLeft,
+  closeGroupIfEmpty,
   countOfTemplates,
   countsOfGroups,
   findTemplateHolding,
@@ -219,7 +219,7 @@ describeEachStore('Searches of email templates', (kind) => {
     const plans = await plansOf(async (store) => {
       await findTemplateHolding(store, 'main', { ...META, templateId: 'template-7' })
       await openGroup(store, 'main', 'main-0')
-      await closeGroupIfLeft(store, 'main', 'main-0')
+      await closeGroupIfEmpty(store, 'main', 'main-0')
     })
     for (const plan of plans) expectIndexed(plan, 'template_id', 'external_template_id', 'group_id')
   })

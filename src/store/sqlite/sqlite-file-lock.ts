@@ -8,7 +8,7 @@ const BUSY_WAIT_MS = 1_000
  * Opens a file and keeps all others from it until it is closed; undefined while anybody else has it open. The lock is the
  * operating system's, so that nothing is left of it when this process is killed.
  */
-export function holdSqliteFile(path: string): SqliteFile.Database | undefined {
+export function lockSqliteFile(path: string): SqliteFile.Database | undefined {
   const file = new SqliteFile(path, { fileMustExist: true, timeout: BUSY_WAIT_MS })
   try {
     // Everybody who has a file in WAL mode open holds a shared lock on it, which exclusive mode must have alone.
