@@ -10,7 +10,7 @@ import {
   type OpenUpload,
 } from '../store/coupons/coupon-uploads.ts'
 import { hasUploadedCoupons, removeUploadedCoupons } from '../store/coupons/coupons.ts'
-import type { Database } from '../store/store.ts'
+import { hasOneHttpProcess, type Database } from '../store/store.ts'
 
 const CODES_PER_STEP_MAX = 2_500
 const RETRY_AFTER_SECONDS = 10
@@ -40,7 +40,7 @@ export async function cleanAbandonedUploads(database: Database, now: number, isS
 
 /** Where one process has the store to itself: the uploads open before it takes requests, left by a process that is gone. */
 export async function listLeftUploads(database: Database): Promise<OpenUpload[]> {
-  return database.kind === 'sqlite' ? listOpenUploads(database) : []
+  return hasOneHttpProcess(database) ? listOpenUploads(database) : []
 }
 
 /** Only for a process that is sure to have the store to itself: otherwise it ends uploads that another is working on. */

@@ -84,6 +84,11 @@ export interface Database extends Store {
   close(): Promise<void>
 }
 
+/** Whether at most one process serves HTTP over this store, as with SQLite. Then what another process left unfinished stays so. */
+export function hasOneHttpProcess({ kind }: Database): boolean {
+  return kind === 'sqlite'
+}
+
 /** Whether a long change makes every other writer wait, as with SQLite. */
 export function hasOneWriter({ locksRows }: Store): boolean {
   return !locksRows

@@ -19,8 +19,8 @@ interface UserIdentityRow {
    * customer ids.
    */
   seen_number: number | null
-  /** 1 if this customer id is known to be all there is of its user; see `KnownIdentity.isSingleAlias`. */
-  alone: 1 | null
+  /** 1 if this customer id is its user's only alias; see `StoredIdentity.isSingleAlias`. */
+  is_single_alias: 1 | null
 }
 
 declare module '../tables.ts' {
@@ -59,7 +59,7 @@ export async function createUserIdentities({ query }: Store, { text, integer, cl
     .addColumn('seen_at', integer, (column) => column.notNull())
     .addColumn('number', integer)
     .addColumn('seen_number', integer)
-    .addColumn('alone', integer)
+    .addColumn('is_single_alias', integer)
     .addPrimaryKeyConstraint('user_identities_key', ['workspace_id', 'name', 'value'])
     .modifyEnd(clustered)
     .execute()
@@ -180,7 +180,7 @@ const IDENTITY_COLUMNS = {
   seen_at: 'integer',
   number: 'integer',
   seen_number: 'integer',
-  alone: 'integer',
+  is_single_alias: 'integer',
 } as const
 
 /** Adds identities that were not known; false when one of them has become known meanwhile. */
@@ -219,7 +219,7 @@ export async function clearSingleAliases(store: Store, identities: readonly Work
   await store.query
     .updateTable('user_identities')
     .from(keysOf(store, identities))
-    .set({ alone: null })
+    .set({ is_single_alias: null })
     .whereRef('user_identities.workspace_id', '=', 'wanted.workspace_id')
     .whereRef('user_identities.name', '=', 'wanted.name')
     .whereRef('user_identities.value', '=', 'wanted.value')
@@ -241,20 +241,27 @@ export async function moveIdentities(
 }
 
 function toStoredIdentity(row: Selectable<UserIdentityRow>): StoredIdentity {
-  const { workspace_id: workspaceId, name, value, user_id: userId, seen_at: seenAt, number, seen_number, alone } = row
-  return { workspaceId, name, value, userId, seenAt, number, seenNumber: seen_number, isSingleAlias: alone === 1 }
+  return {
+    workspaceId: row.workspace_id,
+    name: row.name,
+    value: row.value,
+    userId: row.user_id,
+    seenAt: row.seen_at,
+    number: row.number,
+    seenNumber: row.seen_number,
+    isSingleAlias: row.is_single_alias === 1,
+  }
 }
 
-function toRow({
-  workspaceId,
-  name,
-  value,
-  userId,
-  seenAt,
-  number,
-  seenNumber,
-  isSingleAlias,
-}: StoredIdentity): UserIdentityRow {
-  const [alone, seen] = [isSingleAlias ? (1 as const) : null, { seen_at: seenAt, seen_number: seenNumber }]
-  return { workspace_id: workspaceId, name, value, user_id: userId, ...seen, number, alone }
+function toRow(identity: StoredIdentity): UserIdentityRow {
+  return {
+    workspace_id: identity.workspaceId,
+    name: identity.name,
+    value: identity.value,
+    user_id: identity.userId,
+    seen_at: identity.seenAt,
+    number: identity.number,
+    seen_number: identity.seenNumber,
+    is_single_alias: identity.isSingleAlias ? 1 : null,
+  }
 }

@@ -80,7 +80,7 @@ describeEachStore('Users and preferences', (kind) => {
       (store) => findIdentities(store, [{ workspaceId: 'main', name: CUSTOMER_ID, value: 'c1' }]),
     ],
     [
-      'identities that are alone no more',
+      'identities that are no longer single aliases',
       ['value'],
       (store) => clearSingleAliases(store, [{ workspaceId: 'main', ...named }]),
     ],
