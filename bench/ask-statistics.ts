@@ -5,7 +5,7 @@
 import { Agent, request } from 'node:http'
 import { customerIdOf, MONTH } from './population.ts'
 import { waitUntilApplied } from './processes.ts'
-import { percentile } from './ranks.ts'
+import { percentile } from './results.ts'
 
 /** What to ask; the process gets it as JSON. */
 export interface AskPlan {

@@ -2,7 +2,7 @@
 // were written out beforehand, except for the time of their events, which has just passed; and reads no more of an answer than
 // its status and where it ends: on a machine with two processors, a load that works as hard as the server would measure itself.
 import { connect, type Socket } from 'node:net'
-import { percentile } from './ranks.ts'
+import { percentile } from './results.ts'
 
 /** What to send; the process gets it as JSON. */
 export interface LoadPlan {

@@ -11,7 +11,7 @@ import { openDatabase, statePathOf } from '../src/store/open-database.ts'
 import type { AskedServer, AskPlan, AskResult } from './ask-statistics.ts'
 import { bulkLoad, type Loaded } from './bulk-load.ts'
 import { countDistinct } from './count-distinct.ts'
-import { printGoals, type Goal } from './goals.ts'
+import { median, printGoals, type Goal } from './results.ts'
 import { TIMEZONE } from './population.ts'
 import {
   readMemoryMib,
@@ -23,7 +23,6 @@ import {
   waitUntilApplied,
   type StartedProcess,
 } from './processes.ts'
-import { median } from './ranks.ts'
 import type { ReportPlan, ReportResult } from './send-reports.ts'
 import { allQuestions, compareWithServer, reportHeaders, statsUrl, type StatsServer } from './stats-question.ts'
 

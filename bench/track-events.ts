@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { NewWorkspace } from '../src/actions/create-workspace.ts'
-import { printGoals, type Goal } from './goals.ts'
+import { median, printGoals, type Goal } from './results.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 import {
   readCpuMs,
@@ -16,7 +16,6 @@ import {
   waitUntilApplied,
   type StartedProcess,
 } from './processes.ts'
-import { median } from './ranks.ts'
 import { authorizationOf, makeTrackedWorkspace } from './tracked-workspace.ts'
 
 const CONNECTIONS = 64
