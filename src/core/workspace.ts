@@ -1,12 +1,8 @@
-// A workspace: one customer's data, its two key tiles, its settings and their defaults. Parses settings, never stores them.
+// A workspace: one customer's settings, with their defaults and limits. Parses settings and never stores them.
 import type { Fault } from './app-error.ts'
 import { textProblem } from './bounded-text.ts'
 import { isUnambiguousZone } from './time-zone.ts'
 import { CUSTOMER_ID } from './users/user.ts'
-
-/** The document's dashboard tiles: `data`, and `reports` for "Campaign report / Business events / …". */
-export const KEY_TILES = ['data', 'reports'] as const
-export type KeyTile = (typeof KEY_TILES)[number]
 
 const EMAIL_PROTECTIONS = ['none', 'tokenized', 'encrypted'] as const
 export type EmailProtection = (typeof EMAIL_PROTECTIONS)[number]

@@ -1,7 +1,8 @@
 // HTTP Basic authentication ("Authentication"): the user name is the workspace id, the password one of its two keys. Every failure
 // must look the same from outside, in its body and in its timing.
 import { AppError } from '../core/app-error.ts'
-import { WORKSPACE_ID, type KeyTile, type Workspace } from '../core/workspace.ts'
+import type { Credential } from '../core/credential.ts'
+import { WORKSPACE_ID, type Workspace } from '../core/workspace.ts'
 import { StoreError } from '../store/store.ts'
 import { hashKey, matchTile } from '../store/workspaces/api-key.ts'
 import type { KeyHashes, StoredWorkspace } from '../store/workspaces/workspaces.ts'
@@ -24,7 +25,7 @@ const NO_WORKSPACE_ID = ' '
 
 export interface Caller {
   readonly workspace: Workspace
-  readonly tile: KeyTile
+  readonly credential: Credential
 }
 
 /** A parsed Authorization header. It depends on nothing else, so it may be cached with the header. */
@@ -57,9 +58,9 @@ export class Authentication {
   }
 
   /** The caller with the current settings of its workspace. The same object if nothing changed, or if the database is slow. */
-  async renew({ workspace, tile }: Caller): Promise<Caller> {
+  async renew({ workspace, credential }: Caller): Promise<Caller> {
     await this.#registry.refreshSoon().catch(leaveUnavailable)
-    return { workspace: this.#registry.get(workspace.id)?.workspace ?? workspace, tile }
+    return { workspace: this.#registry.get(workspace.id)?.workspace ?? workspace, credential }
   }
 
   /** The key or workspace may be newer than memory. The database is asked whichever is wrong, so both failures take equally long. */
@@ -87,7 +88,7 @@ function leaveUnavailable(error: unknown): void {
 
 function toCaller(stored: StoredWorkspace | undefined, keyHash: string): Caller | undefined {
   const tile = matchTile(keyHash, stored?.keyHashes ?? NO_HASHES)
-  return stored && tile ? { workspace: stored.workspace, tile } : undefined
+  return stored && tile ? { workspace: stored.workspace, credential: { kind: 'key', tile } } : undefined
 }
 
 /** A malformed header becomes a user that cannot exist, so it is treated like a wrong key. */

@@ -1,6 +1,7 @@
-// The lifecycle of every request to an operation, and the order of refusals: authentication, suspension, tile and workspace, limit,
+// The lifecycle of every request to an operation, and the order of refusals: authentication, suspension, credential and workspace, limit,
 // media type, size, JSON, fields. It must not know how a request travels: it sees a RequestContext, never Fastify or a socket.
 import { AppError, invalidRequest, type Fault } from '../core/app-error.ts'
+import { isSufficient } from '../core/credential.ts'
 import {
   BODY_BYTES_MAX,
   type Operation,
@@ -65,10 +66,14 @@ export async function admit(context: RequestContext, { operation, lifecycle }: R
   if (!operation.limitUnits) await takeLimit(context, operation, 1, lifecycle)
 }
 
-function refusalOf(context: RequestContext, { workspace, tile }: Caller, operation: Operation): AppError | undefined {
+function refusalOf(
+  context: RequestContext,
+  { workspace, credential }: Caller,
+  operation: Operation,
+): AppError | undefined {
   if (workspace.suspended) return new AppError('forbidden', 'The workspace is suspended.')
-  if (operation.tile !== 'either' && operation.tile !== tile) {
-    return new AppError('forbidden', `This operation needs the key of the tile "${operation.tile}".`)
+  if (!isSufficient(credential, operation.requires)) {
+    return new AppError('forbidden', `This operation needs the key of the tile "${operation.requires}".`)
   }
   const inPath = (context.params as Record<string, unknown>)['Workspace_ID']
   if (inPath !== undefined && inPath !== workspace.id) {
@@ -229,10 +234,10 @@ function toOperationRequest(
   sent: SentInput,
   [path, query, body]: readonly [path: unknown, query: unknown, body: unknown],
 ): Input {
-  const { workspace, tile } = context.caller as Caller
+  const { workspace, credential } = context.caller as Caller
   return {
     workspace,
-    tile,
+    credential,
     requestId: context.requestId,
     now: context.receivedAt,
     callerAddress: context.callerAddress(),

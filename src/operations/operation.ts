@@ -2,7 +2,8 @@
 // Each operation has one file beside this one; `operations.ts` lists them.
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
-import type { KeyTile, LimitName, Workspace } from '../core/workspace.ts'
+import type { Credential, Requirement } from '../core/credential.ts'
+import type { LimitName, Workspace } from '../core/workspace.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
 import type { Database, Store } from '../store/store.ts'
 import type { EmailVault } from '../store/users/email-vault.ts'
@@ -40,8 +41,8 @@ export interface Parts {
 /** A request that passed the checks of the lifecycle: authenticated, within its limits, its fields valid. */
 export interface OperationRequest<Path, Query, Body> {
   readonly workspace: Workspace
-  /** The tile of the key that was used. */
-  readonly tile: KeyTile
+  /** The caller authenticated with it. */
+  readonly credential: Credential
   readonly requestId: string
   /** When the server received it. */
   readonly now: number
@@ -85,7 +86,8 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   readonly url: string
   /** Further addresses of the same operation. */
   readonly otherUrls?: readonly string[]
-  readonly tile: KeyTile | 'either'
+  /** Which credential the caller needs. */
+  readonly requires: Requirement
   /** Whether the header SVC-APPKEY must hold the workspace id. */
   readonly takesAppKey: boolean
   /** Whether the header Idempotency-Key is read. */

@@ -58,11 +58,11 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
   }
 
   const send = (operation: Operation, body: unknown, as = workspace) => {
-    const { method, tile } = operation
+    const { method, requires } = operation
     return server.call<AcceptedBody>(method, pathOf(operation, as), {
       as,
       body,
-      tile: tile === 'either' ? 'data' : tile,
+      tile: requires === 'either' ? 'data' : requires,
     })
   }
 
@@ -152,10 +152,10 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
         const encoded = encodeURIComponent(text.toWellFormed())
         const path = operation.url.replace(':Workspace_ID', workspace.id).replaceAll(/:\w+/g, encoded)
         const query = [...fields.slice(index % 2), 'x'].map((field) => `${field}=${encoded}`).join('&')
-        const { method, tile, example, body } = operation
+        const { method, requires, example, body } = operation
         const options = {
           as: workspace,
-          tile: tile === 'either' ? 'data' : tile,
+          tile: requires === 'either' ? 'data' : requires,
           ...(body && { body: example }),
         } as const
         const answer = await server.call(method, `${path}?${query}`, options)

@@ -222,11 +222,11 @@ describe('A slash too many', () => {
   ]
   const slashes = spoilt.flatMap(([what, spoil]) => OPERATIONS.map((operation) => ({ ...operation, what, spoil })))
 
-  it.each(slashes)('$what reaches $name as without it', async ({ method, url, tile, spoil }) => {
+  it.each(slashes)('$what reaches $name as without it', async ({ method, url, requires, spoil }) => {
     const path = url.replaceAll(':Workspace_ID', 'main').replaceAll(/:\w+/g, 'x')
     const send = (address: string) =>
       server.call<ErrorBody>(method, `${address}?x=1`, {
-        tile: tile === 'reports' ? tile : 'data',
+        tile: requires === 'reports' ? requires : 'data',
         ...(method !== 'GET' && { body: {} }),
       })
     const [plain, more] = [await send(path), await send(spoil(path))]
@@ -407,9 +407,9 @@ describe('Unknown fields', () => {
   })
 
   const strict = OPERATIONS.filter(({ body, name }) => body && name !== 'track_events' && name !== 'track_user')
-  it.each(strict)('are refused by $summary', async ({ method, url, tile }) => {
+  it.each(strict)('are refused by $summary', async ({ method, url, requires }) => {
     const path = `${url.replaceAll(':Workspace_ID', 'main').replaceAll(/:\w+/g, 'x')}?mistyped=1`
-    const key = tile === 'reports' ? 'reports' : 'data'
+    const key = requires === 'reports' ? 'reports' : 'data'
     const answer = await server.call<ErrorBody>(method, path, { tile: key, body: { mistyped: 1 } })
     const fields = answer.body.error.details.map(({ field }) => field)
     expect(fields).toEqual(expect.arrayContaining(['mistyped', 'query.mistyped']))

@@ -1,5 +1,6 @@
 // The OpenAPI 3.1 document, generated from the operations alone, so that it says what the lifecycle checks.
 import { ERROR_CODES, type ErrorCode } from '../../core/app-error.ts'
+import { isSufficient, KEY_TILES } from '../../core/credential.ts'
 import { LIMIT_DEFAULTS, type LimitName } from '../../core/workspace.ts'
 import { BODY_BYTES_MAX, type Operation } from '../../operations/operation.ts'
 import { ERROR_STATUS } from '../answers/error-answer.ts'
@@ -97,15 +98,15 @@ function toOperationObject(operation: Operation, url: string, place: number): Js
   }
 }
 
-function toSecurity({ tile }: Operation): JsonObject[] {
-  const tiles = tile === 'either' ? (['data', 'reports'] as const) : [tile]
-  return tiles.map((name) => ({ [KEY_SCHEMES[name]]: [] }))
+function toSecurity({ requires }: Operation): JsonObject[] {
+  const tiles = KEY_TILES.filter((tile) => isSufficient({ kind: 'key', tile }, requires))
+  return tiles.map((tile) => ({ [KEY_SCHEMES[tile]]: [] }))
 }
 
 /** Key, limits and size in words: OpenAPI has no members for them. */
 function boundsOf(operation: Operation): string {
-  const { tile, limits, limitUnits, upload } = operation
-  const key = tile === 'either' ? 'of either tile' : `of the tile \`${tile}\``
+  const { requires, limits, limitUnits, upload } = operation
+  const key = requires === 'either' ? 'of either tile' : `of the tile \`${requires}\``
   const unit = limitUnits ? 'events' : 'requests'
   const sentences = [`**Key:** ${key}.`, `**Limit:** ${limits.map((name) => toLimit(name, unit)).join(' and ')}.`]
   if (operation.body) sentences.push(`**Body:** at most ${inDigits(operation.bodyBytesMax ?? BODY_BYTES_MAX)} bytes.`)

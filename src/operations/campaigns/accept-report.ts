@@ -57,7 +57,7 @@ export function defineReport<Item extends TSchema>(spec: ReportSpec<Item>): Oper
     ...named,
     group: 'Campaigns',
     method: 'POST',
-    tile: 'reports',
+    requires: 'reports',
     takesAppKey: true,
     takesIdempotencyKey: true,
     limits: ['management_per_minute'],

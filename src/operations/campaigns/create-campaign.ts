@@ -36,7 +36,7 @@ export const createCampaign = defineOperation({
   group: 'Campaigns',
   method: 'POST',
   url: '/core-services/v1/campaigns',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

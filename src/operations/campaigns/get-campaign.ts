@@ -14,7 +14,7 @@ export const getCampaign = defineOperation({
   group: 'Campaigns',
   method: 'GET',
   url: '/core-services/v1/campaigns/:campaign_id',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CampaignPath,

@@ -22,7 +22,7 @@ export const listCampaigns = defineOperation({
   group: 'Campaigns',
   method: 'GET',
   url: '/core-services/v1/campaigns',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

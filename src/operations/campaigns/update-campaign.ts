@@ -46,7 +46,7 @@ export const updateCampaign = defineOperation({
   group: 'Campaigns',
   method: 'PATCH',
   url: '/core-services/v1/campaigns/:campaign_id',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CampaignPath,

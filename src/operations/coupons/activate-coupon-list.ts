@@ -15,7 +15,7 @@ export const activateCouponList = defineOperation({
   group: 'Coupon lists',
   method: 'PUT',
   url: '/v1/coupon-list/:coupon_list_id/activate',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CouponListPath,

@@ -24,7 +24,7 @@ export const addCoupons = defineOperation({
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list/:coupon_list_id/coupons',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CouponListPath,

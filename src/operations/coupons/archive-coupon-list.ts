@@ -13,7 +13,7 @@ export const archiveCouponList = defineOperation({
   group: 'Coupon lists',
   method: 'PUT',
   url: '/v1/coupon-list/:coupon_list_id/archive',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CouponListPath,

@@ -39,7 +39,7 @@ export const createCouponList = defineOperation({
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

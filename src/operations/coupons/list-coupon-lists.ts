@@ -20,7 +20,7 @@ export const listCouponLists = defineOperation({
   group: 'Coupon lists',
   method: 'GET',
   url: '/v1/coupon-list',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

@@ -41,7 +41,7 @@ export const updateCouponList = defineOperation({
   group: 'Coupon lists',
   method: 'PATCH',
   url: '/v1/coupon-list/:coupon_list_id',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: CouponListPath,

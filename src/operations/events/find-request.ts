@@ -28,7 +28,7 @@ export const findRequest = defineOperation({
   group: 'Events and users',
   method: 'GET',
   url: '/v1/event/:Workspace_ID/requests/:request_id',
-  tile: 'either',
+  requires: 'either',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: Strict({

@@ -49,7 +49,7 @@ export const listUserEvents = defineOperation({
   group: 'Events and users',
   method: 'GET',
   url: '/v1/event/:Workspace_ID',
-  tile: 'data',
+  requires: 'data',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: WorkspacePath,

@@ -66,7 +66,7 @@ export const trackEvents = defineOperation({
   isFrequent: true,
   url: '/v1/event/:Workspace_ID',
   otherUrls: ['/v1/event/:Workspace_ID/:project_code'],
-  tile: 'data',
+  requires: 'data',
   takesAppKey: false,
   takesIdempotencyKey: true,
   takesForwardedFor: true,

@@ -42,7 +42,7 @@ export const listPreferenceChanges = defineOperation({
   group: 'Preferences',
   method: 'GET',
   url: '/v1.0/opt-in-management/user-preferences/history',
-  tile: 'data',
+  requires: 'data',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

@@ -44,7 +44,7 @@ export const readPreferences = defineOperation({
   group: 'Preferences',
   method: 'GET',
   url: '/v1.0/opt-in-management/user-preferences',
-  tile: 'data',
+  requires: 'data',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

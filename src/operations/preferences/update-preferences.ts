@@ -67,7 +67,7 @@ export const updatePreferences = defineOperation({
   group: 'Preferences',
   method: 'PUT',
   url: '/v1.0/opt-in-management/user-preferences',
-  tile: 'data',
+  requires: 'data',
   takesAppKey: true,
   limits: ['update_preferences_per_minute', 'update_preferences_per_day'],
   path: NoFields,
@@ -169,11 +169,11 @@ async function changePortion(
 }
 
 async function change(store: Store, known: readonly NamedPreference[], request: Request): Promise<void> {
-  const { workspace, now, tile, callerAddress } = request
+  const { workspace, now, credential, callerAddress } = request
   const wanted = toPreferenceRequest(request.body.user_preferences)
   // Not those that this process remembers: a user who has just taken one that it does not know yet has not refused all of them.
   const activeCategories = await findCategories(store, workspace.id)
-  const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${tile}`, ip: callerAddress }
+  const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${credential.tile}`, ip: callerAddress }
   const recorded = known.map((before) => {
     return recordChange(before, changePreference(before.preference, wanted, { activeCategories, now }), origin)
   })

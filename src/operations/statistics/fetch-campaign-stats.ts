@@ -100,7 +100,7 @@ export const fetchCampaignStats = defineOperation({
   method: 'POST',
   onlyReads: true,
   url: '/core-services/v1/campaign-stats',
-  tile: 'reports',
+  requires: 'reports',
   takesAppKey: true,
   limits: ['campaign_stats_per_minute'],
   path: NoFields,

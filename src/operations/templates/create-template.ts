@@ -32,7 +32,7 @@ export const createTemplate = defineOperation({
   group: 'Email templates',
   method: 'POST',
   url: '/v1.0/custom-templates/email',
-  tile: 'data',
+  requires: 'data',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

@@ -119,7 +119,7 @@ export const searchTemplates = defineOperation({
   method: 'POST',
   onlyReads: true,
   url: '/v1.0/custom-templates/email/search',
-  tile: 'data',
+  requires: 'data',
   takesAppKey: false,
   limits: ['search_templates_per_minute'],
   path: NoFields,

@@ -27,7 +27,7 @@ export const updateTemplate = defineOperation({
   group: 'Email templates',
   method: 'PUT',
   url: '/v1.0/custom-templates/email',
-  tile: 'data',
+  requires: 'data',
   takesAppKey: true,
   limits: ['management_per_minute'],
   path: NoFields,

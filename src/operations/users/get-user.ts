@@ -28,7 +28,7 @@ export const getUser = defineOperation({
   group: 'Events and users',
   method: 'GET',
   url: '/v1/customer/:Workspace_ID',
-  tile: 'data',
+  requires: 'data',
   takesAppKey: false,
   limits: ['management_per_minute'],
   path: WorkspacePath,

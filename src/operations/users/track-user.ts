@@ -62,7 +62,7 @@ export const trackUser = defineOperation({
   method: 'POST',
   isFrequent: true,
   url: '/v1/customer/:Workspace_ID',
-  tile: 'data',
+  requires: 'data',
   takesAppKey: false,
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],

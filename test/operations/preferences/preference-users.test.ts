@@ -106,7 +106,7 @@ describeEachStore('The users whose preferences are meant', (kind) => {
       return database.write(change)
     }
     const workspace = { ...WORKSPACE, categories: example.categories }
-    const request = { workspace, now: 7, tile: 'data', callerAddress: '127.0.0.1' }
+    const request = { workspace, now: 7, credential: { kind: 'key', tile: 'data' }, callerAddress: '127.0.0.1' }
     const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_IN' } }
     const parts = { database: { ...database, write: counting }, queue: new KeyedQueue() }
     await updatePreferences.handle({ ...request, body } as never, parts as unknown as Parts)
@@ -126,7 +126,13 @@ describeEachStore('The users whose preferences are meant', (kind) => {
         return database.write(work)
       }
       const body = { user_preferences: { email_id: email, opt_in_status } }
-      const request = { workspace: WORKSPACE, now: 7, tile: 'data', callerAddress: '127.0.0.1', body }
+      const request = {
+        workspace: WORKSPACE,
+        now: 7,
+        credential: { kind: 'key', tile: 'data' },
+        callerAddress: '127.0.0.1',
+        body,
+      }
       return updatePreferences.handle(request as never, { database: { ...database, write }, queue } as unknown as Parts)
     }
     await Promise.all([change('OPTED_IN'), change('OPTED_OUT')])
@@ -140,7 +146,13 @@ describeEachStore('The users whose preferences are meant', (kind) => {
     const { email, ids } = await makeUsers(count)
     const move = () => database.write((store) => addUsers(store, ids, `${email}.another`))
     const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_OUT' } }
-    const request = { workspace: WORKSPACE, now: 7, tile: 'data', callerAddress: '127.0.0.1', body }
+    const request = {
+      workspace: WORKSPACE,
+      now: 7,
+      credential: { kind: 'key', tile: 'data' },
+      callerAddress: '127.0.0.1',
+      body,
+    }
     const parts = { database: meddled(database, 'users', move), queue: new KeyedQueue() }
     const updated = updatePreferences.handle(request as never, parts as unknown as Parts)
     await expect(updated).rejects.toMatchObject({ code: 'not_found' })
