@@ -25,7 +25,7 @@ export async function makeLogPlace(): Promise<PostgresLogPlace> {
   }
 }
 
-export interface SliceScan {
+export interface SegmentScan {
   readonly table: string
   readonly index: string | null
 }
@@ -58,15 +58,15 @@ export class Bystander {
     return rows.map(([value]) => value)
   }
 
-  /** Which slices of the log a query looks into, and through which index; null where it reads all of one. */
-  async listScans({ text, values }: QueryConfig): Promise<SliceScan[]> {
+  /** Which segments of the log a query looks into, and through which index; null where it reads all of one. */
+  async listScans({ text, values }: QueryConfig): Promise<SegmentScan[]> {
     await this.ask('set enable_seqscan = off')
     const explained = await this.#client.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>({
       text: `explain (analyze, format json) ${text}`,
       values,
     })
     const plan = explained.rows[0]?.['QUERY PLAN'][0].Plan
-    return plan ? [...sliceScans(plan, '')] : []
+    return plan ? [...segmentScans(plan, '')] : []
   }
 
   /** Appends as a log does, in whatever transaction is open. */
@@ -113,10 +113,10 @@ function parserOf(oid: typeof types.builtins.INT8, format?: 'text'): unknown {
   return oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format)
 }
 
-function* sliceScans(node: PlanNode, above: string): Generator<SliceScan> {
+function* segmentScans(node: PlanNode, above: string): Generator<SegmentScan> {
   const table = node['Relation Name'] ?? above
   const isScan = node['Node Type'].endsWith('Scan') && node['Node Type'] !== 'Bitmap Heap Scan'
-  const isSlice = table.startsWith('log_entries_')
-  if (isScan && isSlice && node['Actual Loops'] > 0) yield { table, index: node['Index Name'] ?? null }
-  for (const below of node.Plans ?? []) yield* sliceScans(below, table)
+  const isSegment = table.startsWith('log_entries_')
+  if (isScan && isSegment && node['Actual Loops'] > 0) yield { table, index: node['Index Name'] ?? null }
+  for (const below of node.Plans ?? []) yield* segmentScans(below, table)
 }

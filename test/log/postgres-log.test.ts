@@ -1,4 +1,4 @@
-// The log in PostgreSQL keeps what every log promises, whoever else uses the database, and drops what is old in whole slices.
+// The log in PostgreSQL keeps what every log promises, whoever else uses the database, and drops what is old in whole segments.
 import { setTimeout } from 'node:timers/promises'
 import type { QueryConfig } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -202,8 +202,8 @@ describeOnPostgres('A log', () => {
     })
   })
 
-  describe('slices of the PostgreSQL log', () => {
-    const SLICE_MS = 20
+  describe('segments of the PostgreSQL log', () => {
+    const SEGMENT_MS = 20
     let place: PostgresLogPlace
     let writer: LogWriter
     let reader: LogReader
@@ -211,7 +211,7 @@ describeOnPostgres('A log', () => {
 
     beforeEach(async () => {
       place = await makeLogPlace()
-      writer = await openPostgresLog({ url: place.url, sliceMs: SLICE_MS })
+      writer = await openPostgresLog({ url: place.url, segmentMs: SEGMENT_MS })
       reader = await place.openReader()
       other = await Bystander.connect(place)
     })
@@ -222,54 +222,54 @@ describeOnPostgres('A log', () => {
       await place.remove()
     })
 
-    const listSlices = () => {
+    const listSegments = () => {
       return other.ask<string>(`select inhrelid::regclass from pg_inherits where inhparent = 'log_entries'::regclass`)
     }
     const trim = (throughPosition: number, receivedBefore: number) => {
       const limits = { throughPosition, entriesReceivedBefore: receivedBefore, keysReceivedBefore: receivedBefore }
       return writer.trim(limits)
     }
-    /** Appends until there are this many slices; returns the positions of the entries of each. */
-    const fillSlices = async (count: number): Promise<number[][]> => {
-      await until('slices are filled', async () => {
+    /** Appends until there are this many segments; returns the positions of the entries of each. */
+    const fillSegments = async (count: number): Promise<number[][]> => {
+      await until('segments are filled', async () => {
         await writer.append(newEntry('any'))
-        return (await listSlices()).length > count
+        return (await listSegments()).length > count
       })
-      const slices = new Map<number, number[]>()
+      const segments = new Map<number, number[]>()
       for (const { position, receivedAt } of (await readAll(reader)).slice(0, -1)) {
-        const slice = Math.floor(receivedAt / SLICE_MS)
-        slices.set(slice, [...(slices.get(slice) ?? []), position])
+        const segment = Math.floor(receivedAt / SEGMENT_MS)
+        segments.set(segment, [...(segments.get(segment) ?? []), position])
       }
-      return [...slices.values()]
+      return [...segments.values()]
     }
     const positionsLeft = async () => (await readAll(reader)).map(({ position }) => position)
 
     it('are dropped one a step, each when all of it was applied', async () => {
-      const [first = [], second = [], third = []] = await fillSlices(3)
+      const [first = [], second = [], third = []] = await fillSegments(3)
       const last = await reader.lastPosition()
       expect(await trim((second.at(-1) ?? 0) - 1, FAR_FUTURE)).toBe(true)
       expect(await trim((second.at(-1) ?? 0) - 1, FAR_FUTURE)).toBe(false)
       expect(await positionsLeft()).toEqual([...second, ...third, last])
       expect(await trim(second.at(-1) ?? 0, FAR_FUTURE)).toBe(true)
       expect(await positionsLeft()).toEqual([...third, last])
-      expect(await listSlices()).toHaveLength(2)
+      expect(await listSegments()).toHaveLength(2)
       expect(first).not.toHaveLength(0)
     })
 
     it('are dropped when the last of their time is old', async () => {
-      await fillSlices(2)
+      await fillSegments(2)
       const last = await reader.lastPosition()
       const [oldest] = await readAll(reader)
-      const ends = (Math.floor((oldest?.receivedAt ?? 0) / SLICE_MS) + 1) * SLICE_MS
+      const ends = (Math.floor((oldest?.receivedAt ?? 0) / SEGMENT_MS) + 1) * SEGMENT_MS
       expect(await trim(last, ends - 1)).toBe(false)
-      expect(await listSlices()).toHaveLength(3)
+      expect(await listSegments()).toHaveLength(3)
       expect(await trim(last, ends)).toBe(true)
-      expect(await listSlices()).toHaveLength(2)
+      expect(await listSegments()).toHaveLength(2)
     })
 
     it('begin where the one before them ends', async () => {
-      for (const instant of [40, 59, 60]) await other.ask(`select log_open_slice(${instant}, ${SLICE_MS}, 1)`)
-      expect(await other.ask('select starts_at from log_slices order by starts_at')).toEqual([40, 60])
+      for (const instant of [40, 59, 60]) await other.ask(`select log_open_segment(${instant}, ${SEGMENT_MS}, 1)`)
+      expect(await other.ask('select starts_at from log_segments order by starts_at')).toEqual([40, 60])
     })
 
     it('are kept while the last of their entries is not applied, the newest too', async () => {
@@ -281,20 +281,20 @@ describeOnPostgres('A log', () => {
     })
 
     it('leave the last position and time behind, also when all are dropped', async () => {
-      await fillSlices(2)
+      await fillSegments(2)
       const last = (await readAll(reader)).at(-1)
       await until('all are dropped', async () => !(await trim(last?.position ?? 0, FAR_FUTURE)))
-      expect(await listSlices()).toEqual([])
+      expect(await listSegments()).toEqual([])
       expect(await other.ask('select position from log_trimmed')).toEqual([last?.position])
       expect(await other.ask('select received_at from log_trimmed')).toEqual([last?.receivedAt])
     })
 
     it('are followed from one to the next', async () => {
       await Promise.all([
-        fillSlices(4),
-        until('entries of one partition are in several slices', async () => {
+        fillSegments(4),
+        until('entries of one partition are in several segments', async () => {
           await writer.append(newEntry('one', { partitionKey: 'one' }))
-          return (await listSlices()).length > 3
+          return (await listSegments()).length > 3
         }),
       ])
       const all = await readAll(reader)
@@ -316,7 +316,7 @@ describeOnPostgres('A log', () => {
     ])('opened %s by who appends nothing take what comes when the clock was set back', async (_when, before) => {
       const startsAt = 1_000_000
       await other.setClock(startsAt)
-      const late = await openPostgresLog({ url: place.url, sliceMs: SLICE_MS })
+      const late = await openPostgresLog({ url: place.url, segmentMs: SEGMENT_MS })
       const cursors = new Map<number, number>()
       const seen: string[] = []
       const readOn = async () => {
@@ -328,11 +328,11 @@ describeOnPostgres('A log', () => {
       }
       for (const id of before) await late.append(newEntry(id, { partitionKey: 'one' }))
       await readOn()
-      await other.setClock(startsAt + SLICE_MS + 1)
+      await other.setClock(startsAt + SEGMENT_MS + 1)
       await late.check()
       await other.setClock(startsAt + 1)
       await late.append(newEntry('set back', { partitionKey: 'one' }))
-      await other.setClock(startsAt + 3 * SLICE_MS)
+      await other.setClock(startsAt + 3 * SEGMENT_MS)
       await late.append(newEntry('later', { partitionKey: 'one' }))
       await readOn()
       expect(seen).toEqual([...before, 'set back', 'later'])
@@ -343,7 +343,7 @@ describeOnPostgres('A log', () => {
     })
 
     it('wait for who still reads them, and keep nobody waiting for that', async () => {
-      await fillSlices(1)
+      await fillSegments(1)
       const last = await reader.lastPosition()
       await other.ask('begin')
       await other.ask('select 1 from log_entries')
@@ -355,20 +355,20 @@ describeOnPostgres('A log', () => {
     })
 
     it('before the one where a cursor stands are not looked into, and no other is read as a whole', async () => {
-      await fillSlices(3)
+      await fillSegments(3)
       const cursors = Array.from({ length: reader.partitions }, () => 0)
       const last = await reader.lastPosition()
-      const slices = (await listSlices()).toSorted()
+      const segments = (await listSegments()).toSorted()
       const scanned = async (query: QueryConfig) => {
         const scans = await other.listScans(query)
         expect(scans.filter(({ index }) => index === null)).toEqual([])
         return scans.map(({ table }) => table).toSorted()
       }
-      expect(await scanned(readEntries(0, last, NO_BOUNDS))).toEqual(slices.slice(-1))
-      expect(await scanned(readEntries(0, 0, NO_BOUNDS))).toEqual(slices)
-      expect(await scanned(findFirstAfter(cursors.map(() => last)))).toEqual(slices.slice(-1))
-      expect(await scanned(findLast())).toEqual(slices.slice(-1))
-      expect(await scanned(findEntry('any'))).toEqual(slices)
+      expect(await scanned(readEntries(0, last, NO_BOUNDS))).toEqual(segments.slice(-1))
+      expect(await scanned(readEntries(0, 0, NO_BOUNDS))).toEqual(segments)
+      expect(await scanned(findFirstAfter(cursors.map(() => last)))).toEqual(segments.slice(-1))
+      expect(await scanned(findLast())).toEqual(segments.slice(-1))
+      expect(await scanned(findEntry('any'))).toEqual(segments)
     })
   })
 })

@@ -4,7 +4,7 @@
 // Here positions and times are given, and committed, by one transaction at a time: the one that holds the log's lock.
 // PostgreSQL shows a transaction's rows before it lets go of its locks, so whoever sees an entry sees all before it.
 //
-// `log_entries` is cut into slices by time, each a table of its own that is dropped as a whole. Rows that change are avoided:
+// `log_entries` is cut into segments by time, each a table of its own that is dropped as a whole. Rows that change are avoided:
 // how far the log has come is read from its last entry. A counter updated by each append would leave dead rows, and all of
 // them would have to be passed over as long as anybody (a dump, say) still looks at the past.
 import type { QueryConfig } from 'pg'
@@ -20,7 +20,7 @@ const LAST = `
     (select position, received_at from log_entries order by received_at desc, position desc limit 1)
     union all select position, received_at from log_trimmed
   ) as known order by position desc limit 1`
-/** How long dropping a slice may wait, while nobody can read or write it; the next trimming tries again. */
+/** How long dropping a segment may wait, while nobody can read or write it; the next trimming tries again. */
 const DROP_WAIT = '200ms'
 const KEYS_FORGOTTEN_PER_STEP_MAX = 2_000
 /** Where idempotency keys are, in the same columns as in the embedded log. */
@@ -43,7 +43,7 @@ const TABLES = `
   ) partition by range (received_at);
   create index log_entries_by_partition on log_entries (partition, position);
   create index log_entries_by_request on log_entries (request_id);
-  create table log_slices (
+  create table log_segments (
     starts_at bigint primary key,
     ends_at bigint not null,
     first_position bigint not null
@@ -63,39 +63,39 @@ const TABLES = `
 `
 
 /**
- * Makes the slice that holds an instant if it is not there. To be called under the lock. Attaching a table, unlike creating
+ * Makes the segment that holds an instant if it is not there. To be called under the lock. Attaching a table, unlike creating
  * it with `partition of`, lets readers go on. Bodies are not compressed: on two cores 64 writers appended 13,300 bodies of
  * 8 KB a second, but only 3,000 compressed; of bodies of 60 KB 3,700, but only 240 compressed.
  */
-const OPEN_SLICE = `
-  create or replace function log_open_slice(instant bigint, slice_ms bigint, next_position bigint)
+const OPEN_SEGMENT = `
+  create or replace function log_open_segment(instant bigint, segment_ms bigint, next_position bigint)
   returns void language plpgsql as $$
   declare
     starts bigint;
-    ends bigint := instant - instant % slice_ms + slice_ms;
-    slice text;
+    ends bigint := instant - instant % segment_ms + segment_ms;
+    segment text;
   begin
-    if exists (select from log_slices where starts_at <= instant and ends_at > instant) then return; end if;
-    select greatest(instant - instant % slice_ms, max(ends_at)) into starts from log_slices;
-    slice := 'log_entries_' || starts;
-    execute format('create table %I (like log_entries including all)', slice);
-    execute format('alter table %I alter column body set storage external', slice);
-    execute format('alter table log_entries attach partition %I for values from (%s) to (%s)', slice, starts, ends);
-    insert into log_slices values (starts, ends, next_position);
+    if exists (select from log_segments where starts_at <= instant and ends_at > instant) then return; end if;
+    select greatest(instant - instant % segment_ms, max(ends_at)) into starts from log_segments;
+    segment := 'log_entries_' || starts;
+    execute format('create table %I (like log_entries including all)', segment);
+    execute format('alter table %I alter column body set storage external', segment);
+    execute format('alter table log_entries attach partition %I for values from (%s) to (%s)', segment, starts, ends);
+    insert into log_segments values (starts, ends, next_position);
   end $$;
 `
 
 /**
  * Appends a group of entries, all in this one call, so that the lock is never held while the network is waited for. Gives the
  * entries that were left out because their keys are known, by their places in the group, with what is known of the keys. A key
- * may be in a group only once. Later slices hold greater positions whatever the clock does: no entry gets a time before the
- * newest slice, which may have been opened by a group of which nothing was kept. Waits for the disk even where the operator
+ * may be in a group only once. Later segments hold greater positions whatever the clock does: no entry gets a time before the
+ * newest segment, which may have been opened by a group of which nothing was kept. Waits for the disk even where the operator
  * chose not to. On two cores one process with 64 requests waiting appended 40,000 entries of 500 bytes a second, and two such
  * processes 16,000 each, so COPY is not needed.
  */
 const APPEND = `
   create or replace function log_append(
-    slice_ms bigint, kinds text[], workspace_ids text[], partitions smallint[], request_ids text[], contexts text[],
+    segment_ms bigint, kinds text[], workspace_ids text[], partitions smallint[], request_ids text[], contexts text[],
     body_lengths integer[], body_ends integer[], bodies bytea, keys text[], hashes text[]
   ) returns table (place bigint, known_hash text, known_request_id text) language plpgsql as $$
   #variable_conflict use_column
@@ -109,8 +109,8 @@ const APPEND = `
     if current_setting('synchronous_commit') = 'off' then perform set_config('synchronous_commit', 'on', true); end if;
     perform pg_advisory_xact_lock(${LOCK});
     select * into strict last from (${LAST}) as last_entry;
-    stamp := greatest(last.received_at, ${DATABASE_NOW}, (select max(starts_at) from log_slices));
-    perform log_open_slice(stamp, slice_ms, last.position + 1);
+    stamp := greatest(last.received_at, ${DATABASE_NOW}, (select max(starts_at) from log_segments));
+    perform log_open_segment(stamp, segment_ms, last.position + 1);
 
     select array_agg(entry.place), array_agg(known.hash), array_agg(known.request_id)
       into places, known_hashes, known_request_ids
@@ -142,23 +142,23 @@ const APPEND = `
   end $$;
 `
 
-/** Drops the oldest slice if all of its entries were applied and are old enough; false when nothing was dropped. */
-const DROP_SLICE = `
-  create or replace function log_drop_slice(through_position bigint, received_before bigint)
+/** Drops the oldest segment if all of its entries were applied and are old enough; false when nothing was dropped. */
+const DROP_SEGMENT = `
+  create or replace function log_drop_segment(through_position bigint, received_before bigint)
   returns boolean language plpgsql as $$
   declare
     last record;
     oldest record;
   begin
-    if not exists (select from log_slices where ends_at <= received_before) then return false; end if;
+    if not exists (select from log_segments where ends_at <= received_before) then return false; end if;
     perform pg_advisory_xact_lock(${LOCK});
     select * into strict last from (${LAST}) as last_entry;
     select starts_at, ends_at, lead(first_position - 1, 1, last.position) over (order by starts_at) as last_position
-      into oldest from log_slices order by starts_at limit 1;
+      into oldest from log_segments order by starts_at limit 1;
     if not found or oldest.ends_at > received_before or oldest.last_position > through_position then return false; end if;
     perform set_config('lock_timeout', '${DROP_WAIT}', true);
     execute format('drop table %I', 'log_entries_' || oldest.starts_at);
-    delete from log_slices where starts_at = oldest.starts_at;
+    delete from log_segments where starts_at = oldest.starts_at;
     update log_trimmed set position = last.position, received_at = last.received_at;
     return true;
   exception when lock_not_available then
@@ -168,7 +168,7 @@ const DROP_SLICE = `
 
 /** Makes whatever of the log is missing, and brings its functions up to date. One transaction, and one at a time. */
 export const CREATE_LOG: QueryConfig = {
-  text: `select pg_advisory_xact_lock(${LOCK}); ${TABLES} ${OPEN_SLICE} ${APPEND} ${DROP_SLICE}`,
+  text: `select pg_advisory_xact_lock(${LOCK}); ${TABLES} ${OPEN_SEGMENT} ${APPEND} ${DROP_SEGMENT}`,
 }
 
 /** Entries as columns side by side. The bodies are in one piece, which PostgreSQL takes as raw bytes. */
@@ -194,12 +194,12 @@ export interface KnownKeyRow {
 }
 
 /** Gives KnownKeyRow. */
-export function appendEntries(entries: EntryColumns, sliceMs: number): QueryConfig {
+export function appendEntries(entries: EntryColumns, segmentMs: number): QueryConfig {
   const { kinds, workspaceIds, partitions, requestIds, contexts, bodyLengths, bodyEnds, bodies, keys, hashes } = entries
   return {
     text: 'select * from log_append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
     values: [
-      sliceMs,
+      segmentMs,
       kinds,
       workspaceIds,
       partitions,
@@ -215,9 +215,9 @@ export function appendEntries(entries: EntryColumns, sliceMs: number): QueryConf
 }
 
 /** Gives one row, `dropped`. */
-export function dropSlice({ throughPosition, entriesReceivedBefore }: TrimLimits): QueryConfig {
+export function dropSegment({ throughPosition, entriesReceivedBefore }: TrimLimits): QueryConfig {
   return {
-    text: 'select log_drop_slice($1, $2) as dropped',
+    text: 'select log_drop_segment($1, $2) as dropped',
     values: [throughPosition, entriesReceivedBefore],
   }
 }
@@ -244,9 +244,9 @@ export function forgetKeys({ keysReceivedBefore }: TrimLimits): QueryConfig {
 }
 
 const ENTRY_COLUMNS = 'position, kind, workspace_id, request_id, received_at, context, body'
-/** Limits a query to the slice that holds, or will hold, the entry after a position, and to later slices. */
-const sliceBehind = (position: string) =>
-  `received_at >= coalesce((select max(starts_at) from log_slices where first_position <= ${position} + 1), 0)`
+/** Limits a query to the segment that holds, or will hold, the entry after a position, and to later segments. */
+const segmentsBehind = (position: string) =>
+  `received_at >= coalesce((select max(starts_at) from log_segments where first_position <= ${position} + 1), 0)`
 
 /** Gives EntryRow, in order; see LogReader. */
 export function readEntries(
@@ -260,7 +260,7 @@ export function readEntries(
       select ${ENTRY_COLUMNS} from (
         select *, row_number() over running as place, sum(octet_length(body)) over running as bytes from (
           select ${ENTRY_COLUMNS} from log_entries
-          where partition = $1 and position > $2 and ${sliceBehind('$2')}
+          where partition = $1 and position > $2 and ${segmentsBehind('$2')}
           order by position limit $3
         ) as first window running as (order by position rows unbounded preceding)
       ) as counted where place = 1 or bytes <= $4 order by position`,
@@ -277,7 +277,7 @@ export function findFirstAfter(cursors: readonly number[]): QueryConfig {
       from unnest($1::bigint[]) with ordinality as cursor (position, place)
       cross join lateral (
         select position, received_at from log_entries
-        where partition = cursor.place - 1 and position > cursor.position and ${sliceBehind('cursor.position')}
+        where partition = cursor.place - 1 and position > cursor.position and ${segmentsBehind('cursor.position')}
         order by position limit 1
       ) as first order by first.position limit 1`,
     values: [Array.from({ length: LOG_PARTITIONS }, (_, partition) => cursors[partition] ?? 0)],

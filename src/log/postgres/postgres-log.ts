@@ -8,15 +8,15 @@ import { LogConnections, sqlStateOf } from './postgres-log-connections.ts'
 import {
   appendEntries,
   CREATE_LOG,
-  dropSlice,
+  dropSegment,
   forgetKeys,
   type EntryColumns,
   type KnownKeyRow,
 } from './postgres-log-table.ts'
 import { unavailable } from '../unavailable.ts'
 
-/** How much time one slice of the log spans, and so how much longer than needed entries may be kept. */
-const SLICE_MS = 10 * 60 * 1000
+/** How much time one segment of the log spans, and so how much longer than needed entries may be kept. */
+const SEGMENT_MS = 10 * 60 * 1000
 /** One appends; the other trims and checks meanwhile. */
 const CONNECTIONS_MAX = 2
 
@@ -25,8 +25,8 @@ export interface PostgresLogOptions {
   readonly onCommit?: (commit: LogCommit) => void
   /** Smaller bounds of what may wait, for tests of what happens past them. */
   readonly bounds?: WaitingBounds | undefined
-  /** Shorter slices, for tests of how they are dropped. */
-  readonly sliceMs?: number
+  /** Shorter segments, for tests of how they are dropped. */
+  readonly segmentMs?: number
 }
 
 /** Makes the log if it is not there. Rejects with AppError `unavailable` when the database cannot be reached. */
@@ -39,13 +39,13 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<LogW
 class PostgresLog implements LogWriter {
   readonly #connections: LogConnections
   readonly #onCommit: (commit: LogCommit) => void
-  readonly #sliceMs: number
+  readonly #segmentMs: number
   readonly #queue: AppendQueue
 
-  constructor(connections: LogConnections, { onCommit, bounds, sliceMs }: PostgresLogOptions) {
+  constructor(connections: LogConnections, { onCommit, bounds, segmentMs }: PostgresLogOptions) {
     this.#connections = connections
     this.#onCommit = onCommit ?? (() => {})
-    this.#sliceMs = sliceMs ?? SLICE_MS
+    this.#segmentMs = segmentMs ?? SEGMENT_MS
     this.#queue = new AppendQueue({ commit: (entries) => this.#commit(entries), bounds })
   }
 
@@ -58,9 +58,9 @@ class PostgresLog implements LogWriter {
   }
 
   async trim(limits: TrimLimits): Promise<boolean> {
-    const [slice] = await this.#connections.ask<{ dropped: boolean }>(dropSlice(limits))
+    const [segment] = await this.#connections.ask<{ dropped: boolean }>(dropSegment(limits))
     const [keys] = await this.#connections.ask<{ has_more: boolean }>(forgetKeys(limits))
-    return slice?.dropped === true || keys?.has_more === true
+    return segment?.dropped === true || keys?.has_more === true
   }
 
   /** Takes the lock and appends nothing; a server that may only be read refuses even that. */
@@ -88,7 +88,7 @@ class PostgresLog implements LogWriter {
 
   async #write(columns: EntryColumns): Promise<KnownKeyRow[]> {
     try {
-      return await this.#connections.ask<KnownKeyRow>(appendEntries(columns, this.#sliceMs))
+      return await this.#connections.ask<KnownKeyRow>(appendEntries(columns, this.#segmentMs))
     } catch (error) {
       if (error instanceof AppError) throw error
       throw unavailable(`The log cannot be written (${sqlStateOf(error) ?? 'unknown'}). Retry after 1 second.`)
