@@ -1,7 +1,7 @@
 // HTTP Basic authentication ("Authentication"): the user name is the workspace id, the password one of its two keys. Every failure
 // must look the same from outside, in its body and in its timing.
 import { AppError } from '../core/app-error.ts'
-import type { Credential } from '../core/credential.ts'
+import type { Credential } from '../core/accounts/credential.ts'
 import { WORKSPACE_ID, type Workspace } from '../core/workspace.ts'
 import { StoreError } from '../store/store.ts'
 import { hashKey, matchTile } from '../store/workspaces/api-key.ts'

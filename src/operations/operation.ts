@@ -2,7 +2,7 @@
 // Each operation has one file beside this one; `operations.ts` lists them.
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
-import type { Credential, Requirement } from '../core/credential.ts'
+import type { Credential, Requirement } from '../core/accounts/credential.ts'
 import type { LimitName, Workspace } from '../core/workspace.ts'
 import type { LogReader, LogWriter } from '../log/event-log.ts'
 import type { Database, Store } from '../store/store.ts'

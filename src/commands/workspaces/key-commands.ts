@@ -1,6 +1,6 @@
 // `key generate`: a new key for one tile of a workspace, in place of the old one.
 import { AppError } from '../../core/app-error.ts'
-import { KEY_TILES } from '../../core/credential.ts'
+import { KEY_TILES } from '../../core/accounts/credential.ts'
 import { generateKey, hashKey } from '../../store/workspaces/api-key.ts'
 import { lockWorkspaces, saveKeyHash } from '../../store/workspaces/workspaces.ts'
 import type { Command } from '../command.ts'

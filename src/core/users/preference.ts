@@ -1,7 +1,7 @@
 // A user's email preferences: how a request changes them, and how those of two users found to be one are joined ("Email opt-in").
 // Every decision keeps its time, because the newer of two that contradict each other holds.
 import { toAsciiCapitals } from '../ascii-capitals.ts'
-import type { KeyTile } from '../credential.ts'
+import type { KeyTile } from '../accounts/credential.ts'
 
 export const OPT_IN_STATUSES = ['OPTED_IN', 'DOUBLE_OPTED_IN', 'OPTED_OUT', 'OPT_IN_PENDING'] as const
 export type OptInStatus = (typeof OPT_IN_STATUSES)[number]

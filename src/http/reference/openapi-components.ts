@@ -1,6 +1,6 @@
 // The parts of the OpenAPI document that all operations share: security schemes, headers, and the body of refusals.
 import { DETAILS_MAX, ERROR_CODES, type ErrorCode } from '../../core/app-error.ts'
-import type { KeyTile } from '../../core/credential.ts'
+import type { KeyTile } from '../../core/accounts/credential.ts'
 
 export type JsonObject = { readonly [name: string]: unknown }
 

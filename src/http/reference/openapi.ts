@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 document, generated from the operations alone, so that it says what the lifecycle checks.
 import { ERROR_CODES, type ErrorCode } from '../../core/app-error.ts'
-import { isSufficient, KEY_TILES } from '../../core/credential.ts'
+import { isSufficient, KEY_TILES } from '../../core/accounts/credential.ts'
 import { LIMIT_DEFAULTS, type LimitName } from '../../core/workspace.ts'
 import { BODY_BYTES_MAX, type Operation } from '../../operations/operation.ts'
 import { ERROR_STATUS } from '../answers/error-answer.ts'

@@ -1,6 +1,6 @@
 // API keys: how they are made and compared. Only the hash of a key is ever stored.
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { KeyTile } from '../../core/credential.ts'
+import type { KeyTile } from '../../core/accounts/credential.ts'
 import type { KeyHashes } from './workspaces.ts'
 
 const KEY_BYTES = 32

@@ -1,6 +1,6 @@
 // Tables of workspaces: settings and the hashes of their keys. Keys themselves are never stored.
 import { sql, type Selectable } from 'kysely'
-import type { KeyTile } from '../../core/credential.ts'
+import type { KeyTile } from '../../core/accounts/credential.ts'
 import { LIMIT_DEFAULTS, type Limits, type Workspace, type WorkspaceSettings } from '../../core/workspace.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
