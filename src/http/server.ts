@@ -23,12 +23,12 @@ import { PipelinedRequests } from './requests/pipelined-requests.ts'
 import type { Readiness } from './operator/readiness.ts'
 import { ReceivedBodies } from './requests/received-bodies.ts'
 import {
+  loggerOptions,
   reportBareAnswer,
-  reportFailure,
+  reportFailedRequest,
   reportRequest,
   reportRequests,
-  sharedLogger,
-  subjectOf,
+  toRequestSubject,
 } from './requests/request-diagnostics.ts'
 import { newRequestId } from './requests/request-id.ts'
 import { countUnread, deferJson, deferUnsupported, deferUpload, routesOf } from './routes.ts'
@@ -84,7 +84,7 @@ export function createHttpServer(options: HttpOptions): FastifyInstance {
   const fastPath = options.hasFastPath ? newFastPath(options, bindings) : undefined
   const connections = new Connections(limits, fastPath ? [bodies, fastPath] : [bodies], options.diagnostics)
   const app = Fastify({
-    loggerInstance: sharedLogger(options.diagnostics),
+    ...loggerOptions(options.diagnostics),
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => newRequestId(),
     requestIdHeader: false,
@@ -186,7 +186,7 @@ function tellWhenSent(reply: FastifyReply, { onUnhooked }: HttpOptions): void {
   reply.raw.once('finish', () => {
     const durationMs = performance.now() - startedAt
     onUnhooked({ status: reply.statusCode, durationMs })
-    reportRequest(reply.request.log, subjectOf(reply.request), { status: reply.statusCode, durationMs })
+    reportRequest(reply.request.log, toRequestSubject(reply.request), { status: reply.statusCode, durationMs })
   })
 }
 
@@ -230,7 +230,8 @@ function answerError(
   { unsent }: Lifecycle,
 ): FastifyReply {
   const refusal = toAppError(error)
-  if (ERROR_STATUS[refusal.code] >= 500 && !isClientGone(error)) reportFailure(request.log, subjectOf(request), error)
+  if (ERROR_STATUS[refusal.code] >= 500 && !isClientGone(error))
+    reportFailedRequest(request.log, toRequestSubject(request), error)
   return sendError(reply, refusal, unsent)
 }
 

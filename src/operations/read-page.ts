@@ -26,12 +26,12 @@ export interface PageSource<Place, Row extends Place> {
 }
 
 /** What a page holds, as JSON, and its last row where another page follows. */
-export interface Page<Row> {
+export interface JsonPage<Row> {
   readonly items: readonly string[]
   readonly last: Row | undefined
 }
 
-export async function readPage<Place, Row extends Place>(source: PageSource<Place, Row>): Promise<Page<Row>> {
+export async function readPage<Place, Row extends Place>(source: PageSource<Place, Row>): Promise<JsonPage<Row>> {
   const { before, limit, portionMax = PORTION_MAX, read, write } = source
   const items: string[] = []
   let last: Row | undefined

@@ -11,21 +11,21 @@ export const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** Bytes of all responses that are being prepared. */
 const HELD_BYTES_MAX = 2 * ANSWER_BYTES_MAX
 /** How many requests with a large response may wait while another is prepared: of one workspace, and of all. */
-export const WAITING_PER_WORKSPACE_MAX = 8
-export const WAITING_MAX = 32
+export const WAITING_RESPONSES_PER_WORKSPACE_MAX = 8
+export const WAITING_RESPONSES_MAX = 32
 
 export class ResponseMemory {
   #heldBytes = 0
   readonly #large = new Semaphore({
     slotsMax: 1,
-    waitingMax: WAITING_MAX,
-    waitingPerKeyMax: WAITING_PER_WORKSPACE_MAX,
+    waitingMax: WAITING_RESPONSES_MAX,
+    waitingPerKeyMax: WAITING_RESPONSES_PER_WORKSPACE_MAX,
     refusal: tooManyResponses,
   })
 
   /** Memory for one response, still empty. */
-  open(): HeldResponse {
-    return new HeldResponse((bytes) => this.#hold(bytes))
+  open(): MemoryReservation {
+    return new MemoryReservation((bytes) => this.#hold(bytes))
   }
 
   /**
@@ -42,7 +42,7 @@ export class ResponseMemory {
 }
 
 /** The memory of one response, until it is released. */
-export class HeldResponse {
+export class MemoryReservation {
   readonly #hold: (bytes: number) => void
   #bytes = 0
 

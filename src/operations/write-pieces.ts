@@ -1,5 +1,5 @@
 // Writes a long text out in pieces, with turns for other requests between them.
-import type { HeldResponse } from './response-memory.ts'
+import type { MemoryReservation } from './response-memory.ts'
 
 /** Characters of one piece, approximately. */
 const PIECE_LENGTH = 1024 * 1024
@@ -7,7 +7,7 @@ const PIECE_LENGTH = 1024 * 1024
 const TURN_LENGTH = 256 * 1024
 
 /** UTF-8 of a text whose parts are worked out one by one; counted in `held`, which may refuse it. */
-export async function writePieces(parts: Iterable<string>, held: HeldResponse): Promise<Buffer[]> {
+export async function writePieces(parts: Iterable<string>, held: MemoryReservation): Promise<Buffer[]> {
   const pieces: Buffer[] = []
   let waiting: string[] = []
   let [length, lengthOfTurn] = [0, 0]
@@ -33,7 +33,7 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-function toPiece(parts: readonly string[], held: HeldResponse): Buffer {
+function toPiece(parts: readonly string[], held: MemoryReservation): Buffer {
   const piece = Buffer.from(parts.join(''))
   held.add(piece.byteLength)
   return piece

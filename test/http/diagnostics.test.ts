@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { newDiagnostics } from '../../src/commands/diagnostics.ts'
-import { sharedLogger } from '../../src/http/requests/request-diagnostics.ts'
+import { loggerOptions } from '../../src/http/requests/request-diagnostics.ts'
 import { describeError } from '../../src/store/describe-error.ts'
 import { TablesAreNewer } from '../../src/store/migrations.ts'
 import { StoreError, Unreachable } from '../../src/store/store.ts'
@@ -297,7 +297,7 @@ describe('What is said of an error', () => {
 
 it('what Fastify itself may write of an error is what is said of any', async () => {
   const diagnostics = new Diagnostics('info')
-  const app = Fastify({ loggerInstance: sharedLogger(diagnostics.logger) })
+  const app = Fastify(loggerOptions(diagnostics.logger))
   app.log.error({ err: new SyntaxError(SECRET) }, 'of a request')
   diagnostics.logger.error({ err: new SyntaxError(SECRET) }, 'of the server')
   expect(diagnostics.lines.map(({ msg, err }) => [msg, err?.type])).toEqual([
@@ -309,7 +309,7 @@ it('what Fastify itself may write of an error is what is said of any', async () 
 
 it('what Fastify itself may write of a request and its reply holds neither headers nor bodies', async () => {
   const diagnostics = new Diagnostics('info')
-  const app = Fastify({ loggerInstance: sharedLogger(diagnostics.logger) })
+  const app = Fastify(loggerOptions(diagnostics.logger))
   app.post('/', (request, reply) => {
     expect(request.log).toBe(app.log)
     return reply.header('x-secret', SECRET).send({ answer: SECRET })

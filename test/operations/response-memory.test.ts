@@ -3,8 +3,8 @@ import { expect, it } from 'vitest'
 import {
   ANSWER_BYTES_MAX,
   ResponseMemory,
-  WAITING_MAX,
-  WAITING_PER_WORKSPACE_MAX,
+  WAITING_RESPONSES_MAX,
+  WAITING_RESPONSES_PER_WORKSPACE_MAX,
 } from '../../src/operations/response-memory.ts'
 import { writePieces } from '../../src/operations/write-pieces.ts'
 
@@ -54,7 +54,7 @@ it('lets workspaces take turns, whoever has more to be worked out', async () => 
 it('lets eight of a workspace wait beside the one at work, and others all the same', async () => {
   const memory = new ResponseMemory()
   const one = (workspaceId: string) => memory.prepareLarge(workspaceId, async () => 1)
-  const turns = Array.from({ length: 1 + WAITING_PER_WORKSPACE_MAX }, () => one('busy'))
+  const turns = Array.from({ length: 1 + WAITING_RESPONSES_PER_WORKSPACE_MAX }, () => one('busy'))
   await expect(one('busy')).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
   expect(await one('other')).toBe(1)
   expect(await Promise.all(turns)).toHaveLength(9)
@@ -64,8 +64,8 @@ it('lets eight of a workspace wait beside the one at work, and others all the sa
 it('lets 32 wait in all', async () => {
   const memory = new ResponseMemory()
   const one = (index: number) => memory.prepareLarge(`workspace ${index}`, async () => 1)
-  const turns = Array.from({ length: 1 + WAITING_MAX }, (_, index) => one(index))
-  await expect(one(WAITING_MAX + 1)).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  const turns = Array.from({ length: 1 + WAITING_RESPONSES_MAX }, (_, index) => one(index))
+  await expect(one(WAITING_RESPONSES_MAX + 1)).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
   expect(await Promise.all(turns)).toHaveLength(33)
   expect(await one(0)).toBe(1)
 })

@@ -6,7 +6,7 @@ import { EVENTS_PER_ENTRY_MAX } from '../../src/core/event.ts'
 import { CUSTOMER_ID, USER_ATTRIBUTES_LENGTH_MAX } from '../../src/core/users/user.ts'
 import { DEFAULT_SETTINGS } from '../../src/core/workspace.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged } from '../../src/pipeline/apply-batch.ts'
-import { addEvents, listUserEvents, type StoredEvent } from '../../src/store/users/events.ts'
+import { addEvents, listEventsOf, type StoredEvent } from '../../src/store/users/events.ts'
 import { listParkedEntries } from '../../src/store/entries/parked-entries.ts'
 import { StoreError, type Database } from '../../src/store/store.ts'
 import { findUser, hasUsers, listUserIds } from '../../src/store/users/users.ts'
@@ -35,7 +35,7 @@ describeEachStore('The pipeline', (kind) => {
     const user = await findUser(bench.database, bench.workspaceId, { name: CUSTOMER_ID, value: customerId })
     if (!user) return []
     const page = { before: undefined, max: 10_000 }
-    const found = await listUserEvents(bench.database, await listUserIds(bench.database, user.id), page)
+    const found = await listEventsOf(bench.database, await listUserIds(bench.database, user.id), page)
     return found.map(({ action }) => action).toReversed()
   }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { CUSTOMER_ID } from '../../src/core/users/user.ts'
 import { dropParked, replayParked } from '../../src/pipeline/replay-parked.ts'
-import { listUserEvents } from '../../src/store/users/events.ts'
+import { listEventsOf } from '../../src/store/users/events.ts'
 import {
   countParkedEntries,
   findParkedEntry,
@@ -44,7 +44,7 @@ describeEachStore('A parked entry', (kind) => {
   async function actionsOf(workspaceId: string): Promise<string[]> {
     const user = await findUser(bench.database, workspaceId, { name: CUSTOMER_ID, value: 'c1' })
     const page = { before: undefined, max: 100 }
-    const found = user && (await listUserEvents(bench.database, await listUserIds(bench.database, user.id), page))
+    const found = user && (await listEventsOf(bench.database, await listUserIds(bench.database, user.id), page))
     return found?.map(({ action }) => action) ?? []
   }
 

@@ -10,7 +10,7 @@ import { findCursor, PIPELINE_CURSOR, pipelineCursor } from '../../src/store/ent
 import type { Database } from '../../src/store/store.ts'
 import { listNewestIdentifiers } from '../../src/store/users/user-identities.ts'
 import { findUsersWithAliases, findUser, listUserIds, type User } from '../../src/store/users/users.ts'
-import { listUserEvents } from '../../src/store/users/events.ts'
+import { listEventsOf } from '../../src/store/users/events.ts'
 import { makeStore, openTestDatabase, describeEachStore, type StoreKind, type TestPlace } from '../support/stores.ts'
 import { modelUsers, type ModelEntry, type ModelUser } from './user-model.ts'
 
@@ -273,7 +273,7 @@ describeEachStore('Identity resolution', (kind) => {
     await apply([track({ customer_id: 'a', mobile: '1' }, 4)])
     const user = await find('mobile', '1')
     const ids = await listUserIds(database, user?.id ?? 0)
-    const events = await listUserEvents(database, ids, { before: undefined, max: 10 })
+    const events = await listEventsOf(database, ids, { before: undefined, max: 10 })
     expect(events.map(({ receivedAt }) => receivedAt)).toEqual([4, 3, 2, 1])
   })
 

@@ -10,7 +10,12 @@ import { ERROR_STATUS, toAppError, toCountedRefusal, type TextAnswer } from '../
 import { readBasic } from '../authentication.ts'
 import type { HttpLimits } from '../http-limits.ts'
 import { admit, carryOut, type RouteBinding } from '../lifecycle.ts'
-import { areAllReported, reportFailure, reportRequest, type RequestSubject } from '../requests/request-diagnostics.ts'
+import {
+  areAllReported,
+  reportFailedRequest,
+  reportRequest,
+  type RequestSubject,
+} from '../requests/request-diagnostics.ts'
 import { FastConnection, type FastConnectionOwner, type WholeRequest } from './fast-connection.ts'
 import { AddedHeaders, FastContext, trustIn, type TrustedProxy } from './fast-context.ts'
 import { RequestHeads, type FastRoute, type RequestHead, type RequestStart } from './request-head.ts'
@@ -169,7 +174,7 @@ export class FastPath implements FastConnectionOwner<RouteBinding> {
   #refuse(error: unknown, sink: FastConnection<RouteBinding>, { context, binding }: Carried): TextAnswer {
     const refusal = toAppError(error)
     if (ERROR_STATUS[refusal.code] >= 500) {
-      reportFailure(this.#options.diagnostics, subjectOf(context, binding), error)
+      reportFailedRequest(this.#options.diagnostics, subjectOf(context, binding), error)
     }
     return toCountedRefusal(refusal, context.requestId, { unsent: binding.lifecycle.unsent, sink })
   }

@@ -9,17 +9,14 @@ import { describeError } from '../../store/describe-error.ts'
 const CLIENT_ID_LENGTH_MAX = 128
 
 /**
- * Fastify makes one child logger for itself, which shows requests and replies by a few of their members, and would make another
- * for each request. Here all requests share that one: our lines name the request id themselves.
+ * Fastify would make a child logger for each request, to name the request id. All requests share one logger instead: our lines name
+ * the request id themselves.
  */
-export function sharedLogger(diagnostics: FastifyBaseLogger): FastifyBaseLogger {
-  const parent = Object.create(diagnostics) as FastifyBaseLogger
-  parent.child = (bindings, options) => {
-    const shared = diagnostics.child(bindings, options)
-    shared.child = () => shared
-    return shared
+export function loggerOptions(diagnostics: FastifyBaseLogger) {
+  return {
+    loggerInstance: diagnostics,
+    childLoggerFactory: (logger: FastifyBaseLogger) => logger,
   }
-  return parent
 }
 
 /** A request, as far as diagnostics name it. */
@@ -34,7 +31,7 @@ export interface RequestSubject {
 }
 
 /** A request of Fastify's. */
-export function subjectOf(request: FastifyRequest): RequestSubject {
+export function toRequestSubject(request: FastifyRequest): RequestSubject {
   return {
     requestId: request.id,
     method: request.method,
@@ -45,7 +42,7 @@ export function subjectOf(request: FastifyRequest): RequestSubject {
 }
 
 /** One line for a refusal that is not the caller's fault. */
-export function reportFailure(diagnostics: FastifyBaseLogger, request: RequestSubject, error: unknown): void {
+export function reportFailedRequest(diagnostics: FastifyBaseLogger, request: RequestSubject, error: unknown): void {
   const subject = toLine(request)
   if (error instanceof AppError) diagnostics.warn({ ...subject, reason: error.message }, 'a request was answered 503')
   else diagnostics.error({ ...subject, err: describeError(error) }, 'a request failed')
@@ -60,7 +57,7 @@ export function areAllReported({ level }: FastifyBaseLogger): boolean {
 export function reportRequests(app: FastifyInstance, diagnostics: FastifyBaseLogger): void {
   if (!areAllReported(diagnostics)) return
   app.addHook('onResponse', (request, reply, done) => {
-    reportRequest(request.log, subjectOf(request), { status: reply.statusCode, durationMs: reply.elapsedTime })
+    reportRequest(request.log, toRequestSubject(request), { status: reply.statusCode, durationMs: reply.elapsedTime })
     done()
   })
 }

@@ -1,6 +1,6 @@
 // What follows from a change of campaigns: copies of them are out of date, and changed goals are counted anew for all users
 // ("One pure function, and sums"). Only marks what is to be counted; the pipeline counts.
-import { isSameJson, type Goal } from '../../core/campaigns/goal.ts'
+import type { Goal } from '../../core/campaigns/goal.ts'
 import { savePendingGeneration, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import {
   findGoalRecount,
@@ -18,11 +18,6 @@ export async function raiseVersion(store: Store, workspaceId: string): Promise<G
   const raised = { ...before, version: before.version + 1 }
   await saveGoalRecount(store, raised)
   return raised
-}
-
-/** Whether the same things count for both; the same goals in another order are different goals, too. */
-export function areSameGoals(left: readonly Goal[], right: readonly Goal[]): boolean {
-  return isSameJson(left, right)
 }
 
 export interface GoalChange {

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { invalidRequest, type Fault } from '../../core/app-error.ts'
 import type { Workspace } from '../../core/workspace.ts'
-import { findCampaign, listCampaigns as listCampaignsOf } from '../../store/campaigns/campaigns.ts'
+import { findCampaign, listCampaignsOf } from '../../store/campaigns/campaigns.ts'
 import { findGoalRecount } from '../../store/campaigns/goal-recounts.ts'
 import type { Store } from '../../store/store.ts'
 import { CAMPAIGN_ID_LENGTH_MAX, CampaignOutput, toCampaignBody } from './campaign-body.ts'

@@ -1,6 +1,7 @@
 // Update campaign: changes the members that are named. Changed goals are counted anew in the background.
 import { Type, type Static } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
+import { isSameJson } from '../../core/campaigns/goal.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { lockCampaigns, measureCampaigns, saveCampaign, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import { findGoalRecount, type GoalRecount } from '../../store/campaigns/goal-recounts.ts'
@@ -18,7 +19,7 @@ import {
   toGoals,
   toPlatforms,
 } from './campaign-body.ts'
-import { areSameGoals, startRecount } from './change-goals.ts'
+import { startRecount } from './change-goals.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
@@ -94,7 +95,7 @@ async function countForRecount(
   const recount = await findGoalRecount(store, workspace.id)
   if (recount?.isRunning) return recount.allUsers
   const campaign = await requireCampaign(store, workspace, id)
-  return areSameGoals(campaign.goals, toGoals(goals)) ? 0 : countUsers(store, workspace.id)
+  return isSameJson(campaign.goals, toGoals(goals)) ? 0 : countUsers(store, workspace.id)
 }
 
 function emptyFaults(body: object | undefined): Fault[] {
@@ -122,7 +123,8 @@ async function change(
   after: StoredCampaign,
   allUsers: number,
 ): Promise<{ readonly campaign: StoredCampaign; readonly recount: GoalRecount | undefined }> {
-  if (areSameGoals(before.goals, after.goals)) {
+  // The same goals in another order are a change.
+  if (isSameJson(before.goals, after.goals)) {
     return { campaign: after, recount: await findGoalRecount(store, after.workspaceId) }
   }
   await refuseMoreGoals(store, before, after)

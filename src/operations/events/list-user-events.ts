@@ -7,7 +7,7 @@ import type { Workspace } from '../../core/workspace.ts'
 import { localToInstant } from '../../core/time-zone.ts'
 import {
   listIdsOfNewest,
-  listUserEvents as listEventsUnder,
+  listEventsOf,
   type EventCursor,
   type EventsPage,
   type StoredEvent,
@@ -87,7 +87,7 @@ async function list(query: Query, workspace: Workspace, parts: Parts): Promise<J
   const { items, last } = await readPage({
     before,
     limit,
-    read: (portion: EventsPage) => listEventsUnder(parts.database, userIds, portion),
+    read: (portion: EventsPage) => listEventsOf(parts.database, userIds, portion),
     write: writeItem,
   })
   return JsonText.objectBeginningWith('data', items, { next_before: last ? CURSOR.write(last) : null })

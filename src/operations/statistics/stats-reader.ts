@@ -15,7 +15,7 @@ import {
 } from '../../store/statistics/series-counts.ts'
 import { findCampaignRevisions } from '../../store/statistics/statistics-revisions.ts'
 import type { Database } from '../../store/store.ts'
-import type { ResponseMemory, HeldResponse } from '../response-memory.ts'
+import type { ResponseMemory, MemoryReservation } from '../response-memory.ts'
 import { writeCampaignStats } from './campaign-stats-body.ts'
 import type { ResponseCache } from './response-cache.ts'
 import { nextTurn, writePieces } from '../write-pieces.ts'
@@ -60,7 +60,7 @@ export interface RangeQuestion extends StatsQuestion {
   readonly range: DayRange
 }
 
-export interface Page {
+export interface StatsPage {
   /** The ids of campaigns with any count in the range, and the JSON of what is shown of each. */
   readonly data: readonly (readonly [id: string, json: readonly Buffer[]])[]
   readonly total: number
@@ -90,7 +90,7 @@ export class StatsReader {
    * recount of goals ended between them, what the first read led to may be deleted already, and all are repeated. Throws AppError
    * `conflict` for what is too much for one answer, `unavailable` where there is no room beside other answers.
    */
-  async readPage(selection: Selection): Promise<Page> {
+  async readPage(selection: Selection): Promise<StatsPage> {
     const held = this.#sources.responseMemory.open()
     try {
       for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
@@ -119,7 +119,7 @@ export class StatsReader {
   }
 
   /** The revisions are read first: what is counted after that is no older than they say. */
-  async #countAll(campaigns: readonly StoredCampaign[], held: HeldResponse): Promise<CountedCampaign[]> {
+  async #countAll(campaigns: readonly StoredCampaign[], held: MemoryReservation): Promise<CountedCampaign[]> {
     const numbers = campaigns.map(({ number }) => number)
     const revisions = await findCampaignRevisions(this.#sources.database, numbers)
     const asked = campaigns.map((campaign) => {
@@ -174,7 +174,7 @@ export class StatsReader {
   }
 
   /** Large campaigns one at a time, so that memory holds no more than one. */
-  #toJson(campaign: StoredCampaign, read: CampaignSeries | undefined, held: HeldResponse): Promise<Buffer[]> {
+  #toJson(campaign: StoredCampaign, read: CampaignSeries | undefined, held: MemoryReservation): Promise<Buffer[]> {
     if (read) return this.#write(campaign, read, held)
     const work = async () => this.#write(campaign, await this.#readLarge(campaign), held)
     return this.#sources.responseMemory.prepareLarge(this.#workspaceId, work)
@@ -199,7 +199,7 @@ export class StatsReader {
     })
   }
 
-  async #write({ countedGoals }: StoredCampaign, series: CampaignSeries, held: HeldResponse): Promise<Buffer[]> {
+  async #write({ countedGoals }: StoredCampaign, series: CampaignSeries, held: MemoryReservation): Promise<Buffer[]> {
     if (series.isEmpty) return []
     const goalNames = countedGoals.map(({ name }) => name)
     return writePieces(writeCampaignStats(series.count(goalNames, this.#question)), held)

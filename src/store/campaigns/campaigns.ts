@@ -147,7 +147,7 @@ export async function findCountedGenerations(
 }
 
 /** A page of campaigns, newest first: those made before the campaign with the number `before`, `max` at the most. */
-export async function listCampaigns(
+export async function listCampaignsOf(
   { query }: Store,
   workspaceId: string,
   { before, max }: { readonly before: number | undefined; readonly max: number },

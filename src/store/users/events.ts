@@ -106,11 +106,7 @@ export interface EventsPage {
 }
 
 /** A user's events, newest first, `max` at the most. `userIds` are all the ids under which they may be stored. */
-export async function listUserEvents(
-  store: Store,
-  userIds: readonly number[],
-  page: EventsPage,
-): Promise<StoredEvent[]> {
+export async function listEventsOf(store: Store, userIds: readonly number[], page: EventsPage): Promise<StoredEvent[]> {
   const newest = await listNewest(store, await listIdsOfNewest(store, userIds, page), page)
   if (newest.length === 0) return []
   const ids = newest.map(({ id }) => id)

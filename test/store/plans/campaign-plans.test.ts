@@ -8,7 +8,7 @@ import {
   findCampaignsById,
   findCountedGenerations,
   listAllCampaigns,
-  listCampaigns,
+  listCampaignsOf,
   listRecountedGenerations,
   measureCampaigns,
   saveCampaign,
@@ -57,8 +57,8 @@ describeEachStore('Campaigns', (kind) => {
       (store) => findCampaignsById(store, 'w1', ['campaign-1', 'campaign-2']),
     ],
     ['generations by number', ['number', 'workspace_id', 'id'], (store) => findCountedGenerations(store, 'w1', [1, 2])],
-    ['the first page', ['workspace_id'], (store) => listCampaigns(store, 'w1', { before: undefined, max: 51 })],
-    ['a further page', ['workspace_id'], (store) => listCampaigns(store, 'w1', { before: 1_000, max: 51 })],
+    ['the first page', ['workspace_id'], (store) => listCampaignsOf(store, 'w1', { before: undefined, max: 51 })],
+    ['a further page', ['workspace_id'], (store) => listCampaignsOf(store, 'w1', { before: 1_000, max: 51 })],
     ['all campaigns of a workspace', ['workspace_id'], (store) => listAllCampaigns(store, 'w1')],
     ['generations of a workspace', ['workspace_id'], (store) => listRecountedGenerations(store, 'w1')],
     ['how much there is of campaigns', ['workspace_id'], (store) => measureCampaigns(store, 'w1')],
@@ -79,7 +79,7 @@ describeEachStore('Campaigns', (kind) => {
 
   it('reads campaigns in the order of their index, without sorting', async () => {
     const queries = [
-      ...(await recordQueries(database, (store) => listCampaigns(store, 'w1', { before: 1_000, max: 51 }))),
+      ...(await recordQueries(database, (store) => listCampaignsOf(store, 'w1', { before: 1_000, max: 51 }))),
       ...(await recordQueries(database, (store) => listAllCampaigns(store, 'w1'))),
     ]
     expect(queries).toHaveLength(2)

@@ -5,7 +5,7 @@ import {
   addEvents,
   findLastEventTime,
   listIdsOfNewest,
-  listUserEvents,
+  listEventsOf,
   type StoredEvent,
 } from '../../../src/store/users/events.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
@@ -41,9 +41,9 @@ describeEachStore('Events of users', (kind) => {
 
   const before = { time: 5_000, id: 5_000 }
   const lists: [what: string, work: (store: Store) => Promise<unknown>][] = [
-    ['the newest of one user', (store) => listUserEvents(store, [1], { before: undefined, max: 51 })],
-    ['a further page of one user', (store) => listUserEvents(store, [1], { before, max: 51 })],
-    ['a page of a user who was many', (store) => listUserEvents(store, [1, 2, 3], { before, max: 51 })],
+    ['the newest of one user', (store) => listEventsOf(store, [1], { before: undefined, max: 51 })],
+    ['a further page of one user', (store) => listEventsOf(store, [1], { before, max: 51 })],
+    ['a page of a user who was many', (store) => listEventsOf(store, [1, 2, 3], { before, max: 51 })],
     ['the ids of the newest of very many', (store) => listIdsOfNewest(store, MANY, { before, max: 1 })],
     ['the last of a user who was many', (store) => findLastEventTime(store, [1, 2, 3])],
   ]
@@ -56,7 +56,7 @@ describeEachStore('Events of users', (kind) => {
   })
 
   it('enters the index of events where a page begins', async () => {
-    const [walk] = await recordQueries(database, (store) => listUserEvents(store, [1], { before, max: 51 }))
+    const [walk] = await recordQueries(database, (store) => listEventsOf(store, [1], { before, max: 51 }))
     if (!walk) throw new Error('nothing was asked')
     const { accesses } = await explain(database, walk)
     expect(accesses).toHaveLength(1)
@@ -66,7 +66,7 @@ describeEachStore('Events of users', (kind) => {
 
   it('walks through the events of many users in few statements', async () => {
     const ids = Array.from({ length: 250 }, (_, index) => index + 1)
-    const queries = await recordQueries(database, (store) => listUserEvents(store, ids, { before, max: 10 }))
+    const queries = await recordQueries(database, (store) => listEventsOf(store, ids, { before, max: 10 }))
     // One tells of which ids, one walks, one reads the events.
     expect(queries).toHaveLength(3)
   })
@@ -74,10 +74,10 @@ describeEachStore('Events of users', (kind) => {
   it('walks through those of thousands of users alone that have the newest events', async () => {
     const ids = Array.from({ length: 4_000 }, (_, index) => index + 1)
     const page = { before, max: 10 }
-    expect(await recordQueries(database, (store) => listUserEvents(store, ids, page))).toHaveLength(4)
-    const events = await listUserEvents(database, ids, page)
+    expect(await recordQueries(database, (store) => listEventsOf(store, ids, page))).toHaveLength(4)
+    const events = await listEventsOf(database, ids, page)
     expect(events.map(({ time }) => time)).toEqual(Array.from({ length: 10 }, (_, index) => 3_999 - index))
-    expect(await listUserEvents(database, ids, { before: { time: 1, id: 0 }, max: 10 })).toHaveLength(1)
+    expect(await listEventsOf(database, ids, { before: { time: 1, id: 0 }, max: 10 })).toHaveLength(1)
   })
 
   it('merges users by index, in as many statements for a hundred as for one', async () => {
