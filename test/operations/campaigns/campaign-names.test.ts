@@ -29,7 +29,7 @@ const failuresFrom = (first: number, count: number) =>
 const messageOf = (answer: Answer<unknown>) => (answer.body as ErrorBody).error?.message
 const problemsOf = (answer: Answer<unknown>) => (answer.body as ErrorBody).error?.details.map(({ problem }) => problem)
 
-describeEachStore('The names of a campaign', (kind) => {
+describeEachStore('The names in campaign reports (report_audience, report_message_events)', (kind) => {
   let server: TestServer
   let calls: ReportCalls
   let campaign: StoredCampaign

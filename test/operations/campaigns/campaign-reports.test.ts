@@ -12,7 +12,7 @@ import { describeEachStore } from '../../support/stores.ts'
 const NOW = Date.parse('2026-05-04T10:00:00Z')
 const BODY_BYTES_MAX = 1024 * 1024
 
-describeEachStore('A report of a campaign', (kind) => {
+describeEachStore('A campaign report (report_audience, report_message_events)', (kind) => {
   let server: TestServer
   let calls: ReportCalls
   let campaign: StoredCampaign

@@ -26,7 +26,7 @@ const conditions = (count: number) => Array.from({ length: count }, () => ({ ope
 const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
 const goals = (count: number) => Array.from({ length: count }, (_, index) => goal({ name: `Goal ${index}` }))
 
-describeEachStore('Campaigns', (kind) => {
+describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, update_campaign)', (kind) => {
   let server: TestServer
   let calls: CampaignCalls
 

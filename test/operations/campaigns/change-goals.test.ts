@@ -23,7 +23,7 @@ const goalOn = (event: string, fields: Readonly<Record<string, unknown>> = {}) =
 })
 const goalWhere = (...where: object[]) => goalOn('A', { where })
 
-describeEachStore('A changed goal', (kind) => {
+describeEachStore('A change of goals (update_campaign)', (kind) => {
   let server: TestServer
   let calls: CampaignCalls
   let workspace: TestWorkspace

@@ -10,7 +10,7 @@ const NOW = Date.parse('2026-05-04T10:00:00Z')
 /** Refused in Berlin, where it is an hour before 1970. */
 const FIRST_CLOCK = '1970-01-01T00:00:00'
 
-describeEachStore('Report an audience', (kind) => {
+describeEachStore('Report an audience (report_audience)', (kind) => {
   let server: TestServer
   let calls: ReportCalls
   let campaign: StoredCampaign

@@ -18,7 +18,7 @@ import { startServer, until, type TestServer, type TestWorkspace } from '../../s
 import { describeEachStore } from '../../support/stores.ts'
 import { trackingOf, type AcceptedBody, type Fate, type Tracking } from '../../support/calls/tracking.ts'
 
-describeEachStore('A report of a campaign', (kind) => {
+describeEachStore('The effects of a campaign report (report_audience, report_message_events)', (kind) => {
   let server: TestServer
   let workspace: TestWorkspace
   let tracking: Tracking
@@ -111,7 +111,7 @@ describeEachStore('A report of a campaign', (kind) => {
   })
 })
 
-describeEachStore('A report in batches of the pipeline', (kind) => {
+describeEachStore('A campaign report in batches of the pipeline (report_audience, report_message_events)', (kind) => {
   let bench: PipelineBench
 
   beforeAll(async () => void (bench = await openPipelineBench(kind)))

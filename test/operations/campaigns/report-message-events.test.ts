@@ -8,7 +8,7 @@ import { describeEachStore } from '../../support/stores.ts'
 
 const NOW = Date.parse('2026-05-04T10:00:00Z')
 
-describeEachStore('Report message events', (kind) => {
+describeEachStore('Report message events (report_message_events)', (kind) => {
   let server: TestServer
   let calls: ReportCalls
   let campaign: StoredCampaign

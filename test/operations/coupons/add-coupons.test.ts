@@ -11,7 +11,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** Empty lines, from which a body of any size can be made. */
 const PADDING = `${' '.repeat(1_023)}\n`
 
-describeEachStore('Add coupons', (kind) => {
+describeEachStore('Add coupons (add_coupons)', (kind) => {
   let server: TestServer
   let calls: CouponCalls
 

@@ -1,5 +1,5 @@
 // Coupon lists through real HTTP, on every store: making, reading, changing, activating and archiving them.
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { CouponListBody } from '../../../src/operations/coupons/coupon-list-body.ts'
 import { COUPON_LISTS_MAX, measureCouponLists, SUBSCRIBERS_BYTES_MAX } from '../../../src/store/coupons/coupon-lists.ts'
 import { couponCallsOf, LISTS_PATH, type CouponCalls } from '../../support/calls/coupon-calls.ts'
@@ -18,7 +18,7 @@ const TODAY = '2026-03-10'
 const YESTERDAY = '2026-03-09'
 const DAY_MS = 24 * 60 * 60 * 1000
 
-describeEachStore('Coupon lists', (kind) => {
+describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_coupon_lists)', (kind) => {
   let server: TestServer
   let calls: CouponCalls
 
@@ -214,113 +214,115 @@ describeEachStore('Coupon lists', (kind) => {
     expectRefusal(answer, 400, 'invalid_request', ['query.status'])
   })
 
-  it('updating changes the members that are named, also within the alert conditions', async () => {
-    const id = await calls.make({
-      email_alert_subscribers: ['a@example.com'],
-      alert_conditions: { failure_alert: true, expiry_alert: { alert: true, days_before: 3 } },
+  describe('changes (update_coupon_list, activate_coupon_list, archive_coupon_list)', () => {
+    it('updating changes the members that are named, also within the alert conditions', async () => {
+      const id = await calls.make({
+        email_alert_subscribers: ['a@example.com'],
+        alert_conditions: { failure_alert: true, expiry_alert: { alert: true, days_before: 3 } },
+      })
+      const before = await calls.fetch(id)
+      server.setClock(NOON + 1)
+      const changed = await patch(id, {
+        name: 'Renamed',
+        expires_at: '2031-01-01',
+        alert_conditions: { success_alert: true, expiry_alert: { days_before: 7 } },
+      })
+      expect(changed.status).toBe(200)
+      expect(changed.body).toEqual({
+        ...before,
+        name: 'Renamed',
+        expires_at: '2031-01-01',
+        updated_at: '2026-03-10T12:00:00.001Z',
+        alert_conditions: {
+          success_alert: true,
+          failure_alert: true,
+          expiry_alert: { alert: true, days_before: 7 },
+          coupon_shortage_alert: { alert: false, threshold_count: 0 },
+        },
+      })
+      expect((await patch(id, { email_alert_subscribers: [] })).body.email_alert_subscribers).toEqual([])
+      expect(await calls.fetch(id)).toEqual({ ...changed.body, email_alert_subscribers: [] })
     })
-    const before = await calls.fetch(id)
-    server.setClock(NOON + 1)
-    const changed = await patch(id, {
-      name: 'Renamed',
-      expires_at: '2031-01-01',
-      alert_conditions: { success_alert: true, expiry_alert: { days_before: 7 } },
+
+    it('updating may keep the name, but not take that of another list', async () => {
+      const id = await calls.make({ name: 'Own' })
+      await calls.make({ name: 'Other' })
+      expect((await patch(id, { name: 'Own' })).status).toBe(200)
+      expectRefusal(await patch(id, { name: 'Other' }), 409, 'conflict', ['name'])
     })
-    expect(changed.status).toBe(200)
-    expect(changed.body).toEqual({
-      ...before,
-      name: 'Renamed',
-      expires_at: '2031-01-01',
-      updated_at: '2026-03-10T12:00:00.001Z',
-      alert_conditions: {
-        success_alert: true,
-        failure_alert: true,
-        expiry_alert: { alert: true, days_before: 7 },
-        coupon_shortage_alert: { alert: false, threshold_count: 0 },
-      },
+
+    const badChanges: [rule: string, body: unknown, faulty: string[]][] = [
+      ['a label', { label: 'other' }, ['label']],
+      ['a creator', { created_by: 'eve' }, ['created_by']],
+      ['a status', { status: 'ACTIVE' }, ['status']],
+      ['a date in the past', { expires_at: YESTERDAY }, ['expires_at']],
+      ['nothing to change', {}, ['body']],
+      [
+        'every fault at once',
+        { name: '', expires_at: YESTERDAY, email_alert_subscribers: ['?'] },
+        ['email_alert_subscribers[0]', 'expires_at', 'name'],
+      ],
+    ]
+    it.each(badChanges)('updating refuses %s', async (_rule, body, faulty) => {
+      expectRefusal(await patch(await calls.make(), body), 400, 'invalid_request', faulty)
     })
-    expect((await patch(id, { email_alert_subscribers: [] })).body.email_alert_subscribers).toEqual([])
-    expect(await calls.fetch(id)).toEqual({ ...changed.body, email_alert_subscribers: [] })
-  })
 
-  it('updating may keep the name, but not take that of another list', async () => {
-    const id = await calls.make({ name: 'Own' })
-    await calls.make({ name: 'Other' })
-    expect((await patch(id, { name: 'Own' })).status).toBe(200)
-    expectRefusal(await patch(id, { name: 'Other' }), 409, 'conflict', ['name'])
-  })
+    it('an EXPIRED list is ACTIVE again by updating its date, an ARCHIVED one only by activating it', async () => {
+      const id = await calls.make({ expires_at: TODAY })
+      server.setClock(NOON + DAY_MS)
+      expect((await patch(id, { expires_at: '2026-03-11' })).body.status).toBe('ACTIVE')
+      await archive(id)
+      expectRefusal(await patch(id, { expires_at: '2030-01-01' }), 409, 'conflict', ['expires_at'])
+      expect((await patch(id, { name: 'Put away' })).body).toMatchObject({ name: 'Put away', status: 'ARCHIVED' })
+      expect((await activate(id, '2026-03-11')).status).toBe(204)
+      expect(await calls.fetch(id)).toMatchObject({ status: 'ACTIVE', expires_at: '2026-03-11', name: 'Put away' })
+    })
 
-  const badChanges: [rule: string, body: unknown, faulty: string[]][] = [
-    ['a label', { label: 'other' }, ['label']],
-    ['a creator', { created_by: 'eve' }, ['created_by']],
-    ['a status', { status: 'ACTIVE' }, ['status']],
-    ['a date in the past', { expires_at: YESTERDAY }, ['expires_at']],
-    ['nothing to change', {}, ['body']],
-    [
-      'every fault at once',
-      { name: '', expires_at: YESTERDAY, email_alert_subscribers: ['?'] },
-      ['email_alert_subscribers[0]', 'expires_at', 'name'],
-    ],
-  ]
-  it.each(badChanges)('updating refuses %s', async (_rule, body, faulty) => {
-    expectRefusal(await patch(await calls.make(), body), 400, 'invalid_request', faulty)
-  })
+    it('activating an EXPIRED or an active list gives it the date and answers 204', async () => {
+      const id = await calls.make({ expires_at: TODAY })
+      server.setClock(NOON + DAY_MS)
+      expect(await activate(id, '2030-01-01')).toMatchObject({ status: 204, body: '' })
+      expect(await calls.fetch(id)).toMatchObject({ status: 'ACTIVE', expires_at: '2030-01-01' })
+      expect((await activate(id, '2031-01-01')).status).toBe(204)
+      expect(await calls.fetch(id)).toMatchObject({ status: 'ACTIVE', expires_at: '2031-01-01' })
+    })
 
-  it('an EXPIRED list is ACTIVE again by updating its date, an ARCHIVED one only by activating it', async () => {
-    const id = await calls.make({ expires_at: TODAY })
-    server.setClock(NOON + DAY_MS)
-    expect((await patch(id, { expires_at: '2026-03-11' })).body.status).toBe('ACTIVE')
-    await archive(id)
-    expectRefusal(await patch(id, { expires_at: '2030-01-01' }), 409, 'conflict', ['expires_at'])
-    expect((await patch(id, { name: 'Put away' })).body).toMatchObject({ name: 'Put away', status: 'ARCHIVED' })
-    expect((await activate(id, '2026-03-11')).status).toBe(204)
-    expect(await calls.fetch(id)).toMatchObject({ status: 'ACTIVE', expires_at: '2026-03-11', name: 'Put away' })
-  })
+    const badDates: [what: string, expiresAt: unknown][] = [
+      ['in the past', YESTERDAY],
+      ['missing', undefined],
+      ['not a date', 'soon'],
+    ]
+    it.each(badDates)('activating refuses a date that is %s', async (_what, expiresAt) => {
+      const id = await calls.make()
+      await archive(id)
+      expectRefusal(await activate(id, expiresAt), 400, 'invalid_request', ['expires_at'])
+      expect((await calls.fetch(id)).status).toBe('ARCHIVED')
+    })
 
-  it('activating an EXPIRED or an active list gives it the date and answers 204', async () => {
-    const id = await calls.make({ expires_at: TODAY })
-    server.setClock(NOON + DAY_MS)
-    expect(await activate(id, '2030-01-01')).toMatchObject({ status: 204, body: '' })
-    expect(await calls.fetch(id)).toMatchObject({ status: 'ACTIVE', expires_at: '2030-01-01' })
-    expect((await activate(id, '2031-01-01')).status).toBe(204)
-    expect(await calls.fetch(id)).toMatchObject({ status: 'ACTIVE', expires_at: '2031-01-01' })
-  })
+    it('archiving an ACTIVE or EXPIRED list answers 204, and archiving again changes nothing', async () => {
+      const id = await calls.make({ expires_at: TODAY })
+      server.setClock(NOON + 2 * DAY_MS)
+      expect(await archive(id)).toMatchObject({ status: 204, body: '' })
+      const archived = await calls.fetch(id)
+      expect(archived).toMatchObject({ status: 'ARCHIVED', updated_at: '2026-03-12T12:00:00.000Z' })
+      server.setClock(NOON + 3 * DAY_MS)
+      expect((await archive(id)).status).toBe(204)
+      expect(await calls.fetch(id)).toEqual(archived)
+    })
 
-  const badDates: [what: string, expiresAt: unknown][] = [
-    ['in the past', YESTERDAY],
-    ['missing', undefined],
-    ['not a date', 'soon'],
-  ]
-  it.each(badDates)('activating refuses a date that is %s', async (_what, expiresAt) => {
-    const id = await calls.make()
-    await archive(id)
-    expectRefusal(await activate(id, expiresAt), 400, 'invalid_request', ['expires_at'])
-    expect((await calls.fetch(id)).status).toBe('ARCHIVED')
-  })
-
-  it('archiving an ACTIVE or EXPIRED list answers 204, and archiving again changes nothing', async () => {
-    const id = await calls.make({ expires_at: TODAY })
-    server.setClock(NOON + 2 * DAY_MS)
-    expect(await archive(id)).toMatchObject({ status: 204, body: '' })
-    const archived = await calls.fetch(id)
-    expect(archived).toMatchObject({ status: 'ARCHIVED', updated_at: '2026-03-12T12:00:00.000Z' })
-    server.setClock(NOON + 3 * DAY_MS)
-    expect((await archive(id)).status).toBe(204)
-    expect(await calls.fetch(id)).toEqual(archived)
-  })
-
-  it('a change that was received before the last one, and came after it, has the time of that', async () => {
-    const [id, other] = [await calls.make(), await calls.make()]
-    server.setClock(NOON + 2)
-    await patch(id, { name: 'Later' })
-    await archive(other)
-    const times = { updated_at: '2026-03-10T12:00:00.002Z' }
-    server.setClock(NOON + 1)
-    expect((await patch(id, { expires_at: '2031-01-01' })).body).toMatchObject(times)
-    expect((await archive(id)).status).toBe(204)
-    expect(await calls.fetch(id)).toMatchObject({ status: 'ARCHIVED', ...times })
-    expect((await activate(other, '2031-01-01')).status).toBe(204)
-    expect(await calls.fetch(other)).toMatchObject({ status: 'ACTIVE', ...times })
+    it('a change that was received before the last one, and came after it, has the time of that', async () => {
+      const [id, other] = [await calls.make(), await calls.make()]
+      server.setClock(NOON + 2)
+      await patch(id, { name: 'Later' })
+      await archive(other)
+      const times = { updated_at: '2026-03-10T12:00:00.002Z' }
+      server.setClock(NOON + 1)
+      expect((await patch(id, { expires_at: '2031-01-01' })).body).toMatchObject(times)
+      expect((await archive(id)).status).toBe(204)
+      expect(await calls.fetch(id)).toMatchObject({ status: 'ARCHIVED', ...times })
+      expect((await activate(other, '2031-01-01')).status).toBe(204)
+      expect(await calls.fetch(other)).toMatchObject({ status: 'ACTIVE', ...times })
+    })
   })
 
   it('needs the key of the tile reports and SVC-APPKEY', async () => {

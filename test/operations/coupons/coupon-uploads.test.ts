@@ -28,7 +28,7 @@ const MANY = CODES_GATHERED_MAX + 10_000
 const CLEANING_WAIT_MS = 10_000
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000
 
-describeEachStore('Uploads of coupons', (kind) => {
+describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
   let server: TestServer
   let calls: CouponCalls
 

@@ -7,7 +7,7 @@ import { expectRefusal, startServer, type TestServer, type TestWorkspace } from 
 import { describeEachStore } from '../../support/stores.ts'
 import { trackingOf, type Fate, type Tracking } from '../../support/calls/tracking.ts'
 
-describeEachStore('What became of a request', (kind) => {
+describeEachStore('Get request status (find_request)', (kind) => {
   let server: TestServer
   let tracking: Tracking
 

@@ -27,7 +27,7 @@ async function listAll(tracking: Tracking, query: Query): Promise<EventItem[][]>
   return pages
 }
 
-describeEachStore("List a user's events", (kind) => {
+describeEachStore("List a user's events (list_user_events)", (kind) => {
   let server: TestServer
   let tracking: Tracking
   let resolving: Tracking

@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000
 const event = (customer_id: string, ...actions: object[]) => ({ type: 'event', customer_id, actions })
 const A = { action: 'A' }
 
-describeEachStore('Retries of Track Events', (kind) => {
+describeEachStore('Retries of Track Events (track_events)', (kind) => {
   let server: TestServer
   let tracking: Tracking
 
@@ -149,7 +149,7 @@ describeEachStore('Retries of Track Events', (kind) => {
   })
 })
 
-describeEachStore('The limit of Track Events', (kind) => {
+describeEachStore('The limit of Track Events (track_events)', (kind) => {
   let server: TestServer
   /** The beginning of a minute. */
   const start = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS

@@ -16,7 +16,7 @@ interface Times {
   readonly user_timezone_offset?: unknown
 }
 
-describeEachStore('The time of an event', (kind) => {
+describeEachStore('The time of an event (track_events)', (kind) => {
   let server: TestServer
   let tracking: Tracking
   let users = 0

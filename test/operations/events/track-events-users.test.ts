@@ -6,7 +6,7 @@ import { trackingOf, type Tracking } from '../../support/calls/tracking.ts'
 
 const event = { type: 'event', actions: [{ action: 'A' }] }
 
-describeEachStore('Identity resolution in Track Events', (kind) => {
+describeEachStore('Identity resolution in Track Events (track_events)', (kind) => {
   let server: TestServer
   let off: Tracking
   let on: Tracking
@@ -126,7 +126,7 @@ describeEachStore('Identity resolution in Track Events', (kind) => {
   })
 })
 
-describeEachStore('project_code in Track Events', (kind) => {
+describeEachStore('project_code in Track Events (track_events)', (kind) => {
   let server: TestServer
   let grouped: TestWorkspace
   let tracking: Tracking

@@ -16,7 +16,7 @@ const withAttributes = (attributes: unknown) => withAction({ attributes })
 const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`n${index}`, index]))
 const nested = (levels: number): object => (levels === 1 ? { leaf: 1 } : { in: nested(levels - 1) })
 
-describeEachStore('Track Events', (kind) => {
+describeEachStore('Track Events (track_events)', (kind) => {
   let server: TestServer
   let tracking: Tracking
   let users = 0

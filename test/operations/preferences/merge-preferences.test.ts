@@ -8,7 +8,7 @@ import { trackingOf, type Tracking } from '../../support/calls/tracking.ts'
 const CATEGORIES = Array.from({ length: 20 }, (_, index) => `category-${index}`)
 const HOUR_MS = 60 * 60 * 1000
 
-describeEachStore('Preferences of users found to be one', (kind) => {
+describeEachStore('Preferences of merged users (read_preferences, update_preferences)', (kind) => {
   let server: TestServer
   let calls: PreferenceCalls
   let tracking: Tracking

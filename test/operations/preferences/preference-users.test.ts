@@ -22,110 +22,135 @@ const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', cr
 const OPTED_OUT = { status: ['OPTED_OUT', 5], categories: {}, updatedAt: 5 } as const
 const MORE_THAN_A_PAGE = 600
 
-describeEachStore('The users whose preferences are meant', (kind) => {
-  let place: TestPlace
-  let database: Database
-  let made = 0
+describeEachStore(
+  'The users that a request for preferences identifies (read_preferences, update_preferences)',
+  (kind) => {
+    let place: TestPlace
+    let database: Database
+    let made = 0
 
-  beforeAll(async () => {
-    place = await makeStore(kind)
-    database = await openTestDatabase(place)
-  })
-  afterAll(async () => {
-    await database.close()
-    await place.remove()
-  })
-
-  /** Makes users with one address, oldest first, the youngest of whom has opted out; and what makes that one the oldest. */
-  async function makeUsers(count: number) {
-    const email = `${++made}@example.com`
-    const ids = Array.from({ length: count }, (_, index) => made * 1_000 + index)
-    const [oldest, youngest] = [ids[0] as number, ids.at(-1) as number]
-    await database.write(async (store) => {
-      await addUsers(store, ids, email)
-      await optOut(store, youngest)
+    beforeAll(async () => {
+      place = await makeStore(kind)
+      database = await openTestDatabase(place)
     })
-    const unite = () => {
-      return database.write(async (store) => {
-        await mergeUsers(store, [{ from: youngest, into: oldest }])
-        await optOut(store, oldest)
-        await removePreferences(store, [youngest])
+    afterAll(async () => {
+      await database.close()
+      await place.remove()
+    })
+
+    /** Makes users with one address, oldest first, the youngest of whom has opted out; and what makes that one the oldest. */
+    async function makeUsers(count: number) {
+      const email = `${++made}@example.com`
+      const ids = Array.from({ length: count }, (_, index) => made * 1_000 + index)
+      const [oldest, youngest] = [ids[0] as number, ids.at(-1) as number]
+      await database.write(async (store) => {
+        await addUsers(store, ids, email)
+        await optOut(store, youngest)
       })
-    }
-    return { email, ids, customerIds: ids.map((id) => `c${id}`), youngest: `c${youngest}`, unite }
-  }
-
-  /** Reads preferences, where a merge comes after the first look at users. */
-  async function readDuring(merge: () => Promise<void>, query: SentUserIds): Promise<PreferencesBody[]> {
-    const request = { workspace: WORKSPACE, query } as never
-    const parts: Partial<Parts> = { database: meddled(database, 'users', merge), queue: new KeyedQueue() }
-    const answer = (await readPreferences.handle(request, parts as Parts)) as JsonText
-    return (JSON.parse(Buffer.concat(answer.pieces).toString()) as { data: PreferencesBody[] }).data
-  }
-
-  it('are read without their attributes, which may take megabytes each', async () => {
-    const { email, youngest } = await makeUsers(3)
-    const reads = [
-      (store: Store) => listPreferencesByEmail(store, WORKSPACE.id, email, { before: undefined, max: 2 }),
-      (store: Store) => requirePreference(store, WORKSPACE, { customer_id: youngest }),
-    ]
-    for (const read of reads) {
-      const values = await countValues(database, read)
-      expect(values.get('categories')).toBeGreaterThan(0)
-      expect(values.get('attributes')).toBeUndefined()
-    }
-  })
-
-  const long = Array.from({ length: 100 }, (_, index) => String(index).padEnd(256, '.'))
-  it.each([
-    { what: 'some hundred at once', count: MORE_THAN_A_PAGE, categories: [], rows: [500, 100] },
-    { what: 'fewer at once where the categories are long', count: 90, categories: long, rows: [40, 40, 10] },
-  ])('are read in portions, $what', async ({ count, categories, rows }) => {
-    const { email, customerIds } = await makeUsers(count)
-    const { database: watched, rowsOfQueries } = watchRows(database)
-    const request = { workspace: { ...WORKSPACE, categories }, query: { email_id: email } } as never
-    const answer = await readPreferences.handle(request, {
-      database: watched,
-      queue: new KeyedQueue(),
-    } as unknown as Parts)
-    const [, ...rowsOfPortions] = rowsOfQueries
-    // The first query is for the categories.
-    expect(rowsOfPortions).toEqual(rows)
-    const { data } = JSON.parse(Buffer.concat((answer as JsonText).pieces).toString()) as { data: PreferencesBody[] }
-    expect(data.map(({ customer_id }) => customer_id)).toEqual(customerIds)
-  })
-
-  it.each([
-    { what: 'some hundred each', count: MORE_THAN_A_PAGE, categories: [], portions: 2 },
-    { what: 'fewer each where the categories are long', count: 90, categories: long, portions: 3 },
-  ])('are changed in portions, $what, or in one step where many may write', async (example) => {
-    const { email, customerIds } = await makeUsers(example.count)
-    let transactions = 0
-    const counting: Database['write'] = (change) => {
-      transactions++
-      return database.write(change)
-    }
-    const workspace = { ...WORKSPACE, categories: example.categories }
-    const request = { workspace, now: 7, credential: { kind: 'key', tile: 'data' }, callerAddress: '127.0.0.1' }
-    const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_IN' } }
-    const parts = { database: { ...database, write: counting }, queue: new KeyedQueue() }
-    await updatePreferences.handle({ ...request, body } as never, parts as unknown as Parts)
-    expect(transactions).toBe(kind === 'sqlite' ? example.portions : 1)
-    const shown = await readDuring(async () => {}, { email_id: email })
-    expect(shown.map(({ customer_id }) => customer_id)).toEqual(customerIds)
-    expect(new Set(shown.map(({ opt_in_status }) => opt_in_status))).toEqual(new Set(['OPTED_IN']))
-  })
-
-  it('are changed by one request after the other, where each takes several transactions', async () => {
-    const { email } = await makeUsers(MORE_THAN_A_PAGE)
-    const queue = new KeyedQueue()
-    const order: string[] = []
-    const change = (opt_in_status: string) => {
-      const write: Database['write'] = (work) => {
-        order.push(opt_in_status)
-        return database.write(work)
+      const unite = () => {
+        return database.write(async (store) => {
+          await mergeUsers(store, [{ from: youngest, into: oldest }])
+          await optOut(store, oldest)
+          await removePreferences(store, [youngest])
+        })
       }
-      const body = { user_preferences: { email_id: email, opt_in_status } }
+      return { email, ids, customerIds: ids.map((id) => `c${id}`), youngest: `c${youngest}`, unite }
+    }
+
+    /** Reads preferences, where a merge comes after the first look at users. */
+    async function readDuring(merge: () => Promise<void>, query: SentUserIds): Promise<PreferencesBody[]> {
+      const request = { workspace: WORKSPACE, query } as never
+      const parts: Partial<Parts> = { database: meddled(database, 'users', merge), queue: new KeyedQueue() }
+      const answer = (await readPreferences.handle(request, parts as Parts)) as JsonText
+      return (JSON.parse(Buffer.concat(answer.pieces).toString()) as { data: PreferencesBody[] }).data
+    }
+
+    it('are read without their attributes, which may take megabytes each', async () => {
+      const { email, youngest } = await makeUsers(3)
+      const reads = [
+        (store: Store) => listPreferencesByEmail(store, WORKSPACE.id, email, { before: undefined, max: 2 }),
+        (store: Store) => requirePreference(store, WORKSPACE, { customer_id: youngest }),
+      ]
+      for (const read of reads) {
+        const values = await countValues(database, read)
+        expect(values.get('categories')).toBeGreaterThan(0)
+        expect(values.get('attributes')).toBeUndefined()
+      }
+    })
+
+    const long = Array.from({ length: 100 }, (_, index) => String(index).padEnd(256, '.'))
+    it.each([
+      { what: 'some hundred at once', count: MORE_THAN_A_PAGE, categories: [], rows: [500, 100] },
+      { what: 'fewer at once where the categories are long', count: 90, categories: long, rows: [40, 40, 10] },
+    ])('are read in portions, $what', async ({ count, categories, rows }) => {
+      const { email, customerIds } = await makeUsers(count)
+      const { database: watched, rowsOfQueries } = watchRows(database)
+      const request = { workspace: { ...WORKSPACE, categories }, query: { email_id: email } } as never
+      const answer = await readPreferences.handle(request, {
+        database: watched,
+        queue: new KeyedQueue(),
+      } as unknown as Parts)
+      const [, ...rowsOfPortions] = rowsOfQueries
+      // The first query is for the categories.
+      expect(rowsOfPortions).toEqual(rows)
+      const { data } = JSON.parse(Buffer.concat((answer as JsonText).pieces).toString()) as { data: PreferencesBody[] }
+      expect(data.map(({ customer_id }) => customer_id)).toEqual(customerIds)
+    })
+
+    it.each([
+      { what: 'some hundred each', count: MORE_THAN_A_PAGE, categories: [], portions: 2 },
+      { what: 'fewer each where the categories are long', count: 90, categories: long, portions: 3 },
+    ])('are changed in portions, $what, or in one step where many may write', async (example) => {
+      const { email, customerIds } = await makeUsers(example.count)
+      let transactions = 0
+      const counting: Database['write'] = (change) => {
+        transactions++
+        return database.write(change)
+      }
+      const workspace = { ...WORKSPACE, categories: example.categories }
+      const request = { workspace, now: 7, credential: { kind: 'key', tile: 'data' }, callerAddress: '127.0.0.1' }
+      const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_IN' } }
+      const parts = { database: { ...database, write: counting }, queue: new KeyedQueue() }
+      await updatePreferences.handle({ ...request, body } as never, parts as unknown as Parts)
+      expect(transactions).toBe(kind === 'sqlite' ? example.portions : 1)
+      const shown = await readDuring(async () => {}, { email_id: email })
+      expect(shown.map(({ customer_id }) => customer_id)).toEqual(customerIds)
+      expect(new Set(shown.map(({ opt_in_status }) => opt_in_status))).toEqual(new Set(['OPTED_IN']))
+    })
+
+    it('are changed by one request after the other, where each takes several transactions', async () => {
+      const { email } = await makeUsers(MORE_THAN_A_PAGE)
+      const queue = new KeyedQueue()
+      const order: string[] = []
+      const change = (opt_in_status: string) => {
+        const write: Database['write'] = (work) => {
+          order.push(opt_in_status)
+          return database.write(work)
+        }
+        const body = { user_preferences: { email_id: email, opt_in_status } }
+        const request = {
+          workspace: WORKSPACE,
+          now: 7,
+          credential: { kind: 'key', tile: 'data' },
+          callerAddress: '127.0.0.1',
+          body,
+        }
+        return updatePreferences.handle(
+          request as never,
+          { database: { ...database, write }, queue } as unknown as Parts,
+        )
+      }
+      await Promise.all([change('OPTED_IN'), change('OPTED_OUT')])
+      const portions = kind === 'sqlite' ? 2 : 1
+      const [first, last] = [order[0] as string, order.at(-1) as string]
+      expect(new Set([first, last])).toEqual(new Set(['OPTED_IN', 'OPTED_OUT']))
+      expect(order).toEqual([first, last].flatMap((status) => Array.from({ length: portions }, () => status)))
+    })
+
+    it.each([1, MORE_THAN_A_PAGE])('are nobody where all %i with an email have another by then', async (count) => {
+      const { email, ids } = await makeUsers(count)
+      const move = () => database.write((store) => addUsers(store, ids, `${email}.another`))
+      const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_OUT' } }
       const request = {
         workspace: WORKSPACE,
         now: 7,
@@ -133,43 +158,24 @@ describeEachStore('The users whose preferences are meant', (kind) => {
         callerAddress: '127.0.0.1',
         body,
       }
-      return updatePreferences.handle(request as never, { database: { ...database, write }, queue } as unknown as Parts)
-    }
-    await Promise.all([change('OPTED_IN'), change('OPTED_OUT')])
-    const portions = kind === 'sqlite' ? 2 : 1
-    const [first, last] = [order[0] as string, order.at(-1) as string]
-    expect(new Set([first, last])).toEqual(new Set(['OPTED_IN', 'OPTED_OUT']))
-    expect(order).toEqual([first, last].flatMap((status) => Array.from({ length: portions }, () => status)))
-  })
+      const parts = { database: meddled(database, 'users', move), queue: new KeyedQueue() }
+      const updated = updatePreferences.handle(request as never, parts as unknown as Parts)
+      await expect(updated).rejects.toMatchObject({ code: 'not_found' })
+    })
 
-  it.each([1, MORE_THAN_A_PAGE])('are nobody where all %i with an email have another by then', async (count) => {
-    const { email, ids } = await makeUsers(count)
-    const move = () => database.write((store) => addUsers(store, ids, `${email}.another`))
-    const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_OUT' } }
-    const request = {
-      workspace: WORKSPACE,
-      now: 7,
-      credential: { kind: 'key', tile: 'data' },
-      callerAddress: '127.0.0.1',
-      body,
-    }
-    const parts = { database: meddled(database, 'users', move), queue: new KeyedQueue() }
-    const updated = updatePreferences.handle(request as never, parts as unknown as Parts)
-    await expect(updated).rejects.toMatchObject({ code: 'not_found' })
-  })
+    it('are shown opted out where the one with a customer id is merged while it is read', async () => {
+      const { youngest, unite } = await makeUsers(2)
+      expect(await readDuring(unite, { customer_id: youngest })).toMatchObject([{ opt_in_status: 'OPTED_OUT' }])
+    })
 
-  it('are shown opted out where the one with a customer id is merged while it is read', async () => {
-    const { youngest, unite } = await makeUsers(2)
-    expect(await readDuring(unite, { customer_id: youngest })).toMatchObject([{ opt_in_status: 'OPTED_OUT' }])
-  })
-
-  it.each([2, MORE_THAN_A_PAGE])('are shown opted out where one of %i with an email is merged', async (count) => {
-    const { email, customerIds, unite } = await makeUsers(count)
-    const shown = await readDuring(unite, { email_id: email })
-    expect(shown.map(({ customer_id }) => customer_id)).toEqual(customerIds)
-    expect(shown.at(-1)?.opt_in_status).toBe('OPTED_OUT')
-  })
-})
+    it.each([2, MORE_THAN_A_PAGE])('are shown opted out where one of %i with an email is merged', async (count) => {
+      const { email, customerIds, unite } = await makeUsers(count)
+      const shown = await readDuring(unite, { email_id: email })
+      expect(shown.map(({ customer_id }) => customer_id)).toEqual(customerIds)
+      expect(shown.at(-1)?.opt_in_status).toBe('OPTED_OUT')
+    })
+  },
+)
 
 async function addUsers(store: Store, ids: readonly number[], emailKey: string): Promise<void> {
   const workspaceId = WORKSPACE.id

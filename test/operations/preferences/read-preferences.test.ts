@@ -12,7 +12,7 @@ import { describeEachStore } from '../../support/stores.ts'
 
 const PENDING = { opt_in_status: 'OPT_IN_PENDING', categories: {} }
 
-describeEachStore('Read preferences', (kind) => {
+describeEachStore('Read preferences (read_preferences)', (kind) => {
   let server: TestServer
   let calls: PreferenceCalls
 
@@ -115,7 +115,7 @@ describeEachStore('Read preferences', (kind) => {
   })
 })
 
-describeEachStore('Preference history', (kind) => {
+describeEachStore('Preference history (list_preference_changes)', (kind) => {
   let server: TestServer
   let calls: PreferenceCalls
 

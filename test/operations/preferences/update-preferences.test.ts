@@ -19,7 +19,7 @@ import { trackingOf } from '../../support/calls/tracking.ts'
 
 const NOTHING_SET = { opt_in_status: 'OPT_IN_PENDING', categories: {}, updated_at: null }
 
-describeEachStore('Update User Email Opt-in Preferences', (kind) => {
+describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (kind) => {
   let server: TestServer
   let calls: PreferenceCalls
 
@@ -269,7 +269,7 @@ describeEachStore('Update User Email Opt-in Preferences', (kind) => {
   }
 })
 
-describeEachStore('Limits of Update User Email Opt-in Preferences', (kind) => {
+describeEachStore('Limits of Update User Email Opt-in Preferences (update_preferences)', (kind) => {
   let server: TestServer
   let calls: PreferenceCalls
 

@@ -46,7 +46,7 @@ const request = {
 
 const dayOf = (date: string) => fromCalendarDate(date) as number
 
-describeEachStore('Fetch Campaign Stats', (kind) => {
+describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
   let server: TestServer
 
   beforeAll(async () => void (server = await startServer(kind)))

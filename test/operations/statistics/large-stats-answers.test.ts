@@ -39,7 +39,7 @@ const LONG_GOALS = Array.from({ length: 5 }, (_, index) => `${index}${'😀'.rep
 /** So many variations that the answer takes some 34 MiB with these goals. */
 const HALF_AN_ANSWER = 2_000
 
-describeEachStore('A large answer of Fetch Campaign Stats', (kind) => {
+describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
   let server: TestServer
 
   beforeAll(async () => void (server = await startServer(kind, {}, { withPipeline: false })))

@@ -11,7 +11,7 @@ function wide(length: number): string {
   return String.fromCodePoint(...Array.from({ length }, (_item, index) => 0x20000 + ((index * 7919) % 40_000)))
 }
 
-describeEachStore('Create and update email templates', (kind) => {
+describeEachStore('Create and update email templates (create_template, update_template)', (kind) => {
   let server: TestServer
   let workspace: TestWorkspace
   let templates: TemplateCaller

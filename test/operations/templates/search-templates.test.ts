@@ -25,7 +25,7 @@ const latestOf = (number: number) => {
 }
 const day = (number: number) => Date.UTC(2025, 0, number)
 
-describeEachStore('Search Email Template', (kind) => {
+describeEachStore('Search Email Template (search_templates)', (kind) => {
   let server: TestServer
 
   beforeAll(async () => void (server = await startServer(kind)))

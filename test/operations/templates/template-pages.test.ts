@@ -15,7 +15,7 @@ import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '
 const WORKSPACE: Workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1 }
 const ALL = { page: 1, entries: 15, is_count_required: true }
 
-describeEachStore('A search for email templates', (kind) => {
+describeEachStore('A search during changes of templates (search_templates)', (kind) => {
   let place: TestPlace
   let database: Database
 

@@ -40,7 +40,7 @@ async function readTables(url: string): Promise<string[]> {
   }
 }
 
-describeEachStore('Email protection', (kind) => {
+describeEachStore('Email protection (track_user, get_user)', (kind) => {
   let server: TestServer
   const trackings: Partial<Record<EmailProtection, Tracking>> = {}
 

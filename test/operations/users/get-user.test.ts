@@ -6,7 +6,7 @@ import { trackingOf, type Query, type Tracking } from '../../support/calls/track
 
 const IDENTIFIERS = ['svc_mobile', 'crm']
 
-describeEachStore('Get user', (kind) => {
+describeEachStore('Get user (get_user)', (kind) => {
   let server: TestServer
   let tracking: Tracking
   /** Tracks in a workspace with identity resolution. */

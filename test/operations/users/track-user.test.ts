@@ -8,7 +8,7 @@ const user = (attributes: object, customer_id = 'c1') => ({ type: 'customer', cu
 const names = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`n${index}`, index]))
 const nested = (levels: number): object => (levels === 1 ? { leaf: 1 } : { in: nested(levels - 1) })
 
-describeEachStore('Track User', (kind) => {
+describeEachStore('Track User (track_user)', (kind) => {
   let server: TestServer
   let tracking: Tracking
 
