@@ -206,7 +206,7 @@ describeEachStore('a server in a process of its own', (kind) => {
     const { sealed, key: emailKey } = new EmailVault(own).seal('other-key', 'anna@example.com')
     const user = { id: 1, workspaceId: 'other-key', customerId: null, emailKey, createdAt: 0 }
     const database = openDatabase(place)
-    await database.write((store) => saveUsers(store, [{ ...user, attributes: { email: [sealed, 0] } }]))
+    await database.write((store) => saveUsers(store, [{ ...user, attributes: { email: [sealed, 0, 0] } }]))
     const ended = await runJson(['serve'], withKey(other))
     expect(failureOf(ended)).toMatchObject({ status: 1, fields: ['PII_KEY'] })
     expect(JSON.stringify(ended.body)).toContain('is not the key that encrypted the emails in other-key')

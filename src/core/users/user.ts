@@ -22,12 +22,12 @@ export interface Identity {
 export const USER_ATTRIBUTES_LENGTH_MAX = 2 * 1024 * 1024
 
 /**
- * Attribute → its value, when it was received, and the position of its entry in the log, which tells the order: a request that is
- * sent once another is answered is often received in the same millisecond. Values from before positions were noted have none. The
- * newest value wins, whatever the order in which they are applied.
+ * Attribute → its value, when it was received, and the position of its entry in the log. The value with the greatest position wins,
+ * in whatever order values are applied. The time does not decide: clients often send a request within the millisecond in which the
+ * one before it is answered, and a clock may be set back.
  */
 export type Attributes = {
-  readonly [name: string]: readonly [value: unknown, receivedAt: number, position?: number]
+  readonly [name: string]: readonly [value: unknown, receivedAt: number, position: number]
 }
 
 /** How a body refers to its user. A null counts as not sent. */
@@ -129,15 +129,9 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/**
- * The position goes before the time, because a clock may be set back. Values without positions are older than any with one; of two
- * such from the same millisecond, the greater JSON text is the newer, so that the order in which they are met does not matter.
- */
-function isNewer(candidate: Attributes[string], known: Attributes[string]): boolean {
-  const [position, knownPosition] = [candidate[2] ?? 0, known[2] ?? 0]
-  if (position !== knownPosition) return position > knownPosition
-  if (candidate[1] !== known[1]) return candidate[1] > known[1]
-  return JSON.stringify(candidate[0]) > JSON.stringify(known[0])
+/** An entry has one value for each attribute, so values at the same position are the same value. */
+function isNewer(candidate: Attributes[string], current: Attributes[string]): boolean {
+  return candidate[2] > current[2]
 }
 
 /** No two decimals with at most this many digits are the same number in 64-bit floating point. */

@@ -1,5 +1,5 @@
 // The table of identities by which users are found, customer ids among them.
-import { sql, type Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import { CUSTOMER_ID, type Identity } from '../../core/users/user.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -99,12 +99,10 @@ export async function listNewestIdentifiers(store: Store, userId: number): Promi
   return [...newest.values()].map(({ name, value }) => ({ name, value }))
 }
 
-type Seen = Pick<UserIdentityRow, 'seen_at' | 'seen_number'>
+type Seen = Pick<UserIdentityRow, 'seen_number'>
 
 function isAsNew(row: Seen, other: Seen | undefined): boolean {
-  if (!other) return true
-  const [number, otherNumber] = [row.seen_number ?? 0, other.seen_number ?? 0]
-  return number === otherNumber ? row.seen_at >= other.seen_at : number > otherNumber
+  return (row.seen_number ?? 0) >= (other?.seen_number ?? 0)
 }
 
 /** The same, going from name to name, whatever lies between. */
@@ -120,8 +118,7 @@ async function listNewestOfMany(store: Store, userId: number): Promise<Identity[
     const newest = store.query
       .selectFrom(values.as('some'))
       .select(['name', 'value'])
-      .orderBy(({ fn }) => fn.coalesce('seen_number', sql<number>`0`), 'desc')
-      .orderBy('seen_at', 'desc')
+      .orderBy('seen_number', 'desc')
       .orderBy('value', 'desc')
     found.push(await newest.limit(1).executeTakeFirstOrThrow())
   }
@@ -129,7 +126,7 @@ async function listNewestOfMany(store: Store, userId: number): Promise<Identity[
 }
 
 function identitiesOf({ query }: Store, userId: number) {
-  const identities = query.selectFrom('user_identities').select(['name', 'value', 'seen_at', 'seen_number'])
+  const identities = query.selectFrom('user_identities').select(['name', 'value', 'seen_number'])
   return identities.where('user_id', '=', userId).orderBy('name')
 }
 

@@ -241,6 +241,12 @@ async function addCrowd(store: Store): Promise<void> {
     return { ...known, name: CUSTOMER_ID, value: `crowd-${index}`, seenAt: 1, number: CROWD + index }
   })
   const values = { a: 3, b: 5, c: 4 }
-  const identifiers = Object.entries(values).map(([value, seenAt]) => ({ ...known, name: 'crm', value, seenAt }))
-  await saveIdentities(store, [...ids, ...identifiers, { ...known, name: 'mail', value: 'none', seenAt: 1 }])
+  const identifiers = Object.entries(values).map(([value, seenAt]) => {
+    return { ...known, name: 'crm', value, seenAt, seenNumber: seenAt }
+  })
+  await saveIdentities(store, [
+    ...ids,
+    ...identifiers,
+    { ...known, name: 'mail', value: 'none', seenAt: 1, seenNumber: 1 },
+  ])
 }
