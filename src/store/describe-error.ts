@@ -1,19 +1,19 @@
-// What diagnostics say about an error: where it happened, and its message unless that may quote what somebody sent.
+// Describes errors for diagnostics: type, code, stack, and the message unless it may quote what a client sent.
 import { AppError } from '../core/app-error.ts'
 import { StoreError, Unreachable } from './store.ts'
 
 interface ErrorDescription {
   readonly type: string
-  /** The database's own code. */
+  /** The code of the database driver. */
   readonly code?: string
   readonly message?: string
-  /** Why the database cannot be reached. */
+  /** Why the database is unreachable. */
   readonly reason?: string
-  /** Only for errors that nobody foresaw. */
+  /** Left out for AppError, which is expected. */
   readonly stack?: readonly string[]
 }
 
-/** PostgreSQL's class of errors about data. Their messages quote the data, as those about broken JSON do. */
+/** PostgreSQL's class of errors about data. Their messages quote the data; so do those of JSON.parse. */
 const DATA_EXCEPTION = /^22/
 
 export function describeError(error: unknown): ErrorDescription {
@@ -32,7 +32,7 @@ export function describeError(error: unknown): ErrorDescription {
   }
 }
 
-/** The same for what may already be a description: the writer of diagnostics would itself give each the type `Object`. */
+/** Describes an error, and returns anything else unchanged: pino passes descriptions through here too. */
 export function toDescription(error: unknown): unknown {
   return error instanceof Error ? describeError(error) : error
 }

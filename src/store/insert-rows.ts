@@ -1,19 +1,19 @@
-// Inserts many rows in one statement and one parameter. The table is still named only by its own file.
+// Inserts many rows with one statement and one parameter. Callers name the table, so each table stays in its own file.
 import { sql, type InsertQueryBuilder, type InsertResult, type RawBuilder } from 'kysely'
 import type { ColumnType, Store } from './store.ts'
 import type { Tables } from './tables.ts'
 
-/** Rows of some or all columns of a table. */
+/** Rows to insert, with some or all columns of a table. */
 interface FreshRows<Row, Column extends keyof Row & string> {
   readonly columns: { readonly [column in Column]: ColumnType }
   readonly rows: readonly Pick<Row, Column>[]
-  /** The order in which they are inserted, and so locked; by default that of `rows`. */
+  /** The order in which rows are inserted, and therefore locked. Default: that of `rows`. */
   readonly orderBy?: readonly Column[]
-  /** Leaves out those whose key is in this other table. */
+  /** Leaves out rows whose key is in this other table. */
   readonly notIn?: { readonly table: keyof Tables; readonly key: readonly Column[] }
 }
 
-/** The statement that inserts rows, to which the caller adds what happens with those that are there already. */
+/** The insert statement. The caller adds `on conflict` and executes it. */
 export function insertRows<Table extends keyof Tables, Column extends keyof Tables[Table] & string>(
   store: Store,
   table: Table,
@@ -22,12 +22,12 @@ export function insertRows<Table extends keyof Tables, Column extends keyof Tabl
   const names = Object.keys(columns) as Column[]
   const fresh = store.query.selectFrom(store.newRows(columns, rows)).select(names)
   const ordered = orderBy.reduce((query, column) => query.orderBy(column), fresh)
-  // `where true` tells SQLite's parser that `on conflict` is not a join's.
+  // Without `where true`, SQLite parses `on conflict` as the `on` of a join.
   const source = ordered.where(notIn ? sql<boolean>`not exists (${isIn(notIn)})` : sql.lit(true))
   return store.query.insertInto(table).columns(names).expression(source)
 }
 
 function isIn({ table, key }: { readonly table: string; readonly key: readonly string[] }): RawBuilder<unknown> {
-  const isSame = key.map((column) => sql`known.${sql.ref(column)} = fresh.${sql.ref(column)}`)
-  return sql`select 1 from ${sql.table(table)} as known where ${sql.join(isSame, sql` and `)}`
+  const isSame = key.map((column) => sql`existing.${sql.ref(column)} = fresh.${sql.ref(column)}`)
+  return sql`select 1 from ${sql.table(table)} as existing where ${sql.join(isSame, sql` and `)}`
 }

@@ -1,11 +1,11 @@
-// Makes the folder that a store is in.
+// Makes the folder of a store.
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { codeOf } from '../core/thrown.ts'
 
 /**
- * Makes a folder, and those above it, unless it is there; throws the system's error. Node's own `recursive` never returns in a
- * folder where there can be no others, such as /proc.
+ * Makes a folder and its parents unless they exist. Throws the system's error. `mkdir` with `recursive` never returns for a path in
+ * a folder that cannot hold folders, such as /proc.
  */
 export function makeFolder(path: string): void {
   const above = dirname(resolve(path))

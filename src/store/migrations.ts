@@ -1,5 +1,5 @@
-// Applies the missing migrations to a database, in order, each once. Two processes may start at the same moment: all migrations
-// run in one transaction, and the other process waits for it, however long it takes.
+// Applies the missing migrations to a database, in order, each once, in one transaction. A second process that starts at the same
+// moment waits for that transaction, however long it takes.
 import { sql } from 'kysely'
 import { AppError } from '../core/app-error.ts'
 import { TooBusy, type Database, type SqlTypes, type Store } from './store.ts'
@@ -40,10 +40,10 @@ type Migrations = Readonly<Record<string, Migration>>
 
 const FIRST = '0001-tables'
 
-/** In this order. A migration that was released never changes: add another one. */
+/** In the order they are applied. Never change a released migration: add another one. */
 export const MIGRATIONS: Migrations = { [FIRST]: createTables }
 
-/** The tables of the first version. A table that comes later is created by a migration of its own. */
+/** Creates the tables of the first version. A later table needs a migration of its own. */
 async function createTables(store: Store, types: SqlTypes): Promise<void> {
   for (const createTable of [
     createWorkspaces,
@@ -81,21 +81,21 @@ async function createTables(store: Store, types: SqlTypes): Promise<void> {
   }
 }
 
-/** Encodings of a database that hold whatever a client sends; others refuse characters that they do not have. */
+/** Encodings that store every character. */
 const ENCODINGS = new Set(['UTF8', 'SQL_ASCII'])
 
-/** What somebody who watches is told once, before steps that may take minutes in silence where there is much data. */
+/** Reported once, before older tables are changed. */
 export const MIGRATING_TABLES = 'migrating the tables; this can take minutes if there are many users and facts'
 
-/** What somebody who watches is told each time another process has kept this one waiting for as long as a change waits. */
+/** Reported each time a migration has waited `WRITE_WAIT_MS` for another process. */
 export const WAITING_FOR_TABLES = 'another process has locked the tables and may be migrating them; waiting for it'
 
 type Tell = (what: typeof MIGRATING_TABLES | typeof WAITING_FOR_TABLES) => void
 
 /**
- * Applies the missing migrations, and tells when older tables are changed for that. While another process changes the tables, or
- * holds their locks, it waits and tells of that: the other may need minutes, and a process that is killed keeps no lock. Throws
- * AppError `conflict` when the database is newer than this program, was made by a draft, or is new and could not hold every text.
+ * Applies the missing migrations. Waits without limit while another process migrates or holds the locks: it may need minutes, and a
+ * killed process keeps no lock. Calls `tell` before it changes older tables and while it waits. Throws AppError `conflict` when the
+ * database is newer than this program, was made by a draft, or is new and has an encoding that cannot store every text.
  */
 export async function migrate(
   database: Database,
@@ -103,7 +103,7 @@ export async function migrate(
   tell: Tell = () => {},
   migrations = MIGRATIONS,
 ): Promise<void> {
-  // Asking first spares a start that has nothing to do the wait for the one writer.
+  // Checking first saves a start without missing migrations the wait for the writer lock.
   for (;;) {
     const tables = await findTables(database, migrations)
     if (tables === 'current') return
@@ -124,7 +124,7 @@ async function applyMissing(
   { now, tell, migrations }: { now: number; tell: Tell; migrations: Migrations },
 ): Promise<void> {
   await store.lock('migrations')
-  // No batch of an older process is in the middle, and those that come later find that the tables are newer than it.
+  // No batch of an older pipeline is running now, and its next one finds newer tables and stops.
   await store.lock(PIPELINE_CURSOR)
   await store.query.schema
     .createTable('migrations')
@@ -141,14 +141,14 @@ async function applyMissing(
   }
 }
 
-/** Drafts of the first version, none of which was released, began with other migrations. */
+/** Unreleased drafts began with other migrations. */
 function refuseDraftTables(applied: ReadonlySet<string>): void {
   if (applied.size === 0 || applied.has(FIRST)) return
   const what = 'The store was made by an unreleased draft of Tidings and cannot be upgraded.'
   throw new AppError('conflict', `${what} Start with an empty DATA_DIR or an empty database.`)
 }
 
-/** Otherwise, depending on its characters, what clients send would for ever be answered with errors, or be parked. */
+/** With another encoding, requests with certain characters would fail, or their log entries would be parked. */
 async function refuseNarrowEncoding({ kind, query }: Database): Promise<void> {
   if (kind !== 'postgres') return
   const { rows } = await sql<{ encoding: string }>`select current_setting('server_encoding') as encoding`.execute(query)
@@ -161,27 +161,22 @@ async function refuseNarrowEncoding({ kind, query }: Database): Promise<void> {
   )
 }
 
-/** The tables have been brought up to a newer program, which may count and keep things differently. */
+/** A newer version of Tidings migrated the tables, and may count and store differently. */
 export class TablesAreNewer extends AppError {
   constructor(migration: string) {
     super('conflict', `the database was migrated by a newer version of Tidings: it has the migration ${migration}`)
   }
 }
 
-/** Throws `TablesAreNewer` where a newer program was started beside this one. Reads no row where none was: each batch asks. */
+/** Throws `TablesAreNewer` if a newer program migrated the tables. Each batch calls it, so it reads no row in the usual case. */
 export async function refuseNewerTables(store: Store, migrations = MIGRATIONS): Promise<void> {
-  const known = Object.keys(migrations)
-  const newer = store.query
-    .selectFrom('migrations')
-    .select('name')
-    .where('name', 'not in', known)
-    .orderBy('name')
-    .limit(1)
-  const unknown = await newer.executeTakeFirst()
-  if (unknown) throw new TablesAreNewer(unknown.name)
+  const own = Object.keys(migrations)
+  const others = store.query.selectFrom('migrations').select('name').where('name', 'not in', own)
+  const newer = await others.orderBy('name').limit(1).executeTakeFirst()
+  if (newer) throw new TablesAreNewer(newer.name)
 }
 
-/** Which tables there are, as this program sees them: none, older ones, or its own. Throws as `migrate`. */
+/** Whether the database has no tables, those of an older version, or those of this one. Throws as `migrate`. */
 export async function findTables(database: Database, migrations = MIGRATIONS): Promise<'none' | 'older' | 'current'> {
   const exists = database.kind === 'sqlite' ? sqliteTableExists : postgresTableExists
   if (!(await exists(database))) return 'none'

@@ -1,4 +1,4 @@
-// Opens the store that the settings name: PostgreSQL by its address, else SQLite in the data directory.
+// Opens the store: PostgreSQL where the settings have its URL, else SQLite in the data directory. Does not migrate it.
 import { join } from 'node:path'
 import { makeFolder } from './make-folder.ts'
 import { openPostgresDatabase, type PostgresOptions } from './postgres/postgres-database.ts'
@@ -7,17 +7,17 @@ import type { Database } from './store.ts'
 
 export interface DatabaseLocation {
   readonly dataDir: string
-  /** PostgreSQL instead of the embedded store. */
+  /** If set, the store is PostgreSQL. */
   readonly databaseUrl: string | undefined
 }
 
 export const STATE_FILE = 'state.db'
 
-/** The options of both stores; what only one of them understands, the other does not need. */
+/** The options of both stores. Each ignores those of the other. */
 export type DatabaseOptions = Omit<SqliteDatabaseOptions, 'path'> &
   Pick<PostgresOptions, 'answerWaitMs' | 'writeWaitMs' | 'readsByIndex'>
 
-/** Opens the store and makes whatever of its place is missing; the caller runs the migrations. */
+/** Opens the store, and makes the data directory if it is missing. The caller runs the migrations. */
 export function openDatabase(location: DatabaseLocation, options: DatabaseOptions = {}): Database {
   const { answerWaitMs, writeWaitMs, readsByIndex } = options
   if (location.databaseUrl !== undefined)
@@ -26,7 +26,7 @@ export function openDatabase(location: DatabaseLocation, options: DatabaseOption
   return openSqliteDatabase({ ...options, path: statePathOf(location) })
 }
 
-/** The file of the embedded store. */
+/** The path of the embedded store's file. */
 export function statePathOf({ dataDir }: Pick<DatabaseLocation, 'dataDir'>): string {
   return join(dataDir, STATE_FILE)
 }

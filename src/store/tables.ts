@@ -1,5 +1,5 @@
-// The columns of every table, for Kysely. Each table's own file adds its member here (`declare module`), so that a table
-// is named by exactly one file.
+// The columns of every table, for Kysely. The file of each table adds its member with `declare module`; no other file names the
+// table.
 
 export interface Tables {
   /** Written by `migrations.ts`. */

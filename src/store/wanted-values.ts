@@ -1,8 +1,8 @@
-// Values that a statement asks for, such as ids, as rows of their own that it joins or searches.
+// Turns a list of values, such as ids, into the rows of a table `wanted` that a statement joins or searches.
 import type { AliasedExpression } from 'kysely'
 import type { BulkColumns, Store } from './store.ts'
 
-/** Rows of `wanted` with one column. */
+/** A table `wanted` with one column and a row for each value. */
 export function wantedValues<Column extends string, Value extends number | string>(
   store: Store,
   column: Column,

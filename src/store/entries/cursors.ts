@@ -1,10 +1,10 @@
-// The table of cursors: up to which position of the log the tables hold everything. Cursors move in a batch's transaction.
+// The table of cursors. A cursor is the position up to which log entries are applied; it moves in the transaction of the batch.
 import type { SqlTypes, Store } from '../store.ts'
 
-/** The name of the cursor in the first partition of the log, which is the only one of the embedded log. */
+/** The name of the cursor of partition 0, the only partition of the embedded log. Also the lock that every batch holds. */
 export const PIPELINE_CURSOR = 'pipeline'
 
-/** The name of the cursor in a partition of the log. */
+/** The name of a partition's cursor. */
 export function pipelineCursor(partition: number): string {
   return partition === 0 ? PIPELINE_CURSOR : `${PIPELINE_CURSOR} ${partition}`
 }
@@ -34,7 +34,7 @@ export async function findCursor({ query }: Store, name: string): Promise<number
   return row?.position ?? 0
 }
 
-/** The positions of the cursors of all partitions, in their order. */
+/** The position of each partition's cursor, in the order of partitions. */
 export async function listPipelineCursors({ query }: Store, partitions: number): Promise<number[]> {
   const names = Array.from({ length: partitions }, (_, partition) => pipelineCursor(partition))
   const rows = await query.selectFrom('cursors').selectAll().where('name', 'in', names).execute()
@@ -42,7 +42,7 @@ export async function listPipelineCursors({ query }: Store, partitions: number):
   return names.map((name) => positions.get(name) ?? 0)
 }
 
-/** Moves a cursor from where it was read; false when another process has moved it meanwhile. */
+/** Moves a cursor from `from` to `to`; false if it is no longer at `from` because another process moved it. */
 export async function moveCursor({ query }: Store, name: string, from: number, to: number): Promise<boolean> {
   if (from === 0) {
     await query

@@ -1,5 +1,5 @@
-// The table of idempotency keys whose requests are in a log that cannot keep them itself. The logs in SQLite and
-// PostgreSQL have such tables of their own, written in one transaction with their entries; a backup may hold both.
+// The table of idempotency keys for the log in NATS, which cannot store keys in one transaction with entries. The logs in SQLite and
+// PostgreSQL have such tables of their own and do not use this one.
 import { sql } from 'kysely'
 import { insertRows } from '../insert-rows.ts'
 import type { Database, SqlTypes, Store } from '../store.ts'
@@ -12,7 +12,7 @@ interface PublishedKeyRow {
   hash: string
   request_id: string
   received_at: number
-  /** 0 from the claim on, 1 when the log has the request. */
+  /** 0 once the key is claimed, 1 once the request is in the log. */
   is_published: number
 }
 
@@ -61,7 +61,7 @@ const COLUMNS = {
   is_published: 'integer',
 } as const
 
-/** The keys as the log in JetStream uses them, each call in one transaction. */
+/** The keys for the log in NATS. Each call is one transaction. */
 export function idempotencyKeysIn(database: Database) {
   return {
     claim: (claims: readonly IdempotencyKey[], keptMs: number) => {
@@ -75,15 +75,15 @@ export function idempotencyKeysIn(database: Database) {
 }
 
 /**
- * Gives each key to its claim, unless it was claimed by a request received within `keptMs` before; tells who holds it
- * then, in the order of the claims. All keys must differ.
+ * Gives each key to its claim, unless a request received less than `keptMs` earlier holds it. Returns the holder of each key, in the
+ * order of the claims. All keys must differ.
  */
 async function claimKeys(
   store: Store,
   claims: readonly IdempotencyKey[],
   keptMs: number,
 ): Promise<HeldIdempotencyKey[]> {
-  // All processes claim in the same order, so that no two wait for each other.
+  // All processes claim in the same order, so that no two deadlock.
   const rows = claims.map(toRow).toSorted((left, right) => (nameOf(left) < nameOf(right) ? -1 : 1))
   await insertRows(store, 'published_keys', { columns: COLUMNS, rows })
     .onConflict((conflict) =>
@@ -112,7 +112,7 @@ async function claimKeys(
   return claims.map((claim) => toHeld(holders.get(nameOf(toRow(claim))) as PublishedKeyRow))
 }
 
-/** Notes that the log has the requests of these claims. Leaves alone a key that another request holds by now. */
+/** Marks the keys of these claims as published. Skips a key that another request holds by now. */
 async function markPublished(store: Store, claims: readonly IdempotencyKey[]): Promise<void> {
   const wanted = { workspace_id: 'text', key: 'text', request_id: 'text' } as const
   const rows = claims.map((claim) => ({ ...toName(toRow(claim)), request_id: claim.requestId }))

@@ -1,12 +1,12 @@
-// The tables of who follows which partition of a shared log. Only for PostgreSQL: leases run by its clock, which processes on
-// many machines have in common. The embedded log has one follower and no leases.
+// The tables of leases: which process follows which partition of a shared log. Only for PostgreSQL, whose clock decides when leases
+// expire. The embedded log has one follower and no leases.
 import { sql } from 'kysely'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface PipelineMemberRow {
-  /** One run of a process. */
+  /** Identifies one run of a process. */
   holder: string
-  /** From then on its partitions are free, unless it renews this before. By the clock of the database. */
+  /** When its partitions become free unless it renews the lease. By the clock of the database. */
   expires_at: number
 }
 
@@ -35,18 +35,19 @@ export async function createPartitionLeases({ query }: Store, { text, integer }:
     .execute()
 }
 
-/** A process that follows the log, and how it wants its share. */
+/** A process that follows the log. */
 export interface LeaseHolder {
   readonly holder: string
-  /** How many partitions the log has. */
+  /** The number of partitions of the log. */
   readonly partitions: number
+  /** How long a renewed lease lasts. */
   readonly keptMs: number
 }
 
 /**
- * Renews what a process holds, takes free partitions up to its share, and gives back what it holds beyond that. The share is
- * the number of partitions divided by the number of living processes. Gives the partitions that the process now has, for
- * `keptMs`. To be called in a transaction.
+ * Renews the leases of a process, takes free partitions up to its share, and releases what it has beyond its share. The share is the
+ * number of partitions divided by the number of living processes. Returns the partitions that the process has for `keptMs`. Call it in
+ * a transaction.
  */
 export async function renewLeases(store: Store, { holder, partitions, keptMs }: LeaseHolder): Promise<number[]> {
   await store.lock('partition leases')
@@ -57,7 +58,7 @@ export async function renewLeases(store: Store, { holder, partitions, keptMs }: 
     .values({ holder, expires_at: now + keptMs })
     .onConflict((conflict) => conflict.column('holder').doUpdateSet({ expires_at: now + keptMs }))
     .execute()
-  // An expiry later than any given now is from before the clock was set back: a living process has renewed its own by then.
+  // An expiry beyond `now + keptMs` dates from before the clock was set back: a living process has renewed its lease since.
   await query
     .deleteFrom('pipeline_members')
     .where((member) => member.or([member('expires_at', '<', now), member('expires_at', '>', now + keptMs)]))
@@ -77,7 +78,7 @@ export async function renewLeases(store: Store, { holder, partitions, keptMs }: 
   return [...own.slice(0, share), ...taken]
 }
 
-/** How many processes follow the log now. Only on PostgreSQL. */
+/** The number of processes that follow the log now. Only on PostgreSQL. */
 export async function countPipelines(store: Store): Promise<number> {
   const { count } = await store.query
     .selectFrom('pipeline_members')
@@ -87,7 +88,7 @@ export async function countPipelines(store: Store): Promise<number> {
   return count
 }
 
-/** Gives back everything that a process holds, for others to take at once. To be called in a transaction. */
+/** Releases all leases of a process, so that others can take them at once. Call it in a transaction. */
 export async function endMembership(store: Store, holder: string): Promise<void> {
   await store.lock('partition leases')
   await store.query.deleteFrom('partition_leases').where('holder', '=', holder).execute()

@@ -1,14 +1,14 @@
-// The table of what became of accepted requests, for as long as a client may reasonably ask.
+// The table of receipts: the outcome of each accepted request, for seven days.
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
 
-/** Receipts are kept this long after the request was received. */
+/** A receipt is deleted this long after its request was received. */
 export const RECEIPTS_KEPT_MS = 7 * 24 * 60 * 60 * 1000
 const FORGOTTEN_PER_STEP_MAX = 2_000
 
 interface RequestReceiptRow {
-  /** Begins with the time of the request, so that new rows lie together. */
+  /** Begins with the time of the request, so that new rows are stored together. */
   request_id: string
   workspace_id: string
   status: string
@@ -28,7 +28,7 @@ export interface RequestReceipt {
   readonly requestId: string
   readonly workspaceId: string
   readonly status: 'processed' | 'parked'
-  /** All that were sent, duplicates included. */
+  /** The number of events in the request, duplicates included. */
   readonly events: number
   readonly duplicates: number
   readonly error: string | null
@@ -60,8 +60,8 @@ const COLUMNS = {
 } as const
 
 /**
- * Writes receipts, replacing earlier ones of the same requests (as for a parked entry that was replayed). An entry that others
- * put into the log without an id gets none: nobody could ask for it.
+ * Saves receipts, and replaces earlier ones of the same requests, for example of a parked entry that was replayed. Skips entries
+ * without a request id, which only foreign writers of the log produce: no client can ask for them.
  */
 export async function saveReceipts(store: Store, receipts: readonly RequestReceipt[]): Promise<void> {
   const rows = receipts.filter(({ requestId }) => requestId !== '').map(toRow)
@@ -101,7 +101,7 @@ export async function findReceipt(
   }
 }
 
-/** Which of the given requests have a receipt, because they were processed or parked. */
+/** Those of the given requests that have a receipt, because they were processed or parked. */
 export async function findRequestsWithReceipts(store: Store, requestIds: readonly string[]): Promise<Set<string>> {
   if (requestIds.length === 0) return new Set()
   const wanted = wantedValues(store, 'request_id', 'text', requestIds)

@@ -1,9 +1,9 @@
-// Which tables of an embedded store go into a cluster. The compiler demands every table that a migration adds to be listed here.
+// Says for each table whether `tidings move` copies it. The compiler demands an entry for every table.
 import type { Tables } from '../tables.ts'
 
 /**
- * `data`: moved row for row. `counter`: moved too; its one row is there from the beginning, and so says nothing about
- * whether a database holds data. `left`: not moved, because it means nothing elsewhere, for the reason given.
+ * `data`: copied row for row. `counter`: copied too, but a new database has its one row already, so the row does not show that the
+ * database is in use. `left`: not copied, for the reason given.
  */
 type Treatment = 'data' | 'counter' | { readonly left: string }
 
@@ -49,10 +49,10 @@ export const TABLE_TREATMENTS: { readonly [Table in keyof Tables]: Treatment } =
   partition_leases: { left: 'processes that follow a shared log' },
 }
 
-/** The tables to be moved. */
+/** The tables that are copied. */
 export const MOVED_TABLES: readonly string[] = tablesThatAre('data', 'counter')
 
-/** Those that hold nothing in a new database. */
+/** The tables that are empty in a new database. */
 export const DATA_TABLES: readonly string[] = tablesThatAre('data')
 
 function tablesThatAre(...wanted: readonly Treatment[]): string[] {

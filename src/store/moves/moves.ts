@@ -1,15 +1,15 @@
-// The tables of a move: which embedded store is moved into this database (`tidings move`), and how far each of its tables has
-// come. Until the last step they also say that the database is not complete, so that nobody serves it.
+// The tables of a move: which embedded store `tidings move` copies into this database, and the progress of each table. Until the
+// move is complete, they keep every server from using the database.
 import type { Selectable } from 'kysely'
 import { AppError } from '../../core/app-error.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface MoveRow {
   only: number
-  /** Tells the embedded store from others. */
+  /** Identifies the embedded store. */
   source: string
   begun_at: number
-  /** Where its log ended when the move was complete. */
+  /** The last position of its log when the move was complete. */
   log_position: number | null
   completed_at: number | null
 }
@@ -17,7 +17,7 @@ interface MoveRow {
 interface MoveProgressRow {
   table_name: string
   moved_rows: number
-  /** Of all rows that were moved, in the order of their keys. */
+  /** Of all copied rows, in the order of their keys. */
   checksum: string
 }
 
@@ -30,7 +30,7 @@ declare module '../tables.ts' {
 
 export interface Move {
   readonly source: string
-  /** Undefined until it is complete. */
+  /** Undefined until the move is complete. */
   readonly completed: { readonly at: number; readonly logPosition: number } | undefined
 }
 
@@ -58,13 +58,13 @@ export async function createMoves({ query }: Store, { text, integer }: SqlTypes)
     .execute()
 }
 
-/** The move into this database, complete or not. */
+/** The move into this database, complete or not; undefined if there is none. */
 export async function findMove({ query }: Store): Promise<Move | undefined> {
   const row = await query.selectFrom('moves').selectAll().executeTakeFirst()
   return row && toMove(row)
 }
 
-/** Throws AppError `conflict` where only a part of the data is there. */
+/** Throws AppError `conflict` if a move into this database is incomplete. */
 export async function refuseUnfinishedMove(store: Store): Promise<void> {
   const move = await findMove(store)
   if (!move || move.completed) return
@@ -79,19 +79,19 @@ export async function addMove({ query }: Store, source: string, now: number): Pr
   await query.insertInto('moves').values(row).execute()
 }
 
-/** From here on the database is served. */
+/** Marks the move as complete: from now on servers may use the database. */
 export async function completeMove({ query }: Store, logPosition: number, now: number): Promise<void> {
   await query.updateTable('moves').set({ log_position: logPosition, completed_at: now }).execute()
 }
 
-/** How far a table has come; undefined before it is begun. */
+/** The progress of a table; undefined before its first page. */
 export async function findMoveProgress({ query }: Store, table: string): Promise<MoveProgress | undefined> {
   const progress = query.selectFrom('move_progress').selectAll().where('table_name', '=', table)
   const row = await progress.executeTakeFirst()
   return row && { rows: row.moved_rows, checksum: row.checksum }
 }
 
-/** Begins a table, or begins it anew. */
+/** Sets the progress of a table to nothing. */
 export async function resetMoveProgress({ query }: Store, table: string): Promise<void> {
   const { rows, checksum } = NOTHING_MOVED
   await query
@@ -101,7 +101,7 @@ export async function resetMoveProgress({ query }: Store, table: string): Promis
     .execute()
 }
 
-/** Notes the rows that this transaction adds. Throws AppError `conflict` when another process has added them meanwhile. */
+/** Adds the rows of this transaction to the progress. Throws AppError `conflict` if another process has changed it since `from`. */
 export async function saveMoveProgress(
   { query }: Store,
   table: string,
@@ -117,7 +117,7 @@ export async function saveMoveProgress(
   throw new AppError('conflict', 'Another process is moving a store into this database.')
 }
 
-/** The next run moves the table anew. */
+/** Deletes the progress of a table, so that the next run copies it again from the start. */
 export async function forgetMoveProgress({ query }: Store, table: string): Promise<void> {
   await query.deleteFrom('move_progress').where('table_name', '=', table).execute()
 }

@@ -1,21 +1,21 @@
-// Reads any table of an SQLite file in pages, in the order of its key, and writes and reads such pages in PostgreSQL. It
-// knows the columns only from the file, and nothing of what they mean.
+// Reads any table of an SQLite file in pages, in the order of its primary key, and writes and reads such pages in PostgreSQL. Takes
+// the columns from the file; must not depend on what they mean.
 import { createHash } from 'node:crypto'
 import type SqliteFile from 'better-sqlite3'
 import { sql, type RawBuilder } from 'kysely'
 import type { MoveProgress } from './moves.ts'
 import type { BulkColumns, ColumnType, Store } from '../store.ts'
 
-/** Bounds of one page, and so of what a table keeps in memory: rows, and characters of their texts. */
+/** Limits of one page, and so of the memory a copy needs: rows, and characters of their texts. */
 const PAGE_ROWS = 5_000
 const PAGE_CHARACTERS = 4 * 1024 * 1024
 
-/** Where a table is, and its names there and where it is copied to. */
+/** The file with the source table, and the names of source and target. */
 export interface TableMapping {
   readonly file: SqliteFile.Database
   readonly source: string
   readonly target: string
-  /** Columns that only the target has, with their value. */
+  /** Columns that only the target has, each with one value for all rows. */
   readonly added?: Readonly<Record<string, number>>
 }
 
@@ -32,24 +32,24 @@ export type CopiedRow = readonly Value[]
 /** Consecutive rows. */
 export interface RowPage {
   readonly rows: readonly CopiedRow[]
-  /** The last key before them; undefined for the first page. */
+  /** The key of the last row before this page; undefined for the first page. */
   readonly after: CopiedRow | undefined
-  /** Their own last key. */
+  /** The key of the last row of this page. */
   readonly last: CopiedRow
 }
 
 interface ColumnInfo {
   readonly name: string
   readonly type: string
-  /** Its place in the primary key from 1 on; 0 where it is not part of it. */
+  /** Its position in the primary key, from 1; 0 if it is not part of the key. */
   readonly pk: number
 }
 
 const COLUMN_TYPES: readonly string[] = ['integer', 'text'] satisfies ColumnType[]
 
-/** Finds out what columns a table has. */
-export function describeTable(places: TableMapping): CopiedTable {
-  const { file, source, added = {} } = places
+/** Reads the columns and the primary key of a table. Throws if it has no key, or a column of an unknown type. */
+export function describeTable(mapping: TableMapping): CopiedTable {
+  const { file, source, added = {} } = mapping
   const infos = file.prepare('select name, lower(type) as type, pk from pragma_table_info(?)').all(source)
   const found = infos as ColumnInfo[]
   const typed = found.map(({ name, type }) => {
@@ -59,21 +59,21 @@ export function describeTable(places: TableMapping): CopiedTable {
   const addedColumns = Object.keys(added).map((name) => [name, 'integer'] as const)
   const key = found.filter(({ pk }) => pk > 0).toSorted((left, right) => left.pk - right.pk)
   if (key.length === 0) throw new Error(`the table ${source} has no primary key`)
-  return { ...places, columns: Object.fromEntries([...typed, ...addedColumns]), key: key.map(({ name }) => name) }
+  return { ...mapping, columns: Object.fromEntries([...typed, ...addedColumns]), key: key.map(({ name }) => name) }
 }
 
 export function countRows({ file, source }: CopiedTable): number {
   return file.prepare(`select count(*) from "${source}"`).pluck().get() as number
 }
 
-/** All rows of the table in the file. The same rows give the same pages. */
+/** All rows of the source table, in pages. The same rows always make the same pages. */
 export function* readPages({ file, source, columns, key, added = {} }: CopiedTable): Generator<RowPage, void, void> {
   const names = Object.keys(columns)
   const selected = names.map((name) => added[name] ?? `"${name}"`).join(', ')
   const order = key.map((name) => `"${name}"`).join(', ')
   const all = file.prepare(`select ${selected} from "${source}" order by ${order}`).raw()
-  const places = key.map((name) => names.indexOf(name))
-  const keyOf = (row: CopiedRow): CopiedRow => places.map((place) => row[place] ?? null)
+  const keyIndexes = key.map((name) => names.indexOf(name))
+  const keyOf = (row: CopiedRow): CopiedRow => keyIndexes.map((index) => row[index] ?? null)
   let rows: CopiedRow[] = []
   let characters = 0
   let after: CopiedRow | undefined
@@ -91,28 +91,28 @@ export function* readPages({ file, source, columns, key, added = {} }: CopiedTab
   if (lastRow) yield { rows, after, last: keyOf(lastRow) }
 }
 
-/** Adds the rows of a page to what was counted before; the checksum depends on the rows' values and their order. */
+/** Adds the rows of a page to the progress. The checksum depends on the values and the order of all rows. */
 export function addPage({ rows, checksum }: MoveProgress, page: readonly CopiedRow[]): MoveProgress {
   const text = JSON.stringify(page)
   return { rows: rows + page.length, checksum: createHash('sha256').update(checksum).update(text).digest('hex') }
 }
 
-/** Takes everything out of the target's table, even what migrations have put there. */
+/** Deletes all rows of the target table, including those that migrations inserted. */
 export async function emptyTable({ query }: Store, { target }: CopiedTable): Promise<void> {
   await sql`truncate ${sql.table(target)}`.execute(query)
 }
 
 export async function insertPage(store: Store, { target, columns }: CopiedTable, { rows }: RowPage): Promise<void> {
   const names = Object.keys(columns)
-  const named = rows.map((row) => Object.fromEntries(names.map((name, place) => [name, row[place] ?? null])))
+  const named = rows.map((row) => Object.fromEntries(names.map((name, index) => [name, row[index] ?? null])))
   const list = toList(names)
   const source = store.rowsOf('moved', columns, named)
   await sql`insert into ${sql.table(target)} (${list}) select ${list} from ${source}`.execute(store.query)
 }
 
 /**
- * The rows of the target's table that are where those of a page should be: after the page before it, up to its own last key.
- * At the most one more than the page has.
+ * The rows of the target table in the key range of a page: after the page before it, up to its own last key. At most one more than
+ * the page has.
  */
 export async function readTargetPage({ query }: Store, table: CopiedTable, page: RowPage): Promise<CopiedRow[]> {
   const { target, columns, key } = table
@@ -125,7 +125,7 @@ export async function readTargetPage({ query }: Store, table: CopiedTable, page:
   return (await found.execute(query)).rows.map((row) => names.map((name) => row[name] ?? null))
 }
 
-/** How many rows the target's table has after a key, where none should be; without a key, how many it has in all. */
+/** The number of rows of the target table after a key; without a key, of all its rows. */
 export async function countRowsAfter(
   { query }: Store,
   { target, key }: CopiedTable,
@@ -136,12 +136,12 @@ export async function countRowsAfter(
   return (await counted.execute(query)).rows[0]?.count ?? 0
 }
 
-/** Lets PostgreSQL plan queries by what the table holds now. */
+/** Updates PostgreSQL's planner statistics of the target table. */
 export async function analyzeTable({ query }: Store, { target }: CopiedTable): Promise<void> {
   await sql`analyze ${sql.table(target)}`.execute(query)
 }
 
-/** Which of some tables hold anything. */
+/** Those of the tables that have rows. */
 export async function findNonEmptyTables({ query }: Store, tables: readonly string[]): Promise<string[]> {
   const filled: string[] = []
   for (const table of tables) {
