@@ -16,7 +16,7 @@ import { RateLimits } from '../http/limits/rate-limits.ts'
 import { SharedRateLimits } from '../http/limits/shared-rate-limits.ts'
 import { WorkspaceRegistry } from '../http/workspace-registry.ts'
 import type { LogCommit, LogReader } from '../log/event-log.ts'
-import { nameLogPlace } from '../log/name-log-place.ts'
+import { describeLogLocation } from '../log/describe-log-location.ts'
 import { isEmbedded, logPathOf, openLog, openLogReader } from '../log/open-log.ts'
 import { OpenedFiles } from '../jobs/watch-files.ts'
 import { ResponseMemory } from '../operations/response-memory.ts'
@@ -302,7 +302,7 @@ async function refuseForeignLog(database: Database, logReader: LogReader, config
   const last = await logReader.lastPosition()
   if (last >= cursor) return
   const what = `The log ends at position ${last}, but entries up to ${cursor} have been applied`
-  throw new AppError('conflict', `${what}: the log in ${nameLogPlace(config)} does not belong to these tables.`)
+  throw new AppError('conflict', `${what}: the log in ${describeLogLocation(config)} does not belong to these tables.`)
 }
 
 /**
@@ -319,7 +319,7 @@ async function warnOfGap(
   const missing = (first?.position ?? (await logReader.lastPosition()) + 1) - 1 - cursor
   if (missing === 0) return
   const what = `${missing} applied entries are missing from these tables and no longer in the log`
-  diagnostics.warn(`${what} in ${nameLogPlace(config)}: the tables are new or older than the log`)
+  diagnostics.warn(`${what} in ${describeLogLocation(config)}: the tables are new or older than the log`)
 }
 
 /** Tells operators where a loss of power may take what was acknowledged. Nothing depends on whether that can be found out. */

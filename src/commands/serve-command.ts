@@ -1,5 +1,5 @@
 // `serve`: runs the server until a signal ends it.
-import { nameLogPlace } from '../log/name-log-place.ts'
+import { describeLogLocation } from '../log/describe-log-location.ts'
 import { createFirstWorkspace, type NewWorkspace } from '../actions/create-workspace.ts'
 import type { Database } from '../store/store.ts'
 import { readVersion } from '../app/version.ts'
@@ -38,7 +38,7 @@ export const serveCommand: Command = {
     if (!roles.includes('http')) {
       const pipeline = await servePipeline(options)
       shutdown.running = pipeline
-      print({ json: { url: null, roles }, text: `${title()} is following the log in ${nameLogPlace(config)}\n` })
+      print({ json: { url: null, roles }, text: `${title()} is following the log in ${describeLogLocation(config)}\n` })
       await pipeline.loaded
     } else {
       const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })

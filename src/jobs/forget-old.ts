@@ -34,7 +34,7 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
   await bringToDisk(database, throughPosition)
   const ownNow = clock()
   // A process whose clock is ahead must not take from others what they still need: a shared log has a clock of its own.
-  const now = await logReader.settledUntil(ownNow)
+  const now = await logReader.lowWatermark(ownNow)
   const limits = {
     throughPosition,
     entriesReceivedBefore: now - APPLIED_ENTRIES_KEPT_MS,

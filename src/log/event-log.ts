@@ -44,7 +44,7 @@ export interface LogEntry extends Omit<NewEntry, 'idempotency' | 'events' | 'par
 }
 
 /** An entry's place and time, without what it holds. */
-export type EntryPlace = Pick<LogEntry, 'position' | 'receivedAt'>
+export type EntryPosition = Pick<LogEntry, 'position' | 'receivedAt'>
 
 /**
  * `appended`: the entry is on disk. `repeated`: the request had come before, and is applied once, under its first request id.
@@ -65,7 +65,7 @@ export interface WaitingBounds {
   readonly bytes: number
 }
 
-export const WAITING_MAX: WaitingBounds = { entries: 20_000, bytes: 64 * 1024 * 1024 }
+export const APPENDS_WAITING_MAX: WaitingBounds = { entries: 20_000, bytes: 64 * 1024 * 1024 }
 
 /** One durable step of the log, for the metrics. */
 export interface LogCommit {
@@ -121,15 +121,15 @@ export interface LogReader {
     partition?: number,
   ): Promise<LogEntry[]>
   /** The first of all entries past the cursors, which are in the order of the partitions; undefined when there is none. */
-  firstAfter(cursors: readonly number[]): Promise<EntryPlace | undefined>
+  firstAfter(cursors: readonly number[]): Promise<EntryPosition | undefined>
   /**
    * An instant, `now` at the latest, before which no further entry can be stamped, except for those that wait in the memory
    * of a writer of the embedded log.
    */
-  settledUntil(now: number): Promise<number>
+  lowWatermark(now: number): Promise<number>
   /** The last position handed out; 0 in an empty log. */
   lastPosition(): Promise<number>
   /** An entry by its request's id, a UUID of version 7. A log without an index of ids looks no farther back than `from`. */
-  findByRequestId(requestId: string, from?: EntryPlace): Promise<LogEntry | undefined>
+  findByRequestId(requestId: string, from?: EntryPosition): Promise<LogEntry | undefined>
   close(): Promise<void>
 }

@@ -10,7 +10,7 @@ import { openSqliteLog } from './sqlite/sqlite-log.ts'
 export const LOG_FILE = 'log.db'
 
 /** Where the log is; can be handed from thread to thread. */
-export interface LogPlace {
+export interface LogLocation {
   readonly dataDir: string
   readonly databaseUrl: string | undefined
   /** NATS servers; only with a database. */
@@ -24,17 +24,17 @@ export interface LogOptions {
 }
 
 /** Whether the log belongs to this process's data directory alone. */
-export function isEmbedded({ databaseUrl }: LogPlace): boolean {
+export function isEmbedded({ databaseUrl }: LogLocation): boolean {
   return databaseUrl === undefined
 }
 
 /** The file of the embedded log. */
-export function logPathOf({ dataDir }: Pick<LogPlace, 'dataDir'>): string {
+export function logPathOf({ dataDir }: Pick<LogLocation, 'dataDir'>): string {
   return join(dataDir, LOG_FILE)
 }
 
 /** Opens the log for writing and makes whatever of it is missing. */
-export async function openLog(place: LogPlace, { onCommit, keys }: LogOptions): Promise<LogWriter> {
+export async function openLog(place: LogLocation, { onCommit, keys }: LogOptions): Promise<LogWriter> {
   if (place.databaseUrl === undefined) return openSqliteLog({ path: logPathOf(place), onCommit })
   if (place.natsUrl !== undefined) {
     const { openJetStreamLog } = await import('./jetstream/jetstream-log.ts')
@@ -45,7 +45,7 @@ export async function openLog(place: LogPlace, { onCommit, keys }: LogOptions): 
 }
 
 /** Opens the log for reading and makes whatever of it is missing. */
-export async function openLogReader(place: LogPlace): Promise<LogReader> {
+export async function openLogReader(place: LogLocation): Promise<LogReader> {
   if (place.natsUrl !== undefined) {
     const { openJetStreamLogReader } = await import('./jetstream/jetstream-log-reader.ts')
     return openJetStreamLogReader({ url: place.natsUrl })

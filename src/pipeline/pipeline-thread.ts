@@ -1,7 +1,7 @@
 // The thread of the pipeline, so that no batch delays a request. Started by `start-pipeline.ts`.
 import { parentPort, workerData } from 'node:worker_threads'
 import type { LogReader } from '../log/event-log.ts'
-import { openLogReader, type LogPlace } from '../log/open-log.ts'
+import { openLogReader, type LogLocation } from '../log/open-log.ts'
 import { toDescription } from '../store/describe-error.ts'
 import { openDatabase, type DatabaseLocation } from '../store/open-database.ts'
 import { WriterLock } from '../runtime/writer-lock.ts'
@@ -13,7 +13,7 @@ import { Recounter } from './recounts/recounter.ts'
 import { untilAvailable } from './follower/until-available.ts'
 
 export interface PipelineThreadData {
-  readonly place: DatabaseLocation & LogPlace
+  readonly place: DatabaseLocation & LogLocation
   readonly writerLock: SharedArrayBuffer
   /** `makeWakeupState`, for the follower of the log. */
   readonly wakeup: SharedArrayBuffer

@@ -30,7 +30,7 @@ import {
   type Started,
 } from '../support/program.ts'
 import { FAR_FUTURE, newEntry } from '../log/log-contract.ts'
-import { nameLogPlace } from '../../src/log/name-log-place.ts'
+import { describeLogLocation } from '../../src/log/describe-log-location.ts'
 import { openSqliteLog } from '../../src/log/sqlite/sqlite-log.ts'
 import { isOlder, makeOlder } from '../store/older-tables.ts'
 import { until } from '../support/server.ts'
@@ -419,5 +419,5 @@ it.each([
   ['postgres://me:secret@db:5432/tidings?password=secret', undefined, 'PostgreSQL (db:5432/tidings)'],
   ['postgres://db/x', 'nats://me:secret@a:4222,nats://b:4222', 'NATS JetStream (a:4222, b:4222)'],
 ])('names the place of a log without passwords: %s, %s', (databaseUrl, natsUrl, name) => {
-  expect(nameLogPlace({ dataDir: './data', databaseUrl, natsUrl })).toBe(name)
+  expect(describeLogLocation({ dataDir: './data', databaseUrl, natsUrl })).toBe(name)
 })

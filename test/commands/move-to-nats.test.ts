@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { AppError } from '../../src/core/app-error.ts'
 import { continueBehind } from '../../src/log/continue-log.ts'
-import { openLogReader, type LogPlace } from '../../src/log/open-log.ts'
+import { openLogReader, type LogLocation } from '../../src/log/open-log.ts'
 import { startNatsServers, describeWithNats, type NatsServers } from '../support/nats-servers.ts'
 import { failureOf, runJson, type EndedJson } from '../support/program.ts'
 import { startServer, until, type TestWorkspace } from '../support/server.ts'
@@ -115,7 +115,7 @@ function isUnavailable(error: unknown): false {
 }
 
 /** The last position of a log without entries. */
-async function lastOf(place: LogPlace): Promise<number> {
+async function lastOf(place: LogLocation): Promise<number> {
   const reader = await openLogReader(place)
   try {
     expect(await reader.firstAfter(Array.from({ length: reader.partitions }, () => 0))).toBeUndefined()

@@ -5,7 +5,7 @@ import { v7 as newId } from 'uuid'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { UnappliedEntries } from '../../src/commands/workspaces/unapplied-entries.ts'
 import type { LogReader, LogWriter } from '../../src/log/event-log.ts'
-import { openLog, openLogReader, type LogPlace } from '../../src/log/open-log.ts'
+import { openLog, openLogReader, type LogLocation } from '../../src/log/open-log.ts'
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { listPipelineCursors, moveCursor, pipelineCursor } from '../../src/store/entries/cursors.ts'
 import { idempotencyKeysIn } from '../../src/store/entries/idempotency-keys.ts'
@@ -32,7 +32,7 @@ describeEachStore('Entries of a workspace that are not applied', (kind) => {
 
   beforeEach(async () => {
     place = await makeStore(kind)
-    const logPlace: LogPlace = { ...place, natsUrl: undefined }
+    const logPlace: LogLocation = { ...place, natsUrl: undefined }
     database = await openTestDatabase(place)
     writer = await openLog(logPlace, { onCommit: () => {}, keys: idempotencyKeysIn(database) })
     reader = await openLogReader(logPlace)

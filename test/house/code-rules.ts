@@ -229,9 +229,12 @@ function createdTables(node: Node): string[] {
   )
 }
 
-/** The tables that SQL in a text names, and those whose name is the whole text. */
+/** The tables that SQL in a text names, and the text itself if it may be a table's name: a single word is also a member's. */
 function tablesInTexts(node: Node): string[] {
-  return sqlOf(node).flatMap((text) => [text, ...[...text.matchAll(TABLE_IN_SQL)].map(([, name]) => name ?? '')])
+  return sqlOf(node).flatMap((text) => {
+    const inSql = [...text.matchAll(TABLE_IN_SQL)].map(([, name]) => name ?? '')
+    return text.includes('_') ? [text, ...inSql] : inSql
+  })
 }
 
 function sqlOf(node: Node): string[] {

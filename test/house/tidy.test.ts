@@ -143,7 +143,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ['another fills it', tableFiles({ 'src/store/b.ts': `insertRows(store, 'things', { columns, rows })` })],
       ['SQL names it', tableFiles({ 'src/store/b.ts': 'sql`select 1 from things`' })],
       ['a command changes it', tableFiles({ 'src/commands/b.ts': `query.deleteFrom('things')` })],
-      ['the log names it', tableFiles({ 'src/log/b.ts': `export const b = { name: 'things' }` })],
+      ['the log names it', tableFiles({ 'src/log/b.ts': `export const b = { name: 'old_things' }` }, 'old_things')],
       ['a second file of the log names a table of its own', logTableFiles('delete from entries')],
       [
         'nobody uses it',
@@ -268,8 +268,8 @@ function manyFiles(folder: string, count: number): Readonly<Record<string, strin
 }
 
 /** A table with its file, and another file. */
-function tableFiles(other: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const own = `declare module './t.ts' { interface Tables { things: { id: number } } }\nquery.selectFrom('things')`
+function tableFiles(other: Readonly<Record<string, string>>, table = 'things'): Readonly<Record<string, string>> {
+  const own = `declare module './t.ts' { interface Tables { ${table}: { id: number } } }\nquery.selectFrom('${table}')`
   return { 'src/store/a.ts': own, ...other }
 }
 

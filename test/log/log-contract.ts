@@ -5,7 +5,7 @@ import { AppError } from '../../src/core/app-error.ts'
 import type { AppendOutcome, LogEntry, LogReader, LogWriter, NewEntry } from '../../src/log/event-log.ts'
 
 /** An empty log that can be opened repeatedly, by several writers at once. */
-export interface LogPlace {
+export interface TestLog {
   openWriter(bounds?: { readonly entries: number; readonly bytes: number }): Promise<LogWriter>
   openReader(): Promise<LogReader>
   remove(): Promise<void>
@@ -53,9 +53,9 @@ export async function readAll(reader: LogReader): Promise<LogEntry[]> {
   return read.flat().toSorted((left, right) => left.position - right.position)
 }
 
-export function describeLog(name: string, makePlace: () => Promise<LogPlace>): void {
+export function describeLog(name: string, makePlace: () => Promise<TestLog>): void {
   describe(name, () => {
-    let place: LogPlace
+    let place: TestLog
     let writer: LogWriter
     let reader: LogReader
 
@@ -318,7 +318,7 @@ export function describeLog(name: string, makePlace: () => Promise<LogPlace>): v
         const writing = startWriting(writers)
         const looks: { readonly settled: number; readonly seen: ReadonlySet<number> }[] = []
         while (writing.isRunning()) {
-          const settled = await reader.settledUntil(Date.now())
+          const settled = await reader.lowWatermark(Date.now())
           const waiting = writers.map((to) => to.oldestWaitingReceivedAt() ?? settled)
           const seen = new Set((await readAll(reader)).map(({ position }) => position))
           looks.push({ settled: Math.min(settled, ...waiting), seen })
@@ -335,10 +335,10 @@ export function describeLog(name: string, makePlace: () => Promise<LogPlace>): v
       })
 
       it('is now at the latest, and close to it where nobody writes', async () => {
-        expect(await reader.settledUntil(NOW - CLOCKS_DIFFER_MS_MAX)).toBeLessThanOrEqual(NOW - CLOCKS_DIFFER_MS_MAX)
+        expect(await reader.lowWatermark(NOW - CLOCKS_DIFFER_MS_MAX)).toBeLessThanOrEqual(NOW - CLOCKS_DIFFER_MS_MAX)
         await writer.append(newEntry('r1', { receivedAt: Date.now() }))
         const now = Date.now()
-        expect(await reader.settledUntil(now)).toBeGreaterThan(now - CLOCKS_DIFFER_MS_MAX)
+        expect(await reader.lowWatermark(now)).toBeGreaterThan(now - CLOCKS_DIFFER_MS_MAX)
       })
     })
 

@@ -6,7 +6,7 @@ import { openPostgresLogReader } from '../../src/log/postgres/postgres-log-reade
 import { openPostgresLog } from '../../src/log/postgres/postgres-log.ts'
 import { startProxy, type CuttableProxy } from '../support/cuttable-proxy.ts'
 import { idsOf, newEntry, numbered, readAll } from './log-contract.ts'
-import { Bystander, makeLogPlace, type PostgresLogPlace } from './postgres-log-place.ts'
+import { Bystander, makePostgresTestLog, type PostgresTestLog } from './postgres-test-log.ts'
 import { until } from '../support/server.ts'
 import { describeOnPostgres } from '../support/stores.ts'
 
@@ -20,14 +20,14 @@ const ifUnavailable = (error: unknown) => {
 const LATE_MS = 3_000
 
 describeOnPostgres('The log of a server that goes away', () => {
-  let place: PostgresLogPlace
+  let place: PostgresTestLog
   let proxy: CuttableProxy
   let writer: LogWriter
   let reader: LogReader
   let other: Bystander
 
   beforeEach(async () => {
-    place = await makeLogPlace()
+    place = await makePostgresTestLog()
     proxy = await startProxy(place.url)
     writer = await openPostgresLog({ url: proxy.url })
     reader = await openPostgresLogReader(place.url)

@@ -6,7 +6,7 @@ import { IDEMPOTENCY_KEPT_MS, type LogReader, type LogWriter } from '../../src/l
 import { findEntry, findFirstAfter, findLast, readEntries } from '../../src/log/postgres/postgres-log-table.ts'
 import { openPostgresLog } from '../../src/log/postgres/postgres-log.ts'
 import { describeLog, FAR_FUTURE, idsOf, newEntry, NO_BOUNDS, numbered, readAll } from './log-contract.ts'
-import { Bystander, makeLogPlace, type PostgresLogPlace } from './postgres-log-place.ts'
+import { Bystander, makePostgresTestLog, type PostgresTestLog } from './postgres-test-log.ts'
 import { until } from '../support/server.ts'
 import { describeOnPostgres } from '../support/stores.ts'
 
@@ -15,16 +15,16 @@ const QUIET_MS = 150
 const APPEND_MS = 2
 
 describeOnPostgres('A log', () => {
-  describeLog('the PostgreSQL log', makeLogPlace)
+  describeLog('the PostgreSQL log', makePostgresTestLog)
 
   describe('the PostgreSQL log among others', () => {
-    let place: PostgresLogPlace
+    let place: PostgresTestLog
     let writer: LogWriter
     let reader: LogReader
     let other: Bystander
 
     beforeEach(async () => {
-      place = await makeLogPlace()
+      place = await makePostgresTestLog()
       writer = await place.openWriter()
       reader = await place.openReader()
       other = await Bystander.connect(place)
@@ -44,7 +44,7 @@ describeOnPostgres('A log', () => {
       const lookout = await Bystander.connect(place)
       await lookout.othersWait()
       expect(idsOf(await readAll(reader))).toEqual(['first'])
-      const settled = await reader.settledUntil(FAR_FUTURE)
+      const settled = await reader.lowWatermark(FAR_FUTURE)
       await other.ask('commit')
       await appended
       const entries = await readAll(reader)
@@ -64,7 +64,7 @@ describeOnPostgres('A log', () => {
       await other.ask('set synchronous_commit = off')
       await other.ask('begin')
       await other.append(newEntry('next'))
-      const settled = reader.settledUntil(FAR_FUTURE)
+      const settled = reader.lowWatermark(FAR_FUTURE)
       await setTimeout(APPEND_MS)
       await other.ask('commit')
       expect(await settled).toBeGreaterThanOrEqual((last?.receivedAt ?? 0) + QUIET_MS)
@@ -192,7 +192,7 @@ describeOnPostgres('A log', () => {
     })
 
     it('is made once when many open it at once', async () => {
-      const fresh = await makeLogPlace()
+      const fresh = await makePostgresTestLog()
       const opened = await Promise.all([1, 2, 3, 4].flatMap(() => [fresh.openWriter(), fresh.openReader()]))
       await Promise.all(opened.map((log) => log.close()))
       const again = await fresh.openWriter()
@@ -204,13 +204,13 @@ describeOnPostgres('A log', () => {
 
   describe('segments of the PostgreSQL log', () => {
     const SEGMENT_MS = 20
-    let place: PostgresLogPlace
+    let place: PostgresTestLog
     let writer: LogWriter
     let reader: LogReader
     let other: Bystander
 
     beforeEach(async () => {
-      place = await makeLogPlace()
+      place = await makePostgresTestLog()
       writer = await openPostgresLog({ url: place.url, segmentMs: SEGMENT_MS })
       reader = await place.openReader()
       other = await Bystander.connect(place)

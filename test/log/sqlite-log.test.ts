@@ -9,13 +9,13 @@ import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type LogCommit } from '../../s
 import { LOG_TABLES, openLogForWriting } from '../../src/log/sqlite/sqlite-log-file.ts'
 import { openSqliteLogReader } from '../../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../../src/log/sqlite/sqlite-log.ts'
-import { describeLog, idsOf, newEntry, NOW, numbered, type LogPlace } from './log-contract.ts'
+import { describeLog, idsOf, newEntry, NOW, numbered, type TestLog } from './log-contract.ts'
 
 const MIB = 1024 * 1024
 /** The number by which SQLite tells that each commit waits for the disk. */
 const FULL = 2
 
-async function makePlace(): Promise<LogPlace & { readonly path: string }> {
+async function makePlace(): Promise<TestLog & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-log-'))
   const path = join(folder, 'log.db')
   return {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { LogReader } from '../../src/log/event-log.ts'
 import { openJetStreamLogReader } from '../../src/log/jetstream/jetstream-log-reader.ts'
 import { toMessage, type OutgoingMessage } from '../../src/log/jetstream/jetstream-message.ts'
-import { openLogStream, STREAM, subjectOf, type LogStream } from '../../src/log/jetstream/jetstream-stream.ts'
+import { openLogStream, STREAM, partitionSubject, type LogStream } from '../../src/log/jetstream/jetstream-stream.ts'
 import { LogFollower } from '../../src/pipeline/follower/follow-log.ts'
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { listPipelineCursors } from '../../src/store/entries/cursors.ts'
@@ -77,7 +77,7 @@ describeWithNats('A log that may hold an entry twice', () => {
     }
 
     it('parks every message of others without an id, in one batch and later ones', async () => {
-      const foreign = { subject: subjectOf(3), headers: undefined, body: Buffer.from('hello') }
+      const foreign = { subject: partitionSubject(3), headers: undefined, body: Buffer.from('hello') }
       for (let count = 0; count < 3; count++) await publish(foreign)
       expect(countToldParked(await applyAll())).toBe(3)
       await publish(foreign)
@@ -98,10 +98,10 @@ describeWithNats('A log that may hold an entry twice', () => {
       for (const [header, text] of unkept) {
         const fields = headers()
         fields.set(header, text)
-        await publish({ subject: subjectOf(3), headers: fields, body: Buffer.from(header) })
+        await publish({ subject: partitionSubject(3), headers: fields, body: Buffer.from(header) })
       }
       const body = Buffer.from('{"customer_id":"ada"}')
-      await publish({ ...toMessage(newEntry('r1', { kind: 'track_user', body }), 'r1'), subject: subjectOf(4) })
+      await publish({ ...toMessage(newEntry('r1', { kind: 'track_user', body }), 'r1'), subject: partitionSubject(4) })
       expect(countToldParked(await applyAll())).toBe(unkept.length)
       const parked = await listParkedEntries(database, 0, 10)
       expect(parked.map((entry) => entry.body)).toEqual(unkept.map(([header]) => header))
@@ -113,7 +113,7 @@ describeWithNats('A log that may hold an entry twice', () => {
       fields.set('Tidings-Kind', 'track_user')
       fields.set('Tidings-Workspace', 'main')
       for (const id of ['ada', 'ben']) {
-        await publish({ subject: subjectOf(3), headers: fields, body: Buffer.from(`{"customer_id":"${id}"}`) })
+        await publish({ subject: partitionSubject(3), headers: fields, body: Buffer.from(`{"customer_id":"${id}"}`) })
       }
       expect(await applyAll()).toEqual([])
       expect(await database.query.selectFrom('users').select('id').execute()).toHaveLength(2)

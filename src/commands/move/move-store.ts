@@ -2,10 +2,13 @@
 // where the embedded one ends. The embedded store stays as it is.
 import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
-import { continueBehind, keysTableOf } from '../../log/continue-log.ts'
+import { continueBehind } from '../../log/continue-log.ts'
 import { openLogReader } from '../../log/open-log.ts'
-import { lastPosition } from '../../log/sqlite/entry-groups.ts'
+import { POSTGRES_KEYS_TABLE } from '../../log/postgres/postgres-log-table.ts'
+import { lastPosition } from '../../log/sqlite/record-batches.ts'
+import { SQLITE_KEYS_TABLE } from '../../log/sqlite/sqlite-log-keys.ts'
 import { verifyStatistics } from '../../pipeline/recounts/verify-statistics.ts'
+import { PUBLISHED_KEYS_TABLE } from '../../store/entries/idempotency-keys.ts'
 import { migrate } from '../../store/migrations.ts'
 import { DATA_TABLES, MOVED_TABLES } from '../../store/moves/moved-tables.ts'
 import { addMove, completeMove, findMove, type Move } from '../../store/moves/moves.ts'
@@ -134,7 +137,7 @@ interface MoveWork {
 }
 
 async function move(files: EmbeddedFiles, { target, to, prepared, progress }: MoveWork): Promise<FinishedMove> {
-  const places = await listTables(files, to)
+  const places = listTables(files, to)
   const startedAt = performance.now()
   let copiedRows = 0
   for (const table of places) copiedRows += await copyTable(table, target, progress)
@@ -151,12 +154,17 @@ async function move(files: EmbeddedFiles, { target, to, prepared, progress }: Mo
 }
 
 /** All tables of the state, and the keys of requests in the log. The log's entries are applied, and so are in the tables. */
-async function listTables({ state, log }: EmbeddedFiles, to: Config): Promise<CopiedTable[]> {
-  const keys = await keysTableOf(to)
+function listTables({ state, log }: EmbeddedFiles, to: Config): CopiedTable[] {
   return [
     ...MOVED_TABLES.map((name) => describeTable({ file: state, source: name, target: name })),
-    describeTable({ file: log, source: 'idempotency_keys', target: keys.name, added: keys.added }),
+    describeTable({ file: log, source: SQLITE_KEYS_TABLE, ...keysTargetOf(to) }),
   ]
+}
+
+/** Where a log in NATS or PostgreSQL stores idempotency keys. The embedded log holds keys of acknowledged requests only. */
+function keysTargetOf({ natsUrl }: Config): { target: string; added?: Readonly<Record<string, number>> } {
+  if (natsUrl === undefined) return { target: POSTGRES_KEYS_TABLE }
+  return { target: PUBLISHED_KEYS_TABLE, added: { is_published: 1 } }
 }
 
 async function compareStatistics(target: Database, progress: Progress): Promise<StatisticsComparison[]> {

@@ -2,7 +2,7 @@
 // a log across a network is opened, and what waits in it is read, before that.
 import { existsSync } from 'node:fs'
 import type { LogReader } from '../../log/event-log.ts'
-import { isEmbedded, logPathOf, openLogReader, type LogPlace } from '../../log/open-log.ts'
+import { isEmbedded, logPathOf, openLogReader, type LogLocation } from '../../log/open-log.ts'
 import { listPipelineCursors } from '../../store/entries/cursors.ts'
 import type { Store } from '../../store/store.ts'
 
@@ -17,13 +17,13 @@ interface Scan {
 }
 
 export class UnappliedEntries {
-  readonly #place: LogPlace
+  readonly #place: LogLocation
   readonly #workspaceId: string
   #log: LogReader | undefined
   /** By partition. */
   #looks: readonly Scan[] = []
 
-  constructor(place: LogPlace, workspaceId: string) {
+  constructor(place: LogLocation, workspaceId: string) {
     this.#place = place
     this.#workspaceId = workspaceId
   }

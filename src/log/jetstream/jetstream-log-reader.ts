@@ -1,14 +1,14 @@
 // Reads the log in JetStream: partition by partition for those who follow it, and by look-ups for those who ask about it.
 import type { MsgRequest, NextMsgRequest, StoredMsg } from '@nats-io/jetstream'
 import { AppError } from '../../core/app-error.ts'
-import type { EntryPlace, LogEntry, LogReader } from '../event-log.ts'
+import type { EntryPosition, LogEntry, LogReader } from '../event-log.ts'
 import { StreamLeader } from './jetstream-leader.ts'
-import { CLOCKS_DIFFER_MS_MAX, SettledInstants } from './jetstream-marks.ts'
-import { idOf, toEntry, type StoredMessage } from './jetstream-message.ts'
+import { CLOCKS_DIFFER_MS_MAX, LowWatermark } from './jetstream-control-records.ts'
+import { idOf, fromMessage, type StoredMessage } from './jetstream-message.ts'
 import { PartitionReader, type ReadBounds } from './jetstream-partition.ts'
 import { JetStreamPublisher } from './jetstream-publisher.ts'
 import { JetStreamPuller } from './jetstream-puller.ts'
-import { openLogStream, STREAM, subjectOf, type LogStream } from './jetstream-stream.ts'
+import { openLogStream, STREAM, partitionSubject, type LogStream } from './jetstream-stream.ts'
 import { LOG_PARTITIONS } from '../partition.ts'
 
 export interface JetStreamLogReaderOptions {
@@ -44,9 +44,9 @@ class JetStreamLogReader implements LogReader {
   readonly partitions = LOG_PARTITIONS
   readonly #stream: LogStream
   readonly #readers: readonly PartitionReader[]
-  readonly #settled: SettledInstants
+  readonly #settled: LowWatermark
   /** For each partition, the first entry that was found after a position. */
-  readonly #firsts = new Map<number, { readonly after: number; readonly place: EntryPlace }>()
+  readonly #firsts = new Map<number, { readonly after: number; readonly place: EntryPosition }>()
 
   constructor(stream: LogStream) {
     this.#stream = stream
@@ -56,7 +56,7 @@ class JetStreamLogReader implements LogReader {
     this.#readers = Array.from({ length: LOG_PARTITIONS }, (_, partition) => {
       return new PartitionReader({ stream, partition, leader, onServerLost })
     })
-    this.#settled = new SettledInstants(stream, new JetStreamPublisher(stream))
+    this.#settled = new LowWatermark(stream, new JetStreamPublisher(stream))
   }
 
   async read(after: number, bounds: ReadBounds, partition = 0): Promise<LogEntry[]> {
@@ -65,13 +65,13 @@ class JetStreamLogReader implements LogReader {
     return await this.#noted(reader.read(after, bounds))
   }
 
-  async firstAfter(cursors: readonly number[]): Promise<EntryPlace | undefined> {
+  async firstAfter(cursors: readonly number[]): Promise<EntryPosition | undefined> {
     const firsts = await this.#noted(Promise.all(cursors.map((cursor, partition) => this.#firstOf(partition, cursor))))
     const found = firsts.filter((first) => first !== undefined)
     return found.toSorted((left, right) => left.position - right.position)[0]
   }
 
-  async settledUntil(now: number): Promise<number> {
+  async lowWatermark(now: number): Promise<number> {
     return Math.min(now, await this.#settled.find())
   }
 
@@ -80,14 +80,14 @@ class JetStreamLogReader implements LogReader {
     return state.last_seq
   }
 
-  async findByRequestId(requestId: string, from?: EntryPlace): Promise<LogEntry | undefined> {
+  async findByRequestId(requestId: string, from?: EntryPosition): Promise<LogEntry | undefined> {
     const time = timeOf(requestId)
     // An id made by others may name any year, and the servers do not accept every year.
     if (time === undefined || time > Date.now() + FOUND_WITHIN_MS) return undefined
     const span = { from: Math.max(time - CLOCKS_DIFFER_MS_MAX, from?.receivedAt ?? 0), until: time + FOUND_WITHIN_MS }
     const position = span.from > span.until ? undefined : await this.#findPosition(requestId, span)
     const message = position === undefined ? null : await this.#find({ seq: position })
-    return message ? toEntry(toStored(message)) : undefined
+    return message ? fromMessage(toStored(message)) : undefined
   }
 
   async close(): Promise<void> {
@@ -111,10 +111,10 @@ class JetStreamLogReader implements LogReader {
    * The last entry of a partition is found at once, and shows for most partitions that nothing waits. The first entry after
    * a cursor is searched for from the cursor on, which takes long only where much lies in between.
    */
-  async #firstOf(partition: number, cursor: number): Promise<EntryPlace | undefined> {
+  async #firstOf(partition: number, cursor: number): Promise<EntryPosition | undefined> {
     const known = this.#firsts.get(partition)
     if (known && known.after <= cursor && cursor < known.place.position) return known.place
-    const subject = subjectOf(partition)
+    const subject = partitionSubject(partition)
     const last = await this.#find({ last_by_subj: subject })
     if (!last || last.seq <= cursor) return undefined
     const first = await this.#find({ next_by_subj: subject, seq: cursor + 1 })

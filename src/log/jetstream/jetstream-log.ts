@@ -1,7 +1,7 @@
 // The log in NATS JetStream as requests see it, for many machines. An entry is acknowledged when the stream has confirmed that
 // a majority of its replicas keep it; entries wait for that side by side, within bounds.
 import {
-  WAITING_MAX,
+  APPENDS_WAITING_MAX,
   type AppendOutcome,
   type LogCommit,
   type LogWriter,
@@ -9,7 +9,7 @@ import {
   type TrimLimits,
   type WaitingBounds,
 } from '../event-log.ts'
-import { publishMark } from './jetstream-marks.ts'
+import { publishControlRecord } from './jetstream-control-records.ts'
 import { toMessage } from './jetstream-message.ts'
 import { JetStreamPublisher } from './jetstream-publisher.ts'
 import { JetStreamPuller } from './jetstream-puller.ts'
@@ -57,7 +57,7 @@ class JetStreamLog implements LogWriter {
     this.#keys = options.keys
     this.#claims = new KeyClaims(options.keys)
     this.#commits = new GatheredCommits(options.onCommit ?? (() => {}))
-    this.#bounds = options.bounds ?? WAITING_MAX
+    this.#bounds = options.bounds ?? APPENDS_WAITING_MAX
   }
 
   async append(entry: NewEntry): Promise<AppendOutcome> {
@@ -86,7 +86,7 @@ class JetStreamLog implements LogWriter {
   }
 
   async check(): Promise<void> {
-    await publishMark(this.#publisher)
+    await publishControlRecord(this.#publisher)
   }
 
   async close(): Promise<void> {

@@ -6,7 +6,7 @@ import { textProblem, toStorable } from '../../core/bounded-text.ts'
 import { contextText, toContext } from '../context-text.ts'
 import type { EntryKind, LogEntry, NewEntry } from '../event-log.ts'
 import { partitionOf } from '../partition.ts'
-import { partitionOfSubject, subjectOf } from './jetstream-stream.ts'
+import { partitionOfSubject, partitionSubject } from './jetstream-stream.ts'
 
 export interface OutgoingMessage {
   readonly subject: string
@@ -61,7 +61,7 @@ export function toMessage(entry: NewEntry, requestId: string): OutgoingMessage {
   }
   if (context !== null) fields.set(CONTEXT_HEADER, context)
   return {
-    subject: subjectOf(partitionOf(entry.partitionKey)),
+    subject: partitionSubject(partitionOf(entry.partitionKey)),
     headers: fields,
     body: isPacked ? pack(entry.body) : entry.body,
   }
@@ -72,7 +72,7 @@ export function toMessage(entry: NewEntry, requestId: string): OutgoingMessage {
  * every database can keep, so that the pipeline sets aside what it cannot apply instead of getting stuck at it. An id that
  * cannot be kept counts as none.
  */
-export function toEntry({ position, subject, stampedAt, headers: fields, body }: StoredMessage): LogEntry {
+export function fromMessage({ position, subject, stampedAt, headers: fields, body }: StoredMessage): LogEntry {
   return {
     position,
     partition: partitionOfSubject(subject),

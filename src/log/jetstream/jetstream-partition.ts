@@ -4,9 +4,9 @@ import { DeliverPolicy } from '@nats-io/jetstream'
 import { AppError } from '../../core/app-error.ts'
 import type { LogEntry } from '../event-log.ts'
 import type { StreamLeader } from './jetstream-leader.ts'
-import { bodyBytesOf, toEntry, type StoredMessage } from './jetstream-message.ts'
+import { bodyBytesOf, fromMessage, type StoredMessage } from './jetstream-message.ts'
 import { JetStreamPuller } from './jetstream-puller.ts'
-import { subjectOf, type LogStream } from './jetstream-stream.ts'
+import { partitionSubject, type LogStream } from './jetstream-stream.ts'
 
 /** How many entries are pulled at once; of large ones only as many as hold, together, about as much as a read may. */
 const PULLED_ENTRIES_MAX = 256
@@ -48,7 +48,7 @@ export class PartitionReader {
 
   constructor({ stream, partition, leader, onServerLost }: PartitionReaderOptions) {
     this.#stream = stream
-    this.#subject = subjectOf(partition)
+    this.#subject = partitionSubject(partition)
     this.#leader = leader
     this.#onServerLost = onServerLost
   }
@@ -92,7 +92,7 @@ export class PartitionReader {
     }
     const read = this.#ahead.splice(0, countFitting(this.#ahead, bounds))
     this.#returned = read.at(-1)?.position ?? after
-    return read.map(({ message }) => toEntry(message))
+    return read.map(({ message }) => fromMessage(message))
   }
 
   /** Pulls what comes next into `#ahead`; false when that is all there is now. */

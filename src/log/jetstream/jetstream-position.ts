@@ -1,7 +1,7 @@
 // Sets where the log in JetStream begins when it continues another.
 import { jetstream } from '@nats-io/jetstream'
 import { AppError } from '../../core/app-error.ts'
-import { MARK_SUBJECT, openLogStream, STREAM, type LogStream } from './jetstream-stream.ts'
+import { CONTROL_SUBJECT, openLogStream, STREAM, type LogStream } from './jetstream-stream.ts'
 import { unavailable } from '../unavailable.ts'
 
 /** How long a mark may be refused, and the pause before it is published again. */
@@ -33,7 +33,7 @@ async function mark(stream: LogStream): Promise<number> {
   const deadline = performance.now() + MARK_WAIT_MS
   for (;;) {
     try {
-      return (await stream.ask(() => jetstream(stream.connection).publish(MARK_SUBJECT))).seq
+      return (await stream.ask(() => jetstream(stream.connection).publish(CONTROL_SUBJECT))).seq
     } catch (error) {
       if (!(error instanceof AppError) || performance.now() > deadline) throw error
       await new Promise((resolve) => setTimeout(resolve, MARK_AGAIN_MS))

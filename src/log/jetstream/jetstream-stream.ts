@@ -21,7 +21,7 @@ const SUBJECT_PREFIX = 'tidings.log.'
 /** Every subject of the stream. */
 export const ALL_SUBJECTS = `${SUBJECT_PREFIX}*`
 /** The subject of marks, which are not entries: see `jetstream-marks.ts`. */
-export const MARK_SUBJECT = `${SUBJECT_PREFIX}mark`
+export const CONTROL_SUBJECT = `${SUBJECT_PREFIX}mark`
 /** Copies of the stream where there is a cluster; a majority of them has an entry before it is acknowledged. */
 export const REPLICAS = 3
 /** What a server takes by default. The largest body, packed, fits in with its headers. */
@@ -145,7 +145,7 @@ function breakOff(connection: NatsConnection): void {
 }
 
 /** The subject of a partition's entries. */
-export function subjectOf(partition: number): string {
+export function partitionSubject(partition: number): string {
   return `${SUBJECT_PREFIX}${partition}`
 }
 

@@ -1,12 +1,12 @@
 // Entries that wait for their commit: a bounded number of them, for a bounded time, in bounded groups. While one group is
 // being written, all entries that arrive are gathered for the next. Knows nothing of where they are written.
-import { WAITING_MAX, type AppendOutcome, type NewEntry, type WaitingBounds } from '../event-log.ts'
+import { APPENDS_WAITING_MAX, type AppendOutcome, type NewEntry, type WaitingBounds } from '../event-log.ts'
 import { Batcher } from '../../concurrency/batcher.ts'
 import { findRefusal } from '../unavailable.ts'
 
 /** Bounds of one group, so that neither its first entry nor the writers behind it wait for ever. */
-const GROUP_ENTRIES_MAX = 1_000
-const GROUP_BYTES_MAX = 4 * 1024 * 1024
+const BATCH_ENTRIES_MAX = 1_000
+const BATCH_BYTES_MAX = 4 * 1024 * 1024
 
 export interface AppendQueueOptions {
   /** Gives the outcome of each entry, in their order. When it rejects, so does every append of the group. */
@@ -20,11 +20,11 @@ export class AppendQueue {
   #isClosed = false
 
   constructor(options: AppendQueueOptions) {
-    this.#bounds = options.bounds ?? WAITING_MAX
+    this.#bounds = options.bounds ?? APPENDS_WAITING_MAX
     this.#commits = new Batcher({
       call: options.commit,
-      itemsMax: GROUP_ENTRIES_MAX,
-      bytesMax: GROUP_BYTES_MAX,
+      itemsMax: BATCH_ENTRIES_MAX,
+      bytesMax: BATCH_BYTES_MAX,
       bytesOf: ({ body }) => body.byteLength,
     })
   }

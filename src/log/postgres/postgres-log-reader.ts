@@ -4,7 +4,7 @@ import { toEntry, type EntryRow } from '../entry-row.ts'
 import type { LogReader } from '../event-log.ts'
 import { LOG_PARTITIONS } from '../partition.ts'
 import { LogConnections } from './postgres-log-connections.ts'
-import { CREATE_LOG, findEntry, findFirstAfter, findLast, findSettled, readEntries } from './postgres-log-table.ts'
+import { CREATE_LOG, findEntry, findFirstAfter, findLast, findLowWatermark, readEntries } from './postgres-log-table.ts'
 
 const CONNECTIONS_MAX = 4
 /**
@@ -30,9 +30,9 @@ export async function openPostgresLogReader(url: string): Promise<LogReader> {
       const [first] = await connections.ask<Pick<EntryRow, 'position' | 'received_at'>>(findFirstAfter(cursors))
       return first && { position: first.position, receivedAt: first.received_at }
     },
-    async settledUntil(now) {
+    async lowWatermark(now) {
       for (let tries = 1; ; tries++) {
-        const [settled] = await connections.ask<{ instant: number; behind_ms: number }>(findSettled(now))
+        const [settled] = await connections.ask<{ instant: number; behind_ms: number }>(findLowWatermark(now))
         if (!settled) return 0
         if (settled.behind_ms <= SETTLED_BEHIND_MS_MAX || tries === SETTLED_TRIES_MAX) return settled.instant
         await setTimeout(SETTLED_PAUSE_MS)

@@ -24,7 +24,7 @@ const LAST = `
 const DROP_WAIT = '200ms'
 const KEYS_FORGOTTEN_PER_STEP_MAX = 2_000
 /** Where idempotency keys are, in the same columns as in the embedded log. */
-export const KEYS_TABLE = 'log_keys'
+export const POSTGRES_KEYS_TABLE = 'log_keys'
 
 /** Checks first whether all this is there: making an index, even one that exists, waits for all who change the table. */
 const TABLES = `
@@ -172,7 +172,7 @@ export const CREATE_LOG: QueryConfig = {
 }
 
 /** Entries as columns side by side. The bodies are in one piece, which PostgreSQL takes as raw bytes. */
-export interface EntryColumns {
+export interface AppendColumns {
   readonly kinds: readonly string[]
   readonly workspaceIds: readonly string[]
   readonly partitions: readonly number[]
@@ -187,14 +187,14 @@ export interface EntryColumns {
 }
 
 /** An entry left out because its key is known; `place` counts from 1. */
-export interface KnownKeyRow {
+export interface UsedKeyRow {
   place: number
   known_hash: string
   known_request_id: string
 }
 
 /** Gives KnownKeyRow. */
-export function appendEntries(entries: EntryColumns, segmentMs: number): QueryConfig {
+export function appendEntries(entries: AppendColumns, segmentMs: number): QueryConfig {
   const { kinds, workspaceIds, partitions, requestIds, contexts, bodyLengths, bodyEnds, bodies, keys, hashes } = entries
   return {
     text: 'select * from log_append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
@@ -290,7 +290,7 @@ export function findFirstAfter(cursors: readonly number[]): QueryConfig {
  * comes next reads the clock after us. Otherwise what is on its way is not stamped before the last committed entry; waiting for
  * the lock would tell more, but would make readers wait for the disk. Holds as long as nobody sets the database's clock back.
  */
-export function findSettled(now: number): QueryConfig {
+export function findLowWatermark(now: number): QueryConfig {
   return {
     name: 'find_settled',
     text: `

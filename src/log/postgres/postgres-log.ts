@@ -3,15 +3,15 @@
 import { AppError } from '../../core/app-error.ts'
 import { AppendQueue } from './append-queue.ts'
 import type { AppendOutcome, LogCommit, LogWriter, NewEntry, TrimLimits, WaitingBounds } from '../event-log.ts'
-import { EntryGroup } from './postgres-entry-group.ts'
+import { PostgresAppend } from './postgres-append.ts'
 import { LogConnections, sqlStateOf } from './postgres-log-connections.ts'
 import {
   appendEntries,
   CREATE_LOG,
   dropSegment,
   forgetKeys,
-  type EntryColumns,
-  type KnownKeyRow,
+  type AppendColumns,
+  type UsedKeyRow,
 } from './postgres-log-table.ts'
 import { unavailable } from '../unavailable.ts'
 
@@ -65,7 +65,7 @@ class PostgresLog implements LogWriter {
 
   /** Takes the lock and appends nothing; a server that may only be read refuses even that. */
   async check(): Promise<void> {
-    await this.#write(new EntryGroup([]).columns())
+    await this.#write(new PostgresAppend([]).columns())
   }
 
   async close(): Promise<void> {
@@ -75,7 +75,7 @@ class PostgresLog implements LogWriter {
 
   async #commit(entries: readonly NewEntry[]): Promise<readonly AppendOutcome[]> {
     const startedAt = performance.now()
-    const group = new EntryGroup(entries)
+    const group = new PostgresAppend(entries)
     const outcomes = group.outcomes(await this.#write(group.columns()))
     const events = outcomes.map(({ outcome }, index) => (outcome === 'appended' ? (entries[index]?.events ?? 0) : 0))
     this.#onCommit({
@@ -86,9 +86,9 @@ class PostgresLog implements LogWriter {
     return outcomes
   }
 
-  async #write(columns: EntryColumns): Promise<KnownKeyRow[]> {
+  async #write(columns: AppendColumns): Promise<UsedKeyRow[]> {
     try {
-      return await this.#connections.ask<KnownKeyRow>(appendEntries(columns, this.#segmentMs))
+      return await this.#connections.ask<UsedKeyRow>(appendEntries(columns, this.#segmentMs))
     } catch (error) {
       if (error instanceof AppError) throw error
       throw unavailable(`The log cannot be written (${sqlStateOf(error) ?? 'unknown'}). Retry after 1 second.`)

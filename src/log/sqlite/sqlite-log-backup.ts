@@ -1,25 +1,16 @@
-// Carries the embedded log into a backup, which is an SQLite file that also holds the state, and out of it again.
+// Copies the embedded log into a backup, an SQLite file that also holds the state, and restores it from one.
 import SqliteFile from 'better-sqlite3'
-import { GROUP_COLUMNS, GroupWriter, keepEnd, lastPosition, toRows, type GroupRow } from './entry-groups.ts'
+import { copyEntries, dropRecordBatches, lastPosition, requestIdsIn, saveLastPosition } from './record-batches.ts'
 import { LOG_TABLES, openLogForReading, openLogForWriting } from './sqlite-log-file.ts'
+import { copyKeys, dropKeys } from './sqlite-log-keys.ts'
 
-const KEY_COLUMNS = ['workspace_id', 'key', 'hash', 'request_id', 'received_at']
-const REQUEST_ID = KEY_COLUMNS.indexOf('request_id')
-const TABLES = ['entry_groups', 'log_end', 'idempotency_keys']
-
-/** Positions behind `after`, up to `through`. */
-interface Span {
-  readonly after: number
-  readonly through: number
-}
-
-/** The log as it was when this was opened: entries that are appended or trimmed meanwhile change nothing. */
+/** The log as it was when this was opened; later appends and trims do not change it. */
 export class SqliteLogSnapshot {
-  /** The last position handed out; every request acknowledged before is at or below it. */
+  /** The last assigned position. Every request acknowledged before is at or below it. */
   readonly head: number
   readonly #log: SqliteFile.Database
 
-  /** Makes the log's file if it is not there. */
+  /** Creates the log file if it does not exist. */
   constructor(path: string) {
     openLogForWriting(path).close()
     this.#log = openLogForReading(path)
@@ -27,12 +18,12 @@ export class SqliteLogSnapshot {
   }
 
   /**
-   * Adds the log's tables to a file whose state has applied everything up to `cursor`: all entries of the snapshot, and
-   * those after it that the state holds already. What is newer than both is left out, with its keys, so that a repeat of
-   * such a request is not mistaken for one that is kept. New positions go on after all of them.
+   * Adds the log's tables to a file whose state has applied everything up to `cursor`: all entries of the snapshot, and the later
+   * ones that the state already contains. It leaves out newer entries with their keys: otherwise a retry of such a request would be
+   * answered as a repeat, though the backup does not contain it. New positions follow all of these.
    */
   copyInto(path: string, cursor: number): void {
-    const backup = openPlain(path)
+    const backup = openWithoutSync(path)
     try {
       backup.exec(LOG_TABLES)
       backup.exec('begin')
@@ -43,9 +34,9 @@ export class SqliteLogSnapshot {
         this.#pin()
         const later = { after: this.head, through: cursor }
         copyEntries(this.#log, backup, later)
-        copyKeysOf(this.#log, backup, later)
+        copyKeys(this.#log, backup, requestIdsIn(backup, later))
       }
-      keepEnd(backup, Math.max(this.head, cursor))
+      saveLastPosition(backup, Math.max(this.head, cursor))
       backup.exec('commit')
     } finally {
       backup.close()
@@ -56,21 +47,23 @@ export class SqliteLogSnapshot {
     this.#log.close()
   }
 
-  /** Everything read from here on sees the log as it is now; gives its last position. */
+  /** Begins a read transaction, so that all reads see the log as it is now. Returns its last position. */
   #pin(): number {
     this.#log.exec('begin')
     return lastPosition(this.#log)
   }
 }
 
-/** Makes a log from what a backup holds of it. There must be no file at `path`. */
+/** Creates a log at `path`, where no file may exist, from a backup. */
 export function restoreLog(backupPath: string, path: string): void {
   const backup = new SqliteFile(backupPath, { readonly: true, fileMustExist: true })
   try {
     const log = openLogForWriting(path)
     try {
       log.exec('begin')
-      copyAllEntries(backup, log)
+      const end = lastPosition(backup)
+      copyEntries(backup, log, { after: 0, through: end })
+      saveLastPosition(log, end)
       copyKeys(backup, log)
       log.exec('commit')
     } finally {
@@ -81,70 +74,22 @@ export function restoreLog(backupPath: string, path: string): void {
   }
 }
 
-/** Takes the log's tables out of a copy of a backup, so that only the state is left, and gives their space back. */
+/** Drops the log's tables from a copy of a backup, which leaves the state, and frees their space. */
 export function removeLog(path: string): void {
-  const file = openPlain(path)
+  const file = openWithoutSync(path)
   try {
-    for (const name of TABLES) file.exec(`drop table if exists ${name}`)
+    dropRecordBatches(file)
+    dropKeys(file)
     file.exec('vacuum')
   } finally {
     file.close()
   }
 }
 
-/** For a file that nobody else knows yet: whoever fills it makes it durable once it is complete. */
-function openPlain(path: string): SqliteFile.Database {
+/** For a file that nobody else uses yet. The caller syncs it to disk once it is complete. */
+function openWithoutSync(path: string): SqliteFile.Database {
   const file = new SqliteFile(path, { fileMustExist: true })
   file.pragma('journal_mode = MEMORY')
   file.pragma('synchronous = OFF')
   return file
-}
-
-function copyAllEntries(from: SqliteFile.Database, to: SqliteFile.Database): void {
-  const end = lastPosition(from)
-  copyEntries(from, to, { after: 0, through: end })
-  keepEnd(to, end)
-}
-
-/** The entries behind `after`, where a group ends, up to `through`, which may be in the middle of one. */
-function copyEntries(from: SqliteFile.Database, to: SqliteFile.Database, { after, through }: Span): void {
-  const whole = from.prepare(
-    `select ${GROUP_COLUMNS.join(', ')} from entry_groups where last_position > ? and last_position <= ?`,
-  )
-  copyRows(whole.raw().iterate(after, through), to.prepare(insertInto('entry_groups', GROUP_COLUMNS)))
-  const cut: SqliteFile.Statement<[number], GroupRow> = from.prepare(
-    'select * from entry_groups where last_position > ? order by last_position limit 1',
-  )
-  const rest = cut.get(through)
-  if (rest) new GroupWriter(to).rewrite(toRows(rest).filter(({ position }) => position <= through))
-}
-
-/** All keys, even those whose entries have been trimmed since. */
-function copyKeys(from: SqliteFile.Database, to: SqliteFile.Database): void {
-  const keys = from.prepare(`select ${KEY_COLUMNS.join(', ')} from idempotency_keys`)
-  copyRows(keys.raw().iterate(), to.prepare(insertInto('idempotency_keys', KEY_COLUMNS)))
-}
-
-/** The keys of requests whose entries were copied into a file. */
-function copyKeysOf(from: SqliteFile.Database, to: SqliteFile.Database, { after, through }: Span): void {
-  const groups: SqliteFile.Statement<[number, number], GroupRow> = to.prepare(
-    'select * from entry_groups where last_position > ? and last_position <= ?',
-  )
-  const copied = new Set<string>()
-  for (const group of groups.iterate(after, through)) {
-    for (const { request_id: id } of toRows(group)) copied.add(id)
-  }
-  const keys = from.prepare(`select ${KEY_COLUMNS.join(', ')} from idempotency_keys`)
-  const ofCopied = keys.raw().iterate() as Iterable<unknown[]>
-  const insertion = to.prepare(insertInto('idempotency_keys', KEY_COLUMNS))
-  for (const key of ofCopied) if (copied.has(key[REQUEST_ID] as string)) insertion.run(key)
-}
-
-/** A key that was used anew replaces its use of more than a day before. */
-function insertInto(table: string, columns: readonly string[]): string {
-  return `insert or replace into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`
-}
-
-function copyRows(rows: Iterable<unknown>, insertion: SqliteFile.Statement): void {
-  for (const row of rows) insertion.run(row)
 }

@@ -1,41 +1,31 @@
-// The SQLite file of the embedded log: its tables, and how it is opened. One thread writes it, any number may read.
+// Opens the SQLite file of the embedded log and creates its tables. One thread writes it; any number of connections read it.
 import SqliteFile from 'better-sqlite3'
 import { AppError } from '../../core/app-error.ts'
-import { GROUP_TABLES } from './entry-groups.ts'
+import { RECORD_BATCH_TABLES } from './record-batches.ts'
+import { LOG_KEY_TABLES } from './sqlite-log-keys.ts'
 
 /**
- * Large pages: what a commit writes needs one of them instead of several, and every page is first written to the write-ahead log
- * and then moved into the file, each time by calls of its own. A log made with smaller pages keeps them.
+ * Large pages: a commit then writes one page instead of several, and SQLite writes every page twice, to the write-ahead log and to
+ * the file. An existing log with smaller pages keeps them.
  */
 const PAGE_BYTES = 16 * 1024
 /**
- * When the write-ahead log holds more than this, the writer itself moves it into the file, and acknowledges nothing meanwhile.
- * That happens only if the thread that normally does it (`store/sqlite/sqlite-checkpoints.ts`) falls behind by half a second.
+ * Above this size the writer itself moves the write-ahead log into the file, and acknowledges nothing meanwhile. That happens only
+ * if the checkpoint thread (`store/sqlite/sqlite-checkpoints.ts`) falls half a second behind.
  */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024
-/** A write-ahead log that grew because somebody read for long is cut back to this size as soon as nobody does. */
-const KEPT_BESIDE_BYTES = 2 * CHECKPOINT_BYTES
-/** Memory for pages, in place of 16 MiB a connection: what is written is read once, soon, and by another connection. */
+/** SQLite truncates a write-ahead log that grew during a long read to this size once the read ends. */
+const WAL_BYTES_AFTER_READS = 2 * CHECKPOINT_BYTES
+/** Page caches, instead of 16 MiB per connection: another connection reads each page once, soon after it is written. */
 const WRITE_CACHE_KIB = 2 * 1024
 const READ_CACHE_KIB = 1024
 const BUSY_WAIT_MS = 5_000
 
-export const LOG_TABLES = `
-  ${GROUP_TABLES}
-  create table if not exists idempotency_keys (
-    workspace_id text not null,
-    key text not null,
-    hash text not null,
-    request_id text not null,
-    received_at integer not null,
-    primary key (workspace_id, key)
-  ) without rowid;
-  create index if not exists idempotency_keys_by_age on idempotency_keys (received_at);
-`
+export const LOG_TABLES = RECORD_BATCH_TABLES + LOG_KEY_TABLES
 
 /**
- * Opens the log for its one writer, and makes it if it is not there. Each commit is on disk before it returns. Throws AppError
- * `unavailable`, which names the file, when SQLite cannot use it, and `conflict` when a draft of Tidings made it.
+ * Opens the log for its one writer, and creates it if it does not exist. A commit returns when it is on disk. Throws AppError
+ * `unavailable`, with the path, when SQLite cannot use the file, and `conflict` when an unreleased draft of Tidings made it.
  */
 export function openLogForWriting(path: string): SqliteFile.Database {
   try {
@@ -60,13 +50,13 @@ function prepareForWriting(path: string): SqliteFile.Database {
   file.pragma(`cache_size = -${WRITE_CACHE_KIB}`)
   const pageBytes = file.pragma('page_size', { simple: true }) as number
   file.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / pageBytes}`)
-  file.pragma(`journal_size_limit = ${KEPT_BESIDE_BYTES}`)
+  file.pragma(`journal_size_limit = ${WAL_BYTES_AFTER_READS}`)
   refuseDraftLog(file, path)
   file.exec(LOG_TABLES)
   return file
 }
 
-/** Drafts of the first version kept each entry in a row of its own, in a table that this program does not read. */
+/** Unreleased drafts stored each entry in a row of a table `entries`, which this program does not read. */
 function refuseDraftLog(file: SqliteFile.Database, path: string): void {
   const table = file.prepare(`select 1 from sqlite_master where type = 'table' and name = 'entries'`)
   if (table.get() === undefined) return

@@ -1,21 +1,19 @@
-// Reads the embedded log, from whichever thread needs it; SQLite lets readers go on while the log is written.
+// Reads the embedded log. Any thread may open a reader; SQLite lets it read while the log is written.
 import type SqliteFile from 'better-sqlite3'
 import type { LogEntry, LogReader } from '../event-log.ts'
-import { prepareEnd, prepareFind, toEntries, type GroupRow } from './entry-groups.ts'
+import { toEntries, type RecordBatchRow } from './record-batch.ts'
+import { prepareBatchAfter, prepareFind, prepareLastPosition } from './record-batches.ts'
 import { openLogForReading } from './sqlite-log-file.ts'
 
 type Bounds = Parameters<LogReader['read']>[1]
-/** Gives the group that the first entry after a position is in. */
-type GroupAfter = SqliteFile.Statement<[number], GroupRow>
+type BatchAfter = SqliteFile.Statement<[number], RecordBatchRow>
 
 export function openSqliteLogReader(path: string): LogReader {
   const file = openLogForReading(path)
-  const end = prepareEnd(file)
-  const groupAfter: GroupAfter = file.prepare(
-    'select * from entry_groups where last_position > ? order by last_position limit 1',
-  )
-  const groupsAround = prepareFind(file)
-  const read: LogReader['read'] = async (position, bounds) => listEntries(groupAfter, position, bounds)
+  const last = prepareLastPosition(file)
+  const batchAfter = prepareBatchAfter(file)
+  const findBatches = prepareFind(file)
+  const read: LogReader['read'] = async (position, bounds) => listEntries(batchAfter, position, bounds)
   return {
     partitions: 1,
     read,
@@ -23,16 +21,16 @@ export function openSqliteLogReader(path: string): LogReader {
       const [first] = await read(cursor, { entries: 1, bytes: 1 })
       return first
     },
-    async settledUntil(now) {
+    async lowWatermark(now) {
       return now
     },
     async lastPosition() {
-      return end.get() as number
+      return last.get() as number
     },
     async findByRequestId(requestId) {
-      for (const group of groupsAround(requestId)) {
-        const found = toEntries(group).find((entry) => entry.requestId === requestId)
-        if (found) return found
+      for (const batch of findBatches(requestId)) {
+        const entry = toEntries(batch).find((candidate) => candidate.requestId === requestId)
+        if (entry) return entry
       }
       return undefined
     },
@@ -42,20 +40,20 @@ export function openSqliteLogReader(path: string): LogReader {
   }
 }
 
-/** As `LogReader.read` says. */
-function listEntries(groupAfter: GroupAfter, after: number, bounds: Bounds): LogEntry[] {
+/** See `LogReader.read`. */
+function listEntries(batchAfter: BatchAfter, after: number, bounds: Bounds): LogEntry[] {
   const entries: LogEntry[] = []
   let [position, bytes] = [after, 0]
   while (entries.length < bounds.entries) {
-    const group = groupAfter.get(position)
-    if (!group) break
-    for (const entry of toEntries(group, entries.at(-1))) {
+    const batch = batchAfter.get(position)
+    if (!batch) break
+    for (const entry of toEntries(batch, entries.at(-1))) {
       if (entry.position <= after) continue
       bytes += entry.body.byteLength
       if (entries.length > 0 && (bytes > bounds.bytes || entries.length === bounds.entries)) return entries
       entries.push(entry)
     }
-    position = group.last_position
+    position = batch.last_position
   }
   return entries
 }

@@ -1,93 +1,79 @@
-// The thread that writes the embedded log: takes every request that waits, writes all of them in one transaction, and
-// answers when that is on disk. Started by `sqlite-log.ts`.
+// The thread that writes the embedded log. It commits all appends that wait in one transaction, and replies when they are on disk.
+// `sqlite-log.ts` starts it.
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads'
 import type SqliteFile from 'better-sqlite3'
 import { messageOf } from '../../core/thrown.ts'
-import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type TrimLimits } from '../event-log.ts'
-import { GroupWriter, keepEnd, prepareEnd, type EntryColumns } from './entry-groups.ts'
+import type { AppendOutcome, TrimLimits } from '../event-log.ts'
+import type { EntryColumns } from './record-batch.ts'
+import { prepareLastPosition, prepareTrim, RecordBatchWriter, saveLastPosition } from './record-batches.ts'
 import { openLogForWriting } from './sqlite-log-file.ts'
+import { SqliteLogKeys } from './sqlite-log-keys.ts'
 
-/** Entries as they cross to this thread: the bodies in one buffer, the rest as columns side by side. */
-export interface EntryGroup extends EntryColumns {
-  /** Where each body ends in `bodies`. */
+/** Entries on their way to this thread: all bodies in one buffer, the rest as parallel columns. */
+export interface AppendBatch extends EntryColumns {
+  /** The offset at which each body ends in `bodies`. */
   readonly bodyEnds: readonly number[]
   readonly bodies: Uint8Array
-  /** Sparse: index of the entry → its key. */
+  /** By index of the entry, for those that have a key. */
   readonly idempotency: ReadonlyMap<number, { readonly key: string; readonly hash: string }>
 }
 
 export type LogMessage =
-  | { readonly type: 'append'; readonly id: number; readonly group: EntryGroup }
+  | { readonly type: 'append'; readonly id: number; readonly batch: AppendBatch }
   | { readonly type: 'trim'; readonly id: number; readonly limits: TrimLimits }
   | { readonly type: 'check'; readonly id: number }
   | { readonly type: 'close' }
 
-/** `special` holds the outcomes that are not `appended`, by index in the group. */
-export type LogAnswer =
+/** `exceptions` holds the outcomes other than `appended`, by index in the batch. */
+export type LogReply =
   | {
       readonly type: 'appended'
       readonly ids: readonly number[]
-      readonly special: readonly ReadonlyMap<number, AppendOutcome>[]
-      /** The buffers of the groups, given back. */
+      readonly exceptions: readonly ReadonlyMap<number, AppendOutcome>[]
+      /** The buffers of the batches, returned for reuse. */
       readonly buffers: readonly ArrayBuffer[]
       readonly commit: { readonly entries: number; readonly durationMs: number }
     }
   | { readonly type: 'failed'; readonly ids: readonly number[]; readonly reason: string }
   | { readonly type: 'done'; readonly id: number; readonly hasMore: boolean }
 
-/** How much one step deletes: groups of entries, each of a page or a few, and idempotency keys. */
-const GROUPS_TRIMMED_MAX = 1_000
-const KEYS_TRIMMED_MAX = 2_000
+/** The record batches that one trim deletes at most; each takes one page or a few. */
+const BATCHES_TRIMMED_MAX = 1_000
 /**
- * Something to write that is not an entry, in place of what was written the time before; other bytes each time, because SQLite
- * need not write a page that stays as it is. More than most requests need, so that on a full disk it finds no room where they
- * find none: the write-ahead log keeps its size when it begins anew, and the change of a single page would fit into it for
- * ever. Its table goes into no backup.
+ * A check overwrites one row. Its bytes are random, because SQLite need not write a page that did not change. It writes more than
+ * most requests, so that on a full disk it fails when they do: the write-ahead log keeps its size when it starts over, so a
+ * single changed page would always fit. Backups leave this table out.
  */
-const CHECKED_BYTES = 32 * 1024
+const CHECK_BYTES = 32 * 1024
 const CHECK = `
   create table if not exists checks (only integer primary key, filling blob not null);
-  insert or replace into checks values (1, randomblob(${CHECKED_BYTES}));
+  insert or replace into checks values (1, randomblob(${CHECK_BYTES}));
 `
 
 type AppendMessage = Extract<LogMessage, { type: 'append' }>
 
 class LogFile {
   readonly #file: SqliteFile.Database
-  readonly #groups: GroupWriter
-  readonly #findKey: SqliteFile.Statement<[string, string], { hash: string; request_id: string; received_at: number }>
-  readonly #saveKey: SqliteFile.Statement
-  readonly #end: SqliteFile.Statement<[], number>
-  readonly #trimGroups: SqliteFile.Statement<[TrimLimits]>
-  readonly #trimKeys: SqliteFile.Statement
+  readonly #batches: RecordBatchWriter
+  readonly #keys: SqliteLogKeys
+  readonly #lastPosition: SqliteFile.Statement<[], number>
+  readonly #trimBatches: SqliteFile.Statement<[TrimLimits]>
 
   constructor(path: string) {
     this.#file = openLogForWriting(path)
-    this.#groups = new GroupWriter(this.#file)
-    this.#end = prepareEnd(this.#file)
-    this.#findKey = this.#file.prepare(
-      'select hash, request_id, received_at from idempotency_keys where workspace_id = ? and key = ?',
-    )
-    this.#saveKey = this.#file.prepare('insert or replace into idempotency_keys values (?, ?, ?, ?, ?)')
-    // Only the first groups are looked at: all acknowledgements wait while there may be millions behind them that stay.
-    this.#trimGroups = this.#file.prepare(
-      `delete from entry_groups where received_at < @entriesReceivedBefore and last_position in (
-         select last_position from entry_groups where last_position <= @throughPosition
-         order by last_position limit ${GROUPS_TRIMMED_MAX})`,
-    )
-    this.#trimKeys = this.#file.prepare(
-      `delete from idempotency_keys where (workspace_id, key) in (
-         select workspace_id, key from idempotency_keys where received_at < ? limit ${KEYS_TRIMMED_MAX})`,
-    )
+    this.#batches = new RecordBatchWriter(this.#file)
+    this.#keys = new SqliteLogKeys(this.#file)
+    this.#lastPosition = prepareLastPosition(this.#file)
+    this.#trimBatches = prepareTrim(this.#file, BATCHES_TRIMMED_MAX)
   }
 
-  /** Writes groups in one durable transaction; gives the outcomes that are not `appended`, per group. */
-  append(groups: readonly EntryGroup[]): Map<number, AppendOutcome>[] {
+  /** Writes batches in one durable transaction. Returns the outcomes other than `appended` of each. */
+  append(batches: readonly AppendBatch[]): Map<number, AppendOutcome>[] {
     this.#file.exec('begin immediate')
     try {
-      const special = groups.map((group) => this.#appendGroup(group))
+      const exceptions = batches.map((batch) => this.#appendBatch(batch))
       this.#file.exec('commit')
-      return special
+      return exceptions
     } catch (error) {
       if (this.#file.inTransaction) this.#file.exec('rollback')
       throw error
@@ -95,23 +81,23 @@ class LogFile {
   }
 
   trim(limits: TrimLimits): boolean {
-    const groups = this.#file.transaction(() => this.#trimEntries(limits)).immediate()
-    const keys = this.#trimKeys.run(limits.keysReceivedBefore).changes
-    return groups >= GROUPS_TRIMMED_MAX || keys >= KEYS_TRIMMED_MAX
+    const batches = this.#file.transaction(() => this.#trimEntries(limits)).immediate()
+    const hasMoreKeys = this.#keys.trim(limits.keysReceivedBefore)
+    return batches >= BATCHES_TRIMMED_MAX || hasMoreKeys
   }
 
   /**
-   * Gives how many groups were deleted. The end is noted with them, because otherwise only the last group tells it, and positions
-   * would be handed out again.
+   * Returns the number of deleted batches. Saves the last position in the same transaction: only the last batch shows it otherwise,
+   * and the log would assign positions twice.
    */
   #trimEntries(limits: TrimLimits): number {
-    const end = this.#end.get() as number
-    const { changes } = this.#trimGroups.run(limits)
-    if (changes > 0) keepEnd(this.#file, end)
+    const last = this.#lastPosition.get() as number
+    const { changes } = this.#trimBatches.run(limits)
+    if (changes > 0) saveLastPosition(this.#file, last)
     return changes
   }
 
-  /** Commits a real change, because just beginning a transaction succeeds on a full disk; throws when the disk refuses it. */
+  /** Commits a change, because a transaction without one succeeds on a full disk. Throws when the disk refuses it. */
   check(): void {
     this.#file.exec(CHECK)
   }
@@ -120,32 +106,30 @@ class LogFile {
     this.#file.close()
   }
 
-  #appendGroup(group: EntryGroup): Map<number, AppendOutcome> {
-    const special = new Map<number, AppendOutcome>()
+  #appendBatch(batch: AppendBatch): Map<number, AppendOutcome> {
+    const exceptions = new Map<number, AppendOutcome>()
     const indexes: number[] = []
-    for (let index = 0; index < group.bodyEnds.length; index++) {
-      const outcome = this.#claimKey(group, index)
-      if (outcome) special.set(index, outcome)
+    for (let index = 0; index < batch.bodyEnds.length; index++) {
+      const outcome = this.#claimKey(batch, index)
+      if (outcome) exceptions.set(index, outcome)
       else indexes.push(index)
     }
-    const bodyOf = (index: number) => group.bodies.subarray(group.bodyEnds[index - 1] ?? 0, group.bodyEnds[index])
-    this.#groups.append({ columns: group, indexes, bodyOf })
-    return special
+    const bodyOf = (index: number) => batch.bodies.subarray(batch.bodyEnds[index - 1] ?? 0, batch.bodyEnds[index])
+    this.#batches.append({ columns: batch, indexes, bodyOf })
+    return exceptions
   }
 
-  /** Undefined when the entry is to be appended: it has no key, or is the first with it in 24 hours. */
-  #claimKey(group: EntryGroup, index: number): AppendOutcome | undefined {
-    const idempotency = group.idempotency.get(index)
+  /** Undefined if the entry is to be appended: it has no key, or is the first with it in 24 hours. */
+  #claimKey(batch: AppendBatch, index: number): AppendOutcome | undefined {
+    const idempotency = batch.idempotency.get(index)
     if (!idempotency) return undefined
-    const workspaceId = group.workspaceIds[index] as string
-    const receivedAt = group.receivedAts[index] as number
-    const known = this.#findKey.get(workspaceId, idempotency.key)
-    if (known && known.received_at > receivedAt - IDEMPOTENCY_KEPT_MS) {
-      const isSame = known.hash === idempotency.hash
-      return isSame ? { outcome: 'repeated', requestId: known.request_id } : { outcome: 'key_conflict' }
-    }
-    this.#saveKey.run(workspaceId, idempotency.key, idempotency.hash, group.requestIds[index], receivedAt)
-    return undefined
+    return this.#keys.claim({
+      workspace_id: batch.workspaceIds[index] as string,
+      key: idempotency.key,
+      hash: idempotency.hash,
+      request_id: batch.requestIds[index] as string,
+      received_at: batch.receivedAts[index] as number,
+    })
   }
 }
 
@@ -162,7 +146,7 @@ class LogThread {
     this.#port.on('message', (message: LogMessage) => this.#receive(message))
   }
 
-  /** Gathers all appends that wait behind this one into one commit, then does what came after them. */
+  /** Commits all appends that are queued behind this message together, then handles the message that follows them. */
   #receive(first: LogMessage): void {
     const appends: AppendMessage[] = []
     let next: LogMessage | undefined = first
@@ -171,24 +155,24 @@ class LogThread {
       next = receiveMessageOnPort(this.#port)?.message as LogMessage | undefined
     }
     if (appends.length > 0) this.#append(appends)
-    if (next) this.#other(next)
+    if (next) this.#handle(next)
   }
 
   #append(appends: readonly AppendMessage[]): void {
     const ids = appends.map(({ id }) => id)
     const startedAt = performance.now()
     try {
-      const special = this.#file.append(appends.map(({ group }) => group))
-      const entries = appends.reduce((sum, { group }) => sum + group.bodyEnds.length, 0)
-      const buffers = appends.map(({ group }) => group.bodies.buffer as ArrayBuffer)
+      const exceptions = this.#file.append(appends.map(({ batch }) => batch))
+      const entries = appends.reduce((sum, { batch }) => sum + batch.bodyEnds.length, 0)
+      const buffers = appends.map(({ batch }) => batch.bodies.buffer as ArrayBuffer)
       const commit = { entries, durationMs: performance.now() - startedAt }
-      this.#port.postMessage({ type: 'appended', ids, special, buffers, commit } satisfies LogAnswer, buffers)
+      this.#port.postMessage({ type: 'appended', ids, exceptions, buffers, commit } satisfies LogReply, buffers)
     } catch (error) {
-      this.#answer({ type: 'failed', ids, reason: messageOf(error) })
+      this.#reply({ type: 'failed', ids, reason: messageOf(error) })
     }
   }
 
-  #other(message: Exclude<LogMessage, AppendMessage>): void {
+  #handle(message: Exclude<LogMessage, AppendMessage>): void {
     if (message.type === 'close') {
       this.#file.close()
       this.#port.close()
@@ -197,14 +181,14 @@ class LogThread {
     try {
       const hasMore = message.type === 'trim' ? this.#file.trim(message.limits) : false
       if (message.type === 'check') this.#file.check()
-      this.#answer({ type: 'done', id: message.id, hasMore })
+      this.#reply({ type: 'done', id: message.id, hasMore })
     } catch (error) {
-      this.#answer({ type: 'failed', ids: [message.id], reason: messageOf(error) })
+      this.#reply({ type: 'failed', ids: [message.id], reason: messageOf(error) })
     }
   }
 
-  #answer(answer: LogAnswer): void {
-    this.#port.postMessage(answer)
+  #reply(reply: LogReply): void {
+    this.#port.postMessage(reply)
   }
 }
 

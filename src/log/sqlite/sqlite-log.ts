@@ -1,9 +1,9 @@
-// The embedded log as requests see it. Entries of one turn of the event loop cross to the writing thread together, or in a few
-// groups if there are many; what arrives while a commit runs is in the next one. One message carries a whole group.
+// The writer of the embedded log, on the side of the requests. It sends the entries of one turn of the event loop to the writing
+// thread as one batch, or a few if there are many; entries that arrive during a commit go into the next one.
 import { Worker } from 'node:worker_threads'
 import { contextText } from '../context-text.ts'
 import {
-  WAITING_MAX,
+  APPENDS_WAITING_MAX,
   type AppendOutcome,
   type LogCommit,
   type LogWriter,
@@ -12,41 +12,41 @@ import {
   type WaitingBounds,
 } from '../event-log.ts'
 import { openLogForWriting } from './sqlite-log-file.ts'
-import type { EntryGroup, LogAnswer, LogMessage } from './sqlite-log-thread.ts'
+import type { AppendBatch, LogReply, LogMessage } from './sqlite-log-thread.ts'
 import { findRefusal, unavailable } from '../unavailable.ts'
 
 export interface SqliteLogOptions {
   readonly path: string
   readonly onCommit?: (commit: LogCommit) => void
-  /** Smaller bounds of what may wait, for tests of what happens past them. */
+  /** Smaller bounds, for tests. */
   readonly bounds?: WaitingBounds | undefined
 }
 
 const APPENDED: AppendOutcome = { outcome: 'appended' }
-/** Groups handed over and not answered: one being written and one to follow. More would only be more messages. */
-const GROUPS_AHEAD_MAX = 2
+/** Batches without a reply: the thread writes one while the next waits. More would only add messages. */
+const BATCHES_IN_FLIGHT_MAX = 2
 /**
- * As soon as this much is gathered, it is handed over. Otherwise, where one turn brings large requests on all connections, the
- * thread would wait for the end of the turn, and then all of them for the thread. Small ones had better be one large group,
- * which is one commit.
+ * A batch of this size is sent at once. Otherwise, when one turn brings large requests on all connections, the thread would idle
+ * until the end of the turn, and then all requests would wait for the thread. Small requests are better sent as one batch, which
+ * is one commit.
  */
-const GROUP_BYTES_ENOUGH = 256 * 1024
-/** Larger buffers are not kept for the next group. */
+const BATCH_BYTES_ENOUGH = 256 * 1024
+/** Larger buffers are not reused. */
 const SPARE_BYTES_MAX = 4 * 1024 * 1024
 
-/** What has been handed over; its entries themselves are on the other thread and need no memory here. */
-interface WaitingGroup {
+/** A batch without a reply. Its entries are on the other thread and take no memory here. */
+interface BatchInFlight {
   readonly answers: readonly PromiseWithResolvers<AppendOutcome>[]
-  /** Of each entry. */
+  /** The number of events of each entry. */
   readonly events: readonly number[]
   readonly bytes: number
   /** When its first entry was received. */
   readonly receivedAt: number | undefined
 }
 
-/** Makes the log's file if it is not there, and starts its thread. */
+/** Creates the log file if it does not exist, and starts the writing thread. */
 export function openSqliteLog(options: SqliteLogOptions): LogWriter {
-  // The file is there when this returns, so that readers can be opened at once.
+  // Creates the file before this returns, so that readers can open it at once.
   openLogForWriting(options.path).close()
   return new SqliteLog(options)
 }
@@ -55,29 +55,29 @@ class SqliteLog implements LogWriter {
   readonly #thread: Worker
   readonly #onCommit: (commit: LogCommit) => void
   readonly #bounds: WaitingBounds
-  /** What has been gathered and not yet handed over. */
-  #gathered: NewEntry[] = []
-  #gatheredAnswers: PromiseWithResolvers<AppendOutcome>[] = []
-  #gatheredBytes = 0
-  readonly #committing = new Map<number, WaitingGroup>()
-  readonly #asked = new Map<number, PromiseWithResolvers<boolean>>()
-  /** They come back with the thread's answers, so that neither side fills its memory with garbage that is slow to go. */
+  /** Entries that are not sent yet. */
+  #unsent: NewEntry[] = []
+  #unsentAnswers: PromiseWithResolvers<AppendOutcome>[] = []
+  #unsentBytes = 0
+  readonly #inFlight = new Map<number, BatchInFlight>()
+  readonly #pending = new Map<number, PromiseWithResolvers<boolean>>()
+  /** The thread returns the buffers with its replies, so that neither side allocates one per batch. */
   readonly #spareBuffers: ArrayBuffer[] = []
   #waitingEntries = 0
   #waitingBytes = 0
   #lastId = 0
-  #isHandingOver = false
+  #isSendScheduled = false
   #isClosed = false
   #onIdle: (() => void) | undefined
 
   constructor(options: SqliteLogOptions) {
     this.#onCommit = options.onCommit ?? (() => {})
-    this.#bounds = options.bounds ?? WAITING_MAX
+    this.#bounds = options.bounds ?? APPENDS_WAITING_MAX
     this.#thread = new Worker(new URL('./sqlite-log-thread.ts', import.meta.url), {
       name: 'log',
       workerData: { path: options.path },
     })
-    this.#thread.on('message', (answer: LogAnswer) => this.#receive(answer))
+    this.#thread.on('message', (reply: LogReply) => this.#receive(reply))
   }
 
   append(entry: NewEntry): Promise<AppendOutcome> {
@@ -87,15 +87,15 @@ class SqliteLog implements LogWriter {
     this.#waitingEntries++
     this.#waitingBytes += entry.body.byteLength
     const answer = Promise.withResolvers<AppendOutcome>()
-    this.#gathered.push(entry)
-    this.#gatheredAnswers.push(answer)
-    this.#gatheredBytes += entry.body.byteLength
-    this.#handOverSoon()
+    this.#unsent.push(entry)
+    this.#unsentAnswers.push(answer)
+    this.#unsentBytes += entry.body.byteLength
+    this.#sendSoon()
     return answer.promise
   }
 
   oldestWaitingReceivedAt(): number | undefined {
-    return this.#committing.values().next().value?.receivedAt ?? this.#gathered[0]?.receivedAt
+    return this.#inFlight.values().next().value?.receivedAt ?? this.#unsent[0]?.receivedAt
   }
 
   trim(limits: TrimLimits): Promise<boolean> {
@@ -114,41 +114,41 @@ class SqliteLog implements LogWriter {
     await ended
   }
 
-  /** Hands over at once, or at the end of this turn; while the thread has enough to do, not before it has answered. */
-  #handOverSoon(): void {
-    if (this.#committing.size >= GROUPS_AHEAD_MAX) return
-    if (this.#gatheredBytes >= GROUP_BYTES_ENOUGH) this.#handOver()
-    else if (!this.#isHandingOver) {
-      this.#isHandingOver = true
+  /** Sends at once, or at the end of this turn of the event loop; while the thread is busy, after its next reply. */
+  #sendSoon(): void {
+    if (this.#inFlight.size >= BATCHES_IN_FLIGHT_MAX) return
+    if (this.#unsentBytes >= BATCH_BYTES_ENOUGH) this.#send()
+    else if (!this.#isSendScheduled) {
+      this.#isSendScheduled = true
       setImmediate(() => this.#endTurn())
     }
   }
 
-  /** Everything may have been handed over in the meantime. */
+  /** A large batch may have been sent in the meantime. */
   #endTurn(): void {
-    this.#isHandingOver = false
-    if (this.#gathered.length > 0 && this.#committing.size < GROUPS_AHEAD_MAX) this.#handOver()
+    this.#isSendScheduled = false
+    if (this.#unsent.length > 0 && this.#inFlight.size < BATCHES_IN_FLIGHT_MAX) this.#send()
   }
 
-  #handOver(): void {
+  #send(): void {
     const id = ++this.#lastId
-    const group = toGroup(this.#gathered, this.#spareBuffers)
-    this.#committing.set(id, {
-      answers: this.#gatheredAnswers,
-      events: this.#gathered.map(({ events }) => events),
-      bytes: group.bodyEnds.at(-1) ?? 0,
-      receivedAt: this.#gathered[0]?.receivedAt,
+    const batch = toBatch(this.#unsent, this.#spareBuffers)
+    this.#inFlight.set(id, {
+      answers: this.#unsentAnswers,
+      events: this.#unsent.map(({ events }) => events),
+      bytes: batch.bodyEnds.at(-1) ?? 0,
+      receivedAt: this.#unsent[0]?.receivedAt,
     })
-    this.#gathered = []
-    this.#gatheredAnswers = []
-    this.#gatheredBytes = 0
-    this.#thread.postMessage({ type: 'append', id, group } satisfies LogMessage, [group.bodies.buffer as ArrayBuffer])
+    this.#unsent = []
+    this.#unsentAnswers = []
+    this.#unsentBytes = 0
+    this.#thread.postMessage({ type: 'append', id, batch } satisfies LogMessage, [batch.bodies.buffer as ArrayBuffer])
   }
 
   #ask(toMessage: (id: number) => LogMessage): Promise<boolean> {
     const id = ++this.#lastId
     const answer = Promise.withResolvers<boolean>()
-    this.#asked.set(id, answer)
+    this.#pending.set(id, answer)
     this.#post(toMessage(id))
     return answer.promise
   }
@@ -157,31 +157,31 @@ class SqliteLog implements LogWriter {
     this.#thread.postMessage(message)
   }
 
-  #receive(answer: LogAnswer): void {
-    switch (answer.type) {
+  #receive(reply: LogReply): void {
+    switch (reply.type) {
       case 'appended':
-        this.#receiveCommit(answer)
+        this.#receiveCommit(reply)
         break
       case 'failed':
-        for (const id of answer.ids) this.#fail(id, answer.reason)
+        for (const id of reply.ids) this.#fail(id, reply.reason)
         break
       case 'done':
-        this.#take(this.#asked, answer.id)?.resolve(answer.hasMore)
+        this.#take(this.#pending, reply.id)?.resolve(reply.hasMore)
         break
     }
-    if (this.#gathered.length > 0) this.#handOverSoon()
+    if (this.#unsent.length > 0) this.#sendSoon()
     if (this.#waitingEntries === 0) this.#onIdle?.()
   }
 
-  #receiveCommit({ ids, special, commit, buffers }: Extract<LogAnswer, { type: 'appended' }>): void {
+  #receiveCommit({ ids, exceptions, commit, buffers }: Extract<LogReply, { type: 'appended' }>): void {
     this.#spareBuffers.push(...buffers.filter((buffer) => buffer.byteLength <= SPARE_BYTES_MAX))
     let events = 0
-    for (const [place, id] of ids.entries()) {
-      const outcomes = special[place]
-      const group = this.#takeGroup(id)
-      group?.answers.forEach((answer, index) => {
+    for (const [batchIndex, id] of ids.entries()) {
+      const outcomes = exceptions[batchIndex]
+      const batch = this.#takeBatch(id)
+      batch?.answers.forEach((answer, index) => {
         const outcome = outcomes?.get(index)
-        if (!outcome) events += group.events[index] ?? 0
+        if (!outcome) events += batch.events[index] ?? 0
         answer.resolve(outcome ?? APPENDED)
       })
     }
@@ -190,15 +190,15 @@ class SqliteLog implements LogWriter {
 
   #fail(id: number, reason: string): void {
     const error = unavailable(`The log cannot be written: ${reason}. Retry after 1 second.`)
-    this.#take(this.#asked, id)?.reject(error)
-    for (const answer of this.#takeGroup(id)?.answers ?? []) answer.reject(error)
+    this.#take(this.#pending, id)?.reject(error)
+    for (const answer of this.#takeBatch(id)?.answers ?? []) answer.reject(error)
   }
 
-  #takeGroup(id: number): WaitingGroup | undefined {
-    const group = this.#take(this.#committing, id)
-    this.#waitingEntries -= group?.answers.length ?? 0
-    this.#waitingBytes -= group?.bytes ?? 0
-    return group
+  #takeBatch(id: number): BatchInFlight | undefined {
+    const batch = this.#take(this.#inFlight, id)
+    this.#waitingEntries -= batch?.answers.length ?? 0
+    this.#waitingBytes -= batch?.bytes ?? 0
+    return batch
   }
 
   #take<Value>(from: Map<number, Value>, id: number): Value | undefined {
@@ -208,7 +208,7 @@ class SqliteLog implements LogWriter {
   }
 }
 
-function toGroup(entries: readonly NewEntry[], spareBuffers: ArrayBuffer[]): EntryGroup {
+function toBatch(entries: readonly NewEntry[], spareBuffers: ArrayBuffer[]): AppendBatch {
   const bytes = entries.reduce((sum, { body }) => sum + body.byteLength, 0)
   const bodies = new Uint8Array(takeBuffer(spareBuffers, bytes))
   const idempotency = new Map<number, { key: string; hash: string }>()
@@ -232,7 +232,7 @@ function toGroup(entries: readonly NewEntry[], spareBuffers: ArrayBuffer[]): Ent
   }
 }
 
-/** The next spare buffer if it is large enough, else a new one, its size rounded up to a power of two. */
+/** A spare buffer if it is large enough, else a new one whose size is a power of two. */
 function takeBuffer(spareBuffers: ArrayBuffer[], bytes: number): ArrayBuffer {
   const spare = spareBuffers.pop()
   return spare && spare.byteLength >= bytes ? spare : new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(1024, bytes))))

@@ -27,7 +27,7 @@ export class Freshness {
    */
   async processedUntil(): Promise<number> {
     const { database, log, logReader, clock } = this.#sources
-    const now = await logReader.settledUntil(clock())
+    const now = await logReader.lowWatermark(clock())
     const uncommitted = log.oldestWaitingReceivedAt() ?? now
     const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
     const uncounted = (await findOldestUncounted(database)) ?? now

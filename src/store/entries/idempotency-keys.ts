@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { insertRows } from '../insert-rows.ts'
 import type { Database, SqlTypes, Store } from '../store.ts'
 
+export const PUBLISHED_KEYS_TABLE = 'published_keys'
 const FORGOTTEN_PER_STEP_MAX = 2_000
 
 interface PublishedKeyRow {

@@ -6,7 +6,7 @@ import type { NatsConnectionImpl } from '@nats-io/transport-node'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { JetStreamPublisher } from '../../../src/log/jetstream/jetstream-publisher.ts'
 import { JetStreamPuller } from '../../../src/log/jetstream/jetstream-puller.ts'
-import { ALL_SUBJECTS, openLogStream, subjectOf } from '../../../src/log/jetstream/jetstream-stream.ts'
+import { ALL_SUBJECTS, openLogStream, partitionSubject } from '../../../src/log/jetstream/jetstream-stream.ts'
 import { startProxy } from '../../support/cuttable-proxy.ts'
 import { numbered } from '../log-contract.ts'
 import { describeWithNats, startNatsServers } from '../../support/nats-servers.ts'
@@ -45,7 +45,7 @@ describeWithNats('A connection to the log in NATS', () => {
     // As the client itself does when it hears that the server has ended the connection.
     const { transport } = (stream.connection as NatsConnectionImpl).protocol
     ;(transport as unknown as { readonly socket: Socket }).socket.end()
-    stream.connection.publish(subjectOf(0))
+    stream.connection.publish(partitionSubject(0))
     await stream.close()
     await new Promise((resolve) => setImmediate(resolve))
     expect(failures).toEqual([])
@@ -59,7 +59,7 @@ describeWithNats('A connection to the log in NATS', () => {
       await servers.remove()
     })
     const body = Buffer.alloc(2 * 1024 * 1024)
-    const published = new JetStreamPublisher(stream).publish({ subject: subjectOf(0), headers: undefined, body })
+    const published = new JetStreamPublisher(stream).publish({ subject: partitionSubject(0), headers: undefined, body })
     await expect(published).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
   })
 
@@ -97,7 +97,11 @@ describeWithNats('A connection to the log in NATS', () => {
     proxy.hold()
     proxy.takeOver()
     const published = numbered(0, 60).map((id) =>
-      publisher.publish({ subject: subjectOf(0), headers: undefined, body: Buffer.concat([Buffer.from(id), body]) }),
+      publisher.publish({
+        subject: partitionSubject(0),
+        headers: undefined,
+        body: Buffer.concat([Buffer.from(id), body]),
+      }),
     )
     // Let them begin to be sent.
     await new Promise((resolve) => setImmediate(resolve))

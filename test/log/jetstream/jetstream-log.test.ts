@@ -21,7 +21,7 @@ import {
   ALL_SUBJECTS,
   openLogStream,
   STREAM,
-  subjectOf,
+  partitionSubject,
   type LogStream,
 } from '../../../src/log/jetstream/jetstream-stream.ts'
 import type { KeyStore } from '../../../src/log/jetstream/key-claims.ts'
@@ -38,13 +38,13 @@ import {
   numbered,
   readAll,
 } from '../log-contract.ts'
-import type { LogPlace } from '../log-contract.ts'
+import type { TestLog } from '../log-contract.ts'
 import { Client, Follower } from '../log-load.ts'
 import { describeWithNats, startNatsServers, type NatsServers } from '../../support/nats-servers.ts'
 import { until } from '../../support/server.ts'
 import { makePlace as makeStorePlace, openTestDatabase } from '../../support/stores.ts'
 
-interface JetStreamPlace extends LogPlace {
+interface JetStreamPlace extends TestLog {
   readonly servers: NatsServers
   readonly keys: KeyStore
 }
@@ -146,7 +146,7 @@ describeWithNats('NATS', () => {
     it('gives what others published under its subjects as entries that cannot be applied', async () => {
       await log.writer.append(newEntry('r1', { partitionKey: 'one' }))
       const partition = (await readAll(log.reader))[0]?.partition ?? 0
-      await log.stream.ask((manager) => manager.jetstream().publish(subjectOf(partition), 'hello'))
+      await log.stream.ask((manager) => manager.jetstream().publish(partitionSubject(partition), 'hello'))
       await log.writer.append(newEntry('r2', { partitionKey: 'one' }))
       const entries = await log.reader.read(0, NO_BOUNDS, partition)
       expect(entries.map(({ requestId, workspaceId }) => [requestId, workspaceId])).toEqual([
@@ -159,7 +159,7 @@ describeWithNats('NATS', () => {
     it.each(['NATS/1.0\r\nNo Header: x', 'NATS/1.0 404 No Messages', 'NATS/1.0 503'])(
       'goes on behind what others published with headers that say something else to the client: %j',
       async (lines) => {
-        await publishRaw(log.place.servers.url, subjectOf(partitionOf('one')), `${lines}\r\n\r\n`)
+        await publishRaw(log.place.servers.url, partitionSubject(partitionOf('one')), `${lines}\r\n\r\n`)
         await log.writer.append(newEntry('r1', { partitionKey: 'one' }))
         expect(idsOf(await log.reader.read(0, NO_BOUNDS, partitionOf('one')))).toEqual(['', 'r1'])
         expect(idsOf(await log.reader.read(1, NO_BOUNDS, partitionOf('one')))).toEqual(['r1'])
@@ -211,7 +211,7 @@ describeWithNats('NATS', () => {
     })
 
     it('does not take marks for entries', async () => {
-      await log.reader.settledUntil(Date.now())
+      await log.reader.lowWatermark(Date.now())
       await log.writer.check()
       expect(await readAll(log.reader)).toEqual([])
       expect(await log.reader.firstAfter(Array.from({ length: log.reader.partitions }, () => 0))).toBeUndefined()
@@ -280,7 +280,7 @@ describeWithNats('NATS', () => {
         log.writer.check(),
         log.reader.read(0, NO_BOUNDS),
         log.reader.firstAfter(cursors),
-        log.reader.settledUntil(NOW),
+        log.reader.lowWatermark(NOW),
         log.reader.lastPosition(),
         log.reader.findByRequestId(uuid()),
       ]
@@ -384,7 +384,7 @@ describeWithNats('NATS', () => {
     }, 120_000)
 
     it('may have clocks that differ by a second', async () => {
-      const settled = await log.reader.settledUntil(FAR_FUTURE)
+      const settled = await log.reader.lowWatermark(FAR_FUTURE)
       expect(Date.now() - settled).toBeGreaterThanOrEqual(1_000)
     })
 

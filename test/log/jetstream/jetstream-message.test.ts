@@ -2,8 +2,8 @@
 import { headers } from '@nats-io/transport-node'
 import { expect, it } from 'vitest'
 import type { EntryContext, EntryKind, LogEntry } from '../../../src/log/event-log.ts'
-import { toEntry } from '../../../src/log/jetstream/jetstream-message.ts'
-import { subjectOf } from '../../../src/log/jetstream/jetstream-stream.ts'
+import { fromMessage } from '../../../src/log/jetstream/jetstream-message.ts'
+import { partitionSubject } from '../../../src/log/jetstream/jetstream-stream.ts'
 
 const UUID = '019a0000-0000-7000-8000-000000000000'
 const LONG = 'x'.repeat(1_000)
@@ -12,7 +12,13 @@ const LONG = 'x'.repeat(1_000)
 function entryWith(header: string, text: string): LogEntry {
   const fields = headers()
   fields.set(header, text)
-  return toEntry({ position: 1, subject: subjectOf(3), stampedAt: 5, headers: fields, body: Buffer.from('hello') })
+  return fromMessage({
+    position: 1,
+    subject: partitionSubject(3),
+    stampedAt: 5,
+    headers: fields,
+    body: Buffer.from('hello'),
+  })
 }
 
 /** An entry of which nothing else is known. */

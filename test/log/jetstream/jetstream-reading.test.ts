@@ -9,7 +9,7 @@ import {
   ALL_SUBJECTS,
   openLogStream,
   STREAM,
-  subjectOf,
+  partitionSubject,
   type LogStream,
 } from '../../../src/log/jetstream/jetstream-stream.ts'
 import { FAR_FUTURE, NO_BOUNDS, numbered } from '../log-contract.ts'
@@ -34,7 +34,8 @@ describeWithNats('Reading a partition of the log in NATS', () => {
     await servers.remove()
   })
 
-  const publish = (body: string) => stream.ask((manager) => manager.jetstream().publish(subjectOf(PARTITION), body))
+  const publish = (body: string) =>
+    stream.ask((manager) => manager.jetstream().publish(partitionSubject(PARTITION), body))
   const read = async (after: number, bounds = NO_BOUNDS) =>
     (await reader.read(after, bounds, PARTITION)).map(({ position }) => position)
 
@@ -89,8 +90,8 @@ describeWithNats('Reading a partition of the log in NATS', () => {
   })
 
   it('knows of ever later instants up to which it is complete', async () => {
-    const first = await reader.settledUntil(FAR_FUTURE)
-    const isLater = async () => (await reader.settledUntil(FAR_FUTURE)) > first
+    const first = await reader.lowWatermark(FAR_FUTURE)
+    const isLater = async () => (await reader.lowWatermark(FAR_FUTURE)) > first
     expect(await until('it knows of a later one', isLater)).toBe(true)
   })
 })

@@ -1,7 +1,7 @@
 // Marks: messages of the stream that are not entries. A mark shows that the stream accepts messages, and its stamp shows up to
 // which instant everything that the stream has accepted can be read.
 import type { JetStreamPublisher } from './jetstream-publisher.ts'
-import { MARK_SUBJECT, STREAM, type LogStream } from './jetstream-stream.ts'
+import { CONTROL_SUBJECT, STREAM, type LogStream } from './jetstream-stream.ts'
 import { unavailable } from '../unavailable.ts'
 
 /** How far the clocks of the servers may differ: when another server takes the lead, its stamps may lag this far behind. */
@@ -11,11 +11,11 @@ const REUSED_MS = 50
 const NOTHING = new Uint8Array()
 
 /** Publishes a mark; gives its position. Rejects with AppError `unavailable` when the stream does not accept. */
-export function publishMark(publisher: JetStreamPublisher): Promise<number> {
-  return publisher.publish({ subject: MARK_SUBJECT, headers: undefined, body: NOTHING })
+export function publishControlRecord(publisher: JetStreamPublisher): Promise<number> {
+  return publisher.publish({ subject: CONTROL_SUBJECT, headers: undefined, body: NOTHING })
 }
 
-export class SettledInstants {
+export class LowWatermark {
   readonly #stream: LogStream
   readonly #publisher: JetStreamPublisher
   #latest: { readonly askedAt: number; readonly instant: Promise<number> } | undefined
@@ -40,7 +40,7 @@ export class SettledInstants {
   }
 
   async #mark(): Promise<number> {
-    const seq = await publishMark(this.#publisher)
+    const seq = await publishControlRecord(this.#publisher)
     const mark = await this.#stream.ask(({ streams }) => streams.getMessage(STREAM, { seq }))
     // The mark is trimmed already, or the leader has just taken over and does not know it yet.
     if (!mark) throw unavailable('The leader of the log in NATS changed. Retry after 1 second.')

@@ -1,4 +1,4 @@
-// Entries in groups, as the embedded log keeps them: where groups end and what is read of them.
+// Record batches of the embedded log: where they end, and what readers get from them.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import SqliteFile from 'better-sqlite3'
 import { v7 as newId } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { LogEntry, LogReader, NewEntry } from '../../src/log/event-log.ts'
-import { GROUPS_AROUND } from '../../src/log/sqlite/entry-groups.ts'
+import { FIND_BATCHES } from '../../src/log/sqlite/record-batches.ts'
 import { openLogForWriting } from '../../src/log/sqlite/sqlite-log-file.ts'
 import { openSqliteLogReader } from '../../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../../src/log/sqlite/sqlite-log.ts'
@@ -16,7 +16,7 @@ let folder: string
 let path: string
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'tidings-groups-'))
+  folder = mkdtempSync(join(tmpdir(), 'tidings-record-batches-'))
   path = join(folder, 'log.db')
 })
 afterEach(() => rmSync(folder, { recursive: true }))
@@ -44,28 +44,28 @@ async function ask<Answer>(what: (reader: LogReader) => Promise<Answer>): Promis
 const readFrom = (after: number, bounds = NO_BOUNDS) => ask((reader) => reader.read(after, bounds))
 const sized = (id: string, bytes: number) => newEntry(id, { body: Buffer.alloc(bytes, id) })
 
-/** The last positions of all groups. */
-function groupEnds(): unknown[] {
+/** The last positions of all batches. */
+function batchEnds(): unknown[] {
   const file = new SqliteFile(path, { readonly: true })
-  const ends = file.prepare('select last_position from entry_groups order by 1').pluck().all()
+  const ends = file.prepare('select last_position from record_batches order by 1').pluck().all()
   file.close()
   return ends
 }
 
-describe('a group', () => {
+describe('a record batch', () => {
   it('holds what was written together, up to 64 entries', async () => {
     await append(
       [newEntry('first')],
       numbered(0, 130).map((id) => newEntry(id)),
     )
-    expect(groupEnds()).toEqual([1, 65, 129, 131])
+    expect(batchEnds()).toEqual([1, 65, 129, 131])
     expect(idsOf(await readFrom(0))).toEqual(['first', ...numbered(0, 130)])
   })
 
   it('ends with the entry that makes its bodies 64 KiB', async () => {
     const sizes = [40_000, 25_535, 1, 100_000, 1]
     await append(sizes.map((bytes, index) => sized(idOf(index), bytes)))
-    expect(groupEnds()).toEqual([3, 4, 5])
+    expect(batchEnds()).toEqual([3, 4, 5])
     expect((await readFrom(0)).map(({ body }) => body.byteLength)).toEqual(sizes)
   })
 
@@ -82,7 +82,7 @@ describe('a group', () => {
       [2, idOf(4)],
     ])
     await append([newEntry(idOf(5), { idempotency })])
-    expect(groupEnds()).toEqual([2])
+    expect(batchEnds()).toEqual([2])
   })
 
   it('keeps apart what its entries are', async () => {
@@ -92,7 +92,7 @@ describe('a group', () => {
       { workspaceId: 'one', kind: 'svc_audience', context: { campaign: 7 }, body: Buffer.of() },
     ]
     await append(changes.map((change, index) => newEntry(idOf(index), change)))
-    expect(groupEnds()).toEqual([3])
+    expect(batchEnds()).toEqual([3])
     const toKept = ({ kind, workspaceId, requestId, receivedAt, context, body }: NewEntry | LogEntry) => {
       return { kind, workspaceId, requestId, receivedAt, context, body: Buffer.from(body) }
     }
@@ -119,9 +119,9 @@ describe('a group', () => {
 
   it('is found by each of its requests, also where their times overlap with those of others', async () => {
     const ids = Array.from({ length: 30 }, () => newId())
-    // Every third id in the same group: each spans nearly all of them.
-    const groups = [0, 1, 2].map((rest) => ids.filter((_, index) => index % 3 === rest))
-    await append(...groups.map((group) => group.map((id) => newEntry(id))))
+    // Every third id in the same batch: each spans nearly all of them.
+    const batches = [0, 1, 2].map((rest) => ids.filter((_, index) => index % 3 === rest))
+    await append(...batches.map((batch) => batch.map((id) => newEntry(id))))
     const found = await ask((reader) => Promise.all(ids.map((id) => reader.findByRequestId(id))))
     expect(found.map((entry) => entry?.requestId)).toEqual(ids)
     const between = `${(ids[10] as string).slice(0, -4)}zzzz`
@@ -132,18 +132,18 @@ describe('a group', () => {
     const at = (minute: number) => newId({ msecs: NOW + minute * 70_000 })
     const ids = [at(0), at(0), at(1), at(0), at(2), at(2)]
     await append(ids.map((id) => newEntry(id)))
-    expect(groupEnds()).toEqual([2, 3, 4, 6])
+    expect(batchEnds()).toEqual([2, 3, 4, 6])
     const found = await ask((reader) => Promise.all(ids.map((id) => reader.findByRequestId(id))))
     expect(found.map((entry) => entry?.position)).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  it('is found by its requests without a look at all groups', async () => {
+  it('is found by its requests without scanning all batches', async () => {
     await append([newEntry(newId())])
     const file = new SqliteFile(path, { readonly: true })
-    const plan = file.prepare(`explain query plan ${GROUPS_AROUND}`).all('a', 'b', 'b') as { detail: string }[]
+    const plan = file.prepare(`explain query plan ${FIND_BATCHES}`).all('a', 'b', 'b') as { detail: string }[]
     file.close()
     expect(plan.map(({ detail }) => detail)).toEqual([
-      'SEARCH entry_groups USING INDEX entry_groups_by_request (first_request_id>? AND first_request_id<?)',
+      'SEARCH record_batches USING INDEX record_batches_by_request (first_request_id>? AND first_request_id<?)',
     ])
   })
 
@@ -153,11 +153,11 @@ describe('a group', () => {
     const trim = (entriesReceivedBefore: number, throughPosition = 2) =>
       writer.trim({ throughPosition, entriesReceivedBefore, keysReceivedBefore: 0 })
     await trim(NOW)
-    expect(groupEnds()).toEqual([2])
+    expect(batchEnds()).toEqual([2])
     await trim(NOW + 1, 1)
-    expect(groupEnds()).toEqual([2])
+    expect(batchEnds()).toEqual([2])
     await trim(NOW + 1)
-    expect(groupEnds()).toEqual([])
+    expect(batchEnds()).toEqual([])
     expect(await ask((reader) => reader.lastPosition())).toBe(2)
     await writer.append(newEntry('next'))
     await writer.close()

@@ -1,7 +1,7 @@
 // Tells people where a log is, without the users and passwords that addresses hold.
-import { logPathOf, type LogPlace } from './open-log.ts'
+import { logPathOf, type LogLocation } from './open-log.ts'
 
-export function nameLogPlace(place: LogPlace): string {
+export function describeLogLocation(place: LogLocation): string {
   const { databaseUrl, natsUrl } = place
   if (natsUrl !== undefined) return `NATS JetStream (${natsUrl.split(',').map(toShownAddress).join(', ')})`
   if (databaseUrl !== undefined) return `PostgreSQL (${toShownAddress(databaseUrl)})`

@@ -1,22 +1,22 @@
-// How the embedded log keeps the bodies of a group: as they came, or compressed where that saves much of what is written for them.
+// Compresses the bodies of a record batch with LZ4 where that saves at least a quarter, and decompresses them.
 import { createRequire } from 'node:module'
 import { AppError } from '../../core/app-error.ts'
 import { messageOf } from '../../core/thrown.ts'
 
 type Lz4 = Pick<typeof import('lz4-napi'), 'compressSync' | 'uncompressSync'>
 
-/** Less stays as it came: it fits into a page that is written anyway, and few of its bytes repeat. */
+/** Smaller bodies stay uncompressed: they fit into a page that is written anyway, and few of their bytes repeat. */
 const COMPRESSED_BYTES_MIN = 2 * 1024
-/** What does not shrink to this part of itself is kept as it came, so that nobody expands it for little. */
+/** Bodies that do not shrink to this share stay uncompressed: decompressing them would cost more than they save. */
 const COMPRESSED_PART_MAX = 0.75
 
 const require = createRequire(import.meta.url)
-/** What came of loading it. */
+/** The library, or why it could not be loaded; undefined before the first use. */
 let loaded: { readonly lz4?: Lz4; readonly reason?: string } | undefined
 
 /**
- * An LZ4 block behind the length of the body (4 bytes, little-endian); undefined for a body that is kept as it came, as all are
- * where this system has no LZ4.
+ * The length of the body (4 bytes, little-endian), then an LZ4 block. Undefined if the body stays uncompressed, as all do where LZ4
+ * cannot be loaded.
  */
 export function compressBody(body: Buffer): Buffer | undefined {
   if (body.byteLength < COMPRESSED_BYTES_MIN) return undefined
@@ -25,10 +25,10 @@ export function compressBody(body: Buffer): Buffer | undefined {
 }
 
 /**
- * The body of `bytes` bytes that `compressBody` made this of. Throws where it is not, and AppError `unavailable` where this
- * system has no LZ4.
+ * The body, of `bytes` bytes, that `compressBody` compressed. Throws an Error if the length differs, and AppError `unavailable` if
+ * LZ4 cannot be loaded.
  */
-export function expandBody(compressed: Uint8Array, bytes: number): Buffer {
+export function decompressBody(compressed: Uint8Array, bytes: number): Buffer {
   const { lz4, reason } = loadLz4()
   if (!lz4) {
     throw new AppError(
@@ -41,7 +41,7 @@ export function expandBody(compressed: Uint8Array, bytes: number): Buffer {
   return body
 }
 
-/** When it is needed first: it is compiled code, which is in an optional package for each system. */
+/** Loads the library on first use. It is native code in an optional package per system. */
 function loadLz4(): NonNullable<typeof loaded> {
   if (loaded) return loaded
   try {

@@ -1,19 +1,19 @@
 // An empty log in PostgreSQL, in a database of its own, and a connection beside it to look at it and to get in its way.
 import { Client, types, type CustomTypesConfig, type QueryConfig } from 'pg'
 import type { NewEntry } from '../../src/log/event-log.ts'
-import { EntryGroup } from '../../src/log/postgres/postgres-entry-group.ts'
+import { PostgresAppend } from '../../src/log/postgres/postgres-append.ts'
 import { openPostgresLogReader } from '../../src/log/postgres/postgres-log-reader.ts'
 import { appendEntries } from '../../src/log/postgres/postgres-log-table.ts'
 import { openPostgresLog } from '../../src/log/postgres/postgres-log.ts'
-import type { LogPlace } from './log-contract.ts'
+import type { TestLog } from './log-contract.ts'
 import { until } from '../support/server.ts'
 import { makePlace } from '../support/stores.ts'
 
-export interface PostgresLogPlace extends LogPlace {
+export interface PostgresTestLog extends TestLog {
   readonly url: string
 }
 
-export async function makeLogPlace(): Promise<PostgresLogPlace> {
+export async function makePostgresTestLog(): Promise<PostgresTestLog> {
   const place = await makePlace('postgres')
   const url = place.databaseUrl as string
   return {
@@ -46,7 +46,7 @@ export class Bystander {
     this.#client = client
   }
 
-  static async connect({ url }: PostgresLogPlace): Promise<Bystander> {
+  static async connect({ url }: PostgresTestLog): Promise<Bystander> {
     const client = new Client({ connectionString: url, types: { getTypeParser: parserOf } as CustomTypesConfig })
     await client.connect()
     return new Bystander(client)
@@ -71,7 +71,7 @@ export class Bystander {
 
   /** Appends as a log does, in whatever transaction is open. */
   async append(entry: NewEntry): Promise<void> {
-    await this.#client.query(appendEntries(new EntryGroup([entry]).columns(), 60_000))
+    await this.#client.query(appendEntries(new PostgresAppend([entry]).columns(), 60_000))
   }
 
   /** Resolves when this many others wait for a lock. */

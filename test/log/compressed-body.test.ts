@@ -7,19 +7,19 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import SqliteFile from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { compressBody, expandBody } from '../../src/log/sqlite/kept-body.ts'
+import { compressBody, decompressBody } from '../../src/log/sqlite/compressed-body.ts'
 import { openSqliteLogReader } from '../../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../../src/log/sqlite/sqlite-log.ts'
 import { newEntry } from './log-contract.ts'
 
 /** Where what is tested is found by a process of its own. */
-const KEPT_BODY = pathToFileURL(join(import.meta.dirname, '../../src/log/sqlite/kept-body.ts')).href
+const COMPRESSED_BODY = pathToFileURL(join(import.meta.dirname, '../../src/log/sqlite/compressed-body.ts')).href
 
 let folder: string
 let path: string
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'tidings-kept-body-'))
+  folder = mkdtempSync(join(tmpdir(), 'tidings-compressed-body-'))
   path = join(folder, 'log.db')
 })
 afterEach(() => rmSync(folder, { recursive: true }))
@@ -43,7 +43,7 @@ async function append(bodies: readonly Buffer[]): Promise<void> {
 function keptLengths(): unknown[] {
   const file = new SqliteFile(path, { readonly: true })
   const rows = file
-    .prepare('select body_bytes, octet_length(bodies) from entry_groups order by last_position')
+    .prepare('select body_bytes, octet_length(bodies) from record_batches order by last_position')
     .raw()
     .all()
   file.close()
@@ -107,9 +107,9 @@ it('keeps bodies as they came where LZ4 was not installed, and says what is miss
       if (name === 'lz4-napi') throw new Error('no part for this system')
       return next(name, context)
     } })
-    const { compressBody, expandBody } = await import(${JSON.stringify(KEPT_BODY)})
+    const { compressBody, decompressBody } = await import(${JSON.stringify(COMPRESSED_BODY)})
     if (compressBody(Buffer.alloc(5_000, 'x')) !== undefined) throw new Error('it was compressed')
-    expandBody(Buffer.from('${kept.toString('hex')}', 'hex'), 5_000)`
+    decompressBody(Buffer.from('${kept.toString('hex')}', 'hex'), 5_000)`
   const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', without], { encoding: 'utf8' })
   expect(stderr).toContain(
     'The log contains compressed requests, but LZ4 cannot be loaded (no part for this system). Reinstall with optional packages.',
@@ -118,6 +118,6 @@ it('keeps bodies as they came where LZ4 was not installed, and says what is miss
 
 it('refuses to give a body of another length than came', () => {
   const kept = compressBody(Buffer.alloc(5_000, 'x')) ?? Buffer.of()
-  expect(expandBody(kept, 5_000)).toEqual(Buffer.alloc(5_000, 'x'))
-  expect(() => expandBody(kept, 4_999)).toThrow('a body of 4999 bytes decompressed to 5000 bytes')
+  expect(decompressBody(kept, 5_000)).toEqual(Buffer.alloc(5_000, 'x'))
+  expect(() => decompressBody(kept, 4_999)).toThrow('a body of 4999 bytes decompressed to 5000 bytes')
 })

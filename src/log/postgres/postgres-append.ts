@@ -2,7 +2,7 @@
 import { contextText } from '../context-text.ts'
 import type { AppendOutcome, NewEntry } from '../event-log.ts'
 import { partitionOf } from '../partition.ts'
-import type { EntryColumns, KnownKeyRow } from './postgres-log-table.ts'
+import type { AppendColumns, UsedKeyRow } from './postgres-log-table.ts'
 
 const APPENDED: AppendOutcome = { outcome: 'appended' }
 
@@ -12,7 +12,7 @@ interface Claim {
   readonly hash: string
 }
 
-export class EntryGroup {
+export class PostgresAppend {
   readonly #entries: readonly NewEntry[]
   /** Without those whose key an earlier entry of the group has: whatever becomes of that entry, they are not appended. */
   readonly #sent: readonly NewEntry[]
@@ -29,7 +29,7 @@ export class EntryGroup {
     })
   }
 
-  columns(): EntryColumns {
+  columns(): AppendColumns {
     const sent = this.#sent
     const bodyLengths = sent.map(({ body }) => body.byteLength)
     let end = 0
@@ -48,7 +48,7 @@ export class EntryGroup {
   }
 
   /** The outcome of every entry of the group, told from those that were left out because their keys are known. */
-  outcomes(known: readonly KnownKeyRow[]): AppendOutcome[] {
+  outcomes(known: readonly UsedKeyRow[]): AppendOutcome[] {
     const claims = new Map<string, Claim>()
     for (const { place, known_hash: hash, known_request_id: requestId } of known) {
       const name = keyName(this.#sent[place - 1] as NewEntry)
