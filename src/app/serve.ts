@@ -166,8 +166,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   }
   let loaded = Promise.resolve()
   if (options.withPipeline !== false) {
-    const onApplied = ({ events, parked, durationMs }: AppliedBatch) =>
-      metrics.countBatch(events, parked, durationMs / 1000)
+    const onApplied = (applied: AppliedBatch) => metrics.countBatch(applied)
     const pipeline = startPipeline({ ...pipelineOptions(options, writerLock), onApplied })
     running.push(() => pipeline.stop())
     wakePipeline = pipeline.wake

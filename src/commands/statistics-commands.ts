@@ -1,4 +1,5 @@
 // `statistics verify|rebuild`: campaign statistics against the facts they are counted from, beside a running server.
+import { FACT_CAPS } from '../core/campaigns/facts.ts'
 import { NO_DAY } from '../core/statistics/cells.ts'
 import { toCalendarDate } from '../core/time-zone.ts'
 import { rebuildStatistics } from '../pipeline/recounts/rebuild-statistics.ts'
@@ -31,7 +32,7 @@ const verify: Command = {
     'workspace. Shows progress on a terminal.',
   async run(call) {
     const found = await forWorkspaces(call, verifyStatistics)
-    const isEqual = found.every(({ differingCells, misremembered }) => differingCells + misremembered.length === 0)
+    const isEqual = found.every(({ differingCells }) => differingCells === 0)
     call.print({
       json: { equal: isEqual, workspaces: found.map(toBody) },
       text: (found.map(toText).join('') || 'No campaigns to verify.\n') + (isEqual ? '' : REBUILD_HINT),
@@ -103,8 +104,8 @@ function toBody(verified: Verified): object {
     users: verified.users,
     facts: verified.facts,
     cells: verified.cells,
-    pending_users: verified.waitingUsers,
-    stale_contributions: verified.misremembered.length,
+    users_over_limit: verified.usersOverLimit,
+    events_not_counted: verified.eventsNotCounted,
     differing_cells: verified.differingCells,
     differences: verified.differences.map((difference) => toDifferenceBody(difference, verified)),
   }
@@ -127,10 +128,12 @@ function toDifferenceBody({ cell, stored, counted }: CellDifference, { campaignI
 }
 
 function toText(verified: Verified): string {
-  const { workspaceId, users, facts, cells, differingCells, differences, waitingUsers, misremembered } = verified
+  const { workspaceId, users, facts, cells, differingCells, differences, usersOverLimit, eventsNotCounted } = verified
   const lines = [`${workspaceId}: ${users} users, ${facts} facts, ${cells} cells; ${differingCells} cells differ`]
-  if (waitingUsers > 0) lines.push(`  ${waitingUsers} heavy users are waiting to be counted`)
-  if (misremembered.length > 0) lines.push(`  ${misremembered.length} heavy users have stale contributions`)
+  if (usersOverLimit > 0) {
+    const limit = `${FACT_CAPS.reported} message events or ${FACT_CAPS.goalEvents} goal events in a campaign`
+    lines.push(`  ${usersOverLimit} users are over the limit of ${limit}; ${eventsNotCounted} events are not counted`)
+  }
   for (const difference of differences) lines.push(`  ${JSON.stringify(toDifferenceBody(difference, verified))}`)
   return `${lines.join('\n')}\n`
 }

@@ -1,6 +1,6 @@
 // Keeps the statistics up to date, and stores the facts that reports bring. One road: reports and goal events → changes, one for each
 // user → differences, contributions after the batch minus those before it → cells. Rejects the batch where a campaign is unknown or
-// too many cells change; counts no large user, who is left to the recounter.
+// too many cells change; neither stores nor counts reported facts beyond a cap, and leaves out goal events beyond one.
 import { CellSum } from '../core/statistics/cells.ts'
 import { membershipIdentity, messageIdentity, type Membership, type MessageEvent } from '../core/campaigns/facts.ts'
 import { toMembership, toMessageEvent } from '../core/campaigns/report.ts'
@@ -8,15 +8,16 @@ import type { NamedEvent } from '../store/users/events.ts'
 import { addMemberships } from '../store/campaigns/memberships.ts'
 import { addMessageEvents } from '../store/campaigns/message-events.ts'
 import { addCells } from '../store/statistics/statistics.ts'
+import { addUncountedEvents } from '../store/statistics/uncounted-events.ts'
 import type { Store } from '../store/store.ts'
 import { findUsersWithAliases, survivorsOf, type UserWithAliases } from '../store/users/users.ts'
 import { isReport, type Batch, type EventsEntry, type ReportEntry, type Subject } from './batch.ts'
 import { DeduplicatedChanges } from './contributions/deduplicate-changes.ts'
-import { addDifference } from './contributions/difference.ts'
+import { addDifference, findUncountedNew } from './contributions/difference.ts'
 import { GoalBooks, type GoalBook } from './contributions/goal-books.ts'
-import { loadConcernedHistories, loadHistories, type Change } from './contributions/histories.ts'
-import { FACTS_PER_USER_MAX, isLarge, leaveForLater, separateLarge } from './contributions/large-changes.ts'
+import { loadConcernedHistories, loadHistories } from './contributions/histories.ts'
 import { inPortions } from './contributions/portions.ts'
+import type { CappedHistory, Change, StoredChange } from './contributions/stored-history.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
 import type { StoredEvents } from './store-events.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
@@ -32,8 +33,6 @@ const CELLS_PER_BATCH_MAX = 20_000
 export interface CountOptions {
   /** Goals of campaigns, kept in memory from batch to batch. */
   readonly goalBooks?: GoalBooks
-  /** The most facts of one user that are counted within the batch. */
-  readonly factsPerUserMax?: number
 }
 
 /** What earlier steps of the batch returned, and the options of this one. */
@@ -46,6 +45,10 @@ interface CountInput {
 export interface CountedFacts {
   /** How many facts of a report were new. */
   readonly newFacts: ReadonlyMap<ReportEntry, number>
+  /** How many facts of a report were refused, because their customer is at the cap of a campaign. */
+  readonly refusedFacts: ReadonlyMap<ReportEntry, number>
+  /** The events that a campaign does not count, because their user is at its cap. */
+  readonly uncountedEvents: ReadonlySet<number>
 }
 
 export async function countStatistics(
@@ -53,14 +56,22 @@ export async function countStatistics(
   batch: Batch,
   { users, storedEvents, options }: CountInput,
 ): Promise<CountedFacts> {
-  const { goalBooks = new GoalBooks(), factsPerUserMax = FACTS_PER_USER_MAX } = options
-  const resolved: ResolvedBatch = { ...batch, ...users, ...storedEvents, goalBooks, factsPerUserMax }
+  const { goalBooks = new GoalBooks() } = options
+  const resolved: ResolvedBatch = { ...batch, ...users, ...storedEvents, goalBooks }
   const reports = readReports(resolved)
-  const sum = await countBatch(store, resolved, reports)
-  const newFacts = await storeFacts(store, reports)
+  const { sum, excess } = await countBatch(store, resolved, reports)
+  const accepted = reports.map((report) => excess.without(report))
+  const stored = await storeFacts(store, accepted)
+  const newFacts = new Map<ReportEntry, number>()
+  const refusedFacts = new Map<ReportEntry, number>()
+  for (const [index, report] of reports.entries()) {
+    newFacts.set(report.read, stored[index] as number)
+    refusedFacts.set(report.read, countFacts(report) - countFacts(accepted[index] as Report))
+  }
+  await addUncountedEvents(store, excess.byUser)
   // Late in the batch: others that count for the same campaigns wait from here on.
   await addCells(store, sum)
-  return { newFacts: new Map(reports.map(({ read }, index) => [read, newFacts[index] as number])) }
+  return { newFacts, refusedFacts, uncountedEvents: excess.events }
 }
 
 /** A batch with everything that the functions below read of it. */
@@ -71,6 +82,40 @@ interface Report {
   readonly read: ReportEntry
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
+}
+
+function countFacts({ memberships, messages }: Report): number {
+  return memberships.length + messages.length
+}
+
+/** What a batch brings beyond the caps of users in campaigns. */
+class Excess {
+  /** User id → how much. */
+  readonly byUser = new Map<number, number>()
+  /** Stored events that a campaign does not count. */
+  readonly events = new Set<number>()
+  /** Reported facts that are not stored, so that nothing ever counts them. */
+  readonly #refused = new Set<Membership | MessageEvent>()
+
+  add(
+    { userId }: UserWithAliases,
+    refused: readonly (Membership | MessageEvent)[],
+    uncounted: readonly number[],
+  ): void {
+    if (refused.length + uncounted.length === 0) return
+    for (const fact of refused) this.#refused.add(fact)
+    for (const id of uncounted) this.events.add(id)
+    this.byUser.set(userId, (this.byUser.get(userId) ?? 0) + refused.length + uncounted.length)
+  }
+
+  without(report: Report): Report {
+    if (this.#refused.size === 0) return report
+    return {
+      read: report.read,
+      memberships: report.memberships.filter((one) => !this.#refused.has(one)),
+      messages: report.messages.filter((one) => !this.#refused.has(one)),
+    }
+  }
 }
 
 /** The reports among the entries of a batch whose users are resolved. */
@@ -88,16 +133,24 @@ function readReports({ entries, customerOf }: ResolvedBatch): Report[] {
   return reports
 }
 
-/** What a batch adds to the statistics; its users are resolved and its events stored. */
-async function countBatch(store: Store, batch: ResolvedBatch, reports: readonly Report[]): Promise<CellSum> {
-  const sum = new CellSum()
+interface CountedBatch {
+  /** What the batch adds to the statistics. */
+  readonly sum: CellSum
+  readonly excess: Excess
+}
+
+/** Counts a batch whose users are resolved and whose events are stored. */
+async function countBatch(store: Store, batch: ResolvedBatch, reports: readonly Report[]): Promise<CountedBatch> {
+  const [sum, excess] = [new CellSum(), new Excess()]
   for (const workspaceId of new Set(batch.entries.map(({ entry }) => entry.workspaceId))) {
     const own = reports.filter(({ read }) => read.entry.workspaceId === workspaceId)
     const book = await batch.goalBooks.open(store, workspaceId)
     requireCampaigns(own, workspaceId, book)
-    if (book) await countChanges(store, { batch, book, sum }, await findChanges(store, batch, { book, reports: own }))
+    if (!book) continue
+    const changes = await findChanges(store, batch, { book, reports: own })
+    await countChanges(store, { batch, book, sum, excess }, changes)
   }
-  return sum
+  return { sum, excess }
 }
 
 /** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
@@ -121,15 +174,14 @@ async function findChanges(store: Store, batch: ResolvedBatch, { book, reports }
   for (const report of reports) addReported(facts, batch, report)
   for (const read of batch.entries) {
     if (read.kind !== 'track_events' || read.entry.workspaceId !== book.workspaceId) continue
-    for (const event of goalEventsOf(read, batch, book))
-      facts.of(event.userId, read.entry.receivedAt).goalEvents.push(event)
+    for (const event of goalEventsOf(read, batch, book)) facts.of(event.userId).goalEvents.push(event)
   }
   const parts = partsBefore(batch, book.workspaceId)
-  for (const userId of parts.keys()) facts.of(userId, batch.now)
+  for (const userId of parts.keys()) facts.of(userId)
   const persons = await findPersonsOf(store, batch, [...facts.byUser.keys()])
-  return [...facts.byUser].map(([userId, { since, ...own }]) => {
+  return [...facts.byUser].map(([userId, own]) => {
     const person = persons.get(userId) as UserWithAliases
-    return { person, before: parts.get(userId) ?? [person], facts: own, since }
+    return { person, before: parts.get(userId) ?? [person], facts: own }
   })
 }
 
@@ -139,7 +191,7 @@ function addReported(
   { read, memberships, messages }: Report,
 ): void {
   const users = new Map(read.subjects.map((subject) => [customerOf.get(subject), userOf.get(subject)]))
-  const of = (customer: number) => facts.of(users.get(customer) as number, read.entry.receivedAt)
+  const of = (customer: number) => facts.of(users.get(customer) as number)
   for (const membership of memberships) of(membership.customer).memberships.push(membership)
   for (const message of messages) of(message.customer).messages.push(message)
 }
@@ -148,19 +200,15 @@ interface FactsDraft {
   readonly memberships: Membership[]
   readonly messages: MessageEvent[]
   readonly goalEvents: NamedEvent[]
-  since: number
 }
 
 class Drafts {
   readonly byUser = new Map<number, FactsDraft>()
 
-  of(userId: number, receivedAt: number): FactsDraft {
+  of(userId: number): FactsDraft {
     const known = this.byUser.get(userId)
-    if (known) {
-      known.since = Math.min(known.since, receivedAt)
-      return known
-    }
-    const draft = { memberships: [], messages: [], goalEvents: [], since: receivedAt }
+    if (known) return known
+    const draft = { memberships: [], messages: [], goalEvents: [] }
     this.byUser.set(userId, draft)
     return draft
   }
@@ -215,54 +263,47 @@ async function findPersonsOf(
   return persons
 }
 
-interface Count {
+interface Count extends CountedBatch {
   readonly batch: ResolvedBatch
   readonly book: GoalBook
-  readonly sum: CellSum
 }
 
-/** Adds the differences of changes to the sum, but for users who are large, or grow large. */
+/** Adds the differences of changes to the sum, and what is beyond a cap to the excess. */
 async function countChanges(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const { large, others } = await separateLarge(store, changes)
-  const merged = others.filter(({ before }) => before.length > 1)
-  const single = others.filter(({ before }) => before.length === 1)
-  const grown = [...(await countMerged(store, count, merged)), ...(await countSingle(store, count, single))]
-  await leaveForLater(store, count.book, [...large, ...grown])
+  const merged = changes.filter(({ before }) => before.length > 1)
+  const single = changes.filter(({ before }) => before.length === 1)
+  await countMerged(store, count, merged)
+  await countSingle(store, count, single)
 }
 
-/** Counts users who were found to be one person, from everything they have. Gives those who have too much. */
-async function countMerged(store: Store, count: Count, changes: readonly Change[]): Promise<Change[]> {
+/** Counts users who were found to be one person, from everything they have. */
+async function countMerged(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
   const { book, sum } = count
-  const tooLarge: Change[] = []
-  const load = (portion: readonly Change[]) =>
-    loadHistories(
-      store,
-      book,
-      portion.map(({ person }) => person),
-      portion.map(({ facts }) => facts),
-    )
+  const load = (portion: readonly Change[]) => loadHistories(store, book, portion)
   for await (const [change, stored] of inPortions(changes, load)) {
-    if (stored) addDifference(sum, book, { ...change, stored })
-    else tooLarge.push(change)
+    addDifference(sum, book, withinCaps(count, change, stored))
     await keepInBounds(store, count)
   }
-  return tooLarge
 }
 
-/** Counts all others, from as much as their new facts concern. Gives those who have too much. */
-async function countSingle(store: Store, count: Count, changes: readonly Change[]): Promise<Change[]> {
-  const { batch, book, sum } = count
-  const tooLarge: Change[] = []
+/** Counts all others, from as much as their new facts concern. */
+async function countSingle(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
+  const { book, sum } = count
   const deduplicated = new DeduplicatedChanges(sum, book)
   const load = (portion: readonly Change[]) => loadConcernedHistories(store, book, portion)
   for await (const [change, stored] of inPortions(changes, load)) {
-    if (!stored || isLarge(stored, batch.factsPerUserMax)) tooLarge.push(change)
-    else deduplicated.add({ ...change, stored })
+    deduplicated.add(withinCaps(count, change, stored))
     await keepInBounds(store, count)
   }
   deduplicated.settle()
   await keepInBounds(store, count)
-  return tooLarge
+}
+
+/** The change without what is beyond a cap, which is noted. */
+function withinCaps({ book, excess }: Count, change: Change, stored: CappedHistory): StoredChange {
+  const within = { ...change, stored, facts: stored.accepted }
+  excess.add(change.person, stored.refused, findUncountedNew(book, within))
+  return within
 }
 
 /**

@@ -26,7 +26,8 @@ export async function parkUnreadable(store: Store, batch: Batch): Promise<void> 
   await saveReceipts(
     store,
     parked.map(({ requestId, workspaceId, receivedAt, error, events }) => {
-      return { requestId, workspaceId, status: 'parked', events, duplicates: 0, error, receivedAt }
+      const none = { duplicates: 0, notCounted: 0 }
+      return { requestId, workspaceId, status: 'parked', events, ...none, error, receivedAt }
     }),
   )
 }

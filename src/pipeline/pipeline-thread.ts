@@ -75,7 +75,6 @@ function run(logReader: LogReader): () => Promise<void> {
   })
   const recounter = new Recounter({
     database,
-    clock: Date.now,
     onFailure,
     // Only one of the processes with leases holds a partition; two that both believe to hold it for a moment do no harm.
     ...(leases && { isInCharge: () => leases.held().includes(0) }),

@@ -14,14 +14,12 @@ import type { Batch } from './batch.ts'
 import { countStatistics, type CountOptions } from './count-statistics.ts'
 import { mergeUserPreferences } from './merge-preferences.ts'
 import { parkUnreadable } from './park-unreadable.ts'
-import { recordReceipts } from './record-receipts.ts'
+import { recordReceipts, type ReceiptTotals } from './record-receipts.ts'
 import { resolveUsers, type ResolvedUsers } from './resolve-users.ts'
 import { storeEvents } from './store-events.ts'
 
-export interface AppliedSteps {
+export interface AppliedSteps extends ReceiptTotals {
   readonly users: ResolvedUsers
-  /** Tracked events and reported facts that were new. */
-  readonly newEvents: number
 }
 
 /** Runs every step on a batch, in the caller's transaction. Throws what a step throws. */
@@ -34,11 +32,12 @@ export async function applySteps(store: Store, batch: Batch, options: CountOptio
   const leftOut = await applyUserAttributes(store, batch, users)
   // Inserts tracked events; returns those that the store had already.
   const storedEvents = await storeEvents(store, batch, users)
-  // Inserts reported facts, and adds to the statistics what facts and events change; returns how many facts were new.
+  // Inserts reported facts, and adds to the statistics what facts and events change; returns how many facts were new,
+  // and what is beyond the caps.
   const countedFacts = await countStatistics(store, batch, { users, storedEvents, options })
-  // Writes the receipt of each request; returns how many events and facts were new.
-  const newEvents = await recordReceipts(store, batch, { leftOut, storedEvents, countedFacts })
+  // Writes the receipt of each request; returns how many events and facts were new, and how many are not counted.
+  const totals = await recordReceipts(store, batch, { leftOut, storedEvents, countedFacts })
   // Moves unreadable entries into the table of parked ones, with the reason.
   await parkUnreadable(store, batch)
-  return { users, newEvents }
+  return { users, ...totals }
 }

@@ -14,8 +14,6 @@ import { createCursors, PIPELINE_CURSOR } from './entries/cursors.ts'
 import { createEvents } from './users/events.ts'
 import { createGoalRecounts } from './campaigns/goal-recounts.ts'
 import { createIdempotencyKeys } from './entries/idempotency-keys.ts'
-import { createKeptSeries } from './statistics/kept-series.ts'
-import { createLargeHistories } from './statistics/large-histories.ts'
 import { createLimitWindows } from './workspaces/limit-windows.ts'
 import { createMemberships } from './campaigns/memberships.ts'
 import { createMessageEvents } from './campaigns/message-events.ts'
@@ -29,7 +27,7 @@ import { createStatisticsRevisions } from './statistics/statistics-revisions.ts'
 import { createStatistics } from './statistics/statistics.ts'
 import { createTemplateVersions } from './templates/template-versions.ts'
 import { createTemplates } from './templates/templates.ts'
-import { createUncountedUsers } from './statistics/uncounted-users.ts'
+import { createUncountedEvents } from './statistics/uncounted-events.ts'
 import { createUserIdentities } from './users/user-identities.ts'
 import { createUsers } from './users/users.ts'
 import { createWorkspaces } from './workspaces/workspaces.ts'
@@ -68,9 +66,7 @@ async function createTables(store: Store, types: SqlTypes): Promise<void> {
     createMemberships,
     createRecentFacts,
     createMessageEvents,
-    createLargeHistories,
-    createKeptSeries,
-    createUncountedUsers,
+    createUncountedEvents,
     createIdempotencyKeys,
     createLimitWindows,
     createPartitionLeases,

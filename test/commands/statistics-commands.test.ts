@@ -18,13 +18,14 @@ import { event, goal, HOUR, member, message, NOON, workspace } from '../support/
 import {
   expectAnswers,
   expectVerified,
-  NOW,
   openStatisticsBench,
   StatisticsRun,
   type StatisticsBench,
 } from '../support/statistics/statistics-run.ts'
 import { LOAD_SETTINGS, StatisticsLoad } from '../support/statistics/statistics-load.ts'
 import { describeEachStore, makePlace, openTestDatabase } from '../support/stores.ts'
+import { personsOf } from '../support/statistics/many-facts.ts'
+import { addUncountedEvents } from '../../src/store/statistics/uncounted-events.ts'
 
 // Every command is a process of its own, and a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 60_000 })
@@ -80,14 +81,26 @@ describeEachStore('statistics', (kind) => {
             users: 2,
             facts: 7,
             cells: rows.length,
-            pending_users: 0,
-            stale_contributions: 0,
+            users_over_limit: 0,
+            events_not_counted: 0,
             differing_cells: 0,
             differences: [],
           },
         ],
       },
     })
+  })
+
+  it('verify says how many users are over the limit, and how many of their events are not counted', async () => {
+    const [ann, bob] = await personsOf(shop)
+    const uncounted = new Map([ann, bob].map((person, index) => [person?.userId ?? 0, index + 2]))
+    await bench.database.write((store) => addUncountedEvents(store, uncounted))
+    await bench.database.write((store) => addUncountedEvents(store, uncounted))
+    const over = { users_over_limit: 2, events_not_counted: 10 }
+    expect(await statistics('verify')).toMatchObject({ status: 0, body: { equal: true, workspaces: [over] } })
+    const { stdout } = await run(['statistics', 'verify', '--workspace', shop.workspaceId], environment)
+    const limit = '10000 message events or 10000 goal events in a campaign'
+    expect(stdout).toContain(`2 users are over the limit of ${limit}; 10 events are not counted`)
   })
 
   it('verify exits 1 and prints exactly the rows that were changed, deleted and added', async () => {
@@ -200,7 +213,7 @@ describeEachStore('statistics', (kind) => {
   const useGoals = async (goals: readonly Goal[]) => {
     await shop.setGoals('c1', goals)
     const books = new GoalBooks()
-    while (await recountGoals(bench.database, books, NOW, { lastWorkspace: '' }));
+    while (await recountGoals(bench.database, books, { lastWorkspace: '' }));
   }
   it.each(interventions)(
     'rebuild gives way to %s that came between its count and its writing',

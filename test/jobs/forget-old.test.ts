@@ -23,7 +23,7 @@ describeEachStore('Of old things', (kind) => {
 
   const forget = (database = bench.database) => forgetOld({ ...bench, database, clock: () => NOW }).run(() => false)
   const save = (requestId: string, receivedAt: number) => {
-    const rest = { status: 'processed' as const, events: 1, duplicates: 0, error: null }
+    const rest = { status: 'processed' as const, events: 1, duplicates: 0, notCounted: 0, error: null }
     const receipt = { requestId, workspaceId: bench.workspaceId, receivedAt, ...rest }
     return bench.database.write((store) => saveReceipts(store, [receipt]))
   }
@@ -80,7 +80,7 @@ describeOnPostgres('A process whose clock is ahead of that of a shared log', () 
     expect(await log.append(newEntry('first', { idempotency }))).toEqual({ outcome: 'appended' })
     const receipt = { requestId: 'first', workspaceId: 'main', receivedAt: Date.now(), error: null }
     await database.write((store) =>
-      saveReceipts(store, [{ ...receipt, status: 'processed', events: 1, duplicates: 0 }]),
+      saveReceipts(store, [{ ...receipt, status: 'processed', events: 1, duplicates: 0, notCounted: 0 }]),
     )
     await forgetOld({ database, log, logReader, clock: () => Date.now() + 30 * DAY_MS }).run(() => false)
     const repeated = await log.append(newEntry('second', { idempotency }))

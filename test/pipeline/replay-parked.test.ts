@@ -63,6 +63,7 @@ describeEachStore('A parked entry', (kind) => {
       status: 'processed',
       events: 2,
       duplicates: 1,
+      notCounted: 0,
       error: null,
       receivedAt: NOW + 1,
     })

@@ -3,7 +3,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { LogFollower } from '../../src/pipeline/follower/follow-log.ts'
-import type { StoredHistory } from '../../src/pipeline/contributions/histories.ts'
+import type { StoredHistory } from '../../src/pipeline/contributions/stored-history.ts'
 import { inPortions } from '../../src/pipeline/contributions/portions.ts'
 import { listParkedEntries } from '../../src/store/entries/parked-entries.ts'
 import type { Database, Store } from '../../src/store/store.ts'

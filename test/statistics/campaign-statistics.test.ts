@@ -40,9 +40,7 @@ const TABLES = [
   'events',
   'users',
   'user_identities',
-  'large_histories',
-  'kept_series',
-  'uncounted_users',
+  'uncounted_events',
   'request_receipts',
   'cursors',
 ] as const satisfies readonly (keyof Tables)[]

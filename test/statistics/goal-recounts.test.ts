@@ -145,7 +145,7 @@ describeEachStore('Changed goals', (kind) => {
       await books.open(database, run?.workspaceId ?? '')
       return rowsOfQueries.length - before
     }
-    const [two, none] = [new GoalBooks(2 * goalsBytes), new GoalBooks(1)]
+    const [two, none] = [new GoalBooks({ bytesMax: 2 * goalsBytes }), new GoalBooks({ bytesMax: 1 })]
     const reading = await queriesOf(two, runs[0])
     for (const run of runs.slice(1)) expect(await queriesOf(two, run)).toBe(reading)
     for (const run of runs.slice(1)) expect(await queriesOf(two, run)).toBeLessThan(reading)
@@ -193,7 +193,7 @@ describeOnPostgres('Changed goals', () => {
     const turn = { lastWorkspace: '' }
     const books = new GoalBooks()
     const batch = overtaken(bench.database, { transaction: 1, name: 'goal_recounts' }, () => {
-      return recountGoals(bench.database, books, NOW, turn)
+      return recountGoals(bench.database, books, turn)
     })
     await run.apply([trackOf('ann')], { database: batch.database })
     await batch.ended()

@@ -4,16 +4,12 @@ import { expect, it } from 'vitest'
 import { Recounter } from '../../src/pipeline/recounts/recounter.ts'
 import { SetAside } from '../../src/pipeline/recounts/set-aside.ts'
 import { findGoalRecount } from '../../src/store/campaigns/goal-recounts.ts'
-import { removeLargeHistories, saveLargeHistories } from '../../src/store/statistics/large-histories.ts'
-import { findUncountedUsers } from '../../src/store/statistics/uncounted-users.ts'
 import type { HistoryEntry } from '../support/statistics/history-entries.ts'
-import { addManyFacts, leaveWaiting, personsOf, removeMessageEvents } from '../support/statistics/many-facts.ts'
-import { meddled } from '../support/meddled-store.ts'
+import { addManyFacts, personsOf, removeMessageEvents } from '../support/statistics/many-facts.ts'
 import { until } from '../support/server.ts'
 import { goal, message, workspace } from '../support/statistics/statistics-examples.ts'
 import {
   expectVerified,
-  NOW,
   openStatisticsBench,
   StatisticsRun,
   type StatisticsBench,
@@ -35,7 +31,6 @@ it('The recounter stops at once in the middle of a pause', async () => {
   let failures = 0
   const recounter = new Recounter({
     database,
-    clock: Date.now,
     onFailure: () => void (++failures >= FAILURES && hasFailed.resolve()),
   })
   recounter.start()
@@ -76,11 +71,11 @@ it('Of very much work that has failed no more than a thousand pieces pause', () 
 
 describeEachStore('A recounter that meets what cannot be counted', (kind) => {
   /** Two runs, the first of which has its turn first. */
-  async function makeRuns(bench: StatisticsBench, factsPerUserMax?: number): Promise<[StatisticsRun, StatisticsRun]> {
+  async function makeRuns(bench: StatisticsBench): Promise<[StatisticsRun, StatisticsRun]> {
     const campaigns = [{ id: 'c1', goals: [goal({})] }]
     const runs = [
-      await StatisticsRun.make(bench, workspace({ campaigns }), factsPerUserMax),
-      await StatisticsRun.make(bench, workspace({ campaigns }), factsPerUserMax),
+      await StatisticsRun.make(bench, workspace({ campaigns })),
+      await StatisticsRun.make(bench, workspace({ campaigns })),
     ]
     for (const run of runs) await run.apply([CLICK])
     return runs.toSorted((one, next) => (one.workspaceId < next.workspaceId ? -1 : 1)) as [StatisticsRun, StatisticsRun]
@@ -89,7 +84,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
   /** Counts anew until `isDone`; returns what failed meanwhile. */
   async function countUntil({ database }: StatisticsBench, isDone: () => Promise<boolean>): Promise<Set<string>> {
     const failures = new Set<string>()
-    const recounter = new Recounter({ database, clock: () => NOW, onFailure: (_error, what) => failures.add(what) })
+    const recounter = new Recounter({ database, onFailure: (_error, what) => failures.add(what) })
     recounter.start()
     try {
       await until('it is counted', isDone)
@@ -117,76 +112,6 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     await bench.close()
   })
 
-  it('counts other large users, and that one too when it can be counted', async () => {
-    const bench = await openStatisticsBench(kind)
-    const { database } = bench
-    const [broken, other] = await makeRuns(bench, -1)
-    const [[first], [second]] = [await personsOf(broken), await personsOf(other)]
-    if (!first || !second) throw new Error('nobody is there')
-    await database.write((store) => removeLargeHistories(store, [first.userId]))
-    const isCounted = async (userId: number) => (await findUncountedUsers(database, [userId])).size === 0
-    const failures = await countUntil(bench, () => isCounted(second.userId))
-    expect([...failures]).toEqual([`cannot count the user ${first.userId}; retrying`])
-    expect(await isCounted(first.userId)).toBe(false)
-    const { workspaceId } = broken
-    const history = { userId: first.userId, workspaceId, pendingGeneration: 0, version: 1 }
-    await database.write((store) => saveLargeHistories(store, [history]))
-    await countUntil(bench, () => isCounted(first.userId))
-    for (const run of [broken, other]) expect(await expectVerified(run)).toMatchObject({ waitingUsers: 0 })
-    await bench.close()
-  })
-
-  it('counts other large users while one is found to be somebody else too whenever it is counted', async () => {
-    const bench = await openStatisticsBench(kind)
-    const { database } = bench
-    const [busy, other] = await makeRuns(bench, -1)
-    const [[first], [second]] = [await personsOf(busy), await personsOf(other)]
-    if (!first || !second) throw new Error('nobody is there')
-    await busy.apply([nameOf('ann', 'p')])
-    await leaveWaiting(database, first, NOW - 1)
-    let found = 0
-    const merge = () => busy.apply([nameOf(`found ${++found}`), nameOf(`found ${found}`, 'p')])
-    const meddling = meddled(database, 'message_events', merge, Infinity)
-    const recounter = new Recounter({ database: meddling, clock: () => NOW, onFailure: () => {} })
-    for (let turn = 0; turn < 4; turn++) expect(await recounter.step()).toBe(true)
-    expect([...(await findUncountedUsers(database, [first.userId, second.userId])).keys()]).toEqual([first.userId])
-    await countUntil(bench, async () => (await findUncountedUsers(database, [first.userId])).size === 0)
-    for (const run of [busy, other]) expect(await expectVerified(run)).toMatchObject({ waitingUsers: 0 })
-    await bench.close()
-  })
-
-  it('begins with the shortest pause again when a user who was counted in between fails', async () => {
-    const bench = await openStatisticsBench(kind)
-    const { database } = bench
-    const run = await StatisticsRun.make(bench, workspace({ campaigns: [{ id: 'c1', goals: [] }] }), -1)
-    await run.apply([CLICK])
-    const [person] = await personsOf(run)
-    if (!person) throw new Error('nobody is there')
-    const { userId } = person
-    const breakUser = () => database.write((store) => removeLargeHistories(store, [userId]))
-    const mendUser = async () => {
-      const history = { userId, workspaceId: run.workspaceId, pendingGeneration: 0, version: 1 }
-      await database.write((store) => saveLargeHistories(store, [history]))
-    }
-    let now = 0
-    const recounter = new Recounter({ database, clock: () => NOW, stopwatch: () => now, onFailure: () => {} })
-    await breakUser()
-    await expect(recounter.step()).rejects.toThrow('is not large')
-    await mendUser()
-    now += FIRST_PAUSE_MS - 1
-    expect(await recounter.step()).toBe(false)
-    now += 1
-    expect(await recounter.step()).toBe(true)
-    await leaveWaiting(database, person, NOW)
-    await breakUser()
-    await expect(recounter.step()).rejects.toThrow('is not large')
-    await mendUser()
-    now += FIRST_PAUSE_MS
-    expect(await recounter.step()).toBe(true)
-    expect(await findUncountedUsers(database, [userId])).toEqual(new Map())
-    await bench.close()
-  })
-
   it('pauses a workspace that fails, and begins with the shortest pause again after one of its steps succeeded', async () => {
     const bench = await openStatisticsBench(kind)
     const { database } = bench
@@ -198,7 +123,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
       await database.write((store) => removeMessageEvents(store, NOWHERE))
     }
     let now = 0
-    const recounter = new Recounter({ database, clock: () => NOW, stopwatch: () => now, onFailure: () => {} })
+    const recounter = new Recounter({ database, stopwatch: () => now, onFailure: () => {} })
     await breakUser()
     await run.setGoals('c1', [goal({ windowHours: 2 })])
     await expect(recounter.step()).rejects.toThrow('which does not exist')
@@ -224,7 +149,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     const [run] = await makeRuns(bench)
     await run.setGoals('c1', [goal({ windowHours: 2 })])
     let isInCharge = false
-    const recounter = new Recounter({ database, clock: () => NOW, isInCharge: () => isInCharge, onFailure: () => {} })
+    const recounter = new Recounter({ database, isInCharge: () => isInCharge, onFailure: () => {} })
     expect(await recounter.step()).toBe(false)
     isInCharge = true
     expect(await recounter.step()).toBe(true)
@@ -237,9 +162,4 @@ const CLICK: HistoryEntry = {
   audiences: [],
   messages: [message({ kind: 'click' })],
   events: [],
-}
-
-function nameOf(customerId: string, person?: string): HistoryEntry {
-  const named = { customerId, ...(person !== undefined && { person }) }
-  return { kind: 'track_user', audiences: [], messages: [], events: [], ...named }
 }

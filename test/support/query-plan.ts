@@ -60,21 +60,6 @@ export function expectIndexed(plan: QueryPlan, ...columns: readonly string[]): v
   })
 }
 
-/**
- * Expects that each of the tables of the query is entered behind a place in the order of an index, even if its first column has other
- * bounds too, and read on from there without sorting. `columns`: those of the place, as `one, two`.
- */
-export function expectEnteredAt(plan: QueryPlan, columns: string, tables = 1): void {
-  // SQLite writes `(one,two)>(?,?)`; PostgreSQL `(ROW(one, two) > ROW(1, 2))`, and quotes some names.
-  const conditions = plan.accesses.map(({ condition }) => condition.replaceAll(/[" ]/g, ''))
-  const isEntered = conditions.map((condition) => condition.includes(`(${columns.replaceAll(' ', '')})>`))
-  expect({ isEntered, sorts: plan.sorts, plan: plan.text }).toEqual({
-    isEntered: Array.from({ length: tables }, () => true),
-    sorts: false,
-    plan: plan.text,
-  })
-}
-
 /** Whether an index is entered at values of `column` rather than read past all of them. */
 export function narrowsBy({ index, condition }: TableAccess, column: string): boolean {
   // SQLite writes `workspace_id=?`, and `ANY(workspace_id)` where it narrows nothing; PostgreSQL `(workspace_id = 'main'…)`.

@@ -99,12 +99,11 @@ function toBody(move: FinishedMove): object {
     parked_entries: move.parkedEntries,
     needs_pii_key: move.needsPiiKey,
     tables: move.tables.map(({ table, source, target, isEqual }) => ({ table, equal: isEqual, source, target })),
-    statistics: move.statistics.map(({ workspaceId, cells, differingCells, misrememberedUsers, isEqual }) => ({
+    statistics: move.statistics.map(({ workspaceId, cells, differingCells, isEqual }) => ({
       workspace_id: workspaceId,
       equal: isEqual,
       cells,
       differing_cells: differingCells,
-      stale_contributions: misrememberedUsers,
     })),
   }
 }
@@ -118,8 +117,8 @@ function toText(move: FinishedMove, places: { readonly from: string; readonly to
     const count = `${String(source.rows).padStart(numbers)} rows`
     return `${table.padEnd(names)}  ${count}  ${shortened(source.checksum)}  ${found}`
   })
-  for (const { workspaceId, cells, differingCells, misrememberedUsers } of statistics) {
-    const found = `${cells} cells; ${differingCells} cells and ${misrememberedUsers} users differ`
+  for (const { workspaceId, cells, differingCells } of statistics) {
+    const found = `${cells} cells; ${differingCells} cells differ`
     lines.push(`statistics of ${workspaceId} recounted: ${found}`)
   }
   lines.push(`${copiedRows} rows copied in ${(copiedMs / 1000).toFixed(1)} s, ${rowsPerSecond(move)} per second`)

@@ -42,8 +42,6 @@ export interface MessageEvent {
   readonly time: number
   readonly messageId: string | null
   readonly reason: string | null
-  /** How many events this one stands for, where several were condensed into the latest of them; 1 if absent. */
-  readonly times?: number
 }
 
 /** A tracked event whose name is the event name of some goal. Identity: its id. */
@@ -57,6 +55,16 @@ export interface GoalEvent {
    */
   readonly met: { has(goal: Goal): boolean }
 }
+
+/** How many facts of each kind count of one person in one campaign. */
+export interface FactCaps {
+  /** Message events, and memberships, reported with one customer id. */
+  readonly reported: number
+  /** Goal events. */
+  readonly goalEvents: number
+}
+
+export const FACT_CAPS: FactCaps = { reported: 10_000, goalEvents: 10_000 }
 
 /** The reason of a failure for which none was given. */
 export const UNKNOWN_REASON = 'unknown'

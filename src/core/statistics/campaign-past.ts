@@ -36,7 +36,7 @@ export class CampaignPast {
   /** The audiences of that group; those of other groups are not counted. */
   readonly audiences: readonly Membership[]
   /** By time; of several at one instant, the one that would win as a report comes last. */
-  readonly #memberships: readonly Membership[]
+  readonly memberships: readonly Membership[]
   /** The same, by the platform under which they are counted. */
   readonly #byPlatform = new Map<Platform, readonly Membership[]>()
   #touches: Map<TouchKind, readonly MessageEvent[]> | undefined
@@ -44,10 +44,10 @@ export class CampaignPast {
   constructor(campaign: CountedCampaign, { memberships, messages }: PastFacts) {
     this.campaign = campaign
     this.messages = messages
-    this.#memberships = memberships.length > 1 ? memberships.toSorted(byTime) : memberships
-    this.group = earliestGroup(this.#memberships)
+    this.memberships = memberships.length > 1 ? memberships.toSorted(byTime) : memberships
+    this.group = earliestGroup(this.memberships)
     const { group } = this
-    this.audiences = this.#memberships.filter((membership) => membership.group === group)
+    this.audiences = this.memberships.filter((membership) => membership.group === group)
   }
 
   /** The audience that a message event belongs to: the latest of its platform not after it, else the earliest one. */
@@ -94,7 +94,7 @@ export class CampaignPast {
   #membershipsOf(platform: Platform): readonly Membership[] {
     const known = this.#byPlatform.get(platform)
     if (known) return known
-    const memberships = this.#memberships.filter((membership) => countedPlatform(membership.platform) === platform)
+    const memberships = this.memberships.filter((membership) => countedPlatform(membership.platform) === platform)
     this.#byPlatform.set(platform, memberships)
     return memberships
   }

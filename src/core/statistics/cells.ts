@@ -180,22 +180,7 @@ interface CellSumJson {
 /** The cells of one series, four numbers each: day, previous day, users, occurrences. */
 export type SeriesCells = readonly number[]
 
-export function countCells(cells: SeriesCells): number {
-  return cells.length / CELL_NUMBERS
-}
-
-/** One series of a user and what the user adds to it; its cells are made when they are asked for. */
-export interface ContributedSeries {
-  readonly series: Series
-  readonly cells: () => SeriesCells
-}
-
-/** Adds the cells of one series to a sum, or takes them away. */
-export function addSeriesCells(sum: CellSum, series: Series, cells: SeriesCells, times: 1 | -1): void {
-  addCellsOf(sum, { key: seriesKey(series), levels: OWN_LEVEL, cells }, times)
-}
-
-/** The same for the series with this key and those at other levels of its place. */
+/** Adds the cells of the series with this key, and of those at other levels of its place, to a sum; −1 takes them away. */
 export function addCellsOf(
   sum: CellSum,
   { key, levels, cells }: { readonly key: string; readonly levels: Levels; readonly cells: SeriesCells },

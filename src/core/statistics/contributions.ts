@@ -1,7 +1,8 @@
 // What one user adds to the table of statistics. The definition of every number that Fetch Campaign Stats gives: the table
 // is the sum of this function over all users, however it came about.
 import { CampaignPast } from './campaign-past.ts'
-import { ANY_GROUP, CellSum, NO_GENERATION, type ContributedSeries } from './cells.ts'
+import { ANY_GROUP, CellSum, NO_GENERATION } from './cells.ts'
+import { capGoalEvents } from './goal-event-cap.ts'
 import { countConversions, LastInteractions, type Converted } from './conversions.ts'
 import { countUnits, type DeliveryOptions } from './delivery-units.ts'
 import type { GoalEvent, Membership, MessageEvent } from '../campaigns/facts.ts'
@@ -39,7 +40,8 @@ const EVERYTHING: Scope = { campaigns: 'all', parts: 'all' }
  *   of the earliest, else its platform alone;
  * - units (`delivery-units.ts`): each day of audience of the user's group, with the one state that came of it;
  * - conversions (`conversions.ts`): each g ∈ G on its day, for each attribution type, at the place of the one touch that
- *   it is credited to; in a control group at the place of the latest audience whose window holds it;
+ *   it is credited to; in a control group at the place of the latest audience whose window holds it; of very many g only the
+ *   first (`goal-event-cap.ts`);
  * - for uplift, each m ∈ M of the user's group whose window holds some g ∈ G, on the day of m.
  *
  * In every such series let d₁ < d₂ < … be the days on which the user was active, and nᵢ how often. The cell (dᵢ, dᵢ₋₁) gets
@@ -56,8 +58,6 @@ export function contributions(history: History, rules: Rules, scope = EVERYTHING
 export interface Counting {
   readonly rules: Rules
   readonly scope: Scope
-  /** The last interactions before its goal events by these rules; if undefined, they are found in the history. */
-  readonly last?: LastInteractions | undefined
 }
 
 /** Adds the contributions of a history, or takes them away. */
@@ -67,14 +67,6 @@ export function addContributions(
   { times, ...counting }: Counting & { readonly times: 1 | -1 },
 ): void {
   for (const tally of toTallies(history, counting)) tally.addTo(sum, times)
-}
-
-/** The contributions of a history, series by series, each once. */
-export function* contributedSeries(
-  history: History,
-  counting: Counting,
-): Generator<ContributedSeries, void, undefined> {
-  for (const tally of toTallies(history, counting)) yield* tally.series()
 }
 
 function* toTallies(history: History, counting: Counting): Generator<Tally, void, undefined> {
@@ -155,16 +147,28 @@ interface CountedHistory {
   readonly converted: Converted | undefined
 }
 
-function toCounted(history: History, { rules, scope, last }: Counting): CountedHistory {
+function toCounted(history: History, { rules, scope }: Counting): CountedHistory {
   const { goalEvents: events } = history
   const pasts = toPasts(history, rules)
   if (events.length === 0 || !isAnyWanted(pasts, scope)) return { pasts, converted: undefined }
-  const { timezone } = rules
-  return { pasts, converted: { events, last: last ?? findLast(events, pasts.values()), timezone } }
+  const { timezone, goalEventsMax } = rules
+  return { pasts, converted: { events, last: findLast(events, pasts.values()), timezone, goalEventsMax } }
 }
 
 function isAnyWanted(pasts: ReadonlyMap<number, CampaignPast>, { campaigns }: Scope): boolean {
   return campaigns === 'all' || [...pasts.keys()].some((number) => campaigns.has(number))
+}
+
+/** The ids of the goal events that some campaign would count without the cap. */
+export function findUncounted(history: History, { rules, scope }: Counting): Set<number> {
+  const found = new Set<number>()
+  const { goalEvents } = history
+  if (goalEvents.length <= rules.goalEventsMax) return found
+  for (const past of toPasts(history, rules).values()) {
+    if (!isWanted(past, { rules, scope })) continue
+    for (const { id } of capGoalEvents(past, goalEvents, rules.goalEventsMax).uncounted) found.add(id)
+  }
+  return found
 }
 
 /** Counts one campaign, at all levels of its places. */
@@ -228,8 +232,8 @@ function countPerformance(past: CampaignPast, { narrowing, ...options }: Deliver
   const basis = { campaign: past.campaign.number, generation: NO_GENERATION, group: ANY_GROUP } as const
   const tally = new Tally({ ...options, ...basis, only: narrowing?.levels })
   for (const message of past.messages) {
-    const { kind, time, times } = message
-    if (!narrowing || narrowing.kinds.has(kind)) tally.add(kind, past.placeOf(message), time, times)
+    const { kind, time } = message
+    if (!narrowing || narrowing.kinds.has(kind)) tally.add(kind, past.placeOf(message), time)
   }
   return [tally]
 }

@@ -10,6 +10,7 @@ import {
   type MessageEvent,
 } from '../campaigns/facts.ts'
 import { hasConditions, windowMs, type Goal } from '../campaigns/goal.ts'
+import { capGoalEvents } from './goal-event-cap.ts'
 import type { LevelsOfPlaces } from './levels.ts'
 import type { CountedCampaign } from './rules.ts'
 import { Tally } from './tally.ts'
@@ -36,13 +37,14 @@ export interface Converted {
   /** Of the same events, by the same rules. */
   readonly last: LastInteractions
   readonly timezone: string
+  readonly goalEventsMax: number
 }
 
 /** Counts the conversions of one campaign, at the levels of its places. */
 export function countConversions(past: CampaignPast, levels: LevelsOfPlaces, converted: Converted): Tally[] {
-  const { events, last, timezone } = converted
+  const { events, last, timezone, goalEventsMax } = converted
   const counter = new ConversionCounter(past, levels, timezone)
-  for (const event of events) {
+  for (const event of capGoalEvents(past, events, goalEventsMax).counted) {
     const goals = goalsMet(past, event)
     if (goals.length === 0) continue
     counter.add(event, goals)
@@ -62,8 +64,7 @@ function goalsMet({ campaign }: CampaignPast, { action, met }: GoalEvent): reado
 
 /**
  * The last interaction before each event: of all touches in their windows, a click before an impression before a `sent`, then the
- * latest, then that of the lower campaign id. The campaigns need not be in memory at the same time; only one touch is kept for
- * each event.
+ * latest, then that of the lower campaign id.
  */
 export class LastInteractions {
   readonly #events: readonly GoalEvent[]

@@ -12,6 +12,8 @@ export interface CountedCampaign {
 /** What a workspace counts by. */
 export interface Rules {
   readonly timezone: string
+  /** How many goal events of one person a campaign counts. */
+  readonly goalEventsMax: number
   /** All campaigns of the workspace, by number. */
   readonly campaigns: ReadonlyMap<number, CountedCampaign>
 }

@@ -1,15 +1,6 @@
 // Counts one user's days in the series of one campaign, and makes cells of them.
-import {
-  addCellsOf,
-  NO_DAY,
-  seriesKeyAt,
-  type CellSum,
-  type ContributedSeries,
-  type Metric,
-  type Series,
-  type SeriesCells,
-} from './cells.ts'
-import { levelsOf, type KeyedPlace, type LevelsOfPlaces, type SharedLevels } from './levels.ts'
+import { addCellsOf, NO_DAY, seriesKeyAt, type CellSum, type Metric, type Series, type SeriesCells } from './cells.ts'
+import type { KeyedPlace, LevelsOfPlaces, SharedLevels } from './levels.ts'
 import { localDay } from '../time-zone.ts'
 
 export interface TallyOptions extends Pick<Series, 'campaign' | 'generation' | 'group'> {
@@ -29,14 +20,14 @@ export class Tally {
     this.#options = options
   }
 
-  /** Counts something that happened at an instant, or `times` over on its day, at its place and all aggregates of it. */
-  add(metric: Metric, place: KeyedPlace, instant: number, times = 1): void {
+  /** Counts something that happened at an instant, at its place and all aggregates of it. */
+  add(metric: Metric, place: KeyedPlace, instant: number): void {
     const { timezone, levels } = this.#options
     const day = localDay(timezone, instant)
-    for (const shared of levels.at(place)) this.addOnDay(metric, shared, day, times)
+    for (const shared of levels.at(place)) this.addOnDay(metric, shared, day, 1)
   }
 
-  /** Counts something at only some of the levels of a place. */
+  /** Counts something, `times` over, at only some of the levels of a place. */
   addOnDay(metric: Metric, shared: SharedLevels, day: number, times: number): void {
     const { only } = this.#options
     if (only && !only.has(shared)) return
@@ -66,21 +57,6 @@ export class Tally {
         const cells = days.toCells(others?.get(metric))
         if (cells.length > 0)
           addCellsOf(sum, { key: seriesKeyAt(this.#options, metric, place.key), levels, cells }, times)
-      }
-    }
-  }
-
-  /** What `addTo` adds, series by series: as cells it would take twenty times the memory. */
-  *series(): Generator<ContributedSeries, void, undefined> {
-    const { campaign, generation, group, levels: all } = this.#options
-    for (const { index, place, levels } of all.sets) {
-      const metrics = this.#days[index]
-      if (!metrics) continue
-      for (const { platform, locale, variation } of levelsOf(place, levels)) {
-        for (const [metric, days] of metrics) {
-          const series = { campaign, generation, group, metric, platform, locale, variation }
-          yield { series, cells: () => days.toCells() }
-        }
       }
     }
   }

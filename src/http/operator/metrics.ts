@@ -17,6 +17,15 @@ export interface GaugeValues {
   readonly parked: number | undefined
 }
 
+/** What one batch of the pipeline did. */
+export interface BatchCounts {
+  /** Events and reported facts that were new. */
+  readonly events: number
+  readonly notCounted: number
+  readonly parked: number
+  readonly durationMs: number
+}
+
 /** The requests to one operation. */
 interface OperationRequests {
   readonly durations: Histogram.Internal<string>
@@ -44,6 +53,10 @@ export class Metrics {
   readonly #processed = this.#counter(
     'tidings_events_processed_total',
     'Events and reported facts that were new to the pipeline.',
+  )
+  readonly #notCounted = this.#counter(
+    'tidings_events_not_counted_total',
+    'Events and reported facts that statistics do not count, because their user is over the limit in a campaign.',
   )
   readonly #parked = this.#counter(
     'tidings_entries_parked_total',
@@ -88,10 +101,11 @@ export class Metrics {
     this.#commitSeconds.observe(durationMs / 1000)
   }
 
-  countBatch(events: number, parked: number, seconds: number): void {
+  countBatch({ events, notCounted, parked, durationMs }: BatchCounts): void {
     this.#processed.inc(events)
+    this.#notCounted.inc(notCounted)
     this.#parked.inc(parked)
-    this.#batchSeconds.observe(seconds)
+    this.#batchSeconds.observe(durationMs / 1000)
   }
 
   /** The text of all metrics, with the gauges as they are now: NaN where store or log did not answer. */

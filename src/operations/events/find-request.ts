@@ -14,6 +14,7 @@ interface Fate {
   readonly status: 'accepted' | 'processed' | 'parked'
   readonly events: number
   readonly duplicates: number
+  readonly not_counted: number
   readonly error?: string
 }
 
@@ -24,7 +25,8 @@ export const findRequest = defineOperation({
     'Returns the status of an accepted request for seven days. `accepted`: durable, not yet processed. `processed`: ' +
     'visible in every response. `parked`: could not be applied and needs an operator. `events` counts the events sent, ' +
     '`duplicates` those that were already known: events with the same `event_id`, and reported audience members and ' +
-    'message events that repeat an earlier one, even if the repeat wins.',
+    'message events that repeat an earlier one, even if the repeat wins. `not_counted` counts those that campaign ' +
+    'statistics leave out because they count at most 10,000 events of one user in one campaign.',
   group: 'Events and users',
   method: 'GET',
   url: '/v1/event/:Workspace_ID/requests/:request_id',
@@ -44,6 +46,9 @@ export const findRequest = defineOperation({
     status: OneOf(['accepted', 'processed', 'parked']),
     events: Type.Integer(),
     duplicates: Type.Integer(),
+    not_counted: Type.Integer({
+      description: 'Events over the limit of what is counted of one user in one campaign; 0 if none.',
+    }),
     error: Type.Optional(Type.String({ description: 'Why the request is parked, or which parts were not stored.' })),
   }),
   async handle({ path, workspace }, parts): Promise<Fate> {
@@ -68,8 +73,9 @@ interface Request {
 async function fromReceipt({ workspaceId, requestId }: Request, { database }: Parts): Promise<Fate | undefined> {
   const receipt = await findReceipt(database, workspaceId, requestId)
   if (!receipt) return undefined
-  const { status, events, duplicates, error } = receipt
-  return { request_id: requestId, status, events, duplicates, ...(error !== null && { error }) }
+  const { status, events, duplicates, notCounted, error } = receipt
+  const counts = { events, duplicates, not_counted: notCounted }
+  return { request_id: requestId, status, ...counts, ...(error !== null && { error }) }
 }
 
 /** Looks among what is not applied yet: to find an entry by its id may take a look at all that were received with it. */
@@ -77,5 +83,5 @@ async function fromLog({ workspaceId, requestId }: Request, { database, logReade
   const first = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const entry = first && (await logReader.findByRequestId(requestId, first))
   if (entry?.workspaceId !== workspaceId) return undefined
-  return { request_id: requestId, status: 'accepted', events: countEvents(entry), duplicates: 0 }
+  return { request_id: requestId, status: 'accepted', events: countEvents(entry), duplicates: 0, not_counted: 0 }
 }

@@ -2,7 +2,6 @@
 import type { LogReader, LogWriter } from '../../log/event-log.ts'
 import { listPipelineCursors } from '../../store/entries/cursors.ts'
 import type { Store } from '../../store/store.ts'
-import { findOldestUncounted } from '../../store/statistics/uncounted-users.ts'
 
 export interface FreshnessSources {
   readonly database: Store
@@ -22,16 +21,14 @@ export class Freshness {
   /**
    * The instant before which every received event is in whatever is read after this resolves; the present when nothing waits.
    * Never goes back. The order of the reads matters: an entry that leaves one place between two of them is met in the next. It
-   * goes from the memory of what waits for its commit to the log, from there to the tables, and may be among what is not counted
-   * yet there.
+   * goes from the memory of what waits for its commit to the log, and from there to the tables.
    */
   async processedUntil(): Promise<number> {
     const { database, log, logReader, clock } = this.#sources
     const now = await logReader.lowWatermark(clock())
     const uncommitted = log.oldestWaitingReceivedAt() ?? now
     const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
-    const uncounted = (await findOldestUncounted(database)) ?? now
-    this.#latest = Math.max(this.#latest, Math.min(now, uncommitted, unapplied?.receivedAt ?? now, uncounted))
+    this.#latest = Math.max(this.#latest, Math.min(now, uncommitted, unapplied?.receivedAt ?? now))
     return this.#latest
   }
 }

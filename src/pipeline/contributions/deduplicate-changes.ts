@@ -20,7 +20,7 @@ import {
 import { localDay } from '../../core/time-zone.ts'
 import { addDifference } from './difference.ts'
 import type { GoalBook } from './goal-books.ts'
-import type { NewFacts, StoredChange } from './histories.ts'
+import type { NewFacts, StoredChange } from './stored-history.ts'
 
 /** Different changes in memory at one time. */
 const CHANGES_MAX = 1_000
@@ -120,8 +120,8 @@ function textOfMembership(membership: Membership, timezone: string): string {
 }
 
 /** The same of a message event. */
-function textOfMessage({ campaign, platform, kind, time, reason, times = 1 }: MessageEvent, timezone: string): string {
-  return `${kind}\0${campaign}\0${localDay(timezone, time)}\0${platform}\0${orNull(reason)}\0${times}`
+function textOfMessage({ campaign, platform, kind, time, reason }: MessageEvent, timezone: string): string {
+  return `${kind}\0${campaign}\0${localDay(timezone, time)}\0${platform}\0${orNull(reason)}`
 }
 
 /** No text of a request holds NUL, so texts cannot run into each other; and none of them is the same as a missing one. */

@@ -3,6 +3,7 @@ import type { CellSum } from '../../core/statistics/cells.ts'
 import {
   addChange,
   addContributions,
+  findUncounted,
   type Counting,
   type History,
   type Scope,
@@ -18,14 +19,14 @@ import {
 } from '../../core/campaigns/facts.ts'
 import type { UserWithAliases } from '../../store/users/users.ts'
 import type { GoalBook } from './goal-books.ts'
-import type { NewFacts, StoredChange, StoredHistory } from './histories.ts'
+import type { NewFacts, StoredChange, StoredHistory } from './stored-history.ts'
 
 /**
  * Adds to `sum` what changes for one user. `before` are the users that it was before the batch: itself, or those that
  * were found to be one person, each of which contributed by itself.
  */
 export function addDifference(sum: CellSum, book: GoalBook, { stored, facts, before }: StoredChange): void {
-  const after = { ...stored, ...withNew(stored, facts) }
+  const after = historyAfter({ stored, facts })
   const earlier = withoutFresh(stored, facts)
   if (before.length === 1) {
     for (const counting of countingsOf(book, after)) addChange(sum, { before: earlier, after }, counting)
@@ -35,16 +36,29 @@ export function addDifference(sum: CellSum, book: GoalBook, { stored, facts, bef
   for (const person of before) addHistory(sum, book, partOf(earlier, person), -1)
 }
 
+/** The ids of the batch's goal events that a campaign does not count because of the cap. */
+export function findUncountedNew(book: GoalBook, { stored, facts }: Pick<StoredChange, 'stored' | 'facts'>): number[] {
+  const isBelowCap = stored.goalEvents.length <= book.caps.goalEvents
+  if (isBelowCap || facts.goalEvents.length === 0) return []
+  const scope = { campaigns: stored.campaigns, parts: 'goals' } as const
+  const uncounted = findUncounted(historyAfter({ stored, facts }), { rules: book.counted, scope })
+  return facts.goalEvents.map(({ id }) => id).filter((id) => uncounted.has(id))
+}
+
+function historyAfter({ stored, facts }: Pick<StoredChange, 'stored' | 'facts'>): StoredHistory {
+  return { ...stored, ...withNew(stored, facts) }
+}
+
 /** Adds or takes away all that a user contributes. */
 export function addHistory(sum: CellSum, book: GoalBook, history: StoredHistory, times: 1 | -1): void {
   for (const counting of countingsOf(book, history)) addContributions(sum, history, { ...counting, times })
 }
 
 /** Whose history it is, and which campaigns are in it. */
-export type CountedHistory = Pick<StoredHistory, 'person' | 'campaigns'>
+type CountedHistory = Pick<StoredHistory, 'person' | 'campaigns'>
 
 /** A user counts by the goals in use and, where a recount has come that far, by the new ones too. */
-export function countingsOf({ counted, pending }: GoalBook, history: CountedHistory): Counting[] {
+function countingsOf({ counted, pending }: GoalBook, history: CountedHistory): Counting[] {
   const standing: Counting = { rules: counted, scope: { campaigns: history.campaigns, parts: 'all' } }
   if (!pending || history.person.userId > pending.userCursor) return [standing]
   return [standing, { rules: pending.rules, scope: pendingScope(pending.campaigns, history) }]
@@ -100,7 +114,7 @@ function join<Fact>(
 }
 
 /** What was there before the batch stored its events. */
-export function withoutFresh(stored: StoredHistory, facts: NewFacts): StoredHistory {
+function withoutFresh(stored: StoredHistory, facts: NewFacts): StoredHistory {
   if (facts.goalEvents.length === 0) return stored
   const fresh = new Set(facts.goalEvents.map(({ id }) => id))
   return { ...stored, goalEvents: stored.goalEvents.filter(({ id }) => !fresh.has(id)) }
@@ -110,8 +124,8 @@ export function withoutFresh(stored: StoredHistory, facts: NewFacts): StoredHist
 function partOf(stored: StoredHistory, person: UserWithAliases): StoredHistory {
   const [customers, userIds] = [new Set(person.customers), new Set(person.userIds)]
   return {
+    ...stored,
     person,
-    campaigns: stored.campaigns,
     memberships: stored.memberships.filter(({ customer }) => customers.has(customer)),
     messages: stored.messages.filter(({ customer }) => customers.has(customer)),
     goalEvents: stored.goalEvents.filter(({ userId }) => userIds.has(userId)),

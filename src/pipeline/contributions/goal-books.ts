@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import { NO_GENERATION, type Series } from '../../core/statistics/cells.ts'
 import type { CountedCampaign, Rules } from '../../core/statistics/rules.ts'
+import { FACT_CAPS, type FactCaps } from '../../core/campaigns/facts.ts'
 import { hasConditions, windowMs, type Goal } from '../../core/campaigns/goal.ts'
 import { listAllCampaigns, measureCampaigns, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import { findGoalRecount, type GoalRecount } from '../../store/campaigns/goal-recounts.ts'
@@ -13,6 +14,7 @@ export interface GoalBook {
   readonly workspaceId: string
   /** Raised with every change of what is in here, except for the cursor of a recount. */
   readonly version: number
+  readonly caps: FactCaps
   readonly counted: Rules
   readonly pending: PendingGoals | undefined
   /** The last generation that was handed out to changed goals. */
@@ -53,10 +55,17 @@ interface KnownBook {
   readonly book: GoalBook
 }
 
+export interface GoalBooksOptions {
+  readonly bytesMax?: number
+  readonly caps?: FactCaps
+}
+
 export class GoalBooks {
   readonly #books: LRUCache<string, KnownBook>
+  readonly #caps: FactCaps
 
-  constructor(bytesMax = BOOKS_BYTES_MAX) {
+  constructor({ bytesMax = BOOKS_BYTES_MAX, caps = FACT_CAPS }: GoalBooksOptions = {}) {
+    this.#caps = caps
     this.#books = new LRUCache({
       max: BOOKS_MAX,
       maxSize: bytesMax,
@@ -78,7 +87,7 @@ export class GoalBooks {
       const campaigns = await listAllCampaigns(store, workspaceId)
       // Where each statement sees what was committed before it, campaigns may be newer than their recount.
       if ((await findGoalRecount(store, workspaceId))?.version !== recount.version) continue
-      const book = toBook(campaigns, recount, timezone)
+      const book = toBook(campaigns, recount, { timezone, caps: this.#caps })
       // Where goals were changed, the earlier ones are in the book too.
       const bytes = book.pending ? goalsBytes + countedBytes : goalsBytes
       this.#books.set(workspaceId, { version: recount.version, timezone, bytes, book })
@@ -128,7 +137,13 @@ function withCursor(book: GoalBook, { userCursor }: GoalRecount): GoalBook {
   return book.pending ? { ...book, pending: { ...book.pending, userCursor } } : book
 }
 
-function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, timezone: string): GoalBook {
+/** What applies to all campaigns of a workspace. */
+interface Common {
+  readonly timezone: string
+  readonly caps: FactCaps
+}
+
+function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, common: Common): GoalBook {
   const counted = campaigns.map((campaign) => toCounted(campaign, campaign.countedGoals, campaign.countedGeneration))
   const next = campaigns.map((campaign, index) => {
     const { goals, pendingGeneration } = campaign
@@ -140,13 +155,14 @@ function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, time
   const recounted = campaigns.filter(({ pendingGeneration }) => pendingGeneration !== null)
   const concerned = new Set(recounted.map(({ number }) => number))
   const { userCursor } = recount
-  const pending = concerned.size > 0 ? { rules: toRules(next, timezone), campaigns: concerned, userCursor } : undefined
+  const pending = concerned.size > 0 ? { rules: toRules(next, common), campaigns: concerned, userCursor } : undefined
   const either = pending ? [...counted, ...next] : counted
   return {
     workspaceId: recount.workspaceId,
     version: recount.version,
     generation: recount.generation,
-    counted: toRules(counted, timezone),
+    caps: common.caps,
+    counted: toRules(counted, common),
     pending,
     eventNames: new Set(either.flatMap(({ goals }) => goals.map(({ event }) => event))),
     eventsOfCampaign: toEventsOfCampaign(either),
@@ -157,8 +173,12 @@ function toCounted({ id, number }: StoredCampaign, goals: readonly Goal[], gener
   return { id, number, goals, generation }
 }
 
-function toRules(campaigns: readonly CountedCampaign[], timezone: string): Rules {
-  return { timezone, campaigns: new Map(campaigns.map((campaign) => [campaign.number, campaign])) }
+function toRules(campaigns: readonly CountedCampaign[], { timezone, caps }: Common): Rules {
+  return {
+    timezone,
+    goalEventsMax: caps.goalEvents,
+    campaigns: new Map(campaigns.map((campaign) => [campaign.number, campaign])),
+  }
 }
 
 function toEventsOfCampaign(campaigns: readonly CountedCampaign[]): Map<number, GoalEvents> {

@@ -21,12 +21,6 @@ export interface Unjudged {
   readonly campaigns: Iterable<number>
 }
 
-interface Portions {
-  readonly eventsAtOnce?: number | undefined
-  /** Asked between two portions; if it says no, the result is of no use. */
-  readonly goesOn?: () => Promise<boolean>
-}
-
 const NO_GOALS: GoalEvent['met'] = new Set<Goal>()
 
 /**
@@ -37,17 +31,13 @@ export async function judgeEvents(
   store: Store,
   book: GoalBook,
   users: readonly Unjudged[],
-  { eventsAtOnce = EVENTS_AT_ONCE, goesOn = async () => true }: Portions = {},
 ): Promise<UserGoalEvent[][]> {
   const verdicts = new Verdicts(book, users)
-  for await (const portion of attributesOf(store, verdicts.ids, eventsAtOnce)) {
-    verdicts.add(portion)
-    if (!(await goesOn())) break
-  }
+  for await (const portion of attributesOf(store, verdicts.ids)) verdicts.add(portion)
   return verdicts.of(users)
 }
 
-/** The same for a batch, which others wait for: undefined where more would have to be looked into than is in memory at one time. */
+/** The same for several users at once: undefined where more would have to be looked into than is in memory at one time. */
 export async function judgeAtOnce(
   store: Store,
   book: GoalBook,
@@ -156,9 +146,9 @@ class Verdict {
 }
 
 /** The attributes of events, as many at a time as fit into memory. */
-async function* attributesOf(store: Store, ids: readonly number[], eventsAtOnce: number) {
-  for (let first = 0; first < ids.length; first += eventsAtOnce) {
-    const measured = await measureAttributes(store, ids.slice(first, first + eventsAtOnce))
+async function* attributesOf(store: Store, ids: readonly number[]) {
+  for (let first = 0; first < ids.length; first += EVENTS_AT_ONCE) {
+    const measured = await measureAttributes(store, ids.slice(first, first + EVENTS_AT_ONCE))
     for (let start = 0; start < measured.length;) {
       let end = start
       let bytes = 0

@@ -1,6 +1,6 @@
 // Reads the histories of many users in portions of about the same size, whatever each of them has: a report names thousands
 // of users, and each may have thousands of facts.
-import type { StoredHistory } from './histories.ts'
+import type { StoredHistory } from './stored-history.ts'
 
 /**
  * Facts that are in memory at one time: some 10 MiB. There may be more when users with very many facts come up, because a portion
@@ -12,40 +12,37 @@ const FACTS_PER_PORTION = 40_000
  * machine may be much slower than usual for a moment.
  */
 const COMPUTED_MS_MAX = 500
-/** So few that they fit even if each has the most facts that are counted within a batch (`FACTS_PER_USER_MAX`). */
 const FIRST_PORTION_USERS = 20
 
-/** Reads what there is of users; undefined where that is too much to be read at once. */
-type Load<Item> = (portion: readonly Item[]) => Promise<readonly StoredHistory[] | undefined>
+/** Reads what there is of users; undefined where that is too much to be read at once, which one user alone never is. */
+type Load<Item, History> = (portion: readonly Item[]) => Promise<readonly History[] | undefined>
 
 /**
  * Gives each item with what `load` gives for it, portion by portion. A portion has as many items as would have made the one
  * before it `FACTS_PER_PORTION` facts, but at most twice as many as were computed of that one. A portion that is too large is
- * halved, and an item with more than `FACTS_PER_PORTION` comes without a history. A portion that takes the caller longer than
- * `COMPUTED_MS_MAX` ends there, and the rest of it is loaded again.
+ * halved, down to a single item. A portion that takes the caller longer than `COMPUTED_MS_MAX` ends there, and the rest of it is
+ * loaded again.
  */
-export async function* inPortions<Item>(
+export async function* inPortions<Item, History extends StoredHistory>(
   items: readonly Item[],
-  load: Load<Item>,
-): AsyncGenerator<readonly [item: Item, history: StoredHistory | undefined]> {
+  load: Load<Item, History>,
+): AsyncGenerator<readonly [item: Item, history: History]> {
   let length = FIRST_PORTION_USERS
   for (let start = 0; start < items.length;) {
     const portion = items.slice(start, start + length)
     const histories = await load(portion)
-    if (!histories && portion.length > 1) {
-      length = Math.floor(portion.length / 2)
+    if (!histories) {
+      length = Math.max(1, Math.floor(portion.length / 2))
       continue
     }
     const endsAt = performance.now() + COMPUTED_MS_MAX
     let computed = 0
     do {
-      const history = histories?.[computed]
-      yield [portion[computed] as Item, history && countFacts([history]) <= FACTS_PER_PORTION ? history : undefined]
+      yield [portion[computed] as Item, histories[computed] as History]
       computed++
     } while (computed < portion.length && performance.now() < endsAt)
     start += computed
-    const facts = histories ? countFacts(histories) : FACTS_PER_PORTION
-    const fitting = Math.floor((portion.length * FACTS_PER_PORTION) / Math.max(1, facts))
+    const fitting = Math.floor((portion.length * FACTS_PER_PORTION) / Math.max(1, countFacts(histories)))
     length = Math.max(1, Math.min(fitting, computed * 2))
   }
 }

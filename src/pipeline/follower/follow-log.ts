@@ -33,6 +33,8 @@ export interface AppliedBatch {
   readonly entries: number
   /** Tracked events and reported facts that were new. */
   readonly events: number
+  /** Of these, and of reported facts that were refused, those that statistics do not count. */
+  readonly notCounted: number
   readonly parked: number
   readonly durationMs: number
 }
@@ -190,10 +192,14 @@ export class LogFollower {
 
   async #applyOnce(batch: Batch, cursors: readonly number[]): Promise<void> {
     const startedAt = performance.now()
-    const { newEvents } = await applyBatch(this.#options.database, batch, { from: cursors, goalBooks: this.#goalBooks })
+    const { newEvents, notCounted } = await applyBatch(this.#options.database, batch, {
+      from: cursors,
+      goalBooks: this.#goalBooks,
+    })
     this.#tell({
       entries: batch.entries.length,
       events: newEvents,
+      notCounted,
       parked: batch.unreadable.length,
       durationMs: performance.now() - startedAt,
     })

@@ -1,13 +1,12 @@
 // Writes what the table of statistics should hold and does not, while a server goes on counting.
 import { AppError } from '../../core/app-error.ts'
+import { FACT_CAPS } from '../../core/campaigns/facts.ts'
 import { findCursor, moveCursor } from '../../store/entries/cursors.ts'
-import { findLargeHistories, saveLargeHistories, type LargeHistory } from '../../store/statistics/large-histories.ts'
 import { RecountedCells } from '../../store/statistics/recounted-cells.ts'
 import { addCells } from '../../store/statistics/statistics.ts'
-import type { Database, Store } from '../../store/store.ts'
+import type { Database } from '../../store/store.ts'
 import { lockTables } from '../apply-batch.ts'
 import { areSameGoals, GoalBooks } from '../contributions/goal-books.ts'
-import { applyKept, type KeptChange } from '../contributions/kept-contributions.ts'
 import { verifyIn, type CountProgress, type Verification, type VerifyOptions } from './verify-statistics.ts'
 
 /** Counts the rebuilds, so that two at the same time do not both add what is missing. */
@@ -22,30 +21,31 @@ export async function rebuildStatistics(
   database: Database,
   workspaceId: string,
   onProgress: (progress: CountProgress) => void,
+  caps = FACT_CAPS,
 ): Promise<Verification> {
   const recounted = new RecountedCells()
   try {
-    return await rebuild(database, workspaceId, { recounted, onProgress })
+    return await rebuild(database, workspaceId, { recounted, onProgress, caps })
   } finally {
     recounted.close()
   }
 }
 
 async function rebuild(database: Database, workspaceId: string, options: VerifyOptions): Promise<Verification> {
-  const books = new GoalBooks()
+  const books = new GoalBooks({ caps: options.caps })
   const { verification, rebuilds, book } = await database.readSnapshot(async (store) => ({
     rebuilds: await findCursor(store, REBUILD_CURSOR),
     book: await books.open(store, workspaceId),
     verification: await verifyIn(store, workspaceId, options),
   }))
   let claimed = rebuilds
-  for (const write of writesOf(verification, options.recounted)) {
+  for (const part of options.recounted.missing()) {
     await database.write(async (store) => {
       await lockTables(store)
       const current = await books.open(store, workspaceId)
       const isUnchanged = book && current && areSameGoals(book, current)
       if (!isUnchanged || !(await moveCursor(store, REBUILD_CURSOR, claimed, claimed + 1))) throw overtaken()
-      await write(store)
+      await addCells(store, part)
     })
     claimed++
     await database.yieldToWriters()
@@ -55,26 +55,4 @@ async function rebuild(database: Database, workspaceId: string, options: VerifyO
 
 function overtaken(): AppError {
   return new AppError('conflict', 'Another rebuild or a change of goals interrupted this rebuild. Run it again.')
-}
-
-/**
- * What is kept of large users is corrected first, so that whoever counts them meanwhile adds the difference from what is right.
- */
-function* writesOf(
-  { misremembered }: Verification,
-  recounted: RecountedCells,
-): Generator<(store: Store) => Promise<void>, void, void> {
-  for (const { kept, changes } of misremembered) {
-    for (const [index, change] of changes.entries()) {
-      yield (store) => remember(store, { ...kept, version: kept.version + index }, change)
-    }
-  }
-  for (const part of recounted.missing()) yield (store) => addCells(store, part)
-}
-
-async function remember(store: Store, kept: LargeHistory, change: KeptChange): Promise<void> {
-  const now = (await findLargeHistories(store, [kept.userId])).get(kept.userId)
-  if (now?.version !== kept.version) throw overtaken()
-  await applyKept(store, change)
-  await saveLargeHistories(store, [{ ...now, version: now.version + 1 }])
 }

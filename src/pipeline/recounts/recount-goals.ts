@@ -1,7 +1,7 @@
 // Counts conversions anew after goals were changed, a few users at a time beside the batches: under a generation of their own, so
 // that the old numbers stay in use, and are kept up to date, until the new ones are complete.
-import { addSeriesCells, CellSum } from '../../core/statistics/cells.ts'
-import { addContributions, type Counting } from '../../core/statistics/contributions.ts'
+import { CellSum } from '../../core/statistics/cells.ts'
+import { addContributions } from '../../core/statistics/contributions.ts'
 import { listRecountedGenerations, lockCampaigns, standByNewGoals } from '../../store/campaigns/campaigns.ts'
 import {
   findGoalRecount,
@@ -9,14 +9,11 @@ import {
   saveGoalRecount,
   type GoalRecount,
 } from '../../store/campaigns/goal-recounts.ts'
-import { findLargeUserIds, hasLargeToRecount } from '../../store/statistics/large-histories.ts'
 import { addCells, removeGenerations } from '../../store/statistics/statistics.ts'
 import type { Database, Store } from '../../store/store.ts'
-import { markWaiting } from '../../store/statistics/uncounted-users.ts'
 import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../../store/users/users.ts'
 import { lockTables } from '../apply-batch.ts'
-import { countLarge } from '../contributions/count-large.ts'
-import { pendingScope, type CountedHistory } from '../contributions/difference.ts'
+import { pendingScope } from '../contributions/difference.ts'
 import type { GoalBook, GoalBooks, PendingGoals } from '../contributions/goal-books.ts'
 import { loadHistories } from '../contributions/histories.ts'
 import { inPortions } from '../contributions/portions.ts'
@@ -40,7 +37,6 @@ interface Turn {
 export async function recountGoals(
   database: Database,
   books: GoalBooks,
-  now: number,
   { lastWorkspace, usersPerStep = USERS_PER_STEP, pausing, onFailure = rethrow }: Turn,
 ): Promise<string | undefined> {
   const running = (await listRunningRecounts(database)).map(({ workspaceId }) => workspaceId)
@@ -49,7 +45,7 @@ export async function recountGoals(
   const others = workspaceIds.filter((id) => id <= lastWorkspace)
   for (const workspaceId of [...later, ...others]) {
     try {
-      if (await takeStep(database, books, { workspaceId, now, usersPerStep })) return workspaceId
+      if (await takeStep(database, books, { workspaceId, usersPerStep })) return workspaceId
     } catch (error) {
       onFailure(error, workspaceId)
     }
@@ -63,15 +59,14 @@ function rethrow(error: unknown): never {
 
 interface Step {
   readonly workspaceId: string
-  readonly now: number
   readonly usersPerStep: number
 }
 
 /**
  * One step, in one transaction: counts some users, or puts the new numbers into use when all are counted, or deletes some of the
- * old ones. False when there is nothing to do, or not yet.
+ * old ones. False when there is nothing to do.
  */
-function takeStep(database: Database, books: GoalBooks, { workspaceId, now, usersPerStep }: Step): Promise<boolean> {
+function takeStep(database: Database, books: GoalBooks, { workspaceId, usersPerStep }: Step): Promise<boolean> {
   return database.write(async (store) => {
     await lockTables(store)
     await lockCampaigns(store, workspaceId)
@@ -83,14 +78,7 @@ function takeStep(database: Database, books: GoalBooks, { workspaceId, now, user
     const userIds = await listUserIdsAfter(store, recount.workspaceId, { after: userCursor, max: usersPerStep })
     const last = userIds.at(-1)
     if (last === undefined) return complete(store, recount)
-    const large = await findLargeUserIds(store, userIds)
-    // Large users are counted apart, from now on by the new goals too.
-    const waiting = [...large].map((userId) => ({ userId, since: now }))
-    await markWaiting(store, waiting)
-    const persons = await findUsersWithAliases(
-      store,
-      userIds.filter((id) => !large.has(id)),
-    )
+    const persons = await findUsersWithAliases(store, userIds)
     await addPending(store, { ...book, pending: book.pending }, [...persons.values()])
     await saveGoalRecount(store, { ...recount, userCursor: last, countedUsers: recount.countedUsers + userIds.length })
     return true
@@ -104,34 +92,22 @@ async function addPending(
   persons: readonly UserWithAliases[],
 ): Promise<void> {
   const { rules, campaigns } = book.pending
-  const countingOf = (history: CountedHistory): Counting => ({ rules, scope: pendingScope(campaigns, history) })
   const sum = new CellSum()
   const keepSmall = async (cellsMax: number) => {
     if (sum.sizeMax <= cellsMax) return
     await addCells(store, sum)
     sum.clear()
   }
-  const addLarge = async (person: UserWithAliases) => {
-    const countings = (history: CountedHistory) => [countingOf(history)]
-    for await (const { series } of countLarge(store, { book, person, countings })) {
-      for (const one of series) {
-        addSeriesCells(sum, one.series, one.cells(), 1)
-        await keepSmall(CELLS_AT_ONCE_MAX)
-      }
-    }
-  }
-  const load = (portion: readonly UserWithAliases[]) => loadHistories(store, book, portion)
-  for await (const [person, history] of inPortions(persons, load)) {
-    if (history) addContributions(sum, history, { ...countingOf(history), times: 1 })
-    else await addLarge(person)
+  const users = persons.map((person) => ({ person }))
+  for await (const [, history] of inPortions(users, (portion) => loadHistories(store, book, portion))) {
+    addContributions(sum, history, { rules, scope: pendingScope(campaigns, history), times: 1 })
     await keepSmall(CELLS_AT_ONCE_MAX)
   }
   await keepSmall(0)
 }
 
-/** Puts the numbers of the new goals into use. False while large users are still to be counted by them. */
+/** Puts the numbers of the new goals into use. */
 async function complete(store: Store, recount: GoalRecount): Promise<boolean> {
-  if (await hasLargeToRecount(store, recount.workspaceId, recount.generation)) return false
   await standByNewGoals(store, recount.workspaceId)
   await saveGoalRecount(store, { ...recount, version: recount.version + 1 })
   return true

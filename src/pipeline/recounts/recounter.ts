@@ -1,11 +1,10 @@
-// What is counted beside the batches, a little at a time between them: conversions by changed goals, and users with very
-// many facts.
+// Counts conversions by changed goals beside the batches, a little at a time between them.
+import type { FactCaps } from '../../core/campaigns/facts.ts'
 import type { Database } from '../../store/store.ts'
 import { pause } from '../../runtime/pause.ts'
 import { isPassing } from '../follower/follow-log.ts'
 import { GoalBooks } from '../contributions/goal-books.ts'
 import { recountGoals } from './recount-goals.ts'
-import { NotCounted, recountLarge, type LargeUserTurn } from './recount-large.ts'
 import { SetAside } from './set-aside.ts'
 
 /** The pause before the next look when there was nothing to do. */
@@ -17,11 +16,10 @@ const FAILED_MS_MAX = 5_000
 
 export interface RecounterOptions {
   readonly database: Database
-  readonly clock: () => number
   /** Users of one step of a recount of goals. */
   readonly usersPerStep?: number
-  /** Facts of a large user that are read at once. */
-  readonly factsPerPortion?: number
+  /** How many facts count; if absent, as many as the pipeline counts. */
+  readonly caps?: FactCaps
   /**
    * Whether it is up to this process now to recount; if absent, it always is. Several processes that share a log would only wait
    * for each other, and all but one would throw away what they counted.
@@ -40,28 +38,25 @@ interface Failure {
 
 export class Recounter {
   readonly #options: RecounterOptions
-  readonly #books = new GoalBooks()
+  readonly #books: GoalBooks
   readonly #stopping = new AbortController()
-  /** What has failed and is tried again later. */
+  /** Workspaces whose step has failed and is tried again later. */
   readonly #workspaces: SetAside<string>
-  readonly #users: SetAside<number>
-  /** Since a count was overtaken, the users who have had a turn: all others who wait have theirs before these have another. */
-  readonly #served = new Set<number>()
   /** The workspace whose goals had the last step. */
   #lastWorkspace = ''
   #ended: Promise<void> = Promise.resolve()
 
   constructor(options: RecounterOptions) {
     this.#options = options
+    this.#books = new GoalBooks(options.caps && { caps: options.caps })
     this.#workspaces = new SetAside(options.stopwatch)
-    this.#users = new SetAside(options.stopwatch)
   }
 
   start(): void {
     this.#ended = this.#run()
   }
 
-  /** Takes one step of each kind. False when there was nothing to do. Throws the first failure, after all have had their turn. */
+  /** Takes one step. False when there was nothing to do. Throws the first failure, after all workspaces have had their turn. */
   async step(): Promise<boolean> {
     const failures: Failure[] = []
     const isBusy = await this.#takeStep(failures)
@@ -69,26 +64,20 @@ export class Recounter {
     return isBusy
   }
 
-  /** Finishes the step in hand; the count of a large user is given up, and begins anew in the next process. */
+  /** Finishes the step in hand. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#ended
   }
 
   /**
-   * One step of each kind. What fails is set aside and noted in `failures`, and the others go on. Throws if the failure is not
-   * one of a workspace or a user, so that all would fail.
+   * One step. A workspace that fails is set aside and noted in `failures`, and the others go on. Throws if the failure is not
+   * one of a workspace, so that all would fail.
    */
   async #takeStep(failures: Failure[]): Promise<boolean> {
-    const { isInCharge = () => true } = this.#options
+    const { database, usersPerStep, isInCharge = () => true } = this.#options
     if (!isInCharge()) return false
-    const hasRecounted = await this.#recountGoals(failures)
-    return (await this.#recountLarge(failures)) || hasRecounted
-  }
-
-  async #recountGoals(failures: Failure[]): Promise<boolean> {
-    const { database, clock, usersPerStep } = this.#options
-    const recounted = await recountGoals(database, this.#books, clock(), {
+    const recounted = await recountGoals(database, this.#books, {
       lastWorkspace: this.#lastWorkspace,
       usersPerStep,
       pausing: this.#workspaces.pausing,
@@ -102,37 +91,6 @@ export class Recounter {
     this.#lastWorkspace = recounted
     this.#workspaces.remove(recounted)
     return true
-  }
-
-  async #recountLarge(failures: Failure[]): Promise<boolean> {
-    try {
-      const turn = await this.#giveTurn()
-      if (turn === undefined) return false
-      this.#users.remove(turn.userId)
-      if (!turn.isCounted || this.#served.size > 0) this.#served.add(turn.userId)
-      return true
-    } catch (error) {
-      if (!(error instanceof NotCounted)) throw error
-      if (isPassing(error.cause)) throw error.cause
-      this.#users.add(error.userId)
-      failures.push({ error: error.cause, what: `cannot count the user ${error.userId}; retrying` })
-      return false
-    }
-  }
-
-  /**
-   * A user who is found to be somebody else again and again may never be counted to the end, and yet waits longest all the time:
-   * so others have their turn first.
-   */
-  async #giveTurn(): Promise<LargeUserTurn | undefined> {
-    const { database, factsPerPortion } = this.#options
-    const { pausing } = this.#users
-    const bounds = { factsPerPortion, signal: this.#stopping.signal }
-    const others = { ...bounds, pausing: new Set([...pausing, ...this.#served]) }
-    const turn = await recountLarge(database, this.#books, others)
-    if (turn !== undefined || this.#served.size === 0) return turn
-    this.#served.clear()
-    return recountLarge(database, this.#books, { ...bounds, pausing })
   }
 
   async #run(): Promise<void> {

@@ -1,21 +1,18 @@
 // Counts the statistics of a workspace anew from the stored facts and compares them with the table, however that came about.
+import { FACT_CAPS, type FactCaps } from '../../core/campaigns/facts.ts'
 import { countWithAnything, withAnything } from '../../core/statistics/anything.ts'
-import { addSeriesCells, cellKey, seriesKey, type Cell, type CellSum } from '../../core/statistics/cells.ts'
-import { findKeptUserIds, streamKeptSeries, toSeriesCells } from '../../store/statistics/kept-series.ts'
-import { findLargeHistories, findLargeUserIds, type LargeHistory } from '../../store/statistics/large-histories.ts'
+import { cellKey, seriesKey, type Cell, type CellSum } from '../../core/statistics/cells.ts'
 import { RecountedCells } from '../../store/statistics/recounted-cells.ts'
 import { streamCells } from '../../store/statistics/statistics.ts'
 import type { Database, Store } from '../../store/store.ts'
-import { findUncountedUsers } from '../../store/statistics/uncounted-users.ts'
+import { findUncountedEvents } from '../../store/statistics/uncounted-events.ts'
 import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../../store/users/users.ts'
-import { countLarge, type CountedPortion } from '../contributions/count-large.ts'
 import { addHistory } from '../contributions/difference.ts'
 import { GoalBooks, isStanding, type GoalBook } from '../contributions/goal-books.ts'
 import { loadHistories } from '../contributions/histories.ts'
-import { compareKept, type KeptChange } from '../contributions/kept-contributions.ts'
 import { countFacts, inPortions } from '../contributions/portions.ts'
 
-/** Users of one step; large ones among them are counted one by one. */
+/** Users of one step. */
 const USERS_PER_STEP = 500
 
 /** How far a count has come. */
@@ -46,17 +43,15 @@ interface Compared {
   readonly differences: CellDifference[]
 }
 
-export interface Verification extends CountProgress, Readonly<Compared> {
-  /** Large users whose newest facts are not counted yet, and who are taken as they were counted last. */
-  readonly waitingUsers: number
-  readonly misremembered: readonly Misremembered[]
+/** What is not counted because of the caps. */
+interface OverLimit {
+  /** Users who are or were over a limit in a campaign. */
+  readonly usersOverLimit: number
+  /** How many of their events were not counted when they came in. */
+  readonly eventsNotCounted: number
 }
 
-/** A large user of whom something else is kept than the facts say; the next count would carry the error into the table. */
-export interface Misremembered {
-  readonly kept: LargeHistory
-  readonly changes: readonly KeptChange[]
-}
+export interface Verification extends CountProgress, Readonly<Compared>, OverLimit {}
 
 const NOTHING: Counted = { users: 0, occurrences: 0 }
 
@@ -68,10 +63,11 @@ export async function verifyStatistics(
   database: Database,
   workspaceId: string,
   onProgress: (progress: CountProgress) => void,
+  caps = FACT_CAPS,
 ): Promise<Verification> {
   const recounted = new RecountedCells()
   try {
-    return await database.readSnapshot((store) => verifyIn(store, workspaceId, { recounted, onProgress }))
+    return await database.readSnapshot((store) => verifyIn(store, workspaceId, { recounted, onProgress, caps }))
   } finally {
     recounted.close()
   }
@@ -81,34 +77,35 @@ export interface VerifyOptions {
   /** Takes what is counted, and what the table lacks of it. */
   readonly recounted: RecountedCells
   readonly onProgress: (progress: CountProgress) => void
+  readonly caps: FactCaps
 }
 
 /** The same for what `store` sees, which must be as it is at one moment. */
 export async function verifyIn(
   store: Store,
   workspaceId: string,
-  { recounted, onProgress }: VerifyOptions,
+  { recounted, onProgress, caps }: VerifyOptions,
 ): Promise<Verification> {
-  const count: FactCount = { recounted, misremembered: [], users: 0, facts: 0, waitingUsers: 0 }
+  const count: FactCount = { recounted, users: 0, facts: 0, usersOverLimit: 0, eventsNotCounted: 0 }
   const compared: Compared = { cells: 0, differingCells: 0, differences: [] }
-  const book = await new GoalBooks().open(store, workspaceId)
+  const book = await new GoalBooks({ caps }).open(store, workspaceId)
   if (book) {
     await countAll(store, book, { count, onProgress })
     for (const campaign of book.counted.campaigns.keys()) {
       await compare(store, book, { campaign, recounted, compared })
     }
   }
-  const { users, facts, waitingUsers, misremembered } = count
-  return { users, facts, waitingUsers, misremembered, ...compared }
+  const { recounted: _, ...counts } = count
+  return { ...counts, ...compared }
 }
 
 /** What has been counted so far. */
 interface FactCount {
   readonly recounted: RecountedCells
-  readonly misremembered: Misremembered[]
   users: number
   facts: number
-  waitingUsers: number
+  usersOverLimit: number
+  eventsNotCounted: number
 }
 
 /** The contributions of all users. */
@@ -122,72 +119,29 @@ async function countAll(
     const last = userIds.at(-1)
     if (last === undefined) return
     after = last
-    const large = await findLargeUserIds(store, userIds)
-    const persons = await findUsersWithAliases(store, userIds)
-    const others = [...persons.values()].filter(({ userId }) => !large.has(userId))
-    await addOthers(store, book, { persons: others, count })
-    for (const userId of large) await addLarge(store, book, { person: persons.get(userId) as UserWithAliases, count })
+    const persons = [...(await findUsersWithAliases(store, userIds)).values()]
+    const users = persons.map((person) => ({ person }))
+    for await (const [, history] of inPortions(users, (portion) => loadHistories(store, book, portion))) {
+      count.recounted.add((sum) => addHistory(sum, book, history, 1))
+      count.facts += countFacts([history])
+    }
+    await addOverLimit(store, persons, count)
     count.users += userIds.length
     onProgress(count)
   }
 }
 
-/** Adds users who are not large; one with more facts than fit into memory is counted as large ones are. */
-async function addOthers(
-  store: Store,
-  book: GoalBook,
-  { persons, count }: { readonly persons: readonly UserWithAliases[]; readonly count: FactCount },
-): Promise<void> {
-  const load = (portion: readonly UserWithAliases[]) => loadHistories(store, book, portion)
-  for await (const [person, history] of inPortions(persons, load)) {
-    if (history) {
-      count.recounted.add((sum) => addHistory(sum, book, history, 1))
-      count.facts += countFacts([history])
-      continue
-    }
-    for await (const portion of countLarge(store, { book, person })) addPortion(count, portion)
-  }
-}
-
-function addPortion(count: FactCount, { facts, series }: CountedPortion): void {
-  count.facts += facts
-  for (const one of series) count.recounted.add((sum) => addSeriesCells(sum, one.series, one.cells(), 1))
-}
-
-/** Adds a large user. One that waits is taken as it was counted last, which is what the table holds of it. */
-async function addLarge(
-  store: Store,
-  book: GoalBook,
-  { person, count }: { readonly person: UserWithAliases; readonly count: FactCount },
-): Promise<void> {
-  const { userId } = person
-  const kept = (await findLargeHistories(store, [userId])).get(userId)
-  if (!kept) throw new Error(`user ${userId} is no longer a heavy user`)
-  if ((await findUncountedUsers(store, [userId])).has(userId)) {
-    await addKept(store, book, { person, count })
-    count.waitingUsers++
-    return
-  }
-  const changes: KeptChange[] = []
-  for await (const portion of countLarge(store, { book, person })) {
-    addPortion(count, portion)
-    for await (const change of compareKept(store, book, { person, portion })) changes.push(change)
-  }
-  if (changes.some(({ difference }) => difference.size > 0)) count.misremembered.push({ kept, changes })
-}
-
-/** Adds all that is kept of a user, as far as it is in the numbers in use. */
-async function addKept(
-  store: Store,
-  book: GoalBook,
-  { person, count }: { readonly person: UserWithAliases; readonly count: FactCount },
-): Promise<void> {
-  for (const owner of await findKeptUserIds(store, person.userIds)) {
-    for await (const page of streamKeptSeries(store, owner)) {
-      for (const kept of page.filter(({ series }) => isStanding(book, series))) {
-        count.recounted.add((sum) => addSeriesCells(sum, kept.series, toSeriesCells(kept), 1))
-      }
-    }
+async function addOverLimit(store: Store, persons: readonly UserWithAliases[], count: FactCount): Promise<void> {
+  const uncounted = await findUncountedEvents(
+    store,
+    persons.flatMap(({ userIds }) => userIds),
+  )
+  if (uncounted.size === 0) return
+  for (const { userIds } of persons) {
+    const events = userIds.reduce((sum, userId) => sum + (uncounted.get(userId) ?? 0), 0)
+    if (events === 0) continue
+    count.usersOverLimit++
+    count.eventsNotCounted += events
   }
 }
 

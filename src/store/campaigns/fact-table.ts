@@ -43,35 +43,12 @@ export interface FactTable<Fact, Table extends keyof Tables = keyof Tables> {
   readonly listIn: (store: Store, wanted: readonly CustomerCampaign[], max?: number) => Promise<Fact[]>
   /** All facts of customers, in whatever campaign, `max` at the most. */
   readonly listOf: (store: Store, customers: readonly number[], max?: number) => Promise<Fact[]>
-  /** How many facts a customer has in each campaign, as `countByCampaign` says. */
-  readonly count: (store: Store, customer: number, range: CountedRange) => Promise<CampaignFacts[]>
   /**
    * Stores facts, each once: of different reports, the one that wins. Gives the identities of those that were not known
    * before.
    */
   readonly add: (store: Store, reports: readonly Fact[]) => Promise<Set<string>>
 }
-
-/** Campaigns whose facts are counted: those with higher numbers than `after`, up to `max` facts in all. */
-export interface CountedRange {
-  readonly after: number
-  readonly max: number
-}
-
-export interface CampaignFacts {
-  readonly campaign: number
-  readonly facts: number
-}
-
-export interface CampaignRange {
-  /** Campaigns with higher numbers than this one … */
-  readonly after: number
-  /** … up to this one. */
-  readonly until: number
-}
-
-/** The numbers of all campaigns there may be. */
-export const EVERY_CAMPAIGN: CampaignRange = { after: -1, until: Number.MAX_SAFE_INTEGER }
 
 /** Any table of facts, as Kysely sees it. */
 type FactTables = Record<string, Record<string, unknown>>
@@ -85,7 +62,6 @@ export function factTable<Row extends object, Fact extends CustomerCampaign, Tab
     settle: async (store, max) => (spec.recent ? settleFacts(store, { ...spec, recent: spec.recent }, max) : 0),
     listIn: (store, wanted, max = NO_LIMIT) => listIn(spec, store, { wanted, max }),
     listOf: (store, customers, max = NO_LIMIT) => listOf(spec, store, { customers, max }),
-    count: (store, customer, range) => countByCampaign(spec, store, { customer, ...range }),
     add: (store, reports) => add(spec, store, reports),
   }
 }
@@ -155,29 +131,6 @@ async function listOf<Row extends object, Fact extends CustomerCampaign>(
     .limit(max)
     .execute()
   return (rows as Row[]).map(spec.fromRow)
-}
-
-/**
- * The campaigns of a customer in the order of their numbers, with the number of facts in each. Where these add up to `max`,
- * more campaigns may follow, and the last one may have more facts: nothing walks through all that there is of a customer.
- */
-async function countByCampaign<Row extends object, Fact extends CustomerCampaign>(
-  spec: FactTableSpec<Row, Fact>,
-  store: Store,
-  { customer, after, max }: CountedRange & { readonly customer: number },
-): Promise<CampaignFacts[]> {
-  const facts = ask(spec, store, (table) =>
-    tablesOf(store).selectFrom(table).select('campaign').where('customer', '=', customer).where('campaign', '>', after),
-  )
-    .orderBy('campaign')
-    .limit(max)
-  const rows = await tablesOf(store)
-    .selectFrom(facts.as('fact'))
-    .select((select) => ['campaign', select.fn.countAll<number>().as('facts')])
-    .groupBy('campaign')
-    .orderBy('campaign')
-    .execute()
-  return rows as unknown as CampaignFacts[]
 }
 
 async function add<Row extends object, Fact extends CustomerCampaign>(

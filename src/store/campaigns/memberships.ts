@@ -1,7 +1,7 @@
 // The table of memberships: who was in the audience of a campaign, when and how. Facts: they keep the customer id they were
 // reported with, whoever that turns out to be.
 import { compareMemberships, membershipIdentity, type Group, type Membership } from '../../core/campaigns/facts.ts'
-import { factTable, type CampaignRange } from './fact-table.ts'
+import { factTable } from './fact-table.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface MembershipRow {
@@ -41,45 +41,6 @@ export async function createMemberships({ query }: Store, { text, integer, clust
     .execute()
 }
 
-/** Where a page of memberships ends: after the one with these values. */
-export interface MembershipPlace {
-  readonly campaign: number
-  readonly evaluatedAt: number
-  readonly platform: string
-}
-
-export interface MembershipPage {
-  readonly after: MembershipPlace | undefined
-  readonly max: number
-  readonly campaigns: CampaignRange
-}
-
-/** A page of a customer's memberships in the order of the key, and where the next begins; undefined after the last. */
-export async function pageMemberships(
-  { query }: Store,
-  customer: number,
-  { after, max, campaigns }: MembershipPage,
-): Promise<{ readonly facts: Membership[]; readonly next: MembershipPlace | undefined }> {
-  const all = query.selectFrom('memberships').selectAll().where('customer', '=', customer)
-  // This condition comes first: SQLite enters the index by the first lower bound that it meets.
-  const rest = after
-    ? all.where((row) => {
-        const place = row.tuple(after.campaign, after.evaluatedAt, after.platform)
-        return row(row.refTuple('campaign', 'evaluated_at', 'platform'), '>', place)
-      })
-    : all
-  const rows = await rest
-    .where('campaign', '>', campaigns.after)
-    .where('campaign', '<=', campaigns.until)
-    .orderBy('campaign')
-    .orderBy('evaluated_at')
-    .orderBy('platform')
-    .limit(max)
-    .execute()
-  const facts = rows.map(toMembership)
-  return { facts, next: rows.length === max ? facts.at(-1) : undefined }
-}
-
 const FACTS = factTable<MembershipRow, Membership, 'memberships'>({
   table: 'memberships',
   key: KEY,
@@ -104,8 +65,6 @@ const FACTS = factTable<MembershipRow, Membership, 'memberships'>({
 export const listMemberships = FACTS.listIn
 /** All memberships of customers, in whatever campaign. */
 export const listMembershipsOf = FACTS.listOf
-/** How many memberships a customer has in each campaign. */
-export const countMemberships = FACTS.count
 /** Stores memberships, each once; gives the identities (`membershipIdentity`) of those that were not known before. */
 export const addMemberships = FACTS.add
 

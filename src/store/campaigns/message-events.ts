@@ -11,7 +11,7 @@ import {
   type MessageEvent,
 } from '../../core/campaigns/facts.ts'
 import type { CampaignPeriod } from './campaign-weeks.ts'
-import { factTable, type CampaignRange } from './fact-table.ts'
+import { factTable } from './fact-table.ts'
 import { startRecentFacts } from './recent-facts.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
@@ -70,48 +70,6 @@ function withColumns<Table extends string>(
     .modifyEnd(clustered)
 }
 
-/** Where a page of message events ends: after the one with these values. */
-export interface MessageEventPlace {
-  readonly campaign: number
-  readonly kind: number
-  readonly time: number
-  readonly messageKey: string
-}
-
-export interface MessageEventPage {
-  readonly after: MessageEventPlace | undefined
-  readonly max: number
-  readonly campaigns: CampaignRange
-}
-
-/** A page of a customer's message events in the order of the key, and where the next begins; undefined after the last. */
-export async function pageMessageEvents(
-  store: Store,
-  customer: number,
-  { after, max, campaigns }: MessageEventPage,
-): Promise<{ readonly facts: MessageEvent[]; readonly next: MessageEventPlace | undefined }> {
-  const rows = await FACTS.ask(store, (table) => {
-    const all = store.query.selectFrom(table).selectAll().where('customer', '=', customer)
-    // This condition comes first: SQLite enters the index by the first lower bound that it meets.
-    const rest = after
-      ? all.where((row) => {
-          const place = row.tuple(after.campaign, after.kind, after.time, after.messageKey)
-          return row(row.refTuple('campaign', 'kind', 'time', 'message_key'), '>', place)
-        })
-      : all
-    return rest.where('campaign', '>', campaigns.after).where('campaign', '<=', campaigns.until)
-  })
-    .orderBy('campaign')
-    .orderBy('kind')
-    .orderBy('time')
-    .orderBy('message_key')
-    .limit(max)
-    .execute()
-  const last = rows.length === max ? rows.at(-1) : undefined
-  const next = last && { campaign: last.campaign, kind: last.kind, time: last.time, messageKey: last.message_key }
-  return { facts: rows.map(toMessageEvent), next }
-}
-
 /** The touches of customers by campaigns in periods, `max` at the most. */
 export async function listTouches(
   store: Store,
@@ -164,8 +122,6 @@ const FACTS = factTable<MessageEventRow, MessageEvent, 'message_events'>({
 export const listMessageEvents = FACTS.listIn
 /** All message events of customers, in whatever campaign. */
 export const listMessageEventsOf = FACTS.listOf
-/** How many message events a customer has in each campaign. */
-export const countMessageEvents = FACTS.count
 /** Moves up to `max` message events that came in last to where they stay; gives how many have yet to be moved. */
 export const settleMessageEvents = FACTS.settle
 /** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */

@@ -14,6 +14,7 @@ interface RequestReceiptRow {
   status: string
   events: number
   duplicates: number
+  not_counted: number
   error: string | null
   received_at: number
 }
@@ -31,6 +32,8 @@ export interface RequestReceipt {
   /** The number of events in the request, duplicates included. */
   readonly events: number
   readonly duplicates: number
+  /** Those that statistics do not count, because their user is over the limit in a campaign. */
+  readonly notCounted: number
   readonly error: string | null
   readonly receivedAt: number
 }
@@ -43,6 +46,7 @@ export async function createRequestReceipts({ query }: Store, { text, integer, c
     .addColumn('status', text, (column) => column.notNull())
     .addColumn('events', integer, (column) => column.notNull())
     .addColumn('duplicates', integer, (column) => column.notNull())
+    .addColumn('not_counted', integer, (column) => column.notNull())
     .addColumn('error', text)
     .addColumn('received_at', integer, (column) => column.notNull())
     .modifyEnd(clustered)
@@ -55,6 +59,7 @@ const COLUMNS = {
   status: 'text',
   events: 'integer',
   duplicates: 'integer',
+  not_counted: 'integer',
   error: 'text',
   received_at: 'integer',
 } as const
@@ -72,6 +77,7 @@ export async function saveReceipts(store: Store, receipts: readonly RequestRecei
         status: set.ref('excluded.status'),
         events: set.ref('excluded.events'),
         duplicates: set.ref('excluded.duplicates'),
+        not_counted: set.ref('excluded.not_counted'),
         error: set.ref('excluded.error'),
       })),
     )
@@ -96,6 +102,7 @@ export async function findReceipt(
     status: row.status as RequestReceipt['status'],
     events: row.events,
     duplicates: row.duplicates,
+    notCounted: row.not_counted,
     error: row.error,
     receivedAt: row.received_at,
   }
@@ -131,6 +138,7 @@ function toRow(receipt: RequestReceipt): RequestReceiptRow {
     status: receipt.status,
     events: receipt.events,
     duplicates: receipt.duplicates,
+    not_counted: receipt.notCounted,
     error: receipt.error,
     received_at: receipt.receivedAt,
   }

@@ -277,24 +277,52 @@ export async function listTrackedActions(store: Store, wanted: readonly UserActi
     .execute()
 }
 
-/** Where a page of events of one name ends: after the one at this time with this id. */
-export type NamedEventPlace = EventCursor
+/** The user ids of those periods that hold more than `max` events. */
+export async function findFrequentUserIds(
+  store: Store,
+  periods: readonly ActionPeriod[],
+  max: number,
+): Promise<Set<number>> {
+  if (periods.length === 0) return new Set()
+  const columns = { user_id: 'integer', action: 'text', from: 'integer', until: 'integer' } as const
+  const rows = await store.query
+    .selectFrom(store.rowsOf('period', columns, periods))
+    .select('period.user_id')
+    .where((row) =>
+      row.exists(
+        row
+          .selectFrom('events as event')
+          .select('event.id')
+          .whereRef('event.user_id', '=', 'period.user_id')
+          .whereRef('event.action', '=', 'period.action')
+          .whereRef('event.time', '>=', 'period.from')
+          .whereRef('event.time', '<=', 'period.until')
+          .limit(1)
+          .offset(max),
+      ),
+    )
+    .execute()
+  return new Set(rows.map(({ user_id }) => user_id))
+}
 
-/** A page of the events of one name, by time, and where the next begins; undefined after the last. */
-export async function pageNamedEvents(
+/** The first events of one name under one user id between two instants, both inclusive; by time, `max` at the most. */
+export async function listFirstEvents(
   { query }: Store,
-  { user_id, action }: UserAction,
-  { after, max }: { readonly after: NamedEventPlace | undefined; readonly max: number },
-): Promise<{ readonly facts: NamedEvent[]; readonly next: NamedEventPlace | undefined }> {
-  const all = query
+  { user_id, action, from, until }: ActionPeriod,
+  max: number,
+): Promise<NamedEvent[]> {
+  const rows = await query
     .selectFrom('events')
     .select(['id', 'user_id', 'action', 'time'])
     .where('user_id', '=', user_id)
     .where('action', '=', action)
-  const rest = after ? all.where((row) => row(row.refTuple('time', 'id'), '>', row.tuple(after.time, after.id))) : all
-  const rows = await rest.orderBy('time').orderBy('id').limit(max).execute()
-  const last = rows.length === max ? rows.at(-1) : undefined
-  return { facts: rows.map(toNamedEvent), next: last && { time: last.time, id: last.id } }
+    .where('time', '>=', from)
+    .where('time', '<=', until)
+    .orderBy('time')
+    .orderBy('id')
+    .limit(max)
+    .execute()
+  return rows.map(toNamedEvent)
 }
 
 /** With `mayRepeat`, gives the ids of the rows that were kept; otherwise none, because all were. */

@@ -4,7 +4,6 @@ import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { CellSum, NO_GENERATION, fromCellKey } from '../../../src/core/statistics/cells.ts'
-import { Condenser } from '../../../src/core/statistics/condense.ts'
 import { addChange, contributions } from '../../../src/core/statistics/contributions.ts'
 import { MESSAGE_KINDS, type MessageEvent } from '../../../src/core/campaigns/facts.ts'
 import { TIMEZONES, arrivals, goals, workspaces } from '../../support/statistics/statistics-histories.ts'
@@ -20,7 +19,6 @@ const ARRIVALS = 500
 const MERGES = 100
 const CHANGES = 100
 const PARTS = 500
-const JOINED = 2_000
 const MESSAGE_CHANGES = 2_000
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -201,24 +199,6 @@ describe('the contributions of a user', () => {
         }
         expect(cellsOf(sum)).toEqual(all)
         expect(cellsOf(goals)).toEqual(all.filter(([key]) => fromCellKey(key).generation !== NO_GENERATION))
-      }
-    })
-  })
-
-  it('are the same when message events that nothing tells apart are joined, in any order', () => {
-    const order = fc.array(fc.nat(), { minLength: 16, maxLength: 16 })
-    // Audiences and goal events keep message events apart, so that there must be few of them.
-    const few = fc.constantFrom(1, 2, 16)
-    check(JOINED, fc.tuple(someZone.chain(workspaces), few, order), ([workspace, few, order]) => {
-      const [audiences, events] = [workspace.audiences.slice(0, few), workspace.events.slice(0, few)]
-      const { histories, rules } = StatisticsTable.of({ ...workspace, audiences, events })
-      for (const history of histories) {
-        const condenser = new Condenser(history, workspace.timezone)
-        const indexes = history.messages.map((_, index) => index)
-        indexes.sort((left, right) => (order[left] ?? 0) - (order[right] ?? 0))
-        for (const index of indexes) condenser.add(history.messages[index] as MessageEvent)
-        const condensed = { ...history, messages: condenser.messages() }
-        expect(cellsOf(contributions(condensed, rules))).toEqual(cellsOf(contributions(history, rules)))
       }
     })
   })

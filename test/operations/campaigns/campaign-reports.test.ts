@@ -57,7 +57,13 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
     it('can be asked for by its request id, with the number of its items', async () => {
       const { body } = await send(reportOf(report, {}, {}, {}))
       const found = await server.call('GET', `/v1/event/main/requests/${body.request_id}`)
-      expect(found.body).toEqual({ request_id: body.request_id, status: 'accepted', events: 3, duplicates: 0 })
+      expect(found.body).toEqual({
+        request_id: body.request_id,
+        status: 'accepted',
+        events: 3,
+        duplicates: 0,
+        not_counted: 0,
+      })
     })
 
     it('knows users by customer_id alone, also where identity resolution is on', async () => {

@@ -29,19 +29,26 @@ describeEachStore('Get request status (find_request)', (kind) => {
     expect(['accepted', 'processed']).toContain(atOnce.status)
     expect(atOnce.events).toBe(3)
     const fate = await tracking.fateOf(answer)
-    expect(fate).toEqual({ request_id, status: 'processed', events: 3, duplicates: 1 })
+    expect(fate).toEqual({ request_id, status: 'processed', events: 3, duplicates: 1, not_counted: 0 })
     expect((await tracking.listEvents({ customer_id: 'c1' })).body.data).toHaveLength(2)
   })
 
   it('is parked with the reason when it cannot be applied', async () => {
-    const parked = { requestId: 'parked-1', workspaceId: 'main', status: 'parked', events: 2, duplicates: 0 } as const
-    const receipt = { ...parked, error: 'the body is not an object', receivedAt: Date.now() }
+    const parked = { requestId: 'parked-1', workspaceId: 'main', status: 'parked', events: 2 } as const
+    const receipt = {
+      ...parked,
+      duplicates: 0,
+      notCounted: 0,
+      error: 'the body is not an object',
+      receivedAt: Date.now(),
+    }
     await server.database.write((store) => saveReceipts(store, [receipt]))
     expect((await find('parked-1')).body).toEqual({
       request_id: 'parked-1',
       status: 'parked',
       events: 2,
       duplicates: 0,
+      not_counted: 0,
       error: 'the body is not an object',
     })
   })
@@ -82,7 +89,7 @@ describeEachStore('Get request status (find_request)', (kind) => {
       const ask = (as = waiting.workspace) => {
         return waiting.call<Fate>('GET', `/v1/event/${as.id}/requests/${request_id}`, { as })
       }
-      expect((await ask()).body).toEqual({ request_id, status: 'accepted', events: 2, duplicates: 0 })
+      expect((await ask()).body).toEqual({ request_id, status: 'accepted', events: 2, duplicates: 0, not_counted: 0 })
       expectRefusal(await ask(await waiting.makeWorkspace()), 404, 'not_found')
     } finally {
       await waiting.stop()

@@ -18,10 +18,7 @@ import {
   listMessageEvents,
   listMessageEventsOf,
   listTouches,
-  pageMessageEvents,
-  type MessageEventPlace,
 } from '../../../src/store/campaigns/message-events.ts'
-import { EVERY_CAMPAIGN } from '../../../src/store/campaigns/fact-table.ts'
 import type { Database } from '../../../src/store/store.ts'
 import { compareAudiences, compareByCodePoint } from '../../support/statistics/statistics-model-facts.ts'
 import { until } from '../../support/server.ts'
@@ -186,23 +183,6 @@ describeEachStore('The tables of facts', (kind) => {
           list: async (customers) => listMessageEventsOf(database, customers),
         },
       )
-    })
-
-    it.each([1, 2, 3, 50])('are all met once in pages of %d', async (max) => {
-      const customer = nextCustomer()
-      const facts = fc.sample(anyMessage(), { numRuns: 40, seed: 1 }).map((fact) => ({ ...fact, customer }))
-      await keepMessages(...facts, message({ customer: customer + 1 }))
-      const met: MessageEvent[] = []
-      for (let after: MessageEventPlace | undefined; ;) {
-        const page = await pageMessageEvents(database, customer, { after, max, campaigns: EVERY_CAMPAIGN })
-        expect(page.facts.length).toBeLessThanOrEqual(max)
-        met.push(...page.facts)
-        if (!page.next) break
-        after = page.next
-      }
-      const all = await listMessageEventsOf(database, [customer])
-      expect(met.map(messageIdentity)).toHaveLength(new Set(facts.map(messageIdentity)).size)
-      expect(byIdentity(met, messageIdentity)).toEqual(byIdentity(all, messageIdentity))
     })
   })
 

@@ -4,35 +4,27 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MESSAGE_KINDS, type Membership, type MessageEvent } from '../../../src/core/campaigns/facts.ts'
 import {
   addEvents,
+  findFrequentUserIds,
   listAttributes,
+  listFirstEvents,
   listNamedEvents,
   listTrackedActions,
   measureAttributes,
-  pageNamedEvents,
   type StoredEvent,
 } from '../../../src/store/users/events.ts'
 import { listCampaignsOfPeriods } from '../../../src/store/campaigns/campaign-weeks.ts'
-import {
-  addMemberships,
-  countMemberships,
-  listMemberships,
-  listMembershipsOf,
-  pageMemberships,
-} from '../../../src/store/campaigns/memberships.ts'
+import { addMemberships, listMemberships, listMembershipsOf } from '../../../src/store/campaigns/memberships.ts'
 import {
   addMessageEvents,
-  countMessageEvents,
   listMessageEvents,
   listMessageEventsOf,
   listTouches,
-  pageMessageEvents,
   settleMessageEvents,
 } from '../../../src/store/campaigns/message-events.ts'
 import { openDatabase, type DatabaseOptions } from '../../../src/store/open-database.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
 import { findUsersWithAliases, listUserIdsAfter, saveUsers, type User } from '../../../src/store/users/users.ts'
 import {
-  expectEnteredAt,
   expectIndexed,
   explain,
   explainAsCarriedOut,
@@ -81,9 +73,8 @@ describeEachStore('Facts of campaigns', (kind) => {
   const pairs = [1, 2, 3].map((customer) => ({ customer, campaign: 2 }))
   const periods = [1, 2].map((customer) => ({ customer, from: 0, until: 1_000 }))
   const touchPeriods = periods.map((period) => ({ ...period, campaign: 2 }))
-  const actions = [1, 2].map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
-  const campaigns = { after: 1, until: 3 }
-  const after = { campaign: 2, kind: 1, time: 5, messageKey: '=m' }
+  const action = { user_id: 1, action: 'A', from: 0, until: 1_000 }
+  const actions = [action, { ...action, user_id: 2 }]
   const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
     ['memberships in campaigns', ['campaign'], (store) => listMemberships(store, pairs)],
     ['memberships of customers', ['customer'], (store) => listMembershipsOf(store, [1, 2, 3])],
@@ -91,27 +82,12 @@ describeEachStore('Facts of campaigns', (kind) => {
     ['message events in campaigns', ['campaign'], (store) => listMessageEvents(store, pairs)],
     ['message events of customers', ['customer'], (store) => listMessageEventsOf(store, [1, 2, 3])],
     ['touches of periods', [TIME], (store) => listTouches(store, touchPeriods)],
-    [
-      'a page of memberships',
-      ['campaign'],
-      (store) => pageMemberships(store, 1, { after: undefined, max: 9, campaigns }),
-    ],
-    [
-      'a page of message events of campaigns',
-      ['campaign'],
-      (store) => pageMessageEvents(store, 1, { after: undefined, max: 9, campaigns }),
-    ],
-    ['how many memberships there are', ['campaign'], (store) => countMemberships(store, 1, { after: 1, max: 9 })],
-    ['how many message events there are', ['campaign'], (store) => countMessageEvents(store, 1, { after: 1, max: 9 })],
     ['events of periods', [TIME], (store) => listNamedEvents(store, actions)],
     ['how large attributes are', ['id'], (store) => measureAttributes(store, [1, 2, 3])],
     ['attributes', ['id'], (store) => listAttributes(store, [1, 2, 3])],
     ['which events were tracked', ['action'], (store) => listTrackedActions(store, actions)],
-    [
-      'a page of events of one name',
-      [TIME],
-      (store) => pageNamedEvents(store, { user_id: 1, action: 'A' }, { after: { time: 5, id: 6 }, max: 9 }),
-    ],
+    ['users with many events', [TIME], (store) => findFrequentUserIds(store, actions, 9)],
+    ['the first events of one name', [TIME], (store) => listFirstEvents(store, action, 9)],
   ]
   it.each(lookups)('finds %s by an index', async (_what, narrowedBy, work) => {
     const queries = await recordQueries(database, work)
@@ -121,30 +97,6 @@ describeEachStore('Facts of campaigns', (kind) => {
 
   /** Message events wait in a table of their own before they are moved, on SQLite. */
   const messageTables = kind === 'sqlite' ? 2 : 1
-  const pages: [what: string, place: string, tables: number, work: (store: Store) => Promise<unknown>][] = [
-    [
-      'message events of campaigns',
-      'campaign, kind, time, message_key',
-      messageTables,
-      (store) => pageMessageEvents(store, 1, { after, max: 9, campaigns }),
-    ],
-    [
-      'memberships of campaigns',
-      'campaign, evaluated_at, platform',
-      1,
-      (store) =>
-        pageMemberships(store, 1, { after: { campaign: 2, evaluatedAt: 5, platform: 'EMAIL' }, max: 9, campaigns }),
-    ],
-  ]
-  it.each(pages)(
-    'enters the %s where a page begins, and reads on in their order',
-    async (_what, columns, tables, work) => {
-      const [page] = await recordQueries(database, work)
-      if (!page) throw new Error('nothing was asked')
-      expectEnteredAt(await explain(database, page), columns, tables)
-    },
-  )
-
   const additions: [what: string, narrowedBy: string[], tables: number, work: (store: Store) => Promise<unknown>][] = [
     ['memberships', ['evaluated_at'], 1, (store) => addMemberships(store, [1, 2, 3].map(betterMembership))],
     [

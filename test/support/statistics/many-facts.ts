@@ -1,8 +1,7 @@
-// Tens of thousands of facts of one user, put into the tables without a request for each.
+// Many facts of one user, put into the tables without a request for each.
 import { MESSAGE_KINDS, type MessageEvent, type MessageKind } from '../../../src/core/campaigns/facts.ts'
 import { addMessageEvents } from '../../../src/store/campaigns/message-events.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
-import { markWaiting } from '../../../src/store/statistics/uncounted-users.ts'
 import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../../../src/store/users/users.ts'
 import type { StatisticsRun } from './statistics-run.ts'
 
@@ -48,11 +47,6 @@ export async function removeMessageEvents({ query }: Store, campaign: number): P
   for (const table of ['message_events', 'recent_message_events'] as const) {
     await query.deleteFrom(table).where('campaign', '=', campaign).execute()
   }
-}
-
-/** Notes that a large user has facts to be counted. */
-export async function leaveWaiting(database: Database, { userId }: UserWithAliases, since: number): Promise<void> {
-  await database.write((store) => markWaiting(store, [{ userId, since }]))
 }
 
 function toMessage(

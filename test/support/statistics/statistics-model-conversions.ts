@@ -3,7 +3,15 @@
 import type { Group } from '../../../src/core/campaigns/facts.ts'
 import type { Condition, Goal } from '../../../src/core/campaigns/goal.ts'
 import { compareAudiences, compareByCodePoint } from './statistics-model-facts.ts'
-import type { Audience, Message, ModelCampaign, ModelFacts, Place, UserEvent } from './statistics-model-facts.ts'
+import type {
+  Audience,
+  Message,
+  ModelCampaign,
+  ModelCaps,
+  ModelFacts,
+  Place,
+  UserEvent,
+} from './statistics-model-facts.ts'
 
 export type Attribution = 'VIEW_THROUGH' | 'CLICK_THROUGH' | 'IN_SESSION' | 'TOTAL_CONVERSIONS' | 'CLICK_CONVERSIONS'
 
@@ -14,6 +22,7 @@ export interface Conversion extends Place {
   readonly attribution: Attribution
   readonly user: string
   readonly day: string
+  readonly event: UserEvent
 }
 
 /** A goal event of a user in a control group, counted at the place of the audience to which it is credited. */
@@ -23,6 +32,7 @@ export interface ControlConversion extends Place {
   readonly group: Group
   readonly user: string
   readonly day: string
+  readonly event: UserEvent
 }
 
 const MINUTE = 60_000
@@ -52,10 +62,49 @@ export function controlConversionsOf(campaigns: readonly ModelCampaign[], facts:
         if (!audience) return []
         const { group, platform, locale } = audience
         const { user, day } = event
-        return [{ campaignId: campaign.id, goal: goal.name, group, user, day, platform, locale, variation: null }]
+        return [
+          { campaignId: campaign.id, goal: goal.name, group, user, day, platform, locale, event, variation: null },
+        ]
       }),
     ),
   )
+}
+
+/** Whether a campaign counts an event. */
+export type IsCounted = (campaignId: string, event: UserEvent) => boolean
+
+/**
+ * A campaign counts only the first events of a user, among those with the name of one of its goals that come no later after a touch
+ * or an audience than its longest window.
+ */
+export function countedOf(
+  campaigns: readonly ModelCampaign[],
+  facts: ModelFacts,
+  { goalEvents }: ModelCaps,
+): IsCounted {
+  const counted = new Map(
+    campaigns.map((campaign) => {
+      const ofUsers = Map.groupBy(
+        facts.events.filter((event) => mayCount(campaign, event, facts)),
+        ({ user }) => user,
+      )
+      const first = [...ofUsers.values()].flatMap((events) => {
+        // Those of one instant stay in the order in which they arrived.
+        return events.toSorted((left, right) => left.time - right.time).slice(0, goalEvents)
+      })
+      return [campaign.id, new Set(first)]
+    }),
+  )
+  return (campaignId, event) => counted.get(campaignId)?.has(event) === true
+}
+
+function mayCount({ id, goals }: ModelCampaign, event: UserEvent, { audiences, messages }: ModelFacts): boolean {
+  if (!goals.some((goal) => goal.event === event.action)) return false
+  const windowMs = Math.max(...goals.map(({ windowHours }) => windowHours)) * HOUR
+  const touches = messages.filter(({ kind }) => TOUCHES.includes(kind)).map((touch) => ({ ...touch, at: touch.time }))
+  return [...audiences, ...touches].some(({ campaignId, user, at }) => {
+    return campaignId === id && user === event.user && at <= event.time && event.time - at <= windowMs
+  })
 }
 
 /** Whether the user met the goal in the window after this audience. */
@@ -114,7 +163,7 @@ function goalsHolding(campaigns: readonly ModelCampaign[], touch: Message, event
 function credited(touch: Message, goal: Goal, attribution: Attribution, event: UserEvent): Conversion {
   const { campaignId, platform, locale, variation } = touch
   const { user, day } = event
-  return { campaignId, goal: goal.name, attribution, user, day, platform, locale, variation }
+  return { campaignId, goal: goal.name, attribution, user, day, platform, locale, variation, event }
 }
 
 function latestTouchFirst(left: Message, right: Message): number {

@@ -99,8 +99,17 @@ export interface ModelFacts {
 const COUNTED_PLATFORMS = ['EMAIL', 'ANDROID', 'IOS', 'WEB', 'TV']
 const GROUP_ORDER: readonly Group[] = ['target', 'campaign_control', 'global_control']
 
-/** The facts of all users of a workspace. */
-export function modelFacts(workspace: ModelWorkspace): ModelFacts {
+/** How many facts of each kind count of one customer id, and of goal events of one user, in one campaign. */
+export interface ModelCaps {
+  readonly reported: number
+  readonly goalEvents: number
+}
+
+export const NO_CAPS: ModelCaps = { reported: Infinity, goalEvents: Infinity }
+
+/** The facts of all users of a workspace, whose reports are in the order in which they arrived. */
+export function modelFacts(everything: ModelWorkspace, caps: ModelCaps = NO_CAPS): ModelFacts {
+  const workspace = withinCaps(everything, caps)
   const audiences = keptAudiences(workspace)
   return { audiences, messages: keptMessages(workspace, audiences), events: keptEvents(workspace) }
 }
@@ -152,11 +161,10 @@ function formatDay(instant: number, timezone: string): string {
 }
 
 function keptAudiences(workspace: ModelWorkspace): Audience[] {
-  const kept = keepFirst(
-    workspace.audiences,
-    ({ campaignId, customerId, platform, evaluatedAt }) => [campaignId, customerId, asKept(platform), evaluatedAt],
-    compareAudiences,
-  ).map((report) => ({ ...report, user: userOf(workspace, report.customerId) }))
+  const kept = keepFirst(workspace.audiences, audienceIdentity, compareAudiences).map((report) => ({
+    ...report,
+    user: userOf(workspace, report.customerId),
+  }))
   return kept.map((report) => {
     const own = kept
       .filter(({ campaignId, user }) => campaignId === report.campaignId && user === report.user)
@@ -180,13 +188,7 @@ function keptMessages(workspace: ModelWorkspace, audiences: readonly Audience[])
   }))
   return keepFirst(
     reports,
-    ({ campaignId, customerId, kind, time, messageId, platform, device }) => [
-      campaignId,
-      customerId,
-      kind,
-      time,
-      ...(messageId === null ? [platform, device] : [messageId]),
-    ],
+    messageIdentity,
     (left, right) =>
       compareByCodePoint(left.platform, right.platform) ||
       compareByCodePoint(left.device, right.device) ||
@@ -260,4 +262,39 @@ function compareGroups(left: Group, right: Group): number {
 
 function codePoints(text: string): number[] {
   return Array.from(text, (character) => character.codePointAt(0) ?? 0)
+}
+
+/** Reports of what is known, and of what is new as long as its customer has less in its campaign than the cap. */
+function withinCaps(workspace: ModelWorkspace, { reported }: ModelCaps): ModelWorkspace {
+  if (reported === Infinity) return workspace
+  const first = <Report extends { readonly campaignId: string; readonly customerId: string }>(
+    reports: readonly Report[],
+    identityOf: (report: Report) => readonly unknown[],
+  ): Report[] => {
+    const known = new Map<string, Set<string>>()
+    return reports.filter((report) => {
+      const pair = JSON.stringify([report.campaignId, report.customerId])
+      const identities = known.get(pair) ?? new Set()
+      known.set(pair, identities)
+      const identity = JSON.stringify(identityOf(report))
+      if (!identities.has(identity) && identities.size >= reported) return false
+      identities.add(identity)
+      return true
+    })
+  }
+  return {
+    ...workspace,
+    audiences: first(workspace.audiences, audienceIdentity),
+    messages: first(workspace.messages, messageIdentity),
+  }
+}
+
+function audienceIdentity({ campaignId, customerId, platform, evaluatedAt }: AudienceReport): readonly unknown[] {
+  return [campaignId, customerId, asKept(platform), evaluatedAt]
+}
+
+function messageIdentity(report: MessageReport): readonly unknown[] {
+  const { campaignId, customerId, kind, time, messageId, platform, deviceId } = report
+  const own = messageId === null ? [asKept(platform), deviceId ?? customerId] : [messageId]
+  return [campaignId, customerId, kind, time, ...own]
 }

@@ -2,9 +2,15 @@
 // Maps and Sets. Written from `docs/api/statistics.md`, independently of the code it is to judge: it shares only types with it.
 import type { Group } from '../../../src/core/campaigns/facts.ts'
 import type { Goal } from '../../../src/core/campaigns/goal.ts'
-import { controlConversionsOf, conversionsOf, isMetAfter } from './statistics-model-conversions.ts'
+import {
+  controlConversionsOf,
+  conversionsOf,
+  countedOf,
+  isMetAfter,
+  type IsCounted,
+} from './statistics-model-conversions.ts'
 import type { Attribution, ControlConversion, Conversion } from './statistics-model-conversions.ts'
-import { modelFacts } from './statistics-model-facts.ts'
+import { modelFacts, NO_CAPS, type ModelCaps } from './statistics-model-facts.ts'
 import type { Audience, Message, ModelCampaign, ModelFacts, ModelWorkspace, Place } from './statistics-model-facts.ts'
 import { NO_UPLIFT, percentage, upliftOf, type Side, type Uplift } from './statistics-model-numbers.ts'
 import { funnelOf, unitsOf, type Funnel } from './statistics-model-units.ts'
@@ -89,12 +95,16 @@ export class StatisticsModel {
   readonly #facts: ModelFacts
   readonly #conversions: readonly Conversion[]
   readonly #controlConversions: readonly ControlConversion[]
+  readonly #isCounted: IsCounted
 
-  constructor(workspace: ModelWorkspace) {
+  constructor(workspace: ModelWorkspace, caps: ModelCaps = NO_CAPS) {
     this.#campaigns = workspace.campaigns
-    this.#facts = modelFacts(workspace)
-    this.#conversions = conversionsOf(workspace.campaigns, this.#facts)
-    this.#controlConversions = controlConversionsOf(workspace.campaigns, this.#facts)
+    this.#facts = modelFacts(workspace, caps)
+    const isCounted = countedOf(workspace.campaigns, this.#facts, caps)
+    const isKept = (conversion: Conversion | ControlConversion) => isCounted(conversion.campaignId, conversion.event)
+    this.#conversions = conversionsOf(workspace.campaigns, this.#facts).filter(isKept)
+    this.#controlConversions = controlConversionsOf(workspace.campaigns, this.#facts).filter(isKept)
+    this.#isCounted = isCounted
   }
 
   /** What Fetch Campaign Stats shows at `data[campaignId][0]`; undefined where it shows nothing. */
@@ -166,7 +176,10 @@ export class StatisticsModel {
 
   /** How many users these audiences hold, and how many of them met the goal in the window after one. */
   #sideOf(audiences: readonly Audience[], goal: Goal): Side {
-    const met = audiences.filter((audience) => isMetAfter(audience, goal, this.#facts.events))
+    const met = audiences.filter((audience) => {
+      const events = this.#facts.events.filter((event) => this.#isCounted(audience.campaignId, event))
+      return isMetAfter(audience, goal, events)
+    })
     return { users: usersIn(audiences), met: usersIn(met) }
   }
 

@@ -4,6 +4,7 @@ import { CellSum, seriesKey, type Cell } from '../../../src/core/statistics/cell
 import { CampaignSeries, type SeriesCount } from '../../../src/core/statistics/campaign-counts.ts'
 import { contributions, type History, type Scope } from '../../../src/core/statistics/contributions.ts'
 import {
+  FACT_CAPS,
   compareMemberships,
   compareMessages,
   membershipIdentity,
@@ -78,7 +79,7 @@ export class StatisticsTable {
 
   get rules(): Rules {
     const campaigns = [...this.#campaigns.values()].map((campaign) => [campaign.number, campaign] as const)
-    return { timezone: this.#timezone, campaigns: new Map(campaigns) }
+    return { timezone: this.#timezone, goalEventsMax: FACT_CAPS.goalEvents, campaigns: new Map(campaigns) }
   }
 
   /** Adds `contributions(after) − contributions(before)` of users with new facts, and of those found to be one person. */

@@ -1,0 +1,113 @@
+// Reads the goal events of a user who has too many to read them all: for each campaign the first ones, as many as the cap on goal
+// events lets it count. A heavy user with millions of events then costs as much as one with ten thousand in each campaign. It must
+// find all that `capGoalEvents` picks, by the counted and by the pending goals, from the facts before a batch and after it.
+import { factsByCampaign } from '../../core/statistics/contributions.ts'
+import { creditSpans, type Span } from '../../core/statistics/goal-event-cap.ts'
+import type { Rules } from '../../core/statistics/rules.ts'
+import type { PastFacts } from '../../core/statistics/campaign-past.ts'
+import { listFirstEvents, listTrackedActions, type NamedEvent, type UserAction } from '../../store/users/events.ts'
+import type { Store } from '../../store/store.ts'
+import type { GoalBook } from './goal-books.ts'
+
+/** Pairs of a user id and an event name that one statement looks up; a user may have a hundred thousand ids. */
+const ACTIONS_AT_ONCE = 5_000
+
+/** What campaigns count a user by: the ids of the events and the facts, before a batch or after it. */
+export interface HistoryPart extends PastFacts {
+  readonly userIds: readonly number[]
+}
+
+/** What is wanted of one user. */
+export interface FirstEvents {
+  readonly parts: readonly HistoryPart[]
+  /** How many events of each name are wanted for each campaign. */
+  readonly max: number
+  /** Event name → when; other events are left out. */
+  readonly periods: ReadonlyMap<string, Span>
+}
+
+/** The first events of each name that each campaign could credit. */
+export async function listFirstGoalEvents(
+  store: Store,
+  book: GoalBook,
+  { parts, max, periods }: FirstEvents,
+): Promise<NamedEvent[]> {
+  const reader = new FirstReader(store, max)
+  for (const part of parts) {
+    const tracked = await trackedActions(store, book, part.userIds)
+    for (const rules of [book.counted, book.pending?.rules]) {
+      for (const { spans, names } of rules ? wantedOf(part, rules) : []) {
+        for (const pair of tracked) if (names.has(pair.action)) await reader.read(pair, spans)
+      }
+    }
+  }
+  return [...reader.found.values()].filter(({ action, time }) => {
+    const period = periods.get(action)
+    return period && time >= period.from && time <= period.until
+  })
+}
+
+/** When a campaign could credit events, and events of which names. */
+interface Wanted {
+  readonly spans: readonly Span[]
+  readonly names: ReadonlySet<string>
+}
+
+function wantedOf(part: PastFacts, { campaigns }: Rules): Wanted[] {
+  return [...factsByCampaign(part)].map(([campaign, facts]) => {
+    const goals = campaigns.get(campaign)?.goals ?? []
+    return { spans: creditSpans(facts, goals), names: new Set(goals.map(({ event }) => event)) }
+  })
+}
+
+class FirstReader {
+  /** By id. */
+  readonly found = new Map<number, NamedEvent>()
+  readonly #store: Store
+  readonly #max: number
+  /** Which spans were read, and how many events are in each, at most as many as were wanted. Most are alike before and after. */
+  readonly #counts = new Map<string, number>()
+
+  constructor(store: Store, max: number) {
+    this.#store = store
+    this.#max = max
+  }
+
+  /** Reads the first events of one name in spans that are in order. */
+  async read(pair: UserAction, spans: readonly Span[]): Promise<void> {
+    let count = 0
+    for (const span of spans) {
+      if (count >= this.#max) return
+      count += await this.#readSpan(pair, span, this.#max - count)
+    }
+  }
+
+  async #readSpan({ user_id, action }: UserAction, { from, until }: Span, max: number): Promise<number> {
+    const key = `${user_id} ${from} ${until} ${max} ${action}`
+    const known = this.#counts.get(key)
+    if (known !== undefined) return known
+    const events = await listFirstEvents(this.#store, { user_id, action, from, until }, max)
+    for (const event of events) this.found.set(event.id, event)
+    this.#counts.set(key, events.length)
+    return events.length
+  }
+}
+
+/** Which of a user's ids have events that some goal names. */
+async function trackedActions(
+  store: Store,
+  { eventNames }: GoalBook,
+  userIds: readonly number[],
+): Promise<UserAction[]> {
+  const found: UserAction[] = []
+  let wanted: UserAction[] = []
+  for (const user_id of userIds) {
+    for (const action of eventNames) {
+      wanted.push({ user_id, action })
+      if (wanted.length < ACTIONS_AT_ONCE) continue
+      found.push(...(await listTrackedActions(store, wanted)))
+      wanted = []
+    }
+  }
+  return [...found, ...(await listTrackedActions(store, wanted))]
+}

@@ -1,0 +1,281 @@
+// What has been read so far of the users whose contributions change. Refuses facts beyond the caps, and tells when too much was
+// read at once. Reads no facts itself (`histories.ts`).
+import { AppError } from '../../core/app-error.ts'
+import {
+  membershipIdentity,
+  messageIdentity,
+  type CustomerCampaign,
+  type Membership,
+  type MessageEvent,
+} from '../../core/campaigns/facts.ts'
+import { isTouch } from '../../core/statistics/campaign-past.ts'
+import type { Span } from '../../core/statistics/goal-event-cap.ts'
+import type { Store } from '../../store/store.ts'
+import type { NamedEvent } from '../../store/users/events.ts'
+import type { UserWithAliases } from '../../store/users/users.ts'
+import type { HistoryPart } from './first-goal-events.ts'
+import type { GoalBook } from './goal-books.ts'
+import { judgeAtOnce, judgeEvents, type UserGoalEvent } from './goal-events.ts'
+import type { NewFacts, CappedHistory, WantedUser } from './stored-history.ts'
+
+/** The most facts of one kind that are read for several users: twice what a portion should have, so that few are read in vain. */
+const FACTS_AT_ONCE_MAX = 80_000
+/** The same for one user alone, some 250 MiB: the facts of a hundred campaigns in which the user is at the cap of each kind. */
+const FACTS_OF_ONE_MAX = 1_000_000
+/** The most pairs that one statement looks up, each an id of a user with a campaign or the name of an event: some 100 MiB. */
+export const PAIRS_AT_ONCE_MAX = 500_000
+
+/** Campaign → the first and the last instant of its facts, or of some of them. */
+export type Spans = ReadonlyMap<number, Span>
+
+/** What has been read of one user so far. */
+export class Draft {
+  readonly person: UserWithAliases
+  readonly memberships: Membership[] = []
+  readonly messages: MessageEvent[] = []
+  readonly goalEvents = new Map<number, NamedEvent>()
+  /** What the batch brings, as far as it is within the caps. */
+  #expected: NewFacts
+  #refused: readonly (Membership | MessageEvent)[] = []
+  /** Event name → when there are more events of it than were read. */
+  readonly searched = new Map<string, Span>()
+  readonly #before: readonly UserWithAliases[]
+  /** The campaigns of which everything is wanted, and those of which it has been read. */
+  readonly #campaigns = new Set<number>()
+  readonly #read = new Set<number>()
+
+  /** Facts that a batch brings: their campaigns are concerned, and their times count as if they were stored. */
+  constructor({ person, before = [], facts = NO_FACTS }: WantedUser) {
+    this.person = person
+    this.#expected = facts
+    this.#before = before
+    for (const { campaign } of facts.memberships) this.#campaigns.add(campaign)
+    for (const { campaign } of facts.messages) this.#campaigns.add(campaign)
+    for (const event of facts.goalEvents) this.goalEvents.set(event.id, event)
+  }
+
+  /** Whether conversions may change. */
+  get isConverting(): boolean {
+    return this.goalEvents.size + this.searched.size > 0
+  }
+
+  get goalEventsExpected(): number {
+    return this.#expected.goalEvents.length
+  }
+
+  /** Refuses expected facts beyond a cap. To be called once, when all stored facts of their campaigns have been read. */
+  refuseBeyond(max: number): void {
+    const { memberships, messages } = this.#expected
+    const members = withinCap(memberships, { stored: this.memberships, identityOf: membershipIdentity, max })
+    const events = withinCap(messages, { stored: this.messages, identityOf: messageIdentity, max })
+    const isAll = members.length + events.length === memberships.length + messages.length
+    if (isAll) return
+    const accepted = new Set<Membership | MessageEvent>([...members, ...events])
+    this.#refused = [...memberships, ...messages].filter((fact) => !accepted.has(fact))
+    this.#expected = { ...this.#expected, memberships: members, messages: events }
+  }
+
+  /** The spans that are followed by the goal events whose conversions the expected facts can change. */
+  convertingSpans(): Spans {
+    // An audience may change the group of its user, and the place of every touch.
+    if (this.#expected.memberships.length > 0) return this.spans()
+    const spans = new Map<number, Span>()
+    for (const { campaign, kind, time } of this.#expected.messages) if (isTouch(kind)) widenSpan(spans, campaign, time)
+    return spans
+  }
+
+  /** Adds a campaign that may count one of the goal events. */
+  widen(campaign: number, { eventsOfCampaign }: GoalBook): void {
+    const names = eventsOfCampaign.get(campaign)?.names
+    const isNamed = (action: string) => names?.has(action) === true
+    const isConcerned = [...this.searched.keys()].some(isNamed)
+    if (isConcerned || [...this.goalEvents.values()].some(({ action }) => isNamed(action)))
+      this.#campaigns.add(campaign)
+  }
+
+  noteSearched(periods: ReadonlyMap<string, Span>): void {
+    for (const [action, period] of periods) this.searched.set(action, period)
+  }
+
+  /** What campaigns count the user by: after the batch, and before it, when the user may have been several. */
+  parts(): HistoryPart[] {
+    const { person, memberships, messages } = this
+    const expected = this.#expected
+    const after = {
+      userIds: person.userIds,
+      memberships: [...memberships, ...expected.memberships],
+      messages: [...messages, ...expected.messages],
+    }
+    const before = this.#before.map(({ userIds, customers: own }) => {
+      const customers = new Set(own)
+      return {
+        userIds,
+        memberships: memberships.filter(({ customer }) => customers.has(customer)),
+        messages: messages.filter(({ customer }) => customers.has(customer)),
+      }
+    })
+    return [after, ...before]
+  }
+
+  /** How many `takeUnread` gives. */
+  countUnread(): number {
+    let campaigns = 0
+    for (const campaign of this.#campaigns) if (!this.#read.has(campaign)) campaigns++
+    return campaigns * this.person.customers.length
+  }
+
+  /** The campaigns that were not read yet, for each customer id; they count as read from now on. */
+  takeUnread(): CustomerCampaign[] {
+    const pairs: CustomerCampaign[] = []
+    for (const campaign of this.#campaigns) {
+      if (this.#read.has(campaign)) continue
+      this.#read.add(campaign)
+      for (const customer of this.person.customers) pairs.push({ customer, campaign })
+    }
+    return pairs
+  }
+
+  spans(): Spans {
+    const spans = new Map<number, Span>()
+    for (const { campaign, evaluatedAt } of this.memberships) widenSpan(spans, campaign, evaluatedAt)
+    for (const { campaign, evaluatedAt } of this.#expected.memberships) widenSpan(spans, campaign, evaluatedAt)
+    for (const { campaign, time } of this.messages) widenSpan(spans, campaign, time)
+    for (const { campaign, time } of this.#expected.messages) widenSpan(spans, campaign, time)
+    return spans
+  }
+
+  /** Whether everything of a campaign has been read. */
+  hasRead(campaign: number): boolean {
+    return this.#read.has(campaign)
+  }
+
+  toHistory(goalEvents: readonly UserGoalEvent[]): CappedHistory {
+    const { person, memberships, messages } = this
+    const brought = { accepted: this.#expected, refused: this.#refused }
+    return { person, memberships, messages, goalEvents, campaigns: this.#campaigns, ...brought }
+  }
+}
+
+/** How facts that a batch brings are held against a cap. */
+interface Cap<Fact> {
+  /** At least all stored facts of their customers in their campaigns. */
+  readonly stored: readonly Fact[]
+  readonly identityOf: (fact: Fact) => string
+  readonly max: number
+}
+
+/** The facts that are stored already, and of the others the first ones up to the cap of a customer id in a campaign. */
+function withinCap<Fact extends CustomerCampaign>(
+  facts: readonly Fact[],
+  { stored, identityOf, max }: Cap<Fact>,
+): readonly Fact[] {
+  if (facts.length === 0 || stored.length + facts.length <= max) return facts
+  const known = new Set(stored.map(identityOf))
+  const counts = new Map<string, number>()
+  const add = ({ customer, campaign }: CustomerCampaign) => {
+    const count = (counts.get(`${customer} ${campaign}`) ?? 0) + 1
+    counts.set(`${customer} ${campaign}`, count)
+    return count
+  }
+  for (const fact of stored) add(fact)
+  return facts.filter((fact) => {
+    const identity = identityOf(fact)
+    if (known.has(identity)) return true
+    if (add(fact) > max) return false
+    known.add(identity)
+    return true
+  })
+}
+
+const NO_FACTS: NewFacts = { memberships: [], messages: [], goalEvents: [] }
+
+function widenSpan(spans: Map<number, Span>, campaign: number, instant: number): void {
+  const known = spans.get(campaign)
+  if (!known) spans.set(campaign, { from: instant, until: instant })
+  else if (instant < known.from) spans.set(campaign, { ...known, from: instant })
+  else if (instant > known.until) spans.set(campaign, { ...known, until: instant })
+}
+
+/** The drafts of several users; adds what is read to the one it belongs to. */
+export class Drafts {
+  readonly all: readonly Draft[]
+  readonly #byCustomer = new Map<number, Draft>()
+  readonly #byUserId = new Map<number, Draft>()
+  #areTooMany = false
+
+  constructor(users: readonly WantedUser[]) {
+    this.all = users.map((user) => new Draft(user))
+    for (const draft of this.all) {
+      for (const customer of draft.person.customers) this.#byCustomer.set(customer, draft)
+      for (const userId of draft.person.userIds) this.#byUserId.set(userId, draft)
+    }
+  }
+
+  /** Whether more was found at once than may be, so that something is missing. */
+  get areTooMany(): boolean {
+    return this.#areTooMany
+  }
+
+  /** The limit of a statement that reads facts: one more than there may be. */
+  get oneTooMany(): number {
+    return (this.alone ? FACTS_OF_ONE_MAX : FACTS_AT_ONCE_MAX) + 1
+  }
+
+  /** The user, if there is only one. */
+  get alone(): Draft | undefined {
+    return this.all.length === 1 ? this.all[0] : undefined
+  }
+
+  noteWhetherTooMany(found: readonly unknown[]): boolean {
+    if (found.length < this.oneTooMany) return this.#areTooMany
+    if (this.alone) {
+      const what = `user ${this.alone.person.userId} has more than ${FACTS_OF_ONE_MAX} facts that are counted together`
+      throw new AppError('conflict', what)
+    }
+    this.noteTooMany()
+    return true
+  }
+
+  noteTooMany(): void {
+    this.#areTooMany = true
+  }
+
+  /** The same for what is to be looked up: how many pairs for each draft. What one user needs takes several statements. */
+  noteWhetherTooManyPairs(counts: readonly number[]): boolean {
+    if (!this.alone && counts.reduce((sum, count) => sum + count, 0) > PAIRS_AT_ONCE_MAX) this.#areTooMany = true
+    return this.#areTooMany
+  }
+
+  ofCustomer(customer: number): Draft | undefined {
+    return this.#byCustomer.get(customer)
+  }
+
+  addMemberships(memberships: readonly Membership[]): void {
+    if (this.noteWhetherTooMany(memberships)) return
+    for (const membership of memberships) this.ofCustomer(membership.customer)?.memberships.push(membership)
+  }
+
+  addMessages(messages: readonly MessageEvent[]): void {
+    if (this.noteWhetherTooMany(messages)) return
+    for (const message of messages) this.ofCustomer(message.customer)?.messages.push(message)
+  }
+
+  addGoalEvents(events: readonly NamedEvent[]): void {
+    if (this.noteWhetherTooMany(events)) return
+    for (const event of events) this.#byUserId.get(event.userId)?.goalEvents.set(event.id, event)
+  }
+
+  /**
+   * What has been read, once nothing more is to be read: only then are all campaigns known whose goals the events may meet.
+   * Undefined where that means to look into too much.
+   */
+  async toHistories(store: Store, book: GoalBook): Promise<CappedHistory[] | undefined> {
+    const unjudged = this.all.map((draft) => {
+      const campaigns = draft.goalEvents.size > 0 ? draft.spans().keys() : []
+      return { events: [...draft.goalEvents.values()], campaigns }
+    })
+    const judge = this.alone ? judgeEvents : judgeAtOnce
+    const judged = await judge(store, book, unjudged)
+    return judged && this.all.map((draft, index) => draft.toHistory(judged[index] ?? []))
+  }
+}

@@ -1,0 +1,49 @@
+// The table of how many events of a user statistics do not count, because the user was over the limit in a campaign when they came
+// in. It only tells operators; nothing is computed from it. A user who was never over the limit has no row.
+import { sql } from 'kysely'
+import { insertRows } from '../insert-rows.ts'
+import type { SqlTypes, Store } from '../store.ts'
+import { wantedValues } from '../wanted-values.ts'
+
+interface UncountedEventRow {
+  /** The user as known when the events came in; see `users.ts` for what becomes of merged users. */
+  user_id: number
+  events: number
+}
+
+declare module '../tables.ts' {
+  interface Tables {
+    uncounted_events: UncountedEventRow
+  }
+}
+
+export async function createUncountedEvents({ query }: Store, { integer }: SqlTypes): Promise<void> {
+  await query.schema
+    .createTable('uncounted_events')
+    .addColumn('user_id', integer, (column) => column.primaryKey())
+    .addColumn('events', integer, (column) => column.notNull())
+    .execute()
+}
+
+/** Adds the numbers of events, by the ids of their users. To be called in the transaction that does not count them. */
+export async function addUncountedEvents(store: Store, events: ReadonlyMap<number, number>): Promise<void> {
+  if (events.size === 0) return
+  const rows = [...events].map(([user_id, uncounted]) => ({ user_id, events: uncounted }))
+  const columns = { user_id: 'integer', events: 'integer' } as const
+  await insertRows(store, 'uncounted_events', { columns, rows, orderBy: ['user_id'] })
+    .onConflict((conflict) =>
+      conflict.column('user_id').doUpdateSet({ events: sql`uncounted_events.events + excluded.events` }),
+    )
+    .execute()
+}
+
+/** How many events are not counted, by user id; those of whom all are counted are left out. */
+export async function findUncountedEvents(store: Store, userIds: readonly number[]): Promise<Map<number, number>> {
+  if (userIds.length === 0) return new Map()
+  const rows = await store.query
+    .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
+    .innerJoin('uncounted_events as uncounted', 'uncounted.user_id', 'wanted.user_id')
+    .selectAll('uncounted')
+    .execute()
+  return new Map(rows.map(({ user_id, events }) => [user_id, events]))
+}
