@@ -16,7 +16,7 @@ import { hasConditions, meetsConditions, type Goal } from '../src/core/campaigns
 import type { Rules } from '../src/core/statistics/rules.ts'
 import { CUSTOMER_ID } from '../src/core/users/user.ts'
 import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
-import { GoalBooks } from '../src/pipeline/contributions/goal-books.ts'
+import { GoalBooks } from '../src/statistics/goal-catalog.ts'
 import { addCampaign, lockCampaigns } from '../src/store/campaigns/campaigns.ts'
 import { addEvents, type StoredEvent } from '../src/store/users/events.ts'
 import { addMemberships } from '../src/store/campaigns/memberships.ts'

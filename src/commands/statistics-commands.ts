@@ -2,14 +2,14 @@
 import { FACT_CAPS } from '../core/campaigns/facts.ts'
 import { NO_DAY } from '../core/statistics/cells.ts'
 import { toCalendarDate } from '../core/time-zone.ts'
-import { rebuildStatistics } from '../pipeline/recounts/rebuild-statistics.ts'
+import { rebuildStatistics } from '../statistics/rebuild-statistics.ts'
 import {
   DIFFERENCES_MAX,
   verifyStatistics,
   type CellDifference,
   type CountProgress,
   type Verification,
-} from '../pipeline/recounts/verify-statistics.ts'
+} from '../statistics/verify-statistics.ts'
 import { listAllCampaigns } from '../store/campaigns/campaigns.ts'
 import type { Database } from '../store/store.ts'
 import { listWorkspaces } from '../store/workspaces/workspaces.ts'

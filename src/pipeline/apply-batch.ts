@@ -73,15 +73,6 @@ export async function beginBatch(
   for (const [id, revision] of revisions) if (now.get(id) !== revision) throw new SettingsChanged()
 }
 
-/**
- * For a change of what entries are counted by: waits for all who apply entries, and makes others wait. Throws TablesAreNewer as
- * above.
- */
-export async function lockTables(store: Store): Promise<void> {
-  await store.lock(PIPELINE_CURSOR)
-  await refuseNewerTables(store)
-}
-
 /** The same batch with nothing to apply: all its entries set aside with one reason. */
 export function toParked(batch: Batch, reason: string): Batch {
   const unreadable = [...batch.unreadable, ...batch.entries.map(({ entry }) => ({ entry, reason }))]

@@ -9,7 +9,7 @@ import { yieldToRequests } from '../runtime/yield-to-requests.ts'
 import { LogFollower, type AppliedBatch } from './follower/follow-log.ts'
 import { Wakeup } from '../runtime/wakeup.ts'
 import { PartitionLeases } from './follower/partition-leases.ts'
-import { Recounter } from './recounts/recounter.ts'
+import { Recounter } from '../statistics/backfill.ts'
 import { untilAvailable } from './follower/until-available.ts'
 
 export interface PipelineThreadData {

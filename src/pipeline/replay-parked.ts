@@ -3,7 +3,8 @@ import type { EntryContext, EntryKind, LogEntry } from '../log/event-log.ts'
 import { findParkedEntry, removeParkedEntry, type ParkedEntry } from '../store/entries/parked-entries.ts'
 import { findReceipt, saveReceipts } from '../store/entries/request-receipts.ts'
 import type { Database, Store } from '../store/store.ts'
-import { lockTables, readBatch } from './apply-batch.ts'
+import { readBatch } from './apply-batch.ts'
+import { lockTables } from '../store/entries/lock-tables.ts'
 import { applySteps } from './pipeline.ts'
 
 /** `applied` and no longer parked; `unreadable` and still parked, with the present reason; or nothing is parked there. */

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits } from '../../src/core/workspace.ts'
 import { ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '../../src/core/statistics/cells.ts'
-import { ALL } from '../../src/core/statistics/levels.ts'
+import { ALL } from '../../src/core/statistics/grouping-sets.ts'
 import { fromCalendarDate } from '../../src/core/time-zone.ts'
 import { generateKey, hashKey } from '../../src/store/workspaces/api-key.ts'
 import { addCampaign, findCampaign, type StoredCampaign } from '../../src/store/campaigns/campaigns.ts'

@@ -16,7 +16,7 @@ import {
   type AttributionType,
   type Series,
 } from './cells.ts'
-import { ALL } from './levels.ts'
+import { ALL } from './grouping-sets.ts'
 import { FUNNEL_REMOVALS } from './delivery-units.ts'
 import { compareTexts, type MessageKind } from '../campaigns/facts.ts'
 import { percentage } from './percentage.ts'

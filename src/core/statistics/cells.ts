@@ -1,7 +1,7 @@
 // Cells: what users with the same days of activity add to one number of one campaign. The table of statistics is the sum
 // of the cells of all users ("One pure function, and sums").
 import type { Group } from '../campaigns/facts.ts'
-import { countLevels, levelsOf, OWN_LEVEL, toKeyed, type Levels, type Place } from './levels.ts'
+import { countLevels, levelsOf, OWN_LEVEL, toKeyed, type Levels, type Place } from './grouping-sets.ts'
 
 /** Conversions are credited in one of these ways. */
 export const ATTRIBUTION_TYPES = [

@@ -1,13 +1,13 @@
 // What one user adds to the table of statistics. The definition of every number that Fetch Campaign Stats gives: the table
 // is the sum of this function over all users, however it came about.
-import { CampaignPast } from './campaign-past.ts'
+import { CampaignPast } from './campaign-history.ts'
 import { ANY_GROUP, CellSum, NO_GENERATION } from './cells.ts'
 import { capGoalEvents } from './goal-event-cap.ts'
 import { countConversions, LastInteractions, type Converted } from './conversions.ts'
 import { countUnits, type DeliveryOptions } from './delivery-units.ts'
 import type { GoalEvent, Membership, MessageEvent } from '../campaigns/facts.ts'
-import { LevelsOfPlaces, type KeyedPlace } from './levels.ts'
-import { narrowTo } from './narrowing.ts'
+import { LevelsOfPlaces, type KeyedPlace } from './grouping-sets.ts'
+import { narrowTo } from './affected-metrics.ts'
 import type { Rules } from './rules.ts'
 import { Tally } from './tally.ts'
 

@@ -1,6 +1,6 @@
 // Conversions: which campaigns a goal event counts for, and what it is credited to ("Conversions, dated by the goal event's
 // day").
-import { countUntil, TOUCH_KINDS, type CampaignPast, type TouchKind } from './campaign-past.ts'
+import { countUntil, TOUCH_KINDS, type CampaignPast, type TouchKind } from './campaign-history.ts'
 import { ANY_GROUP, controlConvertedMetric, convertedMetric, metMetric, type AttributionType } from './cells.ts'
 import {
   compareTexts,
@@ -11,7 +11,7 @@ import {
 } from '../campaigns/facts.ts'
 import { hasConditions, windowMs, type Goal } from '../campaigns/goal.ts'
 import { capGoalEvents } from './goal-event-cap.ts'
-import type { LevelsOfPlaces } from './levels.ts'
+import type { LevelsOfPlaces } from './grouping-sets.ts'
 import type { CountedCampaign } from './rules.ts'
 import { Tally } from './tally.ts'
 

@@ -1,6 +1,6 @@
 // Delivery funnel and failure breakdown: each user on each day of audience, with the one state that came of it
 // ("Delivery funnel and failure breakdown").
-import type { CampaignPast } from './campaign-past.ts'
+import type { CampaignPast } from './campaign-history.ts'
 import {
   AUDIENCE,
   NO_GENERATION,
@@ -14,8 +14,8 @@ import {
   type Metric,
 } from './cells.ts'
 import { compareTexts, UNKNOWN_REASON, type Membership, type MessageEvent } from '../campaigns/facts.ts'
-import type { LevelsOfPlaces, SharedLevels } from './levels.ts'
-import { changesUnits, type Narrowing } from './narrowing.ts'
+import type { LevelsOfPlaces, SharedLevels } from './grouping-sets.ts'
+import { changesUnits, type Narrowing } from './affected-metrics.ts'
 import { Tally } from './tally.ts'
 import { localDay } from '../time-zone.ts'
 

@@ -3,7 +3,7 @@
 // at event names and times, never at conditions, so that the store can read the first events by an index.
 import type { GoalEvent } from '../campaigns/facts.ts'
 import { windowMs, type Goal } from '../campaigns/goal.ts'
-import { isTouch, type CampaignPast, type PastFacts } from './campaign-past.ts'
+import { isTouch, type CampaignPast, type PastFacts } from './campaign-history.ts'
 import { countWhile } from './count-while.ts'
 
 /** A span of time in milliseconds since the epoch, closed at both ends. */

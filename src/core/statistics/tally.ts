@@ -1,6 +1,6 @@
 // Counts one user's days in the series of one campaign, and makes cells of them.
 import { addCellsOf, NO_DAY, seriesKeyAt, type CellSum, type Metric, type Series, type SeriesCells } from './cells.ts'
-import type { KeyedPlace, LevelsOfPlaces, SharedLevels } from './levels.ts'
+import type { KeyedPlace, LevelsOfPlaces, SharedLevels } from './grouping-sets.ts'
 import { localDay } from '../time-zone.ts'
 
 export interface TallyOptions extends Pick<Series, 'campaign' | 'generation' | 'group'> {

@@ -7,7 +7,7 @@ import { CONDITIONS_MAX, goalFaults } from '../../core/campaigns/goal-faults.ts'
 import { GOALS_MAX, OPERATORS, WINDOW_HOURS_DEFAULT, WINDOW_HOURS_MAX, type Goal } from '../../core/campaigns/goal.ts'
 import { toIso } from '../../core/time-value.ts'
 import type { StoredCampaign } from '../../store/campaigns/campaigns.ts'
-import type { GoalRecount } from '../../store/campaigns/goal-recounts.ts'
+import type { GoalRecount } from '../../store/campaigns/goal-backfills.ts'
 import { IsoTime, Nullable, OneOf, Strict, Text } from '../fields.ts'
 import type { Partially } from '../operation.ts'
 

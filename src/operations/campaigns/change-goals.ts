@@ -7,7 +7,7 @@ import {
   firstRecount,
   saveGoalRecount,
   type GoalRecount,
-} from '../../store/campaigns/goal-recounts.ts'
+} from '../../store/campaigns/goal-backfills.ts'
 import type { Store } from '../../store/store.ts'
 
 /**

@@ -1,5 +1,5 @@
 // Get campaign: one campaign with its goals, and how far a recount of them is.
-import { findGoalRecount } from '../../store/campaigns/goal-recounts.ts'
+import { findGoalRecount } from '../../store/campaigns/goal-backfills.ts'
 import { CampaignOutput, CampaignPath, toCampaignBody } from './campaign-body.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'

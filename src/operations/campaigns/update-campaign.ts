@@ -4,7 +4,7 @@ import type { Fault } from '../../core/app-error.ts'
 import { isSameJson } from '../../core/campaigns/goal.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { lockCampaigns, measureCampaigns, saveCampaign, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
-import { findGoalRecount, type GoalRecount } from '../../store/campaigns/goal-recounts.ts'
+import { findGoalRecount, type GoalRecount } from '../../store/campaigns/goal-backfills.ts'
 import type { Store } from '../../store/store.ts'
 import { countUsers } from '../../store/users/users.ts'
 import {

@@ -4,14 +4,14 @@ import { AppError } from '../../core/app-error.ts'
 import { messageOf } from '../../core/thrown.ts'
 import type { LogEntry, LogReader } from '../../log/event-log.ts'
 import { listPipelineCursors } from '../../store/entries/cursors.ts'
-import { TablesAreNewer } from '../../store/migrations.ts'
-import { TransactionTimedOut, StoreError, type Database } from '../../store/store.ts'
+import { isPassing } from '../../store/passing-errors.ts'
+import type { Database } from '../../store/store.ts'
 import { pause } from '../../runtime/pause.ts'
 import type { WriterLock } from '../../runtime/writer-lock.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from '../apply-batch.ts'
 import { BatchRoom, EntrySizes } from './batch-room.ts'
 import { toLastPositions, type Batch } from '../batch.ts'
-import { GoalBooks } from '../contributions/goal-books.ts'
+import { GoalBooks } from '../../statistics/goal-catalog.ts'
 import { Wakeup } from '../../runtime/wakeup.ts'
 import { GATHER_MS, Throttle } from '../../runtime/throttle.ts'
 import { withoutRepeats } from './repeated-entries.ts'
@@ -216,17 +216,6 @@ type Amount = 'nothing' | 'less than a batch' | 'more than a batch'
 /** Whether others have meanwhile changed what the batch was read by, so that it must be read again. */
 function isOvertaken(error: unknown): boolean {
   return error instanceof CursorMoved || error instanceof UsersOvertaken || error instanceof SettingsChanged
-}
-
-/**
- * Whether an error is about the database and not about the entries. `StoodStill` may be about the entries, and would then never
- * pass; fewer of them are computed sooner.
- */
-export function isPassing(error: unknown): boolean {
-  if (error instanceof TransactionTimedOut) return false
-  if (error instanceof TablesAreNewer) return true
-  if (error instanceof AppError) return error.code === 'unavailable'
-  return error instanceof StoreError && (error.reason === 'busy' || error.reason === 'broken')
 }
 
 /** Whether another try of the same entries would end the same. */

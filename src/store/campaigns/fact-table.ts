@@ -2,8 +2,8 @@
 // table is named in its own file, which says what its rows are.
 import type { InsertQueryBuilder, InsertResult, Kysely, SelectQueryBuilder } from 'kysely'
 import { keepBest, type CustomerCampaign } from '../../core/campaigns/facts.ts'
-import { addCampaignWeeks, type CampaignInstant } from './campaign-weeks.ts'
-import { noteRecentFacts, settleFacts } from './recent-facts.ts'
+import { addCampaignWeeks, type CampaignInstant } from './campaign-activity.ts'
+import { noteRecentFacts, settleFacts } from './staging-table.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { BulkColumns, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'

@@ -1,7 +1,7 @@
 // The table of message events: what happened to the messages of campaigns. Facts: they keep the customer id they were reported
 // with, whoever that turns out to be.
 import { sql, type CreateTableBuilder } from 'kysely'
-import { isTouch, TOUCH_KINDS } from '../../core/statistics/campaign-past.ts'
+import { isTouch, TOUCH_KINDS } from '../../core/statistics/campaign-history.ts'
 import {
   compareMessages,
   messageIdentity,
@@ -10,9 +10,9 @@ import {
   MESSAGE_KINDS,
   type MessageEvent,
 } from '../../core/campaigns/facts.ts'
-import type { CampaignPeriod } from './campaign-weeks.ts'
+import type { CampaignPeriod } from './campaign-activity.ts'
 import { factTable } from './fact-table.ts'
-import { startRecentFacts } from './recent-facts.ts'
+import { startRecentFacts } from './staging-table.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface MessageEventRow {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { ANYTHING } from '../../../src/core/statistics/anything.ts'
 import { CampaignSeries, type SeriesCount, type StatsQuestion } from '../../../src/core/statistics/campaign-counts.ts'
 import { ANY_GROUP, ATTRIBUTION_TYPES, type AttributionType } from '../../../src/core/statistics/cells.ts'
-import { ALL } from '../../../src/core/statistics/levels.ts'
+import { ALL } from '../../../src/core/statistics/grouping-sets.ts'
 import { writeCampaignStats, type CampaignStatsBody } from '../../../src/operations/statistics/campaign-stats-body.ts'
 
 /** A count in the aggregate of everything, in no group, unless something else is given. */

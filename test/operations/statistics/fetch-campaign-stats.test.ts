@@ -15,7 +15,7 @@ import {
   seriesKey,
   type Cell,
 } from '../../../src/core/statistics/cells.ts'
-import { ALL, ALL_LEVELS } from '../../../src/core/statistics/levels.ts'
+import { ALL, ALL_LEVELS } from '../../../src/core/statistics/grouping-sets.ts'
 import { fromCalendarDate } from '../../../src/core/time-zone.ts'
 import type { CampaignStatsBody, VariationBody } from '../../../src/operations/statistics/campaign-stats-body.ts'
 import { addCampaign, findCampaign, saveCampaign } from '../../../src/store/campaigns/campaigns.ts'

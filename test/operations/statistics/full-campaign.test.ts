@@ -20,7 +20,7 @@ import {
   UNIT_SENT,
   type Series,
 } from '../../../src/core/statistics/cells.ts'
-import { ALL, levelsOf, type KeyedPlace } from '../../../src/core/statistics/levels.ts'
+import { ALL, levelsOf, type KeyedPlace } from '../../../src/core/statistics/grouping-sets.ts'
 import { GROUPS, MESSAGE_KINDS, UNKNOWN_REASON } from '../../../src/core/campaigns/facts.ts'
 import { GOALS_MAX } from '../../../src/core/campaigns/goal.ts'
 import { GOAL_NAMES_BYTES_MAX, goalFaults } from '../../../src/core/campaigns/goal-faults.ts'

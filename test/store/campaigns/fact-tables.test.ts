@@ -11,7 +11,7 @@ import {
   type Membership,
   type MessageEvent,
 } from '../../../src/core/campaigns/facts.ts'
-import { listCampaignsOfPeriods, WEEK_MS } from '../../../src/store/campaigns/campaign-weeks.ts'
+import { listCampaignsOfPeriods, WEEK_MS } from '../../../src/store/campaigns/campaign-activity.ts'
 import { addMemberships, listMemberships, listMembershipsOf } from '../../../src/store/campaigns/memberships.ts'
 import {
   addMessageEvents,

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cellKey, CellSum, NO_DAY, seriesKey, type Cell } from '../../../src/core/statistics/cells.ts'
-import { ALL_LEVELS } from '../../../src/core/statistics/levels.ts'
+import { ALL_LEVELS } from '../../../src/core/statistics/grouping-sets.ts'
 import { RecountedCells } from '../../../src/store/statistics/recounted-cells.ts'
 
 const CAMPAIGNS = [1, 2, 12, 123]

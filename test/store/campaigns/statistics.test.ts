@@ -16,7 +16,7 @@ import {
   type Cell,
   type Series,
 } from '../../../src/core/statistics/cells.ts'
-import { ALL } from '../../../src/core/statistics/levels.ts'
+import { ALL } from '../../../src/core/statistics/grouping-sets.ts'
 import {
   countSeries,
   pageSeriesCounts,

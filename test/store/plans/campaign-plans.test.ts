@@ -15,7 +15,7 @@ import {
   savePendingGeneration,
   type StoredCampaign,
 } from '../../../src/store/campaigns/campaigns.ts'
-import { findGoalRecount, firstRecount, saveGoalRecount } from '../../../src/store/campaigns/goal-recounts.ts'
+import { findGoalRecount, firstRecount, saveGoalRecount } from '../../../src/store/campaigns/goal-backfills.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
 import { countUsers, saveUsers } from '../../../src/store/users/users.ts'
 import { explain, expectIndexed } from '../../support/query-plan.ts'

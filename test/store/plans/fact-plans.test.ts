@@ -12,7 +12,7 @@ import {
   measureAttributes,
   type StoredEvent,
 } from '../../../src/store/users/events.ts'
-import { listCampaignsOfPeriods } from '../../../src/store/campaigns/campaign-weeks.ts'
+import { listCampaignsOfPeriods } from '../../../src/store/campaigns/campaign-activity.ts'
 import { addMemberships, listMemberships, listMembershipsOf } from '../../../src/store/campaigns/memberships.ts'
 import {
   addMessageEvents,

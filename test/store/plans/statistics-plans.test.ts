@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { CampaignNames } from '../../../src/core/campaigns/campaign-names.ts'
 import { ANY_GROUP, cellKey, CellSum, NO_DAY, seriesKey } from '../../../src/core/statistics/cells.ts'
-import { ALL } from '../../../src/core/statistics/levels.ts'
+import { ALL } from '../../../src/core/statistics/grouping-sets.ts'
 import { addCampaignNames, listCampaignNames } from '../../../src/store/campaigns/campaign-names.ts'
 import { addCampaign } from '../../../src/store/campaigns/campaigns.ts'
 import {

@@ -1,11 +1,11 @@
 // Which goals tracked events meet. Nothing else of an event's attributes stays in memory: they may be a hundred kilobytes, and a
 // user may have thousands of events.
-import type { GoalEvent } from '../../core/campaigns/facts.ts'
-import { meetsConditions, type Goal } from '../../core/campaigns/goal.ts'
-import { parseJsonText } from '../../core/parse-json.ts'
-import { listAttributes, measureAttributes, type NamedEvent } from '../../store/users/events.ts'
-import type { Store } from '../../store/store.ts'
-import { conditionalGoals, type GoalBook } from './goal-books.ts'
+import type { GoalEvent } from '../core/campaigns/facts.ts'
+import { meetsConditions, type Goal } from '../core/campaigns/goal.ts'
+import { parseJsonText } from '../core/parse-json.ts'
+import { listAttributes, measureAttributes, type NamedEvent } from '../store/users/events.ts'
+import type { Store } from '../store/store.ts'
+import { conditionalGoals, type GoalBook } from './goal-catalog.ts'
 
 /** Attributes that are in memory at one time, as JSON; those of a single event may be more. */
 const ATTRIBUTES_BYTES_MAX = 4 * 1024 * 1024

@@ -1,10 +1,10 @@
 // Counts conversions by changed goals beside the batches, a little at a time between them.
-import type { FactCaps } from '../../core/campaigns/facts.ts'
-import type { Database } from '../../store/store.ts'
-import { pause } from '../../runtime/pause.ts'
-import { isPassing } from '../follower/follow-log.ts'
-import { GoalBooks } from '../contributions/goal-books.ts'
-import { recountGoals } from './recount-goals.ts'
+import type { FactCaps } from '../core/campaigns/facts.ts'
+import type { Database } from '../store/store.ts'
+import { pause } from '../runtime/pause.ts'
+import { isPassing } from '../store/passing-errors.ts'
+import { GoalBooks } from './goal-catalog.ts'
+import { recountGoals } from './backfill-goals.ts'
 import { SetAside } from './set-aside.ts'
 
 /** The pause before the next look when there was nothing to do. */

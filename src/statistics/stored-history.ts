@@ -1,8 +1,8 @@
 // What a batch brings for a user, and what the tables hold of that user: the types that reading, capping and counting share.
-import type { Membership, MessageEvent } from '../../core/campaigns/facts.ts'
-import type { History } from '../../core/statistics/contributions.ts'
-import type { NamedEvent } from '../../store/users/events.ts'
-import type { UserWithAliases } from '../../store/users/users.ts'
+import type { Membership, MessageEvent } from '../core/campaigns/facts.ts'
+import type { History } from '../core/statistics/contributions.ts'
+import type { NamedEvent } from '../store/users/events.ts'
+import type { UserWithAliases } from '../store/users/users.ts'
 import type { UserGoalEvent } from './goal-events.ts'
 
 /** Facts of one user that a batch brings. */

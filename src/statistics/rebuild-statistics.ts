@@ -1,12 +1,12 @@
 // Writes what the table of statistics should hold and does not, while a server goes on counting.
-import { AppError } from '../../core/app-error.ts'
-import { FACT_CAPS } from '../../core/campaigns/facts.ts'
-import { findCursor, moveCursor } from '../../store/entries/cursors.ts'
-import { RecountedCells } from '../../store/statistics/recounted-cells.ts'
-import { addCells } from '../../store/statistics/statistics.ts'
-import type { Database } from '../../store/store.ts'
-import { lockTables } from '../apply-batch.ts'
-import { areSameGoals, GoalBooks } from '../contributions/goal-books.ts'
+import { AppError } from '../core/app-error.ts'
+import { FACT_CAPS } from '../core/campaigns/facts.ts'
+import { findCursor, moveCursor } from '../store/entries/cursors.ts'
+import { RecountedCells } from '../store/statistics/recounted-cells.ts'
+import { addCells } from '../store/statistics/statistics.ts'
+import type { Database } from '../store/store.ts'
+import { lockTables } from '../store/entries/lock-tables.ts'
+import { areSameGoals, GoalBooks } from './goal-catalog.ts'
 import { verifyIn, type CountProgress, type Verification, type VerifyOptions } from './verify-statistics.ts'
 
 /** Counts the rebuilds, so that two at the same time do not both add what is missing. */

@@ -1,5 +1,5 @@
 // What new facts change in the contributions of one user: those after them, minus those before.
-import type { CellSum } from '../../core/statistics/cells.ts'
+import type { CellSum } from '../core/statistics/cells.ts'
 import {
   addChange,
   addContributions,
@@ -7,7 +7,7 @@ import {
   type Counting,
   type History,
   type Scope,
-} from '../../core/statistics/contributions.ts'
+} from '../core/statistics/contributions.ts'
 import {
   compareMemberships,
   compareMessages,
@@ -16,9 +16,9 @@ import {
   messageIdentity,
   type Membership,
   type MessageEvent,
-} from '../../core/campaigns/facts.ts'
-import type { UserWithAliases } from '../../store/users/users.ts'
-import type { GoalBook } from './goal-books.ts'
+} from '../core/campaigns/facts.ts'
+import type { UserWithAliases } from '../store/users/users.ts'
+import type { GoalBook } from './goal-catalog.ts'
 import type { NewFacts, StoredChange, StoredHistory } from './stored-history.ts'
 
 /**

@@ -1,16 +1,16 @@
 // Counts the statistics of a workspace anew from the stored facts and compares them with the table, however that came about.
-import { FACT_CAPS, type FactCaps } from '../../core/campaigns/facts.ts'
-import { countWithAnything, withAnything } from '../../core/statistics/anything.ts'
-import { cellKey, seriesKey, type Cell, type CellSum } from '../../core/statistics/cells.ts'
-import { RecountedCells } from '../../store/statistics/recounted-cells.ts'
-import { streamCells } from '../../store/statistics/statistics.ts'
-import type { Database, Store } from '../../store/store.ts'
-import { findUncountedEvents } from '../../store/statistics/uncounted-events.ts'
-import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../../store/users/users.ts'
-import { addHistory } from '../contributions/difference.ts'
-import { GoalBooks, isStanding, type GoalBook } from '../contributions/goal-books.ts'
-import { loadHistories } from '../contributions/histories.ts'
-import { countFacts, inPortions } from '../contributions/portions.ts'
+import { FACT_CAPS, type FactCaps } from '../core/campaigns/facts.ts'
+import { countWithAnything, withAnything } from '../core/statistics/anything.ts'
+import { cellKey, seriesKey, type Cell, type CellSum } from '../core/statistics/cells.ts'
+import { RecountedCells } from '../store/statistics/recounted-cells.ts'
+import { streamCells } from '../store/statistics/statistics.ts'
+import type { Database, Store } from '../store/store.ts'
+import { findUncountedEvents } from '../store/statistics/uncounted-events.ts'
+import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../store/users/users.ts'
+import { addHistory } from './difference.ts'
+import { GoalBooks, isStanding, type GoalBook } from './goal-catalog.ts'
+import { loadHistories } from './histories.ts'
+import { countFacts, inPortions } from './portions.ts'
 
 /** Users of one step. */
 const USERS_PER_STEP = 500

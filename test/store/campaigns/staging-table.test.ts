@@ -10,7 +10,7 @@ import {
   listTouches,
   settleMessageEvents,
 } from '../../../src/store/campaigns/message-events.ts'
-import { RECENT_FACTS_MAX } from '../../../src/store/campaigns/recent-facts.ts'
+import { RECENT_FACTS_MAX } from '../../../src/store/campaigns/staging-table.ts'
 import type { Database } from '../../../src/store/store.ts'
 import { expectIndexed, explain } from '../../support/query-plan.ts'
 import { recordQueries } from '../../support/record-queries.ts'

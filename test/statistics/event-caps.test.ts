@@ -2,21 +2,21 @@
 // recounts and the naive model leave out the same. STATISTICS_SEED repeats a run.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { FACT_CAPS, type MessageEvent } from '../src/core/campaigns/facts.ts'
-import { Metrics } from '../src/http/operator/metrics.ts'
-import { applyBatch } from '../src/pipeline/apply-batch.ts'
-import { rebuildStatistics } from '../src/pipeline/recounts/rebuild-statistics.ts'
-import { addMessageEvents } from '../src/store/campaigns/message-events.ts'
-import { findReceipt } from '../src/store/entries/request-receipts.ts'
-import { addEvents, type StoredEvent } from '../src/store/users/events.ts'
-import { entriesOf, type HistoryEntry } from './support/statistics/history-entries.ts'
-import { personsOf } from './support/statistics/many-facts.ts'
-import { NOW as BENCH_NOW, openPipelineBench } from './support/pipeline-bench.ts'
-import { countRows } from './support/record-queries.ts'
-import { event, goal, member, message, NOON, workspace } from './support/statistics/statistics-examples.ts'
-import { TIMEZONES, workspaces } from './support/statistics/statistics-histories.ts'
-import { expectRightThroughout, lives } from './support/statistics/statistics-lives.ts'
-import type { MessageReport, TrackedEvent } from './support/statistics/statistics-model-facts.ts'
+import { FACT_CAPS, type MessageEvent } from '../../src/core/campaigns/facts.ts'
+import { Metrics } from '../../src/http/operator/metrics.ts'
+import { applyBatch } from '../../src/pipeline/apply-batch.ts'
+import { rebuildStatistics } from '../../src/statistics/rebuild-statistics.ts'
+import { addMessageEvents } from '../../src/store/campaigns/message-events.ts'
+import { findReceipt } from '../../src/store/entries/request-receipts.ts'
+import { addEvents, type StoredEvent } from '../../src/store/users/events.ts'
+import { entriesOf, type HistoryEntry } from '../support/statistics/history-entries.ts'
+import { personsOf } from '../support/statistics/many-facts.ts'
+import { NOW as BENCH_NOW, openPipelineBench } from '../support/pipeline-bench.ts'
+import { countRows } from '../support/record-queries.ts'
+import { event, goal, member, message, NOON, workspace } from '../support/statistics/statistics-examples.ts'
+import { TIMEZONES, workspaces } from '../support/statistics/statistics-histories.ts'
+import { expectRightThroughout, lives } from '../support/statistics/statistics-lives.ts'
+import type { MessageReport, TrackedEvent } from '../support/statistics/statistics-model-facts.ts'
 import {
   cut,
   expectAnswers,
@@ -26,8 +26,8 @@ import {
   rangeChoices,
   StatisticsRun,
   type StatisticsBench,
-} from './support/statistics/statistics-run.ts'
-import { describeEachStore, type StoreKind } from './support/stores.ts'
+} from '../support/statistics/statistics-run.ts'
+import { describeEachStore, type StoreKind } from '../support/stores.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
 const HISTORIES: Readonly<Record<StoreKind, number>> = { sqlite: 60, postgres: 10 }

@@ -12,7 +12,7 @@ import {
   toKeyed,
   type KeyedPlace,
   type Place,
-} from '../../../src/core/statistics/levels.ts'
+} from '../../../src/core/statistics/grouping-sets.ts'
 
 const somePlace = fc
   .tuple(fc.constantFrom('WEB', 'IOS', 'TV'), fc.constantFrom(ALL, 'de', 'en'), fc.constantFrom(ALL, 'A', 'B'))

@@ -1,13 +1,13 @@
 // Reads the goal events of a user who has too many to read them all: for each campaign the first ones, as many as the cap on goal
 // events lets it count. A heavy user with millions of events then costs as much as one with ten thousand in each campaign. It must
 // find all that `capGoalEvents` picks, by the counted and by the pending goals, from the facts before a batch and after it.
-import { factsByCampaign } from '../../core/statistics/contributions.ts'
-import { creditSpans, type Span } from '../../core/statistics/goal-event-cap.ts'
-import type { Rules } from '../../core/statistics/rules.ts'
-import type { PastFacts } from '../../core/statistics/campaign-past.ts'
-import { listFirstEvents, listTrackedActions, type NamedEvent, type UserAction } from '../../store/users/events.ts'
-import type { Store } from '../../store/store.ts'
-import type { GoalBook } from './goal-books.ts'
+import { factsByCampaign } from '../core/statistics/contributions.ts'
+import { creditSpans, type Span } from '../core/statistics/goal-event-cap.ts'
+import type { Rules } from '../core/statistics/rules.ts'
+import type { PastFacts } from '../core/statistics/campaign-history.ts'
+import { listFirstEvents, listTrackedActions, type NamedEvent, type UserAction } from '../store/users/events.ts'
+import type { Store } from '../store/store.ts'
+import type { GoalBook } from './goal-catalog.ts'
 
 /** Pairs of a user id and an event name that one statement looks up; a user may have a hundred thousand ids. */
 const ACTIONS_AT_ONCE = 5_000

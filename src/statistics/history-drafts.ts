@@ -1,20 +1,20 @@
 // What has been read so far of the users whose contributions change. Refuses facts beyond the caps, and tells when too much was
 // read at once. Reads no facts itself (`histories.ts`).
-import { AppError } from '../../core/app-error.ts'
+import { AppError } from '../core/app-error.ts'
 import {
   membershipIdentity,
   messageIdentity,
   type CustomerCampaign,
   type Membership,
   type MessageEvent,
-} from '../../core/campaigns/facts.ts'
-import { isTouch } from '../../core/statistics/campaign-past.ts'
-import type { Span } from '../../core/statistics/goal-event-cap.ts'
-import type { Store } from '../../store/store.ts'
-import type { NamedEvent } from '../../store/users/events.ts'
-import type { UserWithAliases } from '../../store/users/users.ts'
+} from '../core/campaigns/facts.ts'
+import { isTouch } from '../core/statistics/campaign-history.ts'
+import type { Span } from '../core/statistics/goal-event-cap.ts'
+import type { Store } from '../store/store.ts'
+import type { NamedEvent } from '../store/users/events.ts'
+import type { UserWithAliases } from '../store/users/users.ts'
 import type { HistoryPart } from './first-goal-events.ts'
-import type { GoalBook } from './goal-books.ts'
+import type { GoalBook } from './goal-catalog.ts'
 import { judgeAtOnce, judgeEvents, type UserGoalEvent } from './goal-events.ts'
 import type { NewFacts, CappedHistory, WantedUser } from './stored-history.ts'
 

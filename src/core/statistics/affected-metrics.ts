@@ -1,9 +1,9 @@
 // Which numbers of one campaign a user's message events can change while the audiences stay as they are: all other numbers are
 // the same before and after, and need not be counted.
-import type { CampaignPast } from './campaign-past.ts'
+import type { CampaignPast } from './campaign-history.ts'
 import { AUDIENCE, UNIT_ACTIVE_DEVICES, UNIT_DEVICES, UNIT_IMPRESSION, UNIT_SENT, type Metric } from './cells.ts'
 import type { MessageEvent, MessageKind } from '../campaigns/facts.ts'
-import type { LevelsOfPlaces, SharedLevels } from './levels.ts'
+import type { LevelsOfPlaces, SharedLevels } from './grouping-sets.ts'
 
 /** Applies to performance and units; conversions depend on more. */
 export interface Narrowing {

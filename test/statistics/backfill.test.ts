@@ -1,9 +1,9 @@
 // How the recounter goes on when something fails, and how it ends: what cannot be counted holds up nothing else, and whoever
 // stops a process does not wait for a pause.
 import { expect, it } from 'vitest'
-import { Recounter } from '../../src/pipeline/recounts/recounter.ts'
-import { SetAside } from '../../src/pipeline/recounts/set-aside.ts'
-import { findGoalRecount } from '../../src/store/campaigns/goal-recounts.ts'
+import { Recounter } from '../../src/statistics/backfill.ts'
+import { SetAside } from '../../src/statistics/set-aside.ts'
+import { findGoalRecount } from '../../src/store/campaigns/goal-backfills.ts'
 import type { HistoryEntry } from '../support/statistics/history-entries.ts'
 import { addManyFacts, personsOf, removeMessageEvents } from '../support/statistics/many-facts.ts'
 import { until } from '../support/server.ts'

@@ -1,22 +1,22 @@
 // Counts conversions anew after goals were changed, a few users at a time beside the batches: under a generation of their own, so
 // that the old numbers stay in use, and are kept up to date, until the new ones are complete.
-import { CellSum } from '../../core/statistics/cells.ts'
-import { addContributions } from '../../core/statistics/contributions.ts'
-import { listRecountedGenerations, lockCampaigns, standByNewGoals } from '../../store/campaigns/campaigns.ts'
+import { CellSum } from '../core/statistics/cells.ts'
+import { addContributions } from '../core/statistics/contributions.ts'
+import { listRecountedGenerations, lockCampaigns, standByNewGoals } from '../store/campaigns/campaigns.ts'
 import {
   findGoalRecount,
   listRunningRecounts,
   saveGoalRecount,
   type GoalRecount,
-} from '../../store/campaigns/goal-recounts.ts'
-import { addCells, removeGenerations } from '../../store/statistics/statistics.ts'
-import type { Database, Store } from '../../store/store.ts'
-import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../../store/users/users.ts'
-import { lockTables } from '../apply-batch.ts'
-import { pendingScope } from '../contributions/difference.ts'
-import type { GoalBook, GoalBooks, PendingGoals } from '../contributions/goal-books.ts'
-import { loadHistories } from '../contributions/histories.ts'
-import { inPortions } from '../contributions/portions.ts'
+} from '../store/campaigns/goal-backfills.ts'
+import { addCells, removeGenerations } from '../store/statistics/statistics.ts'
+import type { Database, Store } from '../store/store.ts'
+import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../store/users/users.ts'
+import { lockTables } from '../store/entries/lock-tables.ts'
+import { pendingScope } from './difference.ts'
+import type { GoalBook, GoalBooks, PendingGoals } from './goal-catalog.ts'
+import { loadHistories } from './histories.ts'
+import { inPortions } from './portions.ts'
 
 /** Users of one step, which holds up the batches for some milliseconds. */
 const USERS_PER_STEP = 200

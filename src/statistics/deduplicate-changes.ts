@@ -9,17 +9,17 @@
 // users: without goal events, no count by goals changes.
 //
 // A fingerprint must never leave out anything that a cell depends on. Whoever changes what is counted changes it here too.
-import { CellSum } from '../../core/statistics/cells.ts'
+import { CellSum } from '../core/statistics/cells.ts'
 import {
   countedPlatform,
   MESSAGE_KINDS,
   type Membership,
   type MessageEvent,
   type MessageKind,
-} from '../../core/campaigns/facts.ts'
-import { localDay } from '../../core/time-zone.ts'
+} from '../core/campaigns/facts.ts'
+import { localDay } from '../core/time-zone.ts'
 import { addDifference } from './difference.ts'
-import type { GoalBook } from './goal-books.ts'
+import type { GoalBook } from './goal-catalog.ts'
 import type { NewFacts, StoredChange } from './stored-history.ts'
 
 /** Different changes in memory at one time. */

@@ -1,13 +1,13 @@
 // What campaigns are counted by, as the pipeline holds it in memory; read anew when a campaign changes.
 import { LRUCache } from 'lru-cache'
-import { NO_GENERATION, type Series } from '../../core/statistics/cells.ts'
-import type { CountedCampaign, Rules } from '../../core/statistics/rules.ts'
-import { FACT_CAPS, type FactCaps } from '../../core/campaigns/facts.ts'
-import { hasConditions, windowMs, type Goal } from '../../core/campaigns/goal.ts'
-import { listAllCampaigns, measureCampaigns, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
-import { findGoalRecount, type GoalRecount } from '../../store/campaigns/goal-recounts.ts'
-import type { Store } from '../../store/store.ts'
-import { findWorkspace } from '../../store/workspaces/workspaces.ts'
+import { NO_GENERATION, type Series } from '../core/statistics/cells.ts'
+import type { CountedCampaign, Rules } from '../core/statistics/rules.ts'
+import { FACT_CAPS, type FactCaps } from '../core/campaigns/facts.ts'
+import { hasConditions, windowMs, type Goal } from '../core/campaigns/goal.ts'
+import { listAllCampaigns, measureCampaigns, type StoredCampaign } from '../store/campaigns/campaigns.ts'
+import { findGoalRecount, type GoalRecount } from '../store/campaigns/goal-backfills.ts'
+import type { Store } from '../store/store.ts'
+import { findWorkspace } from '../store/workspaces/workspaces.ts'
 
 /** The goals of a workspace: those by which the numbers in use are counted, and those of a running recount. */
 export interface GoalBook {

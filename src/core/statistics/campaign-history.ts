@@ -10,7 +10,7 @@ import {
   type MessageKind,
 } from '../campaigns/facts.ts'
 import { countWhile } from './count-while.ts'
-import { ALL, toKeyed, type KeyedPlace } from './levels.ts'
+import { ALL, toKeyed, type KeyedPlace } from './grouping-sets.ts'
 import type { Platform } from '../platform.ts'
 import type { CountedCampaign } from './rules.ts'
 
