@@ -16,7 +16,7 @@ import { hasConditions, meetsConditions, type Goal } from '../src/core/campaigns
 import type { Rules } from '../src/core/statistics/rules.ts'
 import { CUSTOMER_ID } from '../src/core/users/user.ts'
 import { raiseVersion } from '../src/operations/campaigns/change-goals.ts'
-import { GoalBooks } from '../src/statistics/goal-catalog.ts'
+import { GoalCatalogs } from '../src/statistics/goal-catalog.ts'
 import { addCampaign, lockCampaigns } from '../src/store/campaigns/campaigns.ts'
 import { addEvents, type StoredEvent } from '../src/store/users/events.ts'
 import { addMemberships } from '../src/store/campaigns/memberships.ts'
@@ -55,7 +55,7 @@ export interface Loaded {
 /** Makes the campaigns of the bench in a workspace that has none, and as many people as the message events take. */
 export async function bulkLoad(database: Database, { workspaceId, messageEvents }: LoadOrder): Promise<Loaded> {
   const campaignIds = await database.write((store) => addCampaigns(store, workspaceId))
-  const book = await new GoalBooks().open(database, workspaceId)
+  const book = await new GoalCatalogs().open(database, workspaceId)
   if (!book) throw new Error(`${workspaceId} has no campaigns after they were made`)
   const loader = new Loader(book.counted)
   while (loader.messageEvents < messageEvents) {

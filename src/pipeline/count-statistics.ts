@@ -14,7 +14,7 @@ import { findUsersWithAliases, survivorsOf, type UserWithAliases } from '../stor
 import { isReport, type Batch, type EventsEntry, type ReportEntry, type Subject } from './batch.ts'
 import { DeduplicatedChanges } from '../statistics/deduplicate-changes.ts'
 import { addDifference, findUncountedNew } from '../statistics/difference.ts'
-import { GoalBooks, type GoalBook } from '../statistics/goal-catalog.ts'
+import { GoalCatalogs, type GoalCatalog } from '../statistics/goal-catalog.ts'
 import { loadConcernedHistories, loadHistories } from '../statistics/histories.ts'
 import { inPortions } from '../statistics/portions.ts'
 import type { CappedHistory, Change, StoredChange } from '../statistics/stored-history.ts'
@@ -32,7 +32,7 @@ const CELLS_PER_BATCH_MAX = 20_000
 
 export interface CountOptions {
   /** Goals of campaigns, kept in memory from batch to batch. */
-  readonly goalBooks?: GoalBooks
+  readonly goalBooks?: GoalCatalogs
 }
 
 /** What earlier steps of the batch returned, and the options of this one. */
@@ -56,7 +56,7 @@ export async function countStatistics(
   batch: Batch,
   { users, storedEvents, options }: CountInput,
 ): Promise<CountedFacts> {
-  const { goalBooks = new GoalBooks() } = options
+  const { goalBooks = new GoalCatalogs() } = options
   const resolved: ResolvedBatch = { ...batch, ...users, ...storedEvents, goalBooks }
   const reports = readReports(resolved)
   const { sum, excess } = await countBatch(store, resolved, reports)
@@ -154,7 +154,7 @@ async function countBatch(store: Store, batch: ResolvedBatch, reports: readonly 
 }
 
 /** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
-function requireCampaigns(reports: readonly Report[], workspaceId: string, book: GoalBook | undefined): void {
+function requireCampaigns(reports: readonly Report[], workspaceId: string, book: GoalCatalog | undefined): void {
   for (const { read } of reports) {
     const { campaign = 0 } = read.entry.context
     if (book?.counted.campaigns.has(campaign)) continue
@@ -164,7 +164,7 @@ function requireCampaigns(reports: readonly Report[], workspaceId: string, book:
 
 /** What a batch brings to one workspace. */
 interface Brought {
-  readonly book: GoalBook
+  readonly book: GoalCatalog
   readonly reports: readonly Report[]
 }
 
@@ -218,7 +218,7 @@ class Drafts {
 function goalEventsOf(
   read: EventsEntry,
   { userOf, repeatedEvents }: ResolvedBatch,
-  { eventNames }: GoalBook,
+  { eventNames }: GoalCatalog,
 ): NamedEvent[] {
   if (eventNames.size === 0) return []
   const named = read.events.filter(({ id, action }) => eventNames.has(action) && !repeatedEvents.has(id))
@@ -265,7 +265,7 @@ async function findPersonsOf(
 
 interface Count extends CountedBatch {
   readonly batch: ResolvedBatch
-  readonly book: GoalBook
+  readonly book: GoalCatalog
 }
 
 /** Adds the differences of changes to the sum, and what is beyond a cap to the excess. */

@@ -9,7 +9,7 @@ import { yieldToRequests } from '../runtime/yield-to-requests.ts'
 import { LogFollower, type AppliedBatch } from './follower/follow-log.ts'
 import { Wakeup } from '../runtime/wakeup.ts'
 import { PartitionLeases } from './follower/partition-leases.ts'
-import { Recounter } from '../statistics/backfill.ts'
+import { Backfill } from '../statistics/backfill.ts'
 import { untilAvailable } from './follower/until-available.ts'
 
 export interface PipelineThreadData {
@@ -73,7 +73,7 @@ function run(logReader: LogReader): () => Promise<void> {
     onFailure,
     ...(leases && { partitions: () => leases.held() }),
   })
-  const recounter = new Recounter({
+  const recounter = new Backfill({
     database,
     onFailure,
     // Only one of the processes with leases holds a partition; two that both believe to hold it for a moment do no harm.

@@ -4,17 +4,17 @@ import { CellSum } from '../core/statistics/cells.ts'
 import { addContributions } from '../core/statistics/contributions.ts'
 import { listRecountedGenerations, lockCampaigns, standByNewGoals } from '../store/campaigns/campaigns.ts'
 import {
-  findGoalRecount,
-  listRunningRecounts,
-  saveGoalRecount,
-  type GoalRecount,
+  findGoalBackfill,
+  listRunningBackfills,
+  saveGoalBackfill,
+  type GoalBackfill,
 } from '../store/campaigns/goal-backfills.ts'
 import { addCells, removeGenerations } from '../store/statistics/statistics.ts'
 import type { Database, Store } from '../store/store.ts'
 import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../store/users/users.ts'
 import { lockTables } from '../store/entries/lock-tables.ts'
 import { pendingScope } from './difference.ts'
-import type { GoalBook, GoalBooks, PendingGoals } from './goal-catalog.ts'
+import type { GoalCatalog, GoalCatalogs, PendingGoals } from './goal-catalog.ts'
 import { loadHistories } from './histories.ts'
 import { inPortions } from './portions.ts'
 
@@ -34,12 +34,12 @@ interface Turn {
 }
 
 /** Takes one step of a running recount, and gives its workspace; undefined when there is nothing to do. */
-export async function recountGoals(
+export async function backfillGoals(
   database: Database,
-  books: GoalBooks,
+  books: GoalCatalogs,
   { lastWorkspace, usersPerStep = USERS_PER_STEP, pausing, onFailure = rethrow }: Turn,
 ): Promise<string | undefined> {
-  const running = (await listRunningRecounts(database)).map(({ workspaceId }) => workspaceId)
+  const running = (await listRunningBackfills(database)).map(({ workspaceId }) => workspaceId)
   const workspaceIds = running.filter((workspaceId) => !pausing?.has(workspaceId))
   const later = workspaceIds.filter((id) => id > lastWorkspace)
   const others = workspaceIds.filter((id) => id <= lastWorkspace)
@@ -66,11 +66,11 @@ interface Step {
  * One step, in one transaction: counts some users, or puts the new numbers into use when all are counted, or deletes some of the
  * old ones. False when there is nothing to do.
  */
-function takeStep(database: Database, books: GoalBooks, { workspaceId, usersPerStep }: Step): Promise<boolean> {
+function takeStep(database: Database, books: GoalCatalogs, { workspaceId, usersPerStep }: Step): Promise<boolean> {
   return database.write(async (store) => {
     await lockTables(store)
     await lockCampaigns(store, workspaceId)
-    const recount = await findGoalRecount(store, workspaceId)
+    const recount = await findGoalBackfill(store, workspaceId)
     if (!recount?.isRunning) return false
     const book = await books.open(store, recount.workspaceId)
     if (!book?.pending) return removeOld(store, recount)
@@ -80,7 +80,7 @@ function takeStep(database: Database, books: GoalBooks, { workspaceId, usersPerS
     if (last === undefined) return complete(store, recount)
     const persons = await findUsersWithAliases(store, userIds)
     await addPending(store, { ...book, pending: book.pending }, [...persons.values()])
-    await saveGoalRecount(store, { ...recount, userCursor: last, countedUsers: recount.countedUsers + userIds.length })
+    await saveGoalBackfill(store, { ...recount, userCursor: last, countedUsers: recount.countedUsers + userIds.length })
     return true
   })
 }
@@ -88,7 +88,7 @@ function takeStep(database: Database, books: GoalBooks, { workspaceId, usersPerS
 /** Adds what users contribute by the new goals. */
 async function addPending(
   store: Store,
-  book: GoalBook & { readonly pending: PendingGoals },
+  book: GoalCatalog & { readonly pending: PendingGoals },
   persons: readonly UserWithAliases[],
 ): Promise<void> {
   const { rules, campaigns } = book.pending
@@ -107,15 +107,15 @@ async function addPending(
 }
 
 /** Puts the numbers of the new goals into use. */
-async function complete(store: Store, recount: GoalRecount): Promise<boolean> {
+async function complete(store: Store, recount: GoalBackfill): Promise<boolean> {
   await standByNewGoals(store, recount.workspaceId)
-  await saveGoalRecount(store, { ...recount, version: recount.version + 1 })
+  await saveGoalBackfill(store, { ...recount, version: recount.version + 1 })
   return true
 }
 
 /** Deletes a bounded number of cells that count by past goals; the recount ends when there are none. */
-async function removeOld(store: Store, recount: GoalRecount): Promise<boolean> {
+async function removeOld(store: Store, recount: GoalBackfill): Promise<boolean> {
   const standing = await listRecountedGenerations(store, recount.workspaceId)
-  if (!(await removeGenerations(store, standing))) await saveGoalRecount(store, { ...recount, isRunning: false })
+  if (!(await removeGenerations(store, standing))) await saveGoalBackfill(store, { ...recount, isRunning: false })
   return true
 }

@@ -3,8 +3,8 @@ import type { FactCaps } from '../core/campaigns/facts.ts'
 import type { Database } from '../store/store.ts'
 import { pause } from '../runtime/pause.ts'
 import { isPassing } from '../store/passing-errors.ts'
-import { GoalBooks } from './goal-catalog.ts'
-import { recountGoals } from './backfill-goals.ts'
+import { GoalCatalogs } from './goal-catalog.ts'
+import { backfillGoals } from './backfill-goals.ts'
 import { SetAside } from './set-aside.ts'
 
 /** The pause before the next look when there was nothing to do. */
@@ -14,7 +14,7 @@ const PAUSE_PER_STEP = 2
 /** The longest pause after a failure; it doubles up to that. */
 const FAILED_MS_MAX = 5_000
 
-export interface RecounterOptions {
+export interface BackfillOptions {
   readonly database: Database
   /** Users of one step of a recount of goals. */
   readonly usersPerStep?: number
@@ -36,9 +36,9 @@ interface Failure {
   readonly what: string
 }
 
-export class Recounter {
-  readonly #options: RecounterOptions
-  readonly #books: GoalBooks
+export class Backfill {
+  readonly #options: BackfillOptions
+  readonly #books: GoalCatalogs
   readonly #stopping = new AbortController()
   /** Workspaces whose step has failed and is tried again later. */
   readonly #workspaces: SetAside<string>
@@ -46,9 +46,9 @@ export class Recounter {
   #lastWorkspace = ''
   #ended: Promise<void> = Promise.resolve()
 
-  constructor(options: RecounterOptions) {
+  constructor(options: BackfillOptions) {
     this.#options = options
-    this.#books = new GoalBooks(options.caps && { caps: options.caps })
+    this.#books = new GoalCatalogs(options.caps && { caps: options.caps })
     this.#workspaces = new SetAside(options.stopwatch)
   }
 
@@ -77,7 +77,7 @@ export class Recounter {
   async #takeStep(failures: Failure[]): Promise<boolean> {
     const { database, usersPerStep, isInCharge = () => true } = this.#options
     if (!isInCharge()) return false
-    const recounted = await recountGoals(database, this.#books, {
+    const recounted = await backfillGoals(database, this.#books, {
       lastWorkspace: this.#lastWorkspace,
       usersPerStep,
       pausing: this.#workspaces.pausing,

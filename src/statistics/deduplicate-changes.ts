@@ -19,7 +19,7 @@ import {
 } from '../core/campaigns/facts.ts'
 import { localDay } from '../core/time-zone.ts'
 import { addDifference } from './difference.ts'
-import type { GoalBook } from './goal-catalog.ts'
+import type { GoalCatalog } from './goal-catalog.ts'
 import type { NewFacts, StoredChange } from './stored-history.ts'
 
 /** Different changes in memory at one time. */
@@ -30,10 +30,10 @@ const FACTS_MAX = 16
 /** Adds the differences of changes to a sum; all of them are there after `settle`. */
 export class DeduplicatedChanges {
   readonly #sum: CellSum
-  readonly #book: GoalBook
+  readonly #book: GoalCatalog
   readonly #byFingerprint = new Map<string, { readonly change: StoredChange; users: number }>()
 
-  constructor(sum: CellSum, book: GoalBook) {
+  constructor(sum: CellSum, book: GoalCatalog) {
     this.#sum = sum
     this.#book = book
   }

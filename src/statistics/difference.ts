@@ -18,14 +18,14 @@ import {
   type MessageEvent,
 } from '../core/campaigns/facts.ts'
 import type { UserWithAliases } from '../store/users/users.ts'
-import type { GoalBook } from './goal-catalog.ts'
+import type { GoalCatalog } from './goal-catalog.ts'
 import type { NewFacts, StoredChange, StoredHistory } from './stored-history.ts'
 
 /**
  * Adds to `sum` what changes for one user. `before` are the users that it was before the batch: itself, or those that
  * were found to be one person, each of which contributed by itself.
  */
-export function addDifference(sum: CellSum, book: GoalBook, { stored, facts, before }: StoredChange): void {
+export function addDifference(sum: CellSum, book: GoalCatalog, { stored, facts, before }: StoredChange): void {
   const after = historyAfter({ stored, facts })
   const earlier = withoutFresh(stored, facts)
   if (before.length === 1) {
@@ -37,7 +37,10 @@ export function addDifference(sum: CellSum, book: GoalBook, { stored, facts, bef
 }
 
 /** The ids of the batch's goal events that a campaign does not count because of the cap. */
-export function findUncountedNew(book: GoalBook, { stored, facts }: Pick<StoredChange, 'stored' | 'facts'>): number[] {
+export function findUncountedNew(
+  book: GoalCatalog,
+  { stored, facts }: Pick<StoredChange, 'stored' | 'facts'>,
+): number[] {
   const isBelowCap = stored.goalEvents.length <= book.caps.goalEvents
   if (isBelowCap || facts.goalEvents.length === 0) return []
   const scope = { campaigns: stored.campaigns, parts: 'goals' } as const
@@ -50,7 +53,7 @@ function historyAfter({ stored, facts }: Pick<StoredChange, 'stored' | 'facts'>)
 }
 
 /** Adds or takes away all that a user contributes. */
-export function addHistory(sum: CellSum, book: GoalBook, history: StoredHistory, times: 1 | -1): void {
+export function addHistory(sum: CellSum, book: GoalCatalog, history: StoredHistory, times: 1 | -1): void {
   for (const counting of countingsOf(book, history)) addContributions(sum, history, { ...counting, times })
 }
 
@@ -58,7 +61,7 @@ export function addHistory(sum: CellSum, book: GoalBook, history: StoredHistory,
 type CountedHistory = Pick<StoredHistory, 'person' | 'campaigns'>
 
 /** A user counts by the goals in use and, where a recount has come that far, by the new ones too. */
-function countingsOf({ counted, pending }: GoalBook, history: CountedHistory): Counting[] {
+function countingsOf({ counted, pending }: GoalCatalog, history: CountedHistory): Counting[] {
   const standing: Counting = { rules: counted, scope: { campaigns: history.campaigns, parts: 'all' } }
   if (!pending || history.person.userId > pending.userCursor) return [standing]
   return [standing, { rules: pending.rules, scope: pendingScope(pending.campaigns, history) }]

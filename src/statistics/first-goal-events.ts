@@ -4,16 +4,16 @@
 import { factsByCampaign } from '../core/statistics/contributions.ts'
 import { creditSpans, type Span } from '../core/statistics/goal-event-cap.ts'
 import type { Rules } from '../core/statistics/rules.ts'
-import type { PastFacts } from '../core/statistics/campaign-history.ts'
+import type { CampaignFacts } from '../core/statistics/campaign-history.ts'
 import { listFirstEvents, listTrackedActions, type NamedEvent, type UserAction } from '../store/users/events.ts'
 import type { Store } from '../store/store.ts'
-import type { GoalBook } from './goal-catalog.ts'
+import type { GoalCatalog } from './goal-catalog.ts'
 
 /** Pairs of a user id and an event name that one statement looks up; a user may have a hundred thousand ids. */
 const ACTIONS_AT_ONCE = 5_000
 
 /** What campaigns count a user by: the ids of the events and the facts, before a batch or after it. */
-export interface HistoryPart extends PastFacts {
+export interface HistoryPart extends CampaignFacts {
   readonly userIds: readonly number[]
 }
 
@@ -29,7 +29,7 @@ export interface FirstEvents {
 /** The first events of each name that each campaign could credit. */
 export async function listFirstGoalEvents(
   store: Store,
-  book: GoalBook,
+  book: GoalCatalog,
   { parts, max, periods }: FirstEvents,
 ): Promise<NamedEvent[]> {
   const reader = new FirstReader(store, max)
@@ -53,7 +53,7 @@ interface Wanted {
   readonly names: ReadonlySet<string>
 }
 
-function wantedOf(part: PastFacts, { campaigns }: Rules): Wanted[] {
+function wantedOf(part: CampaignFacts, { campaigns }: Rules): Wanted[] {
   return [...factsByCampaign(part)].map(([campaign, facts]) => {
     const goals = campaigns.get(campaign)?.goals ?? []
     return { spans: creditSpans(facts, goals), names: new Set(goals.map(({ event }) => event)) }
@@ -96,7 +96,7 @@ class FirstReader {
 /** Which of a user's ids have events that some goal names. */
 async function trackedActions(
   store: Store,
-  { eventNames }: GoalBook,
+  { eventNames }: GoalCatalog,
   userIds: readonly number[],
 ): Promise<UserAction[]> {
   const found: UserAction[] = []

@@ -1,16 +1,16 @@
 // What campaigns are counted by, as the pipeline holds it in memory; read anew when a campaign changes.
 import { LRUCache } from 'lru-cache'
 import { NO_GENERATION, type Series } from '../core/statistics/cells.ts'
-import type { CountedCampaign, Rules } from '../core/statistics/rules.ts'
+import type { CampaignGoals, Rules } from '../core/statistics/rules.ts'
 import { FACT_CAPS, type FactCaps } from '../core/campaigns/facts.ts'
 import { hasConditions, windowMs, type Goal } from '../core/campaigns/goal.ts'
 import { listAllCampaigns, measureCampaigns, type StoredCampaign } from '../store/campaigns/campaigns.ts'
-import { findGoalRecount, type GoalRecount } from '../store/campaigns/goal-backfills.ts'
+import { findGoalBackfill, type GoalBackfill } from '../store/campaigns/goal-backfills.ts'
 import type { Store } from '../store/store.ts'
 import { findWorkspace } from '../store/workspaces/workspaces.ts'
 
 /** The goals of a workspace: those by which the numbers in use are counted, and those of a running recount. */
-export interface GoalBook {
+export interface GoalCatalog {
   readonly workspaceId: string
   /** Raised with every change of what is in here, except for the cursor of a recount. */
   readonly version: number
@@ -52,19 +52,19 @@ interface KnownBook {
   readonly version: number
   readonly timezone: string
   readonly bytes: number
-  readonly book: GoalBook
+  readonly book: GoalCatalog
 }
 
-export interface GoalBooksOptions {
+export interface GoalCatalogsOptions {
   readonly bytesMax?: number
   readonly caps?: FactCaps
 }
 
-export class GoalBooks {
+export class GoalCatalogs {
   readonly #books: LRUCache<string, KnownBook>
   readonly #caps: FactCaps
 
-  constructor({ bytesMax = BOOKS_BYTES_MAX, caps = FACT_CAPS }: GoalBooksOptions = {}) {
+  constructor({ bytesMax = BOOKS_BYTES_MAX, caps = FACT_CAPS }: GoalCatalogsOptions = {}) {
     this.#caps = caps
     this.#books = new LRUCache({
       max: BOOKS_MAX,
@@ -75,9 +75,9 @@ export class GoalBooks {
   }
 
   /** The goals as the transaction of `store` sees them; undefined for a workspace without campaigns. */
-  async open(store: Store, workspaceId: string): Promise<GoalBook | undefined> {
+  async open(store: Store, workspaceId: string): Promise<GoalCatalog | undefined> {
     for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
-      const recount = await findGoalRecount(store, workspaceId)
+      const recount = await findGoalBackfill(store, workspaceId)
       const stored = recount && (await findWorkspace(store, workspaceId))
       if (!stored) return undefined
       const { timezone } = stored.workspace
@@ -86,7 +86,7 @@ export class GoalBooks {
       const { goalsBytes, countedBytes } = await measureCampaigns(store, workspaceId)
       const campaigns = await listAllCampaigns(store, workspaceId)
       // Where each statement sees what was committed before it, campaigns may be newer than their recount.
-      if ((await findGoalRecount(store, workspaceId))?.version !== recount.version) continue
+      if ((await findGoalBackfill(store, workspaceId))?.version !== recount.version) continue
       const book = toBook(campaigns, recount, { timezone, caps: this.#caps })
       // Where goals were changed, the earlier ones are in the book too.
       const bytes = book.pending ? goalsBytes + countedBytes : goalsBytes
@@ -98,7 +98,7 @@ export class GoalBooks {
 }
 
 /** Event name → the goals of some campaigns, counted and pending, that have conditions on events of that name. */
-export function conditionalGoals({ counted, pending }: GoalBook, campaigns: Iterable<number>): Map<string, Goal[]> {
+export function conditionalGoals({ counted, pending }: GoalCatalog, campaigns: Iterable<number>): Map<string, Goal[]> {
   const found = new Map<string, Goal[]>()
   const goals = new Set<Goal>()
   for (const campaign of campaigns) {
@@ -115,8 +115,8 @@ export function conditionalGoals({ counted, pending }: GoalBook, campaigns: Iter
 }
 
 /** Whether a series is of a number that is shown or will be; series of past goals are waiting to be deleted. */
-export function isStanding(
-  { counted, pending }: GoalBook,
+export function isCurrentSeries(
+  { counted, pending }: GoalCatalog,
   { campaign, generation }: Pick<Series, 'campaign' | 'generation'>,
 ): boolean {
   if (generation === NO_GENERATION || generation === counted.campaigns.get(campaign)?.generation) return true
@@ -127,13 +127,13 @@ export function isStanding(
  * Whether campaigns count alike by both books. Campaigns made between the two are in only one: they change nothing of what others
  * count, because nothing older than they are belongs to them.
  */
-export function areSameGoals(one: GoalBook, other: GoalBook): boolean {
+export function haveSameGoals(one: GoalCatalog, other: GoalCatalog): boolean {
   // Goals that change take a new generation, and those of a recount are in use once nothing is pending any more.
   const isBoth = (one.pending === undefined) === (other.pending === undefined)
   return isBoth && one.generation === other.generation && one.counted.timezone === other.counted.timezone
 }
 
-function withCursor(book: GoalBook, { userCursor }: GoalRecount): GoalBook {
+function withCursor(book: GoalCatalog, { userCursor }: GoalBackfill): GoalCatalog {
   return book.pending ? { ...book, pending: { ...book.pending, userCursor } } : book
 }
 
@@ -143,13 +143,13 @@ interface Common {
   readonly caps: FactCaps
 }
 
-function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, common: Common): GoalBook {
+function toBook(campaigns: readonly StoredCampaign[], recount: GoalBackfill, common: Common): GoalCatalog {
   const counted = campaigns.map((campaign) => toCounted(campaign, campaign.countedGoals, campaign.countedGeneration))
   const next = campaigns.map((campaign, index) => {
     const { goals, pendingGeneration } = campaign
     // Campaigns that did not change are in memory once.
     return pendingGeneration === null
-      ? (counted[index] as CountedCampaign)
+      ? (counted[index] as CampaignGoals)
       : toCounted(campaign, goals, pendingGeneration)
   })
   const recounted = campaigns.filter(({ pendingGeneration }) => pendingGeneration !== null)
@@ -169,11 +169,11 @@ function toBook(campaigns: readonly StoredCampaign[], recount: GoalRecount, comm
   }
 }
 
-function toCounted({ id, number }: StoredCampaign, goals: readonly Goal[], generation: number): CountedCampaign {
+function toCounted({ id, number }: StoredCampaign, goals: readonly Goal[], generation: number): CampaignGoals {
   return { id, number, goals, generation }
 }
 
-function toRules(campaigns: readonly CountedCampaign[], { timezone, caps }: Common): Rules {
+function toRules(campaigns: readonly CampaignGoals[], { timezone, caps }: Common): Rules {
   return {
     timezone,
     goalEventsMax: caps.goalEvents,
@@ -181,7 +181,7 @@ function toRules(campaigns: readonly CountedCampaign[], { timezone, caps }: Comm
   }
 }
 
-function toEventsOfCampaign(campaigns: readonly CountedCampaign[]): Map<number, GoalEvents> {
+function toEventsOfCampaign(campaigns: readonly CampaignGoals[]): Map<number, GoalEvents> {
   const found = new Map<number, GoalEvents>()
   for (const { number, goals } of campaigns) {
     const known = found.get(number)

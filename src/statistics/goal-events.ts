@@ -5,7 +5,7 @@ import { meetsConditions, type Goal } from '../core/campaigns/goal.ts'
 import { parseJsonText } from '../core/parse-json.ts'
 import { listAttributes, measureAttributes, type NamedEvent } from '../store/users/events.ts'
 import type { Store } from '../store/store.ts'
-import { conditionalGoals, type GoalBook } from './goal-catalog.ts'
+import { conditionalGoals, type GoalCatalog } from './goal-catalog.ts'
 
 /** Attributes that are in memory at one time, as JSON; those of a single event may be more. */
 const ATTRIBUTES_BYTES_MAX = 4 * 1024 * 1024
@@ -29,7 +29,7 @@ const NO_GOALS: GoalEvent['met'] = new Set<Goal>()
  */
 export async function judgeEvents(
   store: Store,
-  book: GoalBook,
+  book: GoalCatalog,
   users: readonly Unjudged[],
 ): Promise<UserGoalEvent[][]> {
   const verdicts = new Verdicts(book, users)
@@ -40,7 +40,7 @@ export async function judgeEvents(
 /** The same for several users at once: undefined where more would have to be looked into than is in memory at one time. */
 export async function judgeAtOnce(
   store: Store,
-  book: GoalBook,
+  book: GoalCatalog,
   users: readonly Unjudged[],
 ): Promise<UserGoalEvent[][] | undefined> {
   const verdicts = new Verdicts(book, users)
@@ -64,7 +64,7 @@ class Verdicts {
   readonly #judges: ReadonlyMap<number, Judge>
   readonly #met = new Map<number, GoalEvent['met']>()
 
-  constructor(book: GoalBook, users: readonly Unjudged[]) {
+  constructor(book: GoalCatalog, users: readonly Unjudged[]) {
     this.#judges = findJudges(book, users)
     this.ids = [...this.#judges.keys()]
   }
@@ -81,7 +81,7 @@ class Verdicts {
 }
 
 /** The events for whose name a goal of one of their user's campaigns has conditions, each with who judges it. */
-function findJudges(book: GoalBook, users: readonly Unjudged[]): Map<number, Judge> {
+function findJudges(book: GoalCatalog, users: readonly Unjudged[]): Map<number, Judge> {
   const judges = new Map<number, Judge>()
   for (const { events, campaigns } of users) {
     const goals = conditionalGoals(book, campaigns)

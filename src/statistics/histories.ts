@@ -9,7 +9,7 @@ import { listMessageEvents, listMessageEventsOf, listTouches } from '../store/ca
 import type { Store } from '../store/store.ts'
 import type { CappedHistory, Change, WantedUser } from './stored-history.ts'
 import { listFirstGoalEvents } from './first-goal-events.ts'
-import type { GoalBook } from './goal-catalog.ts'
+import type { GoalCatalog } from './goal-catalog.ts'
 import { Drafts, PAIRS_AT_ONCE_MAX, type Draft, type Spans } from './history-drafts.ts'
 
 /** Goal events are read whole up to these multiples of the cap on those of a campaign: of one user, and of several together. */
@@ -24,7 +24,7 @@ const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
  */
 export async function loadHistories(
   store: Store,
-  book: GoalBook,
+  book: GoalCatalog,
   users: readonly WantedUser[],
 ): Promise<CappedHistory[] | undefined> {
   if (users.length === 0) return []
@@ -50,7 +50,7 @@ export async function loadHistories(
  */
 export async function loadConcernedHistories(
   store: Store,
-  book: GoalBook,
+  book: GoalCatalog,
   changes: readonly Change[],
 ): Promise<CappedHistory[] | undefined> {
   const drafts = new Drafts(changes)
@@ -78,7 +78,7 @@ async function loadCampaigns(store: Store, drafts: Drafts, wanted: readonly Draf
 /** Widens drafts with goal events to the campaigns that may count them, and to the touches that compete for them. */
 async function loadCompetitors(
   store: Store,
-  book: GoalBook,
+  book: GoalCatalog,
   drafts: Drafts,
   converting: readonly Draft[],
 ): Promise<void> {
@@ -115,7 +115,7 @@ interface WantedGoalEvents {
  */
 async function loadGoalEvents(
   store: Store,
-  book: GoalBook,
+  book: GoalCatalog,
   { drafts, wanted, spansOf }: WantedGoalEvents,
 ): Promise<void> {
   const all = wanted.map((draft) => ({ draft, periods: goalPeriods(spansOf(draft), book) }))
@@ -174,7 +174,7 @@ function toPairs(wanted: readonly WantedEvents[]): ActionPeriod[] {
 }
 
 /** Event name → when goal events may follow what a user has of campaigns. */
-function goalPeriods(spans: Spans, book: GoalBook): ReadonlyMap<string, Span> {
+function goalPeriods(spans: Spans, book: GoalCatalog): ReadonlyMap<string, Span> {
   const periods = new Map<string, Span>()
   for (const [campaign, { from, until }] of spans) {
     const events = book.eventsOfCampaign.get(campaign)

@@ -14,7 +14,7 @@ import type { Store } from '../store/store.ts'
 import type { NamedEvent } from '../store/users/events.ts'
 import type { UserWithAliases } from '../store/users/users.ts'
 import type { HistoryPart } from './first-goal-events.ts'
-import type { GoalBook } from './goal-catalog.ts'
+import type { GoalCatalog } from './goal-catalog.ts'
 import { judgeAtOnce, judgeEvents, type UserGoalEvent } from './goal-events.ts'
 import type { NewFacts, CappedHistory, WantedUser } from './stored-history.ts'
 
@@ -85,7 +85,7 @@ export class Draft {
   }
 
   /** Adds a campaign that may count one of the goal events. */
-  widen(campaign: number, { eventsOfCampaign }: GoalBook): void {
+  widen(campaign: number, { eventsOfCampaign }: GoalCatalog): void {
     const names = eventsOfCampaign.get(campaign)?.names
     const isNamed = (action: string) => names?.has(action) === true
     const isConcerned = [...this.searched.keys()].some(isNamed)
@@ -269,7 +269,7 @@ export class Drafts {
    * What has been read, once nothing more is to be read: only then are all campaigns known whose goals the events may meet.
    * Undefined where that means to look into too much.
    */
-  async toHistories(store: Store, book: GoalBook): Promise<CappedHistory[] | undefined> {
+  async toHistories(store: Store, book: GoalCatalog): Promise<CappedHistory[] | undefined> {
     const unjudged = this.all.map((draft) => {
       const campaigns = draft.goalEvents.size > 0 ? draft.spans().keys() : []
       return { events: [...draft.goalEvents.values()], campaigns }

@@ -6,7 +6,7 @@ import { RecountedCells } from '../store/statistics/recounted-cells.ts'
 import { addCells } from '../store/statistics/statistics.ts'
 import type { Database } from '../store/store.ts'
 import { lockTables } from '../store/entries/lock-tables.ts'
-import { areSameGoals, GoalBooks } from './goal-catalog.ts'
+import { haveSameGoals, GoalCatalogs } from './goal-catalog.ts'
 import { verifyIn, type CountProgress, type Verification, type VerifyOptions } from './verify-statistics.ts'
 
 /** Counts the rebuilds, so that two at the same time do not both add what is missing. */
@@ -32,7 +32,7 @@ export async function rebuildStatistics(
 }
 
 async function rebuild(database: Database, workspaceId: string, options: VerifyOptions): Promise<Verification> {
-  const books = new GoalBooks({ caps: options.caps })
+  const books = new GoalCatalogs({ caps: options.caps })
   const { verification, rebuilds, book } = await database.readSnapshot(async (store) => ({
     rebuilds: await findCursor(store, REBUILD_CURSOR),
     book: await books.open(store, workspaceId),
@@ -43,7 +43,7 @@ async function rebuild(database: Database, workspaceId: string, options: VerifyO
     await database.write(async (store) => {
       await lockTables(store)
       const current = await books.open(store, workspaceId)
-      const isUnchanged = book && current && areSameGoals(book, current)
+      const isUnchanged = book && current && haveSameGoals(book, current)
       if (!isUnchanged || !(await moveCursor(store, REBUILD_CURSOR, claimed, claimed + 1))) throw overtaken()
       await addCells(store, part)
     })

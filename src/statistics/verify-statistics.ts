@@ -8,7 +8,7 @@ import type { Database, Store } from '../store/store.ts'
 import { findUncountedEvents } from '../store/statistics/uncounted-events.ts'
 import { findUsersWithAliases, listUserIdsAfter, type UserWithAliases } from '../store/users/users.ts'
 import { addHistory } from './difference.ts'
-import { GoalBooks, isStanding, type GoalBook } from './goal-catalog.ts'
+import { GoalCatalogs, isCurrentSeries, type GoalCatalog } from './goal-catalog.ts'
 import { loadHistories } from './histories.ts'
 import { countFacts, inPortions } from './portions.ts'
 
@@ -88,7 +88,7 @@ export async function verifyIn(
 ): Promise<Verification> {
   const count: FactCount = { recounted, users: 0, facts: 0, usersOverLimit: 0, eventsNotCounted: 0 }
   const compared: Compared = { cells: 0, differingCells: 0, differences: [] }
-  const book = await new GoalBooks({ caps }).open(store, workspaceId)
+  const book = await new GoalCatalogs({ caps }).open(store, workspaceId)
   if (book) {
     await countAll(store, book, { count, onProgress })
     for (const campaign of book.counted.campaigns.keys()) {
@@ -111,7 +111,7 @@ interface FactCount {
 /** The contributions of all users. */
 async function countAll(
   store: Store,
-  book: GoalBook,
+  book: GoalCatalog,
   { count, onProgress }: { readonly count: FactCount } & Pick<VerifyOptions, 'onProgress'>,
 ): Promise<void> {
   for (let after = 0; ;) {
@@ -151,13 +151,13 @@ async function addOverLimit(store: Store, persons: readonly UserWithAliases[], c
  */
 async function compare(
   store: Store,
-  book: GoalBook,
+  book: GoalCatalog,
   { campaign, recounted, compared }: { campaign: number; recounted: RecountedCells; compared: Compared },
 ): Promise<void> {
   const missing = recounted.of(campaign)
   compared.cells += countWithAnything(missing)
   for await (const cells of streamCells(store, campaign)) {
-    const standing = cells.filter((cell) => isStanding(book, cell))
+    const standing = cells.filter((cell) => isCurrentSeries(book, cell))
     for (const cell of standing) missing.add(keyOf(cell), -cell.users, -cell.occurrences)
   }
   const differing = withAnything(missing)

@@ -5,19 +5,19 @@ import { AppError } from '../core/app-error.ts'
 import { TooBusy, type Database, type SqlTypes, type Store } from './store.ts'
 import { createCampaignEvents } from './campaigns/campaign-events.ts'
 import { createCampaignNames } from './campaigns/campaign-names.ts'
-import { createCampaignWeeks } from './campaigns/campaign-activity.ts'
+import { createCampaignActivity } from './campaigns/campaign-activity.ts'
 import { createCampaigns } from './campaigns/campaigns.ts'
 import { createCouponLists } from './coupons/coupon-lists.ts'
 import { createCouponUploads } from './coupons/coupon-uploads.ts'
 import { createCoupons } from './coupons/coupons.ts'
 import { createCursors, PIPELINE_CURSOR } from './entries/cursors.ts'
 import { createEvents } from './users/events.ts'
-import { createGoalRecounts } from './campaigns/goal-backfills.ts'
+import { createGoalBackfills } from './campaigns/goal-backfills.ts'
 import { createIdempotencyKeys } from './entries/idempotency-keys.ts'
 import { createLimitWindows } from './workspaces/limit-windows.ts'
 import { createMemberships } from './campaigns/memberships.ts'
 import { createMessageEvents } from './campaigns/message-events.ts'
-import { createRecentFacts } from './campaigns/staging-table.ts'
+import { createStagingTable } from './campaigns/staging-table.ts'
 import { createMoves } from './moves/moves.ts'
 import { createParkedEntries } from './entries/parked-entries.ts'
 import { createPartitionLeases } from './entries/partition-leases.ts'
@@ -61,10 +61,10 @@ async function createTables(store: Store, types: SqlTypes): Promise<void> {
     createCampaigns,
     createCampaignEvents,
     createCampaignNames,
-    createCampaignWeeks,
-    createGoalRecounts,
+    createCampaignActivity,
+    createGoalBackfills,
     createMemberships,
-    createRecentFacts,
+    createStagingTable,
     createMessageEvents,
     createUncountedEvents,
     createIdempotencyKeys,

@@ -4,9 +4,9 @@ import type { Goal } from '../../src/core/campaigns/goal.ts'
 import { ANYTHING } from '../../src/core/statistics/anything.ts'
 import { NO_DAY, seriesKey, type Cell } from '../../src/core/statistics/cells.ts'
 import { fromCalendarDate } from '../../src/core/time-zone.ts'
-import { GoalBooks } from '../../src/statistics/goal-catalog.ts'
+import { GoalCatalogs } from '../../src/statistics/goal-catalog.ts'
 import { rebuildStatistics } from '../../src/statistics/rebuild-statistics.ts'
-import { recountGoals } from '../../src/statistics/backfill-goals.ts'
+import { backfillGoals } from '../../src/statistics/backfill-goals.ts'
 import { listAllCampaigns, type StoredCampaign } from '../../src/store/campaigns/campaigns.ts'
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { numberSeries } from '../../src/store/statistics/series.ts'
@@ -212,8 +212,8 @@ describeEachStore('statistics', (kind) => {
   ]
   const useGoals = async (goals: readonly Goal[]) => {
     await shop.setGoals('c1', goals)
-    const books = new GoalBooks()
-    while (await recountGoals(bench.database, books, { lastWorkspace: '' }));
+    const books = new GoalCatalogs()
+    while (await backfillGoals(bench.database, books, { lastWorkspace: '' }));
   }
   it.each(interventions)(
     'rebuild gives way to %s that came between its count and its writing',

@@ -1,9 +1,9 @@
 // How the recounter goes on when something fails, and how it ends: what cannot be counted holds up nothing else, and whoever
 // stops a process does not wait for a pause.
 import { expect, it } from 'vitest'
-import { Recounter } from '../../src/statistics/backfill.ts'
+import { Backfill } from '../../src/statistics/backfill.ts'
 import { SetAside } from '../../src/statistics/set-aside.ts'
-import { findGoalRecount } from '../../src/store/campaigns/goal-backfills.ts'
+import { findGoalBackfill } from '../../src/store/campaigns/goal-backfills.ts'
 import type { HistoryEntry } from '../support/statistics/history-entries.ts'
 import { addManyFacts, personsOf, removeMessageEvents } from '../support/statistics/many-facts.ts'
 import { until } from '../support/server.ts'
@@ -29,7 +29,7 @@ it('The recounter stops at once in the middle of a pause', async () => {
   await database.close()
   const hasFailed = Promise.withResolvers<void>()
   let failures = 0
-  const recounter = new Recounter({
+  const recounter = new Backfill({
     database,
     onFailure: () => void (++failures >= FAILURES && hasFailed.resolve()),
   })
@@ -84,7 +84,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
   /** Counts anew until `isDone`; returns what failed meanwhile. */
   async function countUntil({ database }: StatisticsBench, isDone: () => Promise<boolean>): Promise<Set<string>> {
     const failures = new Set<string>()
-    const recounter = new Recounter({ database, onFailure: (_error, what) => failures.add(what) })
+    const recounter = new Backfill({ database, onFailure: (_error, what) => failures.add(what) })
     recounter.start()
     try {
       await until('it is counted', isDone)
@@ -102,7 +102,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     if (!person) throw new Error('nobody is there')
     await addManyFacts(database, person, { campaigns: [NOWHERE], days: 1 })
     for (const run of [broken, other]) await run.setGoals('c1', [goal({ windowHours: 2 })])
-    const isDone = async ({ workspaceId }: StatisticsRun) => !(await findGoalRecount(database, workspaceId))?.isRunning
+    const isDone = async ({ workspaceId }: StatisticsRun) => !(await findGoalBackfill(database, workspaceId))?.isRunning
     const failures = await countUntil(bench, () => isDone(other))
     expect([...failures]).toEqual([`cannot recount the goals of the workspace ${broken.workspaceId}; retrying`])
     expect(await isDone(broken)).toBe(false)
@@ -123,7 +123,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
       await database.write((store) => removeMessageEvents(store, NOWHERE))
     }
     let now = 0
-    const recounter = new Recounter({ database, stopwatch: () => now, onFailure: () => {} })
+    const recounter = new Backfill({ database, stopwatch: () => now, onFailure: () => {} })
     await breakUser()
     await run.setGoals('c1', [goal({ windowHours: 2 })])
     await expect(recounter.step()).rejects.toThrow('which does not exist')
@@ -132,14 +132,14 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     expect(await recounter.step()).toBe(false)
     now += 1
     while (await recounter.step());
-    expect(await findGoalRecount(database, run.workspaceId)).toMatchObject({ isRunning: false })
+    expect(await findGoalBackfill(database, run.workspaceId)).toMatchObject({ isRunning: false })
     await breakUser()
     await run.setGoals('c1', [goal({ windowHours: 3 })])
     await expect(recounter.step()).rejects.toThrow('which does not exist')
     await mendUser()
     now += FIRST_PAUSE_MS
     while (await recounter.step());
-    expect(await findGoalRecount(database, run.workspaceId)).toMatchObject({ isRunning: false })
+    expect(await findGoalBackfill(database, run.workspaceId)).toMatchObject({ isRunning: false })
     await bench.close()
   })
 
@@ -149,7 +149,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     const [run] = await makeRuns(bench)
     await run.setGoals('c1', [goal({ windowHours: 2 })])
     let isInCharge = false
-    const recounter = new Recounter({ database, isInCharge: () => isInCharge, onFailure: () => {} })
+    const recounter = new Backfill({ database, isInCharge: () => isInCharge, onFailure: () => {} })
     expect(await recounter.step()).toBe(false)
     isInCharge = true
     expect(await recounter.step()).toBe(true)

@@ -5,7 +5,7 @@ import { CellSum } from '../../src/core/statistics/cells.ts'
 import { FACT_CAPS, GROUPS, MESSAGE_KINDS, type Membership, type MessageEvent } from '../../src/core/campaigns/facts.ts'
 import { DeduplicatedChanges, fingerprintOf } from '../../src/statistics/deduplicate-changes.ts'
 import { addDifference } from '../../src/statistics/difference.ts'
-import type { GoalBook } from '../../src/statistics/goal-catalog.ts'
+import type { GoalCatalog } from '../../src/statistics/goal-catalog.ts'
 import type { StoredChange } from '../../src/statistics/stored-history.ts'
 import { cellsOf } from '../support/statistics/statistics-table.ts'
 
@@ -17,7 +17,7 @@ const HOUR = 3_600_000
 
 vi.setConfig({ testTimeout: 60_000 })
 
-const BOOK: GoalBook = {
+const BOOK: GoalCatalog = {
   workspaceId: 'main',
   version: 1,
   caps: FACT_CAPS,
@@ -33,7 +33,7 @@ const BOOK: GoalBook = {
 }
 
 const GOAL = { name: 'order', event: 'bought', where: [], windowHours: 36 }
-const RECOUNTED: GoalBook = {
+const RECOUNTED: GoalCatalog = {
   ...BOOK,
   pending: {
     campaigns: new Set([1]),

@@ -4,11 +4,11 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GOALS_MAX } from '../../src/core/campaigns/goal.ts'
-import { GoalBooks } from '../../src/statistics/goal-catalog.ts'
-import { recountGoals } from '../../src/statistics/backfill-goals.ts'
-import { Recounter } from '../../src/statistics/backfill.ts'
+import { GoalCatalogs } from '../../src/statistics/goal-catalog.ts'
+import { backfillGoals } from '../../src/statistics/backfill-goals.ts'
+import { Backfill } from '../../src/statistics/backfill.ts'
 import { measureCampaigns } from '../../src/store/campaigns/campaigns.ts'
-import { findGoalRecount } from '../../src/store/campaigns/goal-backfills.ts'
+import { findGoalBackfill } from '../../src/store/campaigns/goal-backfills.ts'
 import type { HistoryEntry } from '../support/statistics/history-entries.ts'
 import { meddled, overtaken } from '../support/meddled-store.ts'
 import { watchRows } from '../support/record-queries.ts'
@@ -115,7 +115,7 @@ describeEachStore('Changed goals', (kind) => {
     for (const run of runs) await run.apply([CLICK, trackOf('ann')])
     await other.setGoals('c1', [goal({ windowHours: 2 })])
     const recounter = makeRecounter(bench.database)
-    const isRunning = async () => (await findGoalRecount(bench.database, other.workspaceId))?.isRunning
+    const isRunning = async () => (await findGoalBackfill(bench.database, other.workspaceId))?.isRunning
     for (let steps = 0; steps < STEPS_MAX && (await isRunning()); steps++) {
       await busy.setGoals('c1', [goal({ windowHours: 3 + (steps % 2) })])
       await recounter.step()
@@ -128,7 +128,7 @@ describeEachStore('Changed goals', (kind) => {
     const runs: StatisticsRun[] = []
     for (let made = 0; made < 150; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
     const { database, rowsOfQueries } = watchRows(bench.database)
-    const books = new GoalBooks()
+    const books = new GoalCatalogs()
     for (const { workspaceId } of runs) await books.open(database, workspaceId)
     const reading = rowsOfQueries.length
     for (const { workspaceId } of runs) await books.open(database, workspaceId)
@@ -140,12 +140,12 @@ describeEachStore('Changed goals', (kind) => {
     for (let made = 0; made < 3; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
     const { goalsBytes } = await measureCampaigns(bench.database, runs[0]?.workspaceId ?? '')
     const { database, rowsOfQueries } = watchRows(bench.database)
-    const queriesOf = async (books: GoalBooks, run: StatisticsRun | undefined) => {
+    const queriesOf = async (books: GoalCatalogs, run: StatisticsRun | undefined) => {
       const before = rowsOfQueries.length
       await books.open(database, run?.workspaceId ?? '')
       return rowsOfQueries.length - before
     }
-    const [two, none] = [new GoalBooks({ bytesMax: 2 * goalsBytes }), new GoalBooks({ bytesMax: 1 })]
+    const [two, none] = [new GoalCatalogs({ bytesMax: 2 * goalsBytes }), new GoalCatalogs({ bytesMax: 1 })]
     const reading = await queriesOf(two, runs[0])
     for (const run of runs.slice(1)) expect(await queriesOf(two, run)).toBe(reading)
     for (const run of runs.slice(1)) expect(await queriesOf(two, run)).toBeLessThan(reading)
@@ -160,12 +160,12 @@ describeEachStore('Changed goals', (kind) => {
     await run.setGoals('c1', [goal({ windowHours: 2 })])
     let isInCharge = false
     const options = { database: bench.database, clock: () => NOW, onFailure: () => {} }
-    const recounter = new Recounter({ ...options, isInCharge: () => isInCharge })
+    const recounter = new Backfill({ ...options, isInCharge: () => isInCharge })
     expect(await recounter.step()).toBe(false)
-    expect(await findGoalRecount(bench.database, run.workspaceId)).toMatchObject({ isRunning: true, countedUsers: 0 })
+    expect(await findGoalBackfill(bench.database, run.workspaceId)).toMatchObject({ isRunning: true, countedUsers: 0 })
     isInCharge = true
     await step(recounter)
-    expect(await findGoalRecount(bench.database, run.workspaceId)).toMatchObject({ isRunning: false })
+    expect(await findGoalBackfill(bench.database, run.workspaceId)).toMatchObject({ isRunning: false })
   })
 
   it('are taken as they are at one moment by whoever counts, also when they change meanwhile', async () => {
@@ -176,8 +176,8 @@ describeEachStore('Changed goals', (kind) => {
     await run.setGoals('c1', [goal({ event: 'B' })])
     await step(makeRecounter(bench.database))
     const changing = meddled(bench.database, 'goal_recounts', () => run.setGoals('c1', [goal({ event: 'C' })]))
-    const book = await new GoalBooks().open(changing, run.workspaceId)
-    const recount = await findGoalRecount(bench.database, run.workspaceId)
+    const book = await new GoalCatalogs().open(changing, run.workspaceId)
+    const recount = await findGoalBackfill(bench.database, run.workspaceId)
     expect(recount).toMatchObject({ generation: 3, userCursor: 0 })
     expect(book).toMatchObject({ version: recount?.version, generation: 3, pending: { userCursor: 0 } })
   })
@@ -191,9 +191,9 @@ describeOnPostgres('Changed goals', () => {
     const changed = [goal({ windowHours: 2 })]
     await run.setGoals('c1', changed)
     const turn = { lastWorkspace: '' }
-    const books = new GoalBooks()
+    const books = new GoalCatalogs()
     const batch = overtaken(bench.database, { transaction: 1, name: 'goal_recounts' }, () => {
-      return recountGoals(bench.database, books, turn)
+      return backfillGoals(bench.database, books, turn)
     })
     await run.apply([trackOf('ann')], { database: batch.database })
     await batch.ended()

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { FACT_CAPS, type GoalEvent } from '../../src/core/campaigns/facts.ts'
 import type { Goal } from '../../src/core/campaigns/goal.ts'
-import type { CountedCampaign } from '../../src/core/statistics/rules.ts'
-import type { GoalBook } from '../../src/statistics/goal-catalog.ts'
+import type { CampaignGoals } from '../../src/core/statistics/rules.ts'
+import type { GoalCatalog } from '../../src/statistics/goal-catalog.ts'
 import { judgeAtOnce, judgeEvents } from '../../src/statistics/goal-events.ts'
 import { addEvents, listNamedEvents, type StoredEvent } from '../../src/store/users/events.ts'
 import type { Database } from '../../src/store/store.ts'
@@ -112,9 +112,9 @@ function toGoal(name: string, event: string, where: Goal['where']): Goal {
 function toBook(
   goals: readonly (readonly Goal[])[],
   changed?: { readonly campaign: number; readonly goals: readonly Goal[] },
-): GoalBook {
+): GoalCatalog {
   const campaigns = new Map(goals.map((own, index) => [index + 1, toCampaign(index + 1, own)]))
-  const rules = (changed: Iterable<[number, CountedCampaign]> = []) => {
+  const rules = (changed: Iterable<[number, CampaignGoals]> = []) => {
     const { goalEvents: goalEventsMax } = FACT_CAPS
     return { timezone: 'UTC', goalEventsMax, campaigns: new Map([...campaigns, ...changed]) }
   }
@@ -134,7 +134,7 @@ function toBook(
   }
 }
 
-function toCampaign(number: number, goals: readonly Goal[]): CountedCampaign {
+function toCampaign(number: number, goals: readonly Goal[]): CampaignGoals {
   return { id: `c${number}`, number, goals, generation: 0 }
 }
 

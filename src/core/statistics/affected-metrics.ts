@@ -1,29 +1,33 @@
 // Which numbers of one campaign a user's message events can change while the audiences stay as they are: all other numbers are
 // the same before and after, and need not be counted.
-import type { CampaignPast } from './campaign-history.ts'
+import type { CampaignHistory } from './campaign-history.ts'
 import { AUDIENCE, UNIT_ACTIVE_DEVICES, UNIT_DEVICES, UNIT_IMPRESSION, UNIT_SENT, type Metric } from './cells.ts'
 import type { MessageEvent, MessageKind } from '../campaigns/facts.ts'
-import type { LevelsOfPlaces, SharedLevels } from './grouping-sets.ts'
+import type { GroupingSetsOf, SharedGroupingSets } from './grouping-sets.ts'
 
 /** Applies to performance and units; conversions depend on more. */
-export interface Narrowing {
+export interface AffectedMetrics {
   readonly kinds: ReadonlySet<MessageKind>
   /** Those of the places of the message events. */
-  readonly levels: ReadonlySet<SharedLevels>
+  readonly levels: ReadonlySet<SharedGroupingSets>
 }
 
 /** What the message events of `changed` can change, which the user has, or had, in the campaign of `past`. */
-export function narrowTo(past: CampaignPast, levels: LevelsOfPlaces, changed: readonly MessageEvent[]): Narrowing {
-  const [kinds, own] = [new Set<MessageKind>(), new Set<SharedLevels>()]
+export function affectedMetrics(
+  past: CampaignHistory,
+  levels: GroupingSetsOf,
+  changed: readonly MessageEvent[],
+): AffectedMetrics {
+  const [kinds, own] = [new Set<MessageKind>(), new Set<SharedGroupingSets>()]
   for (const message of changed) {
     kinds.add(message.kind)
-    for (const shared of levels.at(past.placeOf(message))) own.add(shared)
+    for (const shared of levels.at(past.dimensionsOf(message))) own.add(shared)
   }
   return { kinds, levels: own }
 }
 
 /** Whether message events of these kinds can change a metric of units. */
-export function changesUnits(kinds: ReadonlySet<MessageKind>, metric: Metric): boolean {
+export function affectsUnits(kinds: ReadonlySet<MessageKind>, metric: Metric): boolean {
   switch (metric) {
     case AUDIENCE:
       return false

@@ -10,9 +10,9 @@ import {
   type MessageKind,
 } from '../campaigns/facts.ts'
 import { countWhile } from './count-while.ts'
-import { ALL, toKeyed, type KeyedPlace } from './grouping-sets.ts'
+import { ALL, toKeyed, type KeyedDimensions } from './grouping-sets.ts'
 import type { Platform } from '../platform.ts'
-import type { CountedCampaign } from './rules.ts'
+import type { CampaignGoals } from './rules.ts'
 
 /** Kinds of message events that can be credited with a conversion; a kind wins over those after it in this list. */
 export const TOUCH_KINDS = ['click', 'impression', 'sent'] as const satisfies readonly MessageKind[]
@@ -22,14 +22,14 @@ export function isTouch(kind: MessageKind): kind is TouchKind {
   return TOUCH_KINDS.some((touch) => touch === kind)
 }
 
-export interface PastFacts {
+export interface CampaignFacts {
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
 }
 
 /** Everything in it is derived from the facts that it is made from. */
-export class CampaignPast {
-  readonly campaign: CountedCampaign
+export class CampaignHistory {
+  readonly campaign: CampaignGoals
   readonly messages: readonly MessageEvent[]
   /** The user's group: that of the earliest audience; of several at one instant, target first. Undefined without any audience. */
   readonly group: Group | undefined
@@ -41,7 +41,7 @@ export class CampaignPast {
   readonly #byPlatform = new Map<Platform, readonly Membership[]>()
   #touches: Map<TouchKind, readonly MessageEvent[]> | undefined
 
-  constructor(campaign: CountedCampaign, { memberships, messages }: PastFacts) {
+  constructor(campaign: CampaignGoals, { memberships, messages }: CampaignFacts) {
     this.campaign = campaign
     this.messages = messages
     this.memberships = memberships.length > 1 ? memberships.toSorted(byTime) : memberships
@@ -58,22 +58,22 @@ export class CampaignPast {
   }
 
   /** Where a message event is counted: under its own platform, and the locale and variation of its audience. */
-  placeOf(message: Pick<MessageEvent, 'platform' | 'time'>): KeyedPlace {
+  dimensionsOf(message: Pick<MessageEvent, 'platform' | 'time'>): KeyedDimensions {
     const audience = this.audienceOf(message)
     const platform = countedPlatform(message.platform)
     return toKeyed(platform, audience?.locale ?? ALL, audience?.variation ?? ALL)
   }
 
   /** Where one of the user's audiences is counted. In control groups variations are ignored. */
-  audiencePlace({ platform, locale, variation }: Membership): KeyedPlace {
+  audienceDimensions({ platform, locale, variation }: Membership): KeyedDimensions {
     const counted = this.group === 'target' ? (variation ?? ALL) : ALL
     return toKeyed(countedPlatform(platform), locale ?? ALL, counted)
   }
 
   /** Adds where anything of it is counted, by the keys of the places. */
-  addPlaces(places: Map<string, KeyedPlace>): void {
-    for (const audience of this.audiences) addPlace(places, this.audiencePlace(audience))
-    for (const message of this.messages) addPlace(places, this.placeOf(message))
+  addDimensions(places: Map<string, KeyedDimensions>): void {
+    for (const audience of this.audiences) addPlace(places, this.audienceDimensions(audience))
+    for (const message of this.messages) addPlace(places, this.dimensionsOf(message))
   }
 
   /** The latest touch of a kind at or before an instant; of several at one instant, the one whose platform is first by text. */
@@ -111,7 +111,7 @@ export function countUntil(memberships: readonly Membership[], instant: number):
   return countWhile(memberships, ({ evaluatedAt }) => evaluatedAt <= instant)
 }
 
-function addPlace(places: Map<string, KeyedPlace>, place: KeyedPlace): void {
+function addPlace(places: Map<string, KeyedDimensions>, place: KeyedDimensions): void {
   places.set(place.key, place)
 }
 

@@ -1,7 +1,14 @@
 // Cells: what users with the same days of activity add to one number of one campaign. The table of statistics is the sum
 // of the cells of all users ("One pure function, and sums").
 import type { Group } from '../campaigns/facts.ts'
-import { countLevels, levelsOf, OWN_LEVEL, toKeyed, type Levels, type Place } from './grouping-sets.ts'
+import {
+  countGroupingSets,
+  aggregatesOf,
+  OWN_GROUPING_SET,
+  toKeyed,
+  type GroupingSets,
+  type Dimensions,
+} from './grouping-sets.ts'
 
 /** Conversions are credited in one of these ways. */
 export const ATTRIBUTION_TYPES = [
@@ -44,7 +51,7 @@ export const controlConvertedMetric = (goal: string): Metric => `converted:${goa
 export const metMetric = (goal: string): Metric => `met:${goal}`
 
 /** Which number of a campaign: everything that identifies a cell but its days. It is of one place or aggregate. */
-export interface Series extends Place {
+export interface Series extends Dimensions {
   /** The number of the campaign. */
   readonly campaign: number
   /** Counts the changes of a campaign's goals; `NO_GENERATION` for what does not depend on them. */
@@ -97,8 +104,8 @@ export class CellSum {
   }
 
   /** Adds to the cells at these levels of the place that the key tells. */
-  addAtLevels(key: string, levels: Levels, users: number, occurrences: number): void {
-    if (levels === OWN_LEVEL) this.add(key, users, occurrences)
+  addAtLevels(key: string, levels: GroupingSets, users: number, occurrences: number): void {
+    if (levels === OWN_GROUPING_SET) this.add(key, users, occurrences)
     else this.#addSpread(`${key}\0${levels}`, levels, users, occurrences)
   }
 
@@ -154,14 +161,14 @@ export class CellSum {
     return [...this.entries()].map(([key, [users, occurrences]]) => ({ ...fromCellKey(key), users, occurrences }))
   }
 
-  #addSpread(key: string, levels: Levels, users: number, occurrences: number): void {
-    this.#spreadMax += addTo(this.#spread, key, users, occurrences) * countLevels(levels)
+  #addSpread(key: string, levels: GroupingSets, users: number, occurrences: number): void {
+    this.#spreadMax += addTo(this.#spread, key, users, occurrences) * countGroupingSets(levels)
   }
 
   #settle(): void {
     for (const [key, [users, occurrences]] of this.#spread) {
       const { day, previousDay, ...series } = fromCellKey(key)
-      for (const { key: level } of levelsOf(series, levelsIn(key)))
+      for (const { key: level } of aggregatesOf(series, levelsIn(key)))
         this.add(cellKey(seriesKeyAt(series, series.metric, level), day, previousDay), users, occurrences)
     }
     this.#spread.clear()
@@ -183,7 +190,7 @@ export type SeriesCells = readonly number[]
 /** Adds the cells of the series with this key, and of those at other levels of its place, to a sum; −1 takes them away. */
 export function addCellsOf(
   sum: CellSum,
-  { key, levels, cells }: { readonly key: string; readonly levels: Levels; readonly cells: SeriesCells },
+  { key, levels, cells }: { readonly key: string; readonly levels: GroupingSets; readonly cells: SeriesCells },
   times: 1 | -1,
 ): void {
   for (let place = 0; place < cells.length; place += CELL_NUMBERS) {
@@ -210,7 +217,7 @@ function addTo(cells: Map<string, Counted>, key: string, users: number, occurren
 }
 
 /** The levels that end the key of a cell that stands for several. */
-function levelsIn(key: string): Levels {
+function levelsIn(key: string): GroupingSets {
   return Number(key.slice(key.lastIndexOf('\0') + 1))
 }
 

@@ -1,13 +1,13 @@
 // What one user adds to the table of statistics. The definition of every number that Fetch Campaign Stats gives: the table
 // is the sum of this function over all users, however it came about.
-import { CampaignPast } from './campaign-history.ts'
+import { CampaignHistory } from './campaign-history.ts'
 import { ANY_GROUP, CellSum, NO_GENERATION } from './cells.ts'
 import { capGoalEvents } from './goal-event-cap.ts'
 import { countConversions, LastInteractions, type Converted } from './conversions.ts'
 import { countUnits, type DeliveryOptions } from './delivery-units.ts'
 import type { GoalEvent, Membership, MessageEvent } from '../campaigns/facts.ts'
-import { LevelsOfPlaces, type KeyedPlace } from './grouping-sets.ts'
-import { narrowTo } from './affected-metrics.ts'
+import { GroupingSetsOf, type KeyedDimensions } from './grouping-sets.ts'
+import { affectedMetrics } from './affected-metrics.ts'
 import type { Rules } from './rules.ts'
 import { Tally } from './tally.ts'
 
@@ -100,11 +100,11 @@ interface Narrowed extends Counting {
 /** The change of one campaign. */
 function addChangeOf(
   sum: CellSum,
-  [past, next]: readonly [CampaignPast | undefined, CampaignPast | undefined],
+  [past, next]: readonly [CampaignHistory | undefined, CampaignHistory | undefined],
   [earlier, later]: readonly [CountedHistory, CountedHistory],
   counting: Narrowed,
 ): void {
-  if (!isWanted((past ?? next) as CampaignPast, counting)) return
+  if (!isWanted((past ?? next) as CampaignHistory, counting)) return
   const levels = levelsOf(past, next)
   const before = past ? tally(past, earlier, levels, counting) : []
   const after = next ? tally(next, later, levels, counting) : []
@@ -129,20 +129,20 @@ function differingMessages(before: History, after: History): readonly MessageEve
 }
 
 /** All levels of the places of one campaign in two histories. */
-function levelsOf(...pasts: readonly (CampaignPast | undefined)[]): LevelsOfPlaces {
-  const places = new Map<string, KeyedPlace>()
-  for (const past of pasts) past?.addPlaces(places)
-  return LevelsOfPlaces.of(places)
+function levelsOf(...pasts: readonly (CampaignHistory | undefined)[]): GroupingSetsOf {
+  const places = new Map<string, KeyedDimensions>()
+  for (const past of pasts) past?.addDimensions(places)
+  return GroupingSetsOf.of(places)
 }
 
-function isWanted({ campaign }: CampaignPast, { scope: { campaigns } }: Counting): boolean {
+function isWanted({ campaign }: CampaignHistory, { scope: { campaigns } }: Counting): boolean {
   return campaigns === 'all' || campaigns.has(campaign.number)
 }
 
 /** A history as it is counted. */
 interface CountedHistory {
   /** By the numbers of the campaigns. */
-  readonly pasts: ReadonlyMap<number, CampaignPast>
+  readonly pasts: ReadonlyMap<number, CampaignHistory>
   /** Undefined when there are no conversions to be counted. */
   readonly converted: Converted | undefined
 }
@@ -155,7 +155,7 @@ function toCounted(history: History, { rules, scope }: Counting): CountedHistory
   return { pasts, converted: { events, last: findLast(events, pasts.values()), timezone, goalEventsMax } }
 }
 
-function isAnyWanted(pasts: ReadonlyMap<number, CampaignPast>, { campaigns }: Scope): boolean {
+function isAnyWanted(pasts: ReadonlyMap<number, CampaignHistory>, { campaigns }: Scope): boolean {
   return campaigns === 'all' || [...pasts.keys()].some((number) => campaigns.has(number))
 }
 
@@ -173,15 +173,15 @@ export function findUncounted(history: History, { rules, scope }: Counting): Set
 
 /** Counts one campaign, at all levels of its places. */
 function tally(
-  past: CampaignPast,
+  past: CampaignHistory,
   { converted }: CountedHistory,
-  levels: LevelsOfPlaces,
+  levels: GroupingSetsOf,
   { rules, scope, changed }: Narrowed,
 ): Tally[] {
   const tallies: Tally[] = []
   const own = changed && ofCampaign(changed, past.campaign.number)
   if (scope.parts === 'all' && own?.length !== 0) {
-    const narrowing = own && narrowTo(past, levels, own)
+    const narrowing = own && affectedMetrics(past, levels, own)
     const options = { timezone: rules.timezone, levels, narrowing }
     tallies.push(...countPerformance(past, options), ...countUnits(past, options))
   }
@@ -190,19 +190,19 @@ function tally(
 }
 
 /** The touches of all campaigns compete. */
-function findLast(events: readonly GoalEvent[], pasts: Iterable<CampaignPast>): LastInteractions {
+function findLast(events: readonly GoalEvent[], pasts: Iterable<CampaignHistory>): LastInteractions {
   const last = new LastInteractions(events)
   for (const past of pasts) last.add(past)
   return last
 }
 
 /** The history by campaign. */
-function toPasts(history: History, { campaigns }: Rules): Map<number, CampaignPast> {
-  const pasts = new Map<number, CampaignPast>()
+function toPasts(history: History, { campaigns }: Rules): Map<number, CampaignHistory> {
+  const pasts = new Map<number, CampaignHistory>()
   for (const [number, facts] of factsByCampaign(history)) {
     const campaign = campaigns.get(number)
     if (!campaign) throw new Error(`facts refer to campaign ${number}, which does not exist`)
-    pasts.set(number, new CampaignPast(campaign, facts))
+    pasts.set(number, new CampaignHistory(campaign, facts))
   }
   return pasts
 }
@@ -227,13 +227,13 @@ function ofCampaign(messages: readonly MessageEvent[], campaign: number): Messag
 }
 
 /** "Performance, dated by the message event's day". */
-function countPerformance(past: CampaignPast, { narrowing, ...options }: DeliveryOptions): Tally[] {
+function countPerformance(past: CampaignHistory, { narrowing, ...options }: DeliveryOptions): Tally[] {
   if (past.messages.length === 0) return []
   const basis = { campaign: past.campaign.number, generation: NO_GENERATION, group: ANY_GROUP } as const
   const tally = new Tally({ ...options, ...basis, only: narrowing?.levels })
   for (const message of past.messages) {
     const { kind, time } = message
-    if (!narrowing || narrowing.kinds.has(kind)) tally.add(kind, past.placeOf(message), time)
+    if (!narrowing || narrowing.kinds.has(kind)) tally.add(kind, past.dimensionsOf(message), time)
   }
   return [tally]
 }

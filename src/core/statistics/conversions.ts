@@ -1,6 +1,6 @@
 // Conversions: which campaigns a goal event counts for, and what it is credited to ("Conversions, dated by the goal event's
 // day").
-import { countUntil, TOUCH_KINDS, type CampaignPast, type TouchKind } from './campaign-history.ts'
+import { countUntil, TOUCH_KINDS, type CampaignHistory, type TouchKind } from './campaign-history.ts'
 import { ANY_GROUP, controlConvertedMetric, convertedMetric, metMetric, type AttributionType } from './cells.ts'
 import {
   compareTexts,
@@ -11,8 +11,8 @@ import {
 } from '../campaigns/facts.ts'
 import { hasConditions, windowMs, type Goal } from '../campaigns/goal.ts'
 import { capGoalEvents } from './goal-event-cap.ts'
-import type { LevelsOfPlaces } from './grouping-sets.ts'
-import type { CountedCampaign } from './rules.ts'
+import type { GroupingSetsOf } from './grouping-sets.ts'
+import type { CampaignGoals } from './rules.ts'
 import { Tally } from './tally.ts'
 
 const SESSION_MS = 30 * 60 * 1000
@@ -41,7 +41,7 @@ export interface Converted {
 }
 
 /** Counts the conversions of one campaign, at the levels of its places. */
-export function countConversions(past: CampaignPast, levels: LevelsOfPlaces, converted: Converted): Tally[] {
+export function countConversions(past: CampaignHistory, levels: GroupingSetsOf, converted: Converted): Tally[] {
   const { events, last, timezone, goalEventsMax } = converted
   const counter = new ConversionCounter(past, levels, timezone)
   for (const event of capGoalEvents(past, events, goalEventsMax).counted) {
@@ -54,7 +54,7 @@ export function countConversions(past: CampaignPast, levels: LevelsOfPlaces, con
   return counter.tallies()
 }
 
-function goalsMet({ campaign }: CampaignPast, { action, met }: GoalEvent): readonly Goal[] {
+function goalsMet({ campaign }: CampaignHistory, { action, met }: GoalEvent): readonly Goal[] {
   const found: Goal[] = []
   for (const goal of campaign.goals) {
     if (goal.event === action && (!hasConditions(goal) || met.has(goal))) found.push(goal)
@@ -75,7 +75,7 @@ export class LastInteractions {
   }
 
   /** To be called once for each campaign, with all touches of the user. */
-  add(past: CampaignPast): void {
+  add(past: CampaignHistory): void {
     const { campaign } = past
     for (const event of this.#events) {
       const goals = goalsMet(past, event)
@@ -95,12 +95,12 @@ export class LastInteractions {
 
 /** A campaign, and its touch in whose window an event meets one of the campaign's goals. */
 interface Interaction {
-  readonly campaign: CountedCampaign
+  readonly campaign: CampaignGoals
   readonly touch: MessageEvent
 }
 
 /** The touch that wins among those of one campaign in the window of any of the goals. */
-function strongestTouch(past: CampaignPast, goals: readonly Goal[], instant: number): MessageEvent | undefined {
+function strongestTouch(past: CampaignHistory, goals: readonly Goal[], instant: number): MessageEvent | undefined {
   for (const kind of TOUCH_KINDS) {
     const touch = past.latestTouch(kind, instant)
     if (touch && goals.some((goal) => instant - touch.time <= windowMs(goal))) return touch
@@ -108,7 +108,7 @@ function strongestTouch(past: CampaignPast, goals: readonly Goal[], instant: num
   return undefined
 }
 
-function isStronger(campaign: CountedCampaign, touch: MessageEvent, other: Interaction): boolean {
+function isStronger(campaign: CampaignGoals, touch: MessageEvent, other: Interaction): boolean {
   if (touch.kind !== other.touch.kind) return rankOf(touch) < rankOf(other.touch)
   if (touch.time !== other.touch.time) return touch.time > other.touch.time
   return compareTexts(campaign.id, other.campaign.id) < 0
@@ -125,7 +125,7 @@ interface LastTouch {
 }
 
 class ConversionCounter {
-  readonly #past: CampaignPast
+  readonly #past: CampaignHistory
   /** Conversions that are credited to touches. */
   readonly #touched: Tally
   /** What counts for the user's group: conversions of a control group, and audiences whose window held a goal event. */
@@ -133,7 +133,7 @@ class ConversionCounter {
   /** Goal → when it was met. */
   readonly #met = new Map<Goal, number[]>()
 
-  constructor(past: CampaignPast, levels: LevelsOfPlaces, timezone: string) {
+  constructor(past: CampaignHistory, levels: GroupingSetsOf, timezone: string) {
     const { number: campaign, generation } = past.campaign
     const common = { campaign, generation, timezone, levels }
     this.#past = past
@@ -163,7 +163,7 @@ class ConversionCounter {
   tallies(): Tally[] {
     for (const [goal, instants] of this.#met) {
       for (const audience of audiencesMet(this.#past.audiences, goal, instants)) {
-        const place = this.#past.audiencePlace(audience)
+        const place = this.#past.audienceDimensions(audience)
         this.#grouped?.add(metMetric(goal.name), place, audience.evaluatedAt)
       }
     }
@@ -171,7 +171,7 @@ class ConversionCounter {
   }
 
   #credit(type: AttributionType, goal: Goal, event: GoalEvent, touch: MessageEvent): void {
-    this.#touched.add(convertedMetric(type, goal.name), this.#past.placeOf(touch), event.time)
+    this.#touched.add(convertedMetric(type, goal.name), this.#past.dimensionsOf(touch), event.time)
   }
 
   /** By intention to treat: whatever was sent, the event counts for the audiences before it. */
@@ -182,7 +182,7 @@ class ConversionCounter {
     if (this.#past.group === 'target') return
     const latest = latestAudience(this.#past.audiences, event.time)
     if (!latest || event.time - latest.evaluatedAt > windowMs(goal)) return
-    this.#grouped?.add(controlConvertedMetric(goal.name), this.#past.audiencePlace(latest), event.time)
+    this.#grouped?.add(controlConvertedMetric(goal.name), this.#past.audienceDimensions(latest), event.time)
   }
 }
 

@@ -1,6 +1,6 @@
 // Delivery funnel and failure breakdown: each user on each day of audience, with the one state that came of it
 // ("Delivery funnel and failure breakdown").
-import type { CampaignPast } from './campaign-history.ts'
+import type { CampaignHistory } from './campaign-history.ts'
 import {
   AUDIENCE,
   NO_GENERATION,
@@ -14,8 +14,8 @@ import {
   type Metric,
 } from './cells.ts'
 import { compareTexts, UNKNOWN_REASON, type Membership, type MessageEvent } from '../campaigns/facts.ts'
-import type { LevelsOfPlaces, SharedLevels } from './grouping-sets.ts'
-import { changesUnits, type Narrowing } from './affected-metrics.ts'
+import type { GroupingSetsOf, SharedGroupingSets } from './grouping-sets.ts'
+import { affectsUnits, type AffectedMetrics } from './affected-metrics.ts'
 import { Tally } from './tally.ts'
 import { localDay } from '../time-zone.ts'
 
@@ -40,7 +40,7 @@ type UnitState =
   { readonly state: 'sent' | 'pending' } | { readonly state: 'failed' | 'removed'; readonly reason: string }
 
 /** Counts the units of the user's group: in the target group with all their states, in control groups as audience alone. */
-export function countUnits(past: CampaignPast, options: DeliveryOptions): Tally[] {
+export function countUnits(past: CampaignHistory, options: DeliveryOptions): Tally[] {
   const { campaign, group } = past
   if (group === undefined) return []
   const { timezone, levels, narrowing } = options
@@ -51,7 +51,7 @@ export function countUnits(past: CampaignPast, options: DeliveryOptions): Tally[
   const messages = group === 'target' ? byAudience(past) : undefined
   for (const { shared, day, members } of unitsOf(past, options)) {
     const add = (metric: Metric, times = 1): void => {
-      if (times > 0 && (!kinds || changesUnits(kinds, metric))) tally.addOnDay(metric, shared, day, times)
+      if (times > 0 && (!kinds || affectsUnits(kinds, metric))) tally.addOnDay(metric, shared, day, times)
     }
     add(AUDIENCE)
     if (messages) countUnit(members, messages, add)
@@ -63,25 +63,25 @@ export function countUnits(past: CampaignPast, options: DeliveryOptions): Tally[
 export interface DeliveryOptions {
   readonly timezone: string
   /** Of all places of the campaign's past. */
-  readonly levels: LevelsOfPlaces
+  readonly levels: GroupingSetsOf
   /** If given, only what it can change is counted. */
-  readonly narrowing: Narrowing | undefined
+  readonly narrowing: AffectedMetrics | undefined
 }
 
 interface Unit {
-  readonly shared: SharedLevels
+  readonly shared: SharedGroupingSets
   readonly day: number
   /** The user's audiences of that day at these levels. */
   readonly members: Membership[]
 }
 
-function unitsOf(past: CampaignPast, { timezone, levels, narrowing }: DeliveryOptions): Unit[] {
+function unitsOf(past: CampaignHistory, { timezone, levels, narrowing }: DeliveryOptions): Unit[] {
   const units: Unit[] = []
   /** By the index of the shared levels: day → the unit. */
   const known: (Map<number, Unit> | undefined)[] = []
   for (const membership of past.audiences) {
     const day = localDay(timezone, membership.evaluatedAt)
-    for (const shared of levels.at(past.audiencePlace(membership))) {
+    for (const shared of levels.at(past.audienceDimensions(membership))) {
       if (narrowing && !narrowing.levels.has(shared)) continue
       const days = (known[shared.index] ??= new Map<number, Unit>())
       const unit = days.get(day)
@@ -97,7 +97,7 @@ function unitsOf(past: CampaignPast, { timezone, levels, narrowing }: DeliveryOp
   return units
 }
 
-function byAudience(past: CampaignPast): ReadonlyMap<Membership, readonly MessageEvent[]> {
+function byAudience(past: CampaignHistory): ReadonlyMap<Membership, readonly MessageEvent[]> {
   const messages = new Map<Membership, MessageEvent[]>()
   for (const message of past.messages) {
     const audience = past.audienceOf(message)

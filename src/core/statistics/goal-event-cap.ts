@@ -3,7 +3,7 @@
 // at event names and times, never at conditions, so that the store can read the first events by an index.
 import type { GoalEvent } from '../campaigns/facts.ts'
 import { windowMs, type Goal } from '../campaigns/goal.ts'
-import { isTouch, type CampaignPast, type PastFacts } from './campaign-history.ts'
+import { isTouch, type CampaignHistory, type CampaignFacts } from './campaign-history.ts'
 import { countWhile } from './count-while.ts'
 
 /** A span of time in milliseconds since the epoch, closed at both ends. */
@@ -20,7 +20,7 @@ export interface CappedEvents<Event> {
 
 /** The events that a campaign counts, at most `max`, and those that only the cap keeps out. */
 export function capGoalEvents<Event extends GoalEvent>(
-  past: CampaignPast,
+  past: CampaignHistory,
   events: readonly Event[],
   max: number,
 ): CappedEvents<Event> {
@@ -35,7 +35,7 @@ export function capGoalEvents<Event extends GoalEvent>(
  * When a campaign could credit an event: in the longest window of its goals after a touch or an audience. In order; none overlaps
  * another. None without goals.
  */
-export function creditSpans({ memberships, messages }: PastFacts, goals: readonly Goal[]): Span[] {
+export function creditSpans({ memberships, messages }: CampaignFacts, goals: readonly Goal[]): Span[] {
   if (goals.length === 0) return []
   const window = Math.max(...goals.map(windowMs))
   const instants = memberships.map(({ evaluatedAt }) => evaluatedAt)

@@ -2,7 +2,7 @@
 import type { Goal } from '../campaigns/goal.ts'
 
 /** A campaign with the goals by which it is counted. */
-export interface CountedCampaign {
+export interface CampaignGoals {
   readonly id: string
   readonly number: number
   readonly generation: number
@@ -15,5 +15,5 @@ export interface Rules {
   /** How many goal events of one person a campaign counts. */
   readonly goalEventsMax: number
   /** All campaigns of the workspace, by number. */
-  readonly campaigns: ReadonlyMap<number, CountedCampaign>
+  readonly campaigns: ReadonlyMap<number, CampaignGoals>
 }

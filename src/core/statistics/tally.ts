@@ -1,14 +1,14 @@
 // Counts one user's days in the series of one campaign, and makes cells of them.
 import { addCellsOf, NO_DAY, seriesKeyAt, type CellSum, type Metric, type Series, type SeriesCells } from './cells.ts'
-import type { KeyedPlace, LevelsOfPlaces, SharedLevels } from './grouping-sets.ts'
+import type { KeyedDimensions, GroupingSetsOf, SharedGroupingSets } from './grouping-sets.ts'
 import { localDay } from '../time-zone.ts'
 
 export interface TallyOptions extends Pick<Series, 'campaign' | 'generation' | 'group'> {
   readonly timezone: string
   /** Of all places where something is counted. */
-  readonly levels: LevelsOfPlaces
+  readonly levels: GroupingSetsOf
   /** If given, only at these is anything counted. */
-  readonly only?: ReadonlySet<SharedLevels> | undefined
+  readonly only?: ReadonlySet<SharedGroupingSets> | undefined
 }
 
 export class Tally {
@@ -21,14 +21,14 @@ export class Tally {
   }
 
   /** Counts something that happened at an instant, at its place and all aggregates of it. */
-  add(metric: Metric, place: KeyedPlace, instant: number): void {
+  add(metric: Metric, place: KeyedDimensions, instant: number): void {
     const { timezone, levels } = this.#options
     const day = localDay(timezone, instant)
     for (const shared of levels.at(place)) this.addOnDay(metric, shared, day, 1)
   }
 
   /** Counts something, `times` over, at only some of the levels of a place. */
-  addOnDay(metric: Metric, shared: SharedLevels, day: number, times: number): void {
+  addOnDay(metric: Metric, shared: SharedGroupingSets, day: number, times: number): void {
     const { only } = this.#options
     if (only && !only.has(shared)) return
     const metrics = (this.#days[shared.index] ??= new Map<Metric, DayCounts>())

@@ -7,7 +7,7 @@ import { CONDITIONS_MAX, goalFaults } from '../../core/campaigns/goal-faults.ts'
 import { GOALS_MAX, OPERATORS, WINDOW_HOURS_DEFAULT, WINDOW_HOURS_MAX, type Goal } from '../../core/campaigns/goal.ts'
 import { toIso } from '../../core/time-value.ts'
 import type { StoredCampaign } from '../../store/campaigns/campaigns.ts'
-import type { GoalRecount } from '../../store/campaigns/goal-backfills.ts'
+import type { GoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import { IsoTime, Nullable, OneOf, Strict, Text } from '../fields.ts'
 import type { Partially } from '../operation.ts'
 
@@ -126,7 +126,7 @@ export function toGoals(sent: SentGoals): Goal[] {
 }
 
 /** The campaign, with the recount of its workspace where it is one of those that are counted anew. */
-export function toCampaignBody(campaign: StoredCampaign, recount: GoalRecount | undefined): CampaignBody {
+export function toCampaignBody(campaign: StoredCampaign, recount: GoalBackfill | undefined): CampaignBody {
   return {
     campaign_id: campaign.id,
     name: campaign.name,
@@ -143,7 +143,7 @@ export function toCampaignBody(campaign: StoredCampaign, recount: GoalRecount | 
 }
 
 /** Null for a recount that ended after the campaign was read. */
-function toRecountBody(recount: GoalRecount | undefined): CampaignBody['recount'] {
+function toRecountBody(recount: GoalBackfill | undefined): CampaignBody['recount'] {
   if (!recount?.isRunning || recount.startedAt === null) return null
   return {
     counted_users: recount.countedUsers,

@@ -3,20 +3,20 @@
 import type { Goal } from '../../core/campaigns/goal.ts'
 import { savePendingGeneration, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
 import {
-  findGoalRecount,
-  firstRecount,
-  saveGoalRecount,
-  type GoalRecount,
+  findGoalBackfill,
+  firstBackfill,
+  saveGoalBackfill,
+  type GoalBackfill,
 } from '../../store/campaigns/goal-backfills.ts'
 import type { Store } from '../../store/store.ts'
 
 /**
  * Marks copies of what the workspace's campaigns are counted by as out of date. To be called under the lock of `lockCampaigns`.
  */
-export async function raiseVersion(store: Store, workspaceId: string): Promise<GoalRecount> {
-  const before = (await findGoalRecount(store, workspaceId)) ?? firstRecount(workspaceId)
+export async function raiseVersion(store: Store, workspaceId: string): Promise<GoalBackfill> {
+  const before = (await findGoalBackfill(store, workspaceId)) ?? firstBackfill(workspaceId)
   const raised = { ...before, version: before.version + 1 }
-  await saveGoalRecount(store, raised)
+  await saveGoalBackfill(store, raised)
   return raised
 }
 
@@ -34,7 +34,7 @@ export interface GoalChange {
  * recount that was running starts again from the first user, with all campaigns it had. To be called under the lock of
  * `lockCampaigns`; saves everything but the campaign itself, and returns the recount with the generation.
  */
-export async function startRecount(store: Store, { before, goals, allUsers, now }: GoalChange): Promise<GoalRecount> {
+export async function startRecount(store: Store, { before, goals, allUsers, now }: GoalChange): Promise<GoalBackfill> {
   const { workspaceId } = before
   const last = await raiseVersion(store, workspaceId)
   const generation = last.generation + 1
@@ -44,6 +44,6 @@ export async function startRecount(store: Store, { before, goals, allUsers, now 
   await savePendingGeneration(store, { number: before.number, workspaceId, events }, generation)
   const progress = { isRunning: true, userCursor: 0, countedUsers: 0, allUsers, startedAt: now }
   const recount = { ...last, generation, ...progress }
-  await saveGoalRecount(store, recount)
+  await saveGoalBackfill(store, recount)
   return recount
 }

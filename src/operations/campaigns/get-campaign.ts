@@ -1,5 +1,5 @@
 // Get campaign: one campaign with its goals, and how far a recount of them is.
-import { findGoalRecount } from '../../store/campaigns/goal-backfills.ts'
+import { findGoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import { CampaignOutput, CampaignPath, toCampaignBody } from './campaign-body.ts'
 import { NoFields } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
@@ -25,6 +25,6 @@ export const getCampaign = defineOperation({
   output: CampaignOutput,
   async handle({ workspace, path }, { database }) {
     const campaign = await requireCampaign(database, workspace, path.campaign_id)
-    return toCampaignBody(campaign, await findGoalRecount(database, workspace.id))
+    return toCampaignBody(campaign, await findGoalBackfill(database, workspace.id))
   },
 })

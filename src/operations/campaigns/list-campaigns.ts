@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { invalidRequest, type Fault } from '../../core/app-error.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { findCampaign, listCampaignsOf } from '../../store/campaigns/campaigns.ts'
-import { findGoalRecount } from '../../store/campaigns/goal-backfills.ts'
+import { findGoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import type { Store } from '../../store/store.ts'
 import { CAMPAIGN_ID_LENGTH_MAX, CampaignOutput, toCampaignBody } from './campaign-body.ts'
 import { NoFields, Nullable, Strict, Text } from '../fields.ts'
@@ -59,7 +59,7 @@ export const listCampaigns = defineOperation({
       const before = await findBefore(database, workspace, query.before)
       // One more than asked for tells whether another page follows.
       const campaigns = await listCampaignsOf(database, workspace.id, { before, max: limit + 1 })
-      const recount = await findGoalRecount(database, workspace.id)
+      const recount = await findGoalBackfill(database, workspace.id)
       const data = campaigns.slice(0, limit).map((campaign) => toCampaignBody(campaign, recount))
       return { data, next_before: campaigns.length > limit ? (data.at(-1)?.campaign_id ?? null) : null }
     }

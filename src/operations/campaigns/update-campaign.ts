@@ -4,7 +4,7 @@ import type { Fault } from '../../core/app-error.ts'
 import { isSameJson } from '../../core/campaigns/goal.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { lockCampaigns, measureCampaigns, saveCampaign, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
-import { findGoalRecount, type GoalRecount } from '../../store/campaigns/goal-backfills.ts'
+import { findGoalBackfill, type GoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import type { Store } from '../../store/store.ts'
 import { countUsers } from '../../store/users/users.ts'
 import {
@@ -92,7 +92,7 @@ async function countForRecount(
   { conversion_goals: goals }: Changes,
 ): Promise<number> {
   if (!goals) return 0
-  const recount = await findGoalRecount(store, workspace.id)
+  const recount = await findGoalBackfill(store, workspace.id)
   if (recount?.isRunning) return recount.allUsers
   const campaign = await requireCampaign(store, workspace, id)
   return isSameJson(campaign.goals, toGoals(goals)) ? 0 : countUsers(store, workspace.id)
@@ -122,10 +122,10 @@ async function change(
   before: StoredCampaign,
   after: StoredCampaign,
   allUsers: number,
-): Promise<{ readonly campaign: StoredCampaign; readonly recount: GoalRecount | undefined }> {
+): Promise<{ readonly campaign: StoredCampaign; readonly recount: GoalBackfill | undefined }> {
   // The same goals in another order are a change.
   if (isSameJson(before.goals, after.goals)) {
-    return { campaign: after, recount: await findGoalRecount(store, after.workspaceId) }
+    return { campaign: after, recount: await findGoalBackfill(store, after.workspaceId) }
   }
   await refuseMoreGoals(store, before, after)
   const recount = await startRecount(store, { before, goals: after.goals, allUsers, now: after.updatedAt })

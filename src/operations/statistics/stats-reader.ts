@@ -6,7 +6,7 @@ import { findCampaignsById, findCountedGenerations, type StoredCampaign } from '
 import {
   boundCells,
   countCampaignsWithCounts,
-  countCells,
+  sumCells,
   countSeries,
   listCampaignsWithCounts,
   pageSeriesCounts,
@@ -170,7 +170,7 @@ export class StatsReader {
     const { database } = this.#sources
     const cellsPerSeriesMax = await boundCells(database, starts, this.#question.range)
     if (cellsPerSeriesMax * starts.length * SERIES_AT_ONCE_MAX <= CELLS_AT_ONCE_MAX) return false
-    return (await countCells(database, starts, this.#question, CELLS_AT_ONCE_MAX)) > CELLS_AT_ONCE_MAX
+    return (await sumCells(database, starts, this.#question, CELLS_AT_ONCE_MAX)) > CELLS_AT_ONCE_MAX
   }
 
   /** Large campaigns one at a time, so that memory holds no more than one. */

@@ -11,7 +11,7 @@ import type { WriterLock } from '../../runtime/writer-lock.ts'
 import { applyBatch, CursorMoved, readBatch, SettingsChanged, toParked } from '../apply-batch.ts'
 import { BatchRoom, EntrySizes } from './batch-room.ts'
 import { toLastPositions, type Batch } from '../batch.ts'
-import { GoalBooks } from '../../statistics/goal-catalog.ts'
+import { GoalCatalogs } from '../../statistics/goal-catalog.ts'
 import { Wakeup } from '../../runtime/wakeup.ts'
 import { GATHER_MS, Throttle } from '../../runtime/throttle.ts'
 import { withoutRepeats } from './repeated-entries.ts'
@@ -57,7 +57,7 @@ const EMBEDDED = () => [0]
 
 export class LogFollower {
   readonly #options: FollowerOptions
-  readonly #goalBooks = new GoalBooks()
+  readonly #goalBooks = new GoalCatalogs()
   readonly #entrySizes = new EntrySizes()
   readonly #throttle = new Throttle()
   readonly #wakeup: Wakeup

@@ -26,7 +26,7 @@ export const WEEK_MS = 7 * 24 * 60 * 60 * 1000
 const COLUMNS = { customer: 'integer', week: 'integer', campaign: 'integer' } as const
 const KEY = ['customer', 'week', 'campaign'] as const
 
-export async function createCampaignWeeks({ query }: Store, { integer, clustered }: SqlTypes): Promise<void> {
+export async function createCampaignActivity({ query }: Store, { integer, clustered }: SqlTypes): Promise<void> {
   await query.schema
     .createTable('campaign_weeks')
     .addColumn('customer', integer, (column) => column.notNull())
@@ -49,7 +49,7 @@ export interface CampaignInstant extends CustomerCampaign {
 }
 
 /** Notes in which weeks campaigns had to do with customers. */
-export async function addCampaignWeeks(store: Store, instants: readonly CampaignInstant[]): Promise<void> {
+export async function addCampaignActivity(store: Store, instants: readonly CampaignInstant[]): Promise<void> {
   const rows = new Map<string, CampaignWeekRow>()
   for (const { customer, campaign, instant } of instants) {
     const week = weekOf(instant)

@@ -2,8 +2,8 @@
 // table is named in its own file, which says what its rows are.
 import type { InsertQueryBuilder, InsertResult, Kysely, SelectQueryBuilder } from 'kysely'
 import { keepBest, type CustomerCampaign } from '../../core/campaigns/facts.ts'
-import { addCampaignWeeks, type CampaignInstant } from './campaign-activity.ts'
-import { noteRecentFacts, settleFacts } from './staging-table.ts'
+import { addCampaignActivity, type CampaignInstant } from './campaign-activity.ts'
+import { countStagedFacts, moveStagedFacts } from './staging-table.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { BulkColumns, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
@@ -59,7 +59,7 @@ export function factTable<Row extends object, Fact extends CustomerCampaign, Tab
 ): FactTable<Fact, Table> {
   return {
     ask: (store, question) => ask(spec, store, question),
-    settle: async (store, max) => (spec.recent ? settleFacts(store, { ...spec, recent: spec.recent }, max) : 0),
+    settle: async (store, max) => (spec.recent ? moveStagedFacts(store, { ...spec, recent: spec.recent }, max) : 0),
     listIn: (store, wanted, max = NO_LIMIT) => listIn(spec, store, { wanted, max }),
     listOf: (store, customers, max = NO_LIMIT) => listOf(spec, store, { customers, max }),
     add: (store, reports) => add(spec, store, reports),
@@ -158,7 +158,7 @@ async function addWeeks<Fact extends CustomerCampaign>(
     const instant = activeAt(fact)
     if (instant !== undefined) instants.push({ customer: fact.customer, campaign: fact.campaign, instant })
   }
-  await addCampaignWeeks(store, instants)
+  await addCampaignActivity(store, instants)
 }
 
 /** Gives the identities of those that are new. */
@@ -183,7 +183,7 @@ async function insertNew<Row extends object, Fact extends CustomerCampaign>(
     .onConflict((conflict) => conflict.doNothing())
     .returning([...key])
     .execute()
-  if (isPutAside) await noteRecentFacts(store, { ...spec, recent }, added.length)
+  if (isPutAside) await countStagedFacts(store, { ...spec, recent }, added.length)
   if (added.length === rows.size) return new Set(facts.keys())
   const keyOf = (row: object) => key.map((column) => (row as Record<string, unknown>)[column]).join('\0')
   const keys = new Set(added.map(keyOf))

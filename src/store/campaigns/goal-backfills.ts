@@ -21,7 +21,7 @@ declare module '../tables.ts' {
   }
 }
 
-export interface GoalRecount {
+export interface GoalBackfill {
   readonly workspaceId: string
   /** Raised with every new campaign and every change of goals or of what is counted, to show whether copies are out of date. */
   readonly version: number
@@ -37,7 +37,7 @@ export interface GoalRecount {
   readonly startedAt: number | null
 }
 
-export async function createGoalRecounts({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+export async function createGoalBackfills({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
   await query.schema
     .createTable('goal_recounts')
     .addColumn('workspace_id', text, (column) => column.primaryKey())
@@ -52,26 +52,26 @@ export async function createGoalRecounts({ query }: Store, { text, integer }: Sq
 }
 
 /** What holds for a workspace before its first campaign. */
-export function firstRecount(workspaceId: string): GoalRecount {
+export function firstBackfill(workspaceId: string): GoalBackfill {
   const nothing = { isRunning: false, userCursor: 0, countedUsers: 0, allUsers: 0, startedAt: null }
   return { workspaceId, version: 0, generation: FIRST_GENERATION, ...nothing }
 }
 
 /** Undefined for a workspace that never had a campaign. */
-export async function findGoalRecount({ query }: Store, workspaceId: string): Promise<GoalRecount | undefined> {
+export async function findGoalBackfill({ query }: Store, workspaceId: string): Promise<GoalBackfill | undefined> {
   const rows = query.selectFrom('goal_recounts').selectAll().where('workspace_id', '=', workspaceId)
   const row = await rows.executeTakeFirst()
   return row && toGoalRecount(row)
 }
 
 /** The recounts that are to be continued, in the order of their workspaces; at most one for each. */
-export async function listRunningRecounts({ query }: Store): Promise<GoalRecount[]> {
+export async function listRunningBackfills({ query }: Store): Promise<GoalBackfill[]> {
   const rows = query.selectFrom('goal_recounts').selectAll().where('is_running', '=', 1)
   return (await rows.orderBy('workspace_id').execute()).map(toGoalRecount)
 }
 
 /** Adds or replaces the recount of its workspace. The caller has read it under `lockCampaigns`. */
-export async function saveGoalRecount({ query }: Store, recount: GoalRecount): Promise<void> {
+export async function saveGoalBackfill({ query }: Store, recount: GoalBackfill): Promise<void> {
   const columns = {
     version: recount.version,
     generation: recount.generation,
@@ -88,7 +88,7 @@ export async function saveGoalRecount({ query }: Store, recount: GoalRecount): P
     .execute()
 }
 
-function toGoalRecount(row: Selectable<GoalRecountRow>): GoalRecount {
+function toGoalRecount(row: Selectable<GoalRecountRow>): GoalBackfill {
   return {
     workspaceId: row.workspace_id,
     version: row.version,

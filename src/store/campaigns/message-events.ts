@@ -12,7 +12,7 @@ import {
 } from '../../core/campaigns/facts.ts'
 import type { CampaignPeriod } from './campaign-activity.ts'
 import { factTable } from './fact-table.ts'
-import { startRecentFacts } from './staging-table.ts'
+import { startStagingTable } from './staging-table.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 interface MessageEventRow {
@@ -51,7 +51,7 @@ export async function createMessageEvents(store: Store, types: SqlTypes): Promis
   await withColumns(schema.createTable('recent_message_events'), types)
     .addPrimaryKeyConstraint('recent_message_events_key', [...KEY])
     .execute()
-  await startRecentFacts(store, 'recent_message_events')
+  await startStagingTable(store, 'recent_message_events')
 }
 
 function withColumns<Table extends string>(

@@ -21,10 +21,10 @@ declare module '../tables.ts' {
 }
 
 /** How many facts may wait: so many that a customer has several of them, so few that their pages stay in memory. */
-export const RECENT_FACTS_MAX = 250_000
+export const STAGED_FACTS_MAX = 250_000
 
 /** Where facts of one kind are: each in one of the two tables, which have the same columns and the same key. */
-export interface FactPlaces {
+export interface StagedTable {
   readonly table: keyof Tables
   readonly recent: keyof Tables
   /** Begins with `customer`. */
@@ -32,7 +32,7 @@ export interface FactPlaces {
   readonly columns: Readonly<Record<string, ColumnType>>
 }
 
-export async function createRecentFacts({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
+export async function createStagingTable({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
   await query.schema
     .createTable('recent_facts')
     .addColumn('name', text, (column) => column.primaryKey())
@@ -42,12 +42,12 @@ export async function createRecentFacts({ query }: Store, { text, integer }: Sql
 }
 
 /** To be called once, when a table is created where facts wait. */
-export async function startRecentFacts({ query }: Store, name: keyof Tables): Promise<void> {
+export async function startStagingTable({ query }: Store, name: keyof Tables): Promise<void> {
   await query.insertInto('recent_facts').values({ name, facts: 0, customer: 0 }).execute()
 }
 
 /** To be called after `added` facts were put where they wait: where too many wait, some are moved. */
-export async function noteRecentFacts(store: Store, places: FactPlaces, added: number): Promise<void> {
+export async function countStagedFacts(store: Store, places: StagedTable, added: number): Promise<void> {
   if (added === 0) return
   const { facts } = await store.query
     .updateTable('recent_facts')
@@ -56,15 +56,15 @@ export async function noteRecentFacts(store: Store, places: FactPlaces, added: n
     .returning('facts')
     .executeTakeFirstOrThrow()
   // No more than twice what came, whatever waits, so that no change takes much longer than others.
-  const tooMany = Math.min(facts - RECENT_FACTS_MAX, 2 * added)
-  if (tooMany > 0) await settleFacts(store, places, tooMany)
+  const tooMany = Math.min(facts - STAGED_FACTS_MAX, 2 * added)
+  if (tooMany > 0) await moveStagedFacts(store, places, tooMany)
 }
 
 /**
  * Moves up to `max` facts that have waited to where they stay, at least one; gives how many still wait. To be called in a
  * transaction.
  */
-export async function settleFacts(store: Store, places: FactPlaces, max: number): Promise<number> {
+export async function moveStagedFacts(store: Store, places: StagedTable, max: number): Promise<number> {
   const { customer } = await store.query
     .selectFrom('recent_facts')
     .select('customer')
@@ -83,7 +83,7 @@ export async function settleFacts(store: Store, places: FactPlaces, max: number)
 /** Moves the first `max` facts from a customer on; gives how many there were, and the customer to go on with. */
 async function moveFrom(
   { query }: Store,
-  { table, recent, key, columns }: FactPlaces,
+  { table, recent, key, columns }: StagedTable,
   { customer, max }: { readonly customer: number; readonly max: number },
 ): Promise<{ readonly moved: number; readonly next: number }> {
   const [all, order] = [toList(Object.keys(columns)), toList(key)]

@@ -123,7 +123,7 @@ export async function boundCells(
 }
 
 /** How many cells in the range these starts have in all; beyond `max` they are not counted to the end. */
-export async function countCells(
+export async function sumCells(
   store: Store,
   starts: readonly SeriesStart[],
   { range, attributionType }: SeriesQuestion,

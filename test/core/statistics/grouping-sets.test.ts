@@ -4,27 +4,27 @@ import { describe, expect, it } from 'vitest'
 import { CellSum, cellKey, NO_DAY, seriesKey } from '../../../src/core/statistics/cells.ts'
 import {
   ALL,
-  ALL_LEVELS,
-  countLevels,
-  LevelsOfPlaces,
-  levelsOf,
-  OWN_LEVEL,
+  ALL_GROUPING_SETS,
+  countGroupingSets,
+  GroupingSetsOf,
+  aggregatesOf,
+  OWN_GROUPING_SET,
   toKeyed,
-  type KeyedPlace,
-  type Place,
+  type KeyedDimensions,
+  type Dimensions,
 } from '../../../src/core/statistics/grouping-sets.ts'
 
 const somePlace = fc
   .tuple(fc.constantFrom('WEB', 'IOS', 'TV'), fc.constantFrom(ALL, 'de', 'en'), fc.constantFrom(ALL, 'A', 'B'))
   .map(([platform, locale, variation]) => toKeyed(platform, locale, variation))
 
-const together = (places: readonly KeyedPlace[]) =>
-  LevelsOfPlaces.of(new Map(places.map((place) => [place.key, place])))
+const together = (places: readonly KeyedDimensions[]) =>
+  GroupingSetsOf.of(new Map(places.map((place) => [place.key, place])))
 
-const keysOf = (places: readonly KeyedPlace[]) => places.map(({ key }) => key).toSorted()
+const keysOf = (places: readonly KeyedDimensions[]) => places.map(({ key }) => key).toSorted()
 
 /** Whether something at a place counts at a level, by the definition. */
-function countsAt(level: Place, place: Place): boolean {
+function countsAt(level: Dimensions, place: Dimensions): boolean {
   return (['platform', 'locale', 'variation'] as const).every(
     (name) => level[name] === ALL || level[name] === place[name],
   )
@@ -37,7 +37,7 @@ describe('The levels of a place', () => {
     ['WEB', ALL, ALL, 2],
     [ALL, ALL, ALL, 1],
   ])('are it and its aggregates, each once: %j, %j, %j', (platform, locale, variation, count) => {
-    const levels = levelsOf(toKeyed(platform, locale, variation))
+    const levels = aggregatesOf(toKeyed(platform, locale, variation))
     expect(new Set(keysOf(levels)).size).toBe(count)
     expect(levels).toHaveLength(count)
     for (const level of levels) expect(countsAt(level, { platform, locale, variation })).toBe(true)
@@ -45,8 +45,8 @@ describe('The levels of a place', () => {
 
   it('are some of them where that is asked for', () => {
     const place = toKeyed('WEB', 'de', 'A')
-    expect(levelsOf(place, OWN_LEVEL)).toEqual([place])
-    expect(levelsOf(place, 0b1000_0010)).toEqual([toKeyed(ALL, 'de', 'A'), toKeyed(ALL, ALL, ALL)])
+    expect(aggregatesOf(place, OWN_GROUPING_SET)).toEqual([place])
+    expect(aggregatesOf(place, 0b1000_0010)).toEqual([toKeyed(ALL, 'de', 'A'), toKeyed(ALL, ALL, ALL)])
   })
 })
 
@@ -55,12 +55,12 @@ describe('The levels of places', () => {
     fc.assert(
       fc.property(fc.uniqueArray(somePlace, { minLength: 1, maxLength: 7, selector: ({ key }) => key }), (places) => {
         const { sets } = together(places)
-        const found = sets.map(({ place, levels }) => levelsOf(place, levels))
-        for (const [index, { levels }] of sets.entries()) expect(countLevels(levels)).toBe(found[index]?.length)
+        const found = sets.map(({ place, levels }) => aggregatesOf(place, levels))
+        for (const [index, { levels }] of sets.entries()) expect(countGroupingSets(levels)).toBe(found[index]?.length)
         expect(keysOf(found.flat())).toEqual(
-          [...new Set(keysOf(places.flatMap((place) => levelsOf(place))))].toSorted(),
+          [...new Set(keysOf(places.flatMap((place) => aggregatesOf(place))))].toSorted(),
         )
-        const membersAt = (level: Place) => keysOf(places.filter((place) => countsAt(level, place))).join('|')
+        const membersAt = (level: Dimensions) => keysOf(places.filter((place) => countsAt(level, place))).join('|')
         const members = found.map((levels) => [...new Set(levels.map(membersAt))])
         for (const own of members) expect(own).toHaveLength(1)
         expect(new Set(members.flat()).size).toBe(sets.length)
@@ -73,8 +73,8 @@ describe('The levels of places', () => {
       fc.property(fc.array(somePlace, { minLength: 1, maxLength: 7 }), (places) => {
         const levels = together(places)
         for (const place of places) {
-          const own = levels.at(place).flatMap((shared) => levelsOf(shared.place, shared.levels))
-          expect(keysOf(own)).toEqual(keysOf(levelsOf(place)))
+          const own = levels.at(place).flatMap((shared) => aggregatesOf(shared.place, shared.levels))
+          expect(keysOf(own)).toEqual(keysOf(aggregatesOf(place)))
         }
       }),
     )
@@ -89,7 +89,7 @@ describe('The levels of places', () => {
     for (let number = 0; number < 12_000; number++) {
       const [one, other] = [toKeyed('WEB', `l${number}`, 'A'), toKeyed('WEB', 'de', `v${number % 300}`)]
       const levels = together([one, other])
-      expect(levels.sets.map((shared) => [shared.place.key, countLevels(shared.levels)])).toEqual([
+      expect(levels.sets.map((shared) => [shared.place.key, countGroupingSets(shared.levels)])).toEqual([
         [one.key, 6],
         [toKeyed('WEB', ALL, ALL).key, 2],
         [other.key, 6],
@@ -112,9 +112,9 @@ describe('Cells at several levels', () => {
 
   it('are those of each of them, and at most as many as is said before', () => {
     const sum = new CellSum()
-    sum.addAtLevels(key, ALL_LEVELS, 1, 3)
+    sum.addAtLevels(key, ALL_GROUPING_SETS, 1, 3)
     sum.addAtLevels(key, 0b0000_0110, 1, 2)
-    sum.addAtLevels(key, OWN_LEVEL, 0, 5)
+    sum.addAtLevels(key, OWN_GROUPING_SET, 0, 5)
     expect([sum.held, sum.sizeMax]).toEqual([3, 8 + 2 + 1])
     const found = sum.toCells().map(({ platform, locale, occurrences }) => `${platform} ${locale} ${occurrences}`)
     expect(found.toSorted()).toEqual(
@@ -125,8 +125,8 @@ describe('Cells at several levels', () => {
 
   it('are none when they are taken away', () => {
     const sum = new CellSum()
-    sum.addAtLevels(key, ALL_LEVELS, 1, 3)
-    sum.addAtLevels(key, ALL_LEVELS, -1, -3)
+    sum.addAtLevels(key, ALL_GROUPING_SETS, 1, 3)
+    sum.addAtLevels(key, ALL_GROUPING_SETS, -1, -3)
     expect([sum.held, sum.sizeMax, sum.size]).toEqual([0, 0, 0])
   })
 })

@@ -5,7 +5,7 @@ import type { Parts } from '../../../src/operations/operation.ts'
 import { KeyedQueue, QUEUED_PER_KEY_MAX } from '../../../src/concurrency/keyed-queue.ts'
 import { updateCampaign } from '../../../src/operations/campaigns/update-campaign.ts'
 import { findCampaign, saveCampaign, type StoredCampaign } from '../../../src/store/campaigns/campaigns.ts'
-import { findGoalRecount, saveGoalRecount, type GoalRecount } from '../../../src/store/campaigns/goal-backfills.ts'
+import { findGoalBackfill, saveGoalBackfill, type GoalBackfill } from '../../../src/store/campaigns/goal-backfills.ts'
 import { mergeUsers, saveUsers } from '../../../src/store/users/users.ts'
 import { findWorkspace } from '../../../src/store/workspaces/workspaces.ts'
 import { campaignCallsOf, type CampaignCalls } from '../../support/calls/campaign-calls.ts'
@@ -46,10 +46,10 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     return answer.body
   }
   const stored = async (id: string) => (await findCampaign(server.database, workspace.id, id)) as StoredCampaign
-  const recount = async () => (await findGoalRecount(server.database, workspace.id)) as GoalRecount
-  const saveRecount = async (changes: Partial<GoalRecount>) => {
+  const recount = async () => (await findGoalBackfill(server.database, workspace.id)) as GoalBackfill
+  const saveRecount = async (changes: Partial<GoalBackfill>) => {
     const changed = { ...(await recount()), ...changes }
-    await server.database.write((store) => saveGoalRecount(store, changed))
+    await server.database.write((store) => saveGoalBackfill(store, changed))
   }
   /** Changes goals in this process, beside the server. */
   const changeBy = async (parts: Pick<Parts, 'database' | 'queue'>, campaign_id: string, { id }: TestWorkspace) => {
@@ -219,10 +219,10 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
 
   it('leaves campaigns of other workspaces alone', async () => {
     const foreign = await calls.make({ conversion_goals: [goalOn('A')] })
-    const before = await findGoalRecount(server.database, server.workspace.id)
+    const before = await findGoalBackfill(server.database, server.workspace.id)
     await setGoals(await make(goalOn('A')), goalOn('B'))
     expect((await calls.fetch(foreign)).recount).toBeNull()
-    expect(await findGoalRecount(server.database, server.workspace.id)).toEqual(before)
+    expect(await findGoalBackfill(server.database, server.workspace.id)).toEqual(before)
   })
 
   it('has those counted anew, too, whose numbers still count its event by goals they had', async () => {
@@ -297,7 +297,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
   })
 
   it('and every campaign that is made raise the version of the workspace; another name or other platforms do not', async () => {
-    expect(await findGoalRecount(server.database, workspace.id)).toBeUndefined()
+    expect(await findGoalBackfill(server.database, workspace.id)).toBeUndefined()
     const versions: number[] = []
     const note = async () => versions.push((await recount()).version)
     const id = await make(goalOn('A'))

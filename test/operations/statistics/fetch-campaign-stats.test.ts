@@ -15,7 +15,7 @@ import {
   seriesKey,
   type Cell,
 } from '../../../src/core/statistics/cells.ts'
-import { ALL, ALL_LEVELS } from '../../../src/core/statistics/grouping-sets.ts'
+import { ALL, ALL_GROUPING_SETS } from '../../../src/core/statistics/grouping-sets.ts'
 import { fromCalendarDate } from '../../../src/core/time-zone.ts'
 import type { CampaignStatsBody, VariationBody } from '../../../src/operations/statistics/campaign-stats-body.ts'
 import { addCampaign, findCampaign, saveCampaign } from '../../../src/store/campaigns/campaigns.ts'
@@ -77,7 +77,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
       const sum = new CellSum()
       sum.addAtLevels(
         cellKey(seriesKey({ ...sent, ...series }), dayOf(date), previousDay),
-        ALL_LEVELS,
+        ALL_GROUPING_SETS,
         users,
         occurrences,
       )
@@ -95,7 +95,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
         const details = { name: 'one of many', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: 0 }
         const added = await addCampaign(store, { ...details, id: `c-${++made}`, workspaceId: workspace.id })
         const series = seriesKey({ ...sent, campaign: added.number })
-        sum.addAtLevels(cellKey(series, dayOf('2026-03-15'), NO_DAY), ALL_LEVELS, 1, 1)
+        sum.addAtLevels(cellKey(series, dayOf('2026-03-15'), NO_DAY), ALL_GROUPING_SETS, 1, 1)
       }
       await addCells(store, sum)
     })

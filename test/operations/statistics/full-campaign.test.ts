@@ -20,7 +20,7 @@ import {
   UNIT_SENT,
   type Series,
 } from '../../../src/core/statistics/cells.ts'
-import { ALL, levelsOf, type KeyedPlace } from '../../../src/core/statistics/grouping-sets.ts'
+import { ALL, aggregatesOf, type KeyedDimensions } from '../../../src/core/statistics/grouping-sets.ts'
 import { GROUPS, MESSAGE_KINDS, UNKNOWN_REASON } from '../../../src/core/campaigns/facts.ts'
 import { GOALS_MAX } from '../../../src/core/campaigns/goal.ts'
 import { GOAL_NAMES_BYTES_MAX, goalFaults } from '../../../src/core/campaigns/goal-faults.ts'
@@ -85,10 +85,10 @@ function seriesOfAll(of: { readonly places: number; readonly reasons: number; re
 }
 
 /** Every place with its aggregates, where no two have the same locale or variation; and each platform alone. */
-function levelsOfAll(places: number): KeyedPlace[] {
-  const levels = new Map<string, KeyedPlace>()
+function levelsOfAll(places: number): KeyedDimensions[] {
+  const levels = new Map<string, KeyedDimensions>()
   const add = (platform: string, name: string) => {
-    for (const level of levelsOf({ platform, locale: name, variation: name })) levels.set(level.key, level)
+    for (const level of aggregatesOf({ platform, locale: name, variation: name })) levels.set(level.key, level)
   }
   for (let index = 0; index < places; index++) {
     const tail = String(index)

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cellKey, CellSum, NO_DAY, seriesKey, type Cell } from '../../../src/core/statistics/cells.ts'
-import { ALL_LEVELS } from '../../../src/core/statistics/grouping-sets.ts'
+import { ALL_GROUPING_SETS } from '../../../src/core/statistics/grouping-sets.ts'
 import { RecountedCells } from '../../../src/store/statistics/recounted-cells.ts'
 
 const CAMPAIGNS = [1, 2, 12, 123]
@@ -26,7 +26,7 @@ const cell = (over: Partial<Cell> = {}): Cell => ({
 /** With `isSpread`, what also stands for the same at all aggregates. */
 function addTo(sum: CellSum, { users, occurrences, ...one }: Cell, isSpread = false): void {
   const key = cellKey(seriesKey(one), one.day, one.previousDay)
-  if (isSpread) sum.addAtLevels(key, ALL_LEVELS, users, occurrences)
+  if (isSpread) sum.addAtLevels(key, ALL_GROUPING_SETS, users, occurrences)
   else sum.add(key, users, occurrences)
 }
 

@@ -10,7 +10,7 @@ import {
   listTouches,
   settleMessageEvents,
 } from '../../../src/store/campaigns/message-events.ts'
-import { RECENT_FACTS_MAX } from '../../../src/store/campaigns/staging-table.ts'
+import { STAGED_FACTS_MAX } from '../../../src/store/campaigns/staging-table.ts'
 import type { Database } from '../../../src/store/store.ts'
 import { expectIndexed, explain } from '../../support/query-plan.ts'
 import { recordQueries } from '../../support/record-queries.ts'
@@ -109,13 +109,13 @@ describe('Message events that came in last on SQLite', () => {
     const pretend = (facts: number) =>
       database.write(({ query }) => query.updateTable('recent_facts').set({ facts }).execute())
     await add(...Array.from({ length: 20 }, (_, index) => fact(index + 1)))
-    await pretend(RECENT_FACTS_MAX - 2)
+    await pretend(STAGED_FACTS_MAX - 2)
     await add(fact(101), fact(102))
     expect(await count('message_events')).toEqual([])
     await add(fact(103), fact(104), fact(105))
     expect(await count('message_events')).toEqual([1, 2, 3])
-    expect(await noted()).toEqual([{ name: 'recent_message_events', facts: RECENT_FACTS_MAX, customer: 3 }])
-    await pretend(RECENT_FACTS_MAX + 1_000)
+    expect(await noted()).toEqual([{ name: 'recent_message_events', facts: STAGED_FACTS_MAX, customer: 3 }])
+    await pretend(STAGED_FACTS_MAX + 1_000)
     await add(fact(106), fact(107))
     expect(await count('message_events')).toEqual([1, 2, 3, 4, 5, 6, 7])
     // Nothing came that was not known.

@@ -15,7 +15,7 @@ import {
   savePendingGeneration,
   type StoredCampaign,
 } from '../../../src/store/campaigns/campaigns.ts'
-import { findGoalRecount, firstRecount, saveGoalRecount } from '../../../src/store/campaigns/goal-backfills.ts'
+import { findGoalBackfill, firstBackfill, saveGoalBackfill } from '../../../src/store/campaigns/goal-backfills.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
 import { countUsers, saveUsers } from '../../../src/store/users/users.ts'
 import { explain, expectIndexed } from '../../support/query-plan.ts'
@@ -38,7 +38,7 @@ describeEachStore('Campaigns', (kind) => {
     await database.write(async (store) => {
       for (let number = 1; number <= CAMPAIGNS; number++) campaign = await add(store, number)
       await addCampaignEvents(store, manyEvents())
-      for (let number = 1; number <= CAMPAIGNS; number++) await saveGoalRecount(store, firstRecount(`w${number}`))
+      for (let number = 1; number <= CAMPAIGNS; number++) await saveGoalBackfill(store, firstBackfill(`w${number}`))
       await saveUsers(store, manyUsers())
       await sql`analyze`.execute(store.query)
     })
@@ -68,7 +68,7 @@ describeEachStore('Campaigns', (kind) => {
       ['number', 'workspace_id', 'event', 'campaign', 'id'],
       (store) => savePendingGeneration(store, { number: 1, workspaceId: 'w1', events: ['A', 'B'] }, 2),
     ],
-    ['the recount of a workspace', ['workspace_id'], (store) => findGoalRecount(store, 'w1')],
+    ['the recount of a workspace', ['workspace_id'], (store) => findGoalBackfill(store, 'w1')],
     ['the number of users', ['workspace_id'], (store) => countUsers(store, 'w1')],
   ]
   it.each(lookups)('finds %s by an index', async (_what, narrowedBy, work) => {

@@ -9,7 +9,7 @@ import { addCampaign } from '../../../src/store/campaigns/campaigns.ts'
 import {
   boundCells,
   countCampaignsWithCounts,
-  countCells,
+  sumCells,
   countSeries,
   hasStatistics,
   listCampaignsWithCounts,
@@ -89,7 +89,7 @@ describeEachStore('Statistics', (kind) => {
     [
       'how many cells a campaign has in a range',
       ['campaign', 'series'],
-      (store) => countCells(store, seriesStarts([one]), QUESTION, 100_000),
+      (store) => sumCells(store, seriesStarts([one]), QUESTION, 100_000),
     ],
     [
       'how many campaigns have counts',

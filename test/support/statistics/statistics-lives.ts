@@ -5,9 +5,9 @@ import * as fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Cell } from '../../../src/core/statistics/cells.ts'
 import { isSameJson, type Goal } from '../../../src/core/campaigns/goal.ts'
-import { GoalBooks, isStanding } from '../../../src/statistics/goal-catalog.ts'
-import { Recounter, type RecounterOptions } from '../../../src/statistics/backfill.ts'
-import { findGoalRecount } from '../../../src/store/campaigns/goal-backfills.ts'
+import { GoalCatalogs, isCurrentSeries } from '../../../src/statistics/goal-catalog.ts'
+import { Backfill, type BackfillOptions } from '../../../src/statistics/backfill.ts'
+import { findGoalBackfill } from '../../../src/store/campaigns/goal-backfills.ts'
 import { listSeries } from '../../../src/store/statistics/series.ts'
 import { streamCells } from '../../../src/store/statistics/statistics.ts'
 import type { Database } from '../../../src/store/store.ts'
@@ -58,13 +58,13 @@ export function lives(): fc.Arbitrary<Life> {
 /** A recounter with the smallest possible steps, unless something else is given. */
 export function makeRecounter(
   database: Database,
-  bounds: Pick<RecounterOptions, 'usersPerStep' | 'caps'> = {},
-): Recounter {
-  return new Recounter({ database, usersPerStep: 1, ...bounds, onFailure: () => {} })
+  bounds: Pick<BackfillOptions, 'usersPerStep' | 'caps'> = {},
+): Backfill {
+  return new Backfill({ database, usersPerStep: 1, ...bounds, onFailure: () => {} })
 }
 
 /** Takes steps until there is nothing to do, or `max` of them. */
-export async function step(recounter: Recounter, max = STEPS_MAX): Promise<void> {
+export async function step(recounter: Backfill, max = STEPS_MAX): Promise<void> {
   for (let steps = 0; steps < max; steps++) if (!(await recounter.step())) return
 }
 
@@ -132,7 +132,7 @@ async function findStanding(
 
 /** Expects that no recount runs, and that there are no numbers but those in use. */
 export async function expectNothingOfPastGoals({ database, workspaceId }: StatisticsRun): Promise<void> {
-  const book = await new GoalBooks().open(database, workspaceId)
+  const book = await new GoalCatalogs().open(database, workspaceId)
   if (!book) throw new Error('the workspace has no campaigns')
   const numbers = [...book.counted.campaigns.keys()]
   const cells: Cell[] = []
@@ -140,7 +140,9 @@ export async function expectNothingOfPastGoals({ database, workspaceId }: Statis
     for await (const page of streamCells(database, number)) cells.push(...page)
   }
   const series = await Promise.all(numbers.map((number) => listSeries(database, number)))
-  const past = [...cells, ...series.flatMap((found) => [...found.values()])].filter((one) => !isStanding(book, one))
+  const past = [...cells, ...series.flatMap((found) => [...found.values()])].filter(
+    (one) => !isCurrentSeries(book, one),
+  )
   expect({ past, pending: book.pending }).toEqual({ past: [], pending: undefined })
-  expect(await findGoalRecount(database, workspaceId)).toMatchObject({ isRunning: false })
+  expect(await findGoalBackfill(database, workspaceId)).toMatchObject({ isRunning: false })
 }

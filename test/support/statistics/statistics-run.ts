@@ -20,7 +20,7 @@ import { openSqliteLog } from '../../../src/log/sqlite/sqlite-log.ts'
 import { Freshness } from '../../../src/operations/statistics/freshness.ts'
 import { applyBatch, readBatch, type ApplyOptions } from '../../../src/pipeline/apply-batch.ts'
 import type { Batch } from '../../../src/pipeline/batch.ts'
-import { GoalBooks } from '../../../src/statistics/goal-catalog.ts'
+import { GoalCatalogs } from '../../../src/statistics/goal-catalog.ts'
 import { UsersOvertaken } from '../../../src/pipeline/resolve-users.ts'
 import { verifyStatistics, type Verification } from '../../../src/statistics/verify-statistics.ts'
 import { createWorkspace } from '../../../src/actions/create-workspace.ts'
@@ -128,7 +128,7 @@ export class StatisticsRun {
   readonly #freshness: Freshness
   /** Shared by all questions of the run, so that a wrongly kept answer shows in a later one. */
   readonly #responseCache = new ResponseCache()
-  readonly #goalBooks: GoalBooks
+  readonly #goalBooks: GoalCatalogs
   readonly #history: ModelWorkspace
   /** Campaign → the number that it got. */
   readonly #numbers = new Map<string, number>()
@@ -141,7 +141,7 @@ export class StatisticsRun {
     this.database = database
     this.workspaceId = workspaceId
     this.caps = caps
-    this.#goalBooks = new GoalBooks({ caps })
+    this.#goalBooks = new GoalCatalogs({ caps })
     this.campaigns = history.campaigns
     this.#freshness = freshness
     this.#history = history
@@ -207,7 +207,7 @@ export class StatisticsRun {
 
   /** Applies batches of a partition of the log one after the other, as a process of its own would. */
   async follow(partition: number, batches: readonly (readonly HistoryEntry[])[]): Promise<void> {
-    const goalBooks = new GoalBooks({ caps: this.caps })
+    const goalBooks = new GoalCatalogs({ caps: this.caps })
     for (const entries of batches) {
       const log = this.toLog(entries).map((entry) => ({ ...entry, partition }))
       for (let isApplied = false; !isApplied;) {

@@ -14,7 +14,7 @@ import {
   type MessageEvent,
 } from '../../../src/core/campaigns/facts.ts'
 import { hasConditions, meetsConditions, type Goal } from '../../../src/core/campaigns/goal.ts'
-import type { CountedCampaign, Rules } from '../../../src/core/statistics/rules.ts'
+import type { CampaignGoals, Rules } from '../../../src/core/statistics/rules.ts'
 import { writeCampaignStats, type CampaignStatsBody } from '../../../src/operations/statistics/campaign-stats-body.ts'
 import type { ModelCampaign, ModelWorkspace } from './statistics-model-facts.ts'
 import type { Question } from './statistics-model.ts'
@@ -39,7 +39,7 @@ interface TrackedFact {
 
 export class StatisticsTable {
   readonly #timezone: string
-  readonly #campaigns: Map<string, CountedCampaign>
+  readonly #campaigns: Map<string, CampaignGoals>
   #users: Users = []
   /** Customer id → its number. */
   readonly #customers = new Map<string, number>()
@@ -127,7 +127,7 @@ export class StatisticsTable {
     return counts
   }
 
-  #campaign(id: string): CountedCampaign {
+  #campaign(id: string): CampaignGoals {
     const campaign = this.#campaigns.get(id)
     if (!campaign) throw new Error(`no campaign ${id}`)
     return campaign
