@@ -1,4 +1,4 @@
-// Seals email addresses of workspaces with encrypted emails (AES-256-GCM), and makes the keyed hash by which they are found.
+// Encrypts email addresses (AES-256-GCM) of workspaces with encrypted emails, and makes the keyed hash by which users are found.
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import { normalizeEmail } from '../../core/users/email-address.ts'
 
@@ -7,7 +7,7 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const VERSION = 'v1'
 
-/** An address as it is kept: `sealed` can be opened with PII_KEY, `key` can only be compared. */
+/** An address as it is stored: `sealed` can be decrypted with PII_KEY, `key` can only be compared. */
 export interface SealedEmail {
   readonly sealed: string
   readonly key: string
@@ -17,7 +17,7 @@ export class EmailVault {
   readonly #cipherKey: Buffer
   readonly #hashKey: Buffer
 
-  /** `secret`: the 32 bytes of PII_KEY. Two keys are derived from it, one for each purpose. */
+  /** `secret`: the 32 bytes of PII_KEY. One key for encryption and one for hashes are derived from it. */
   constructor(secret: Uint8Array) {
     if (secret.byteLength !== PII_KEY_BYTES) throw new Error(`the PII key must have ${PII_KEY_BYTES} bytes`)
     const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', secret, '', `tidings ${purpose}`, PII_KEY_BYTES))
@@ -34,7 +34,7 @@ export class EmailVault {
     return { sealed, key: this.hash(workspaceId, address) }
   }
 
-  /** The address as it was sent. Throws when it was sealed with another key, for another workspace or in another way. */
+  /** Decrypts an address. Throws when it was sealed with another key, for another workspace, or in another format. */
   open(workspaceId: string, sealed: string): string {
     const address = this.#decrypt(workspaceId, sealed)
     if (address === undefined)
@@ -42,12 +42,12 @@ export class EmailVault {
     return address
   }
 
-  /** Whether it was sealed with this key, for this workspace. Throws when it was sealed in another way. */
+  /** Whether an address was sealed with this key for this workspace. Throws when it has another format. */
   opens(workspaceId: string, sealed: string): boolean {
     return this.#decrypt(workspaceId, sealed) !== undefined
   }
 
-  /** Undefined when it does not authenticate. */
+  /** Undefined if the authentication tag does not match. */
   #decrypt(workspaceId: string, sealed: string): string | undefined {
     if (!sealed.startsWith(`${VERSION}.`))
       throw new Error('cannot decrypt the address: it was encrypted by another version of Tidings')
@@ -60,12 +60,12 @@ export class EmailVault {
     try {
       return Buffer.concat([text, decipher.final()]).toString('utf8')
     } catch {
-      // The end of a decryption fails for no other reason.
+      // `final` throws only when the tag does not match.
       return undefined
     }
   }
 
-  /** The keyed hash of the normalised address; always the same for one workspace and address. */
+  /** The keyed hash of the normalised address: the same each time for one workspace and address. */
   hash(workspaceId: string, address: string): string {
     return createHmac('sha256', this.#hashKey)
       .update(`${workspaceId}\n${normalizeEmail(address)}`)

@@ -1,4 +1,4 @@
-// The table of tracked events, each stored once, as facts.
+// The table of tracked events. Each event is stored once and never changes.
 import type { Selectable } from 'kysely'
 import type { TrackedEvent } from '../../core/event.ts'
 import { insertRows } from '../insert-rows.ts'
@@ -9,7 +9,7 @@ import { wantedValues } from '../wanted-values.ts'
 interface EventRow {
   id: number
   workspace_id: string
-  /** The user as known when the event was stored; see `users.ts` for what becomes of merged users. */
+  /** The user when the event was stored. It may have been merged since (`listUserIds`). */
   user_id: number
   given_id: string | null
   action: string
@@ -82,7 +82,7 @@ const COLUMNS = {
   received_at: 'integer',
 } as const
 
-/** Stores events, dropping those whose given id the workspace has already. Gives the ids of all that were dropped. */
+/** Stores events, except those whose given id the workspace has already. Returns the ids of these duplicates. */
 export async function addEvents(store: Store, events: readonly StoredEvent[]): Promise<number[]> {
   await insert(
     store,
@@ -90,11 +90,11 @@ export async function addEvents(store: Store, events: readonly StoredEvent[]): P
     false,
   )
   const withGivenId = events.filter(({ givenId }) => givenId !== null)
-  const kept = new Set(await insert(store, withGivenId, true))
-  return withGivenId.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
+  const stored = new Set(await insert(store, withGivenId, true))
+  return withGivenId.flatMap(({ id }) => (stored.has(id) ? [] : [id]))
 }
 
-/** Where a page of a user's events begins: strictly before this time, or at it with a smaller id. */
+/** A page begins with the first event before this one, in the order of time and id. */
 export interface EventCursor {
   readonly time: number
   readonly id: number
@@ -105,7 +105,7 @@ export interface EventsPage {
   readonly max: number
 }
 
-/** A user's events, newest first, `max` at the most. `userIds` are all the ids under which they may be stored. */
+/** At most `max` events of a user, newest first. `userIds` are all the ids under which they may be stored. */
 export async function listEventsOf(store: Store, userIds: readonly number[], page: EventsPage): Promise<StoredEvent[]> {
   const newest = await listNewest(store, await listIdsOfNewest(store, userIds, page), page)
   if (newest.length === 0) return []
@@ -114,7 +114,7 @@ export async function listEventsOf(store: Store, userIds: readonly number[], pag
   return (await events.execute()).toSorted(newerFirst).map(toStoredEvent)
 }
 
-/** The instant of the latest event under any of the ids; null when there is none. */
+/** The time of the latest event under any of the ids; null if there is none. */
 export async function findLastEventTime(store: Store, userIds: readonly number[]): Promise<number | null> {
   const latest = store.query
     .selectFrom(wantedValues(store, 'user_id', 'integer', userIds))
@@ -132,9 +132,8 @@ export async function findLastEventTime(store: Store, userIds: readonly number[]
 }
 
 /**
- * Those of a user's ids whose own newest event is among the `max` newest of these: a page has no event of any other id. It
- * takes two steps along the index for each id, where a walk for each would take a hundred times as long. A few ids are given
- * back as they are.
+ * The ids whose newest event is among the `max` newest events of all ids: a page has no event of any other id. Reads two index entries
+ * for each id; reading a page for each would take a hundred times as long. Returns few ids unchanged.
  */
 export async function listIdsOfNewest(
   store: Store,
@@ -163,8 +162,8 @@ async function findNewestOfEach(store: Store, userIds: readonly number[], before
 }
 
 /**
- * Time and id of the newest events. One walk along the index for each of the user's ids, many walks in a statement: a plain
- * query over all the ids would sort every event that the user ever had.
+ * Time and id of the newest events. Each statement has one index range scan for each of many ids: a plain query over all ids would sort
+ * every event of the user.
  */
 async function listNewest({ query }: Store, userIds: readonly number[], page: EventsPage): Promise<EventCursor[]> {
   const { before, max } = page
@@ -189,7 +188,7 @@ function newerFirst(left: EventCursor, right: EventCursor): number {
   return right.time - left.time || right.id - left.id
 }
 
-/** Events of one name under one user id between two instants, both inclusive. */
+/** The events of one name and user id between two times, both inclusive. */
 export interface ActionPeriod {
   readonly user_id: number
   readonly action: string
@@ -197,7 +196,7 @@ export interface ActionPeriod {
   readonly until: number
 }
 
-/** An event without its attributes and other details, which may be a thousand times as large. */
+/** An event without its attributes, which may be a thousand times as large. */
 export interface NamedEvent {
   readonly id: number
   readonly userId: number
@@ -205,7 +204,7 @@ export interface NamedEvent {
   readonly time: number
 }
 
-/** The events of the given names, users and periods, `max` at the most. */
+/** At most `max` events of the given names, users and periods. */
 export async function listNamedEvents(
   store: Store,
   periods: readonly ActionPeriod[],
@@ -228,7 +227,7 @@ export async function listNamedEvents(
   return rows.map(toNamedEvent)
 }
 
-/** How large the attributes of events are, in bytes of JSON. */
+/** The size of each event's attributes, in bytes of JSON. */
 export async function measureAttributes(
   store: Store,
   ids: readonly number[],
@@ -240,7 +239,7 @@ export async function measureAttributes(
     .execute()
 }
 
-/** The attributes of events, as JSON. */
+/** The attributes of each event, as JSON. */
 export async function listAttributes(
   store: Store,
   ids: readonly number[],
@@ -256,10 +255,10 @@ function wantedIds(store: Store, ids: readonly number[]) {
   return store.query.selectFrom(wantedValues(store, 'id', 'integer', ids)).select('wanted.id')
 }
 
-/** Events of one name under one user id. */
+/** The events of one name and user id. */
 export type UserAction = Pick<ActionPeriod, 'user_id' | 'action'>
 
-/** Those of the given pairs for which there is any event; no more than fit into one statement. */
+/** Those of the given pairs that have an event. */
 export async function listTrackedActions(store: Store, wanted: readonly UserAction[]): Promise<UserAction[]> {
   if (wanted.length === 0) return []
   return store.query
@@ -277,33 +276,8 @@ export async function listTrackedActions(store: Store, wanted: readonly UserActi
     .execute()
 }
 
-/** The user ids of those periods that hold more than `max` events. */
-export async function findFrequentUserIds(
-  store: Store,
-  periods: readonly ActionPeriod[],
-  max: number,
-): Promise<Set<number>> {
-  if (periods.length === 0) return new Set()
-  const columns = { user_id: 'integer', action: 'text', from: 'integer', until: 'integer' } as const
-  const rows = await store.query
-    .selectFrom(store.rowsOf('period', columns, periods))
-    .select('period.user_id')
-    .where((row) =>
-      row.exists(
-        row
-          .selectFrom('events as event')
-          .select('event.id')
-          .whereRef('event.user_id', '=', 'period.user_id')
-          .whereRef('event.action', '=', 'period.action')
-          .whereRef('event.time', '>=', 'period.from')
-          .whereRef('event.time', '<=', 'period.until')
-          .limit(1)
-          .offset(max),
-      ),
-    )
-    .execute()
-  return new Set(rows.map(({ user_id }) => user_id))
-}
+/** At most `max` events of a user, newest first. `userIds` are all the ids under which they may be stored. */
+export async function listEventsOf(store: Store, userIds: readonly number[], page: EventsPage): Promise<StoredEvent[]> {
 
 /** The first events of one name under one user id between two instants, both inclusive; by time, `max` at the most. */
 export async function listFirstEvents(
@@ -325,7 +299,7 @@ export async function listFirstEvents(
   return rows.map(toNamedEvent)
 }
 
-/** With `mayRepeat`, gives the ids of the rows that were kept; otherwise none, because all were. */
+/** With `mayRepeat`, returns the ids of the stored events; otherwise nothing, because all were stored. */
 async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: boolean): Promise<number[]> {
   if (events.length === 0) return []
   const rows = events.map(toEventRow)
@@ -333,12 +307,12 @@ async function insert(store: Store, events: readonly StoredEvent[], mayRepeat: b
     await insertRows(store, 'events', { columns: COLUMNS, rows }).execute()
     return []
   }
-  // If an event repeats another of these, the first is kept.
-  const kept = await insertRows(store, 'events', { columns: COLUMNS, rows, orderBy: ['id'] })
+  // Of several events with one given id, the first is stored.
+  const stored = await insertRows(store, 'events', { columns: COLUMNS, rows, orderBy: ['id'] })
     .onConflict((conflict) => conflict.doNothing())
     .returning('id')
     .execute()
-  return kept.map(({ id }) => id)
+  return stored.map(({ id }) => id)
 }
 
 type NamedEventRow = Pick<EventRow, 'id' | 'user_id' | 'action' | 'time'>

@@ -1,9 +1,9 @@
-// What users did, newest first, where one person may have very many ids: asks for a limited number of ids in each statement,
-// and keeps only the newest of all that they give.
+// Finds the newest rows of a user with very many ids: reads a limited number of ids with each statement, and keeps only the newest
+// rows of all statements.
 
-/** For how many users one statement walks along the index, a part for each; SQLite takes up to 500 parts in a statement. */
+/** User ids of a statement that reads pages: it has one `union all` term for each, and SQLite allows 500 terms. */
 export const USERS_PER_WALK = 100
-/** For how many users one statement finds the newest row: that takes some 5 ms. */
+/** User ids of a statement that reads only the newest row of each: it takes some 5 ms. */
 export const USERS_PER_LOOKUP = 2_000
 
 interface Search<Row> {
@@ -13,7 +13,7 @@ interface Search<Row> {
   readonly max: number
 }
 
-/** The `max` newest of the rows that are read, newest first. */
+/** The `max` newest rows of all ids, newest first. */
 export async function findNewest<Row>(userIds: readonly number[], search: Search<Row>): Promise<Row[]> {
   const { usersPerStatement, read, newerFirst, max } = search
   let found: Row[] = []
@@ -24,7 +24,7 @@ export async function findNewest<Row>(userIds: readonly number[], search: Search
   return found
 }
 
-/** Whether there are so few ids that all are walked through: finding out which ones a page needs would take as long. */
+/** Whether there are so few ids that a page reads all of them: finding the ids that it needs would take as long. */
 export function areFew(userIds: readonly number[], max: number): boolean {
   return userIds.length <= Math.max(USERS_PER_WALK, max)
 }

@@ -1,5 +1,5 @@
-// Tables of email preferences: what holds for each user now, and the proofs of consent, which are only ever added to. When
-// a user turns out to be another, the user's proofs stay under the old id (`listUserIds`).
+// The tables of email preferences: the current ones of each user, and the proofs of consent, which are only added. When a user is
+// merged, its proofs stay under the old id (`listUserIds`).
 import type { Selectable } from 'kysely'
 import { parseJsonText } from '../../core/parse-json.ts'
 import {
@@ -35,7 +35,7 @@ interface PreferenceChangeRow {
   number: number
   changed_by: string
   ip: string | null
-  /** JSON of `OptIn`, as `after` is. */
+  /** JSON of `OptIn`, like `after`. */
   before: string
   after: string
 }
@@ -66,21 +66,21 @@ export async function createPreferences({ query }: Store, { text, integer }: Sql
     .addColumn('ip', text)
     .addColumn('before', text, (column) => column.notNull())
     .addColumn('after', text, (column) => column.notNull())
-    // In this order a user's history is read newest first without sorting.
+    // Lets a user's proofs be read newest first without sorting.
     .addPrimaryKeyConstraint('preference_changes_key', ['user_id', 'at', 'number'])
     .execute()
 }
 
 /**
- * Makes other changes of preferences in these workspaces wait until the transaction ends, merges of users included. Look up
- * users only under it: a user found before may have become another meanwhile. One lock for each workspace, always in the same
- * order, so that no two wait for each other in a circle; whoever holds one waits for nothing else.
+ * Locks the preferences of these workspaces until the transaction ends, against merges of users too. Look users up only under this
+ * lock: a user found before may have been merged. Always locks in the order of workspace ids, and nothing after it, so that no two
+ * transactions deadlock.
  */
 export async function lockPreferences(store: Store, workspaceIds: Iterable<string>): Promise<void> {
   for (const id of [...new Set(workspaceIds)].toSorted()) await store.lock(`preferences of ${id}`)
 }
 
-/** The preferences of those of the users who have any. */
+/** User → its preferences; users who have none are left out. */
 export async function findPreferences(store: Store, userIds: readonly number[]): Promise<Map<number, UserPreference>> {
   if (userIds.length === 0) return new Map()
   const rows = await store.query
@@ -91,14 +91,14 @@ export async function findPreferences(store: Store, userIds: readonly number[]):
   return new Map(rows.map((row) => [row.user_id, toUserPreference(row)]))
 }
 
-/** What holds for a user, even if that is nothing, with the customer id that is shown. */
+/** The preferences of a user, which may be empty, and the customer id that is shown. */
 export interface NamedPreference extends UserPreference {
   readonly customerId: string | null
 }
 
 /**
- * The preferences of the user with an identity; undefined when there is no such user. One statement, so that no merge, which
- * gives the preferences to another user, comes between finding the user and reading them.
+ * The preferences of the user with an identity; undefined if there is no such user. One statement, so that no merge comes between the
+ * look-up of the user and that of its preferences.
  */
 export async function findPreferenceOf(
   store: Store,
@@ -110,8 +110,8 @@ export async function findPreferenceOf(
 }
 
 /**
- * The preferences of users with an address, newest user first, in the pages of `usersWithEmail`; one statement too. A user is
- * always merged into an older one, so a merge between two pages may show both, but never neither.
+ * The preferences of users with an address, newest user first, in the pages of `usersWithEmail`, with one statement. A user is always
+ * merged into an older one: after a merge between two pages, a client may see both users, but never neither.
  */
 export function listPreferencesByEmail(
   store: Store,
@@ -128,8 +128,8 @@ async function withPreferences(users: ReturnType<typeof userWith>): Promise<Name
     .selectAll('preference')
     .execute()
   return rows.map(({ id, customer_id: customerId, ...row }) => {
-    const known = row.user_id === null ? nothingSetFor(id) : toUserPreference(row as Selectable<PreferenceRow>)
-    return { customerId, ...known }
+    const preference = row.user_id === null ? nothingSetFor(id) : toUserPreference(row as Selectable<PreferenceRow>)
+    return { customerId, ...preference }
   })
 }
 
@@ -152,7 +152,7 @@ const CHANGE_COLUMNS = {
   after: 'text',
 } as const
 
-/** Replaces what holds for users and adds the proofs. To be called under `lockPreferences`. */
+/** Replaces the preferences of users and adds the proofs. Call it under `lockPreferences`. */
 export async function savePreferences(
   store: Store,
   preferences: readonly UserPreference[],
@@ -163,7 +163,7 @@ export async function savePreferences(
   await insertRows(store, 'preference_changes', { columns: CHANGE_COLUMNS, rows: changes.map(toChangeRow) }).execute()
 }
 
-/** Deletes what held for users who turned out to be others; their proofs stay. */
+/** Deletes the preferences of merged users; their proofs stay. */
 export async function removePreferences(store: Store, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
   await store.query
@@ -172,7 +172,7 @@ export async function removePreferences(store: Store, userIds: readonly number[]
     .execute()
 }
 
-/** Where a page of proofs begins: strictly before this one. */
+/** A page begins with the first proof before this one. */
 type ChangeCursor = Pick<PreferenceChange, 'at' | 'number' | 'userId'>
 
 export interface ChangesPage {
@@ -180,7 +180,7 @@ export interface ChangesPage {
   readonly max: number
 }
 
-/** A user's proofs, newest first, `max` at the most. `userIds` are all the ids under which they may be stored. */
+/** At most `max` proofs of a user, newest first. `userIds` are all the ids under which they may be stored. */
 export async function listUserPreferenceChanges(
   store: Store,
   userIds: readonly number[],
@@ -205,9 +205,8 @@ export async function listUserPreferenceChanges(
 type ChangeKey = Pick<PreferenceChangeRow, 'user_id' | 'at' | 'number'>
 
 /**
- * The keys of the newest proofs: a user merged from many may have a page under each id, and only one page of them all is read
- * in full. One walk along the index for each id, many walks in a statement: a plain query over all ids would sort every proof
- * of the user.
+ * The keys of the newest proofs; the caller reads the rows of one page only. Each statement has one index range scan for each of many
+ * ids: a plain query over all ids would sort every proof of the user.
  */
 async function listNewest(
   { query }: Store,
@@ -237,9 +236,8 @@ function newerFirst(left: ChangeKey, right: ChangeKey): number {
 }
 
 /**
- * Those of a user's ids whose own newest proof is among the `max` newest of these: a page has no proof of any other id. It
- * takes two steps along the index for each id, where a walk for each would take a hundred times as long. A few ids are given
- * back as they are.
+ * The ids whose newest proof is among the `max` newest proofs of all ids: a page has no proof of any other id. Reads two index entries
+ * for each id; reading a page for each would take a hundred times as long. Returns few ids unchanged.
  */
 export async function listIdsOfNewestChanges(
   store: Store,

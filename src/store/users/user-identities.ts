@@ -1,4 +1,4 @@
-// The table of identities by which users are found, customer ids among them.
+// The table of identities: the customer ids and identifiers that lead to users.
 import type { Selectable } from 'kysely'
 import { CUSTOMER_ID, type Identity } from '../../core/users/user.ts'
 import { insertRows } from '../insert-rows.ts'
@@ -12,10 +12,10 @@ interface UserIdentityRow {
   user_id: number
   /** When it was last received with a request. */
   seen_at: number
-  /** Stands for a customer id in the facts that were reported with it; null for other identities. Never changes. */
+  /** The number that stands for a customer id in facts. Never changes. Null for identifiers. */
   number: number | null
   /**
-   * Where in the log it was last received, a number as in `users.id`: the newest value of a name is the one shown. Null for
+   * The number, as in `users.id`, of the event or request that last had it: of several values of a name, the newest is shown. Null for
    * customer ids.
    */
   seen_number: number | null
@@ -29,22 +29,22 @@ declare module '../tables.ts' {
   }
 }
 
-/** An identity in its workspace, whether anybody has it or not. */
+/** An identity in its workspace, stored or not. */
 export interface WorkspaceIdentity extends Identity {
   readonly workspaceId: string
 }
 
-/** An identity as it is known: which user has it. */
+/** A stored identity with its user. */
 export interface StoredIdentity extends WorkspaceIdentity {
   readonly userId: number
   readonly seenAt: number
-  /** Of two, the one with the greater was received later; null for customer ids. */
+  /** Grows with each time it is received; null for customer ids. */
   readonly seenNumber: number | null
-  /** Stands for a customer id in the facts that were reported with it; null for other identities. */
+  /** The number that stands for a customer id in facts; null for identifiers. */
   readonly number: number | null
   /**
-   * Whether all facts of the user are stored under this customer id: it has no other, and nobody was merged into it. Nearly
-   * all users are like that, and need no further look-up. False for other identities, and where it has not been noted.
+   * Whether this customer id is its user's only alias: the user has no other customer id, and no user was merged into it. That holds
+   * for nearly all users, and saves a look-up of their aliases. False for identifiers, and where it is not recorded.
    */
   readonly isSingleAlias: boolean
 }
@@ -63,8 +63,8 @@ export async function createUserIdentities({ query }: Store, { text, integer, cl
     .addPrimaryKeyConstraint('user_identities_key', ['workspace_id', 'name', 'value'])
     .modifyEnd(clustered)
     .execute()
-  // Covers the look-up of a user's customer ids, and lets queries walk through the identities of a user by name and value, skipping
-  // the customer ids: an identifier that says nothing, such as `none`, may collect a million of these.
+  // Covers the look-up of a user's customer ids, and lets queries read a user's identities by name and value without reading its
+  // customer ids: an identifier with a meaningless value, such as `none`, may collect a million of these.
   await query.schema
     .createIndex('user_identities_of_user')
     .on('user_identities')
@@ -72,7 +72,7 @@ export async function createUserIdentities({ query }: Store, { text, integer, cl
     .execute()
 }
 
-/** The number of the user with an identity, as a part of a statement. */
+/** The id of the user with an identity, as a subquery. */
 export function userIdWith({ query }: Store, workspaceId: string, { name, value }: Identity) {
   return query
     .selectFrom('user_identities')
@@ -82,11 +82,11 @@ export function userIdWith({ query }: Store, workspaceId: string, { name, value 
     .where('value', '=', value)
 }
 
-/** A user with fewer identities than this, as nearly all have, has them read all at once. */
+/** The identities of a user are read in one statement if there are fewer than this, as for nearly all users. */
 const IDENTITIES_AT_ONCE = 100
-/** Among how many values of one identifier of a user the newest is looked for: the first ones in the order of their text. */
+/** The newest value of an identifier is found among this many of a user's values: the first in the order of their text. */
 export const IDENTIFIER_VALUES_MAX = 10_000
-/** How many names the identifiers of one user have at the most, including names that are not configured any more. */
+/** The most names of identifiers that are read of one user, including names that are no longer configured. */
 const IDENTIFIER_NAMES_MAX = 100
 
 /** The newest value of each of a user's identifiers, without customer ids; of several in one request, the last by text. */
@@ -99,13 +99,14 @@ export async function listNewestIdentifiers(store: Store, userId: number): Promi
   return [...newest.values()].map(({ name, value }) => ({ name, value }))
 }
 
-type Seen = Pick<UserIdentityRow, 'seen_number'>
+type SeenNumber = Pick<UserIdentityRow, 'seen_number'>
 
-function isAsNew(row: Seen, other: Seen | undefined): boolean {
+/** Customer ids have no numbers; which of them is the newest does not matter. */
+function isAsNew(row: SeenNumber, other: SeenNumber | undefined): boolean {
   return (row.seen_number ?? 0) >= (other?.seen_number ?? 0)
 }
 
-/** The same, going from name to name, whatever lies between. */
+/** The same with one statement for each name, which skips the customer ids. */
 async function listNewestOfMany(store: Store, userId: number): Promise<Identity[]> {
   const found: Identity[] = []
   let name = ''
@@ -130,7 +131,7 @@ function identitiesOf({ query }: Store, userId: number) {
   return identities.where('user_id', '=', userId).orderBy('name')
 }
 
-/** Those of the given identities that are known, in one statement. */
+/** Those of the given identities that are stored. */
 export async function findIdentities(
   store: Store,
   identities: readonly WorkspaceIdentity[],
@@ -180,7 +181,7 @@ const IDENTITY_COLUMNS = {
   is_single_alias: 'integer',
 } as const
 
-/** Adds identities that were not known; false when one of them has become known meanwhile. */
+/** Inserts identities; false if another process has stored one of them meanwhile. */
 export async function addIdentities(store: Store, identities: readonly StoredIdentity[]): Promise<boolean> {
   if (identities.length === 0) return true
   const added = await insertIdentities(store, identities)
@@ -189,7 +190,7 @@ export async function addIdentities(store: Store, identities: readonly StoredIde
   return Number(added.numInsertedOrUpdatedRows) === identities.length
 }
 
-/** Adds identities, or gives known ones to another user. */
+/** Inserts identities, or gives stored ones to another user. */
 export async function saveIdentities(store: Store, identities: readonly StoredIdentity[]): Promise<void> {
   if (identities.length === 0) return
   await insertIdentities(store, identities)
@@ -203,14 +204,14 @@ export async function saveIdentities(store: Store, identities: readonly StoredId
     .execute()
 }
 
-/** In the order of their key, because two processes that insert the same ones in different orders would wait for each other. */
+/** In the order of their key: two processes that insert the same identities in different orders would deadlock. */
 function insertIdentities(store: Store, identities: readonly StoredIdentity[]) {
   const rows = identities.map(toRow)
   const orderBy = ['workspace_id', 'name', 'value'] as const
   return insertRows(store, 'user_identities', { columns: IDENTITY_COLUMNS, rows, orderBy })
 }
 
-/** Clears the note that these customer ids are all there is of their users. */
+/** Records that these customer ids are no longer the only aliases of their users. */
 export async function clearSingleAliases(store: Store, identities: readonly WorkspaceIdentity[]): Promise<void> {
   if (identities.length === 0) return
   await store.query
@@ -223,7 +224,7 @@ export async function clearSingleAliases(store: Store, identities: readonly Work
     .execute()
 }
 
-/** Gives the identities of users to others. */
+/** Gives all identities of merged users to their survivors. */
 export async function moveIdentities(
   store: Store,
   moves: readonly { readonly from_id: number; readonly into_id: number }[],

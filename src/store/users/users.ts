@@ -1,5 +1,5 @@
-// The table of users. A user found to be the same person as an older one stays as a row that points to it, so that events keep
-// the user they were stored with and merging costs the same for any history.
+// The table of users. A user who turns out to be the same person as an older user is merged: its row stays and points to the older
+// one. Events keep the user id they were stored with, so a merge costs the same for any history.
 import { sql, type Selectable } from 'kysely'
 import { parseJsonText } from '../../core/parse-json.ts'
 import type { Attributes, Identity } from '../../core/users/user.ts'
@@ -16,15 +16,15 @@ import {
 import { wantedValues } from '../wanted-values.ts'
 
 interface UserRow {
-  /** The number of the event or request that made the user (`EVENTS_PER_ENTRY_MAX`), so that no counter is needed. */
+  /** The number of the event or request that created the user (`EVENTS_PER_ENTRY_MAX`), so that no counter is needed. */
   id: number
   workspace_id: string
   customer_id: string | null
-  /** The user this one turned out to be; always one that is not merged itself. */
+  /** The user this one was merged into; always one that is not merged itself. */
   merged_into: number | null
   /** JSON of `Attributes`. */
   attributes: string
-  /** The normalised address, or its keyed hash where emails are encrypted. */
+  /** The normalised email address, or its keyed hash where emails are encrypted. */
   email_key: string | null
   created_at: number
 }
@@ -71,8 +71,8 @@ export async function createUsers({ query }: Store, { text, integer }: SqlTypes)
 }
 
 /**
- * The user with a customer id or another identity, never one that was merged into another; undefined when unknown. One
- * statement, so that no merge comes between finding the identity and reading its user.
+ * The user with an identity, never a merged one; undefined if there is none. One statement, so that no merge comes between the look-up
+ * of the identity and that of its user.
  */
 export async function findUser(store: Store, workspaceId: string, identity: Identity): Promise<User | undefined> {
   const row = await store.query
@@ -84,20 +84,19 @@ export async function findUser(store: Store, workspaceId: string, identity: Iden
   return row && toUser(row)
 }
 
-/** The id of the user whom `findUser` finds, without everything else that is known of the user. */
+/** The id of the user whom `findUser` finds, without its attributes. */
 export async function findUserId(store: Store, workspaceId: string, identity: Identity): Promise<number | undefined> {
   return (await userWith(store, workspaceId, identity).executeTakeFirst())?.id
 }
 
 /**
- * The user with an identity, never one that was merged into another, as a part of a statement that joins whatever else is
- * asked for. Only id and customer id: the attributes of a user may take megabytes.
+ * The same user as a query that callers join with other tables. Only id and customer id: the attributes of a user may take megabytes.
  */
 export function userWith(store: Store, workspaceId: string, identity: Identity) {
   return shownUsers(store).where('user.id', '=', userIdWith(store, workspaceId, identity))
 }
 
-/** The same for the users with an address, newest first, only those older than the user `before`; `max` at the most. */
+/** The same for at most `max` users with an address, newest first; with `before`, only users older than that one. */
 export function usersWithEmail(
   store: Store,
   workspaceId: string,
@@ -109,7 +108,7 @@ export function usersWithEmail(
   return rest.orderBy('user.id', 'desc').limit(max)
 }
 
-/** How many users have an address, counted up to `max`. */
+/** The number of users with an address, counted up to `max`. */
 export async function countUsersWithEmail(
   store: Store,
   workspaceId: string,
@@ -125,7 +124,7 @@ function shownUsers({ query }: Store) {
   return query.selectFrom('users as user').select(['user.id', 'user.customer_id']).where('user.merged_into', 'is', null)
 }
 
-/** The oldest user with an address; undefined when nobody has it. */
+/** The oldest user with an address; undefined if there is none. */
 export async function findUserByEmail(
   { query }: Store,
   workspaceId: string,
@@ -143,7 +142,7 @@ export async function findUserByEmail(
   return row && toUser(row)
 }
 
-/** Some user with an address; undefined when nobody in the workspace has one. */
+/** Any user of a workspace who has an email address; undefined if there is none. */
 export async function findUserWithEmail({ query }: Store, workspaceId: string): Promise<User | undefined> {
   const row = await query
     .selectFrom('users')
@@ -156,15 +155,15 @@ export async function findUserWithEmail({ query }: Store, workspaceId: string): 
 }
 
 /**
- * The ids under which a user's events may be stored: its own first, then those of the users that were merged into it. If the
- * user was itself merged after it was found, all ids of the user that it became.
+ * The ids under which a user's events may be stored: its own first, then those of the users merged into it. If the user has itself been
+ * merged since it was found, the ids of the user it was merged into.
  */
 export async function listUserIds(store: Store, userId: number): Promise<number[]> {
   const rows = await mergedInto(store, userId).orderBy('id').execute()
   return [rows[0]?.merged_into ?? userId, ...rows.map(({ id }) => id)]
 }
 
-/** The same with only the youngest of the merged users, `max` at the most. */
+/** The same with only the youngest `max` of the merged users. */
 export async function listYoungestUserIds(store: Store, userId: number, max: number): Promise<number[]> {
   const rows = await mergedInto(store, userId).orderBy('id', 'desc').limit(max).execute()
   return [rows[0]?.merged_into ?? userId, ...rows.map(({ id }) => id)]
@@ -178,7 +177,7 @@ function mergedInto({ query }: Store, userId: number) {
   return query.selectFrom('users').select(['id', 'merged_into']).where('merged_into', '=', survivor)
 }
 
-/** A user with everything that its facts are stored under. */
+/** A user with its aliases: the customer ids and user ids under which its facts are stored. */
 export interface UserWithAliases {
   readonly userId: number
   /** The numbers of all its customer ids. */
@@ -187,7 +186,7 @@ export interface UserWithAliases {
   readonly userIds: readonly number[]
 }
 
-/** Everything that belongs to users who are not merged into others; for an id that nobody has, a user without customer ids. */
+/** Users with their aliases, by user id. For an id without a row, a user without customer ids. No id may be of a merged user. */
 export async function findUsersWithAliases(
   store: Store,
   userIds: readonly number[],
@@ -206,7 +205,7 @@ export async function findUsersWithAliases(
   return users
 }
 
-/** The users of a workspace after the user `after`, in the order of their ids, without merged ones. */
+/** At most `max` users of a workspace with ids after `after`, in the order of their ids, without merged ones. */
 export async function listUserIdsAfter(
   { query }: Store,
   workspaceId: string,
@@ -229,7 +228,7 @@ export async function hasUsers({ query }: Store, workspaceId: string): Promise<b
   return (await users.limit(1).execute()).length > 0
 }
 
-/** How many users a workspace has, merged ones left out. Looks at each of them: some 100 ms for a million. */
+/** The number of users of a workspace, without merged ones. Reads each of them: some 100 ms for a million. */
 export async function countUsers({ query }: Store, workspaceId: string): Promise<number> {
   const row = await query
     .selectFrom('users')
@@ -240,7 +239,7 @@ export async function countUsers({ query }: Store, workspaceId: string): Promise
   return row.count
 }
 
-/** How large the attributes of users are together, in bytes of JSON. */
+/** The size of the attributes of all these users together, in bytes of JSON. */
 export async function measureUsers(store: Store, ids: readonly number[]): Promise<number> {
   const row = await store.query
     .selectFrom('users')
@@ -250,7 +249,7 @@ export async function measureUsers(store: Store, ids: readonly number[]): Promis
   return row.bytes
 }
 
-/** Users by their numbers, merged ones left out. */
+/** The users with these ids, without merged ones. */
 export async function findUsers(store: Store, ids: readonly number[]): Promise<User[]> {
   if (ids.length === 0) return []
   const wanted = wantedValues(store, 'id', 'integer', ids)
@@ -272,7 +271,7 @@ const USER_COLUMNS = {
   created_at: 'integer',
 } as const
 
-/** Adds users, or replaces what is known of them, in one statement. */
+/** Inserts or replaces users in one statement. */
 export async function saveUsers(store: Store, users: readonly User[]): Promise<void> {
   if (users.length === 0) return
   await insertRows(store, 'users', { columns: USER_COLUMNS, rows: users.map(toUserRow) })
@@ -287,29 +286,29 @@ export async function saveUsers(store: Store, users: readonly User[]): Promise<v
     .execute()
 }
 
-/** How often other processes may merge users between the look-up of identities and the lock on their users. */
+/** How often to look identities up again because another process merged their users before they were locked. */
 const LOCK_TRIES_MAX = 5
 
 /**
- * Those of the identities that are known, with locks on their users: nobody else changes these users until this transaction
- * ends. Undefined when other processes kept merging them into users without a lock; the caller begins anew.
+ * Those of the identities that are stored. Locks their users until this transaction ends. Undefined if other processes kept merging
+ * these users before they were locked: the caller starts again.
  */
 export async function findIdentitiesForUpdate(
   store: Store,
   identities: readonly WorkspaceIdentity[],
 ): Promise<StoredIdentity[] | undefined> {
-  let known = await findIdentities(store, identities)
-  if (!store.locksRows) return known
+  let stored = await findIdentities(store, identities)
+  if (!store.locksRows) return stored
   for (let tries = 0; tries < LOCK_TRIES_MAX; tries++) {
-    const owners = new Set(known.map(({ userId }) => userId))
+    const owners = new Set(stored.map(({ userId }) => userId))
     await lockUsers(store, [...owners])
-    known = await findIdentities(store, identities)
-    if (known.every(({ userId }) => owners.has(userId))) return known
+    stored = await findIdentities(store, identities)
+    if (stored.every(({ userId }) => owners.has(userId))) return stored
   }
   return undefined
 }
 
-/** Makes other changes of these users wait until this transaction ends. Locks in one order, so that none wait in a circle. */
+/** Locks users until this transaction ends. Always in the order of their ids, so that no two transactions deadlock. */
 async function lockUsers(store: Store, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return
   const wanted = wantedValues(store, 'id', 'integer', userIds)
@@ -321,15 +320,15 @@ async function lockUsers(store: Store, userIds: readonly number[]): Promise<void
   await store.lockRows(rows).execute()
 }
 
-/** One user who turned out to be another: `from` points to `into` from now on, with all that pointed to it. */
+/** A merge of one user into another: `from`, and every user merged into it, points to `into`. */
 export interface Merge {
   readonly from: number
   readonly into: number
 }
 
 /**
- * Carries out merges, in order; `saveUsers` has already written what the survivors have become. What was known of the others
- * is cleared, so that nothing of it is kept twice.
+ * Carries out merges, in order. Clears attributes, email and customer id of the merged users: `saveUsers` has already stored them with
+ * the survivors.
  */
 export async function mergeUsers(store: Store, merges: readonly Merge[]): Promise<void> {
   if (merges.length === 0) return
@@ -351,10 +350,10 @@ export async function mergeUsers(store: Store, merges: readonly Merge[]): Promis
   await moveIdentities(store, survivors)
 }
 
-/** Merged user → the user that it has become after all merges, which are given in order. */
+/** Merged user → its survivor after all merges, which are given in order. */
 export function survivorsOf(merges: readonly Merge[]): Map<number, number> {
   const survivors = new Map<number, number>()
-  // A user is merged only once, and later merges may only concern the one it became: from last to first, all is known.
+  // A user is merged only once, so the survivor of `into` can only be set by a later merge: hence from last to first.
   for (const { from, into } of merges.toReversed()) survivors.set(from, survivors.get(into) ?? into)
   return survivors
 }
