@@ -1,21 +1,20 @@
-// The table of coupon lists. Its counts always agree with the codes that `coupons.ts` shows of the list: both change in the
-// same transaction.
+// The table of coupon lists. The counts of a list always match its codes in `coupons.ts`: both change in one transaction.
 import { sql, type Selectable } from 'kysely'
 import type { AlertConditions, CouponList, CouponListDetails } from '../../core/coupons/coupon-list.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
-/** How many lists one workspace may have, archived ones included, because the listing gives all of them. */
+/** The most lists of a workspace, archived ones included: the listing returns all of them. */
 export const COUPON_LISTS_MAX = 10_000
 
 /**
- * How many bytes the subscribers of all these lists may take as JSON, for the same reason: a hundred of the longest addresses
- * in every list made a listing of 343 MB, which took 2 GB of memory; with this limit the largest has 36 MB and takes 200 MB.
- * A dozen addresses in each of as many lists as there can be use a fifth of the limit.
+ * The most bytes of JSON that the subscribers of all lists of a workspace may take, for the same reason. A hundred of the longest
+ * addresses in every list made a listing of 343 MB, which took 2 GB of memory; with this limit the largest has 36 MB and takes 200 MB.
+ * A dozen addresses in each of `COUPON_LISTS_MAX` lists use a fifth of it.
  */
 export const SUBSCRIBERS_BYTES_MAX = 16 * 1024 * 1024
 
 interface CouponListRow {
-  /** Short, because every code carries it; grows in the order in which lists are made. */
+  /** Short, because every code has it. Grows in the order in which lists are created. */
   number: number
   id: string
   workspace_id: string
@@ -25,7 +24,7 @@ interface CouponListRow {
   archived_at: number | null
   total_coupons: number
   available_coupons: number
-  /** Codes with a higher id belong to an upload that is not complete, and do not count. */
+  /** Codes with a higher id belong to an incomplete upload and do not count. */
   last_coupon_id: number
   created_by: string
   email_alert_subscribers: string
@@ -73,12 +72,12 @@ export async function createCouponLists({ query }: Store, { text, integer }: Sql
     .execute()
 }
 
-/** Makes other changes of lists, and of what is uploaded to them, wait until this transaction ends. */
+/** Locks all coupon lists and uploads until this transaction ends. */
 export async function lockCouponLists(store: Store): Promise<void> {
   await store.lock('coupon_lists')
 }
 
-/** Undefined when the workspace has no such list, even if another workspace has it. */
+/** Undefined if this workspace has no such list, even if another one has. */
 export async function findCouponList(
   { query }: Store,
   workspaceId: string,
@@ -89,13 +88,13 @@ export async function findCouponList(
   return row && toCouponList(row)
 }
 
-/** All lists of a workspace, newest first; `COUPON_LISTS_MAX` and `SUBSCRIBERS_BYTES_MAX` bound them. */
+/** All lists of a workspace, newest first. `COUPON_LISTS_MAX` and `SUBSCRIBERS_BYTES_MAX` limit them. */
 export async function listCouponListsOf({ query }: Store, workspaceId: string): Promise<StoredCouponList[]> {
   const lists = query.selectFrom('coupon_lists').selectAll().where('workspace_id', '=', workspaceId)
   return (await lists.orderBy('number', 'desc').execute()).map(toCouponList)
 }
 
-/** How many lists a workspace has, and the bytes of their subscribers as JSON. */
+/** The number of lists of a workspace, and the bytes of their subscribers as JSON. */
 export async function measureCouponLists(
   { query }: Store,
   workspaceId: string,
@@ -104,7 +103,7 @@ export async function measureCouponLists(
     .selectFrom('coupon_lists')
     .select((select) => [
       select.fn.countAll<number>().as('lists'),
-      // The databases know these lengths without reading the texts.
+      // Both databases take the length from the row's header, without reading the text.
       sql<number>`coalesce(sum(octet_length(email_alert_subscribers)), 0)`.as('bytes'),
     ])
     .where('workspace_id', '=', workspaceId)
@@ -112,7 +111,7 @@ export async function measureCouponLists(
   return { lists: row.lists, subscribersBytes: row.bytes }
 }
 
-/** Which of a name and a label other lists of the workspace have already. */
+/** Those of a name and a label that another list of the workspace has. */
 export async function findTakenNames(
   { query }: Store,
   workspaceId: string,
@@ -134,7 +133,7 @@ export interface NewCouponList extends CouponListDetails {
   readonly createdAt: number
 }
 
-/** Adds a list without codes. To be called under `lockCouponLists`, after `findTakenNames`. */
+/** Adds a list without codes. Call it under `lockCouponLists`, after `findTakenNames`. */
 export async function addCouponList(store: Store, list: NewCouponList): Promise<StoredCouponList> {
   const { query } = store
   const last = await query
@@ -157,12 +156,12 @@ export async function addCouponList(store: Store, list: NewCouponList): Promise<
   return toCouponList(row)
 }
 
-/** Replaces what may change of a list, but not its counts. The caller has read it under `lockCouponLists`. */
+/** Replaces the details of a list, but not its counts. The caller has read it under `lockCouponLists`. */
 export async function saveCouponList({ query }: Store, list: StoredCouponList): Promise<void> {
   await query.updateTable('coupon_lists').set(toChangeableColumns(list)).where('number', '=', list.number).execute()
 }
 
-/** Adds new codes to the counts, and shows all codes up to `lastCouponId`. */
+/** Adds new codes to the counts; codes up to `lastCouponId` count from now on. */
 export async function countAddedCoupons(
   { query }: Store,
   number: number,
@@ -174,7 +173,7 @@ export async function countAddedCoupons(
       total_coupons: sql`total_coupons + ${added.count}`,
       available_coupons: sql`available_coupons + ${added.count}`,
       last_coupon_id: added.lastCouponId,
-      // Never goes back, as in `changedAt`.
+      // Never goes back, like `changedAt`.
       updated_at: sql`case when updated_at > ${added.now} then updated_at else ${added.now} end`,
     })
     .where('number', '=', number)

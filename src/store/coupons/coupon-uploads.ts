@@ -1,20 +1,20 @@
-// The table of coupon uploads that are not complete: at most one for each list. Their codes are in the table of `coupons.ts`
-// already but do not count; either all begin to count at once when the upload is completed, or they are taken back.
+// The table of incomplete coupon uploads, at most one for each list. Their codes are already stored (`coupons.ts`) but do not count:
+// either all count when the upload is complete, or all are rolled back.
 import type { Selectable } from 'kysely'
 import { CLOCK_BEHIND_MS_MAX } from '../workspaces/limit-windows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
 /**
- * An upload that gave no sign of life for this long is abandoned: its process was killed, or its client stands still.
- * Every chunk is a sign of life, and waits much less than this for its turn to be written.
+ * An upload without a heartbeat for this long is abandoned: its process was killed, or its client stopped sending. Every chunk is a
+ * heartbeat, and waits much less than this to be written.
  */
 export const UPLOAD_ABANDONED_MS = 60_000
 
 interface CouponUploadRow {
   list_number: number
-  /** The ids of its codes begin with this; it also tells this upload from a later one to the same list. */
+  /** The first id of its codes; also identifies the upload. */
   first_coupon_id: number
-  /** The last sign of life; null once it is known that the upload will not be completed. */
+  /** The last heartbeat; null once the upload is given up. */
   heartbeat_at: number | null
 }
 
@@ -39,12 +39,12 @@ export async function createCouponUploads({ query }: Store, { integer }: SqlType
     .execute()
 }
 
-/** Whether somebody still works on an upload. A sign of life far in the future was given before the clock was set back. */
+/** Whether a process still works on an upload. A heartbeat far in the future is from before the clock was set back. */
 export function isRunning({ heartbeatAt }: OpenUpload, now: number): boolean {
   return heartbeatAt !== null && heartbeatAt > now - UPLOAD_ABANDONED_MS && heartbeatAt <= now + CLOCK_BEHIND_MS_MAX
 }
 
-/** Begins an upload. To be called under `lockCouponLists`, for a list that has none. */
+/** Begins an upload. Call it under `lockCouponLists`, for a list that has none. */
 export async function openUpload({ query }: Store, upload: OpenUpload): Promise<void> {
   const { listNumber, firstCouponId, heartbeatAt } = upload
   await query
@@ -53,42 +53,42 @@ export async function openUpload({ query }: Store, upload: OpenUpload): Promise<
     .execute()
 }
 
-/** The upload to a list that is not complete, whether running or abandoned. */
+/** The incomplete upload to a list, running or abandoned; undefined if there is none. */
 export async function findOpenUpload({ query }: Store, listNumber: number): Promise<OpenUpload | undefined> {
   const uploads = query.selectFrom('coupon_uploads').selectAll().where('list_number', '=', listNumber)
   const row = await uploads.executeTakeFirst()
   return row && toOpenUpload(row)
 }
 
-/** All uploads that are not complete: those that run, which are few, and what killed processes have left. */
+/** All incomplete uploads: the few that run, and those that killed processes left. */
 export async function listOpenUploads({ query }: Store): Promise<OpenUpload[]> {
   const rows = await query.selectFrom('coupon_uploads').selectAll().orderBy('first_coupon_id').execute()
   return rows.map(toOpenUpload)
 }
 
-/** Gives a sign of life. False when the upload was given up meanwhile; then nothing may be added to it any more. */
+/** Records a heartbeat. False if the upload was given up meanwhile: then the caller must not add codes to it. */
 export async function keepUploadAlive({ query }: Store, firstCouponId: number, now: number): Promise<boolean> {
-  const kept = await query
+  const updated = await query
     .updateTable('coupon_uploads')
     .set({ heartbeat_at: now })
     .where('first_coupon_id', '=', firstCouponId)
     .where('heartbeat_at', 'is not', null)
     .executeTakeFirst()
-  return Number(kept.numUpdatedRows) > 0
+  return Number(updated.numUpdatedRows) > 0
 }
 
-/** To be called when the upload is complete, or when nothing is left of it. */
+/** Ends an upload that is complete or whose codes are all rolled back. */
 export async function closeUpload({ query }: Store, firstCouponId: number): Promise<void> {
   await query.deleteFrom('coupon_uploads').where('first_coupon_id', '=', firstCouponId).execute()
 }
 
-/** Whether codes of an upload may be taken back: nothing will be added to it, and it was not completed. */
+/** Whether an upload is given up, so that its codes may be rolled back. */
 export async function isGivenUp({ query }: Store, firstCouponId: number): Promise<boolean> {
   const uploads = query.selectFrom('coupon_uploads').select('heartbeat_at').where('first_coupon_id', '=', firstCouponId)
   return (await uploads.executeTakeFirst())?.heartbeat_at === null
 }
 
-/** Gives up an upload, unless it is complete: nothing will be added to it from now on, and its codes wait to be taken back. */
+/** Gives up an incomplete upload: no codes can be added to it, and its codes can be rolled back. */
 export async function giveUpUpload({ query }: Store, firstCouponId: number): Promise<void> {
   await query
     .updateTable('coupon_uploads')
@@ -97,7 +97,7 @@ export async function giveUpUpload({ query }: Store, firstCouponId: number): Pro
     .execute()
 }
 
-/** The same if nobody works on the upload any more; false when somebody does, or when it is gone. */
+/** The same if the upload is abandoned; false if a process works on it, or if it is gone. */
 export async function giveUpIfAbandoned({ query }: Store, firstCouponId: number, now: number): Promise<boolean> {
   const abandoned = await query
     .updateTable('coupon_uploads')

@@ -1,14 +1,14 @@
-// The table of coupon codes. The ids of one upload are consecutive, so that an upload that is not complete is told from the
-// codes of its list by a single comparison, and taken back by a range.
+// The table of coupon codes. The codes of an upload have consecutive ids: one comparison tells them from the complete codes of the
+// list, and a range deletes them.
 import { sql } from 'kysely'
 import type { SqlTypes, Store } from '../store.ts'
 
-/** How many ids are set aside for an upload of unknown size: 64 MiB hold no more codes, each with its line feed. */
+/** The ids reserved for an upload of unknown size: 64 MiB cannot hold more codes, each with its line feed. */
 export const COUPONS_PER_UPLOAD_MAX = 2 ** 25
 
 interface CouponRow {
   id: number
-  /** Measured with a million codes: a number here instead of the id of 36 characters halves both time and space. */
+  /** Measured with a million codes: the number, instead of the id of 36 characters, halves time and space. */
   list_number: number
   code: string
 }
@@ -16,7 +16,7 @@ interface CouponRow {
 declare module '../tables.ts' {
   interface Tables {
     coupons: CouponRow
-    /** One row: the last id handed out. Its row lock lets only one transaction at a time take ids. */
+    /** One row: the last reserved id. Its row lock lets one transaction at a time reserve ids. */
     coupon_ids: { only: number; last_id: number }
   }
 }
@@ -37,7 +37,7 @@ export async function createCoupons({ query }: Store, { text, integer }: SqlType
   await query.insertInto('coupon_ids').values({ only: 1, last_id: 0 }).execute()
 }
 
-/** Sets ids aside, for ever; gives the first. */
+/** Reserves ids permanently; returns the first. */
 export async function reserveCouponIds({ query }: Store, count: number): Promise<number> {
   const { last_id } = await query
     .updateTable('coupon_ids')
@@ -47,7 +47,7 @@ export async function reserveCouponIds({ query }: Store, count: number): Promise
   return last_id - count + 1
 }
 
-/** Adds codes with ids from `firstId` on; gives how many the list did not have yet. */
+/** Adds codes with ids from `firstId` on, except those that the list has already. Returns how many were added. */
 export async function addCodes(
   store: Store,
   listNumber: number,
@@ -63,7 +63,7 @@ export async function addCodes(
       insert
         .selectFrom(store.rowsOf('fresh', columns, rows))
         .select((select) => ['fresh.id', select.val(listNumber).as('list_number'), 'fresh.code'])
-        // For the same reason as in `insertRows`, which takes no value that all rows have in common and so does not serve here.
+        // As in `insertRows`, which cannot be used here because it takes no value that all rows share.
         .where(insert.lit(true)),
     )
     .onConflict((conflict) => conflict.columns(['list_number', 'code']).doNothing())
@@ -71,13 +71,13 @@ export async function addCodes(
   return Number(added.numInsertedOrUpdatedRows ?? 0)
 }
 
-/** Takes back at most `max` codes of the upload whose ids begin with `firstId`. */
+/** Deletes at most `max` codes of the upload whose ids begin with `firstId`. */
 export async function removeUploadedCoupons(store: Store, firstId: number, max: number): Promise<void> {
   const first = uploadedCoupons(store, firstId).orderBy('id').limit(max)
   await store.query.deleteFrom('coupons').where('id', 'in', first).execute()
 }
 
-/** Whether codes are left of the upload whose ids begin with `firstId`. */
+/** Whether the upload whose ids begin with `firstId` has codes. */
 export async function hasUploadedCoupons(store: Store, firstId: number): Promise<boolean> {
   return (await uploadedCoupons(store, firstId).limit(1).execute()).length > 0
 }

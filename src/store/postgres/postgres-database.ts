@@ -1,4 +1,4 @@
-// The same tables on PostgreSQL 15 or newer, through one bounded pool of connections.
+// The store on PostgreSQL 15 or newer, over one bounded pool of connections.
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { Semaphore } from '../../concurrency/semaphore.ts'
 import { isRepeatable, openPostgresPool, toKyselyPool, type PoolOptions } from './postgres-pool.ts'
@@ -8,38 +8,38 @@ import type { Tables } from '../tables.ts'
 export interface PostgresOptions {
   readonly url: string
   readonly connectionsMax?: number
-  /** How long to wait for an answer; by default `ANSWER_WAIT_MS`. */
+  /** The timeout of a statement. Default: `ANSWER_WAIT_MS`. */
   readonly answerWaitMs?: number | undefined
-  /** How long a change waits for locks of others; by default `WRITE_WAIT_MS`. */
+  /** How long a transaction waits for a lock. Default: `WRITE_WAIT_MS`. */
   readonly writeWaitMs?: number | undefined
-  /** Whether all statements are carried out as those of a snapshot are (`BY_INDEX`). */
+  /** Whether all statements are planned as those of a snapshot (`BY_INDEX`). */
   readonly readsByIndex?: boolean | undefined
 }
 
-/** For what no caller waits for: the pipeline, commands. */
+/** For the pipeline and commands, where no client waits. */
 const ANSWER_WAIT_MS = 61_000
-/** For requests: enough to be told that others held a lock for `WRITE_WAIT_MS`. */
+/** For requests: longer than the wait for a lock, so that the lock's own error arrives first. */
 export const REQUEST_ANSWER_WAIT_MS = WRITE_WAIT_MS + 2_000
-/** The server gives up this much earlier than we do, so that what became of a statement is nearly always known. */
+/** The server ends a statement this much earlier than the client gives up, so that its outcome is nearly always known. */
 const SERVER_EARLIER_MS = 1_000
 
 const CONNECTIONS_MAX = 10
 const CONNECT_WAIT_MS = 5_000
 /**
- * Changes of this process that begin with the same lock and have a connection: one has the lock, and one gets it as soon as the
- * first ends. Otherwise the changes of one workspace could hold every connection.
+ * How many transactions that begin with the same lock may have a connection: one that holds the lock, and the next. Otherwise the
+ * transactions of one workspace could occupy every connection.
  */
 const CHANGES_PER_LOCK_MAX = 2
-/** After this time, whatever a process has locked that was stopped or cut off in the middle of a transaction is released. */
+/** PostgreSQL rolls a transaction back, and releases its locks, when its process has sent no statement for this long. */
 const IDLE_IN_TRANSACTION_MS_MAX = 5_000
-/** Whoever reads a snapshot has locked nothing that others wait for, and may compute for long between two statements. */
+/** A snapshot holds no locks that others wait for, and its reader may compute for long between two statements. */
 const IDLE_IN_SNAPSHOT = sql`set local idle_in_transaction_session_timeout = '10min'`
-/** Changing tables takes as long as their rows demand, however long the operator lets a statement take by default. */
-const UNHURRIED = sql`set local statement_timeout = 0`
+/** A migration takes as long as it needs, whatever statement timeout the operator has set. */
+const NO_STATEMENT_TIMEOUT = sql`set local statement_timeout = 0`
 /**
- * What is turned off where many small pages are read, each of which has its index, as has each table that it joins. Left to itself,
- * PostgreSQL reads whole tables, or all rows of a workspace, where it knows nothing of their contents yet, or believes that a
- * user has thousands of rows: 600 ms instead of 9 for the facts of 500 of 200,000 users.
+ * Planner methods that are off where many small pages are read, each by an index. With them, PostgreSQL scans whole tables, or all rows
+ * of a workspace, while it has no statistics of their contents or overestimates the rows of a user: 600 ms instead of 9 for the facts
+ * of 500 of 200,000 users.
  */
 const BY_INDEX = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin'] as const
 /** How often a transaction is tried again after a deadlock or a serialization failure. */
@@ -63,21 +63,21 @@ export function openPostgresDatabase(options: PostgresOptions): Database {
     statement_timeout: answerWaitMs - SERVER_EARLIER_MS,
     turnedOff: options.readsByIndex ? BY_INDEX : [],
   })
-  const lines = new Semaphore({ slotsPerKeyMax: CHANGES_PER_LOCK_MAX, refusal: () => new TooBusy() })
+  const lockQueues = new Semaphore({ slotsPerKeyMax: CHANGES_PER_LOCK_MAX, refusal: () => new TooBusy() })
   return {
     ...postgresStore(kysely),
     kind: 'postgres',
     types: { integer: sql`bigint`, text: sql`text collate "C"`, clustered: sql`` },
-    write: (change) => writeInLine(kysely, change, { lines, waitMs: writeWaitMs }),
+    write: (change) => writeQueued(kysely, change, { lockQueues, waitMs: writeWaitMs }),
     async changeTables(change) {
-      const unhurried = openKysely({ ...common, max: 1 })
+      const migrating = openKysely({ ...common, max: 1 })
       try {
-        await writeWithRetries(unhurried, async (store) => {
-          await UNHURRIED.execute(store.query)
+        await writeWithRetries(migrating, async (store) => {
+          await NO_STATEMENT_TIMEOUT.execute(store.query)
           await change(store)
         })
       } finally {
-        await unhurried.destroy()
+        await migrating.destroy()
       }
     },
     readSnapshot: (read) => {
@@ -97,8 +97,8 @@ function openKysely(config: PoolOptions): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool: toKyselyPool(openPostgresPool(config)) }) })
 }
 
-/** Thrown in a change when so many others of this process want its first lock that it has to wait in line. */
-class InLine extends Error {
+/** Thrown in a transaction when `CHANGES_PER_LOCK_MAX` others of this process hold or want its first lock. */
+class MustQueue extends Error {
   readonly key: string
 
   constructor(key: string) {
@@ -108,43 +108,43 @@ class InLine extends Error {
 }
 
 /**
- * One transaction, in the line for the lock with which it begins. If it has to wait, it gives its connection back, and begins
- * anew when it is its turn. It waits for later locks only in the database, so that no two wait for each other in a circle.
+ * Runs one transaction in the queue of its first lock. If it has to wait, it returns its connection to the pool, and starts again when
+ * it is its turn. It waits for later locks in the database, which detects deadlocks.
  */
-async function writeInLine<Result>(
+async function writeQueued<Result>(
   kysely: Kysely<Tables>,
   change: (store: Store) => Promise<Result>,
-  { lines, waitMs }: { readonly lines: Semaphore; readonly waitMs: number },
+  { lockQueues, waitMs }: { readonly lockQueues: Semaphore; readonly waitMs: number },
 ): Promise<Result> {
-  let place: string | undefined
-  const enterLine = (key: string) => {
-    if (place !== undefined) return
-    if (!lines.tryAcquire(key)) throw new InLine(key)
-    place = key
+  let acquiredKey: string | undefined
+  const enterQueue = (key: string) => {
+    if (acquiredKey !== undefined) return
+    if (!lockQueues.tryAcquire(key)) throw new MustQueue(key)
+    acquiredKey = key
   }
   try {
     for (;;) {
       try {
-        return await writeWithRetries(kysely, change, enterLine)
+        return await writeWithRetries(kysely, change, enterQueue)
       } catch (error) {
-        if (!(error instanceof InLine)) throw error
-        await lines.acquire(error.key, { waitMs })
-        place = error.key
+        if (!(error instanceof MustQueue)) throw error
+        await lockQueues.acquire(error.key, { waitMs })
+        acquiredKey = error.key
       }
     }
   } finally {
-    if (place !== undefined) lines.release(place)
+    if (acquiredKey !== undefined) lockQueues.release(acquiredKey)
   }
 }
 
 async function writeWithRetries<Result>(
   kysely: Kysely<Tables>,
   change: (store: Store) => Promise<Result>,
-  enterLine?: (key: string) => void,
+  enterQueue?: (key: string) => void,
 ): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
-      return await kysely.transaction().execute((transaction) => change(postgresStore(transaction, enterLine)))
+      return await kysely.transaction().execute((transaction) => change(postgresStore(transaction, enterQueue)))
     } catch (error) {
       if (isRepeatable(error) && tries < WRITE_TRIES_MAX) continue
       throw error instanceof StoreError && error.reason === 'busy' ? new TooBusy() : error
@@ -152,15 +152,15 @@ async function writeWithRetries<Result>(
   }
 }
 
-/** `enterLine` is told the key of the first lock, before that is asked for. */
-function postgresStore(query: Kysely<Tables>, enterLine?: (key: string) => void): Store {
+/** Calls `enterQueue` with the key of the first lock before it requests the lock. */
+function postgresStore(query: Kysely<Tables>, enterQueue?: (key: string) => void): Store {
   let hasLocked = false
   return {
     query,
     rowsOf,
     newRows: (columns, rows) => rowsOf('fresh', columns, rows),
     async lock(key) {
-      if (!hasLocked) enterLine?.(key)
+      if (!hasLocked) enterQueue?.(key)
       hasLocked = true
       await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`.execute(query)
     },

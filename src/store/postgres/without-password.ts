@@ -1,6 +1,6 @@
-// Tells people where a database is, without the password that its address holds.
+// Removes the password from the URL of a database, for output that people see.
 
-/** For output that stays in somebody's terminal. Parameters are left out too: one of them may be the password. */
+/** Also removes the parameters: one of them may be the password. */
 export function withoutPassword(databaseUrl: string): string {
   const url = new URL(databaseUrl)
   url.password = ''

@@ -1,15 +1,15 @@
-// Carries the state of the embedded store into a backup, which is an SQLite file of its own, and out of it again.
+// Copies the state of the embedded store into a backup, which is one SQLite file, and back.
 import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import SqliteFile from 'better-sqlite3'
 
-/** `tdng`: how a backup is told from other SQLite files. */
+/** `tdng`: marks an SQLite file as a backup of Tidings. */
 const BACKUP_ID = 0x74646e67
-/** Raised when older programs cannot restore what newer ones write. */
+/** Increased when older versions cannot restore new backups. */
 const BACKUP_FORMAT = 1
 const BUSY_WAIT_MS = 5_000
 
-/** Writes all of the state, as it is at one moment, into a new file. Others may write to it meanwhile. */
+/** Writes a consistent snapshot of the state into a new file, while other processes may write to the state. */
 export function copyState(statePath: string, backupPath: string): void {
   const state = new SqliteFile(statePath, { readonly: true, fileMustExist: true, timeout: BUSY_WAIT_MS })
   try {
@@ -19,7 +19,7 @@ export function copyState(statePath: string, backupPath: string): void {
   }
 }
 
-/** Marks a file as a complete backup, and leaves it in one piece; the last step before it is put in place. */
+/** Marks a file as a complete backup, and brings its write-ahead log into it. The last step before it gets its name. */
 export function sealBackup(backupPath: string): void {
   const backup = new SqliteFile(backupPath, { fileMustExist: true })
   try {
@@ -31,7 +31,7 @@ export function sealBackup(backupPath: string): void {
   }
 }
 
-/** What keeps a file from being restored, as the end of a sentence; undefined when nothing does. Reads all of it. */
+/** Why a file cannot be restored, as the end of a sentence; undefined if it can. Reads the whole file. */
 export function backupProblem(path: string): string | undefined {
   try {
     const file = new SqliteFile(path, { readonly: true, fileMustExist: true })
@@ -52,11 +52,11 @@ export function backupProblem(path: string): string | undefined {
 }
 
 /**
- * Copies a backup to where the state belongs, as an ordinary file of the store. The log's tables are still in it. Rejects with
- * the system's `EEXIST`, and changes nothing, when there is a file already.
+ * Copies a backup to the path of the state and removes its mark as a backup. The tables of the log are still in it. Rejects with the
+ * system's `EEXIST`, and changes nothing, if a file exists there.
  */
 export async function restoreState(backupPath: string, statePath: string): Promise<void> {
-  // The system's own way of copying would also copy who may read the backup.
+  // `copyFile` would also copy the permissions of the backup.
   await pipeline(createReadStream(backupPath), createWriteStream(statePath, { flags: 'wx' }))
   const state = new SqliteFile(statePath, { fileMustExist: true })
   try {

@@ -1,24 +1,24 @@
-// Moves pages from the write-ahead logs of SQLite files into the files, a round at a time: often while much is written, seldom
-// while little is. Started by `sqlite-checkpoints.ts`. A write-ahead log can begin anew only when none of it waits to be moved,
-// which never happens by itself while somebody writes without pause. Whoever commits moves pages too when very many wait.
+// The thread of `sqlite-checkpoints.ts`: checkpoints SQLite files in rounds, often under heavy writes, seldom otherwise. SQLite can
+// restart a write-ahead log only when all its pages are checkpointed, which never happens by itself under constant writes. When very
+// many pages wait, commits checkpoint too.
 import { closeSync, openSync, readSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import SqliteFile from 'better-sqlite3'
 
-/** Between two rounds. */
+/** The pause between two rounds. */
 const PAUSE_MS_MIN = 50
 const PAUSE_MS_MAX = 1_600
 /**
- * A write-ahead log of this size begins anew as soon as all of it is moved. Its writers wait a moment for that; otherwise they
- * would do it themselves later, with much more, and wait for that. Rounds come about as often as so much is written: a page that
- * is written again and again is moved once a round.
+ * From this size on, a full checkpoint lets the write-ahead log restart. Writers wait a moment for it; otherwise a commit would do it
+ * later, with far more pages. There is about one round for each so many bytes written: a page written many times is moved once a
+ * round.
  */
-const BEGIN_ANEW_BYTES = 8 * 1024 * 1024
+const WAL_RESTART_BYTES = 8 * 1024 * 1024
 
-/** Where the write-ahead log says how often it has begun anew. */
+/** The offset of the checkpoint sequence number in the header of the write-ahead log. */
 const CHECKPOINT_SEQUENCE_AT = 12
 
-/** What SQLite answers: all pages in the write-ahead log; -1 when the file is held by someone else. */
+/** The result of `wal_checkpoint`: the pages in the write-ahead log; -1 if another connection has locked the file. */
 interface Checkpoint {
   readonly log: number
 }
@@ -26,41 +26,41 @@ interface Checkpoint {
 class CheckpointedFile {
   readonly #path: string
   #file: SqliteFile.Database | undefined
-  /** Pages in the write-ahead log when it was last looked at, and which of its beginnings that was behind. */
-  #known = 0
-  #beginning: number | undefined
+  /** Pages in the write-ahead log after the last round, and the checkpoint sequence number then. */
+  #walPages = 0
+  #sequence: number | undefined
 
   constructor(path: string) {
     this.#path = path
   }
 
-  /** Moves what no reader needs in the write-ahead log any more; gives how many bytes were new. */
+  /** Moves the pages that no reader needs into the file; returns the bytes written since the last round. */
   checkpoint(): number {
     try {
       const file = (this.#file ??= openFile(this.#path))
       const pageBytes = file.pragma('page_size', { simple: true }) as number
-      return this.#bringInPages(file, BEGIN_ANEW_BYTES / pageBytes) * pageBytes
+      return this.#checkpointPages(file, WAL_RESTART_BYTES / pageBytes) * pageBytes
     } catch {
-      // A disk that refuses, or has the file no more, is noticed and reported by those who commit.
+      // If the disk fails or the file is gone, commits report it.
       return 0
     }
   }
 
-  #bringInPages(file: SqliteFile.Database, beginAnewPages: number): number {
-    const fresh = this.#bringIn(file, 'PASSIVE')
-    // Little was written meanwhile, and next to nothing while that little is moved: only for the last do writers have to wait.
-    if (fresh === 0 || this.#known < beginAnewPages) return fresh
-    return fresh + this.#bringIn(file, 'PASSIVE') + this.#bringIn(file, 'FULL')
+  #checkpointPages(file: SqliteFile.Database, restartPages: number): number {
+    const fresh = this.#runCheckpoint(file, 'PASSIVE')
+    // Writers wait for FULL only. The second PASSIVE leaves it the few pages written during the first.
+    if (fresh === 0 || this.#walPages < restartPages) return fresh
+    return fresh + this.#runCheckpoint(file, 'PASSIVE') + this.#runCheckpoint(file, 'FULL')
   }
 
-  /** `FULL` does nothing while somebody writes, or reads what is older. */
-  #bringIn(file: SqliteFile.Database, mode: 'PASSIVE' | 'FULL'): number {
+  /** `FULL` does nothing while a writer, or a reader of an older snapshot, is active. */
+  #runCheckpoint(file: SqliteFile.Database, mode: 'PASSIVE' | 'FULL'): number {
     const [{ log } = { log: -1 }] = file.pragma(`wal_checkpoint(${mode})`) as Checkpoint[]
     if (log < 0) return 0
-    const beginning = readBeginning(this.#path)
-    const fresh = beginning === this.#beginning ? Math.max(0, log - this.#known) : log
-    this.#known = log
-    this.#beginning = beginning
+    const sequence = readCheckpointSequence(this.#path)
+    const fresh = sequence === this.#sequence ? Math.max(0, log - this.#walPages) : log
+    this.#walPages = log
+    this.#sequence = sequence
     return fresh
   }
 
@@ -69,8 +69,8 @@ class CheckpointedFile {
   }
 }
 
-/** A number that grows each time the write-ahead log begins anew ("Checkpoint sequence number" in SQLite's file format). */
-function readBeginning(path: string): number {
+/** Grows each time the write-ahead log restarts ("Checkpoint sequence number" in SQLite's file format). */
+function readCheckpointSequence(path: string): number {
   const file = openSync(`${path}-wal`, 'r')
   try {
     const number = Buffer.alloc(4)
@@ -81,7 +81,7 @@ function readBeginning(path: string): number {
   }
 }
 
-/** Throws where there is no such file: it was removed since the server has opened it, and a new one would be taken for it. */
+/** Throws if the file is missing: someone removed it after the server opened it, and a new empty file must not replace it. */
 function openFile(path: string): SqliteFile.Database {
   const file = new SqliteFile(path, { timeout: 0, fileMustExist: true })
   file.pragma('query_only = ON')
@@ -104,7 +104,7 @@ port.once('message', () => {
 function checkpointAll(): void {
   const most = Math.max(...files.map((file) => file.checkpoint()))
   const now = performance.now()
-  const untilWritten = ((now - lastRoundAt) * BEGIN_ANEW_BYTES) / most
+  const untilWritten = ((now - lastRoundAt) * WAL_RESTART_BYTES) / most
   pauseMs = Math.max(PAUSE_MS_MIN, Math.min(PAUSE_MS_MAX, pauseMs * 2, untilWritten))
   lastRoundAt = now
   timer = setTimeout(checkpointAll, pauseMs)

@@ -1,15 +1,15 @@
-// Starts the thread that moves what commits have written from the write-ahead logs of SQLite files into the files. Otherwise
-// those who commit would have to do it, and wait for the disk meanwhile; while a thread does it, SQLite lets them go on.
+// Starts the thread that checkpoints SQLite files: it moves pages from their write-ahead logs into the files. Without it, commits would
+// do that and wait for the disk. SQLite lets commits continue during a checkpoint on another connection.
 import { Worker } from 'node:worker_threads'
 
-/** A start need not wait for one more thread; so much later, little has been written. */
-const BEGIN_AFTER_MS = 1_000
+/** A start does not wait for one more thread; little is written in its first second. */
+const START_AFTER_MS = 1_000
 
 export interface SqliteCheckpoints {
   stop(): Promise<void>
 }
 
-/** Begins after `BEGIN_AFTER_MS`. The files are in WAL mode. */
+/** Starts after `START_AFTER_MS`. The files must be in WAL mode. */
 export function startCheckpoints(paths: readonly string[]): SqliteCheckpoints {
   let thread: Worker | undefined
   const timer = setTimeout(() => {
@@ -17,7 +17,7 @@ export function startCheckpoints(paths: readonly string[]): SqliteCheckpoints {
       name: 'checkpoints',
       workerData: { paths },
     })
-  }, BEGIN_AFTER_MS)
+  }, START_AFTER_MS)
   return {
     async stop() {
       clearTimeout(timer)

@@ -1,24 +1,24 @@
-// One connection to the SQLite file of the state, on the thread that opens it. Statements are prepared once and kept.
+// One connection to the SQLite file of the state, on the thread that opens it. Caches prepared statements.
 import SqliteFile from 'better-sqlite3'
 import { StoreError } from '../store.ts'
 
-/** How many SQL statements a connection keeps prepared; past it, all are dropped. */
-const STATEMENTS_KEPT_MAX = 500
-/** Memory of one connection for pages of the file, unless another size is given. */
+/** The most prepared statements that a connection caches; beyond it, the cache is emptied. */
+const PREPARED_STATEMENTS_MAX = 500
+/** The default page cache of one connection. */
 const PAGE_CACHE_KIB = 4 * 1024
 
 /**
- * Past 64 MiB of pages in the write-ahead log, a commit moves into the file what `sqlite-checkpoints.ts` has not moved yet, and
- * whoever commits waits for the disk.
+ * Past 64 MiB of pages in the write-ahead log, a commit does the checkpoint itself and waits for the disk. Usually
+ * `sqlite-checkpoints.ts` is earlier.
  */
 const CHECKPOINT_PAGES = 16_000
 /**
- * A write-ahead log that grew while somebody read for long is cut back to this size as soon as nobody does. This is more than it
- * has otherwise, so that it is not cut and grown by turns.
+ * A write-ahead log that grew during a long read is truncated to this size after it. The size is larger than the log usually gets, so
+ * that it is not truncated and extended again and again.
  */
-const KEPT_BESIDE_BYTES = 128 * 1024 * 1024
+const WAL_SIZE_LIMIT_BYTES = 128 * 1024 * 1024
 
-/** What one statement gave. */
+/** The result of one statement. */
 export interface SqlResult {
   readonly rows: unknown[]
   readonly changes: number
@@ -26,7 +26,7 @@ export interface SqlResult {
 
 const NOTHING: SqlResult = { rows: [], changes: 0 }
 
-/** `durable`: each commit is on disk before it returns; without it, only after the next checkpoint or durable commit. */
+/** `durable` (default): a commit returns once it is on disk. Without it, it is on disk after the next checkpoint or durable commit. */
 export interface SqliteOptions {
   readonly readOnly?: boolean
   readonly durable?: boolean
@@ -37,14 +37,14 @@ export class SqliteConnection {
   readonly #file: SqliteFile.Database
   readonly #statements = new Map<string, SqliteFile.Statement>()
 
-  /** Throws StoreError, which names the file, when SQLite cannot use it. */
+  /** Throws StoreError with the path if SQLite cannot use the file. */
   constructor(path: string, options: SqliteOptions = {}) {
     this.#file = openFile(path, options)
   }
 
   /**
-   * Runs one statement. Throws StoreError; `busy` when another connection is writing. A `rollback` has nothing to do where
-   * SQLite has ended the transaction itself, as it does when the disk is full or fails.
+   * Runs one statement. Throws StoreError, `busy` if another connection writes. A `rollback` does nothing if SQLite has already ended
+   * the transaction, as it does when the disk is full or fails.
    */
   execute(sql: string, parameters: readonly unknown[]): SqlResult {
     try {
@@ -62,10 +62,10 @@ export class SqliteConnection {
   }
 
   #prepare(sql: string): SqliteFile.Statement {
-    const known = this.#statements.get(sql)
-    if (known) return known
+    const cached = this.#statements.get(sql)
+    if (cached) return cached
     const statement = this.#file.prepare(sql)
-    if (this.#statements.size >= STATEMENTS_KEPT_MAX) this.#statements.clear()
+    if (this.#statements.size >= PREPARED_STATEMENTS_MAX) this.#statements.clear()
     this.#statements.set(sql, statement)
     return statement
   }
@@ -79,37 +79,37 @@ function openFile(path: string, options: SqliteOptions): SqliteFile.Database {
     return file
   } catch (error) {
     file?.close()
-    const found = toStoreError(error)
-    if (!(found instanceof StoreError)) throw found
-    throw new StoreError(found.reason, found.driverCode, `${path} cannot be opened: ${found.message}`)
+    const refused = toStoreError(error)
+    if (!(refused instanceof StoreError)) throw refused
+    throw new StoreError(refused.reason, refused.driverCode, `${path} cannot be opened: ${refused.message}`)
   }
 }
 
 function prepare(file: SqliteFile.Database, { readOnly, durable, pageCacheKib = PAGE_CACHE_KIB }: SqliteOptions): void {
-  // Changing to WAL needs the file to itself for a moment; two processes may start together.
+  // The change to WAL needs an exclusive lock for a moment, and two processes may start at the same time.
   file.pragma('busy_timeout = 5000')
   if (!readOnly) file.pragma('journal_mode = WAL')
   file.pragma('busy_timeout = 0')
   file.pragma(`synchronous = ${durable === false ? 'NORMAL' : 'FULL'}`)
   file.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
-  file.pragma(`journal_size_limit = ${KEPT_BESIDE_BYTES}`)
+  file.pragma(`journal_size_limit = ${WAL_SIZE_LIMIT_BYTES}`)
   file.pragma(`cache_size = -${pageCacheKib}`)
   file.pragma('foreign_keys = ON')
   file.pragma('temp_store = MEMORY')
 }
 
-/** The file or its machine fails, whatever the statement. */
+/** The file or the machine fails, whatever the statement. */
 const BROKEN = /^SQLITE_(?:FULL|IOERR|NOMEM|READONLY|CANTOPEN|CORRUPT|NOTADB|PERM|AUTH|PROTOCOL)/
 
-/** SQLite's code, as if the disk had failed, when there is no room for the shared-memory file beside the file. */
-const NO_ROOM_BESIDE = 'SQLITE_IOERR_SHMSIZE'
-/** What SQLite says when there is no room for the file itself. */
+/** SQLite's code when the disk has no room for the `-shm` file. It looks like a failing disk. */
+const NO_ROOM_FOR_SHM = 'SQLITE_IOERR_SHMSIZE'
+/** SQLite's message when the disk has no room for the file itself. */
 const NO_ROOM = 'database or disk is full'
 
 function toStoreError(error: unknown): unknown {
   if (!(error instanceof SqliteFile.SqliteError)) return error
   const { code } = error
-  const message = code === NO_ROOM_BESIDE ? NO_ROOM : error.message
+  const message = code === NO_ROOM_FOR_SHM ? NO_ROOM : error.message
   if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') {
     return new StoreError('unique', code, message)
   }

@@ -1,4 +1,4 @@
-// The embedded store: one SQLite file, opened on this thread (pipeline, command line) or on one of its own (HTTP).
+// The store on SQLite: one file, opened on this thread (pipeline, command line) or on a thread of its own (HTTP).
 import { Worker } from 'node:worker_threads'
 import { Kysely, sql } from 'kysely'
 import { SqliteConnection, type SqlResult } from './sqlite-connection.ts'
@@ -12,16 +12,16 @@ export interface SqliteDatabaseOptions {
   readonly path: string
   /** Statements run on a thread of their own instead of this one. */
   readonly ownThread?: boolean
-  /** False: a commit may return before it is on disk, for those who can repeat it from the log. */
+  /** False: a commit may return before it is on disk. Only for the pipeline, which can repeat it from the log. */
   readonly durable?: boolean
-  /** Memory of each of its two connections for pages of the file. */
+  /** The page cache of each of the two connections. */
   readonly pageCacheKib?: number
   readonly writerLock?: WriterLock
-  /** How long a change waits for other writers; by default `WRITE_WAIT_MS`. */
+  /** How long a transaction waits for other writers. Default: `WRITE_WAIT_MS`. */
   readonly writeWaitMs?: number
 }
 
-/** Opens the file and makes it if it is not there. The caller runs the migrations. */
+/** Opens the file, and creates it if it is missing. The caller runs the migrations. */
 export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   const writerLock = options.writerLock ?? new WriterLock()
   const executor = options.ownThread ? new ThreadExecutor(options.path) : localExecutor(options)
@@ -46,13 +46,13 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   }
 }
 
-/** Kysely waits for what it has in hand, and does nothing where it was never asked anything. */
+/** Kysely waits for running transactions; it never closes the executor. */
 async function closeBoth(kysely: Kysely<Tables>, executor: SqliteExecutor): Promise<void> {
   await kysely.destroy()
   await executor.close()
 }
 
-/** On a connection of its own, whose one transaction does not end before all is read. */
+/** Reads within one transaction on a connection of its own. */
 async function readSnapshot<Result>(
   path: string,
   writerLock: WriterLock,
@@ -88,31 +88,31 @@ type Columns = Readonly<Record<string, ColumnType>>
 
 interface Rows {
   readonly rows: readonly object[]
-  /** Column → the value that all rows have; it is handed over once. */
+  /** Column → the value that all rows share; it is passed once. */
   readonly shared: ReadonlyMap<string, unknown>
 }
 
-/** A shared value is not repeated in each row: SQLite takes 0.2 us to read a value there, empty or not. */
+/** A shared value is not repeated in each row: SQLite takes 0.2 µs to read a value of a row, even null. */
 function rowsOf(alias: string, columns: Columns, { rows, shared }: Rows): never {
-  const told = Object.keys(columns).filter((name) => !shared.has(name))
-  const list = listValues(rows, told)
-  // Unlike `json_each`, `jsonb_each` does not write every row out as text for `->>` to read again, which is half of the cost.
+  const unshared = Object.keys(columns).filter((name) => !shared.has(name))
+  const list = listValues(rows, unshared)
+  // `json_each` would write each row as text, which `->>` parses again: half of the cost. `jsonb_each` does not.
   const selected = Object.entries(columns).map(([name, type]) => {
-    const value = shared.has(name) ? toSql(shared.get(name), type) : sql`value ->> ${sql.lit(told.indexOf(name))}`
+    const value = shared.has(name) ? toSql(shared.get(name), type) : sql`value ->> ${sql.lit(unshared.indexOf(name))}`
     return sql`${value} as ${sql.ref(name)}`
   })
   return sql`(select ${sql.join(selected)} from jsonb_each(${JSON.stringify(list)}))`.as(alias) as never
 }
 
-/** Numbers are bound as floating point, hence the cast. */
+/** better-sqlite3 binds numbers as floating point, hence the cast. */
 function toSql(value: unknown, type: ColumnType) {
   if (value === null) return sql`null`
   return type === 'integer' ? sql`cast(${value} as integer)` : sql`${value}`
 }
 
 /**
- * For each row, the values of the columns. The work on every row of a batch is in functions that last: V8 keeps a function's
- * compiled code only as long as the function exists, and collects that of an inner function with the garbage of the batch.
+ * For each row, the values of the columns. Loops over rows are in module-level functions: V8 drops the compiled code of an inner
+ * function with the garbage of the batch.
  */
 function listValues(rows: readonly object[], names: readonly string[]): unknown[][] {
   const list: unknown[][] = []
@@ -120,7 +120,7 @@ function listValues(rows: readonly object[], names: readonly string[]): unknown[
   return list
 }
 
-/** In a copy of the names, because a list that grows to its length first gets room for seventeen. */
+/** Starts from a copy of the names, because V8 reserves 17 elements for an array that grows. */
 function valuesOf(row: object, names: readonly string[]): unknown[] {
   const values: unknown[] = [...names]
   for (let index = 0; index < names.length; index++) values[index] = valueOf(row, names[index] as string)
@@ -133,10 +133,10 @@ function findEmpty(columns: Columns, rows: readonly object[]): Map<string, null>
   return new Map(empty.map((name) => [name, null]))
 }
 
-/** Fewer rows may share a value by chance, and each different set of shared columns makes a statement of its own. */
+/** Few rows may share values by chance, and each set of shared columns makes another statement to prepare. */
 const SHARING_ROWS_MIN = 50
 
-/** The same and, if there are many rows, the columns in which all have the same value, such as the workspace. */
+/** The columns without any value and, if there are many rows, those with the same value in all rows, such as the workspace. */
 function findShared(columns: Columns, rows: readonly object[]): Map<string, unknown> {
   const [first] = rows
   if (!first || rows.length < SHARING_ROWS_MIN) return findEmpty(columns, rows)
@@ -183,7 +183,7 @@ class ThreadExecutor implements SqliteExecutor {
       workerData: { path },
     })
     this.#thread.on('message', (answer: StatementAnswer) => this.#receive(answer))
-    // A broken thread is a broken process: an `error` event without a listener ends it, as it should.
+    // If the thread fails, the process must end: an `error` event without a listener does that.
   }
 
   execute(connection: 'reader' | 'writer', text: string, parameters: readonly unknown[]) {

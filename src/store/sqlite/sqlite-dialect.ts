@@ -1,4 +1,4 @@
-// Kysely over SQLite, wherever the connection lives: on this thread or, for HTTP, on a thread of its own.
+// A Kysely dialect over SQLite connections on this thread or, for HTTP, on a thread of their own.
 import {
   SqliteAdapter,
   SqliteIntrospector,
@@ -18,7 +18,7 @@ import { StoreError, WRITE_WAIT_MS } from '../store.ts'
 import { pause } from '../../runtime/pause.ts'
 import type { WriterLock } from '../../runtime/writer-lock.ts'
 
-/** Where statements run. `reader` never writes, so that reading never waits for a writer. */
+/** Runs statements on one of two connections. `reader` never writes, so reads never wait for a writer. */
 export interface SqliteExecutor {
   execute(connection: 'reader' | 'writer', sql: string, parameters: readonly unknown[]): Promise<SqlResult> | SqlResult
   close(): Promise<void> | void
@@ -26,17 +26,17 @@ export interface SqliteExecutor {
 
 const BUSY_RETRY_MS = 1
 
-/** A Kysely dialect over one executor: transactions take the writer, in turn; everything else reads. */
+/** A dialect over one executor: transactions use the writer, one after the other; all other queries use the reader. */
 export function sqliteDialect(executor: SqliteExecutor, writerLock: WriterLock, writeWaitMs = WRITE_WAIT_MS): Dialect {
   return {
     createAdapter: () => new ConcurrentSqliteAdapter(),
     createDriver: () => new SqliteDriver(executor, writerLock, writeWaitMs),
     createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new PreparedOnceCompiler(),
+    createQueryCompiler: () => new ReusableStatementCompiler(),
   }
 }
 
-/** Kysely's own adapter lets one query through at a time; here transactions take turns, and readers never wait for them. */
+/** Kysely's own adapter runs one query at a time. Here only transactions queue, and reads never wait for them. */
 class ConcurrentSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true
@@ -44,12 +44,11 @@ class ConcurrentSqliteAdapter extends SqliteAdapter {
 }
 
 /**
- * Writes statements so that each is compiled once (`docs/decisions/0026`). Hides the parameters of `limit` and `offset` in
- * expressions: SQLite looks at the value of a parameter that stands there alone, and therefore compiles the statement anew each
- * time it is given a value, even the same one. The list of values of an `in` is one parameter, so that lists of all lengths make
- * the same statement.
+ * Writes statements that SQLite compiles once (`docs/decisions/0026`). Wraps the parameters of `limit` and `offset` in expressions:
+ * SQLite plans by the value of a bare parameter there, and compiles the statement again each time a value is bound. Passes the list of
+ * an `in` as one parameter, so that lists of all lengths make the same statement.
  */
-class PreparedOnceCompiler extends SqliteQueryCompiler {
+class ReusableStatementCompiler extends SqliteQueryCompiler {
   protected override visitLimit({ limit }: LimitNode): void {
     this.append('limit cast(')
     this.visitNode(limit)
@@ -63,7 +62,7 @@ class PreparedOnceCompiler extends SqliteQueryCompiler {
   }
 
   protected override visitPrimitiveValueList(list: PrimitiveValueListNode): void {
-    // The values of a row that is inserted are such a list too, but stay as they are.
+    // The values of `insert` are such a list too, and stay as they are.
     if (this.parentNode?.kind !== 'BinaryOperationNode') return super.visitPrimitiveValueList(list)
     this.append('(select value from json_each(')
     this.appendValue(JSON.stringify(list.values))
@@ -75,7 +74,7 @@ class SqliteDriver implements Driver {
   readonly #executor: SqliteExecutor
   readonly #writerLock: WriterLock
   readonly #writeWaitMs: number
-  /** The end of the queue of this process's own transactions on the one writer. */
+  /** Resolves when the last queued transaction on the writer has ended. */
   #lastTurn: Promise<void> = Promise.resolve()
 
   constructor(executor: SqliteExecutor, writerLock: WriterLock, writeWaitMs: number) {
@@ -97,17 +96,17 @@ class SqliteDriver implements Driver {
     const turn = Promise.withResolvers<void>()
     this.#lastTurn = turn.promise
     try {
-      await untilDeadline(before, deadline)
+      await waitUntilDeadline(before, deadline)
       await this.#begin(deadline)
       own.beginTurn(turn.resolve)
     } catch (error) {
-      // Whoever has waited too long passes the turn on when it comes.
+      // A transaction that timed out passes its turn on when it comes.
       void before.then(turn.resolve)
       throw error
     }
   }
 
-  /** Kysely rolls back what cannot be committed: only then is it somebody else's turn. */
+  /** If the commit fails, Kysely rolls back, and only then does the turn end. */
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
     const own = connection as ExecutorConnection
     await this.#executor.execute('writer', 'commit', [])
@@ -125,12 +124,12 @@ class SqliteDriver implements Driver {
 
   async releaseConnection(): Promise<void> {}
 
-  /** Waits for transactions that run; whoever made the executor closes it. */
+  /** Waits for running transactions. The owner of the executor closes it. */
   async destroy(): Promise<void> {
     await this.#lastTurn
   }
 
-  /** Asks again and again for the one place to write, without blocking the thread as SQLite's own waiting would. */
+  /** Retries until it has SQLite's writer lock. SQLite's own busy timeout would block the thread. */
   async #begin(deadline: number): Promise<void> {
     const leave = this.#writerLock.enter()
     try {
@@ -150,8 +149,8 @@ class SqliteDriver implements Driver {
   }
 }
 
-/** Waits for something that is sure to come; throws StoreError `busy` when it has not come by the deadline. */
-async function untilDeadline(coming: Promise<void>, deadline: number): Promise<void> {
+/** Waits for a promise that always resolves; throws StoreError `busy` if it has not by the deadline. */
+async function waitUntilDeadline(coming: Promise<void>, deadline: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_, reject) => {
     const refuse = () => reject(new StoreError('busy', '', 'other writes in this process took too long'))
@@ -166,7 +165,7 @@ async function untilDeadline(coming: Promise<void>, deadline: number): Promise<v
 
 class ExecutorConnection implements DatabaseConnection {
   readonly #executor: SqliteExecutor
-  /** Lets the next transaction begin; undefined outside of one. */
+  /** Lets the next transaction begin; undefined outside of a transaction. */
   #passOn: (() => void) | undefined
 
   constructor(executor: SqliteExecutor) {

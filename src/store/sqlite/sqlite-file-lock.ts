@@ -1,17 +1,17 @@
-// Takes an SQLite file for this process alone, so that nobody changes it, or goes on serving it, while it is moved.
+// Locks an SQLite file for this process, so that no other process changes or serves it during a move.
 import SqliteFile from 'better-sqlite3'
 
-/** For somebody who is just closing the file. */
+/** Enough for a process that is closing the file. */
 const BUSY_WAIT_MS = 1_000
 
 /**
- * Opens a file and keeps all others from it until it is closed; undefined while anybody else has it open. The lock is the
- * operating system's, so that nothing is left of it when this process is killed.
+ * Opens a file and locks it until it is closed; undefined if another process has it open. The operating system owns the lock, so
+ * nothing of it remains when this process is killed.
  */
 export function lockSqliteFile(path: string): SqliteFile.Database | undefined {
   const file = new SqliteFile(path, { fileMustExist: true, timeout: BUSY_WAIT_MS })
   try {
-    // Everybody who has a file in WAL mode open holds a shared lock on it, which exclusive mode must have alone.
+    // Each connection to a file in WAL mode holds a shared lock, and exclusive mode fails while another one exists.
     file.pragma('locking_mode = EXCLUSIVE')
     file.exec('begin immediate')
     return file

@@ -1,5 +1,5 @@
-// The thread on which HTTP's statements run, so that no search and no wait for the disk delays other requests.
-// Started by `sqlite-database.ts`; answers each message in its turn.
+// The thread that runs the statements of operations, so that no search and no disk write blocks other requests. Started by
+// `sqlite-database.ts`. Answers messages in the order they arrive.
 import { parentPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../../core/thrown.ts'
 import { SqliteConnection, type SqlResult } from './sqlite-connection.ts'
@@ -35,7 +35,7 @@ function answer({ id, connection, sql, parameters }: StatementMessage): Statemen
   try {
     return { id, result: connections[connection].execute(sql, parameters) }
   } catch (error) {
-    // Classes do not cross threads; the other side makes it a StoreError again.
+    // Messages lose classes; the main thread makes a StoreError again.
     if (error instanceof StoreError) {
       return { id, failure: { reason: error.reason, driverCode: error.driverCode, message: error.message } }
     }

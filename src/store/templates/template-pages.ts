@@ -1,5 +1,5 @@
-// Pages of a search for email templates together with everything that is counted for them, as of one moment: a change between
-// two statements would be seen by only one of them, and a default template might be shown without the counts of its group.
+// Reads a page of a template search together with its counts in one statement. With two, a change between them could show a default
+// template without the counts of its group.
 import { sql } from 'kysely'
 import type { TemplateSearch } from '../../core/templates/template-search.ts'
 import type { Store } from '../store.ts'
@@ -16,13 +16,13 @@ import {
 
 export interface TemplatesPage {
   readonly page: readonly FoundTemplate[]
-  /** How many templates the search finds over all pages, where that is asked for. */
+  /** The number of templates on all pages, if the caller wants it. */
   readonly count?: number | undefined
-  /** In grouped answers, by the ids of the default templates of the page. */
+  /** In grouped searches, by the ids of the default templates of the page. */
   readonly groups?: ReadonlyMap<string, GroupCounts>
 }
 
-/** One page of a search; `isCounted`: also how many templates there are over all pages. */
+/** One page of a search; with `isCounted`, also the number of templates on all pages. */
 export async function listTemplates(
   store: Store,
   workspaceId: string,
@@ -41,7 +41,7 @@ export async function listTemplates(
   }
 }
 
-/** A row for each template of the page, each with the count over all pages; for an empty page, one row without a template. */
+/** A row for each template of the page, with the count of all pages; for an empty page, one row without a template. */
 function countedPage(
   store: Store,
   workspaceId: string,

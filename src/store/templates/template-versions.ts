@@ -1,4 +1,4 @@
-// The table of all versions of email templates, each written once. What a template is now is in the table of `templates.ts`.
+// The table of all versions of email templates, each written once. `templates.ts` has the current state of each template.
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type {
   TemplateDetails,
@@ -28,7 +28,7 @@ interface TemplateVersionRow {
   group_id: string | null
   locale: string | null
   variation: string | null
-  /** JSON of `TemplateDetails`. Last, because SQLite reads a row up to the last column that is asked for. */
+  /** JSON of `TemplateDetails`. Last, because SQLite reads a row up to the last selected column. */
   details: string
 }
 
@@ -49,7 +49,7 @@ export interface OffsetPage {
   readonly limit: number
 }
 
-/** For each sorting key, the column that it means in both tables of templates. */
+/** The column of each sort key, in both tables of templates. */
 export const SORT_COLUMNS = {
   template_name: 'template_name',
   last_modified_date: 'updated_at',
@@ -79,7 +79,7 @@ export async function createTemplateVersions({ query }: Store, { text, integer }
     .execute()
 }
 
-/** Adds a version. Throws StoreError `unique` when the template has one of this number. */
+/** Adds a version. Throws StoreError `unique` if the template has a version with this number. */
 export async function addTemplateVersion({ query }: Store, workspaceId: string, made: TemplateVersion): Promise<void> {
   const row: TemplateVersionRow = {
     workspace_id: workspaceId,
@@ -96,14 +96,14 @@ export async function addTemplateVersion({ query }: Store, workspaceId: string, 
 }
 
 /**
- * Bytes of content that one statement reads at the most, or a single version with more: whoever else reads from the embedded
- * store waits for as long as a statement takes.
+ * The most bytes of content that one statement reads, except for a single larger version: other reads of the embedded store wait for
+ * each statement.
  */
 const DETAILS_BYTES_AT_ONCE_MAX = 1024 * 1024
 
 /**
- * Versions with their content, in the order of `keys`; those that are not there are left out. Large ones are read in several
- * statements: what a version says never changes.
+ * Versions with their content, in the order of `keys`; versions that do not exist are left out. Reads large ones with several
+ * statements, which is safe because versions never change.
  */
 export async function findTemplateVersions(
   store: Store,
@@ -121,7 +121,7 @@ export async function findTemplateVersions(
   })
 }
 
-/** Those that exist of the named versions, in portions of which each has so much content that it may be read at once. */
+/** Those of the named versions that exist, in portions that one statement may read. */
 async function cutBySize(store: Store, workspaceId: string, keys: readonly VersionKey[]): Promise<VersionKey[][]> {
   if (keys.length <= 1) return keys.map((key) => [key])
   const sizes = await versionsNamed(store, workspaceId, keys)
@@ -141,7 +141,7 @@ async function cutBySize(store: Store, workspaceId: string, keys: readonly Versi
   return portions
 }
 
-/** A page of those of the named versions that exist, sorted by what each of them says. */
+/** A page of those of the named versions that exist, sorted by their own columns. */
 export async function listNamedVersions(
   store: Store,
   workspaceId: string,
@@ -162,7 +162,7 @@ export async function listNamedVersions(
   return rows.map((row) => ({ externalTemplateId: row.external_template_id, version: row.version }))
 }
 
-/** How many of the named versions exist. */
+/** The number of the named versions that exist. */
 export async function countNamedVersions(
   store: Store,
   workspaceId: string,
@@ -185,8 +185,8 @@ export function tieDirection(sort: Sort): 'asc' | 'desc' {
 type NamedVersions = SelectQueryBuilder<Tables & { made: TemplateVersionRow }, 'made', object>
 
 /**
- * Looks each version up by its key; one that is named twice counts once. A cross join, which SQLite carries out in the order
- * in which it is written: otherwise it would read all versions of the workspace and look each up in the list.
+ * Looks each version up by its key; one that is named twice counts once. SQLite executes a cross join in the written order; in an inner
+ * join it would read all versions of the workspace and look each up in the list.
  */
 function versionsNamed(store: Store, workspaceId: string, keys: readonly VersionKey[]): NamedVersions {
   const distinct = new Map(keys.map((key) => [keyOf(key.externalTemplateId, key.version), key]))

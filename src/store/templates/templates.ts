@@ -1,5 +1,5 @@
-// The table of email templates as they are now, one row each, without their content: what searches walk through.
-// Groups are kept here, because a template becomes the default of its group only through what other templates say.
+// The table of email templates in their current state, one row each, without content: the table that searches read. It also stores
+// groups, because a template becomes the default of a group when another template names it as its parent.
 import {
   expressionBuilder,
   type Expression,
@@ -28,7 +28,7 @@ import { SORT_COLUMNS, tieDirection, toDirection, type OffsetPage, type VersionK
 interface TemplateRow {
   workspace_id: string
   external_template_id: string
-  /** The latest one; its content is in the table of `template-versions.ts`. */
+  /** The latest version; its content is in the table of `template-versions.ts`. */
   version: number
   template_id: string
   template_name: string
@@ -64,17 +64,17 @@ export interface GroupCounts {
   readonly templates: number
 }
 
-/** What a search gives; the first of them breaks ties. */
+/** The columns that a search returns; the first breaks ties. */
 const FOUND = ['external_template_id', 'version', 'group_id', 'is_child'] as const
 
-/** What most templates may have in common, so that a filter by it looks at many of them. */
+/** Columns in which most templates may be equal, so that a filter by them matches many. */
 const COMMON = ['template_source', 'template_type', 'template_version', 'created_by'] as const
 
 /**
- * The first three serve the sorts: after their key and the id they hold everything else that may be asked for, so that a walk
- * along them looks into no row. That way a walk past 100,000 templates of which none is wanted takes some 25 ms, and 200 ms
- * otherwise. None of them holds the template id, because PostgreSQL limits an index entry to 2,704 bytes.
- * The next three serve filters in the default order, the last one the filter by group and the counts of groups.
+ * The first three serve the sorts. After their key and the id they hold every other column that a filter or a page needs, so that a
+ * scan reads no rows: past 100,000 templates of which none matches it takes some 25 ms, and 200 ms otherwise. None of them holds the
+ * template id, because PostgreSQL limits an index entry to 2,704 bytes. The next three serve filters in the default order, the last
+ * one the filter by group and the counts of groups.
  */
 const INDEXES: { readonly [name: string]: readonly (keyof TemplateRow)[] } = {
   templates_sorted_by_date: ['updated_at', ...FOUND, ...COMMON, 'template_name', 'updated_by'],
@@ -121,7 +121,7 @@ export async function createTemplates({ query }: Store, { text, integer }: SqlTy
     .execute()
 }
 
-/** Makes other changes of the workspace's templates wait until this transaction ends. To be called before anything is read. */
+/** Locks the templates of a workspace until this transaction ends. Call it before any read. */
 export async function lockTemplates(store: Store, workspaceId: string): Promise<void> {
   await store.lock(`templates ${workspaceId}`)
 }
@@ -133,7 +133,7 @@ export async function findTemplates(
   ids: readonly string[],
 ): Promise<FoundTemplate[]> {
   if (ids.length === 0) return []
-  // Whole rows, for the reason given at `matchingTemplates`.
+  // Whole rows, for the reason at `matchingTemplates`.
   const rows = await query
     .selectFrom('templates')
     .selectAll()
@@ -143,7 +143,7 @@ export async function findTemplates(
   return rows.map(toFound)
 }
 
-/** Why a template cannot join a group; undefined where it can. Without `current` the template is a new one. */
+/** Why a template cannot join a group; undefined if it can. Without `current`, the template is new. */
 export async function findGroupFault(
   store: Store,
   workspaceId: string,
@@ -154,7 +154,7 @@ export async function findGroupFault(
   return groupFault(groupId, parent?.standing, current)
 }
 
-/** The template whose latest version has this template id and template version, the caller's own; undefined where none has. */
+/** The id of the template whose latest version has this template id and template version, both of the client; undefined if none has. */
 export async function findTemplateHolding(
   { query }: Store,
   workspaceId: string,
@@ -170,7 +170,7 @@ export async function findTemplateHolding(
   return row?.external_template_id
 }
 
-/** Makes a version the latest of its template, which belongs to `groupId` from now on. */
+/** Makes a version the latest of its template, and puts the template into the group `groupId`. */
 export async function saveLatest(
   { query }: Store,
   workspaceId: string,
@@ -200,7 +200,7 @@ export async function saveLatest(
     .execute()
 }
 
-/** Makes a template the default of the group it is the parent of. */
+/** Makes a parent the default template of its group. */
 export async function openGroup({ query }: Store, workspaceId: string, parentId: string): Promise<void> {
   await query
     .updateTable('templates')
@@ -210,7 +210,7 @@ export async function openGroup({ query }: Store, workspaceId: string, parentId:
     .execute()
 }
 
-/** Makes a parent a template without a group again, if no other template names it any more. */
+/** Takes a parent out of its group if no other template names it. */
 export async function closeGroupIfEmpty({ query }: Store, workspaceId: string, parentId: string): Promise<void> {
   const members = query
     .selectFrom('templates as member')
@@ -249,9 +249,8 @@ export function countsOfGroups(
 /**
  * One page of a search.
  *
- * Pages are numbered, so a deep one is reached by counting off what lies before it: OFFSET. That counts entries of an index
- * without looking into rows, and takes 15 to 30 ms for 90,000 of them (up to 0.5 s when sorted by several keys); a workspace
- * may search 100 times a minute ("Limits").
+ * Pages are numbered, so a page is found by OFFSET. That counts index entries without reading rows, and takes 15 to 30 ms for 90,000
+ * of them (up to 0.5 s when sorted by several keys); a workspace may search 100 times a minute ("Limits").
  */
 export function pageOfTemplates(
   store: Store,
@@ -267,12 +266,12 @@ export function pageOfTemplates(
   return sorted.orderBy('external_template_id', tieDirection(search.sort)).offset(offset).limit(limit)
 }
 
-/** How many templates a search finds over all pages. */
+/** The number of templates that a search finds on all pages. */
 export function countOfTemplates(store: Store, workspaceId: string, search: TemplateSearch) {
   return matchingTemplates(store, workspaceId, search).select(({ fn }) => fn.countAll<number>().as('count'))
 }
 
-/** What a search gives of a template. */
+/** The columns of a template that a search returns. */
 export type FoundRow = Pick<Selectable<TemplateRow>, (typeof FOUND)[number]>
 type Matching = SelectQueryBuilder<Tables & { found: TemplateRow }, 'found', object>
 
@@ -288,7 +287,7 @@ const FILTER_COLUMNS = {
   updatedBy: 'updated_by',
 } as const satisfies { readonly [filter in TemplateFilter]: keyof TemplateRow }
 
-/** Filters that name a template or its group, and so leave few templates. */
+/** Filters that name a template or its group, and so match few templates. */
 const NARROW: readonly TemplateFilter[] = ['externalTemplateId', 'groupId', 'templateId', 'templateName']
 const OTHERS = TEMPLATE_FILTERS.filter((filter) => !NARROW.includes(filter))
 
@@ -297,9 +296,9 @@ function isNarrow({ filters }: TemplateSearch): boolean {
 }
 
 /**
- * What a search finds, before sorting and paging. Narrow filters are applied first, by their indexes alone: without statistics
- * SQLite would rather use the index on something that most templates have in common, walk past all of them in the order of the
- * sort, or, unless whole rows are asked for, read the workspace's part of any index that has the columns.
+ * The templates that match a search, before sorting and paging. Narrow filters are applied first, in a query of their own: without
+ * planner statistics SQLite would choose the index of a common filter, or scan all templates in the order of the sort, or, unless it
+ * selects whole rows, scan any index that has the columns.
  */
 function matchingTemplates({ query }: Store, workspaceId: string, search: TemplateSearch): Matching {
   const found: Matching = isNarrow(search)
@@ -328,7 +327,7 @@ function conditions(
     const column = FILTER_COLUMNS[name]
     const [value, ...others] = filters[name] ?? []
     if (value === undefined) return []
-    // A single alternative is written as an equation, which preserves the order of the index columns after it.
+    // A single value is compared with `=`, which keeps the order of the index columns after it.
     return others.length > 0 ? row(column, 'in', [value, ...others]) : row(column, '=', value)
   })
   return row.and([row('workspace_id', '=', workspaceId), ...all])

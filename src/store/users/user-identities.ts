@@ -156,7 +156,7 @@ function keysOf(store: Store, identities: readonly WorkspaceIdentity[]) {
 }
 
 /** The numbers of all customer ids of users. */
-export async function listCustomers(
+export async function listCustomerNumbers(
   store: Store,
   userIds: readonly number[],
 ): Promise<{ readonly userId: number; readonly number: number }[]> {

@@ -7,7 +7,7 @@ import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import {
   findIdentities,
-  listCustomers,
+  listCustomerNumbers,
   moveIdentities,
   userIdWith,
   type StoredIdentity,
@@ -193,7 +193,7 @@ export async function findUsersWithAliases(
 ): Promise<Map<number, UserWithAliases>> {
   if (userIds.length === 0) return new Map()
   const wanted = wantedValues(store, 'id', 'integer', userIds)
-  const customers = await listCustomers(store, userIds)
+  const customers = await listCustomerNumbers(store, userIds)
   const merged = await store.query
     .selectFrom(wanted)
     .innerJoin('users as user', 'user.merged_into', 'wanted.id')

@@ -1,4 +1,4 @@
-// API keys: how they are made and compared. Only the hash of a key is ever stored.
+// Generates and compares API keys. Only the hash of a key is stored.
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { KeyTile } from '../../core/accounts/credential.ts'
 import type { KeyHashes } from './workspaces.ts'
@@ -15,24 +15,24 @@ export function hashKey(key: string): string {
   return hash('sha256', key, 'hex')
 }
 
-/** The tile whose key has this hash; undefined when neither has. Takes the same time whatever the outcome. */
-export function matchTile(keyHash: string, known: KeyHashes): KeyTile | undefined {
+/** The tile whose key has this hash; undefined if neither has. Takes constant time. */
+export function matchTile(keyHash: string, hashes: KeyHashes): KeyTile | undefined {
   const given = toBytes(keyHash)
-  const expected = bytesOf(known)
+  const expected = bytesOf(hashes)
   const isData = timingSafeEqual(given, expected.data)
   const isReports = timingSafeEqual(given, expected.reports)
   if (isData) return 'data'
   return isReports ? 'reports' : undefined
 }
 
-/** Hashes as bytes, which can be compared in constant time; made only once, because they are compared at every request. */
-const knownBytes = new WeakMap<KeyHashes, { readonly [tile in KeyTile]: Buffer }>()
+/** Caches hashes as bytes: every request compares them. */
+const cachedBytes = new WeakMap<KeyHashes, { readonly [tile in KeyTile]: Buffer }>()
 
-function bytesOf(known: KeyHashes): { readonly [tile in KeyTile]: Buffer } {
-  let bytes = knownBytes.get(known)
+function bytesOf(hashes: KeyHashes): { readonly [tile in KeyTile]: Buffer } {
+  let bytes = cachedBytes.get(hashes)
   if (!bytes) {
-    bytes = { data: toBytes(known.data), reports: toBytes(known.reports) }
-    knownBytes.set(known, bytes)
+    bytes = { data: toBytes(hashes.data), reports: toBytes(hashes.reports) }
+    cachedBytes.set(hashes, bytes)
   }
   return bytes
 }

@@ -1,25 +1,24 @@
-// The table of limit windows: what has been used of each limit ("Rate limits"). One row for each workspace and operation,
-// which begins anew with its minute and its day, so that nothing has to be deleted. Processes on one PostgreSQL share limits;
-// so what takes from limits is written for PostgreSQL alone, and has connections of its own. A server that has its store to
-// itself counts in memory, and lists and saves here what is to outlive it.
+// The table of limit windows: the used units of each rate limit ("Rate limits"). One row for each workspace and operation, which starts
+// again with each minute and day, so that nothing has to be deleted. Processes over one PostgreSQL share their limits: class
+// LimitWindows takes units there, with connections of its own. An embedded server counts in memory, and loads and saves windows here.
 import type { Pool } from 'pg'
 import { insertRows } from '../insert-rows.ts'
 import { fromDriver, openPostgresPool } from '../postgres/postgres-pool.ts'
 import type { BulkColumns, SqlTypes, Store } from '../store.ts'
 
-/** One statement runs at a time; while one hangs that nobody waits for any more, the other connection serves. */
+/** One statement runs at a time. If it hangs until its caller gives up, the other connection takes over. */
 const CONNECTIONS_MAX = 2
 const CONNECT_WAIT_MS = 2_000
-/** How long to wait for a statement, which needs less than a millisecond. */
+/** The timeout of a statement, which takes less than a millisecond. */
 const ANSWER_WAIT_MS = 3_000
-/** Others hold a row for one statement each. */
+/** A lock on a row lasts for one statement. */
 const LOCK_WAIT_MS = 2_500
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
-/** A clock up to this far behind a window's start counts in that window; one farther behind was set back, and begins anew. */
+/** A time up to this far before a window's start counts in that window; an earlier one means that the clock was set back. */
 export const CLOCK_BEHIND_MS_MAX = 10 * MINUTE_MS
 
-/** Of both windows: when they began, and what has been used since. */
+/** The start of both windows, and the units used since. */
 interface LimitWindowRow {
   workspace_id: string
   operation: string
@@ -49,14 +48,14 @@ export interface LimitKey {
   readonly operation: string
 }
 
-/** What requests of one process ask for together. */
+/** The units that requests of one process want together. */
 export interface LimitQuestion extends LimitKey {
-  /** Null where the operation has no limit of this length. */
+  /** Null if the operation has no limit of this length. */
   readonly minuteLimit: number | null
   readonly dayLimit: number | null
-  /** To be taken from both windows, all of them or none. */
+  /** Units to take from both windows: all or none. */
   readonly units: number
-  /** Requests that are refused anyway: each uses one unit of every window that has one left. */
+  /** Requests already refused: each uses one unit of every window that has one left. */
   readonly refused: number
 }
 
@@ -70,10 +69,10 @@ export interface UsedWindows extends LimitKey {
   readonly day: LimitUsed
 }
 
-/** The windows after the refused requests were counted, and before the units were taken. */
+/** The windows with the refused requests counted, but before the units were taken. */
 export interface LimitAnswer extends UsedWindows {
   readonly isTaken: boolean
-  /** What time it was: milliseconds since the epoch. */
+  /** The time of the statement: milliseconds since the epoch. */
   readonly now: number
 }
 
@@ -91,13 +90,13 @@ export async function createLimitWindows({ query }: Store, { text, integer, clus
     .execute()
 }
 
-/** All that were saved, even those that have ended: at most one for each workspace and operation. */
+/** All saved windows, ended ones included: at most one for each workspace and operation. */
 export async function listLimitWindows({ query }: Store): Promise<UsedWindows[]> {
   const rows = await query.selectFrom('limit_windows').selectAll().execute()
   return rows.map(toUsedWindows)
 }
 
-/** Replaces what was saved for these keys, each of which may occur only once. */
+/** Inserts or replaces windows. Each key may occur only once. */
 export async function saveLimitWindows(store: Store, windows: readonly UsedWindows[]): Promise<void> {
   await insertRows(store, 'limit_windows', { columns: ROW_TYPES, rows: windows.map(toRow) })
     .onConflict((conflict) =>
@@ -117,13 +116,13 @@ export interface LimitWindowsOptions {
 }
 
 /**
- * The windows as one process reaches them. What cannot be answered, or not in time, rejects with AppError `unavailable` or
- * StoreError; it may have been carried out all the same.
+ * Takes units from the windows in PostgreSQL. A statement that fails or times out rejects with AppError `unavailable` or StoreError;
+ * PostgreSQL may still have executed it.
  */
 export class LimitWindows {
   readonly #pool: Pool
 
-  /** The first question connects. */
+  /** Connects with the first statement. */
   constructor(url: string, { answerWaitMs = ANSWER_WAIT_MS }: LimitWindowsOptions = {}) {
     this.#pool = openPostgresPool({
       connectionString: url,
@@ -136,18 +135,17 @@ export class LimitWindows {
   }
 
   /**
-   * Answers questions of different keys, each as if nobody else asked meanwhile, in one statement that is a transaction of
-   * its own. Gives no answer for a key that has no windows yet. The time is the database's, the one clock that all processes
-   * share, unless a test gives its own.
+   * Takes units for several different keys with one statement, which is a transaction of its own. Returns no answer for a key without
+   * windows. Uses the clock of the database, which all processes share, unless a test passes `now`.
    */
   async take(questions: readonly LimitQuestion[], now: number | undefined): Promise<LimitAnswer[]> {
-    // Prepared once for each connection: planning it anew takes ten times as long as carrying it out.
+    // Prepared once for each connection: planning takes ten times as long as execution.
     const statement = { name: 'take from limits', text: TAKE, values: [JSON.stringify(questions.map(toAsked)), now] }
     const { rows } = await fromDriver(() => this.#pool.query<AnswerRow>(statement))
     return rows.map(toAnswer)
   }
 
-  /** Makes the windows of keys for which `take` gave no answer. */
+  /** Inserts the windows of keys for which `take` returned no answer. */
   async open(keys: readonly LimitKey[]): Promise<void> {
     const rows = keys.map(({ workspaceId, operation }) => ({ workspace_id: workspaceId, operation }))
     await fromDriver(() => this.#pool.query(OPEN, [JSON.stringify(rows)]))
@@ -158,7 +156,7 @@ export class LimitWindows {
   }
 }
 
-/** All processes insert in the same order, so that no two wait for each other. */
+/** All processes insert in the same order, so that no two deadlock. */
 const OPEN = `
   insert into limit_windows (workspace_id, operation, minute_starts_at, minute_used, day_starts_at, day_used)
   select workspace_id, operation, 0, 0, 0, 0
@@ -167,8 +165,8 @@ const OPEN = `
   on conflict do nothing`
 
 /**
- * Rows are always locked in the same order, so that no two statements wait for each other. The commit does not wait for the
- * disk: a crash of the database may undo what was used in its last second, but no request waits for one more write.
+ * Always locks rows in the same order, so that no two statements deadlock. The commit does not wait for the disk: a crash of the
+ * database may give back the units of its last second, but no request waits for one more write.
  */
 const TAKE = `
   with locked as (

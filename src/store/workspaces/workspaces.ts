@@ -1,4 +1,4 @@
-// Tables of workspaces: settings and the hashes of their keys. Keys themselves are never stored.
+// The tables of workspaces: their settings and the hashes of their API keys. Keys themselves are never stored.
 import { sql, type Selectable } from 'kysely'
 import type { KeyTile } from '../../core/accounts/credential.ts'
 import { LIMIT_DEFAULTS, type Limits, type Workspace, type WorkspaceSettings } from '../../core/workspace.ts'
@@ -14,24 +14,24 @@ interface WorkspaceRow {
   project_codes: string
   categories: string
   clock_skew_seconds: number
-  /** JSON of the limits that differ from the defaults, so that a new default reaches those who never chose another. */
+  /** JSON of the limits that differ from the defaults, so that a new default applies to workspaces that never changed it. */
   limits: string
   data_key_hash: string
   reports_key_hash: string
   created_at: number
-  /** Grows with every change of any workspace, in the order of commits. */
+  /** Grows with each change of any workspace, in the order of commits. */
   revision: number
 }
 
 declare module '../tables.ts' {
   interface Tables {
     workspaces: WorkspaceRow
-    /** One row: the last revision handed out. Its row lock makes revisions commit in their order. */
+    /** One row: the last revision. Its row lock makes transactions commit in the order of revisions. */
     workspace_revisions: { only: number; revision: number }
   }
 }
 
-/** Hashes of the keys, as lower-case hex of SHA-256. */
+/** The SHA-256 of each key, as lower-case hex. */
 export type KeyHashes = { readonly [tile in KeyTile]: string }
 
 export interface StoredWorkspace {
@@ -67,7 +67,7 @@ export async function createWorkspaces({ query }: Store, { text, integer }: SqlT
   await query.insertInto('workspace_revisions').values({ only: 1, revision: 0 }).execute()
 }
 
-/** Adds a workspace. Throws StoreError `unique` when the id is taken. */
+/** Adds a workspace. Throws StoreError `unique` if the id is taken. */
 export async function addWorkspace(store: Store, workspace: Workspace, keyHashes: KeyHashes): Promise<void> {
   const row: WorkspaceRow = {
     id: workspace.id,
@@ -86,14 +86,14 @@ export async function saveSettings(store: Store, id: string, settings: Workspace
   await store.query.updateTable('workspaces').set(row).where('id', '=', id).execute()
 }
 
-/** Replaces the key of one tile; the old one fails from then on. */
+/** Replaces the key of one tile; the old key stops working. */
 export async function saveKeyHash(store: Store, id: string, tile: KeyTile, hash: string): Promise<void> {
   const column = tile === 'data' ? { data_key_hash: hash } : { reports_key_hash: hash }
   const row = { ...column, revision: await nextRevision(store) }
   await store.query.updateTable('workspaces').set(row).where('id', '=', id).execute()
 }
 
-/** Makes other changes of workspaces wait until this transaction ends. */
+/** Locks all workspaces against changes until this transaction ends. */
 export async function lockWorkspaces(store: Store): Promise<void> {
   await nextRevision(store)
 }
@@ -103,26 +103,26 @@ export async function findWorkspace({ query }: Store, id: string): Promise<Store
   return row && toStored(row)
 }
 
-/** The email preference categories that are active in a workspace by now, whatever a process remembers of it. */
+/** The active email preference categories of a workspace, from the table and not from a cache. */
 export async function findCategories({ query }: Store, id: string): Promise<ReadonlySet<string>> {
   const row = await query.selectFrom('workspaces').select('categories').where('id', '=', id).executeTakeFirst()
   return new Set(row && (JSON.parse(row.categories) as string[]))
 }
 
-/** Workspace → its revision; workspaces that do not exist are left out. */
+/** Workspace id → its revision; workspaces that do not exist are left out. */
 export async function findRevisions({ query }: Store, ids: readonly string[]): Promise<Map<string, number>> {
   if (ids.length === 0) return new Map()
   const rows = await query.selectFrom('workspaces').select(['id', 'revision']).where('id', 'in', ids).execute()
   return new Map(rows.map(({ id, revision }) => [id, revision]))
 }
 
-/** All workspaces, oldest first. An operator makes them one by one, so their number needs no pages. */
+/** All workspaces, oldest first, without pages: operators create few of them. */
 export async function listWorkspaces({ query }: Store): Promise<StoredWorkspace[]> {
   const rows = await query.selectFrom('workspaces').selectAll().orderBy('created_at').orderBy('id').execute()
   return rows.map(toStored)
 }
 
-/** The workspaces that have changed since a revision, in the order of the changes. */
+/** The workspaces that changed after a revision, in the order of the changes. */
 export async function listWorkspacesChangedSince({ query }: Store, revision: number): Promise<StoredWorkspace[]> {
   const changed = query.selectFrom('workspaces').selectAll().where('revision', '>', revision)
   return (await changed.orderBy('revision').execute()).map(toStored)
