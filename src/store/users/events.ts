@@ -276,8 +276,33 @@ export async function listTrackedActions(store: Store, wanted: readonly UserActi
     .execute()
 }
 
-/** At most `max` events of a user, newest first. `userIds` are all the ids under which they may be stored. */
-export async function listEventsOf(store: Store, userIds: readonly number[], page: EventsPage): Promise<StoredEvent[]> {
+/** The user ids of those periods that hold more than `max` events. */
+export async function findFrequentUserIds(
+  store: Store,
+  periods: readonly ActionPeriod[],
+  max: number,
+): Promise<Set<number>> {
+  if (periods.length === 0) return new Set()
+  const columns = { user_id: 'integer', action: 'text', from: 'integer', until: 'integer' } as const
+  const rows = await store.query
+    .selectFrom(store.rowsOf('period', columns, periods))
+    .select('period.user_id')
+    .where((row) =>
+      row.exists(
+        row
+          .selectFrom('events as event')
+          .select('event.id')
+          .whereRef('event.user_id', '=', 'period.user_id')
+          .whereRef('event.action', '=', 'period.action')
+          .whereRef('event.time', '>=', 'period.from')
+          .whereRef('event.time', '<=', 'period.until')
+          .limit(1)
+          .offset(max),
+      ),
+    )
+    .execute()
+  return new Set(rows.map(({ user_id }) => user_id))
+}
 
 /** The first events of one name under one user id between two instants, both inclusive; by time, `max` at the most. */
 export async function listFirstEvents(
