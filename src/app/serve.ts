@@ -360,21 +360,21 @@ const LISTEN_PROBLEMS: Readonly<Record<string, (config: Config) => ConfigError['
  */
 async function requirePort(config: Config): Promise<void> {
   const probe = createServer((socket) => socket.destroy())
-  await listenBy(config, async (place) => {
+  await listenAt(config, async (place) => {
     await once(probe.listen(place), 'listening')
   })
   await once(probe.close(), 'close')
 }
 
 async function listen(app: FastifyInstance, config: Config): Promise<void> {
-  await listenBy(config, (place) => app.listen(place))
+  await listenAt(config, (place) => app.listen(place))
 }
 
 /**
  * Listens on one address, even for a name that has several: for further ones of `localhost` Fastify would make servers that none
  * of our limits know. Throws ConfigError where another port or host would help.
  */
-async function listenBy(
+async function listenAt(
   config: Config,
   listenOn: (place: { readonly host: string; readonly port: number }) => Promise<unknown>,
 ): Promise<void> {

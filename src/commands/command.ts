@@ -1,23 +1,23 @@
-// What a command is: one value from which come its parsing, its help and its dispatch. Each family of commands has one
-// file beside this one; `commands.ts` lists them all.
+// The type of a command: one value that defines its arguments, its help and its work. Each family of commands has one file beside this
+// one; `commands.ts` lists them all.
 import type { Config } from '../app/config.ts'
 
 export interface Command {
-  /** The words that name it, such as `workspace create`. */
+  /** Such as `workspace create`. */
   readonly name: string
-  /** What must follow the name, in order; the last one may be repeated when it ends in `…`. */
+  /** The required arguments after the name, in order. The last one may be repeated if it ends in `…`. */
   readonly operands: readonly string[]
-  /** By name, without the dashes. `json` and `help` belong to every command. */
+  /** By name, without the dashes. Every command also has `json` and `help`. */
   readonly options: Readonly<Record<string, CommandOption>>
   /** One sentence for the list of commands. */
   readonly summary: string
-  /** What else `--help` of this command says. */
+  /** More text for `--help` of this command. */
   readonly details?: string
   readonly run: (call: CommandCall) => Promise<void>
 }
 
 export interface CommandOption {
-  /** The word for its value in the help, such as `ZONE`. */
+  /** The placeholder of its value in the help, such as `ZONE`. */
   readonly value: string
   readonly isRepeatable?: boolean
   readonly isRequired?: boolean
@@ -28,24 +28,24 @@ export interface CommandOption {
 export interface CommandCall {
   readonly config: Config
   readonly operands: readonly string[]
-  /** The value of an option; undefined where it was not given. */
+  /** The value of an option; undefined if it was not given. */
   readonly option: (name: string) => string | undefined
-  /** All values of an option that may be repeated. */
+  /** All values of a repeatable option. */
   readonly repeated: (name: string) => readonly string[]
-  /** Prints what came of it: the object with `--json`, else the text. */
+  /** Prints the result: the object with `--json`, else the text. */
   readonly print: (output: CommandOutput) => void
-  /** Says why it failed and ends the process, for what cannot be thrown to the caller of `run`. */
+  /** Reports an error and ends the process. For errors that cannot be thrown to the caller of `run`. */
   readonly fail: (error: unknown) => never
 }
 
 export interface CommandOutput {
   readonly json: object
   readonly text: string
-  /** The command did what it was asked, but what it found is a failure: exit status 1. */
+  /** The command worked, but its result is a failure: exit status 1. */
   readonly isFailure?: boolean
 }
 
-/** The command line itself is wrong: exit status 2, where every other failure has 1. */
+/** The command line is wrong: exit status 2. Every other failure has 1. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message)
@@ -53,7 +53,7 @@ export class UsageError extends Error {
   }
 }
 
-/** The line that shows how a command is called. */
+/** The usage line of a command. */
 export function usageOf({ name, operands, options }: Command): string {
   const optional = Object.entries(options).map(([option, { value, isRepeatable, isRequired }]) => {
     const text = `--${option} ${value}`

@@ -1,4 +1,4 @@
-// The list of all commands, in the order of the help.
+// Lists all commands, in the order of the help.
 import { backupCommands } from './backup/backup-commands.ts'
 import { categoryCommands } from './workspaces/category-commands.ts'
 import type { Command } from './command.ts'

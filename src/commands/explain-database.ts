@@ -1,20 +1,20 @@
-// What operators are told about a database that a command cannot use: why, and what they can do. Never its password.
+// Explains to operators why a command cannot use the database, and what to do. Never shows its password.
 import { AppError } from '../core/app-error.ts'
 import { TablesAreNewer } from '../store/migrations.ts'
 import { StoreError, Unreachable } from '../store/store.ts'
 
-/** Which setting names a database, and how. */
+/** A database and the setting that names it. */
 export interface NamedDatabase {
   readonly setting: string
-  /** Undefined where none is set. */
+  /** Undefined if it is not set. */
   readonly url: string | undefined
 }
 
-/** PostgreSQL's class of errors about users and passwords, and its code for a database that is not there. */
+/** PostgreSQL's class of errors about users and passwords, and its code for an unknown database. */
 const INVALID_AUTHORIZATION = /^28/
 const NO_SUCH_DATABASE = '3D000'
 
-/** The error that says so in place of the one with which a command failed; that same error where there is nothing to add. */
+/** An AppError that explains an error of the database; any other error unchanged. */
 export function explainDatabaseError(error: unknown, { setting, url }: NamedDatabase): unknown {
   if (error instanceof TablesAreNewer) {
     return new AppError(
@@ -27,7 +27,7 @@ export function explainDatabaseError(error: unknown, { setting, url }: NamedData
   return new AppError('unavailable', 'The database cannot be used.', [{ field: setting, problem }])
 }
 
-/** In words that follow the name of the setting. */
+/** The problem as a phrase that follows the name of the setting; undefined for other errors. */
 function findProblem(error: unknown, host: string): string | undefined {
   const server = host === '' ? 'a PostgreSQL server' : `a PostgreSQL server at ${host}`
   if (error instanceof Unreachable) {

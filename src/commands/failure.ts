@@ -1,4 +1,4 @@
-// What a failed command says: the sentence and every fault for people, one object with `--json` for programs.
+// Prints the error of a failed command: a sentence and every fault for people, one JSON object with `--json`.
 import { ConfigError } from '../app/config.ts'
 import { AppError, type Fault } from '../core/app-error.ts'
 import { messageOf } from '../core/thrown.ts'
@@ -11,7 +11,7 @@ interface Failure {
   readonly details: readonly Fault[]
 }
 
-/** Prints why a command failed. What nobody foresaw also gets its stack, on standard error. */
+/** Prints why a command failed. For unexpected errors, also prints the stack on standard error. */
 export function reportFailure(error: unknown, isJson: boolean): void {
   const failure = toFailure(error)
   if (isJson) process.stdout.write(`${JSON.stringify({ error: failure })}\n`)

@@ -1,4 +1,4 @@
-// The texts of `--help`, made from the commands themselves.
+// Builds the texts of `--help` from the commands.
 import { readVersion } from '../app/version.ts'
 import { usageOf, type Command } from './command.ts'
 

@@ -1,4 +1,4 @@
-// `parked list|show|replay|drop`: log entries that could not be applied, and what an operator does about them.
+// `parked list|show|replay|drop`: shows parked entries, and applies or discards them.
 import { AppError, assertNever } from '../core/app-error.ts'
 import { toIso } from '../core/time-value.ts'
 import { dropParked, replayParked } from '../pipeline/replay-parked.ts'
@@ -6,7 +6,7 @@ import { findParkedEntry, listParkedEntries, type ParkedEntry } from '../store/e
 import type { Command } from './command.ts'
 import { withStore } from './with-store.ts'
 
-/** Entries of one page of the list. */
+/** The entries of one page of the list. */
 const PAGE_ENTRIES = 100
 const POSITION = /^\d{1,15}$/
 
@@ -17,7 +17,7 @@ const list: Command = {
   summary: `Lists parked entries in log order, ${PAGE_ENTRIES} at a time.`,
   async run({ config, option, print }) {
     const after = readPosition(option('after') ?? '0')
-    // One more than a page shows whether there is another.
+    // One more than a page tells whether there is another page.
     const found = await withStore(config, (database) => listParkedEntries(database, after, PAGE_ENTRIES + 1))
     const parked = found.slice(0, PAGE_ENTRIES)
     const nextAfter = found.length > PAGE_ENTRIES ? (parked.at(-1)?.position ?? null) : null

@@ -1,5 +1,5 @@
-// Finds the command that the arguments name, checks them, runs it, and says what came of it: results on standard output,
-// everything else on standard error.
+// Finds the command that the arguments name, checks the arguments and runs it. Prints results on standard output, everything else on
+// standard error.
 import { parseArgs } from 'node:util'
 import { readConfig } from '../app/config.ts'
 import { codeOf, messageOf } from '../core/thrown.ts'
@@ -10,21 +10,21 @@ import { explainDatabaseError } from './explain-database.ts'
 import { reportFailure } from './failure.ts'
 import { helpOf, helpOfAll } from './help.ts'
 
-/** Exit statuses besides 0: what could not be done, and a command line that is wrong. */
+/** Exit statuses besides 0. */
 const FAILED = 1
-const MISUSED = 2
+const USAGE_ERROR = 2
 
-/** How long a command that has failed, and said so, may take to end by itself. */
-const END_WAIT_MS = 1_000
+/** How long a failed command may take to end by itself. */
+const EXIT_WAIT_MS = 1_000
 
-/** Data and backups hold people's addresses: folders and files that are made are only for the user who runs this. */
-const NOTHING_FOR_OTHERS = 0o077
+/** Data and backups hold personal data: only the user who runs this may read the files it creates. */
+const OWNER_ONLY_UMASK = 0o077
 
-/** Runs one command line, and sets the exit status of the process. */
+/** Runs one command line and sets the exit status of the process. */
 export async function runCommand(args: readonly string[]): Promise<void> {
-  process.umask(NOTHING_FOR_OTHERS)
-  process.stdout.on('error', tellUnwritten)
-  // Without a listener an error would end the process, even a server; nobody is left to be told.
+  process.umask(OWNER_ONLY_UMASK)
+  process.stdout.on('error', reportWriteError)
+  // Without a listener an error of standard error would end the process, even a server.
   process.stderr.on('error', () => {})
   const { flags, words } = readFlags(args)
   const print = ({ json, text, isFailure = false }: CommandOutput) => {
@@ -41,18 +41,17 @@ export async function runCommand(args: readonly string[]): Promise<void> {
     else if (flags.has('--version')) print({ json: { version: readVersion() }, text: `${readVersion()}\n` })
     else await call(findCommand(words), words, { print, fail })
   } catch (error) {
-    process.exitCode = error instanceof UsageError ? MISUSED : FAILED
+    process.exitCode = error instanceof UsageError ? USAGE_ERROR : FAILED
     reportFailure(error, flags.has('--json'))
-    // The client of NATS keeps connections that it has given up, and one to a server that never says a word would last for ever.
-    setTimeout(() => process.exit(), END_WAIT_MS).unref()
+    // The NATS client keeps abandoned connections, and one to a server that never answers would keep the process alive.
+    setTimeout(() => process.exit(), EXIT_WAIT_MS).unref()
   }
 }
 
 /**
- * A reader that has read enough, such as `head`, is no failure: the command was done. A server serves on even where the disk is
- * full.
+ * A reader that closes the pipe early, such as `head`, is no failure. A server continues even when the disk is full.
  */
-function tellUnwritten(error: Error): void {
+function reportWriteError(error: Error): void {
   if (codeOf(error) === 'EPIPE') return
   process.exitCode = FAILED
   process.stderr.write(`tidings: the output could not be written: ${error.message}.\n`)
@@ -60,7 +59,7 @@ function tellUnwritten(error: Error): void {
 
 const FLAGS: ReadonlySet<string> = new Set(['--help', '--json', '--version'])
 
-/** The options that every command has may stand anywhere before a `--`; `help …` asks for the same as `… --help`. */
+/** The options of every command may stand anywhere before a `--`. `help …` means `… --help`. */
 function readFlags(given: readonly string[]): { flags: ReadonlySet<string>; words: readonly string[] } {
   const asksForHelp = given[0] === 'help' || given[0] === '-h'
   const args = asksForHelp ? ['--help', ...given.slice(1)] : given
@@ -70,7 +69,7 @@ function readFlags(given: readonly string[]): { flags: ReadonlySet<string>; word
   return { flags: new Set(before.filter((arg) => FLAGS.has(arg))), words: [...words, ...args.slice(before.length)] }
 }
 
-/** Help for one command, for a family of them, or for all; undefined when the words name none. */
+/** The help for one command, a family of commands, or all; undefined if the words name none. */
 function helpFor(words: readonly string[]): string | undefined {
   const command = COMMANDS.find(({ name }) => isNamed(name, words))
   if (command) return helpOf(command)
@@ -95,14 +94,14 @@ function isNamed(name: string, words: readonly string[]): boolean {
 async function call(
   command: Command,
   words: readonly string[],
-  ways: Pick<CommandCall, 'print' | 'fail'>,
+  output: Pick<CommandCall, 'print' | 'fail'>,
 ): Promise<void> {
   const { operands, options } = readArguments(command, words.slice(command.name.split(' ').length))
   const config = readConfig()
   const option = (name: string) => options[name]?.[0]
   const repeated = (name: string) => options[name] ?? []
   try {
-    await command.run({ config, operands, option, repeated, ...ways })
+    await command.run({ config, operands, option, repeated, ...output })
   } catch (error) {
     throw explainDatabaseError(error, { setting: 'DATABASE_URL', url: config.databaseUrl })
   }
@@ -119,12 +118,12 @@ function readArguments(command: Command, words: readonly string[]): Arguments {
   const missing = operands.slice(positionals.length)
   const isOpenEnded = operands.at(-1)?.endsWith('…') ?? false
   const extra = isOpenEnded ? [] : positionals.slice(operands.length)
-  if (missing.length > 0) throw misused(command, `Missing ${missing.join(', ')}.`)
-  if (extra.length > 0) throw misused(command, `Unexpected argument ${JSON.stringify(extra[0])}.`)
+  if (missing.length > 0) throw usageError(command, `Missing ${missing.join(', ')}.`)
+  if (extra.length > 0) throw usageError(command, `Unexpected argument ${JSON.stringify(extra[0])}.`)
   const twice = Object.keys(options).find((name) => !options[name]?.isRepeatable && (values[name]?.length ?? 0) > 1)
-  if (twice !== undefined) throw misused(command, `--${twice} can be given only once.`)
+  if (twice !== undefined) throw usageError(command, `--${twice} can be given only once.`)
   const absent = Object.keys(options).find((name) => options[name]?.isRequired && values[name] === undefined)
-  if (absent !== undefined) throw misused(command, `Missing --${absent}.`)
+  if (absent !== undefined) throw usageError(command, `Missing --${absent}.`)
   return { operands: positionals, options: values }
 }
 
@@ -133,10 +132,10 @@ function parse(command: Command, words: readonly string[]) {
   try {
     return parseArgs({ args: [...words], options: Object.fromEntries(options), allowPositionals: true })
   } catch (error) {
-    throw misused(command, messageOf(error))
+    throw usageError(command, messageOf(error))
   }
 }
 
-function misused(command: Command, problem: string): UsageError {
+function usageError(command: Command, problem: string): UsageError {
   return new UsageError(`${problem}\nUsage: tidings ${usageOf(command)}`)
 }

@@ -1,4 +1,4 @@
-// `serve`: runs the server until a signal ends it.
+// `serve`: runs the server, or one role of it, until a signal ends it.
 import { describeLogLocation } from '../log/describe-log-location.ts'
 import { createFirstWorkspace, type NewWorkspace } from '../actions/create-workspace.ts'
 import type { Database } from '../store/store.ts'
@@ -8,11 +8,11 @@ import { keepNewObjectsYoung } from '../runtime/keep-young.ts'
 import { Shutdown, stopWaitMs, type Stoppable } from './shutdown.ts'
 import { toKeysBody, toKeysText } from './workspaces/workspace-commands.ts'
 
-/** What a process may do; without a choice it does all of it. */
+/** The roles of a process; by default it has both. */
 const ROLES = ['http', 'pipeline'] as const
 type Role = (typeof ROLES)[number]
 
-/** The workspace that a first start makes. */
+/** The workspace that the first start creates. */
 const FIRST_WORKSPACE_ID = 'main'
 
 export const serveCommand: Command = {
@@ -29,7 +29,7 @@ export const serveCommand: Command = {
   async run({ config, repeated, print, fail }) {
     const roles = readRoles(repeated('role'))
     const shutdown = new Shutdown(fail, stopWaitMs(config))
-    // Loaded only here: no other command needs a server, and they start in half the time without one.
+    // Loaded only here: the other commands start in half the time without it.
     const [{ newDiagnostics }, { serve, servePipeline }] = await Promise.all([
       import('./diagnostics.ts'),
       import('../app/serve.ts'),
@@ -42,7 +42,7 @@ export const serveCommand: Command = {
       await pipeline.loaded
     } else {
       const server = await serve({ ...options, withPipeline: roles.includes('pipeline') })
-      // Set before any key is made: an orderly stop waits for what the store has in hand, so that keys that are made are shown.
+      // Set before keys are created: an orderly stop waits for running transactions, so that created keys are always printed.
       shutdown.running = server
       print(describe(server.url, roles, await makeFirstWorkspace(server, shutdown)))
       await server.loaded
@@ -59,7 +59,7 @@ function readRoles(words: readonly string[]): readonly Role[] {
   return words.length === 0 ? ROLES : ROLES.filter((role) => words.includes(role))
 }
 
-/** Only once it listens, so that no start makes keys and then fails without having shown them. */
+/** Only once the server listens, so that no start creates keys and then fails without printing them. */
 async function makeFirstWorkspace(
   server: Stoppable & { readonly database: Database },
   shutdown: Shutdown,
@@ -67,7 +67,7 @@ async function makeFirstWorkspace(
   try {
     return await createFirstWorkspace(server.database, FIRST_WORKSPACE_ID, Date.now())
   } catch (error) {
-    // Its threads end now, as they should.
+    // Its threads end on purpose now.
     shutdown.running = undefined
     await server.stop()
     throw error

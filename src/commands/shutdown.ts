@@ -1,4 +1,4 @@
-// How a server process ends: with its work finished after a signal, at once when one of its threads is gone.
+// Ends a server process: after a signal it finishes its work first; when one of its threads fails, it ends at once.
 import type { Worker } from 'node:worker_threads'
 import type { Config } from '../app/config.ts'
 import { AppError } from '../core/app-error.ts'
@@ -6,8 +6,8 @@ import { messageOf } from '../core/thrown.ts'
 import { DRAIN_MS } from '../http/operator/readiness.ts'
 import type { CommandCall } from './command.ts'
 
-/** How long what is in flight may take to finish. */
-const FINISH_WAIT_MS = 8_000
+/** How long work in progress may take to finish. */
+const STOP_WAIT_MS = 8_000
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
 export interface Stoppable {
@@ -15,11 +15,11 @@ export interface Stoppable {
 }
 
 /**
- * How long stopping may take after a signal; past that the process ends with exit status 1. Shorter than the time after which it
- * is killed, so that it can still say what was wrong: container runtimes give ten seconds, the files in `deploy/` fifteen.
+ * How long stopping may take after a signal; then the process ends with exit status 1. Shorter than the time after which it would be
+ * killed (10 s in container runtimes, 15 s in the files of `deploy/`), so that it can still report the cause.
  */
 export function stopWaitMs({ databaseUrl }: Pick<Config, 'databaseUrl'>): number {
-  return databaseUrl === undefined ? FINISH_WAIT_MS : DRAIN_MS + FINISH_WAIT_MS
+  return databaseUrl === undefined ? STOP_WAIT_MS : DRAIN_MS + STOP_WAIT_MS
 }
 
 export class Shutdown {
@@ -29,27 +29,27 @@ export class Shutdown {
   #isStopping = false
 
   /**
-   * From here on signals end the process in order, and the end of any thread ends it with exit status 1. `failStart` reports that
-   * during a start; later the one object of `--json` has been printed already.
+   * From now on a signal stops the process in order, and the end of any thread ends it with exit status 1. `failStart` reports a thread's
+   * failure during the start; after it, the one object of `--json` is already printed.
    */
   constructor(failStart: CommandCall['fail'], waitMs: number) {
     this.#failStart = failStart
     this.#waitMs = waitMs
-    // A terminal and npm may both send the signal; the first one counts.
+    // A terminal and npm may both send the signal; only the first counts.
     for (const signal of SIGNALS) process.on(signal, () => void this.#stop())
     process.on('worker', (thread) => this.#watch(thread))
   }
 
-  /** What a signal stops. Where it is undefined, the signal just ends the process. */
+  /** What a signal stops. If undefined, the signal ends the process at once. */
   set running(running: Stoppable | undefined) {
     this.#running = running
   }
 
-  /** A process without one of its threads would take requests in and never finish them. */
+  /** Without one of its threads, a process would accept requests and never finish them. */
   #watch(thread: Worker): void {
     const name = thread.threadName
     thread.on('error', (error) => this.#endNow(`the thread "${name}" failed: ${messageOf(error)}`))
-    // A start that fails closes its threads itself, and then says why.
+    // A failed start closes its threads itself, and then reports its error.
     thread.on('exit', () => {
       if (this.#running && !this.#isStopping) this.#endNow(`the thread "${name}" stopped unexpectedly`)
     })

@@ -1,4 +1,4 @@
-// `statistics verify|rebuild`: campaign statistics against the facts they are counted from, beside a running server.
+// `statistics verify|rebuild`: compares campaign statistics with a recount of the stored facts, and corrects them. A server may run.
 import { FACT_CAPS } from '../core/campaigns/facts.ts'
 import { NO_DAY } from '../core/statistics/cells.ts'
 import { toCalendarDate } from '../core/time-zone.ts'
@@ -17,7 +17,7 @@ import type { Command, CommandCall } from './command.ts'
 import { terminalProgress } from './terminal-progress.ts'
 import { requireWorkspace, withStore } from './with-store.ts'
 
-/** Follows what `verify` found. */
+/** Printed after the differences that `verify` found. */
 const REBUILD_HINT = 'Run `tidings statistics rebuild` to correct the statistics.\n'
 
 const WORKSPACE = { workspace: { value: 'ID', summary: 'Only this workspace. Default: all workspaces.' } }
@@ -79,15 +79,15 @@ function forWorkspaces({ config, option }: CommandCall, count: Count): Promise<V
       const campaigns = await listAllCampaigns(database, workspace.id)
       if (campaigns.length === 0) continue
       const campaignIds = new Map(campaigns.map(({ number, id }) => [number, id]))
-      const verification = await countShown(count, database, workspace.id)
+      const verification = await countWithProgress(count, database, workspace.id)
       found.push({ ...verification, workspaceId: workspace.id, campaignIds })
     }
     return found
   })
 }
 
-/** Shows on a terminal how far the count is, until it ends or fails: what is printed then takes the place of the line. */
-async function countShown(count: Count, database: Database, workspaceId: string): Promise<Verification> {
+/** Shows the progress of a count on a terminal, and clears the line when the count ends or fails. */
+async function countWithProgress(count: Count, database: Database, workspaceId: string): Promise<Verification> {
   const progress = terminalProgress()
   try {
     return await count(database, workspaceId, ({ users, facts }) => {

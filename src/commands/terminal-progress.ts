@@ -1,15 +1,15 @@
-// Shows on a terminal how far a long command is, on standard error; says nothing elsewhere.
+// Shows the progress of a long command on standard error if that is a terminal; otherwise prints nothing.
 
-/** Between two changes of the line. */
+/** The least time between two updates of the line. */
 const SHOWN_EVERY_MS = 500
 const CLEAR_LINE = '\r\u001B[K'
 
 export interface Progress {
-  /** Replaces the line, but not at every call. */
+  /** Updates the line; skips calls that come too soon. */
   show(text: string): void
-  /** Replaces the line for good. */
+  /** Replaces the line with a final text. */
   done(text: string): void
-  /** Takes the line away, for what is printed next. */
+  /** Removes the line. */
   clear(): void
 }
 

@@ -1,4 +1,4 @@
-// The store for one command, opened and closed again, beside a running server or before the first start.
+// Opens the store for one command and closes it again. A server may run meanwhile.
 import { resolve } from 'node:path'
 import type { Config } from '../app/config.ts'
 import { AppError } from '../core/app-error.ts'
@@ -10,29 +10,28 @@ import type { Database, Store } from '../store/store.ts'
 import { withoutPassword } from '../store/postgres/without-password.ts'
 import { findWorkspace, type StoredWorkspace } from '../store/workspaces/workspaces.ts'
 
-const TABLES_ARE_OLDER =
+const OLDER_TABLES =
   'The store was created by an older version of Tidings. Back it up, then run `tidings serve` to migrate it.'
 
 type Work<Result> = (database: Database) => Promise<Result>
 
 /**
- * Does the work on the store as it is. Throws AppError `not_found` where there is none, and makes none; `conflict` where its
- * tables are not those of this program. Does not bring them up to date either: that would stop the servers of an older version,
- * and leave no way back to it.
+ * Works on an existing store; never creates or migrates one. Throws AppError `not_found` if there is none, `conflict` if its tables are
+ * of another version. A migration here would stop servers of the older version, with no way back.
  */
 export async function withStore<Result>(config: Config, work: Work<Result>): Promise<Result> {
   if (config.databaseUrl === undefined) requireStore(config.dataDir)
   return withDatabase(config, work, (database) => requireTables(database, config))
 }
 
-/** The same for commands that may make a store, and that bring its tables up to date as a server does when it starts. */
+/** The same for commands that create and migrate the store as a start of the server does. */
 export async function withPreparedStore<Result>(config: Config, work: Work<Result>): Promise<Result> {
   if (config.databaseUrl === undefined) prepareDataDir(config.dataDir)
   const tell = (what: string) => void process.stderr.write(`${what}\n`)
   return withDatabase(config, work, (database) => migrate(database, Date.now(), tell))
 }
 
-/** The workspace that an operand names. Throws AppError `not_found`. */
+/** The workspace with this id. Throws AppError `not_found`. */
 export async function requireWorkspace(store: Store, id: string): Promise<StoredWorkspace> {
   const stored = await findWorkspace(store, id)
   if (!stored) throw new AppError('not_found', `The workspace ${JSON.stringify(id)} does not exist.`)
@@ -53,7 +52,7 @@ async function withDatabase<Result>(config: Config, work: Work<Result>, prepare:
 async function requireTables(database: Database, { dataDir, databaseUrl }: Config): Promise<void> {
   const tables = await findTables(database)
   if (tables === 'current') return
-  if (tables === 'older') throw new AppError('conflict', TABLES_ARE_OLDER)
+  if (tables === 'older') throw new AppError('conflict', OLDER_TABLES)
   throw databaseUrl === undefined
     ? noStore('DATA_DIR', resolve(dataDir))
     : noStore('DATABASE_URL', withoutPassword(databaseUrl))

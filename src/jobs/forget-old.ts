@@ -31,7 +31,7 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
   const last = await logReader.lastPosition()
   const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const throughPosition = unapplied ? unapplied.position - 1 : last
-  await bringToDisk(database, throughPosition)
+  await makeDurable(database, throughPosition)
   const ownNow = clock()
   // A process whose clock is ahead must not take from others what they still need: a shared log has a clock of its own.
   const now = await logReader.lowWatermark(ownNow)
@@ -54,7 +54,7 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
  * applied. A checkpoint could not be relied on, because it leaves out what was written after the beginning of a backup that still
  * runs.
  */
-async function bringToDisk(database: Database, position: number): Promise<void> {
+async function makeDurable(database: Database, position: number): Promise<void> {
   await database.write(async (store) => {
     const known = await findCursor(store, TRIM_CURSOR)
     if (known !== position) await moveCursor(store, TRIM_CURSOR, known, position)

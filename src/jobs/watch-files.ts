@@ -6,10 +6,10 @@ import { codeOf } from '../core/thrown.ts'
 import type { Job } from './job.ts'
 
 /** Not at each commit, which would then take longer: what was taken in before the change is gone with the files anyway. */
-const LOOK_EVERY_MS = 250
+const CHECK_EVERY_MS = 250
 
 export function watchFiles(files: OpenedFiles): Job {
-  return { name: 'check the files of the store', everyMs: LOOK_EVERY_MS, run: () => files.check() }
+  return { name: 'check the files of the store', everyMs: CHECK_EVERY_MS, run: () => files.check() }
 }
 
 export class OpenedFiles {
@@ -17,7 +17,7 @@ export class OpenedFiles {
   readonly #diagnostics: FastifyBaseLogger
   /** Which file was found at each path; SQLite makes the file beside its own only when it needs it. */
   readonly #opened = new Map<string, string>()
-  #lost: string | undefined
+  #missing: string | undefined
 
   /** The paths are those of files of SQLite. */
   constructor(paths: readonly string[], diagnostics: FastifyBaseLogger) {
@@ -27,19 +27,20 @@ export class OpenedFiles {
 
   /** Whether all were where they were opened when they were last looked at. */
   get arePresent(): boolean {
-    return this.#lost === undefined
+    return this.#missing === undefined
   }
 
   /** Compares the files with those that were opened. The first call, when all are open, notes which these are. */
   async check(): Promise<void> {
-    const before = this.#lost
+    const before = this.#missing
     const found = await Promise.all(this.#paths.map(async (path) => ({ path, file: await findFile(path) })))
-    this.#lost = found.find(({ path, file }) => !this.#isOpened(path, file))?.path
-    if (this.#lost === before) return
-    if (this.#lost === undefined) this.#diagnostics.warn('the files of the store are back where the server opened them')
+    this.#missing = found.find(({ path, file }) => !this.#isOpened(path, file))?.path
+    if (this.#missing === before) return
+    if (this.#missing === undefined)
+      this.#diagnostics.warn('the files of the store are back where the server opened them')
     else
       this.#diagnostics.error(
-        `${this.#lost} was removed, moved or replaced; the server refuses requests until it is restarted`,
+        `${this.#missing} was removed, moved or replaced; the server refuses requests until it is restarted`,
       )
   }
 

@@ -1,4 +1,4 @@
-// `backup FILE` and `restore FILE`: everything of the embedded store and log in one file, and back.
+// `backup FILE` and `restore FILE`: copy the embedded store and its log into one file, and back.
 import { resolve } from 'node:path'
 import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'

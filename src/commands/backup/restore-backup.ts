@@ -1,4 +1,4 @@
-// Fills an empty data directory from a backup: all of it, or the directory stays as it was.
+// Restores a backup into an empty data directory: all of it, or nothing.
 import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '../../core/app-error.ts'
@@ -10,12 +10,12 @@ import { migrate } from '../../store/migrations.ts'
 import { openDatabase, statePathOf } from '../../store/open-database.ts'
 import { backupProblem, restoreState } from '../../store/sqlite/sqlite-backup.ts'
 import { explainDiskError } from './explain-disk-error.ts'
-import { namesOfSqliteFile, removeSqliteFile, syncToDisk } from './write-backup.ts'
+import { sqliteFilePaths, removeSqliteFile, syncToDisk } from './write-backup.ts'
 
 /**
- * Throws AppError `conflict` when the directory holds data, or only what a killed server left beside it, which SQLite would take
- * for newer pages of what is restored; `invalid_request` when `file` is not a whole backup. Until the last byte is on disk, a
- * file in the directory says that it is not whole, so that no command uses what a crash left.
+ * Throws AppError `conflict` if the directory has data, even only a `-wal` file of a killed server, which SQLite would apply to the
+ * restored file; `invalid_request` if `file` is not a complete backup. Until all is on disk, a file marks the directory as unfinished,
+ * so that no command uses it after a crash.
  */
 export async function restoreBackup(file: string, dataDir: string): Promise<void> {
   if (!existsSync(file)) throw new AppError('not_found', `The file ${file} does not exist.`)
@@ -24,8 +24,8 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
   prepareDataDir(dataDir)
   const state = statePathOf({ dataDir })
   const log = logPathOf({ dataDir })
-  const present = [state, log].flatMap(namesOfSqliteFile).filter((path) => existsSync(path))
-  if (present.length > 0) throw isThere(present)
+  const present = [state, log].flatMap(sqliteFilePaths).filter((path) => existsSync(path))
+  if (present.length > 0) throw alreadyExists(present)
   const mark = join(dataDir, UNFINISHED_RESTORE_FILE)
   closeSync(openSync(mark, 'wx'))
   try {
@@ -36,21 +36,21 @@ export async function restoreBackup(file: string, dataDir: string): Promise<void
     restoreLog(file, log)
     for (const path of [state, log, dataDir]) syncToDisk(path)
   } catch (error) {
-    // A server that was starting at this moment has made a store of its own.
+    // A server that started at this moment has created a store of its own.
     const isOfOther = codeOf(error) === 'EEXIST'
     if (!isOfOther) for (const path of [state, log]) removeSqliteFile(path)
     rmSync(mark)
-    throw isOfOther ? isThere([state]) : explainDiskError(error, `${dataDir} was not restored`)
+    throw isOfOther ? alreadyExists([state]) : explainDiskError(error, `${dataDir} was not restored`)
   }
   rmSync(mark)
   syncToDisk(dataDir)
 }
 
-function isThere(paths: readonly string[]): AppError {
+function alreadyExists(paths: readonly string[]): AppError {
   return new AppError('conflict', `Data already exists: ${paths.join(', ')}. Restore into an empty folder.`)
 }
 
-/** Shows now, and not at the next start, whether this program can use what was restored. */
+/** Migrates the restored store now, so that a store this version cannot use fails here and not at the next start. */
 async function bringUpToDate(dataDir: string): Promise<void> {
   const database = openDatabase({ dataDir, databaseUrl: undefined })
   try {

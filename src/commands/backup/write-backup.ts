@@ -1,4 +1,4 @@
-// Writes a backup of the embedded store and log: one SQLite file, consistent, while a server may run.
+// Writes a backup of the embedded store and its log into one SQLite file, consistent even while a server runs.
 import { randomBytes } from 'node:crypto'
 import {
   accessSync,
@@ -25,15 +25,14 @@ import { openSqliteDatabase } from '../../store/sqlite/sqlite-database.ts'
 import { explainDiskError } from './explain-disk-error.ts'
 
 /**
- * Writes the backup under another name beside `file`, and gives it its name when it is whole and on disk. The snapshot of the log
- * is taken before the state is copied, so that every entry acknowledged before is in the backup: applied, if the copied state has
- * come that far, otherwise in the log. Returns the size in bytes. Throws AppError `conflict` when there is such a file already.
+ * Writes the backup under a temporary name beside `file`, and renames it when it is complete and on disk. The snapshot of the log
+ * begins before the state is copied, so every entry acknowledged before is in the backup: in the tables if it was applied, otherwise
+ * in the log. Returns the size in bytes. Throws AppError `conflict` if `file` exists.
  */
 export async function writeBackup(dataDir: string, file: string): Promise<number> {
-  if (existsSync(file)) throw isThere(file)
+  if (existsSync(file)) throw alreadyExists(file)
   refuseUnwritable(dirname(file))
-  // Not the process id, which is the same in every container: the name would meet what a killed process left, or another is
-  // writing.
+  // Random, not the process id, which is often the same in containers and could match the file of another process.
   const unfinished = `${file}.unfinished-${randomBytes(6).toString('hex')}`
   const log = new SqliteLogSnapshot(logPathOf({ dataDir }))
   try {
@@ -41,7 +40,7 @@ export async function writeBackup(dataDir: string, file: string): Promise<number
     log.copyInto(unfinished, await readCursor(unfinished))
     sealBackup(unfinished)
     syncToDisk(unfinished)
-    giveName(unfinished, file)
+    publish(unfinished, file)
     syncToDisk(dirname(file))
     return statSync(file).size
   } catch (error) {
@@ -53,19 +52,20 @@ export async function writeBackup(dataDir: string, file: string): Promise<number
 }
 
 /**
- * A link does not replace what another backup has written meanwhile; a rename does, and is only for file systems without links.
+ * Links the file to its final name, which fails if another backup has written that meanwhile. Renames it where the file system has no
+ * links; that would replace the other.
  */
-function giveName(unfinished: string, file: string): void {
+function publish(unfinished: string, file: string): void {
   try {
     linkSync(unfinished, file)
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') throw isThere(file)
+    if (codeOf(error) === 'EEXIST') throw alreadyExists(file)
     renameSync(unfinished, file)
   }
   rmSync(unfinished, { force: true })
 }
 
-function isThere(file: string): AppError {
+function alreadyExists(file: string): AppError {
   return new AppError('conflict', `The file ${file} already exists. Choose another name.`)
 }
 
@@ -77,7 +77,7 @@ function refuseUnwritable(folder: string): void {
   }
 }
 
-/** Waits until a file, or the names in a folder, are on disk. */
+/** Waits until a file, or the entries of a folder, are on disk. */
 export function syncToDisk(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
@@ -87,19 +87,19 @@ export function syncToDisk(path: string): void {
   }
 }
 
-/** Removes a SQLite file with the files beside it, where they are there. */
+/** Removes an SQLite file and the files beside it, if they exist. */
 export function removeSqliteFile(path: string): void {
-  for (const name of namesOfSqliteFile(path)) rmSync(name, { force: true })
+  for (const name of sqliteFilePaths(path)) rmSync(name, { force: true })
 }
 
-/** A SQLite file, and the files that may stand beside it. */
-export function namesOfSqliteFile(path: string): string[] {
+/** The paths of an SQLite file and of the files that SQLite may create beside it. */
+export function sqliteFilePaths(path: string): string[] {
   return ['', '-wal', '-shm', '-journal'].map((suffix) => path + suffix)
 }
 
 /**
- * How far the copied state has applied the log. Throws AppError `conflict` for a state of a newer version, because this program
- * cannot tell what of that belongs in a backup; one of an older version has the same log.
+ * The position up to which the copied state has applied the log. Throws AppError `conflict` for a state of a newer version, which this
+ * version cannot back up. A state of an older version has the same log format.
  */
 async function readCursor(path: string): Promise<number> {
   const database = openSqliteDatabase({ path })

@@ -1,4 +1,4 @@
-// Copies tables of an embedded store into another one and compares them afterwards, each from its first row to its last.
+// Copies tables of an embedded store into PostgreSQL, and compares source and target row by row.
 import {
   findMoveProgress,
   forgetMoveProgress,
@@ -26,8 +26,8 @@ import type { Progress } from '../terminal-progress.ts'
 type Pages = Generator<RowPage, void, void>
 
 /**
- * Copies a table; goes on where an earlier run was interrupted, or begins anew where what was copied then is no longer what the
- * source holds. Returns how many rows this run has copied.
+ * Copies a table. Continues where an interrupted run ended, or starts again if the source has changed in what that run copied. Returns
+ * the number of rows that this run copied.
  */
 export async function copyTable(table: CopiedTable, target: Database, progress: Progress): Promise<number> {
   const { source } = table
@@ -44,15 +44,15 @@ export async function copyTable(table: CopiedTable, target: Database, progress: 
   return copyPages({ table, target, pages: readPages(table), show }, NOTHING_MOVED)
 }
 
-/** Passes over the pages that were copied; undefined when the source does not begin with them any more. */
+/** Skips the pages that are already copied; undefined if the source no longer begins with them. */
 function skipCopied(pages: Pages, copied: MoveProgress): MoveProgress | undefined {
-  let passed = NOTHING_MOVED
-  while (passed.rows < copied.rows) {
+  let skipped = NOTHING_MOVED
+  while (skipped.rows < copied.rows) {
     const next = pages.next()
     if (next.done) return undefined
-    passed = addPage(passed, next.value.rows)
+    skipped = addPage(skipped, next.value.rows)
   }
-  if (passed.rows === copied.rows && passed.checksum === copied.checksum) return passed
+  if (skipped.rows === copied.rows && skipped.checksum === copied.checksum) return skipped
   pages.return()
   return undefined
 }
@@ -64,7 +64,7 @@ interface TableCopy {
   readonly show: (progress: MoveProgress) => void
 }
 
-/** Writes each page in one transaction with the progress of its table, so that nothing is copied twice, whatever is killed. */
+/** Writes each page in one transaction with the progress of its table, so that a killed process never leads to a second copy. */
 async function copyPages({ table, target, pages, show }: TableCopy, start: MoveProgress): Promise<number> {
   let from = start
   for (const page of pages) {
@@ -75,7 +75,7 @@ async function copyPages({ table, target, pages, show }: TableCopy, start: MoveP
         await insertPage(store, table, page)
       })
     } catch (error) {
-      throw located(error, table, from)
+      throw withLocation(error, table, from)
     }
     from = to
     show(to)
@@ -84,23 +84,23 @@ async function copyPages({ table, target, pages, show }: TableCopy, start: MoveP
   return from.rows - start.rows
 }
 
-/** Adds where they are to what the database says of values that it does not take. */
-function located(error: unknown, { source }: CopiedTable, { rows }: MoveProgress): unknown {
+/** Adds the table and the row range to an error of the database. */
+function withLocation(error: unknown, { source }: CopiedTable, { rows }: MoveProgress): unknown {
   if (!(error instanceof StoreError)) return error
   const where = `in ${source}, after the first ${rows} rows`
   return new StoreError(error.reason, error.driverCode, `${error.message}, ${where}`)
 }
 
-/** A table of the source beside that of the target. */
+/** A table compared on both sides. */
 export interface TableComparison {
   readonly table: string
   readonly source: MoveProgress
-  /** Where the target has more rows than the source, at least one more is counted. */
+  /** If the target has more rows than the source, at least one of them is counted. */
   readonly target: MoveProgress
   readonly isEqual: boolean
 }
 
-/** Reads a table on both sides, in the order of its key. A table that differs is begun anew by the next run. */
+/** Compares a table on both sides, in the order of its key. If it differs, the next run copies it again. */
 export async function compareTable(table: CopiedTable, target: Database, progress: Progress): Promise<TableComparison> {
   let wanted = NOTHING_MOVED
   let found = NOTHING_MOVED

@@ -1,4 +1,4 @@
-// The two files of an embedded store, held by one process while the store is moved.
+// Locks the two files of an embedded store while it is moved.
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type SqliteFile from 'better-sqlite3'
@@ -14,8 +14,8 @@ export interface EmbeddedFiles {
 }
 
 /**
- * Holds both files until they are closed. Throws AppError `not_found` when they are not there, `conflict` while a server
- * or another command uses them.
+ * Locks both files until they are closed. Throws AppError `not_found` if one is missing, `conflict` while a server or another command
+ * uses them.
  */
 export function lockEmbeddedFiles(dataDir: string): EmbeddedFiles {
   const paths = [statePathOf({ dataDir }), logPathOf({ dataDir })] as const
@@ -26,9 +26,9 @@ export function lockEmbeddedFiles(dataDir: string): EmbeddedFiles {
       `${resolve(dataDir)} contains no store that a server has used: ${missing.join(', ')} missing.`,
     )
   }
-  const state = hold(paths[0])
+  const state = lock(paths[0])
   try {
-    const log = hold(paths[1])
+    const log = lock(paths[1])
     const close = () => {
       log.close()
       state.close()
@@ -40,7 +40,7 @@ export function lockEmbeddedFiles(dataDir: string): EmbeddedFiles {
   }
 }
 
-function hold(path: string): SqliteFile.Database {
+function lock(path: string): SqliteFile.Database {
   const file = lockSqliteFile(path)
   if (file) return file
   throw new AppError(

@@ -1,4 +1,4 @@
-// `move`: an embedded store becomes the beginning of a cluster.
+// `move`: copies an embedded store into the PostgreSQL, and optionally the NATS, of a cluster.
 import { resolve } from 'node:path'
 import { ConfigError, readConfig, type Config } from '../../app/config.ts'
 import { AppError, type Fault } from '../../core/app-error.ts'
@@ -9,7 +9,7 @@ import { explainDatabaseError } from '../explain-database.ts'
 import { moveStore, type FinishedMove, type MoveOutcome } from './move-store.ts'
 import { terminalProgress } from '../terminal-progress.ts'
 
-/** Digits of a checksum that people are shown. */
+/** The digits of a checksum in the text output. */
 const CHECKSUM_SHOWN = 16
 
 export const moveCommand: Command = {
@@ -50,13 +50,13 @@ export const moveCommand: Command = {
   },
 }
 
-/** Which option gives which setting of the cluster. */
+/** The options of the target, and the settings of the cluster that they give. */
 const TARGET_OPTIONS = [
   { field: '--to', name: 'to', setting: 'DATABASE_URL' },
   { field: '--nats', name: 'nats', setting: 'NATS_URL' },
 ] as const
 
-/** The settings of the cluster. An empty value is one that was forgotten, and must not count as not given. */
+/** The settings of the cluster. An empty option is a mistake, and must not count as not given. */
 function readTarget(option: CommandCall['option']): Config {
   const faults: Fault[] = TARGET_OPTIONS.filter(({ name }) => option(name)?.trim() === '').map(({ field }) => {
     return { field, problem: 'must not be empty' }
@@ -78,14 +78,14 @@ function toOptionFault(fault: Fault): Fault {
 }
 
 function describe(outcome: MoveOutcome, from: Config, to: Config): CommandOutput {
-  const places = { from: resolve(from.dataDir), to: withoutPassword(to.databaseUrl as string) }
+  const locations = { from: resolve(from.dataDir), to: withoutPassword(to.databaseUrl as string) }
   if (outcome.outcome !== 'already_moved') {
     const isFailure = outcome.outcome === 'differs'
-    return { json: { ...places, ...toBody(outcome) }, text: toText(outcome, places), isFailure }
+    return { json: { ...locations, ...toBody(outcome) }, text: toText(outcome, locations), isFailure }
   }
   const at = toIso(outcome.at)
-  const text = `${places.from} was already moved to ${places.to} at ${at}. Nothing was changed.\n`
-  return { json: { ...places, outcome: 'already_moved', completed_at: at }, text }
+  const text = `${locations.from} was already moved to ${locations.to} at ${at}. Nothing was changed.\n`
+  return { json: { ...locations, outcome: 'already_moved', completed_at: at }, text }
 }
 
 function toBody(move: FinishedMove): object {
@@ -108,7 +108,7 @@ function toBody(move: FinishedMove): object {
   }
 }
 
-function toText(move: FinishedMove, places: { readonly from: string; readonly to: string }): string {
+function toText(move: FinishedMove, locations: { readonly from: string; readonly to: string }): string {
   const { tables, statistics, copiedRows, copiedMs, parkedEntries, uploadsRolledBack } = move
   const names = Math.max(...tables.map(({ table }) => table.length))
   const numbers = Math.max(...tables.map(({ source }) => String(source.rows).length))
@@ -124,7 +124,7 @@ function toText(move: FinishedMove, places: { readonly from: string; readonly to
   lines.push(`${copiedRows} rows copied in ${(copiedMs / 1000).toFixed(1)} s, ${rowsPerSecond(move)} per second`)
   if (uploadsRolledBack > 0) lines.push(`${uploadsRolledBack} interrupted coupon uploads were rolled back.`)
   if (parkedEntries > 0) lines.push(`${parkedEntries} parked entries are also parked in the target.`)
-  return [...lines, ...conclusion(move, places), ''].join('\n')
+  return [...lines, ...conclusion(move, locations), ''].join('\n')
 }
 
 function conclusion(

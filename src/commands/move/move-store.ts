@@ -1,5 +1,5 @@
-// Takes an embedded store into a cluster: all tables row for row into PostgreSQL, and a log there, or in NATS, that goes on
-// where the embedded one ends. The embedded store stays as it is.
+// Moves an embedded store into a cluster: copies all tables row by row into PostgreSQL, and continues the log there or in NATS from the
+// last position of the embedded log. Does not change what the embedded store holds, except that it applies the rest of its log.
 import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
 import { continueBehind } from '../../log/continue-log.ts'
@@ -30,7 +30,7 @@ export interface MoveOptions {
   readonly progress: Progress
 }
 
-/** The statistics of one workspace in the target, counted anew from its facts. */
+/** The statistics of one workspace in the target, compared with a recount of its facts. */
 export interface StatisticsComparison {
   readonly workspaceId: string
   readonly cells: number
@@ -42,7 +42,7 @@ export interface FinishedMove extends PreparedStore {
   readonly outcome: 'moved' | 'differs'
   readonly tables: readonly TableComparison[]
   readonly statistics: readonly StatisticsComparison[]
-  /** What this run has copied, and how long that took. */
+  /** The rows that this run copied, and the time it took. */
   readonly copiedRows: number
   readonly copiedMs: number
 }
@@ -50,11 +50,11 @@ export interface FinishedMove extends PreparedStore {
 export type MoveOutcome = FinishedMove | { readonly outcome: 'already_moved'; readonly at: number }
 
 /**
- * Moves what is not moved yet and compares everything. May be interrupted anywhere and run again. Throws AppError `conflict` when
- * the embedded store or the target is in use, or when the target holds anything but an unfinished move of this store.
+ * Copies what is not copied yet and compares everything. May be interrupted anywhere and run again. Throws AppError `conflict` if the
+ * embedded store or the target is in use, or if the target holds anything but an incomplete move of this store.
  */
 export async function moveStore({ from, to, progress }: MoveOptions): Promise<MoveOutcome> {
-  // Refuses before anything is done anywhere. A server could still be started after this, so the files are held again below.
+  // Fails before anything changes. A server may still start after this, so the files are locked again below.
   lockEmbeddedFiles(from.dataDir).close()
   const target = openDatabase(to)
   try {
@@ -65,7 +65,7 @@ export async function moveStore({ from, to, progress }: MoveOptions): Promise<Mo
       if (lastPosition(files.log) !== prepared.position)
         throw new AppError('conflict', 'A server used the store during the move. Stop it and run the move again.')
       const { completed } = await beginMove(target, to, prepared)
-      if (completed) return movedBefore(completed, prepared)
+      if (completed) return alreadyMoved(completed, prepared)
       return await move(files, { target, to, prepared, progress })
     } finally {
       files.close()
@@ -80,21 +80,21 @@ async function beginMove(target: Database, to: Config, { name }: PreparedStore):
   const hasEntries = await makeLog(to)
   return target.write(async (store) => {
     await store.lock('move')
-    const known = await findMove(store)
-    if (known?.source === name && known.completed) return known
+    const existing = await findMove(store)
+    if (existing?.source === name && existing.completed) return existing
     await refusePipelines(store)
-    if (known?.source === name) return known
-    if (known)
+    if (existing?.source === name) return existing
+    if (existing)
       throw new AppError(
         'conflict',
         'Another store was moved, or is being moved, into this database. Choose an empty database.',
       )
-    const filled = await findNonEmptyTables(store, DATA_TABLES)
-    if (hasEntries) filled.push('the log')
-    if (filled.length > 0) {
+    const occupied = await findNonEmptyTables(store, DATA_TABLES)
+    if (hasEntries) occupied.push('the log')
+    if (occupied.length > 0) {
       throw new AppError(
         'conflict',
-        `A store can be moved only into an empty database. This one contains ${filled.join(', ')}.`,
+        `A store can be moved only into an empty database. This one contains ${occupied.join(', ')}.`,
       )
     }
     await addMove(store, name, Date.now())
@@ -102,7 +102,7 @@ async function beginMove(target: Database, to: Config, { name }: PreparedStore):
   })
 }
 
-/** Processes that run may take in and apply what is not part of the move. */
+/** Running pipelines could apply entries that are not part of the move. */
 async function refusePipelines(store: Store): Promise<void> {
   const pipelines = await countPipelines(store)
   if (pipelines === 0) return
@@ -110,7 +110,7 @@ async function refusePipelines(store: Store): Promise<void> {
   throw new AppError('conflict', `${what}. Stop all its processes; a killed one still counts for a few seconds.`)
 }
 
-/** Makes the log of the cluster if it is not there; tells whether it has entries. */
+/** Creates the log of the cluster if it is missing; returns whether it has entries. */
 async function makeLog(to: Config): Promise<boolean> {
   const log = await openLogReader(to)
   try {
@@ -121,7 +121,7 @@ async function makeLog(to: Config): Promise<boolean> {
   }
 }
 
-function movedBefore(completed: NonNullable<Move['completed']>, { position }: PreparedStore): MoveOutcome {
+function alreadyMoved(completed: NonNullable<Move['completed']>, { position }: PreparedStore): MoveOutcome {
   if (position === completed.logPosition) return { outcome: 'already_moved', at: completed.at }
   const what = `The store was already moved when its log ended at ${completed.logPosition}, and a server has used it since`
   throw new AppError('conflict', `${what}. Requests accepted after the move are not in the target and cannot be moved.`)
@@ -135,13 +135,13 @@ interface MoveWork {
 }
 
 async function move(files: EmbeddedFiles, { target, to, prepared, progress }: MoveWork): Promise<FinishedMove> {
-  const places = listTables(files, to)
+  const copiedTables = listTables(files, to)
   const startedAt = performance.now()
   let copiedRows = 0
-  for (const table of places) copiedRows += await copyTable(table, target, progress)
+  for (const table of copiedTables) copiedRows += await copyTable(table, target, progress)
   const copiedMs = performance.now() - startedAt
   const tables: TableComparison[] = []
-  for (const table of places) tables.push(await compareTable(table, target, progress))
+  for (const table of copiedTables) tables.push(await compareTable(table, target, progress))
   const statistics = await compareStatistics(target, progress)
   const isEqual = [...tables, ...statistics].every((compared) => compared.isEqual)
   if (isEqual) {
@@ -151,7 +151,7 @@ async function move(files: EmbeddedFiles, { target, to, prepared, progress }: Mo
   return { ...prepared, outcome: isEqual ? 'moved' : 'differs', tables, statistics, copiedRows, copiedMs }
 }
 
-/** All tables of the state, and the keys of requests in the log. The log's entries are applied, and so are in the tables. */
+/** All tables of the state, and the idempotency keys of the log. The entries of the log are applied, so the tables have them. */
 function listTables({ state, log }: EmbeddedFiles, to: Config): CopiedTable[] {
   return [
     ...MOVED_TABLES.map((name) => describeTable({ file: state, source: name, target: name })),

@@ -1,5 +1,5 @@
-// Makes an embedded store ready to be moved: up to date, with nothing left to be applied or taken back. It does no more than the
-// next start of the server would do.
+// Prepares an embedded store for a move: migrates it, rolls back interrupted uploads, and applies the rest of its log. A start of the
+// server would do the same.
 import type { Config } from '../../app/config.ts'
 import { AppError } from '../../core/app-error.ts'
 import type { LogReader } from '../../log/event-log.ts'
@@ -16,27 +16,26 @@ import { listWorkspaces } from '../../store/workspaces/workspaces.ts'
 import type { Progress } from '../terminal-progress.ts'
 import { withPreparedStore } from '../with-store.ts'
 
-/** Message events that are moved to where they stay in one transaction; they wait nowhere in a cluster. */
-const SETTLED_AT_ONCE = 50_000
-/** Between two looks at how far the log is applied. */
-const LOOK_MS = 50
+/** Message events moved from the staging table to their own in one transaction. A cluster has no staging table. */
+const SETTLED_PER_WRITE = 50_000
+/** The pause between two checks of the cursor. */
+const POLL_MS = 50
 /** If no batch is applied in this time, something is wrong with the store. */
 const STANDSTILL_MS = 60_000
 
 export interface PreparedStore {
-  /** Distinguishes the store from others, whatever may change in it. */
+  /** Identifies the store, and never changes. */
   readonly name: string
   /** The last position of the log; everything up to it is applied. */
   readonly position: number
-  /** What was done to it. */
   readonly appliedEntries: number
   readonly uploadsRolledBack: number
   readonly parkedEntries: number
-  /** Whether emails in it can be read with PII_KEY only. */
+  /** Whether a workspace has encrypted emails. */
   readonly needsPiiKey: boolean
 }
 
-/** Throws AppError `conflict` when the log does not belong to the tables, `not_found` when there is nothing to move. */
+/** Throws AppError `conflict` if the log does not belong to the tables, `not_found` if there is nothing to move. */
 export function prepareStore(config: Config, progress: Progress): Promise<PreparedStore> {
   return withPreparedStore(config, async (database) => {
     const workspaces = (await listWorkspaces(database)).map(({ workspace }) => workspace)
@@ -45,7 +44,7 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
       throw new AppError('not_found', `The store in ${config.dataDir} has no workspaces, so there is nothing to move.`)
     const uploadsRolledBack = await rollBackUploads(database)
     const { position, appliedEntries } = await applyRestOfLog(config, database, progress)
-    while ((await database.write((store) => settleMessageEvents(store, SETTLED_AT_ONCE))) > 0);
+    while ((await database.write((store) => settleMessageEvents(store, SETTLED_PER_WRITE))) > 0);
     return {
       name: `${oldest.id} of ${oldest.createdAt}`,
       position,
@@ -57,7 +56,7 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
   })
 }
 
-/** Uploads of coupons that were cut off count nowhere, and their clients were never told that they do. */
+/** Rolls back interrupted coupon uploads: their codes do not count, and no client got a success answer. */
 async function rollBackUploads(database: Database): Promise<number> {
   const left = await listLeftUploads(database)
   await giveUpLeftUploads(database, left)
@@ -84,7 +83,7 @@ async function applyRestOfLog(
   }
 }
 
-/** Applies what is left as the server does; what cannot be applied is parked. Returns how many entries there were. */
+/** Applies the rest of the log as the server does; parks entries that cannot be applied. Returns the number of entries. */
 async function follow(database: Database, logReader: LogReader, progress: Progress): Promise<number> {
   let applied = 0
   let movedAt = performance.now()
@@ -105,7 +104,7 @@ async function follow(database: Database, logReader: LogReader, progress: Progre
   try {
     while (await logReader.firstAfter([await findCursor(database, PIPELINE_CURSOR)])) {
       if (performance.now() - movedAt > STANDSTILL_MS) throw lastFailure ?? new Error('the log could not be applied')
-      await pause(LOOK_MS)
+      await pause(POLL_MS)
     }
   } finally {
     await follower.stop()

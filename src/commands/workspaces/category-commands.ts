@@ -1,4 +1,4 @@
-// `category add|remove`: the email preference categories of a workspace.
+// `category add|remove`: changes the email preference categories of a workspace.
 import { AppError } from '../../core/app-error.ts'
 import { addCategory, type WorkspaceSettings } from '../../core/workspace.ts'
 import { lockWorkspaces, saveSettings } from '../../store/workspaces/workspaces.ts'

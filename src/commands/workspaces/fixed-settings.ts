@@ -1,4 +1,4 @@
-// Settings on which stored data depends: they stay as they are once there is some.
+// The settings that cannot change once stored data depends on them.
 import type { Fault } from '../../core/app-error.ts'
 import type { Workspace, WorkspaceSettings } from '../../core/workspace.ts'
 import { PIPELINE_CURSOR } from '../../store/entries/cursors.ts'
@@ -11,7 +11,7 @@ import type { UnappliedEntries } from './unapplied-entries.ts'
 interface FixedSetting {
   readonly key: string
   readonly setting: keyof WorkspaceSettings
-  /** What keeps it as it is, in words that follow "cannot be changed"; undefined where nothing does. */
+  /** Why it cannot be changed, as a phrase that follows "cannot be changed"; undefined if it can. */
   readonly findObstacle: (store: Store, workspaceId: string, unapplied: UnappliedEntries) => Promise<string | undefined>
 }
 
@@ -25,7 +25,7 @@ export interface SettingsChange {
   readonly after: WorkspaceSettings
 }
 
-/** Reads what `findFixedFaults` would otherwise have to read while pipelines wait. To be called before the transaction. */
+/** Reads the log ahead of `findFixedFaults`, which makes pipelines wait while it reads. Call it before the transaction. */
 export async function prepareFixedFaults(
   store: Store,
   unapplied: UnappliedEntries,
@@ -35,7 +35,7 @@ export async function prepareFixedFaults(
   await unapplied.scanAhead(store)
 }
 
-/** Faults of a change that the data of a workspace no longer allows. To be called in the transaction of the change. */
+/** The changed settings that the data of a workspace fixes. Call it in the transaction of the change. */
 export async function findFixedFaults(
   store: Store,
   unapplied: UnappliedEntries,
@@ -44,7 +44,7 @@ export async function findFixedFaults(
   const faults: Fault[] = []
   for (const { key, setting, findObstacle } of FIXED_SETTINGS) {
     if (before[setting] === after[setting]) continue
-    // Waits for a batch that is being applied with the settings from before.
+    // Waits for a batch that is being applied with the old settings.
     await store.lock(PIPELINE_CURSOR)
     const obstacle = await findObstacle(store, before.id, unapplied)
     if (obstacle !== undefined) faults.push({ field: key, problem: `cannot be changed ${obstacle}` })
@@ -56,7 +56,7 @@ async function findZoneObstacle(store: Store, workspaceId: string): Promise<stri
   return (await hasStatistics(store, workspaceId)) ? 'once the workspace has statistics' : undefined
 }
 
-/** Requests that are not applied yet hold addresses too, protected as they were then: in the log, or parked. */
+/** Entries in the log and parked entries hold addresses too, protected by the setting at that time. */
 async function findProtectionObstacle(
   store: Store,
   workspaceId: string,

@@ -1,4 +1,4 @@
-// `key generate`: a new key for one tile of a workspace, in place of the old one.
+// `key generate`: replaces the key of one tile of a workspace.
 import { AppError } from '../../core/app-error.ts'
 import { KEY_TILES } from '../../core/accounts/credential.ts'
 import { generateKey, hashKey } from '../../store/workspaces/api-key.ts'
@@ -25,7 +25,7 @@ const generate: Command = {
         await saveKeyHash(store, id, tile, hashKey(key))
       })
     })
-    // The key alone, so that a shell can keep it: KEY=$(tidings key generate main data)
+    // Prints only the key, for shells: KEY=$(tidings key generate main data)
     print({ json: { workspace_id: id, tile, key }, text: `${key}\n` })
   },
 }

@@ -1,5 +1,5 @@
-// Whether the log holds requests of a workspace that are not applied yet. A transaction that asks keeps the pipelines waiting: so
-// a log across a network is opened, and what waits in it is read, before that.
+// Finds out whether the log holds unapplied entries of a workspace. Pipelines wait for the transaction that needs the answer, so the
+// log, which may be across a network, is opened and mostly read before the transaction.
 import { existsSync } from 'node:fs'
 import type { LogReader } from '../../log/event-log.ts'
 import { isEmbedded, logPathOf, openLogReader, type LogLocation } from '../../log/open-log.ts'
@@ -8,46 +8,46 @@ import type { Store } from '../../store/store.ts'
 
 const READ_BOUNDS = { entries: 1_000, bytes: 4 * 1024 * 1024 }
 
-/** What came of a look into one partition. */
+/** The result of a scan of one partition. */
 interface Scan {
-  /** The last position that was read. */
+  /** The last position read. */
   readonly until: number
-  /** The first entry of the workspace, where the look ended; undefined when there is none up to `until`. */
+  /** The position of the workspace's first entry, where the scan ended; undefined if there is none up to `until`. */
   readonly found: number | undefined
 }
 
 export class UnappliedEntries {
-  readonly #place: LogLocation
+  readonly #location: LogLocation
   readonly #workspaceId: string
   #log: LogReader | undefined
   /** By partition. */
-  #looks: readonly Scan[] = []
+  #scans: readonly Scan[] = []
 
-  constructor(place: LogLocation, workspaceId: string) {
-    this.#place = place
+  constructor(location: LogLocation, workspaceId: string) {
+    this.#location = location
     this.#workspaceId = workspaceId
   }
 
-  /** Reads what is in the log now, so that little is left to `areThere`. Outside of transactions. */
+  /** Scans the log up to its current end, so that little is left for `exist`. Call it outside of transactions. */
   async scanAhead(store: Store): Promise<void> {
     const log = await this.#open()
     if (!log) return
     const last = await log.lastPosition()
-    const looks: Scan[] = []
+    const scans: Scan[] = []
     for (const [partition, cursor] of (await listPipelineCursors(store, log.partitions)).entries()) {
-      looks.push(await this.#look(log, { partition, after: cursor, last }))
+      scans.push(await this.#scan(log, { partition, after: cursor, last }))
     }
-    this.#looks = looks
+    this.#scans = scans
   }
 
-  /** To be called in the transaction that holds the pipeline's lock. */
+  /** Call it in the transaction that holds the pipeline's lock. */
   async exist(store: Store): Promise<boolean> {
     const log = await this.#open()
     if (!log) return false
     for (const [partition, cursor] of (await listPipelineCursors(store, log.partitions)).entries()) {
-      const { until = 0, found = 0 } = this.#looks[partition] ?? {}
+      const { until = 0, found = 0 } = this.#scans[partition] ?? {}
       if (found > cursor) return true
-      const rest = await this.#look(log, { partition, after: Math.max(until, cursor), last: Infinity })
+      const rest = await this.#scan(log, { partition, after: Math.max(until, cursor), last: Infinity })
       if (rest.found !== undefined) return true
     }
     return false
@@ -57,15 +57,15 @@ export class UnappliedEntries {
     await this.#log?.close()
   }
 
-  /** Undefined before the first start: there is no log to look into then, and none should be made. */
+  /** Undefined before the first start: there is no log yet, and this must not create one. */
   async #open(): Promise<LogReader | undefined> {
-    if (isEmbedded(this.#place) && !existsSync(logPathOf(this.#place))) return undefined
-    this.#log ??= await openLogReader(this.#place)
+    if (isEmbedded(this.#location) && !existsSync(logPathOf(this.#location))) return undefined
+    this.#log ??= await openLogReader(this.#location)
     return this.#log
   }
 
-  /** Reads what is behind `after`, up to the first entry of the workspace, to `last`, or to the end. */
-  async #look(
+  /** Reads after `after`, up to the first entry of the workspace, to `last`, or to the end of the log. */
+  async #scan(
     log: LogReader,
     { partition, after, last }: { readonly partition: number; readonly after: number; readonly last: number },
   ): Promise<Scan> {

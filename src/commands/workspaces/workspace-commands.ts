@@ -1,4 +1,4 @@
-// `workspace create|list|show|set`: workspaces and their settings. Keys are shown once, by the command that makes them.
+// `workspace create|list|show|set`: creates workspaces, and shows and changes their settings. Keys are printed only once.
 import type { Config } from '../../app/config.ts'
 import { AppError, type Fault } from '../../core/app-error.ts'
 import { toIso } from '../../core/time-value.ts'
@@ -99,7 +99,7 @@ interface Assigned {
 }
 
 /**
- * Looks into the log first, where the change depends on it: pipelines wait for the transaction, and the log may be across a
+ * Scans the log before the transaction if the change depends on it: pipelines wait for the transaction, and the log may be across a
  * network.
  */
 async function setSettings(database: Database, config: Config, assigned: Assigned): Promise<Workspace> {
@@ -114,7 +114,7 @@ async function setSettings(database: Database, config: Config, assigned: Assigne
   }
 }
 
-/** Changes settings in one transaction that no other change of a workspace can come between. */
+/** Changes settings in one transaction that excludes other changes of workspaces. */
 async function saveAssigned(
   store: Store,
   { id, assignments, config, unapplied }: Assigned & { readonly config: Config; readonly unapplied: UnappliedEntries },
@@ -164,7 +164,7 @@ function toSettingsBody(workspace: Workspace) {
   }
 }
 
-/** One setting per line, as `workspace set` takes it, lists with commas; also what that does not change, such as the id. */
+/** One setting per line, as `workspace set` takes it, lists with commas; also fixed properties such as the id. */
 function toSettingsText(workspace: Workspace): string {
   const { limits, ...settings } = toSettingsBody(workspace)
   const rows = [
