@@ -1,5 +1,5 @@
-// Loaded before everything else, by whatever Node there is: a Node that cannot run TypeScript says so and ends.
-// Written so that Nodes of ten years ago can read it.
+// Loaded first, by any version of Node: prints an error and exits if this Node cannot run TypeScript.
+// Uses only syntax that a ten-year-old Node can parse.
 'use strict'
 
 var NEEDED = 24

@@ -1,4 +1,4 @@
-// The environment as one checked, frozen Config. The only reader of process.env; all wrong settings are reported at once.
+// Reads the environment into one checked, frozen Config, and reports all invalid settings at once. The only file that reads process.env.
 import { isIP } from 'node:net'
 import type { Fault } from '../core/app-error.ts'
 import { PII_KEY_BYTES } from '../store/users/email-vault.ts'
@@ -9,20 +9,20 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly dataDir: string
-  /** PostgreSQL instead of the embedded store. */
+  /** If set, the store is PostgreSQL. */
   readonly databaseUrl: string | undefined
-  /** NATS servers that keep the log, separated by commas; needs `databaseUrl`. */
+  /** The NATS servers of the log, separated by commas; needs `databaseUrl`. */
   readonly natsUrl: string | undefined
   /** 32 bytes; needed by workspaces with encrypted emails. */
   readonly piiKey: Uint8Array | undefined
-  /** Addresses whose X-Forwarded-For is believed for the caller's own address. */
+  /** Proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
   /** Whether frequent simple requests bypass Node's HTTP server (`http/fast-path/`). */
   readonly hasFastPath: boolean
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
 
-/** Says what to set, for every setting that is wrong: `field` is the variable. */
+/** Names every invalid setting and its valid values; `field` is the variable. */
 export class ConfigError extends Error {
   readonly faults: readonly Fault[]
 
@@ -33,7 +33,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads the settings. Throws ConfigError naming all that are wrong. An empty value counts as not set. */
+/** Reads the settings. Throws ConfigError with all invalid ones. An empty value counts as not set. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
   const faults: Fault[] = []
   const read = <Value>(
@@ -91,7 +91,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 
 /** Labels with dots between them. */
 const HOST_NAME = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i
-/** Digits and dots are meant as an IPv4 address. */
+/** Digits and dots: meant as an IPv4 address, so not a host name. */
 const LIKE_IPV4 = /^[\d.]*\.[\d.]*$/
 
 function toHost(text: string): string | undefined {
@@ -102,7 +102,7 @@ function toPort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 }
 
-/** Takes only what the driver can read: it decodes the parts of the address, and never returns from a port that is not one. */
+/** Accepts only URLs that the driver can parse: it decodes the parts, and hangs on an invalid port. */
 function toPostgresUrl(text: string): string | undefined {
   const url = URL.parse(text)
   if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) return undefined
@@ -131,7 +131,7 @@ function toNatsUrls(text: string): string | undefined {
   return urls.every(isNatsUrl) ? urls.join(',') : undefined
 }
 
-/** User and password are decoded before the servers get them. */
+/** User and password must be decodable, because they are decoded before they are sent. */
 function isNatsUrl(text: string): boolean {
   const url = URL.parse(text)
   return url !== null && /^(?:nats|tls):$/.test(url.protocol) && [url.username, url.password].every(isDecodable)
@@ -150,7 +150,7 @@ function toAddresses(text: string): string[] | undefined {
 
 const NETWORK = /^(?<address>[^/%]+(?:%[0-9a-z]+)?)(?:\/(?<prefix>\d{1,3}))?$/i
 
-/** Takes only what Fastify takes: it throws where a network is everything, or a zone has more than letters and digits. */
+/** Accepts only what Fastify accepts: it throws for a network of /0, and for a zone with more than letters and digits. */
 function isAddressOrNetwork(text: string): boolean {
   const { address = '', prefix = '1' } = NETWORK.exec(text)?.groups ?? {}
   const bitsMax = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0

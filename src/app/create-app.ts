@@ -1,5 +1,5 @@
-// Puts HTTP together: every operation, and what operators ask for. A module of its own because it takes longest
-// to load: `serve.ts` loads it while the threads of store and log load too.
+// Creates the HTTP server with every operation and the routes for operators. A module of its own because it takes longest to load:
+// `serve.ts` loads it while the threads of store and log load.
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import { Authentication } from '../http/authentication.ts'
@@ -29,13 +29,13 @@ export interface AppParts {
   readonly registry: WorkspaceRegistry
   readonly rateLimits: Limiter
   readonly metrics: Metrics
-  /** Whether what is written ends up in the place that the settings name; without this, it always does. */
+  /** Whether the files of the embedded store are still where the server opened them. Absent for a store in PostgreSQL. */
   readonly areFilesPresent?: (() => boolean) | undefined
-  /** Other limits than the usual ones, for tests. */
+  /** Replaces limits, for tests. */
   readonly httpLimits?: Partial<HttpLimits> | undefined
 }
 
-/** The server, not listening yet. */
+/** Creates the server; the caller makes it listen. */
 export function createApp(appParts: AppParts): FastifyInstance {
   const { config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, httpLimits } = appParts
   const readiness = new Readiness(parts.database, parts.log, areFilesPresent)
@@ -71,6 +71,6 @@ async function readLag({ database, logReader, clock }: Parts): Promise<LogLag> {
   const oldest = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const last = await logReader.lastPosition()
   if (!oldest) return { entries: 0, seconds: 0 }
-  // Entries behind the first that is not applied may be applied already, in other partitions.
+  // An upper bound: in other partitions, entries after the oldest unapplied one may already be applied.
   return { entries: last - oldest.position + 1, seconds: Math.max(0, clock() - oldest.receivedAt) / 1000 }
 }

@@ -1,4 +1,4 @@
-// The data directory before anything in it is opened: made where it is missing, refused where it cannot be used.
+// Checks the data directory before anything in it is opened, and creates it if it is missing.
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { ConfigError } from './config.ts'
@@ -7,16 +7,16 @@ import { codeOf, messageOf } from '../core/thrown.ts'
 import { makeFolder } from '../store/make-folder.ts'
 import { statePathOf } from '../store/open-database.ts'
 
-/** A file in the data directory while `restore` fills it; what an interrupted one leaves behind is not all of the data. */
+/** Marks a data directory that `restore` is filling. If a restore was interrupted, the data is incomplete. */
 export const UNFINISHED_RESTORE_FILE = 'restore-unfinished'
 
-/** Throws ConfigError when the folder cannot be written, AppError when it holds half of a backup. */
+/** Creates the folder if it is missing. Throws ConfigError if it cannot be written, AppError `conflict` if a restore is incomplete. */
 export function prepareDataDir(dataDir: string): void {
   useFolder(dataDir, () => makeFolder(dataDir))
   refuseHalfOfBackup(dataDir)
 }
 
-/** Whether the folder, or the nearest one above it that is there, cannot be used; makes nothing. */
+/** The faults of the folder, or of its nearest existing parent. Creates nothing. */
 export function findDataDirFaults(dataDir: string): readonly Fault[] {
   let nearest = resolve(dataDir)
   while (isMissing(nearest)) nearest = dirname(nearest)
@@ -29,7 +29,7 @@ export function findDataDirFaults(dataDir: string): readonly Fault[] {
   }
 }
 
-/** As `prepareDataDir`, for those who make no store: throws AppError `not_found` where there is none, such as in a mistyped folder. */
+/** As `prepareDataDir`, but creates nothing: throws AppError `not_found` if the folder has no store, for example because of a typo. */
 export function requireStore(dataDir: string): void {
   if (isMissing(dataDir)) throw noStore('DATA_DIR', resolve(dataDir))
   useFolder(dataDir, () => {})
@@ -59,7 +59,7 @@ function refuseHalfOfBackup(dataDir: string): void {
   )
 }
 
-/** A folder whose path leads through a file is not missing: it cannot exist. */
+/** A path through a file is not missing: no folder can exist there. */
 function isMissing(dataDir: string): boolean {
   try {
     accessSync(dataDir)

@@ -1,4 +1,4 @@
-// Puts the running server together: store, log, pipeline and HTTP; and takes them apart in the opposite order.
+// Starts a server: opens store, log, pipeline and HTTP, and closes them in the opposite order.
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
@@ -48,34 +48,34 @@ import { listWorkspaces } from '../store/workspaces/workspaces.ts'
 export interface ServeOptions {
   readonly config: Config
   readonly diagnostics: FastifyBaseLogger
-  /** Milliseconds since the epoch; only tests give another clock. */
+  /** Milliseconds since the epoch; only tests pass another clock. */
   readonly clock?: () => number
   /** False leaves the log to another process with the role `pipeline`. */
   readonly withPipeline?: boolean
-  /** Only tests give others than `HTTP_LIMITS`. */
+  /** Replaces some of `HTTP_LIMITS`, for tests. */
   readonly httpLimits?: Partial<HttpLimits>
 }
 
 export interface RunningServer {
-  /** Where it listens, such as `http://127.0.0.1:8080`. */
+  /** The URL it listens on, such as `http://127.0.0.1:8080`. */
   readonly url: string
   readonly database: Database
   readonly app: FastifyInstance
   readonly registry: WorkspaceRegistry
-  /** The queue of its operations. */
+  /** The queue of requests to the same resource. */
   readonly queue: KeyedQueue
-  /** Resolves when all threads that start at once have loaded their code. */
+  /** Resolves when all threads of the start have loaded their code. */
   readonly loaded: Promise<void>
-  /** Finishes what is in flight, then stops; resolves when everything is closed. */
+  /** Finishes work in progress, then stops; resolves when everything is closed. */
   stop(): Promise<void>
 }
 
-/** The role `http`, and with it `pipeline` unless told otherwise. Throws when place, port or a setting do not allow it. */
+/** Runs the role `http` and, unless `withPipeline` is false, `pipeline`. Throws if folder, port or a setting prevents it. */
 export function serve(options: ServeOptions): Promise<RunningServer> {
   return openAll((opened) => openServer(options, opened))
 }
 
-/** The role `pipeline` alone: follows the log that another process writes. */
+/** Runs only the role `pipeline`: follows the log that other processes write. */
 export function servePipeline(options: ServeOptions): Promise<Pick<RunningServer, 'loaded' | 'stop'>> {
   return openAll(async (opened) => {
     const { config } = options
@@ -90,7 +90,7 @@ export function servePipeline(options: ServeOptions): Promise<Pick<RunningServer
 
 type Closers = (() => Promise<void> | void)[]
 
-/** Whatever `open` had opened before it failed is closed again, so that no thread keeps the process alive. */
+/** If `open` fails, closes everything it has opened, so that no thread keeps the process alive. */
 async function openAll<Running>(open: (opened: Closers) => Promise<Running>): Promise<Running> {
   const opened: Closers = []
   try {
@@ -105,14 +105,13 @@ async function closeAll(opened: Closers): Promise<void> {
   for (let close = opened.pop(); close; close = opened.pop()) await close()
 }
 
-/** For parts that need nothing from each other: all begin to close at once, so that none takes the time of another. */
+/** Closes independent parts at the same time, so that none waits for another. */
 async function closeTogether(running: Closers): Promise<void> {
   await Promise.all(running.map(async (close) => close()))
 }
 
 /**
- * Checks store and log before a pipeline follows them: its thread has connections of its own, so those made here are closed
- * again.
+ * Checks store and log before a pipeline follows them. The pipeline's thread opens connections of its own, so this closes its own.
  */
 async function checkStoreAndLog(options: ServeOptions): Promise<void> {
   const { config } = options
@@ -134,7 +133,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   await requirePortAndDataDir(config)
   const writerLock = new WriterLock()
   const metrics = new Metrics()
-  // Takes longest to load, so it begins first; meanwhile the threads of store and log load on another core.
+  // Takes longest to load, so it starts first; meanwhile the threads of store and log load on another core.
   const loading = import('./create-app.ts')
   let wakePipeline = () => {}
   const onCommit = (commit: LogCommit) => {
@@ -153,10 +152,11 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   const areFilesPresent = files && (() => files.arePresent)
   const { createApp } = await loading
   const app = createApp({ config, diagnostics, parts, registry, rateLimits, metrics, areFilesPresent, httpLimits })
-  // A batch may take long, and whoever sends requests here must hear at once that the process is stopping.
+  // Stops HTTP and pipeline at the same time: a batch may take long, and clients must see at once that the process is stopping.
   const running: Closers = [() => app.close()]
   opened.push(() => closeTogether(running))
-  // A start that fails because a server is running there already takes nothing from that server; uploads after this are our own.
+  // Lists uploads before it listens, so that none of its own is among them, but gives them up after it: if another server runs here,
+  // this start fails and leaves that server's uploads alone.
   const left = await listLeftUploads(database)
   await listen(app, config)
   await giveUpLeftUploads(database, left)
@@ -178,7 +178,7 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
 
 interface OpenLimits {
   readonly rateLimits: Limiter
-  /** What a job has to save; absent where processes that share a store share their limits there. */
+  /** The limits that a job saves; absent if processes share their limits in PostgreSQL. */
   readonly limits?: SaveLimitsOptions
 }
 
@@ -236,8 +236,8 @@ async function openParts(
 }
 
 /**
- * Makes the data directory where the server can listen. Where it cannot, nothing is made, and the ConfigError names a folder that
- * cannot be used, too.
+ * Checks that the server can listen, then creates the data directory. If it cannot listen, creates nothing, and the ConfigError also
+ * names the faults of the folder.
  */
 async function requirePortAndDataDir(config: Config): Promise<void> {
   try {
@@ -249,14 +249,13 @@ async function requirePortAndDataDir(config: Config): Promise<void> {
   prepareData(config)
 }
 
-/** Nothing is kept on this machine when store and log are elsewhere. */
+/** A server without an embedded store needs no data directory. */
 function prepareData(config: Config): void {
   if (isEmbedded(config)) prepareDataDir(config.dataDir)
 }
 
 /**
- * Checks the database before anything else is opened: a program that is older than its database must leave alone what the log has
- * there.
+ * Checks the database before the log is opened: a program older than its database must not change the log's tables.
  */
 async function checkSharedDatabase(options: ServeOptions): Promise<void> {
   const database = openDatabase(options.config)
@@ -267,7 +266,7 @@ async function checkSharedDatabase(options: ServeOptions): Promise<void> {
   }
 }
 
-/** Brings the tables up to date, and refuses to start with what does not fit them. */
+/** Migrates the tables. Throws if a move into them is incomplete, or if PII_KEY is not theirs. */
 async function checkDatabase(database: Database, { config, diagnostics }: ServeOptions): Promise<void> {
   await migrate(database, Date.now(), (what) => diagnostics.warn(what))
   await refuseUnfinishedMove(database)
@@ -275,8 +274,8 @@ async function checkDatabase(database: Database, { config, diagnostics }: ServeO
 }
 
 /**
- * Without the key that a workspace needs, nobody there would be found by an address ("Encrypted emails"). Nor would they be with
- * another key, and what was sealed from then on could never be read together with what was sealed before.
+ * Without PII_KEY, or with another one, no user of a workspace with encrypted emails could be found by address ("Encrypted emails").
+ * With another key, new addresses would also be encrypted differently from stored ones, for ever.
  */
 async function refuseWrongKey(database: Database, { piiKey }: Config): Promise<void> {
   const vault = piiKey && new EmailVault(piiKey)
@@ -295,7 +294,7 @@ async function checkLog(database: Database, logReader: LogReader, options: Serve
   if (isEmbedded(options.config)) await warnOfGap(database, logReader, options)
 }
 
-/** If the log ends before what the tables have applied, its new entries would never be applied: it belongs elsewhere. */
+/** If the log ends before the cursors of the tables, it belongs to other tables, and its new entries would never be applied. */
 async function refuseForeignLog(database: Database, logReader: LogReader, config: Config): Promise<void> {
   const cursor = Math.max(...(await listPipelineCursors(database, logReader.partitions)))
   const last = await logReader.lastPosition()
@@ -305,8 +304,8 @@ async function refuseForeignLog(database: Database, logReader: LogReader, config
 }
 
 /**
- * Entries are trimmed only once they are applied, so tables that lack trimmed entries are older than their log, or new. Positions
- * of the embedded log have no gaps.
+ * Entries are trimmed only after they are applied, so tables that lack trimmed entries are new or older than their log. Positions of
+ * the embedded log have no gaps.
  */
 async function warnOfGap(
   database: Database,
@@ -321,7 +320,7 @@ async function warnOfGap(
   diagnostics.warn(`${what} in ${describeLogLocation(config)}: the tables are new or older than the log`)
 }
 
-/** Tells operators where a loss of power may take what was acknowledged. Nothing depends on whether that can be found out. */
+/** Warns if NATS could lose acknowledged entries in a power failure. If that cannot be determined, the start continues. */
 async function warnOfLosses({ config: { natsUrl }, diagnostics }: ServeOptions): Promise<void> {
   if (natsUrl === undefined) return
   try {
@@ -344,7 +343,7 @@ function pipelineOptions({ config, diagnostics }: ServeOptions, writerLock: Writ
   }
 }
 
-/** Why a place cannot be listened on, by the code of the system's error. */
+/** Why the server cannot listen, by the code of the system's error. */
 const LISTEN_PROBLEMS: Readonly<Record<string, (config: Config) => ConfigError['faults'][number]>> = {
   EADDRINUSE: ({ host, port }) => ({ field: 'PORT', problem: `${port} is in use on ${host}; choose another port` }),
   EACCES: ({ port }) => ({ field: 'PORT', problem: `${port} needs permissions that this user does not have` }),
@@ -355,28 +354,28 @@ const LISTEN_PROBLEMS: Readonly<Record<string, (config: Config) => ConfigError['
 }
 
 /**
- * Throws what `listen` would throw, before anything is changed: a start that cannot listen, because a server of an older version
- * runs there, must not bring that server's tables up to date.
+ * Throws what `listen` would throw, before anything changes: if a server of an older version runs here, this start must not migrate
+ * that server's tables.
  */
 async function requirePort(config: Config): Promise<void> {
   const probe = createServer((socket) => socket.destroy())
-  await listenAt(config, async (place) => {
-    await once(probe.listen(place), 'listening')
+  await listenAt(config, async (address) => {
+    await once(probe.listen(address), 'listening')
   })
   await once(probe.close(), 'close')
 }
 
 async function listen(app: FastifyInstance, config: Config): Promise<void> {
-  await listenAt(config, (place) => app.listen(place))
+  await listenAt(config, (address) => app.listen(address))
 }
 
 /**
- * Listens on one address, even for a name that has several: for further ones of `localhost` Fastify would make servers that none
- * of our limits know. Throws ConfigError where another port or host would help.
+ * Listens on one address, even if a name has several: for each further address of `localhost`, Fastify would create a server without
+ * our limits. Throws ConfigError if another port or host would help.
  */
 async function listenAt(
   config: Config,
-  listenOn: (place: { readonly host: string; readonly port: number }) => Promise<unknown>,
+  listenOn: (address: { readonly host: string; readonly port: number }) => Promise<unknown>,
 ): Promise<void> {
   try {
     const { address } = await lookup(config.host, { order: 'ipv4first' })

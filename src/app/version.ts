@@ -1,4 +1,4 @@
-// The version of this program, as its package names it.
+// Reads the version of this program from its package.json.
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 

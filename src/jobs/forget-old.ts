@@ -1,4 +1,5 @@
-// Deletes old log entries, idempotency keys, receipts and what broken uploads left, in bounded steps with other writers between them.
+// Deletes old log entries, idempotency keys and receipts, and rolls back abandoned uploads, in small transactions between which other
+// writers get their turn.
 import { APPLIED_ENTRIES_KEPT_MS, IDEMPOTENCY_KEPT_MS, type LogReader, type LogWriter } from '../log/event-log.ts'
 import { cleanAbandonedUploads } from '../actions/clean-coupon-uploads.ts'
 import { findCursor, listPipelineCursors, moveCursor } from '../store/entries/cursors.ts'
@@ -7,7 +8,7 @@ import type { Database } from '../store/store.ts'
 import type { Job } from './job.ts'
 
 const FORGET_EVERY_MS = 60_000
-/** The cursor that says up to where entries may be trimmed. */
+/** The cursor of the position up to which entries may be trimmed. */
 const TRIM_CURSOR = 'trim'
 
 export interface ForgetOptions {
@@ -26,14 +27,14 @@ export function forgetOld(options: ForgetOptions): Job {
   }
 }
 
-/** Deletes all that may be deleted now; ends between two steps when the server stops. */
+/** Deletes everything that may be deleted now; ends between two transactions when the server stops. */
 async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isStopping: () => boolean): Promise<void> {
   const last = await logReader.lastPosition()
   const unapplied = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const throughPosition = unapplied ? unapplied.position - 1 : last
   await makeDurable(database, throughPosition)
   const ownNow = clock()
-  // A process whose clock is ahead must not take from others what they still need: a shared log has a clock of its own.
+  // A process whose clock is ahead must not delete what others still need, so a shared log uses a clock of its own.
   const now = await logReader.lowWatermark(ownNow)
   const limits = {
     throughPosition,
@@ -41,7 +42,7 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
     keysReceivedBefore: now - IDEMPOTENCY_KEPT_MS,
   }
   while (!isStopping() && (await log.trim(limits)));
-  // A request that is not applied yet may have a second copy, which is recognised by the receipt of the first.
+  // The log may hold a request twice. The second copy is recognised by the receipt of the first, so unapplied entries keep receipts.
   const secondCopiesSince = (unapplied?.receivedAt ?? now) - IDEMPOTENCY_KEPT_MS
   const receiptsBefore = Math.min(now - RECEIPTS_KEPT_MS, secondCopiesSince)
   while (!isStopping() && (await database.write((store) => forgetReceipts(store, receiptsBefore))));
@@ -49,14 +50,13 @@ async function deleteOld({ database, log, logReader, clock }: ForgetOptions, isS
 }
 
 /**
- * The embedded pipeline does not wait for the disk: what a loss of power takes from it is applied again from the log, as long as
- * the log holds it. This commit is on disk when it returns, and so is every commit before it: everything up to `position` stays
- * applied. A checkpoint could not be relied on, because it leaves out what was written after the beginning of a backup that still
- * runs.
+ * Makes sure that everything up to `position` stays applied after a power failure. The commits of the embedded pipeline do not wait for
+ * the disk, because the log can repeat them. This commit does, and is on disk together with all commits before it. A checkpoint would
+ * not be enough: it skips pages that were written after a running backup began.
  */
 async function makeDurable(database: Database, position: number): Promise<void> {
   await database.write(async (store) => {
-    const known = await findCursor(store, TRIM_CURSOR)
-    if (known !== position) await moveCursor(store, TRIM_CURSOR, known, position)
+    const before = await findCursor(store, TRIM_CURSOR)
+    if (before !== position) await moveCursor(store, TRIM_CURSOR, before, position)
   })
 }

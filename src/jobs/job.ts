@@ -1,4 +1,4 @@
-// What a job is: work that a server repeats while it runs. Each job has one file beside this one; `jobs.ts` lists them.
+// The type of a job: work that a running server repeats. Each job has one file beside this one; `jobs.ts` lists them.
 
 export interface Job {
   /** What it does, as the diagnostics name it when it fails: a verb with its object. */

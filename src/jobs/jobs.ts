@@ -1,4 +1,4 @@
-// The list of all jobs of a server, and the one place that starts them.
+// Lists all jobs of a server and starts them.
 import type { FastifyBaseLogger } from 'fastify'
 import { startRepeating } from '../runtime/repeat.ts'
 import { describeError } from '../store/describe-error.ts'
@@ -9,9 +9,9 @@ import { watchFiles, type OpenedFiles } from './watch-files.ts'
 
 export interface JobsOptions {
   readonly forget: ForgetOptions
-  /** Absent where processes share their limits in PostgreSQL. */
+  /** Absent if processes share their limits in PostgreSQL. */
   readonly limits?: SaveLimitsOptions | undefined
-  /** Absent where the store is not embedded. */
+  /** Absent if the store is not embedded. */
   readonly files?: OpenedFiles | undefined
 }
 
@@ -19,7 +19,7 @@ export function listJobs({ forget, limits, files }: JobsOptions): Job[] {
   return [forgetOld(forget), ...(limits ? [saveLimits(limits)] : []), ...(files ? [watchFiles(files)] : [])]
 }
 
-/** Starts each job, the first run after its `everyMs`. The returned function stops them, and resolves when no run is left. */
+/** Starts each job; the first run follows after `everyMs`. The returned function stops all jobs and resolves when no run is in progress. */
 export function startJobs(jobs: readonly Job[], diagnostics: FastifyBaseLogger): () => Promise<void> {
   const stops = jobs.map(({ name, everyMs, run }) => {
     const onFailed = (error: unknown) => diagnostics.error({ err: describeError(error) }, `cannot ${name}; retrying`)

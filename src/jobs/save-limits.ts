@@ -1,17 +1,17 @@
-// Saves how much of each rate limit is used, so that it survives a restart ("Rate limits"). Only for a server that counts its limits
-// in memory; processes that share a store count them in PostgreSQL.
+// Saves the used units of each rate limit, so that they survive a restart ("Rate limits"). Only for an embedded server, which counts in
+// memory; processes over PostgreSQL count there.
 import type { Database } from '../store/store.ts'
 import { saveLimitWindows, type UsedWindows } from '../store/workspaces/limit-windows.ts'
 import type { Job } from './job.ts'
 
-/** A crash may give back the requests of this time. An orderly stop gives back none (`saveAllLimits`). */
+/** A crash forgets the units of at most this time. An orderly stop forgets none (`saveAllLimits`). */
 const SAVE_EVERY_MS = 1_000
 
 type Write = (windows: readonly UsedWindows[]) => Promise<void>
 
 /** Limits counted in memory. */
 export interface SavableLimits {
-  /** Writes the windows that changed since the last call and outlive a crash. */
+  /** Writes the changed windows that must survive a crash. */
   save(write: Write): Promise<void>
   /** Writes all windows that are open at `now`. */
   saveAll(write: Write, now: number): Promise<void>
@@ -30,7 +30,7 @@ export function saveLimits({ database, rateLimits }: SaveLimitsOptions): Job {
   }
 }
 
-/** The last save of an orderly stop, when no request can come any more. */
+/** The last save of an orderly stop, after the last request. */
 export function saveAllLimits({ database, rateLimits }: SaveLimitsOptions, now: number): Promise<void> {
   return rateLimits.saveAll(writeTo(database), now)
 }

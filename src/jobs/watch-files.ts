@@ -1,11 +1,11 @@
-// Tells whether the files of the embedded store are still where the server opened them. SQLite keeps using files that somebody has
-// removed, moved or replaced, for example by a restore beside the running server, and what it accepts then is lost.
+// Checks that the files of the embedded store are still where the server opened them. SQLite keeps using files that are removed, moved
+// or replaced, for example by a restore beside the running server, and everything written to them then is lost.
 import { stat } from 'node:fs/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { codeOf } from '../core/thrown.ts'
 import type { Job } from './job.ts'
 
-/** Not at each commit, which would then take longer: what was taken in before the change is gone with the files anyway. */
+/** Not at each commit, which would slow it down: everything accepted before the change is lost with the files anyway. */
 const CHECK_EVERY_MS = 250
 
 export function watchFiles(files: OpenedFiles): Job {
@@ -15,22 +15,22 @@ export function watchFiles(files: OpenedFiles): Job {
 export class OpenedFiles {
   readonly #paths: readonly string[]
   readonly #diagnostics: FastifyBaseLogger
-  /** Which file was found at each path; SQLite makes the file beside its own only when it needs it. */
+  /** Path → the file that was first found there. SQLite creates the `-wal` file only when it needs it. */
   readonly #opened = new Map<string, string>()
   #missing: string | undefined
 
-  /** The paths are those of files of SQLite. */
+  /** The paths of SQLite files. */
   constructor(paths: readonly string[], diagnostics: FastifyBaseLogger) {
     this.#paths = paths.flatMap((path) => [path, `${path}-wal`])
     this.#diagnostics = diagnostics
   }
 
-  /** Whether all were where they were opened when they were last looked at. */
+  /** Whether the last check found all files where they were opened. */
   get arePresent(): boolean {
     return this.#missing === undefined
   }
 
-  /** Compares the files with those that were opened. The first call, when all are open, notes which these are. */
+  /** Compares the files with those that were opened. The first call, when all are open, records them. */
   async check(): Promise<void> {
     const before = this.#missing
     const found = await Promise.all(this.#paths.map(async (path) => ({ path, file: await findFile(path) })))
@@ -51,7 +51,7 @@ export class OpenedFiles {
   }
 }
 
-/** What distinguishes a file from every other; undefined when there is none at the path. */
+/** Device and inode of the file at a path; undefined if there is none. */
 async function findFile(path: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(path, { bigint: true })
