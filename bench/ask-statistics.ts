@@ -1,34 +1,33 @@
-// Asks servers for campaign statistics again and again, in a process of its own: reads what to ask from the command line, prints
-// how long the answers took as JSON. The servers take turns, so that one that is asked while the machine is slow is not compared
-// with one that is asked while it is fast. Bodies take turns too, so that every metric and attribution type is asked for equally
-// often.
+// Measures the latency of Fetch Campaign Stats, in a process of its own: reads its plan from the command line and prints latencies as
+// JSON. Servers take turns, so that a slow moment of the machine affects all of them. Bodies take turns too, so that each metric and
+// attribution type is requested equally often.
 import { Agent, request } from 'node:http'
 import { customerIdOf, MONTH } from './population.ts'
 import { waitUntilApplied } from './processes.ts'
 import { percentile } from './results.ts'
 
-/** What to ask; the process gets it as JSON. */
+/** The plan, which the process gets as JSON. */
 export interface AskPlan {
   readonly servers: readonly AskedServer[]
-  /** Requests in flight at one time, each on a connection of its own. */
+  /** Concurrent requests, each on a connection of its own. */
   readonly connections: number
-  /** Questions that each server is asked before the measurement. */
+  /** Requests to each server before the measurement. */
   readonly warmUps: number
-  /** How many turns each server has, and how many questions it is asked in each. */
+  /** The turns of each server, and the requests in each turn. */
   readonly turns: number
   readonly answersPerTurn: number
 }
 
-/** What to ask one server. */
+/** The requests to one server. */
 export interface AskedServer {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly bodies: readonly string[]
-  /** URLs for message events of campaigns; one event is reported to each before every question. If empty, nothing changes. */
+  /** URLs for message events of campaigns; one event is reported to each before every request. If empty, nothing changes. */
   readonly changed: readonly string[]
 }
 
-/** Of one server. */
+/** The latencies of one server. */
 export interface AskResult {
   readonly p50Ms: number
   readonly p99Ms: number
@@ -44,7 +43,7 @@ interface Asked {
 const plan = JSON.parse(process.argv[2] ?? '{}') as AskPlan
 const agent = new Agent({ keepAlive: true, maxSockets: plan.connections })
 
-/** Remembers what was asked of one server. */
+/** Sends the requests to one server, and collects their latencies. */
 class Questions {
   readonly #server: AskedServer
   readonly asked: Asked[] = []
@@ -68,7 +67,7 @@ class Questions {
     await Promise.all(Array.from({ length: plan.connections }, askInTurn))
   }
 
-  /** Changes the numbers of every campaign, and waits until they include the change. */
+  /** Reports an event to every campaign, and waits until it is applied. */
   async #changeAll(): Promise<void> {
     const { changed, headers, url } = this.#server
     if (changed.length === 0) return
@@ -76,7 +75,7 @@ class Questions {
     await waitUntilApplied(new URL(url).origin)
   }
 
-  /** A click on a message that nobody has reported before, on the last day of the range that is asked for. */
+  /** A click on a new message, on the last day of the requested range. */
   #newClick(): object {
     const clicks = ++this.#clicks
     const time = new Date(Date.parse(`${MONTH.end}T10:00:00Z`) + clicks * 1000).toISOString()
@@ -98,7 +97,7 @@ function toResult({ asked }: Questions): AskResult {
   return { p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99), bytes: asked.at(-1)?.bytes ?? 0 }
 }
 
-/** From the first byte of the request to the last of its answer. */
+/** Measures from the first byte of the request to the last of its answer. */
 function post(url: string, body: string, headers: AskedServer['headers']): Promise<Asked> {
   const startedAt = performance.now()
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
-// `npm run bench [name]`: runs one of the benches and prints its table. Each compares with a baseline in the same run,
-// because machines are noisy: quote the ratios.
+// `npm run bench [name]`: runs one bench and prints its table. Each bench measures a baseline in the same run, because machines are
+// noisy: quote the ratios.
 import { benchCluster } from './cluster.ts'
 import { benchStatistics } from './statistics.ts'
 import { benchTracking } from './track-events.ts'

@@ -1,14 +1,14 @@
-// Fills a store with months of campaigns in minutes, bypassing HTTP, log and pipeline, and ends with the same tables: the facts
-// go in through the store's own functions, in the order of their keys and in few large transactions; the statistics are the sum
-// of `contributions` over all people, added once at the end. `tidings statistics verify` finds no difference afterwards.
+// Fills a store with months of campaigns in minutes, without HTTP, log and pipeline, and produces the same tables. It inserts facts with
+// the store's own functions, in the order of their keys and in few large transactions; the statistics are the sum of `contributions`
+// over all people, added once at the end. `tidings statistics verify` finds no difference afterwards.
 //
-// Facts come in two rounds, those of the earlier campaigns and then those of the later ones. The facts of the second round go
-// between those of the first, so the pages of the file have about as much free room as those of a store that grew day by day:
-// after a single round all pages would be full, and whatever is added then would have to split one.
+// Facts are inserted in two rounds: those of the earlier campaigns, then those of the later ones. The facts of the second round go
+// between those of the first, so the pages of the file are about as full as in a store that grew day by day. After a single round every
+// page would be full, and every later insert would split one.
 //
-// Memory holds the people of one transaction and the sum of all cells, whose number does not depend on the number of people.
-// Users and events get numbers as if the entries of the log from `FIRST_POSITION` on had made them. Only for a store that nobody
-// else has open; a failure in the middle leaves facts without statistics, which `statistics rebuild` would count.
+// Memory holds the people of one transaction and the sum of all cells, whose number does not depend on the number of people. Users and
+// events get numbers as if log entries from `FIRST_POSITION` on had created them. The store must not be open elsewhere. A failure in
+// the middle leaves facts without statistics, which `statistics rebuild` would count.
 import { CellSum } from '../src/core/statistics/cells.ts'
 import { contributions } from '../src/core/statistics/contributions.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../src/core/event.ts'
@@ -28,18 +28,19 @@ import { saveUsers } from '../src/store/users/users.ts'
 import { CAMPAIGNS, GOALS, makePerson, type MadeEvent, type MadePerson } from './population.ts'
 
 /**
- * People of one transaction, with some ten message events each; with more, the garbage of each transaction grows old in memory.
+ * People of one transaction, with some ten message events each. With more, V8 would move the garbage of a transaction to the old
+ * generation.
  */
 const PEOPLE_PER_WRITE = 1_000
-/** Far beyond the positions that a server started on the store will use. */
+/** Far beyond the positions that a server on this store will use. */
 const FIRST_POSITION = 1_000_000
 const ITEMS_PER_ENTRY = 1_000
-/** Before everything that happens to the people. */
+/** Before all events of the people. */
 const RECEIVED_AT = Date.parse('2026-04-30T00:00:00Z')
 
 export interface LoadOrder {
   readonly workspaceId: string
-  /** The fewest message events: the person with the last of them is added whole. */
+  /** At least this many message events: the last person is added with all of theirs. */
   readonly messageEvents: number
 }
 
@@ -52,7 +53,7 @@ export interface Loaded {
   readonly facts: number
 }
 
-/** Makes the campaigns of the bench in a workspace that has none, and as many people as the message events take. */
+/** Creates the campaigns of the bench in a workspace without campaigns, and people until there are enough message events. */
 export async function bulkLoad(database: Database, { workspaceId, messageEvents }: LoadOrder): Promise<Loaded> {
   const campaignIds = await database.write((store) => addCampaigns(store, workspaceId))
   const book = await new GoalCatalogs().open(database, workspaceId)
@@ -101,7 +102,7 @@ async function addCampaigns(store: Store, workspaceId: string): Promise<string[]
   return ids
 }
 
-/** A person with the number of its user, which is also the number of its customer id. */
+/** A person with its user id, which is also the number of its customer id. */
 interface NumberedPerson extends MadePerson {
   readonly number: number
   readonly orders: readonly NumberedEvent[]
@@ -123,7 +124,7 @@ class Loader {
     this.#goals = [...rules.campaigns.values()].flatMap(({ goals }) => goals)
   }
 
-  /** The people of one transaction, fewer if these bring enough message events; they are added to the sum here. */
+  /** Creates the people of one transaction, fewer if the message events are enough, and adds them to the sum. */
   makePeople(messageEvents: number): NumberedPerson[] {
     const made: NumberedPerson[] = []
     while (made.length < PEOPLE_PER_WRITE && this.messageEvents < messageEvents) {
@@ -164,7 +165,7 @@ async function saveNames(store: Store, workspaceId: string, people: readonly Num
   await addIdentities(store, identities)
 }
 
-/** Saves what people have had to do with the campaigns of one round. */
+/** Saves the facts of people in the campaigns of one round. */
 async function saveFacts(
   store: Store,
   people: readonly Pick<MadePerson, 'memberships' | 'messages'>[],
@@ -176,7 +177,7 @@ async function saveFacts(
   await addMessageEvents(store, messages)
 }
 
-/** Grows with the index. */
+/** The number of the user or event with this index. */
 function numberOf(index: number): number {
   const position = FIRST_POSITION + Math.floor(index / ITEMS_PER_ENTRY)
   return position * EVENTS_PER_ENTRY_MAX + (index % ITEMS_PER_ENTRY)

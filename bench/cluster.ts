@@ -1,6 +1,6 @@
-// Track Events over several processes on one machine: acknowledged and applied events per second for 1, 2 and 4 processes of each
-// role, with the log in PostgreSQL and in NATS JetStream, next to the embedded server in the same run; and which programs the
-// processors worked for meanwhile.
+// Measures Track Events over several processes on one machine: acknowledged and applied events per second with 1, 2 and 4 processes of
+// each role, with the log in PostgreSQL and in NATS JetStream, and the embedded server in the same run; and the processor time of each
+// program.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { Console } from 'node:console'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -56,7 +56,7 @@ function toTableRow({ what, acknowledged, applied, p50Ms, p99Ms, failed, load }:
   }
 }
 
-/** Everything of one measurement, started anew and ended after it. */
+/** Starts everything that one measurement needs, measures, and stops it. */
 async function measureMode(mode: Mode, processes: number, natsProgram?: string): Promise<Row> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidings-bench-'))
   const started: StartedProcess[] = []
@@ -121,7 +121,7 @@ async function prepare(mode: Mode, dataDir: string): Promise<Environment> {
   const workspace = await makeTrackedWorkspace({ dataDir, databaseUrl })
   const variables = {
     DATA_DIR: dataDir,
-    // One server without replicas is what is measured; no need to be warned of it by every process.
+    // Every process would warn that the NATS server has no replicas.
     LOG_LEVEL: 'error',
     PORT: String(FIRST_PORT),
     ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
@@ -152,7 +152,7 @@ async function inPostgres(work: (client: Client) => Promise<unknown>): Promise<v
   }
 }
 
-/** Debian puts it where not every PATH looks. */
+/** Debian installs it into a folder that not every PATH has. */
 const NATS_PROGRAMS = ['nats-server', '/usr/sbin/nats-server', '/usr/local/bin/nats-server']
 
 function findNats(): string | undefined {
@@ -167,7 +167,7 @@ async function startNats(program: string, dataDir: string): Promise<ChildProcess
   return child
 }
 
-/** Threads of a pipeline and of HTTP are told apart by their process, whose command line names the role. */
+/** Programs are recognised by their command lines, which name the role. */
 const PROGRAMS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['http', /serve --role http/],
   ['pipeline', /serve --role pipeline/],
@@ -176,7 +176,7 @@ const PROGRAMS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['nats', /nats-server/],
 ]
 
-/** Processor time of all processes so far, in seconds, by process and program; only Linux tells. */
+/** The processor time of all processes so far, in seconds. Only on Linux. */
 function readPrograms(): Map<string, { readonly program: string; readonly seconds: number }> {
   const found = new Map<string, { program: string; seconds: number }>()
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -185,13 +185,13 @@ function readPrograms(): Map<string, { readonly program: string; readonly second
       const program = PROGRAMS.find(([, pattern]) => pattern.test(command))?.[0]
       if (program) found.set(pid, { program, seconds: readTicksMs(`/proc/${pid}/stat`) / 1000 })
     } catch {
-      // The process ended between the list and the look.
+      // The process ended after it was listed.
     }
   }
   return found
 }
 
-/** Seconds of processor time per second, by program. The load itself has ended by then, and is not among them. */
+/** Seconds of processor time per second, by program, without the load processes, which have ended. */
 function difference(
   before: ReturnType<typeof readPrograms>,
   after: ReturnType<typeof readPrograms>,

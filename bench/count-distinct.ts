@@ -1,4 +1,4 @@
-// Answers a part of the same question from the stored facts by plain SQL, as a server without a table of statistics would.
+// Computes a part of the campaign statistics from the stored facts with plain SQL, as a server without a table of statistics would.
 import SqliteFile from 'better-sqlite3'
 import { MESSAGE_KINDS } from '../src/core/campaigns/facts.ts'
 import { localToInstant } from '../src/core/time-zone.ts'
@@ -18,9 +18,9 @@ export interface KindCount {
 }
 
 /**
- * How often each kind of message event happened in the month, and to how many distinct customers, for every campaign, for each
- * platform and for all together. Left out: locales and variations (which it would have to find through memberships), delivery
- * funnel, failures, conversions, uplift, control groups, and customers who are one person.
+ * The occurrences and the distinct customers of each kind of message event in the month, for every campaign, by platform and in total.
+ * Leaves out locales and variations (which need memberships), delivery funnel, failures, conversions, uplift, control groups, and
+ * merged users.
  */
 export function countDistinct(path: string): { readonly counts: readonly KindCount[]; readonly ms: number } {
   const file = new SqliteFile(path, { readonly: true })
@@ -48,7 +48,7 @@ const QUESTION = `
   select campaign, null, kind, count(*), count(distinct customer)
   from facts where time >= ? and time < ? group by campaign, kind`
 
-/** The beginning of a day; no day of the month is longer or shorter than others. */
+/** The start of a day. No day of the month has a change of daylight saving time. */
 function toInstant(date: string): number {
   return localToInstant(TIMEZONE, Date.parse(`${date}T00:00:00Z`))
 }

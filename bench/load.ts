@@ -1,10 +1,10 @@
-// One load, in a process of its own: reads what to send from the command line, prints the result as JSON. Sends requests that
-// were written out beforehand, except for the time of their events, which has just passed; and reads no more of an answer than
-// its status and where it ends: on a machine with two processors, a load that works as hard as the server would measure itself.
+// Sends one load, in a process of its own: reads its plan from the command line and prints the result as JSON. Requests are serialised
+// in advance, except for the times of their events; of an answer it reads only the status and the length. On a machine with two
+// processors, a load generator that worked as hard as the server would measure itself.
 import { connect, type Socket } from 'node:net'
 import { percentile } from './results.ts'
 
-/** What to send; the process gets it as JSON. */
+/** The plan, which the process gets as JSON. */
 export interface LoadPlan {
   readonly url: string
   readonly authorization: string
@@ -23,25 +23,25 @@ export interface LoadResult {
 
 /** Different customers, so that the pipeline has users to look up. */
 const BODIES = 500
-/** How long after the load's end answers to what is in flight may take. */
+/** How long the last answers may take after the end of the load. */
 const LAST_ANSWERS_MS = 10_000
 const NOTHING: Buffer = Buffer.alloc(0)
-/** Each connection reads answers into one buffer of this size; most are smaller. */
+/** The read buffer of each connection; most answers are smaller. */
 const RECEIVED_BYTES = 4 * 1024
 const HEAD_END = '\r\n\r\n'
-/** Where an answer has its status: `HTTP/1.1 200 OK`. */
+/** The offset of the status in an answer: `HTTP/1.1 200 OK`. */
 const STATUS_AT = 'HTTP/1.1 '.length
-/** As both servers write it. */
+/** The spelling of both servers. */
 const LENGTH = '\r\ncontent-length: '
 const TIME_BEGIN = '"user_time":"'
-/** The part of a time that is filled in; after it come the milliseconds of the event, counting up within a request. */
+/** The part of a time that is filled in before sending. The milliseconds after it count up within a request. */
 const SECOND = 'YYYY-MM-DDThh:mm:ss'
 
-/** A request as bytes, and where the times of its events begin in them. */
+/** A request as bytes, and the offsets of the times of its events. */
 interface WrittenRequest {
   readonly bytes: Buffer
   readonly times: readonly number[]
-  /** The second of all its events, since the epoch; 0 before the request is first sent. */
+  /** The time of its events in seconds since the epoch; 0 before the request is first sent. */
   second: number
 }
 
@@ -72,7 +72,7 @@ const summary: LoadResult = {
 }
 process.stdout.write(JSON.stringify(summary))
 
-/** One request after the other until the load's time is over; resolves when the last answer is there. */
+/** Sends one request after the other until the load ends; resolves with the last answer. */
 function runConnection(): Promise<void> {
   return new Promise((resolve, reject) => {
     let sentAt = 0
@@ -90,7 +90,7 @@ function runConnection(): Promise<void> {
       const chunk = (received as Buffer).subarray(0, bytes)
       const answer = unread.length === 0 ? chunk : Buffer.concat([unread, chunk])
       const status = readStatus(answer)
-      // What is received next overwrites the chunk.
+      // Copies an incomplete answer, because the next chunk overwrites the buffer.
       unread = status === undefined ? Buffer.from(answer) : NOTHING
       if (status === undefined) return true
       const now = performance.now()
@@ -109,12 +109,12 @@ function runConnection(): Promise<void> {
   })
 }
 
-/** If a server closes a connection in the middle of a load, the whole bench fails. */
+/** Fails the bench if a server closes a connection during the load. */
 function failUnfinished(socket: Socket, reject: (error: Error) => void): void {
   if (!socket.writableEnded) reject(new Error('the server closed a connection'))
 }
 
-/** The status of a complete answer; undefined while something is missing. */
+/** The status of a complete answer; undefined while it is incomplete. */
 function readStatus(answer: Buffer): number | undefined {
   const text = answer.toString('latin1')
   const headEnd = text.indexOf(HEAD_END)
@@ -126,13 +126,13 @@ function readStatus(answer: Buffer): number | undefined {
   return Number.parseInt(text.slice(STATUS_AT), 10)
 }
 
-/** The bytes to send now, dated whole seconds back, so that no server takes them for the future. */
+/** The bytes to send now, with the time of the previous second, so that no server rejects events of the future. */
 function toBytes(request: WrittenRequest): Buffer {
   const second = Math.floor(Date.now() / 1000) - 1
   if (request.second !== second) {
     request.second = second
     const text = new Date(second * 1000).toISOString().slice(0, SECOND.length)
-    for (const place of request.times) request.bytes.write(text, place, 'latin1')
+    for (const offset of request.times) request.bytes.write(text, offset, 'latin1')
   }
   return request.bytes
 }
@@ -150,18 +150,18 @@ function toRequest(body: string): WrittenRequest {
   return { bytes: Buffer.from(text), times, second: 0 }
 }
 
-/** Of all latencies, rounded to hundredths of a millisecond. */
+/** A percentile of all latencies, rounded to hundredths of a millisecond. */
 function latencyMs(share: number): number {
   return Math.round(percentile(latencies, share) * 100) / 100
 }
 
 function bodyOf(index: number): string {
-  const actions = Array.from({ length: plan.eventsPerRequest }, (_, place) => ({
+  const actions = Array.from({ length: plan.eventsPerRequest }, (_, number) => ({
     action: 'Order Placed',
-    attributes: { amount: place, currency: 'EUR', product: `product-${index}`, first: false },
+    attributes: { amount: number, currency: 'EUR', product: `product-${index}`, first: false },
     platform: 'WEB',
     app_version: '3.1.0',
-    user_time: `${SECOND}.${String(place).padStart(3, '0')}Z`,
+    user_time: `${SECOND}.${String(number).padStart(3, '0')}Z`,
   }))
   return JSON.stringify({ type: 'event', customer_id: `customer-${index}`, actions })
 }

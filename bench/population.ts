@@ -1,10 +1,10 @@
-// The people of the statistics bench, and what its campaigns have had to do with them over a month. Each is made from a
-// number alone, so that every run has the same ones, and a larger store only more of them.
+// Generates the people of the statistics bench, with their facts in its campaigns over a month. Each person depends only on its number,
+// so every run has the same people, and a larger store only has more of them.
 import type { Group, Membership, MessageEvent, MessageKind } from '../src/core/campaigns/facts.ts'
 import type { Goal } from '../src/core/campaigns/goal.ts'
 
 export const TIMEZONE = 'Europe/Berlin'
-/** 31 days, which is as many as one answer covers. */
+/** 31 days, the longest range of one answer. */
 export const MONTH = { start: '2026-05-01', end: '2026-05-31' } as const
 export const CAMPAIGNS = 10
 
@@ -29,7 +29,7 @@ const LOCALES = ['de', 'en', 'fr'] as const
 const VARIATIONS = ['A', 'B'] as const
 const FAILURES = ['device_not_registered', 'quota_exceeded', null] as const
 
-/** How likely something is; one message leads to about 3.5 events. */
+/** Probabilities; one message leads to about 3.5 events. */
 const CHANCES = {
   inCampaign: 0.3,
   inAudience: 0.4,
@@ -61,13 +61,13 @@ export interface MadeEvent {
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
-/** The audience days of a campaign: campaigns begin two and a half days after each other, each has two or three such days. */
+/** The audience days of a campaign: two or three. Campaigns begin two and a half days after each other. */
 function audienceDays(campaign: number): readonly number[] {
   const first = Math.floor((campaign - 1) * 2.5)
   return campaign % 2 === 0 ? [first, first + 2] : [first, first + 1, first + 3]
 }
 
-/** Person number `index`; facts carry `customer`. Campaigns have the numbers from 1 to `CAMPAIGNS`. */
+/** The person with this number; its facts have the customer number `customer`. Campaigns have the numbers 1 to `CAMPAIGNS`. */
 export function makePerson(index: number, customer: number): MadePerson {
   const maker = new PersonMaker(index, customer)
   for (let campaign = 1; campaign <= CAMPAIGNS; campaign++) maker.addCampaign(campaign)
@@ -75,7 +75,7 @@ export function makePerson(index: number, customer: number): MadePerson {
   return maker
 }
 
-/** Sorts in the order of the people. */
+/** Customer ids sort in the order of the people. */
 export function customerIdOf(index: number): string {
   return `customer-${String(index).padStart(8, '0')}`
 }
@@ -122,7 +122,7 @@ class PersonMaker implements MadePerson {
     if (this.#happens(CHANCES.orderAnyway)) this.#addOrder(MONTH_START + this.#upTo(MONTH_END - MONTH_START))
   }
 
-  /** What happens to one message: it is looked at ever less over the days after it was sent. */
+  /** The events of one message. Impressions become rarer with each day after it was sent. */
   #addMessage(campaign: number, platform: string, evaluatedAt: number): void {
     const messageId = `${campaign}-${Math.floor(evaluatedAt / 1000).toString(36)}-${platform}`
     const add = (kind: MessageKind, time: number, reason: string | null = null) => {
@@ -160,7 +160,7 @@ class PersonMaker implements MadePerson {
     this.orders.push({ action: 'Order Placed', time, attributes })
   }
 
-  /** Each day half as likely as the one before it. */
+  /** Each day is half as likely as the day before. */
   #decayingDay(): number {
     let day = 0
     while (day < 5 && this.#happens(0.5)) day++
@@ -168,9 +168,9 @@ class PersonMaker implements MadePerson {
   }
 
   #pickGroup(): Group {
-    const place = this.#random()
-    if (place < CHANCES.campaignControl) return 'campaign_control'
-    return place < CHANCES.campaignControl + CHANCES.globalControl ? 'global_control' : 'target'
+    const drawn = this.#random()
+    if (drawn < CHANCES.campaignControl) return 'campaign_control'
+    return drawn < CHANCES.campaignControl + CHANCES.globalControl ? 'global_control' : 'target'
   }
 
   #happens(chance: number): boolean {
@@ -186,7 +186,7 @@ class PersonMaker implements MadePerson {
   }
 }
 
-/** Numbers from 0 to 1 that depend on the seed alone (mulberry32). */
+/** Random numbers from 0 to 1 that depend only on the seed (mulberry32). */
 export function randomFrom(seed: number): () => number {
   let state = Math.imul(seed + 1, 0x9e3779b1)
   return () => {

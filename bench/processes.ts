@@ -1,4 +1,4 @@
-// Processes of a bench: started, waited for, measured and ended.
+// Starts, measures and stops the processes of a bench.
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -14,8 +14,8 @@ export interface StartedProcess {
 }
 
 /**
- * Starts a program of this project, a script or a source, and waits for its first line of output. Rejects, and leaves nothing
- * running, when the program ends before that or takes too long.
+ * Starts a script or a source file of this project and waits for its first line of output. If the process ends before that or takes too
+ * long, kills it and rejects.
  */
 export async function startProcess(
   file: string,
@@ -42,7 +42,7 @@ export async function startProcess(
   }
 }
 
-/** Resolves when it has ended, also where it had before. */
+/** Stops a process; resolves when it has ended. */
 export async function stopProcess({ child }: StartedProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
@@ -50,19 +50,19 @@ export async function stopProcess({ child }: StartedProcess): Promise<void> {
   await ended
 }
 
-/** Runs one load in a process of its own. */
+/** Runs a load in a process of its own. */
 export function runLoad(plan: LoadPlan): Promise<LoadResult> {
   return runScript<LoadResult>('./load.ts', plan)
 }
 
-/** Runs a source of the bench in a process of its own, which gets its plan and gives its result as JSON. */
+/** Runs a source file of the bench in a process of its own, which gets its plan as JSON and prints its result as JSON. */
 export async function runScript<Result>(file: string, plan: object): Promise<Result> {
   const path = new URL(file, import.meta.url).pathname
   const { stdout } = await promisify(execFile)(process.execPath, [path, JSON.stringify(plan)])
   return JSON.parse(stdout) as Result
 }
 
-/** Runs a command of the program to its end and gives what it printed. Rejects when its exit status is not 0. */
+/** Runs a command of Tidings and returns its output. Rejects if the exit status is not 0. */
 export async function runCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -72,14 +72,14 @@ export async function runCommand(
   return stdout
 }
 
-/** Resident memory now and at its highest, in MiB; only Linux tells. */
+/** Resident memory now and at its peak, in MiB. Only on Linux. */
 export function readMemoryMib(pid: number): { readonly now: number; readonly peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const mib = (name: string) => Math.round(Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024)
   return { now: mib('VmRSS'), peak: mib('VmHWM') }
 }
 
-/** The sum of one metric of a server, over all its labels. */
+/** The sum of one metric of a server over all labels. */
 export async function readMetric(url: string, name: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const lines = text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
@@ -101,8 +101,8 @@ export async function waitUntilApplied(url: string): Promise<void> {
 const TICKS_PER_SECOND = 100
 
 /**
- * Processor time that other machines on the same hardware have had while this one wanted it, on all its processors together and so
- * far, in milliseconds: a rate that was measured meanwhile says less about the program.
+ * The steal time of all processors so far, in milliseconds: other virtual machines used it while this one wanted to run. A rate
+ * measured meanwhile says less about the program.
  */
 export function readStolenMs(): number {
   const [all = ''] = readFileSync('/proc/stat', 'utf8').split('\n')
@@ -110,12 +110,12 @@ export function readStolenMs(): number {
   return (Number(all.split(/ +/)[8]) / TICKS_PER_SECOND) * 1000
 }
 
-/** Processor time that a process has used so far, in milliseconds: of all its threads, and of the one that answers HTTP. */
+/** The processor time of a process so far, in milliseconds: of all its threads, and of its main thread, which runs HTTP. */
 export function readCpuMs(pid: number): { readonly all: number; readonly main: number } {
   return { all: readTicksMs(`/proc/${pid}/stat`), main: readTicksMs(`/proc/${pid}/task/${pid}/stat`) }
 }
 
-/** The processor time in a `stat` file of `/proc`, which tells that of a process or of a thread, in milliseconds. */
+/** The processor time in the `stat` file of a process or thread in `/proc`, in milliseconds. */
 export function readTicksMs(file: string): number {
   const fields = readFileSync(file, 'utf8').split(') ')[1]?.split(' ') ?? []
   return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1000

@@ -1,20 +1,20 @@
-// Reports a send to one server, in a process of its own: reads what to report from the command line, prints when it was
-// acknowledged as JSON. The people are those that `bulk-load.ts` has put there, in shuffled order, and new ones if there are not
-// enough. Each is in the audience of one campaign; then the kinds of message events come one after the other.
+// Reports one send to a server, in a process of its own: reads its plan from the command line and prints the times of the
+// acknowledgements as JSON. The people are those of `bulk-load.ts` in shuffled order, and new ones if there are not enough. Each is in
+// the audience of one campaign; after the audiences, message events follow kind by kind.
 import { Agent, request } from 'node:http'
 import type { MessageKind } from '../src/core/campaigns/facts.ts'
 import { CAMPAIGNS, customerIdOf, randomFrom } from './population.ts'
 
-/** What to report; the process gets it as JSON. */
+/** The plan, which the process gets as JSON. */
 export interface ReportPlan {
-  /** Of the server. */
+  /** The URL of the server. */
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   /** In the order of their numbers. */
   readonly campaignIds: readonly string[]
-  /** How many people the store holds. */
+  /** The number of people in the store. */
   readonly people: number
-  /** Counts from 0: each send is an hour after the one before it, in other campaigns and, where there are enough, to others. */
+  /** Counts from 0. Each send is an hour after the previous one, in other campaigns and, if there are enough, to other people. */
   readonly send: number
   /** Either the audiences or all message events after them. */
   readonly what: 'audiences' | 'message-events'
@@ -27,7 +27,7 @@ export interface ReportResult {
   readonly lastAcknowledgedAt: number
 }
 
-/** There are as many message events of each kind. */
+/** The people of a send, and so the message events of each kind. */
 const PEOPLE = 50_000
 const ITEMS_PER_REQUEST = 1_000
 const CONNECTIONS = 4
@@ -67,7 +67,7 @@ function reportsOf(kind: MessageKind, index: number): Report[] {
   return toReports((person) => toEvent(person, kind, index), 'message-events', 'events')
 }
 
-/** A report for each thousand people, written out before the first is sent. */
+/** A report for each thousand people, serialised before the first is sent. */
 function toReports(toItem: (person: number) => object, path: string, list: string): Report[] {
   const people = pickPeople()
   return Array.from({ length: PEOPLE / ITEMS_PER_REQUEST }, (_, index) => {
@@ -77,7 +77,7 @@ function toReports(toItem: (person: number) => object, path: string, list: strin
   })
 }
 
-/** People from all over the store; of a send the same ones, shuffled alike, in every process (Fisher and Yates). */
+/** People spread over the store, shuffled (Fisher-Yates) in the same order in every process of a send. */
 function pickPeople(): number[] {
   const step = Math.max(1, Math.floor(plan.people / PEOPLE))
   const people = Array.from({ length: PEOPLE }, (_, index) => index * step + (plan.send % step))

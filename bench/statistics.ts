@@ -1,5 +1,5 @@
-// Campaign statistics over stores of different sizes: that answers do not take longer when more was counted, what the same
-// question costs without the table of statistics, how fast message events are applied, and what recounting and storage cost.
+// Measures campaign statistics over stores of different sizes: whether answers stay as fast with more facts, what plain SQL over the
+// facts costs instead, how fast message events are applied, and the cost of a recount and of storage.
 import { Console } from 'node:console'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -29,21 +29,21 @@ import { allQuestions, compareWithServer, reportHeaders, statsUrl, type StatsSer
 /** Message events in each store, smallest first. */
 const SIZES = (process.env['BENCH_SIZES'] ?? '100000,1000000,10000000').split(',').map(Number)
 const WORKSPACE_ID = 'bench'
-/** Of the server of the first store; those of the others follow. */
+/** The port of the first store's server; the others have the ports after it. */
 const FIRST_PORT = 18_971
 const WARM_UPS = 50
-/** Each server is asked 500 questions, and 100 before each of which all campaigns have changed. */
+/** Each server gets 500 requests, and 100 more with a change of all campaigns before each. */
 const TURNS = 10
 const ANSWERS_PER_TURN = 50
 const CHANGED_ANSWERS_PER_TURN = 10
 const FEW_CONNECTIONS = 4
 /**
- * Each server is reported so many sends, with 200,000 message events each. The median counts: the first send is also what V8
- * compiles by, and the speed of a machine may change from one to the next.
+ * Sends per server, with 200,000 message events each. The median counts: V8 compiles during the first send, and the speed of the
+ * machine changes from one to the next.
  */
 const SENDS = 5
 const LOAD_CACHE_KIB = 64 * 1024
-/** The goals of the bench: how many times as long answers over the largest store may take, and how long any may take at all. */
+/** The goals of the bench: the growth of latencies from the smallest to the largest store, and the longest latency. */
 const GROWTH_MAX = 1.5
 const P99_MS_MAX = 20
 const APPLIED_PER_SECOND_MIN = 8_000
@@ -67,7 +67,7 @@ export async function benchStatistics(): Promise<void> {
   }
 }
 
-/** A store that was loaded, in a directory of its own. */
+/** A filled store in a directory of its own. */
 interface LoadedStore {
   readonly dataDir: string
   readonly headers: StatsServer['headers']
@@ -75,12 +75,12 @@ interface LoadedStore {
   readonly loadSeconds: number
   readonly file: {
     readonly bytes: number
-    /** The part of the file that the tables of statistics take. */
+    /** The bytes of the tables of statistics. */
     readonly statisticsBytes: number
     readonly cells: number
     readonly series: number
   }
-  /** Of its server. */
+  /** The port of its server. */
   readonly port: string
 }
 
@@ -88,22 +88,22 @@ interface Measured extends Served, LoadedStore {
   readonly verified: { readonly facts: number; readonly seconds: number }
 }
 
-/** What was measured of a server. */
+/** The measurements of one server. */
 interface Served {
   readonly one: AskResult
   readonly few: AskResult
   readonly changed: AskResult
   readonly sqlMs: number
-  /** The sends, in their order. */
+  /** The sends, in order. */
   readonly reported: readonly Reported[]
   readonly memoryMib: number
 }
 
-/** The message events of one send. */
+/** The rates of one send's message events. */
 interface Reported {
   readonly acknowledgedPerSecond: number
   readonly appliedPerSecond: number
-  /** Of the processors, while they were applied. */
+  /** The share of steal time while they were applied. */
   readonly stolenShare: number
 }
 
@@ -124,7 +124,7 @@ async function measureAll(stores: readonly LoadedStore[]): Promise<Measured[]> {
   return measured
 }
 
-/** Loads a store into a directory that is there already. */
+/** Fills a store in an existing directory. */
 async function load(dataDir: string, size: number, port: string): Promise<LoadedStore> {
   say(`loading ${size.toLocaleString('en')} message events`)
   const startedAt = performance.now()
@@ -141,7 +141,7 @@ async function fill(dataDir: string, messageEvents: number) {
     const loaded = await bulkLoad(database, { workspaceId: WORKSPACE_ID, messageEvents })
     return { headers: reportHeaders(workspace), loaded }
   } finally {
-    // Closing brings everything into the one file.
+    // The last connection to close moves the write-ahead log into the file.
     await database.close()
   }
 }
@@ -162,7 +162,7 @@ function measureFile(path: string): LoadedStore['file'] {
   }
 }
 
-/** A store with the server that serves it. */
+/** A store with its server. */
 interface ServedStore extends StatsServer {
   readonly store: LoadedStore
   readonly process: StartedProcess
@@ -177,7 +177,7 @@ async function startServer(store: LoadedStore): Promise<ServedStore> {
   return { store, process, url: `http://127.0.0.1:${port}`, headers, campaignIds: loaded.campaignIds }
 }
 
-/** All take turns, but for what takes long and is asked but once. */
+/** All servers take turns, except in what takes long and is measured only once. */
 async function measureServers(servers: readonly ServedStore[]): Promise<Served[]> {
   say('asking the servers')
   const one = await measureAnswers(servers, 1)
@@ -202,7 +202,7 @@ async function measureServers(servers: readonly ServedStore[]): Promise<Served[]
   })
 }
 
-/** Only while nothing was reported that the load does not know. */
+/** Call it before anything is reported. */
 async function measureSql(server: ServedStore): Promise<number> {
   say(`asking the ${server.store.loaded.facts.toLocaleString('en')} facts by SQL`)
   const { counts, ms } = countDistinct(statePathOf(server.store))
@@ -216,7 +216,7 @@ function measureAnswers(servers: readonly ServedStore[], connections: number): P
   return runScript<AskResult[]>('./ask-statistics.ts', plan satisfies AskPlan)
 }
 
-/** Answers for which nothing was computed before. */
+/** Measures answers after a change of all campaigns, so that none comes from the response cache. */
 function measureChanged(servers: readonly ServedStore[]): Promise<AskResult[]> {
   const asked = servers.map((server) =>
     toAsked(
@@ -233,7 +233,7 @@ function toAsked(server: ServedStore, changed: readonly string[]): AskedServer {
 }
 
 /**
- * How fast the message events of a send are acknowledged and applied: from the first acknowledgement until the last, and until
+ * The rates at which the message events of a send are acknowledged and applied: from the first acknowledgement until the last, and until
  * the pipeline has applied all.
  */
 async function measureReports({ url, headers, campaignIds, store }: ServedStore, send: number): Promise<Reported> {
@@ -257,7 +257,7 @@ function report(plan: ReportPlan): Promise<ReportResult> {
 }
 
 /**
- * Runs the command itself; it fails if the statistics are not what the facts say, those of the load and those reported after it.
+ * Runs `statistics verify`, which fails if the statistics differ from the facts.
  */
 async function verify(dataDir: string): Promise<Measured['verified']> {
   const startedAt = performance.now()
@@ -267,7 +267,7 @@ async function verify(dataDir: string): Promise<Measured['verified']> {
   return { facts: workspaces.reduce((sum, { facts }) => sum + facts, 0), seconds }
 }
 
-/** A column for each size. */
+/** Prints a column for each size. */
 function printTable(measured: readonly Measured[]): void {
   const columns = measured.map(
     (one) => [`${one.loaded.messageEvents.toLocaleString('en')} events`, toColumn(one)] as const,

@@ -1,4 +1,4 @@
-// What the statistics bench asks a server, and whether plain SQL over the facts comes to the same numbers.
+// The statistics requests of the bench, and the check that plain SQL over the facts gives the same numbers.
 import { METRIC_TYPES, type MetricType } from '../src/core/statistics/campaign-counts.ts'
 import { ATTRIBUTION_TYPES, type AttributionType } from '../src/core/statistics/cells.ts'
 import { fetchCampaignStats } from '../src/operations/statistics/fetch-campaign-stats.ts'
@@ -23,7 +23,7 @@ export function reportHeaders({ id, reportsKey }: NewWorkspace): Readonly<Record
   return { authorization, 'svc-appkey': id, 'content-type': 'application/json' }
 }
 
-/** All campaigns over the month, by each metric and attribution type. */
+/** The bodies of the requests: all campaigns over the month, for each metric and attribution type. */
 export function allQuestions(server: StatsServer): string[] {
   return METRIC_TYPES.flatMap((metric) =>
     ATTRIBUTION_TYPES.map((attribution) => toQuestion(server, metric, attribution)),
@@ -41,24 +41,24 @@ function toQuestion({ campaignIds }: StatsServer, metricType: MetricType, attrib
   })
 }
 
-/** Throws where the server's answers differ from these counts: one of the two would be fast and wrong. */
+/** Throws if the server's answers differ from these counts. */
 export async function compareWithServer(server: StatsServer, counts: readonly KindCount[]): Promise<void> {
   const [total, unique] = [await fetchPerformance(server, 'TOTAL'), await fetchPerformance(server, 'UNIQUE')]
   for (const { campaign, platform, kind, occurrences, users } of counts) {
-    // Deliveries are shown only in a rate.
+    // Answers show deliveries only as a rate.
     if (kind === 'delivered') continue
-    const place = [server.campaignIds[campaign - 1] as string, platform ?? 'all_platforms', kind] as const
-    const answered = [total(...place), unique(...place)]
+    const cell = [server.campaignIds[campaign - 1] as string, platform ?? 'all_platforms', kind] as const
+    const answered = [total(...cell), unique(...cell)]
     if (answered[0] === occurrences && answered[1] === users) continue
     throw new Error(
-      `${place.join(', ')}: the facts hold ${occurrences} of ${users} users, the server says ${answered.join(' of ')}`,
+      `${cell.join(', ')}: the facts hold ${occurrences} of ${users} users, the server says ${answered.join(' of ')}`,
     )
   }
 }
 
 type PerformanceOf = (campaignId: string, platform: string, kind: string) => number | undefined
 
-/** The numbers of one answer over all locales and variations. */
+/** The numbers of one answer for all locales and variations together. */
 async function fetchPerformance(server: StatsServer, metricType: MetricType): Promise<PerformanceOf> {
   const body = toQuestion(server, metricType, 'VIEW_THROUGH')
   const answer = await fetch(statsUrl(server), { method: 'POST', headers: server.headers, body })

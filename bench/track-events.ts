@@ -1,4 +1,4 @@
-// Track Events under load, next to a bare Fastify route on the same machine in the same run.
+// Measures Track Events under load, and a bare Fastify route in the same run as the baseline.
 import { Console } from 'node:console'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,33 +20,32 @@ import { authorizationOf, makeTrackedWorkspace } from './tracked-workspace.ts'
 
 const CONNECTIONS = 64
 const PORT = '18970'
-/** Many short rounds by turns: the speed of a machine may change within seconds. */
+/** Many short rounds in turns, because the speed of a machine changes within seconds. */
 const SECONDS = Number(process.env['BENCH_SECONDS'] ?? 4)
 const ROUNDS = Number(process.env['BENCH_ROUNDS'] ?? 5)
 /**
- * How long to warm up before the first measured load of each kind: V8 compiles what is called often, for a second of processor
- * time.
+ * The warm-up before the first measured load of each kind: V8 spends about a second of processor time on compiling.
  */
 const WARM_UP_SECONDS = 3
 const BATCH = 100
-/** The goals of the bench; memory in MiB, which are 350 MB. */
+/** The goals of the bench; 286 MiB are 350 MB. */
 const RATIO_MIN = 0.7
 const ACKNOWLEDGED_PER_SECOND_MIN = 200_000
 const APPLIED_PER_SECOND_MIN = 20_000
 const P99_MS_MAX = 50
 const MEMORY_MIB_MAX = 333
 
-/** One load, or the medians of several alike. */
+/** The measurements of one load, or the medians of several rounds. */
 interface Measured extends Pick<LoadResult, 'requestsPerSecond' | 'p50Ms' | 'p99Ms' | 'failed'> {
   readonly events: number
   /** Processor time per request, in microseconds: of all threads, and of the one that answers HTTP. */
   readonly cpuUs: number
   readonly httpUs: number
-  /** Requests a second, in proportion to the bare route just before; of the bare route itself 1. */
+  /** Requests per second, relative to the bare route just before; 1 for the bare route. */
   readonly ratio: number
-  /** Events per second that the pipeline applied while the load ran; of the bare route 0, as what follows. */
+  /** Events per second that the pipeline applied during the load; this and the following are 0 for the bare route. */
   readonly applied: number
-  /** Entries that waited for the pipeline when the load ended, and how fast those were applied. */
+  /** The unapplied entries at the end of the load, and the events per second at which they were then applied. */
   readonly lag: number
   readonly drained: number
 }
@@ -108,7 +107,7 @@ interface Row {
   readonly measured: Measured
 }
 
-/** The pipeline has nothing left to do afterwards. */
+/** Ends when the pipeline has applied everything. */
 async function warmUp(target: Target, eventsPerRequest: number): Promise<void> {
   await runLoad(planOf(target, eventsPerRequest, WARM_UP_SECONDS))
   if (target.isTidings) await waitUntilApplied(target.url)
@@ -146,7 +145,7 @@ async function measure(target: Target, eventsPerRequest: number, bareRate?: numb
   }
 }
 
-/** Each number for itself. Failures are added up. */
+/** The median of each number; failures are added up. */
 function mediansOf(rounds: readonly Measured[]): Measured {
   const medianOf = (of: (one: Measured) => number) => median(rounds, of)
   return {
@@ -164,7 +163,7 @@ function mediansOf(rounds: readonly Measured[]): Measured {
   }
 }
 
-/** Waits until the pipeline has caught up; gives the events per second it applied meanwhile. */
+/** Waits until the pipeline has applied everything; returns the events per second it applied meanwhile. */
 async function drain(url: string, processedBefore: number): Promise<number> {
   const startedAt = performance.now()
   await waitUntilApplied(url)
@@ -172,7 +171,7 @@ async function drain(url: string, processedBefore: number): Promise<number> {
   return ((await readMetric(url, 'tidings_events_processed_total')) - processedBefore) / seconds
 }
 
-/** Medians of all rounds. */
+/** Prints the medians of all rounds. */
 function printTable(rows: readonly Row[]): void {
   const table = rows.map(({ isTidings, eventsPerRequest, measured }) => ({
     what: `${isTidings ? 'Tidings' : 'bare route'}, ${eventsPerRequest} a request`,

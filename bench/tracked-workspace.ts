@@ -1,12 +1,12 @@
-// The workspace whose events the benches track, in a store of its own, without a limit that they could reach.
+// Creates the workspace whose events the benches track, with limits that no bench reaches.
 import { LIMIT_DEFAULTS } from '../src/core/workspace.ts'
 import { createWorkspace, type NewWorkspace } from '../src/actions/create-workspace.ts'
 import { migrate } from '../src/store/migrations.ts'
 import { openDatabase } from '../src/store/open-database.ts'
 
-/** Makes it in a store that is new. */
-export async function makeTrackedWorkspace(place: Parameters<typeof openDatabase>[0]): Promise<NewWorkspace> {
-  const database = openDatabase(place)
+/** Creates the workspace in a new store. */
+export async function makeTrackedWorkspace(location: Parameters<typeof openDatabase>[0]): Promise<NewWorkspace> {
+  const database = openDatabase(location)
   try {
     await migrate(database, Date.now())
     const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 1_000_000_000 }
@@ -16,7 +16,7 @@ export async function makeTrackedWorkspace(place: Parameters<typeof openDatabase
   }
 }
 
-/** The Authorization header of those who track its events. */
+/** The Authorization header for its data key. */
 export function authorizationOf({ id, dataKey }: NewWorkspace): string {
   return `Basic ${Buffer.from(`${id}:${dataKey}`).toString('base64')}`
 }
