@@ -32,7 +32,7 @@ const CELLS_PER_BATCH_MAX = 20_000
 
 export interface CountOptions {
   /** Goals of campaigns, kept in memory from batch to batch. */
-  readonly goalBooks?: GoalCatalogs
+  readonly goalCatalogs?: GoalCatalogs
 }
 
 /** What earlier steps of the batch returned, and the options of this one. */
@@ -56,8 +56,8 @@ export async function countStatistics(
   batch: Batch,
   { users, storedEvents, options }: CountInput,
 ): Promise<CountedFacts> {
-  const { goalBooks = new GoalCatalogs() } = options
-  const resolved: ResolvedBatch = { ...batch, ...users, ...storedEvents, goalBooks }
+  const { goalCatalogs = new GoalCatalogs() } = options
+  const resolved: ResolvedBatch = { ...batch, ...users, ...storedEvents, goalCatalogs }
   const reports = readReports(resolved)
   const { sum, excess } = await countBatch(store, resolved, reports)
   const accepted = reports.map((report) => excess.without(report))
@@ -144,44 +144,44 @@ async function countBatch(store: Store, batch: ResolvedBatch, reports: readonly 
   const [sum, excess] = [new CellSum(), new Excess()]
   for (const workspaceId of new Set(batch.entries.map(({ entry }) => entry.workspaceId))) {
     const own = reports.filter(({ read }) => read.entry.workspaceId === workspaceId)
-    const book = await batch.goalBooks.open(store, workspaceId)
-    requireCampaigns(own, workspaceId, book)
-    if (!book) continue
-    const changes = await findChanges(store, batch, { book, reports: own })
-    await countChanges(store, { batch, book, sum, excess }, changes)
+    const catalog = await batch.goalCatalogs.open(store, workspaceId)
+    requireCampaigns(own, workspaceId, catalog)
+    if (!catalog) continue
+    const changes = await findChanges(store, batch, { catalog, reports: own })
+    await countChanges(store, { batch, catalog, sum, excess }, changes)
   }
   return { sum, excess }
 }
 
 /** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
-function requireCampaigns(reports: readonly Report[], workspaceId: string, book: GoalCatalog | undefined): void {
+function requireCampaigns(reports: readonly Report[], workspaceId: string, catalog: GoalCatalog | undefined): void {
   for (const { read } of reports) {
     const { campaign = 0 } = read.entry.context
-    if (book?.counted.campaigns.has(campaign)) continue
+    if (catalog?.counted.campaigns.has(campaign)) continue
     throw new Error(`workspace ${workspaceId} has no campaign with the number ${campaign}`)
   }
 }
 
 /** What a batch brings to one workspace. */
 interface Brought {
-  readonly book: GoalCatalog
+  readonly catalog: GoalCatalog
   readonly reports: readonly Report[]
 }
 
 /** The users of a workspace whose contributions may change: with new facts, or found to be one person. */
-async function findChanges(store: Store, batch: ResolvedBatch, { book, reports }: Brought): Promise<Change[]> {
+async function findChanges(store: Store, batch: ResolvedBatch, { catalog, reports }: Brought): Promise<Change[]> {
   const facts = new Drafts()
   for (const report of reports) addReported(facts, batch, report)
   for (const read of batch.entries) {
-    if (read.kind !== 'track_events' || read.entry.workspaceId !== book.workspaceId) continue
-    for (const event of goalEventsOf(read, batch, book)) facts.of(event.userId).goalEvents.push(event)
+    if (read.kind !== 'track_events' || read.entry.workspaceId !== catalog.workspaceId) continue
+    for (const event of goalEventsOf(read, batch, catalog)) facts.of(event.userId).goalEvents.push(event)
   }
-  const parts = partsBefore(batch, book.workspaceId)
+  const parts = partsBefore(batch, catalog.workspaceId)
   for (const userId of parts.keys()) facts.of(userId)
-  const persons = await findPersonsOf(store, batch, [...facts.byUser.keys()])
+  const users = await findUsersOf(store, batch, [...facts.byUser.keys()])
   return [...facts.byUser].map(([userId, own]) => {
-    const person = persons.get(userId) as UserWithAliases
-    return { person, before: parts.get(userId) ?? [person], facts: own }
+    const user = users.get(userId) as UserWithAliases
+    return { user, before: parts.get(userId) ?? [user], facts: own }
   })
 }
 
@@ -239,33 +239,33 @@ function partsBefore(
     for (const subject of read.subjects) own.add(userOf.get(subject) as number)
   }
   const parts = new Map<number, UserWithAliases[]>()
-  for (const [userId, person] of before) {
+  for (const [userId, user] of before) {
     const survivor = survivors.get(userId) ?? userId
-    if (own.has(survivor)) parts.set(survivor, [...(parts.get(survivor) ?? []), person])
+    if (own.has(survivor)) parts.set(survivor, [...(parts.get(survivor) ?? []), user])
   }
   return parts
 }
 
 /** For nearly all users, the identities that were looked up have told everything. */
-async function findPersonsOf(
+async function findUsersOf(
   store: Store,
   { singleAliasUsers }: ResolvedBatch,
   userIds: readonly number[],
 ): Promise<Map<number, UserWithAliases>> {
-  const persons = await findUsersWithAliases(
+  const users = await findUsersWithAliases(
     store,
     userIds.filter((userId) => !singleAliasUsers.has(userId)),
   )
   for (const userId of userIds) {
     const customer = singleAliasUsers.get(userId)
-    if (customer !== undefined) persons.set(userId, { userId, customers: [customer], userIds: [userId] })
+    if (customer !== undefined) users.set(userId, { userId, customers: [customer], userIds: [userId] })
   }
-  return persons
+  return users
 }
 
 interface Count extends CountedBatch {
   readonly batch: ResolvedBatch
-  readonly book: GoalCatalog
+  readonly catalog: GoalCatalog
 }
 
 /** Adds the differences of changes to the sum, and what is beyond a cap to the excess. */
@@ -278,19 +278,19 @@ async function countChanges(store: Store, count: Count, changes: readonly Change
 
 /** Counts users who were found to be one person, from everything they have. */
 async function countMerged(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const { book, sum } = count
-  const load = (portion: readonly Change[]) => loadHistories(store, book, portion)
+  const { catalog, sum } = count
+  const load = (portion: readonly Change[]) => loadHistories(store, catalog, portion)
   for await (const [change, stored] of inPortions(changes, load)) {
-    addDifference(sum, book, withinCaps(count, change, stored))
+    addDifference(sum, catalog, withinCaps(count, change, stored))
     await keepInBounds(store, count)
   }
 }
 
 /** Counts all others, from as much as their new facts concern. */
 async function countSingle(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const { book, sum } = count
-  const deduplicated = new DeduplicatedChanges(sum, book)
-  const load = (portion: readonly Change[]) => loadConcernedHistories(store, book, portion)
+  const { catalog, sum } = count
+  const deduplicated = new DeduplicatedChanges(sum, catalog)
+  const load = (portion: readonly Change[]) => loadConcernedHistories(store, catalog, portion)
   for await (const [change, stored] of inPortions(changes, load)) {
     deduplicated.add(withinCaps(count, change, stored))
     await keepInBounds(store, count)
@@ -300,9 +300,9 @@ async function countSingle(store: Store, count: Count, changes: readonly Change[
 }
 
 /** The change without what is beyond a cap, which is noted. */
-function withinCaps({ book, excess }: Count, change: Change, stored: CappedHistory): StoredChange {
+function withinCaps({ catalog, excess }: Count, change: Change, stored: CappedHistory): StoredChange {
   const within = { ...change, stored, facts: stored.accepted }
-  excess.add(change.person, stored.refused, findUncountedNew(book, within))
+  excess.add(change.user, stored.refused, findUncountedNew(catalog, within))
   return within
 }
 

@@ -73,7 +73,7 @@ function run(logReader: LogReader): () => Promise<void> {
     onFailure,
     ...(leases && { partitions: () => leases.held() }),
   })
-  const recounter = new Backfill({
+  const backfill = new Backfill({
     database,
     onFailure,
     // Only one of the processes with leases holds a partition; two that both believe to hold it for a moment do no harm.
@@ -81,9 +81,9 @@ function run(logReader: LogReader): () => Promise<void> {
   })
   leases?.start()
   follower.start()
-  recounter.start()
+  backfill.start()
   return async () => {
-    await Promise.all([follower.stop(), recounter.stop()])
+    await Promise.all([follower.stop(), backfill.stop()])
     await leases?.stop()
     await logReader.close()
   }

@@ -36,7 +36,7 @@ interface Turn {
 /** Takes one step of a running recount, and gives its workspace; undefined when there is nothing to do. */
 export async function backfillGoals(
   database: Database,
-  books: GoalCatalogs,
+  catalogs: GoalCatalogs,
   { lastWorkspace, usersPerStep = USERS_PER_STEP, pausing, onFailure = rethrow }: Turn,
 ): Promise<string | undefined> {
   const running = (await listRunningBackfills(database)).map(({ workspaceId }) => workspaceId)
@@ -45,7 +45,7 @@ export async function backfillGoals(
   const others = workspaceIds.filter((id) => id <= lastWorkspace)
   for (const workspaceId of [...later, ...others]) {
     try {
-      if (await takeStep(database, books, { workspaceId, usersPerStep })) return workspaceId
+      if (await takeStep(database, catalogs, { workspaceId, usersPerStep })) return workspaceId
     } catch (error) {
       onFailure(error, workspaceId)
     }
@@ -66,21 +66,25 @@ interface Step {
  * One step, in one transaction: counts some users, or puts the new numbers into use when all are counted, or deletes some of the
  * old ones. False when there is nothing to do.
  */
-function takeStep(database: Database, books: GoalCatalogs, { workspaceId, usersPerStep }: Step): Promise<boolean> {
+function takeStep(database: Database, catalogs: GoalCatalogs, { workspaceId, usersPerStep }: Step): Promise<boolean> {
   return database.write(async (store) => {
     await lockTables(store)
     await lockCampaigns(store, workspaceId)
-    const recount = await findGoalBackfill(store, workspaceId)
-    if (!recount?.isRunning) return false
-    const book = await books.open(store, recount.workspaceId)
-    if (!book?.pending) return removeOld(store, recount)
-    const { userCursor } = recount
-    const userIds = await listUserIdsAfter(store, recount.workspaceId, { after: userCursor, max: usersPerStep })
+    const backfill = await findGoalBackfill(store, workspaceId)
+    if (!backfill?.isRunning) return false
+    const catalog = await catalogs.open(store, backfill.workspaceId)
+    if (!catalog?.pending) return removeOld(store, backfill)
+    const { userCursor } = backfill
+    const userIds = await listUserIdsAfter(store, backfill.workspaceId, { after: userCursor, max: usersPerStep })
     const last = userIds.at(-1)
-    if (last === undefined) return complete(store, recount)
-    const persons = await findUsersWithAliases(store, userIds)
-    await addPending(store, { ...book, pending: book.pending }, [...persons.values()])
-    await saveGoalBackfill(store, { ...recount, userCursor: last, countedUsers: recount.countedUsers + userIds.length })
+    if (last === undefined) return complete(store, backfill)
+    const users = await findUsersWithAliases(store, userIds)
+    await addPending(store, { ...catalog, pending: catalog.pending }, [...users.values()])
+    await saveGoalBackfill(store, {
+      ...backfill,
+      userCursor: last,
+      countedUsers: backfill.countedUsers + userIds.length,
+    })
     return true
   })
 }
@@ -88,18 +92,18 @@ function takeStep(database: Database, books: GoalCatalogs, { workspaceId, usersP
 /** Adds what users contribute by the new goals. */
 async function addPending(
   store: Store,
-  book: GoalCatalog & { readonly pending: PendingGoals },
-  persons: readonly UserWithAliases[],
+  catalog: GoalCatalog & { readonly pending: PendingGoals },
+  users: readonly UserWithAliases[],
 ): Promise<void> {
-  const { rules, campaigns } = book.pending
+  const { rules, campaigns } = catalog.pending
   const sum = new CellSum()
   const keepSmall = async (cellsMax: number) => {
     if (sum.sizeMax <= cellsMax) return
     await addCells(store, sum)
     sum.clear()
   }
-  const users = persons.map((person) => ({ person }))
-  for await (const [, history] of inPortions(users, (portion) => loadHistories(store, book, portion))) {
+  const wanted = users.map((user) => ({ user }))
+  for await (const [, history] of inPortions(wanted, (portion) => loadHistories(store, catalog, portion))) {
     addContributions(sum, history, { rules, scope: pendingScope(campaigns, history), times: 1 })
     await keepSmall(CELLS_AT_ONCE_MAX)
   }
@@ -107,15 +111,15 @@ async function addPending(
 }
 
 /** Puts the numbers of the new goals into use. */
-async function complete(store: Store, recount: GoalBackfill): Promise<boolean> {
-  await standByNewGoals(store, recount.workspaceId)
-  await saveGoalBackfill(store, { ...recount, version: recount.version + 1 })
+async function complete(store: Store, backfill: GoalBackfill): Promise<boolean> {
+  await standByNewGoals(store, backfill.workspaceId)
+  await saveGoalBackfill(store, { ...backfill, version: backfill.version + 1 })
   return true
 }
 
 /** Deletes a bounded number of cells that count by past goals; the recount ends when there are none. */
-async function removeOld(store: Store, recount: GoalBackfill): Promise<boolean> {
-  const standing = await listRecountedGenerations(store, recount.workspaceId)
-  if (!(await removeGenerations(store, standing))) await saveGoalBackfill(store, { ...recount, isRunning: false })
+async function removeOld(store: Store, backfill: GoalBackfill): Promise<boolean> {
+  const standing = await listRecountedGenerations(store, backfill.workspaceId)
+  if (!(await removeGenerations(store, standing))) await saveGoalBackfill(store, { ...backfill, isRunning: false })
   return true
 }

@@ -38,7 +38,7 @@ interface Failure {
 
 export class Backfill {
   readonly #options: BackfillOptions
-  readonly #books: GoalCatalogs
+  readonly #catalogs: GoalCatalogs
   readonly #stopping = new AbortController()
   /** Workspaces whose step has failed and is tried again later. */
   readonly #workspaces: SetAside<string>
@@ -48,7 +48,7 @@ export class Backfill {
 
   constructor(options: BackfillOptions) {
     this.#options = options
-    this.#books = new GoalCatalogs(options.caps && { caps: options.caps })
+    this.#catalogs = new GoalCatalogs(options.caps && { caps: options.caps })
     this.#workspaces = new SetAside(options.stopwatch)
   }
 
@@ -77,7 +77,7 @@ export class Backfill {
   async #takeStep(failures: Failure[]): Promise<boolean> {
     const { database, usersPerStep, isInCharge = () => true } = this.#options
     if (!isInCharge()) return false
-    const recounted = await backfillGoals(database, this.#books, {
+    const recounted = await backfillGoals(database, this.#catalogs, {
       lastWorkspace: this.#lastWorkspace,
       usersPerStep,
       pausing: this.#workspaces.pausing,

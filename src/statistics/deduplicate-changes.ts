@@ -30,17 +30,17 @@ const FACTS_MAX = 16
 /** Adds the differences of changes to a sum; all of them are there after `settle`. */
 export class DeduplicatedChanges {
   readonly #sum: CellSum
-  readonly #book: GoalCatalog
+  readonly #catalog: GoalCatalog
   readonly #byFingerprint = new Map<string, { readonly change: StoredChange; users: number }>()
 
-  constructor(sum: CellSum, book: GoalCatalog) {
+  constructor(sum: CellSum, catalog: GoalCatalog) {
     this.#sum = sum
-    this.#book = book
+    this.#catalog = catalog
   }
 
   add(change: StoredChange): void {
-    const fingerprint = fingerprintOf(change, this.#book.counted.timezone)
-    if (fingerprint === undefined) return addDifference(this.#sum, this.#book, change)
+    const fingerprint = fingerprintOf(change, this.#catalog.counted.timezone)
+    if (fingerprint === undefined) return addDifference(this.#sum, this.#catalog, change)
     const same = this.#byFingerprint.get(fingerprint)
     if (same) {
       same.users++
@@ -53,11 +53,11 @@ export class DeduplicatedChanges {
   settle(): void {
     for (const { change, users } of this.#byFingerprint.values()) {
       if (users === 1) {
-        addDifference(this.#sum, this.#book, change)
+        addDifference(this.#sum, this.#catalog, change)
         continue
       }
       const difference = new CellSum()
-      addDifference(difference, this.#book, change)
+      addDifference(difference, this.#catalog, change)
       this.#sum.addAll(difference, users)
     }
     this.#byFingerprint.clear()

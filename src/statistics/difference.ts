@@ -25,26 +25,26 @@ import type { NewFacts, StoredChange, StoredHistory } from './stored-history.ts'
  * Adds to `sum` what changes for one user. `before` are the users that it was before the batch: itself, or those that
  * were found to be one person, each of which contributed by itself.
  */
-export function addDifference(sum: CellSum, book: GoalCatalog, { stored, facts, before }: StoredChange): void {
+export function addDifference(sum: CellSum, catalog: GoalCatalog, { stored, facts, before }: StoredChange): void {
   const after = historyAfter({ stored, facts })
   const earlier = withoutFresh(stored, facts)
   if (before.length === 1) {
-    for (const counting of countingsOf(book, after)) addChange(sum, { before: earlier, after }, counting)
+    for (const counting of countingsOf(catalog, after)) addChange(sum, { before: earlier, after }, counting)
     return
   }
-  addHistory(sum, book, after, 1)
-  for (const person of before) addHistory(sum, book, partOf(earlier, person), -1)
+  addHistory(sum, catalog, after, 1)
+  for (const user of before) addHistory(sum, catalog, partOf(earlier, user), -1)
 }
 
 /** The ids of the batch's goal events that a campaign does not count because of the cap. */
 export function findUncountedNew(
-  book: GoalCatalog,
+  catalog: GoalCatalog,
   { stored, facts }: Pick<StoredChange, 'stored' | 'facts'>,
 ): number[] {
-  const isBelowCap = stored.goalEvents.length <= book.caps.goalEvents
+  const isBelowCap = stored.goalEvents.length <= catalog.caps.goalEvents
   if (isBelowCap || facts.goalEvents.length === 0) return []
   const scope = { campaigns: stored.campaigns, parts: 'goals' } as const
-  const uncounted = findUncounted(historyAfter({ stored, facts }), { rules: book.counted, scope })
+  const uncounted = findUncounted(historyAfter({ stored, facts }), { rules: catalog.counted, scope })
   return facts.goalEvents.map(({ id }) => id).filter((id) => uncounted.has(id))
 }
 
@@ -53,17 +53,17 @@ function historyAfter({ stored, facts }: Pick<StoredChange, 'stored' | 'facts'>)
 }
 
 /** Adds or takes away all that a user contributes. */
-export function addHistory(sum: CellSum, book: GoalCatalog, history: StoredHistory, times: 1 | -1): void {
-  for (const counting of countingsOf(book, history)) addContributions(sum, history, { ...counting, times })
+export function addHistory(sum: CellSum, catalog: GoalCatalog, history: StoredHistory, times: 1 | -1): void {
+  for (const counting of countingsOf(catalog, history)) addContributions(sum, history, { ...counting, times })
 }
 
 /** Whose history it is, and which campaigns are in it. */
-type CountedHistory = Pick<StoredHistory, 'person' | 'campaigns'>
+type CountedHistory = Pick<StoredHistory, 'user' | 'campaigns'>
 
 /** A user counts by the goals in use and, where a recount has come that far, by the new ones too. */
 function countingsOf({ counted, pending }: GoalCatalog, history: CountedHistory): Counting[] {
   const standing: Counting = { rules: counted, scope: { campaigns: history.campaigns, parts: 'all' } }
-  if (!pending || history.person.userId > pending.userCursor) return [standing]
+  if (!pending || history.user.userId > pending.userCursor) return [standing]
   return [standing, { rules: pending.rules, scope: pendingScope(pending.campaigns, history) }]
 }
 
@@ -124,11 +124,11 @@ function withoutFresh(stored: StoredHistory, facts: NewFacts): StoredHistory {
 }
 
 /** What belonged to one of several users before they were found to be one. */
-function partOf(stored: StoredHistory, person: UserWithAliases): StoredHistory {
-  const [customers, userIds] = [new Set(person.customers), new Set(person.userIds)]
+function partOf(stored: StoredHistory, user: UserWithAliases): StoredHistory {
+  const [customers, userIds] = [new Set(user.customers), new Set(user.userIds)]
   return {
     ...stored,
-    person,
+    user,
     memberships: stored.memberships.filter(({ customer }) => customers.has(customer)),
     messages: stored.messages.filter(({ customer }) => customers.has(customer)),
     goalEvents: stored.goalEvents.filter(({ userId }) => userIds.has(userId)),

@@ -29,13 +29,13 @@ export interface FirstEvents {
 /** The first events of each name that each campaign could credit. */
 export async function listFirstGoalEvents(
   store: Store,
-  book: GoalCatalog,
+  catalog: GoalCatalog,
   { parts, max, periods }: FirstEvents,
 ): Promise<NamedEvent[]> {
   const reader = new FirstReader(store, max)
   for (const part of parts) {
-    const tracked = await trackedActions(store, book, part.userIds)
-    for (const rules of [book.counted, book.pending?.rules]) {
+    const tracked = await trackedActions(store, catalog, part.userIds)
+    for (const rules of [catalog.counted, catalog.pending?.rules]) {
       for (const { spans, names } of rules ? wantedOf(part, rules) : []) {
         for (const pair of tracked) if (names.has(pair.action)) await reader.read(pair, spans)
       }

@@ -43,16 +43,16 @@ export interface PendingGoals {
  * kilobytes more. The one that was used least recently goes. Where more are busy at once, those with thousands of campaigns are read again
  * for each batch, which takes 0.3 s.
  */
-const BOOKS_MAX = 2_000
-const BOOKS_BYTES_MAX = 64 * 1024 * 1024
+const CATALOGS_MAX = 2_000
+const CATALOGS_BYTES_MAX = 64 * 1024 * 1024
 /** How often campaigns may change while they are read. */
 const READ_TRIES_MAX = 10
 
-interface KnownBook {
+interface CachedCatalog {
   readonly version: number
   readonly timezone: string
   readonly bytes: number
-  readonly book: GoalCatalog
+  readonly catalog: GoalCatalog
 }
 
 export interface GoalCatalogsOptions {
@@ -61,13 +61,13 @@ export interface GoalCatalogsOptions {
 }
 
 export class GoalCatalogs {
-  readonly #books: LRUCache<string, KnownBook>
+  readonly #catalogs: LRUCache<string, CachedCatalog>
   readonly #caps: FactCaps
 
-  constructor({ bytesMax = BOOKS_BYTES_MAX, caps = FACT_CAPS }: GoalCatalogsOptions = {}) {
+  constructor({ bytesMax = CATALOGS_BYTES_MAX, caps = FACT_CAPS }: GoalCatalogsOptions = {}) {
     this.#caps = caps
-    this.#books = new LRUCache({
-      max: BOOKS_MAX,
+    this.#catalogs = new LRUCache({
+      max: CATALOGS_MAX,
       maxSize: bytesMax,
       // What was read last is kept, however large it is.
       sizeCalculation: ({ bytes }) => Math.max(1, Math.min(bytes, bytesMax)),
@@ -77,21 +77,21 @@ export class GoalCatalogs {
   /** The goals as the transaction of `store` sees them; undefined for a workspace without campaigns. */
   async open(store: Store, workspaceId: string): Promise<GoalCatalog | undefined> {
     for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
-      const recount = await findGoalBackfill(store, workspaceId)
-      const stored = recount && (await findWorkspace(store, workspaceId))
+      const backfill = await findGoalBackfill(store, workspaceId)
+      const stored = backfill && (await findWorkspace(store, workspaceId))
       if (!stored) return undefined
       const { timezone } = stored.workspace
-      const known = this.#books.get(workspaceId)
-      if (known?.version === recount.version && known.timezone === timezone) return withCursor(known.book, recount)
+      const known = this.#catalogs.get(workspaceId)
+      if (known?.version === backfill.version && known.timezone === timezone) return withCursor(known.catalog, backfill)
       const { goalsBytes, countedBytes } = await measureCampaigns(store, workspaceId)
       const campaigns = await listAllCampaigns(store, workspaceId)
       // Where each statement sees what was committed before it, campaigns may be newer than their recount.
-      if ((await findGoalBackfill(store, workspaceId))?.version !== recount.version) continue
-      const book = toBook(campaigns, recount, { timezone, caps: this.#caps })
-      // Where goals were changed, the earlier ones are in the book too.
-      const bytes = book.pending ? goalsBytes + countedBytes : goalsBytes
-      this.#books.set(workspaceId, { version: recount.version, timezone, bytes, book })
-      return book
+      if ((await findGoalBackfill(store, workspaceId))?.version !== backfill.version) continue
+      const catalog = toCatalog(campaigns, backfill, { timezone, caps: this.#caps })
+      // Where goals were changed, the earlier ones are in the catalog too.
+      const bytes = catalog.pending ? goalsBytes + countedBytes : goalsBytes
+      this.#catalogs.set(workspaceId, { version: backfill.version, timezone, bytes, catalog })
+      return catalog
     }
     throw new Error(`the campaigns of the workspace ${workspaceId} change faster than they can be read`)
   }
@@ -124,7 +124,7 @@ export function isCurrentSeries(
 }
 
 /**
- * Whether campaigns count alike by both books. Campaigns made between the two are in only one: they change nothing of what others
+ * Whether campaigns count alike by both catalogs. Campaigns made between the two are in only one: they change nothing of what others
  * count, because nothing older than they are belongs to them.
  */
 export function haveSameGoals(one: GoalCatalog, other: GoalCatalog): boolean {
@@ -133,8 +133,8 @@ export function haveSameGoals(one: GoalCatalog, other: GoalCatalog): boolean {
   return isBoth && one.generation === other.generation && one.counted.timezone === other.counted.timezone
 }
 
-function withCursor(book: GoalCatalog, { userCursor }: GoalBackfill): GoalCatalog {
-  return book.pending ? { ...book, pending: { ...book.pending, userCursor } } : book
+function withCursor(catalog: GoalCatalog, { userCursor }: GoalBackfill): GoalCatalog {
+  return catalog.pending ? { ...catalog, pending: { ...catalog.pending, userCursor } } : catalog
 }
 
 /** What applies to all campaigns of a workspace. */
@@ -143,7 +143,7 @@ interface Common {
   readonly caps: FactCaps
 }
 
-function toBook(campaigns: readonly StoredCampaign[], recount: GoalBackfill, common: Common): GoalCatalog {
+function toCatalog(campaigns: readonly StoredCampaign[], backfill: GoalBackfill, common: Common): GoalCatalog {
   const counted = campaigns.map((campaign) => toCounted(campaign, campaign.countedGoals, campaign.countedGeneration))
   const next = campaigns.map((campaign, index) => {
     const { goals, pendingGeneration } = campaign
@@ -154,13 +154,13 @@ function toBook(campaigns: readonly StoredCampaign[], recount: GoalBackfill, com
   })
   const recounted = campaigns.filter(({ pendingGeneration }) => pendingGeneration !== null)
   const concerned = new Set(recounted.map(({ number }) => number))
-  const { userCursor } = recount
+  const { userCursor } = backfill
   const pending = concerned.size > 0 ? { rules: toRules(next, common), campaigns: concerned, userCursor } : undefined
   const either = pending ? [...counted, ...next] : counted
   return {
-    workspaceId: recount.workspaceId,
-    version: recount.version,
-    generation: recount.generation,
+    workspaceId: backfill.workspaceId,
+    version: backfill.version,
+    generation: backfill.generation,
     caps: common.caps,
     counted: toRules(counted, common),
     pending,

@@ -29,10 +29,10 @@ const NO_GOALS: GoalEvent['met'] = new Set<Goal>()
  */
 export async function judgeEvents(
   store: Store,
-  book: GoalCatalog,
+  catalog: GoalCatalog,
   users: readonly Unjudged[],
 ): Promise<UserGoalEvent[][]> {
-  const verdicts = new Verdicts(book, users)
+  const verdicts = new Verdicts(catalog, users)
   for await (const portion of attributesOf(store, verdicts.ids)) verdicts.add(portion)
   return verdicts.of(users)
 }
@@ -40,10 +40,10 @@ export async function judgeEvents(
 /** The same for several users at once: undefined where more would have to be looked into than is in memory at one time. */
 export async function judgeAtOnce(
   store: Store,
-  book: GoalCatalog,
+  catalog: GoalCatalog,
   users: readonly Unjudged[],
 ): Promise<UserGoalEvent[][] | undefined> {
-  const verdicts = new Verdicts(book, users)
+  const verdicts = new Verdicts(catalog, users)
   const portions: (readonly number[])[] = []
   for (let first = 0; first < verdicts.ids.length; first += EVENTS_AT_ONCE) {
     portions.push(verdicts.ids.slice(first, first + EVENTS_AT_ONCE))
@@ -64,8 +64,8 @@ class Verdicts {
   readonly #judges: ReadonlyMap<number, Judge>
   readonly #met = new Map<number, GoalEvent['met']>()
 
-  constructor(book: GoalCatalog, users: readonly Unjudged[]) {
-    this.#judges = findJudges(book, users)
+  constructor(catalog: GoalCatalog, users: readonly Unjudged[]) {
+    this.#judges = findJudges(catalog, users)
     this.ids = [...this.#judges.keys()]
   }
 
@@ -81,10 +81,10 @@ class Verdicts {
 }
 
 /** The events for whose name a goal of one of their user's campaigns has conditions, each with who judges it. */
-function findJudges(book: GoalCatalog, users: readonly Unjudged[]): Map<number, Judge> {
+function findJudges(catalog: GoalCatalog, users: readonly Unjudged[]): Map<number, Judge> {
   const judges = new Map<number, Judge>()
   for (const { events, campaigns } of users) {
-    const goals = conditionalGoals(book, campaigns)
+    const goals = conditionalGoals(catalog, campaigns)
     if (goals.size === 0) continue
     const byName = new Map([...goals].map(([name, wanted]) => [name, new Judge(wanted)]))
     for (const { id, action } of events) {
@@ -98,25 +98,25 @@ function findJudges(book: GoalCatalog, users: readonly Unjudged[]): Map<number, 
 /** Judges events of one name; those that meet the same goals share their verdict. */
 class Judge {
   readonly #goals: readonly Goal[]
-  readonly #places: ReadonlyMap<Goal, number>
+  readonly #indexes: ReadonlyMap<Goal, number>
   readonly #verdicts = new Map<string, Verdict>()
 
   constructor(goals: readonly Goal[]) {
     this.#goals = goals
-    this.#places = new Map(goals.map((goal, place) => [goal, place]))
+    this.#indexes = new Map(goals.map((goal, index) => [goal, index]))
   }
 
   /** `attributes` is JSON. */
   judge(attributes: string): Verdict {
     const values = parseJsonText(attributes) as Readonly<Record<string, unknown>>
     const bits = new Uint8Array(Math.ceil(this.#goals.length / BITS))
-    for (const [place, goal] of this.#goals.entries()) {
+    for (const [index, goal] of this.#goals.entries()) {
       if (!meetsConditions(goal, values)) continue
-      const byte = place >> BITS_SHIFT
-      bits[byte] = (bits[byte] as number) | (1 << (place % BITS))
+      const byte = index >> BITS_SHIFT
+      bits[byte] = (bits[byte] as number) | (1 << (index % BITS))
     }
     const text = Buffer.from(bits).toString('latin1')
-    const known = this.#verdicts.get(text) ?? new Verdict(this.#places, text)
+    const known = this.#verdicts.get(text) ?? new Verdict(this.#indexes, text)
     this.#verdicts.set(text, known)
     return known
   }
@@ -130,18 +130,18 @@ const BITS_SHIFT = 3
  * meet.
  */
 class Verdict {
-  readonly #places: ReadonlyMap<Goal, number>
+  readonly #indexes: ReadonlyMap<Goal, number>
   readonly #bits: string
 
   /** `bits` holds eight to a character. */
-  constructor(places: ReadonlyMap<Goal, number>, bits: string) {
-    this.#places = places
+  constructor(indexes: ReadonlyMap<Goal, number>, bits: string) {
+    this.#indexes = indexes
     this.#bits = bits
   }
 
   has(goal: Goal): boolean {
-    const place = this.#places.get(goal)
-    return place !== undefined && ((this.#bits.charCodeAt(place >> BITS_SHIFT) >> (place % BITS)) & 1) === 1
+    const index = this.#indexes.get(goal)
+    return index !== undefined && ((this.#bits.charCodeAt(index >> BITS_SHIFT) >> (index % BITS)) & 1) === 1
   }
 }
 

@@ -24,20 +24,20 @@ const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
  */
 export async function loadHistories(
   store: Store,
-  book: GoalCatalog,
+  catalog: GoalCatalog,
   users: readonly WantedUser[],
 ): Promise<CappedHistory[] | undefined> {
   if (users.length === 0) return []
   const drafts = new Drafts(users)
-  const customers = users.flatMap(({ person }) => person.customers)
+  const customers = users.flatMap(({ user }) => user.customers)
   drafts.addMemberships(await listMembershipsOf(store, customers, drafts.oneTooMany))
   if (drafts.areTooMany) return undefined
   drafts.addMessages(await listMessageEventsOf(store, customers, drafts.oneTooMany))
   if (drafts.areTooMany) return undefined
-  for (const draft of drafts.all) draft.refuseBeyond(book.caps.reported)
-  await loadGoalEvents(store, book, { drafts, wanted: drafts.all, spansOf: (draft) => draft.spans() })
+  for (const draft of drafts.all) draft.refuseBeyond(catalog.caps.reported)
+  await loadGoalEvents(store, catalog, { drafts, wanted: drafts.all, spansOf: (draft) => draft.spans() })
   if (drafts.areTooMany) return undefined
-  return (await drafts.toHistories(store, book))?.map((history) => ({ ...history, campaigns: 'all' }))
+  return (await drafts.toHistories(store, catalog))?.map((history) => ({ ...history, campaigns: 'all' }))
 }
 
 /**
@@ -50,17 +50,17 @@ export async function loadHistories(
  */
 export async function loadConcernedHistories(
   store: Store,
-  book: GoalCatalog,
+  catalog: GoalCatalog,
   changes: readonly Change[],
 ): Promise<CappedHistory[] | undefined> {
   const drafts = new Drafts(changes)
   await loadCampaigns(store, drafts, drafts.all)
   if (drafts.areTooMany) return undefined
-  for (const draft of drafts.all) draft.refuseBeyond(book.caps.reported)
-  await loadGoalEvents(store, book, { drafts, wanted: drafts.all, spansOf: (draft) => draft.convertingSpans() })
+  for (const draft of drafts.all) draft.refuseBeyond(catalog.caps.reported)
+  await loadGoalEvents(store, catalog, { drafts, wanted: drafts.all, spansOf: (draft) => draft.convertingSpans() })
   const converting = drafts.all.filter((draft) => draft.isConverting)
-  if (converting.length > 0 && !drafts.areTooMany) await loadCompetitors(store, book, drafts, converting)
-  return drafts.areTooMany ? undefined : drafts.toHistories(store, book)
+  if (converting.length > 0 && !drafts.areTooMany) await loadCompetitors(store, catalog, drafts, converting)
+  return drafts.areTooMany ? undefined : drafts.toHistories(store, catalog)
 }
 
 /** Reads all facts of each draft's campaigns that were not read yet; not all of them where there are too many. */
@@ -78,16 +78,16 @@ async function loadCampaigns(store: Store, drafts: Drafts, wanted: readonly Draf
 /** Widens drafts with goal events to the campaigns that may count them, and to the touches that compete for them. */
 async function loadCompetitors(
   store: Store,
-  book: GoalCatalog,
+  catalog: GoalCatalog,
   drafts: Drafts,
   converting: readonly Draft[],
 ): Promise<void> {
   const concerned = await listCampaignsOfPeriods(store, converting.flatMap(windowsBefore), drafts.oneTooMany)
   if (drafts.noteWhetherTooMany(concerned)) return
-  for (const { customer, campaign } of concerned) drafts.ofCustomer(customer)?.widen(campaign, book)
+  for (const { customer, campaign } of concerned) drafts.ofCustomer(customer)?.widen(campaign, catalog)
   await loadCampaigns(store, drafts, converting)
   if (drafts.areTooMany) return
-  await loadGoalEvents(store, book, { drafts, wanted: converting, spansOf: (draft) => draft.spans() })
+  await loadGoalEvents(store, catalog, { drafts, wanted: converting, spansOf: (draft) => draft.spans() })
   if (drafts.areTooMany) return
   const competing = await listCampaignsOfPeriods(store, converting.flatMap(windowsBefore), drafts.oneTooMany)
   if (drafts.noteWhetherTooMany(competing)) return
@@ -96,11 +96,11 @@ async function loadCompetitors(
 }
 
 /** When there may have been touches that a draft's goal events are credited to. */
-function windowsBefore({ person, goalEvents, searched }: Draft): CustomerPeriod[] {
+function windowsBefore({ user, goalEvents, searched }: Draft): CustomerPeriod[] {
   let [first, last] = [Infinity, -Infinity]
   for (const { time } of goalEvents.values()) [first, last] = [Math.min(first, time), Math.max(last, time)]
   for (const { from, until } of searched.values()) [first, last] = [Math.min(first, from), Math.max(last, until)]
-  return person.customers.map((customer) => ({ customer, from: first - WINDOW_MS_MAX, until: last }))
+  return user.customers.map((customer) => ({ customer, from: first - WINDOW_MS_MAX, until: last }))
 }
 
 interface WantedGoalEvents {
@@ -115,18 +115,17 @@ interface WantedGoalEvents {
  */
 async function loadGoalEvents(
   store: Store,
-  book: GoalCatalog,
+  catalog: GoalCatalog,
   { drafts, wanted, spansOf }: WantedGoalEvents,
 ): Promise<void> {
-  const all = wanted.map((draft) => ({ draft, periods: goalPeriods(spansOf(draft), book) }))
-  if (drafts.noteWhetherTooManyPairs(all.map(({ draft, periods }) => draft.person.userIds.length * periods.size)))
-    return
-  const { goalEvents: cap } = book.caps
+  const all = wanted.map((draft) => ({ draft, periods: goalPeriods(spansOf(draft), catalog) }))
+  if (drafts.noteWhetherTooManyPairs(all.map(({ draft, periods }) => draft.user.userIds.length * periods.size))) return
+  const { goalEvents: cap } = catalog.caps
   const max = cap * (drafts.alone ? WHOLE_PER_CAP.one : WHOLE_PER_CAP.several)
   const whole = await listAtMost(store, all, max)
   if (whole) return drafts.addGoalEvents(whole)
   const heavyIds = drafts.alone ? undefined : await findFrequentUserIds(store, toPairs(all), cap)
-  const isHeavy = ({ draft }: WantedEvents) => !heavyIds || draft.person.userIds.some((userId) => heavyIds.has(userId))
+  const isHeavy = ({ draft }: WantedEvents) => !heavyIds || draft.user.userIds.some((userId) => heavyIds.has(userId))
   const heavy = all.filter(isHeavy)
   const others = await listAtMost(
     store,
@@ -138,7 +137,7 @@ async function loadGoalEvents(
   for (const { draft, periods } of heavy) {
     draft.noteSearched(periods)
     const first = { parts: draft.parts(), max: cap + draft.goalEventsExpected, periods }
-    drafts.addGoalEvents(await listFirstGoalEvents(store, book, first))
+    drafts.addGoalEvents(await listFirstGoalEvents(store, catalog, first))
   }
 }
 
@@ -168,16 +167,16 @@ function toPairs(wanted: readonly WantedEvents[]): ActionPeriod[] {
   const pairs: ActionPeriod[] = []
   for (const { draft, periods } of wanted) {
     for (const [action, period] of periods)
-      for (const user_id of draft.person.userIds) pairs.push({ user_id, action, ...period })
+      for (const user_id of draft.user.userIds) pairs.push({ user_id, action, ...period })
   }
   return pairs
 }
 
 /** Event name → when goal events may follow what a user has of campaigns. */
-function goalPeriods(spans: Spans, book: GoalCatalog): ReadonlyMap<string, Span> {
+function goalPeriods(spans: Spans, catalog: GoalCatalog): ReadonlyMap<string, Span> {
   const periods = new Map<string, Span>()
   for (const [campaign, { from, until }] of spans) {
-    const events = book.eventsOfCampaign.get(campaign)
+    const events = catalog.eventsOfCampaign.get(campaign)
     if (!events) continue
     for (const name of events.names) {
       const known = periods.get(name)

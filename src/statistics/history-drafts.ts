@@ -30,7 +30,7 @@ export type Spans = ReadonlyMap<number, Span>
 
 /** What has been read of one user so far. */
 export class Draft {
-  readonly person: UserWithAliases
+  readonly user: UserWithAliases
   readonly memberships: Membership[] = []
   readonly messages: MessageEvent[] = []
   readonly goalEvents = new Map<number, NamedEvent>()
@@ -45,8 +45,8 @@ export class Draft {
   readonly #read = new Set<number>()
 
   /** Facts that a batch brings: their campaigns are concerned, and their times count as if they were stored. */
-  constructor({ person, before = [], facts = NO_FACTS }: WantedUser) {
-    this.person = person
+  constructor({ user, before = [], facts = NO_FACTS }: WantedUser) {
+    this.user = user
     this.#expected = facts
     this.#before = before
     for (const { campaign } of facts.memberships) this.#campaigns.add(campaign)
@@ -99,10 +99,10 @@ export class Draft {
 
   /** What campaigns count the user by: after the batch, and before it, when the user may have been several. */
   parts(): HistoryPart[] {
-    const { person, memberships, messages } = this
+    const { user, memberships, messages } = this
     const expected = this.#expected
     const after = {
-      userIds: person.userIds,
+      userIds: user.userIds,
       memberships: [...memberships, ...expected.memberships],
       messages: [...messages, ...expected.messages],
     }
@@ -121,7 +121,7 @@ export class Draft {
   countUnread(): number {
     let campaigns = 0
     for (const campaign of this.#campaigns) if (!this.#read.has(campaign)) campaigns++
-    return campaigns * this.person.customers.length
+    return campaigns * this.user.customers.length
   }
 
   /** The campaigns that were not read yet, for each customer id; they count as read from now on. */
@@ -130,7 +130,7 @@ export class Draft {
     for (const campaign of this.#campaigns) {
       if (this.#read.has(campaign)) continue
       this.#read.add(campaign)
-      for (const customer of this.person.customers) pairs.push({ customer, campaign })
+      for (const customer of this.user.customers) pairs.push({ customer, campaign })
     }
     return pairs
   }
@@ -150,9 +150,9 @@ export class Draft {
   }
 
   toHistory(goalEvents: readonly UserGoalEvent[]): CappedHistory {
-    const { person, memberships, messages } = this
+    const { user, memberships, messages } = this
     const brought = { accepted: this.#expected, refused: this.#refused }
-    return { person, memberships, messages, goalEvents, campaigns: this.#campaigns, ...brought }
+    return { user, memberships, messages, goalEvents, campaigns: this.#campaigns, ...brought }
   }
 }
 
@@ -206,8 +206,8 @@ export class Drafts {
   constructor(users: readonly WantedUser[]) {
     this.all = users.map((user) => new Draft(user))
     for (const draft of this.all) {
-      for (const customer of draft.person.customers) this.#byCustomer.set(customer, draft)
-      for (const userId of draft.person.userIds) this.#byUserId.set(userId, draft)
+      for (const customer of draft.user.customers) this.#byCustomer.set(customer, draft)
+      for (const userId of draft.user.userIds) this.#byUserId.set(userId, draft)
     }
   }
 
@@ -229,7 +229,7 @@ export class Drafts {
   noteWhetherTooMany(found: readonly unknown[]): boolean {
     if (found.length < this.oneTooMany) return this.#areTooMany
     if (this.alone) {
-      const what = `user ${this.alone.person.userId} has more than ${FACTS_OF_ONE_MAX} facts that are counted together`
+      const what = `user ${this.alone.user.userId} has more than ${FACTS_OF_ONE_MAX} facts that are counted together`
       throw new AppError('conflict', what)
     }
     this.noteTooMany()
@@ -269,13 +269,13 @@ export class Drafts {
    * What has been read, once nothing more is to be read: only then are all campaigns known whose goals the events may meet.
    * Undefined where that means to look into too much.
    */
-  async toHistories(store: Store, book: GoalCatalog): Promise<CappedHistory[] | undefined> {
+  async toHistories(store: Store, catalog: GoalCatalog): Promise<CappedHistory[] | undefined> {
     const unjudged = this.all.map((draft) => {
       const campaigns = draft.goalEvents.size > 0 ? draft.spans().keys() : []
       return { events: [...draft.goalEvents.values()], campaigns }
     })
     const judge = this.alone ? judgeEvents : judgeAtOnce
-    const judged = await judge(store, book, unjudged)
+    const judged = await judge(store, catalog, unjudged)
     return judged && this.all.map((draft, index) => draft.toHistory(judged[index] ?? []))
   }
 }

@@ -32,18 +32,18 @@ export async function rebuildStatistics(
 }
 
 async function rebuild(database: Database, workspaceId: string, options: VerifyOptions): Promise<Verification> {
-  const books = new GoalCatalogs({ caps: options.caps })
-  const { verification, rebuilds, book } = await database.readSnapshot(async (store) => ({
+  const catalogs = new GoalCatalogs({ caps: options.caps })
+  const { verification, rebuilds, catalog } = await database.readSnapshot(async (store) => ({
     rebuilds: await findCursor(store, REBUILD_CURSOR),
-    book: await books.open(store, workspaceId),
+    catalog: await catalogs.open(store, workspaceId),
     verification: await verifyIn(store, workspaceId, options),
   }))
   let claimed = rebuilds
   for (const part of options.recounted.missing()) {
     await database.write(async (store) => {
       await lockTables(store)
-      const current = await books.open(store, workspaceId)
-      const isUnchanged = book && current && haveSameGoals(book, current)
+      const current = await catalogs.open(store, workspaceId)
+      const isUnchanged = catalog && current && haveSameGoals(catalog, current)
       if (!isUnchanged || !(await moveCursor(store, REBUILD_CURSOR, claimed, claimed + 1))) throw overtaken()
       await addCells(store, part)
     })

@@ -15,18 +15,18 @@ export interface NewFacts {
 
 /** What a batch brings for one user. */
 export interface Change {
-  readonly person: UserWithAliases
+  readonly user: UserWithAliases
   /** The users that this one was before the batch. */
   readonly before: readonly UserWithAliases[]
   readonly facts: NewFacts
 }
 
 /** A user to be read, perhaps with what a batch brings. */
-export type WantedUser = Pick<Change, 'person'> & Partial<Change>
+export type WantedUser = Pick<Change, 'user'> & Partial<Change>
 
 /** What the tables hold of one user. */
 export interface StoredHistory extends History {
-  readonly person: UserWithAliases
+  readonly user: UserWithAliases
   readonly goalEvents: readonly UserGoalEvent[]
   /** The campaigns of which everything is here; of others only the touches that compete with them. */
   readonly campaigns: ReadonlySet<number> | 'all'

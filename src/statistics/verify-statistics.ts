@@ -88,11 +88,11 @@ export async function verifyIn(
 ): Promise<Verification> {
   const count: FactCount = { recounted, users: 0, facts: 0, usersOverLimit: 0, eventsNotCounted: 0 }
   const compared: Compared = { cells: 0, differingCells: 0, differences: [] }
-  const book = await new GoalCatalogs({ caps }).open(store, workspaceId)
-  if (book) {
-    await countAll(store, book, { count, onProgress })
-    for (const campaign of book.counted.campaigns.keys()) {
-      await compare(store, book, { campaign, recounted, compared })
+  const catalog = await new GoalCatalogs({ caps }).open(store, workspaceId)
+  if (catalog) {
+    await countAll(store, catalog, { count, onProgress })
+    for (const campaign of catalog.counted.campaigns.keys()) {
+      await compare(store, catalog, { campaign, recounted, compared })
     }
   }
   const { recounted: _, ...counts } = count
@@ -111,33 +111,33 @@ interface FactCount {
 /** The contributions of all users. */
 async function countAll(
   store: Store,
-  book: GoalCatalog,
+  catalog: GoalCatalog,
   { count, onProgress }: { readonly count: FactCount } & Pick<VerifyOptions, 'onProgress'>,
 ): Promise<void> {
   for (let after = 0; ;) {
-    const userIds = await listUserIdsAfter(store, book.workspaceId, { after, max: USERS_PER_STEP })
+    const userIds = await listUserIdsAfter(store, catalog.workspaceId, { after, max: USERS_PER_STEP })
     const last = userIds.at(-1)
     if (last === undefined) return
     after = last
-    const persons = [...(await findUsersWithAliases(store, userIds)).values()]
-    const users = persons.map((person) => ({ person }))
-    for await (const [, history] of inPortions(users, (portion) => loadHistories(store, book, portion))) {
-      count.recounted.add((sum) => addHistory(sum, book, history, 1))
+    const users = [...(await findUsersWithAliases(store, userIds)).values()]
+    const wanted = users.map((user) => ({ user }))
+    for await (const [, history] of inPortions(wanted, (portion) => loadHistories(store, catalog, portion))) {
+      count.recounted.add((sum) => addHistory(sum, catalog, history, 1))
       count.facts += countFacts([history])
     }
-    await addOverLimit(store, persons, count)
+    await addOverLimit(store, users, count)
     count.users += userIds.length
     onProgress(count)
   }
 }
 
-async function addOverLimit(store: Store, persons: readonly UserWithAliases[], count: FactCount): Promise<void> {
+async function addOverLimit(store: Store, users: readonly UserWithAliases[], count: FactCount): Promise<void> {
   const uncounted = await findUncountedEvents(
     store,
-    persons.flatMap(({ userIds }) => userIds),
+    users.flatMap(({ userIds }) => userIds),
   )
   if (uncounted.size === 0) return
-  for (const { userIds } of persons) {
+  for (const { userIds } of users) {
     const events = userIds.reduce((sum, userId) => sum + (uncounted.get(userId) ?? 0), 0)
     if (events === 0) continue
     count.usersOverLimit++
@@ -151,13 +151,13 @@ async function addOverLimit(store: Store, persons: readonly UserWithAliases[], c
  */
 async function compare(
   store: Store,
-  book: GoalCatalog,
+  catalog: GoalCatalog,
   { campaign, recounted, compared }: { campaign: number; recounted: RecountedCells; compared: Compared },
 ): Promise<void> {
   const missing = recounted.of(campaign)
   compared.cells += countWithAnything(missing)
   for await (const cells of streamCells(store, campaign)) {
-    const standing = cells.filter((cell) => isCurrentSeries(book, cell))
+    const standing = cells.filter((cell) => isCurrentSeries(catalog, cell))
     for (const cell of standing) missing.add(keyOf(cell), -cell.users, -cell.occurrences)
   }
   const differing = withAnything(missing)

@@ -24,7 +24,7 @@ import {
 } from '../support/statistics/statistics-run.ts'
 import { LOAD_SETTINGS, StatisticsLoad } from '../support/statistics/statistics-load.ts'
 import { describeEachStore, makePlace, openTestDatabase } from '../support/stores.ts'
-import { personsOf } from '../support/statistics/many-facts.ts'
+import { usersOf } from '../support/statistics/many-facts.ts'
 import { addUncountedEvents } from '../../src/store/statistics/uncounted-events.ts'
 
 // Every command is a process of its own, and a busy machine starts them slowly.
@@ -92,7 +92,7 @@ describeEachStore('statistics', (kind) => {
   })
 
   it('verify says how many users are over the limit, and how many of their events are not counted', async () => {
-    const [ann, bob] = await personsOf(shop)
+    const [ann, bob] = await usersOf(shop)
     const uncounted = new Map([ann, bob].map((person, index) => [person?.userId ?? 0, index + 2]))
     await bench.database.write((store) => addUncountedEvents(store, uncounted))
     await bench.database.write((store) => addUncountedEvents(store, uncounted))
@@ -212,8 +212,8 @@ describeEachStore('statistics', (kind) => {
   ]
   const useGoals = async (goals: readonly Goal[]) => {
     await shop.setGoals('c1', goals)
-    const books = new GoalCatalogs()
-    while (await backfillGoals(bench.database, books, { lastWorkspace: '' }));
+    const catalogs = new GoalCatalogs()
+    while (await backfillGoals(bench.database, catalogs, { lastWorkspace: '' }));
   }
   it.each(interventions)(
     'rebuild gives way to %s that came between its count and its writing',

@@ -83,7 +83,7 @@ async function computeSlowEvents({ query }: Store): Promise<void> {
 async function loadNothing({ query }: Store, portion: readonly number[]): Promise<StoredHistory[]> {
   await sql`select 1`.execute(query)
   return portion.map((item) => ({
-    person: { userId: item, userIds: [item], customers: [item] },
+    user: { userId: item, userIds: [item], customers: [item] },
     memberships: [],
     messages: [],
     goalEvents: [],

@@ -1,11 +1,11 @@
-// How the recounter goes on when something fails, and how it ends: what cannot be counted holds up nothing else, and whoever
+// How the backfill goes on when something fails, and how it ends: what cannot be counted holds up nothing else, and whoever
 // stops a process does not wait for a pause.
 import { expect, it } from 'vitest'
 import { Backfill } from '../../src/statistics/backfill.ts'
 import { SetAside } from '../../src/statistics/set-aside.ts'
 import { findGoalBackfill } from '../../src/store/campaigns/goal-backfills.ts'
 import type { HistoryEntry } from '../support/statistics/history-entries.ts'
-import { addManyFacts, personsOf, removeMessageEvents } from '../support/statistics/many-facts.ts'
+import { addManyFacts, usersOf, removeMessageEvents } from '../support/statistics/many-facts.ts'
 import { until } from '../support/server.ts'
 import { goal, message, workspace } from '../support/statistics/statistics-examples.ts'
 import {
@@ -23,20 +23,20 @@ const SECOND_PAUSE_MS = 800
 /** The number of a campaign that is not there. */
 const NOWHERE = 999_999
 
-it('The recounter stops at once in the middle of a pause', async () => {
+it('The backfill stops at once in the middle of a pause', async () => {
   const place = await makeStore('sqlite')
   const database = await openTestDatabase(place)
   await database.close()
   const hasFailed = Promise.withResolvers<void>()
   let failures = 0
-  const recounter = new Backfill({
+  const backfill = new Backfill({
     database,
     onFailure: () => void (++failures >= FAILURES && hasFailed.resolve()),
   })
-  recounter.start()
+  backfill.start()
   await hasFailed.promise
   const stoppedAt = performance.now()
-  await recounter.stop()
+  await backfill.stop()
   expect(performance.now() - stoppedAt).toBeLessThan(SECOND_PAUSE_MS / 2)
   await place.remove()
 })
@@ -69,7 +69,7 @@ it('Of very much work that has failed no more than a thousand pieces pause', () 
   expect([500, 501].map((key) => setAside.pausing.has(key))).toEqual([true, false])
 })
 
-describeEachStore('A recounter that meets what cannot be counted', (kind) => {
+describeEachStore('A backfill that meets what cannot be counted', (kind) => {
   /** Two runs, the first of which has its turn first. */
   async function makeRuns(bench: StatisticsBench): Promise<[StatisticsRun, StatisticsRun]> {
     const campaigns = [{ id: 'c1', goals: [goal({})] }]
@@ -84,12 +84,12 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
   /** Counts anew until `isDone`; returns what failed meanwhile. */
   async function countUntil({ database }: StatisticsBench, isDone: () => Promise<boolean>): Promise<Set<string>> {
     const failures = new Set<string>()
-    const recounter = new Backfill({ database, onFailure: (_error, what) => failures.add(what) })
-    recounter.start()
+    const backfill = new Backfill({ database, onFailure: (_error, what) => failures.add(what) })
+    backfill.start()
     try {
       await until('it is counted', isDone)
     } finally {
-      await recounter.stop()
+      await backfill.stop()
     }
     return failures
   }
@@ -98,7 +98,7 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     const bench = await openStatisticsBench(kind)
     const { database } = bench
     const [broken, other] = await makeRuns(bench)
-    const [person] = await personsOf(broken)
+    const [person] = await usersOf(broken)
     if (!person) throw new Error('nobody is there')
     await addManyFacts(database, person, { campaigns: [NOWHERE], days: 1 })
     for (const run of [broken, other]) await run.setGoals('c1', [goal({ windowHours: 2 })])
@@ -116,29 +116,29 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     const bench = await openStatisticsBench(kind)
     const { database } = bench
     const [run] = await makeRuns(bench)
-    const [person] = await personsOf(run)
+    const [person] = await usersOf(run)
     if (!person) throw new Error('nobody is there')
     const breakUser = () => addManyFacts(database, person, { campaigns: [NOWHERE], days: 1 })
     const mendUser = async () => {
       await database.write((store) => removeMessageEvents(store, NOWHERE))
     }
     let now = 0
-    const recounter = new Backfill({ database, stopwatch: () => now, onFailure: () => {} })
+    const backfill = new Backfill({ database, stopwatch: () => now, onFailure: () => {} })
     await breakUser()
     await run.setGoals('c1', [goal({ windowHours: 2 })])
-    await expect(recounter.step()).rejects.toThrow('which does not exist')
+    await expect(backfill.step()).rejects.toThrow('which does not exist')
     await mendUser()
     now += FIRST_PAUSE_MS - 1
-    expect(await recounter.step()).toBe(false)
+    expect(await backfill.step()).toBe(false)
     now += 1
-    while (await recounter.step());
+    while (await backfill.step());
     expect(await findGoalBackfill(database, run.workspaceId)).toMatchObject({ isRunning: false })
     await breakUser()
     await run.setGoals('c1', [goal({ windowHours: 3 })])
-    await expect(recounter.step()).rejects.toThrow('which does not exist')
+    await expect(backfill.step()).rejects.toThrow('which does not exist')
     await mendUser()
     now += FIRST_PAUSE_MS
-    while (await recounter.step());
+    while (await backfill.step());
     expect(await findGoalBackfill(database, run.workspaceId)).toMatchObject({ isRunning: false })
     await bench.close()
   })
@@ -149,10 +149,10 @@ describeEachStore('A recounter that meets what cannot be counted', (kind) => {
     const [run] = await makeRuns(bench)
     await run.setGoals('c1', [goal({ windowHours: 2 })])
     let isInCharge = false
-    const recounter = new Backfill({ database, isInCharge: () => isInCharge, onFailure: () => {} })
-    expect(await recounter.step()).toBe(false)
+    const backfill = new Backfill({ database, isInCharge: () => isInCharge, onFailure: () => {} })
+    expect(await backfill.step()).toBe(false)
     isInCharge = true
-    expect(await recounter.step()).toBe(true)
+    expect(await backfill.step()).toBe(true)
     await bench.close()
   })
 })

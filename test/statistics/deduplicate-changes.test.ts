@@ -17,7 +17,7 @@ const HOUR = 3_600_000
 
 vi.setConfig({ testTimeout: 60_000 })
 
-const BOOK: GoalCatalog = {
+const CATALOG: GoalCatalog = {
   workspaceId: 'main',
   version: 1,
   caps: FACT_CAPS,
@@ -34,7 +34,7 @@ const BOOK: GoalCatalog = {
 
 const GOAL = { name: 'order', event: 'bought', where: [], windowHours: 36 }
 const RECOUNTED: GoalCatalog = {
-  ...BOOK,
+  ...CATALOG,
   pending: {
     campaigns: new Set([1]),
     userCursor: 1,
@@ -174,7 +174,7 @@ describe('the fingerprint of a change', () => {
       'two memberships of one platform and instant',
       changeOf({ stored: [member({})], members: [member({ customer: 2 })] }),
     ],
-    ['users who became one', { ...change, before: [change.person, change.person] }],
+    ['users who became one', { ...change, before: [change.user, change.user] }],
     ['very many facts', changeOf({ fresh: Array.from({ length: 17 }, (_, time) => ({ ...sent, time })) })],
   ])('does not exist with %s', (_what, other) => {
     expect(fingerprint(other)).toBeUndefined()
@@ -183,11 +183,11 @@ describe('the fingerprint of a change', () => {
 
 describe('changes with the same fingerprint', () => {
   it.each([
-    ['while goals stand', BOOK],
+    ['while goals stand', CATALOG],
     ['while goals are recounted, which has come to some of the users', RECOUNTED],
-  ])('come to the same as each by itself, %s', (_what, book) => {
+  ])('come to the same as each by itself, %s', (_what, catalog) => {
     const property = fc.property(crowds(), (crowd) => {
-      expect(cellsOf(countedTogether(crowd, book))).toEqual(cellsOf(countedApart(crowd, book)))
+      expect(cellsOf(countedTogether(crowd, catalog))).toEqual(cellsOf(countedApart(crowd, catalog)))
     })
     fc.assert(property, { seed: SEED, numRuns: CROWDS })
   })
@@ -200,17 +200,17 @@ describe('changes with the same fingerprint', () => {
   })
 })
 
-function countedTogether(crowd: readonly StoredChange[], book = BOOK): CellSum {
+function countedTogether(crowd: readonly StoredChange[], catalog = CATALOG): CellSum {
   const sum = new CellSum()
-  const deduplicated = new DeduplicatedChanges(sum, book)
+  const deduplicated = new DeduplicatedChanges(sum, catalog)
   for (const change of crowd) deduplicated.add(change)
   deduplicated.settle()
   return sum
 }
 
-function countedApart(crowd: readonly StoredChange[], book = BOOK): CellSum {
+function countedApart(crowd: readonly StoredChange[], catalog = CATALOG): CellSum {
   const sum = new CellSum()
-  for (const change of crowd) addDifference(sum, book, change)
+  for (const change of crowd) addDifference(sum, catalog, change)
   return sum
 }
 
@@ -301,14 +301,14 @@ function changeOf({
   fresh = [],
   goalEvents,
 }: Parts): StoredChange {
-  const person = { userId: customer, userIds: [customer], customers: [1, 2, customer] }
+  const user = { userId: customer, userIds: [customer], customers: [1, 2, customer] }
   const event = { id: 1, userId: customer, action: 'bought', time: MIDNIGHT, met: new Set([GOAL]) }
   return {
-    person,
-    before: [person],
+    user,
+    before: [user],
     facts: { memberships: members, messages: fresh, goalEvents: goalEvents === 'fresh' ? [event] : [] },
     stored: {
-      person,
+      user,
       memberships: stored,
       messages: known,
       goalEvents: goalEvents === 'stored' ? [event] : [],

@@ -10,7 +10,7 @@ import { addMessageEvents } from '../../src/store/campaigns/message-events.ts'
 import { findReceipt } from '../../src/store/entries/request-receipts.ts'
 import { addEvents, type StoredEvent } from '../../src/store/users/events.ts'
 import { entriesOf, type HistoryEntry } from '../support/statistics/history-entries.ts'
-import { personsOf } from '../support/statistics/many-facts.ts'
+import { usersOf } from '../support/statistics/many-facts.ts'
 import { NOW as BENCH_NOW, openPipelineBench } from '../support/pipeline-bench.ts'
 import { countRows } from '../support/record-queries.ts'
 import { event, goal, member, message, NOON, workspace } from '../support/statistics/statistics-examples.ts'
@@ -87,7 +87,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     ])
     expect(await apply(run, clicks({ campaignId: 'c2' }, 6, 7))).toEqual([[2, 0, 1]])
     await expectRight(run, [1, 3])
-    const [ann] = await personsOf(run)
+    const [ann] = await usersOf(run)
     const stored = await bench.database.query
       .selectFrom(kind === 'sqlite' ? 'recent_message_events' : 'message_events')
       .select('time')
@@ -275,7 +275,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
   /** Puts clicks of Ann in the campaign c1 into the table, without counting them. */
   async function addClicks(run: StatisticsRun, count: number): Promise<void> {
     const [campaign] = await run.campaignRows()
-    const customer = (await personsOf(run))[0]?.customers[0] ?? 0
+    const customer = (await usersOf(run))[0]?.customers[0] ?? 0
     const fact = { platform: 'EMAIL', device: 'ann', kind: 'click', messageId: null, reason: null } as const
     const facts = Array.from({ length: count }, (_, index): MessageEvent => {
       return { ...fact, campaign: campaign?.number ?? 0, customer, time: NOON + 1 + index }
@@ -285,7 +285,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
 
   /** The same for orders, one a second. */
   async function addOrders(run: StatisticsRun, count: number): Promise<void> {
-    const userId = (await personsOf(run))[0]?.userId ?? 0
+    const userId = (await usersOf(run))[0]?.userId ?? 0
     const nothing = { givenId: null, platform: null, appVersion: null, deviceId: null, ip: null, projectCode: null }
     const { workspaceId } = run
     const stored = Array.from({ length: count }, (_, index): StoredEvent => {

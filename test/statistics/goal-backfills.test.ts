@@ -13,7 +13,7 @@ import type { HistoryEntry } from '../support/statistics/history-entries.ts'
 import { meddled, overtaken } from '../support/meddled-store.ts'
 import { watchRows } from '../support/record-queries.ts'
 import { event, goal, HOUR, message, NOON, workspace } from '../support/statistics/statistics-examples.ts'
-import { expectRightThroughout, lives, makeRecounter, step } from '../support/statistics/statistics-lives.ts'
+import { expectRightThroughout, lives, makeBackfill, step } from '../support/statistics/statistics-lives.ts'
 import {
   expectAnswers,
   expectVerified,
@@ -58,7 +58,7 @@ describeEachStore('Changed goals', (kind) => {
     await run.apply([CLICK, trackOf('ann')])
     const renamed = [goal({ name: 'new' })]
     await run.setGoals('c1', renamed)
-    const completing = meddled(bench.database, 'campaigns', () => step(makeRecounter(bench.database)))
+    const completing = meddled(bench.database, 'campaigns', () => step(makeBackfill(bench.database)))
     const read = await run.ask(CONVERSIONS, { database: completing, campaignIds: ['c1'] })
     run.campaigns = [{ id: 'c1', goals: renamed }]
     expect(read).toEqual({ c1: [run.model().campaignStats('c1', CONVERSIONS)] })
@@ -75,12 +75,12 @@ describeEachStore('Changed goals', (kind) => {
       await run.apply([CLICK, trackOf('ann')])
       const elsewhere = [goal({ event: 'another event' })]
       await run.setGoals('c1', elsewhere)
-      await step(makeRecounter(bench.database), steps)
+      await step(makeBackfill(bench.database), steps)
       await run.addCampaign({ id: 'c2', goals: [goal({})] })
       const seen = message({ campaignId: 'c2', kind: 'impression', time: NOON - 2_000 })
       await run.apply([{ ...CLICK, messages: [seen] }])
       await expectVerified(run)
-      await step(makeRecounter(bench.database))
+      await step(makeBackfill(bench.database))
       run.campaigns = run.campaigns.map((one) => (one.id === 'c1' ? { ...one, goals: elsewhere } : one))
       await expectVerified(run)
       const question = { ...CONVERSIONS, attributionType: 'TOTAL_CONVERSIONS' } as const
@@ -100,7 +100,7 @@ describeEachStore('Changed goals', (kind) => {
     }
     await run.apply([{ ...trackOf('ann'), events: instants.map((time) => event({ eventId: `${time}`, time })) }])
     await run.setGoals('c1', goals.slice(1))
-    await step(makeRecounter(bench.database))
+    await step(makeBackfill(bench.database))
     expect((await expectVerified(run)).cells).toBeGreaterThan(20_000)
   })
 
@@ -114,24 +114,24 @@ describeEachStore('Changed goals', (kind) => {
     if (!busy || !other) throw new Error('two workspaces are needed')
     for (const run of runs) await run.apply([CLICK, trackOf('ann')])
     await other.setGoals('c1', [goal({ windowHours: 2 })])
-    const recounter = makeRecounter(bench.database)
+    const backfill = makeBackfill(bench.database)
     const isRunning = async () => (await findGoalBackfill(bench.database, other.workspaceId))?.isRunning
     for (let steps = 0; steps < STEPS_MAX && (await isRunning()); steps++) {
       await busy.setGoals('c1', [goal({ windowHours: 3 + (steps % 2) })])
-      await recounter.step()
+      await backfill.step()
     }
     expect(await isRunning()).toBe(false)
-    await step(recounter)
+    await step(backfill)
   })
 
   it('are held in memory of all workspaces that are busy at once, hundreds too', async () => {
     const runs: StatisticsRun[] = []
     for (let made = 0; made < 150; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
     const { database, rowsOfQueries } = watchRows(bench.database)
-    const books = new GoalCatalogs()
-    for (const { workspaceId } of runs) await books.open(database, workspaceId)
+    const catalogs = new GoalCatalogs()
+    for (const { workspaceId } of runs) await catalogs.open(database, workspaceId)
     const reading = rowsOfQueries.length
-    for (const { workspaceId } of runs) await books.open(database, workspaceId)
+    for (const { workspaceId } of runs) await catalogs.open(database, workspaceId)
     expect(rowsOfQueries.length - reading).toBe(2 * runs.length)
   })
 
@@ -140,9 +140,9 @@ describeEachStore('Changed goals', (kind) => {
     for (let made = 0; made < 3; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
     const { goalsBytes } = await measureCampaigns(bench.database, runs[0]?.workspaceId ?? '')
     const { database, rowsOfQueries } = watchRows(bench.database)
-    const queriesOf = async (books: GoalCatalogs, run: StatisticsRun | undefined) => {
+    const queriesOf = async (catalogs: GoalCatalogs, run: StatisticsRun | undefined) => {
       const before = rowsOfQueries.length
-      await books.open(database, run?.workspaceId ?? '')
+      await catalogs.open(database, run?.workspaceId ?? '')
       return rowsOfQueries.length - before
     }
     const [two, none] = [new GoalCatalogs({ bytesMax: 2 * goalsBytes }), new GoalCatalogs({ bytesMax: 1 })]
@@ -160,11 +160,11 @@ describeEachStore('Changed goals', (kind) => {
     await run.setGoals('c1', [goal({ windowHours: 2 })])
     let isInCharge = false
     const options = { database: bench.database, clock: () => NOW, onFailure: () => {} }
-    const recounter = new Backfill({ ...options, isInCharge: () => isInCharge })
-    expect(await recounter.step()).toBe(false)
+    const backfill = new Backfill({ ...options, isInCharge: () => isInCharge })
+    expect(await backfill.step()).toBe(false)
     expect(await findGoalBackfill(bench.database, run.workspaceId)).toMatchObject({ isRunning: true, countedUsers: 0 })
     isInCharge = true
-    await step(recounter)
+    await step(backfill)
     expect(await findGoalBackfill(bench.database, run.workspaceId)).toMatchObject({ isRunning: false })
   })
 
@@ -174,12 +174,12 @@ describeEachStore('Changed goals', (kind) => {
     await run.apply([trackOf('ann')])
     // The recount leaves its cursor at the last user.
     await run.setGoals('c1', [goal({ event: 'B' })])
-    await step(makeRecounter(bench.database))
+    await step(makeBackfill(bench.database))
     const changing = meddled(bench.database, 'goal_recounts', () => run.setGoals('c1', [goal({ event: 'C' })]))
-    const book = await new GoalCatalogs().open(changing, run.workspaceId)
+    const catalog = await new GoalCatalogs().open(changing, run.workspaceId)
     const recount = await findGoalBackfill(bench.database, run.workspaceId)
     expect(recount).toMatchObject({ generation: 3, userCursor: 0 })
-    expect(book).toMatchObject({ version: recount?.version, generation: 3, pending: { userCursor: 0 } })
+    expect(catalog).toMatchObject({ version: recount?.version, generation: 3, pending: { userCursor: 0 } })
   })
 })
 
@@ -191,13 +191,13 @@ describeOnPostgres('Changed goals', () => {
     const changed = [goal({ windowHours: 2 })]
     await run.setGoals('c1', changed)
     const turn = { lastWorkspace: '' }
-    const books = new GoalCatalogs()
+    const catalogs = new GoalCatalogs()
     const batch = overtaken(bench.database, { transaction: 1, name: 'goal_recounts' }, () => {
-      return backfillGoals(bench.database, books, turn)
+      return backfillGoals(bench.database, catalogs, turn)
     })
     await run.apply([trackOf('ann')], { database: batch.database })
     await batch.ended()
-    await step(makeRecounter(bench.database))
+    await step(makeBackfill(bench.database))
     run.campaigns = [{ id: 'c1', goals: changed }]
     await expectVerified(run)
     await expectAnswers(run, [CONVERSIONS])

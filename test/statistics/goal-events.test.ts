@@ -20,7 +20,7 @@ const LARGE = toGoal('large', 'Order Placed', [{ attribute: 'amount', operator: 
 const LARGER = toGoal('larger', 'Order Placed', [{ attribute: 'amount', operator: 'greater_than', value: 57 }])
 const RARE = toGoal('rare', 'Order Returned', [{ attribute: 'amount', operator: 'greater_than', value: 57 }])
 /** Campaigns 1 to 3 have these goals; a recount is giving campaign 3 another. */
-const BOOK = toBook([[ANY, LARGE], [RARE], [ANY]], { campaign: 3, goals: [LARGER] })
+const CATALOG = toCatalog([[ANY, LARGE], [RARE], [ANY]], { campaign: 3, goals: [LARGER] })
 
 describeEachStore('Goal events', (kind) => {
   let place: TestPlace
@@ -47,18 +47,18 @@ describeEachStore('Goal events', (kind) => {
 
   it('come with the goals with conditions that they meet, of the campaigns that their user has to do with', async () => {
     const events = await named(['Order Placed', 'Order Returned', 'Visited'])
-    const [judged = []] = await judgeEvents(database, BOOK, [{ events, campaigns: [1, 2, 3] }])
+    const [judged = []] = await judgeEvents(database, CATALOG, [{ events, campaigns: [1, 2, 3] }])
     const metBy = (goal: Goal) => judged.filter(({ met }) => met.has(goal)).length
     expect([LARGE, LARGER, RARE, ANY].map(metBy)).toEqual([10, 2, 2, 0])
     expect(judged.map(({ id }) => id)).toEqual(events.map(({ id }) => id))
-    const [fewer = []] = await judgeEvents(database, BOOK, [{ events, campaigns: [2] }])
+    const [fewer = []] = await judgeEvents(database, CATALOG, [{ events, campaigns: [2] }])
     expect([LARGE, RARE].map((goal) => fewer.filter(({ met }) => met.has(goal)).length)).toEqual([0, 2])
   })
 
   it('are looked into a few megabytes at a time, and nothing of that is kept', async () => {
     const events = await named(['Order Placed'])
     const watched = watchRows(database)
-    const [judged = []] = await judgeEvents(watched.database, BOOK, [{ events, campaigns: [1] }])
+    const [judged = []] = await judgeEvents(watched.database, CATALOG, [{ events, campaigns: [1] }])
     const [measured, ...looked] = watched.rowsOfQueries
     expect(measured).toBe(EVENTS)
     expect(looked.reduce((sum, rows) => sum + rows, 0)).toBe(EVENTS)
@@ -70,21 +70,21 @@ describeEachStore('Goal events', (kind) => {
     const events = await named(['Order Placed'])
     const watched = watchRows(database)
     const few = [{ events: events.slice(-READ_AT_ONCE_MAX), campaigns: [1] }]
-    const [judged = []] = (await judgeAtOnce(watched.database, BOOK, few)) ?? []
-    expect(judged).toEqual((await judgeEvents(database, BOOK, few))[0])
+    const [judged = []] = (await judgeAtOnce(watched.database, CATALOG, few)) ?? []
+    expect(judged).toEqual((await judgeEvents(database, CATALOG, few))[0])
     expect(judged.filter(({ met }) => met.has(LARGE))).toHaveLength(10)
     expect(watched.rowsOfQueries).toEqual([READ_AT_ONCE_MAX, READ_AT_ONCE_MAX])
     const oneMore = [...few, { events: events.slice(0, 1), campaigns: [1] }]
-    expect(await judgeAtOnce(watched.database, BOOK, oneMore)).toBeUndefined()
+    expect(await judgeAtOnce(watched.database, CATALOG, oneMore)).toBeUndefined()
     expect(watched.rowsOfQueries.slice(2)).toEqual([READ_AT_ONCE_MAX + 1])
   })
 
   it('share what they have met, however many goals there are', async () => {
     const goals = Array.from({ length: 500 }, (_, index) => ({ ...LARGE, name: `large ${index}` }))
-    const book = toBook(goals.map((goal) => [goal]))
+    const catalog = toCatalog(goals.map((goal) => [goal]))
     const events = await named(['Order Placed'])
-    const campaigns = [...book.counted.campaigns.keys()]
-    const [judged = []] = await judgeEvents(database, book, [{ events, campaigns }])
+    const campaigns = [...catalog.counted.campaigns.keys()]
+    const [judged = []] = await judgeEvents(database, catalog, [{ events, campaigns }])
     const metOf = ({ met }: GoalEvent) => goals.filter((goal) => met.has(goal)).length
     expect(judged.map(metOf)).toEqual(events.map(({ time }) => (time > 49 ? 500 : 0)))
     expect(new Set(judged.map(({ met }) => met)).size).toBe(2)
@@ -97,7 +97,7 @@ describeEachStore('Goal events', (kind) => {
       { events, campaigns: [2] },
       { events, campaigns: [] },
     ]
-    const judged = await judgeEvents(watched.database, BOOK, unjudged)
+    const judged = await judgeEvents(watched.database, CATALOG, unjudged)
     expect(judged.map((ofUser) => ofUser.length)).toEqual([events.length, events.length])
     expect(judged.flat().filter(({ met }) => [ANY, LARGE, LARGER, RARE].some((goal) => met.has(goal)))).toEqual([])
     expect(watched.rowsOfQueries).toEqual([])
@@ -109,7 +109,7 @@ function toGoal(name: string, event: string, where: Goal['where']): Goal {
 }
 
 /** Campaigns with these goals, from number 1 on. */
-function toBook(
+function toCatalog(
   goals: readonly (readonly Goal[])[],
   changed?: { readonly campaign: number; readonly goals: readonly Goal[] },
 ): GoalCatalog {

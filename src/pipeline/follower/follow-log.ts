@@ -57,7 +57,7 @@ const EMBEDDED = () => [0]
 
 export class LogFollower {
   readonly #options: FollowerOptions
-  readonly #goalBooks = new GoalCatalogs()
+  readonly #goalCatalogs = new GoalCatalogs()
   readonly #entrySizes = new EntrySizes()
   readonly #throttle = new Throttle()
   readonly #wakeup: Wakeup
@@ -194,7 +194,7 @@ export class LogFollower {
     const startedAt = performance.now()
     const { newEvents, notCounted } = await applyBatch(this.#options.database, batch, {
       from: cursors,
-      goalBooks: this.#goalBooks,
+      goalCatalogs: this.#goalCatalogs,
     })
     this.#tell({
       entries: batch.entries.length,

@@ -9,10 +9,10 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const FACTS_PER_WRITE = 10_000
 
 /** The users of a run, in the order in which they were made. */
-export async function personsOf({ database, workspaceId }: StatisticsRun): Promise<UserWithAliases[]> {
+export async function usersOf({ database, workspaceId }: StatisticsRun): Promise<UserWithAliases[]> {
   const userIds = await listUserIdsAfter(database, workspaceId, { after: 0, max: 100 })
-  const persons = await findUsersWithAliases(database, userIds)
-  return userIds.map((userId) => persons.get(userId) as UserWithAliases)
+  const users = await findUsersWithAliases(database, userIds)
+  return userIds.map((userId) => users.get(userId) as UserWithAliases)
 }
 
 export interface ManyFacts {
@@ -24,14 +24,14 @@ export interface ManyFacts {
 }
 
 /** Adds message events of each kind on each of the first days after 1970-01-01, in each campaign. Returns how many. */
-export async function addManyFacts(database: Database, person: UserWithAliases, wanted: ManyFacts): Promise<number> {
+export async function addManyFacts(database: Database, user: UserWithAliases, wanted: ManyFacts): Promise<number> {
   const { campaigns, days, kinds = MESSAGE_KINDS, perDay = 1 } = wanted
   const facts: MessageEvent[] = []
   for (const campaign of campaigns) {
     for (const kind of kinds) {
       for (let nth = 0; nth < days * perDay; nth++) {
         const time = (1 + Math.floor(nth / perDay)) * DAY_MS + (nth % perDay)
-        facts.push(toMessage(person, { campaign, kind, time }))
+        facts.push(toMessage(user, { campaign, kind, time }))
       }
     }
   }

@@ -16,7 +16,7 @@ import { goals, TIMEZONES, workspaces } from './statistics-histories.ts'
 import type { ModelCampaign, ModelWorkspace } from './statistics-model-facts.ts'
 import { expectAnswers, expectVerified, rangeChoices, type RangeChoice, type StatisticsRun } from './statistics-run.ts'
 
-/** What is done at the same time: entries applied by two processes, goals changed, and steps of the recounter. */
+/** What is done at the same time: entries applied by two processes, goals changed, and steps of the backfill. */
 interface Action {
   readonly batch: number
   /** Which of the reports are in another partition of the log than the rest. */
@@ -55,8 +55,8 @@ export function lives(): fc.Arbitrary<Life> {
   )
 }
 
-/** A recounter with the smallest possible steps, unless something else is given. */
-export function makeRecounter(
+/** A backfill with the smallest possible steps, unless something else is given. */
+export function makeBackfill(
   database: Database,
   bounds: Pick<BackfillOptions, 'usersPerStep' | 'caps'> = {},
 ): Backfill {
@@ -64,13 +64,13 @@ export function makeRecounter(
 }
 
 /** Takes steps until there is nothing to do, or `max` of them. */
-export async function step(recounter: Backfill, max = STEPS_MAX): Promise<void> {
-  for (let steps = 0; steps < max; steps++) if (!(await recounter.step())) return
+export async function step(backfill: Backfill, max = STEPS_MAX): Promise<void> {
+  for (let steps = 0; steps < max; steps++) if (!(await backfill.step())) return
 }
 
 /** Expects that a run is right at every moment of a life. */
 export async function expectRightThroughout(run: StatisticsRun, life: Life): Promise<void> {
-  const recounter = makeRecounter(run.database, { caps: run.caps })
+  const backfill = makeBackfill(run.database, { caps: run.caps })
   const ranges = run.ranges(life.choices)
   const rest = [...life.entries]
   let latest = run.campaigns
@@ -81,7 +81,7 @@ export async function expectRightThroughout(run: StatisticsRun, life: Life): Pro
     const isApart = ({ kind }: HistoryEntry, index: number) => isReport(kind) && apart[index % apart.length] === true
     const entries = rest.splice(0, batch)
     const [others, reports] = [entries.filter((entry, index) => !isApart(entry, index)), entries.filter(isApart)]
-    const doings = [run.follow(0, [others]), run.follow(1, [reports]), step(recounter, steps)]
+    const doings = [run.follow(0, [others]), run.follow(1, [reports]), step(backfill, steps)]
     if (changed) {
       latest = latest.map((one) => (one === changed ? { id: one.id, goals: change.goals } : one))
       doings.push(run.setGoals(changed.id, change.goals))
@@ -93,7 +93,7 @@ export async function expectRightThroughout(run: StatisticsRun, life: Life): Pro
     await expectAnswers(run, ranges.slice(0, 1))
   }
   await run.apply(rest)
-  await step(recounter)
+  await step(backfill)
   run.campaigns = await findStanding(run, [latest])
   await expectVerified(run)
   await expectAnswers(run, ranges)
@@ -132,17 +132,17 @@ async function findStanding(
 
 /** Expects that no recount runs, and that there are no numbers but those in use. */
 export async function expectNothingOfPastGoals({ database, workspaceId }: StatisticsRun): Promise<void> {
-  const book = await new GoalCatalogs().open(database, workspaceId)
-  if (!book) throw new Error('the workspace has no campaigns')
-  const numbers = [...book.counted.campaigns.keys()]
+  const catalog = await new GoalCatalogs().open(database, workspaceId)
+  if (!catalog) throw new Error('the workspace has no campaigns')
+  const numbers = [...catalog.counted.campaigns.keys()]
   const cells: Cell[] = []
   for (const number of numbers) {
     for await (const page of streamCells(database, number)) cells.push(...page)
   }
   const series = await Promise.all(numbers.map((number) => listSeries(database, number)))
   const past = [...cells, ...series.flatMap((found) => [...found.values()])].filter(
-    (one) => !isCurrentSeries(book, one),
+    (one) => !isCurrentSeries(catalog, one),
   )
-  expect({ past, pending: book.pending }).toEqual({ past: [], pending: undefined })
+  expect({ past, pending: catalog.pending }).toEqual({ past: [], pending: undefined })
   expect(await findGoalBackfill(database, workspaceId)).toMatchObject({ isRunning: false })
 }

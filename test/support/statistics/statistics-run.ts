@@ -128,7 +128,7 @@ export class StatisticsRun {
   readonly #freshness: Freshness
   /** Shared by all questions of the run, so that a wrongly kept answer shows in a later one. */
   readonly #responseCache = new ResponseCache()
-  readonly #goalBooks: GoalCatalogs
+  readonly #goalCatalogs: GoalCatalogs
   readonly #history: ModelWorkspace
   /** Campaign → the number that it got. */
   readonly #numbers = new Map<string, number>()
@@ -141,7 +141,7 @@ export class StatisticsRun {
     this.database = database
     this.workspaceId = workspaceId
     this.caps = caps
-    this.#goalBooks = new GoalCatalogs({ caps })
+    this.#goalCatalogs = new GoalCatalogs({ caps })
     this.campaigns = history.campaigns
     this.#freshness = freshness
     this.#history = history
@@ -195,8 +195,8 @@ export class StatisticsRun {
   }
 
   /** To apply a batch where the cursors stand now. */
-  async applyOptions(goalBooks = this.#goalBooks): Promise<ApplyOptions> {
-    return { from: await listPipelineCursors(this.database, PARTITIONS), goalBooks }
+  async applyOptions(goalCatalogs = this.#goalCatalogs): Promise<ApplyOptions> {
+    return { from: await listPipelineCursors(this.database, PARTITIONS), goalCatalogs }
   }
 
   /** Applies entries as one batch. */
@@ -207,12 +207,12 @@ export class StatisticsRun {
 
   /** Applies batches of a partition of the log one after the other, as a process of its own would. */
   async follow(partition: number, batches: readonly (readonly HistoryEntry[])[]): Promise<void> {
-    const goalBooks = new GoalCatalogs({ caps: this.caps })
+    const goalCatalogs = new GoalCatalogs({ caps: this.caps })
     for (const entries of batches) {
       const log = this.toLog(entries).map((entry) => ({ ...entry, partition }))
       for (let isApplied = false; !isApplied;) {
         try {
-          await applyBatch(this.database, await this.read(log), await this.applyOptions(goalBooks))
+          await applyBatch(this.database, await this.read(log), await this.applyOptions(goalCatalogs))
           isApplied = true
         } catch (error) {
           // Another process came between, which it can do only so often as it has batches.
