@@ -335,7 +335,7 @@ async function warnOfLosses({ config: { natsUrl }, diagnostics }: ServeOptions):
 function pipelineOptions({ config, diagnostics }: ServeOptions, writerLock: WriterLock): PipelineOptions {
   const { dataDir, databaseUrl, natsUrl } = config
   return {
-    place: { dataDir, databaseUrl, natsUrl },
+    location: { dataDir, databaseUrl, natsUrl },
     writerLock: writerLock.shared,
     onApplied: () => {},
     onFailed: (what, error) => diagnostics.error({ err: error }, what),

@@ -1,4 +1,5 @@
-// Applies a batch in one transaction: moves the cursor, then runs every step. If anything fails, nothing of it stays.
+// Applies a batch in one transaction: moves the cursors, then runs every step. If anything fails, the transaction is
+// rolled back.
 import type { LogEntry } from '../log/event-log.ts'
 import { moveCursor, PIPELINE_CURSOR, pipelineCursor } from '../store/entries/cursors.ts'
 import { refuseNewerTables } from '../store/migrations.ts'
@@ -9,13 +10,13 @@ import { toBatch, type Batch } from './batch.ts'
 import type { CountOptions } from './count-statistics.ts'
 import { applySteps, type AppliedSteps } from './pipeline.ts'
 
-/** Another process has applied these entries; the catcher reads the cursor again. */
+/** Another process has applied these entries. The catcher reads the cursors again. */
 export class CursorMoved extends Error {}
 
-/** The settings with which the entries were read have changed since; the catcher reads the entries again. */
+/** The settings of a workspace changed after the entries were read. The catcher reads the entries again. */
 export class SettingsChanged extends Error {}
 
-/** Reads entries with the settings that their workspaces have now. */
+/** Reads entries with the current settings of their workspaces. */
 export async function readBatch(
   store: Store,
   entries: readonly LogEntry[],
@@ -33,13 +34,13 @@ export async function readBatch(
 }
 
 export interface ApplyOptions extends CountOptions {
-  /** Where the cursor of each partition stands. */
+  /** The cursor position of each partition. */
   readonly from: readonly number[]
 }
 
 /**
  * Applies a batch and moves the cursors of its partitions from their positions in `from` to the end of the batch. Throws
- * CursorMoved when one of them is no longer at that position, SettingsChanged, and UsersOvertaken.
+ * CursorMoved when a cursor is no longer at that position, SettingsChanged, and UsersOvertaken.
  */
 export function applyBatch(
   database: Database,
@@ -53,9 +54,9 @@ export function applyBatch(
 }
 
 /**
- * Begins the transaction that applies a batch: moves the cursors and makes sure of the settings, as above. From here on, whoever
- * wants to change what entries depend on waits (`lockTables`), or has changed it before. Throws TablesAreNewer too: nothing would
- * be in the tables that a newer program keeps beside those that this one knows.
+ * Begins the transaction that applies a batch: moves the cursors and checks the settings, and throws as `applyBatch`
+ * does. From here on, transactions that change what entries depend on (`lockTables`) wait. Throws TablesAreNewer when a
+ * newer program has changed the tables, because this program would not write to its new ones.
  */
 export async function beginBatch(
   store: Store,
@@ -64,7 +65,7 @@ export async function beginBatch(
 ): Promise<void> {
   await store.lockShared(PIPELINE_CURSOR)
   await refuseNewerTables(store)
-  // In the order of the partitions, so that two processes that both believe they hold them do not wait in a circle.
+  // In the order of the partitions, so that two processes that both believe they hold them do not deadlock.
   for (const [partition, to] of lastPositions) {
     const isMoved = await moveCursor(store, pipelineCursor(partition), from[partition] ?? 0, to)
     if (!isMoved) throw new CursorMoved()
@@ -73,7 +74,7 @@ export async function beginBatch(
   for (const [id, revision] of revisions) if (now.get(id) !== revision) throw new SettingsChanged()
 }
 
-/** The same batch with nothing to apply: all its entries set aside with one reason. */
+/** The same batch with all entries parked for one reason. */
 export function toParked(batch: Batch, reason: string): Batch {
   const unreadable = [...batch.unreadable, ...batch.entries.map(({ entry }) => ({ entry, reason }))]
   return { ...batch, entries: [], unreadable }

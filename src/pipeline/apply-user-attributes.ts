@@ -1,4 +1,4 @@
-// Gives users the attributes that Track User reported.
+// Sets the user attributes that Track User reported.
 import { EMAIL } from '../core/users/user-attributes.ts'
 import { GrowingAttributes, USER_ATTRIBUTES_LENGTH_MAX, type Attributes } from '../core/users/user.ts'
 import type { Store } from '../store/store.ts'
@@ -7,7 +7,7 @@ import type { Batch, ReadEntry, Subject, UserEntry } from './batch.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
 import { findUsersAtOnce } from './users-at-once.ts'
 
-/** What could not be kept of an entry, for its receipt. */
+/** Entry → what was not stored of it, for its receipt. */
 export type LeftOut = ReadonlyMap<ReadEntry, string>
 
 export async function applyUserAttributes(
@@ -28,8 +28,8 @@ export async function applyUserAttributes(
 }
 
 /**
- * The user after all reports of a batch: its attributes are copied and measured once, however many reports there are. Adds to
- * `leftOut`.
+ * The user after all reports of a batch. Copies and measures the attributes once, however many reports there are. Adds
+ * to `leftOut`.
  */
 function changeUser(user: User, reports: readonly UserEntry[], leftOut: Map<ReadEntry, string>): User {
   const growing = new GrowingAttributes(user.attributes)
@@ -47,7 +47,7 @@ function changeUser(user: User, reports: readonly UserEntry[], leftOut: Map<Read
   return { ...user, attributes: growing.attributes, emailKey }
 }
 
-/** The reasons, as a receipt states them; empty if everything was kept. */
+/** The reasons, as a receipt states them; empty if everything was stored. */
 function whyLeftOut({ isEmailDropped }: UserEntry, names: readonly string[]): string {
   const reasons: string[] = []
   if (names.length > 0) {

@@ -1,4 +1,5 @@
-// Reads the entries of one batch: the input of all steps, which no step changes. Only this file reads the body of an entry.
+// Reads the entries of one batch: the input of all steps, which no step changes. No other file reads the body of an
+// entry.
 import { isEmail, normalizeEmail } from '../core/users/email-address.ts'
 import { keepLast } from '../runtime/keep-last.ts'
 import { parseJsonText } from '../core/parse-json.ts'
@@ -18,17 +19,20 @@ import type { WorkspaceSettings } from '../core/workspace.ts'
 import { assertNever } from '../core/app-error.ts'
 import type { EntryKind, LogEntry } from '../log/event-log.ts'
 
-/** One user that an entry names: what is needed to find it, or to make it. */
+/** One user that an entry names: the data to find or create it. */
 export interface Subject {
   readonly workspaceId: string
   readonly receivedAt: number
   /** How to find the user; at least one. */
   readonly identities: readonly KeyedIdentity[]
-  /** Unique, and growing in the order of the log. Becomes the number of a user that is made for it, and of a new customer id. */
+  /**
+   * Unique, and ascending in the order of the log. Becomes the id of a user created for the subject, and the number of a
+   * new customer id.
+   */
   readonly number: number
 }
 
-/** With a key that no other identity of any workspace has; made once, because it is looked up again and again. */
+/** An identity with its key, unique over all workspaces. Built once, because it is looked up often. */
 export interface KeyedIdentity extends Identity {
   readonly key: string
 }
@@ -53,13 +57,13 @@ export interface EventsEntry extends EntryBasis {
 export interface UserEntry extends EntryBasis {
   readonly kind: 'track_user'
   readonly attributes: Readonly<Record<string, unknown>>
-  /** What `users.email_key` becomes; undefined where the request does not mention an address. */
+  /** The new `users.email_key`; undefined when the request does not mention an address. */
   readonly emailKey: string | null | undefined
-  /** An address was sent, and must not be kept any more. */
+  /** An address was sent that must no longer be stored. */
   readonly isEmailDropped: boolean
 }
 
-/** What another system reports about one campaign and many users. */
+/** A report of another system about one campaign and many users. */
 export interface ReportEntry extends EntryBasis {
   readonly kind: 'svc_audience' | 'svc_message_events'
   readonly memberships: readonly ReportedMembership[]
@@ -88,7 +92,7 @@ export interface Batch {
   readonly unreadable: readonly Unreadable[]
   /** Partition → the last position of the batch in it, in the order of the partitions; the cursors move there. */
   readonly lastPositions: ReadonlyMap<number, number>
-  /** When the batch is applied, for what is dated by that. */
+  /** The time at which the batch is applied, for records dated by it. */
   readonly now: number
   /** Workspace → the revision of the settings with which its entries were read. */
   readonly revisions: ReadonlyMap<string, number>
@@ -108,7 +112,7 @@ export function toBatch(
     try {
       read.push(readEntry(entry, workspaces.get(entry.workspaceId)))
     } catch (error) {
-      // Any error here comes from the entry and the present settings, so trying again would end the same.
+      // Errors here depend only on the entry and the current settings, so another try would fail the same way.
       unreadable.push({ entry, reason: messageOf(error) })
     }
   }
@@ -155,7 +159,7 @@ function withKey(workspaceId: string, identity: Identity): KeyedIdentity {
   return { name, value, key: identityKey(workspaceId, identity) }
 }
 
-/** The reason does not repeat what the parser says, which quotes the body: reasons are shown where bodies are not. */
+/** The reason does not quote the parser, which quotes the body: operators see reasons where bodies are hidden. */
 function parseBody(bytes: Uint8Array): unknown {
   try {
     return parseJsonText((Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)).toString('utf8'))
@@ -199,12 +203,15 @@ function readReport(entry: LogEntry, body: ReportBody, { timezone }: WorkspaceSe
   return { kind, entry, subjects: [...subjectOf.values()], memberships, messages, subjectOf }
 }
 
-/** Operations take fewer. More can only have been put into the log by others, and would have the numbers of the next entry. */
+/**
+ * Operations accept fewer. Only foreign entries can have more, and their numbers would collide with those of the next
+ * entry.
+ */
 function requireNumbers(items: readonly unknown[]): void {
   if (items.length > EVENTS_PER_ENTRY_MAX) throw new Error(`the entry has more than ${EVENTS_PER_ENTRY_MAX} items`)
 }
 
-/** Each customer of a report once, numbered by where it is named first. */
+/** Each customer of a report once, numbered by its first mention. */
 function readSubjects(
   { workspaceId, receivedAt, position }: LogEntry,
   facts: readonly { readonly customerId: string }[],
@@ -228,13 +235,13 @@ function readUser(
   const { email, ...others } = countedAttributes(body.attributes ?? {})
   const { sealedEmail } = entry.context
   const subjects = [subject]
-  // The address itself was taken out of the body before it was written; what stays can only be opened with the key.
+  // The address was removed from the body before it was written; the sealed one can only be opened with the key.
   if (sealedEmail && emailProtection === 'encrypted') {
     const attributes = { ...others, email: sealedEmail.sealed }
     return { kind: 'track_user', entry, subjects, attributes, emailKey: sealedEmail.key, isEmailDropped: false }
   }
-  // Accepted just before the protection was changed: nobody could read the address, or it must not be kept, so it counts as not
-  // sent.
+  // The request was accepted just before the protection changed. Nobody could read the address, or it must not be
+  // stored, so it counts as not sent.
   const isTooLate = emailProtection !== 'none' && typeof email === 'string'
   const attributes = email === undefined || isTooLate ? others : { ...others, email }
   const emailKey = isTooLate ? undefined : emailKeyOf(email)
@@ -242,7 +249,7 @@ function readUser(
   return { kind: 'track_user', entry, subjects, attributes, emailKey, isEmailDropped }
 }
 
-/** Addresses are looked up by their normalised form; anything that is not an address leaves none to look up. */
+/** The key by which an address is looked up: its normalised form, or null for a value that is no address. */
 function emailKeyOf(email: unknown): string | null | undefined {
   if (email === undefined) return undefined
   return typeof email === 'string' && isEmail(email) ? normalizeEmail(email) : null

@@ -1,6 +1,7 @@
-// Keeps the statistics up to date, and stores the facts that reports bring. One road: reports and goal events → changes, one for each
-// user → differences, contributions after the batch minus those before it → cells. Rejects the batch where a campaign is unknown or
-// too many cells change; neither stores nor counts reported facts beyond a cap, and leaves out goal events beyond one.
+// Updates the statistics and stores the facts of reports. Reports and goal events become changes, one per user; a change
+// becomes a difference, the contributions after the batch minus those before it; differences are added up to cells.
+// Rejects the batch when a campaign does not exist or too many cells change. Neither stores nor counts reported facts
+// beyond a cap, and does not count goal events beyond one.
 import { CellSum } from '../core/statistics/cells.ts'
 import { membershipIdentity, messageIdentity, type Membership, type MessageEvent } from '../core/campaigns/facts.ts'
 import { toMembership, toMessageEvent } from '../core/campaigns/report.ts'
@@ -22,20 +23,21 @@ import type { ResolvedUsers } from './resolve-users.ts'
 import type { StoredEvents } from './store-events.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
 
-/** Cells that are in memory at one time, some 200 MiB while they are written; a batch mostly changes a few thousand. */
+/** The most cells in memory, some 200 MiB while they are written. A batch mostly changes a few thousand. */
 const CELLS_AT_ONCE_MAX = 300_000
 /**
- * Cells that a batch of several entries may change, because others who write to SQLite wait for all of it. Two reports of a
- * thousand message events change up to 17,000; two hundred users who are in a hundred campaigns each, 65,000 with a few goal events.
+ * The most cells that a batch of several entries may change, because other writers of SQLite wait for all of it. Two
+ * reports of a thousand message events change up to 17,000; two hundred users in a hundred campaigns each, 65,000 with a
+ * few goal events.
  */
 const CELLS_PER_BATCH_MAX = 20_000
 
 export interface CountOptions {
-  /** Goals of campaigns, kept in memory from batch to batch. */
+  /** The goals of campaigns, cached from batch to batch. */
   readonly goalCatalogs?: GoalCatalogs
 }
 
-/** What earlier steps of the batch returned, and the options of this one. */
+/** The results of earlier steps, and the options of this one. */
 interface CountInput {
   readonly users: ResolvedUsers
   readonly storedEvents: StoredEvents
@@ -43,9 +45,9 @@ interface CountInput {
 }
 
 export interface CountedFacts {
-  /** How many facts of a report were new. */
+  /** The number of new facts of each report. */
   readonly newFacts: ReadonlyMap<ReportEntry, number>
-  /** How many facts of a report were refused, because their customer is at the cap of a campaign. */
+  /** The number of refused facts of each report, because their customer is at the cap of a campaign. */
   readonly refusedFacts: ReadonlyMap<ReportEntry, number>
   /** The events that a campaign does not count, because their user is at its cap. */
   readonly uncountedEvents: ReadonlySet<number>
@@ -69,15 +71,15 @@ export async function countStatistics(
     refusedFacts.set(report.read, countFacts(report) - countFacts(accepted[index] as Report))
   }
   await addUncountedEvents(store, excess.byUser)
-  // Late in the batch: others that count for the same campaigns wait from here on.
+  // Late in the batch, because other writers of the same campaigns wait from here on.
   await addCells(store, sum)
   return { newFacts, refusedFacts, uncountedEvents: excess.events }
 }
 
-/** A batch with everything that the functions below read of it. */
+/** A batch with the results that the functions below read. */
 interface ResolvedBatch extends Batch, ResolvedUsers, StoredEvents, Required<CountOptions> {}
 
-/** A report, and its facts with the customers they were reported with, in the order of the report. */
+/** A report and its facts, in the order of the report. */
 interface Report {
   readonly read: ReportEntry
   readonly memberships: readonly Membership[]
@@ -88,13 +90,13 @@ function countFacts({ memberships, messages }: Report): number {
   return memberships.length + messages.length
 }
 
-/** What a batch brings beyond the caps of users in campaigns. */
+/** The facts and goal events of a batch beyond the caps. */
 class Excess {
-  /** User id → how much. */
+  /** User id → how many facts and events. */
   readonly byUser = new Map<number, number>()
   /** Stored events that a campaign does not count. */
   readonly events = new Set<number>()
-  /** Reported facts that are not stored, so that nothing ever counts them. */
+  /** Reported facts that are neither stored nor counted. */
   readonly #refused = new Set<Membership | MessageEvent>()
 
   add(
@@ -153,7 +155,7 @@ async function countBatch(store: Store, batch: ResolvedBatch, reports: readonly 
   return { sum, excess }
 }
 
-/** Facts of a campaign that does not exist could never be counted, so none of them may be stored. */
+/** Rejects facts of campaigns that do not exist: nothing could ever count them. */
 function requireCampaigns(reports: readonly Report[], workspaceId: string, catalog: GoalCatalog | undefined): void {
   for (const { read } of reports) {
     const { campaign = 0 } = read.entry.context
@@ -162,14 +164,18 @@ function requireCampaigns(reports: readonly Report[], workspaceId: string, catal
   }
 }
 
-/** What a batch brings to one workspace. */
-interface Brought {
+/** The reports of a batch for one workspace. */
+interface WorkspaceReports {
   readonly catalog: GoalCatalog
   readonly reports: readonly Report[]
 }
 
-/** The users of a workspace whose contributions may change: with new facts, or found to be one person. */
-async function findChanges(store: Store, batch: ResolvedBatch, { catalog, reports }: Brought): Promise<Change[]> {
+/** The changes of the users whose contributions may change: those with new facts and those who were merged. */
+async function findChanges(
+  store: Store,
+  batch: ResolvedBatch,
+  { catalog, reports }: WorkspaceReports,
+): Promise<Change[]> {
   const facts = new Drafts()
   for (const report of reports) addReported(facts, batch, report)
   for (const read of batch.entries) {
@@ -206,15 +212,15 @@ class Drafts {
   readonly byUser = new Map<number, FactsDraft>()
 
   of(userId: number): FactsDraft {
-    const known = this.byUser.get(userId)
-    if (known) return known
+    const existing = this.byUser.get(userId)
+    if (existing) return existing
     const draft = { memberships: [], messages: [], goalEvents: [] }
     this.byUser.set(userId, draft)
     return draft
   }
 }
 
-/** The new events of an entry that some goal names. */
+/** The new events of an entry that a goal names. */
 function goalEventsOf(
   read: EventsEntry,
   { userOf, repeatedEvents }: ResolvedBatch,
@@ -227,7 +233,7 @@ function goalEventsOf(
   return named.map(({ id, action, time }) => ({ id, userId, action, time }))
 }
 
-/** Survivors of the batch's merges, with all the users that they were before. */
+/** Survivors of the batch's merges → the users they were before. */
 function partsBefore(
   { entries, userOf, merges, before }: ResolvedBatch,
   workspaceId: string,
@@ -246,7 +252,7 @@ function partsBefore(
   return parts
 }
 
-/** For nearly all users, the identities that were looked up have told everything. */
+/** Reads the aliases of users with several; nearly all users have a single one, which is already known. */
 async function findUsersOf(
   store: Store,
   { singleAliasUsers }: ResolvedBatch,
@@ -268,7 +274,7 @@ interface Count extends CountedBatch {
   readonly catalog: GoalCatalog
 }
 
-/** Adds the differences of changes to the sum, and what is beyond a cap to the excess. */
+/** Adds the differences of changes to the sum, and what exceeds a cap to the excess. */
 async function countChanges(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
   const merged = changes.filter(({ before }) => before.length > 1)
   const single = changes.filter(({ before }) => before.length === 1)
@@ -276,7 +282,7 @@ async function countChanges(store: Store, count: Count, changes: readonly Change
   await countSingle(store, count, single)
 }
 
-/** Counts users who were found to be one person, from everything they have. */
+/** Counts merged users from all their facts. */
 async function countMerged(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
   const { catalog, sum } = count
   const load = (portion: readonly Change[]) => loadHistories(store, catalog, portion)
@@ -286,7 +292,7 @@ async function countMerged(store: Store, count: Count, changes: readonly Change[
   }
 }
 
-/** Counts all others, from as much as their new facts concern. */
+/** Counts all other users from the facts that their change concerns. */
 async function countSingle(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
   const { catalog, sum } = count
   const deduplicated = new DeduplicatedChanges(sum, catalog)
@@ -299,7 +305,7 @@ async function countSingle(store: Store, count: Count, changes: readonly Change[
   await keepInBounds(store, count)
 }
 
-/** The change without what is beyond a cap, which is noted. */
+/** The change within the caps; the rest is added to the excess. */
 function withinCaps({ catalog, excess }: Count, change: Change, stored: CappedHistory): StoredChange {
   const within = { ...change, stored, facts: stored.accepted }
   excess.add(change.user, stored.refused, findUncountedNew(catalog, within))
@@ -307,19 +313,19 @@ function withinCaps({ catalog, excess }: Count, change: Change, stored: CappedHi
 }
 
 /**
- * A batch that changes too many cells is halved. For a single entry that changes more than may be in memory, the cells so far
- * are written before the others: then two transactions may wait for each other, and the database ends one of them, which is tried
- * again.
+ * Rejects a batch of several entries that changes too many cells, so that it is halved. When a single entry changes more
+ * cells than memory may hold, writes the cells so far before the others. Two such transactions may deadlock; the
+ * database then ends one, which is tried again.
  */
 async function keepInBounds(store: Store, { batch, sum }: Count): Promise<void> {
-  const isMuch = sum.sizeMax > CELLS_PER_BATCH_MAX && sum.size > CELLS_PER_BATCH_MAX
-  if (isMuch && batch.entries.length > 1) throw new TooMuchAtOnce()
+  const isTooMuch = sum.sizeMax > CELLS_PER_BATCH_MAX && sum.size > CELLS_PER_BATCH_MAX
+  if (isTooMuch && batch.entries.length > 1) throw new TooMuchAtOnce()
   if (sum.sizeMax <= CELLS_AT_ONCE_MAX) return
   await addCells(store, sum)
   sum.clear()
 }
 
-/** Stores the facts of reports, each once; gives how many of each report were new. */
+/** Stores the facts of reports, each once. Returns the number of new facts of each report. */
 async function storeFacts(store: Store, reports: readonly Report[]): Promise<number[]> {
   const allMemberships = reports.flatMap(({ memberships }) => memberships)
   const allMessages = reports.flatMap(({ messages }) => messages)
@@ -333,13 +339,13 @@ async function storeFacts(store: Store, reports: readonly Report[]): Promise<num
   )
 }
 
-/** The identities of facts that were not known before. */
+/** The identities of the facts that were new. */
 interface Fresh {
   readonly memberships: Set<string>
   readonly messages: Set<string>
 }
 
-/** How many facts of a report were new; of repeats within the batch only the first is. */
+/** The number of new facts of a report. Of repeats within the batch, only the first is new. */
 function takeFresh({ memberships, messages }: Report, fresh: Fresh): number {
   const members = memberships.filter((membership) => fresh.memberships.delete(membershipIdentity(membership)))
   const events = messages.filter((message) => fresh.messages.delete(messageIdentity(message)))

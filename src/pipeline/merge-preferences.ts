@@ -1,5 +1,5 @@
-// Gives the survivor of two users found to be one the email preferences of both, with a proof of what that changed. Their
-// own proofs stay under the ids they had.
+// Merges the email preferences of merged users, with a proof of the change. Proofs of merged users stay under their
+// former ids.
 import { isDeepStrictEqual } from 'node:util'
 import {
   mergePreferences,
@@ -18,20 +18,20 @@ import type { ResolvedUsers } from './resolve-users.ts'
 export async function mergeUserPreferences(store: Store, batch: Batch, users: Survivors): Promise<void> {
   const { merges } = users
   if (merges.length === 0) return
-  // A change of preferences that found a user before this batch merged it has either been made by now, or will find the survivor.
+  // A concurrent change of preferences has either committed by now, or will find the survivor.
   await lockPreferences(store, workspacesOf(batch, users))
   const involved = new Set(merges.flatMap(({ from, into }) => [from, into]))
-  const known = await findPreferences(store, [...involved])
-  if (known.size === 0) return
+  const stored = await findPreferences(store, [...involved])
+  if (stored.size === 0) return
   const changes: PreferenceChange[] = []
   for (const merge of merges) {
-    const outcome = mergeOne(known, merge, batch.now)
+    const outcome = mergeOne(stored, merge, batch.now)
     if (!outcome) continue
-    known.set(merge.into, outcome.current)
-    known.delete(merge.from)
+    stored.set(merge.into, outcome.current)
+    stored.delete(merge.from)
     if (outcome.change) changes.push(outcome.change)
   }
-  await savePreferences(store, [...known.values()], changes)
+  await savePreferences(store, [...stored.values()], changes)
   await removePreferences(
     store,
     merges.map(({ from }) => from),
@@ -40,17 +40,17 @@ export async function mergeUserPreferences(store: Store, batch: Batch, users: Su
 
 type Survivors = Pick<ResolvedUsers, 'merges' | 'userOf'>
 
-/** Undefined when there is nothing to take over; without `change` when the survivor's preferences stay what they are. */
+/** Returns undefined when there is nothing to merge; no `change` when the preferences of the survivor stay the same. */
 function mergeOne(
-  known: ReadonlyMap<number, UserPreference>,
+  stored: ReadonlyMap<number, UserPreference>,
   { from, into }: Merge,
   now: number,
 ): { readonly current: UserPreference; readonly change?: PreferenceChange } | undefined {
-  const younger = known.get(from)
+  const younger = stored.get(from)
   if (!younger) return undefined
-  const survivor = known.get(into) ?? nothingSetFor(into)
+  const survivor = stored.get(into) ?? nothingSetFor(into)
   const merged = mergePreferences(survivor.preference, younger.preference)
-  // Proofs of both are read as one history, in which the survivor's next ones must come last.
+  // The proofs of both users are read as one history, in which the next proofs of the survivor must come last.
   const lastChange = Math.max(survivor.lastChange, younger.lastChange)
   if (isDeepStrictEqual(toOptIn(merged), toOptIn(survivor.preference))) {
     return { current: { userId: into, preference: merged, lastChange } }
@@ -59,7 +59,7 @@ function mergeOne(
   return recordChange({ ...survivor, lastChange }, { ...merged, updatedAt }, { by: 'merge', ip: null })
 }
 
-/** The workspaces of the entries whose users had others merged into them. */
+/** The workspaces of the entries whose users survived a merge. */
 function workspacesOf({ entries }: Batch, { merges, userOf }: Survivors): string[] {
   const survivors = new Set(merges.map(({ into }) => into))
   const subjects = entries.flatMap((read) => read.subjects)

@@ -1,4 +1,4 @@
-// Sets aside the entries that cannot be applied, so that the rest goes on.
+// Parks the entries that cannot be read, so that the rest can be applied.
 import { toStorable } from '../core/bounded-text.ts'
 import { countEvents } from '../log/count-events.ts'
 import { parkEntries } from '../store/entries/parked-entries.ts'
@@ -9,7 +9,7 @@ import type { Batch } from './batch.ts'
 const REASON_LENGTH_MAX = 1_000
 
 export async function parkUnreadable(store: Store, batch: Batch): Promise<void> {
-  // Whatever is wrong with an entry, setting it aside must not fail for the same reason.
+  // Makes every text storable: parking must not fail for the reason the entry is parked.
   const parked = batch.unreadable.map(({ entry, reason }) => ({
     position: entry.position,
     workspaceId: entry.workspaceId,

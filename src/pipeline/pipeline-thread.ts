@@ -1,4 +1,4 @@
-// The thread of the pipeline, so that no batch delays a request. Started by `start-pipeline.ts`.
+// The thread that runs the pipeline and the backfills, so that no batch delays a request. `start-pipeline.ts` starts it.
 import { parentPort, workerData } from 'node:worker_threads'
 import type { LogReader } from '../log/event-log.ts'
 import { openLogReader, type LogLocation } from '../log/open-log.ts'
@@ -13,13 +13,13 @@ import { Backfill } from '../statistics/backfill.ts'
 import { untilAvailable } from './follower/until-available.ts'
 
 export interface PipelineThreadData {
-  readonly place: DatabaseLocation & LogLocation
+  readonly location: DatabaseLocation & LogLocation
   readonly writerLock: SharedArrayBuffer
   /** `makeWakeupState`, for the follower of the log. */
   readonly wakeup: SharedArrayBuffer
 }
 
-/** What the thread is told: that there is something new in the log, or to end. */
+/** `wake`: the log has new entries. `stop`: finish the current batch and end. */
 export type PipelineCommand = 'wake' | 'stop'
 
 /** `error` is a description (`describe-error.ts`). */
@@ -28,21 +28,21 @@ export type PipelineMessage =
   | { readonly type: 'applied'; readonly applied: AppliedBatch }
   | { readonly type: 'failed'; readonly what: string; readonly error: unknown }
 
-/** Batches write to every index of the events and users. */
+/** Large enough for batches, which write to every index of the events and users. */
 const PAGE_CACHE_KIB = 8 * 1024
 
 const port = parentPort
 if (!port) throw new Error('pipeline-thread.ts is started as a thread')
 const data = workerData as PipelineThreadData
 const writerLock = new WriterLock(data.writerLock)
-// What a crash takes from the tables is applied again from the log, which is durable: commits need not wait for the disk.
-// A batch, and a step of a recount, reads the facts of some hundred users, however many there are.
-const database = openDatabase(data.place, { durable: false, pageCacheKib: PAGE_CACHE_KIB, readsByIndex: true })
+// Commits need not wait for the disk: after a crash, lost changes are applied again from the durable log. A batch and a
+// step of a backfill read the facts of some hundred users, however many users there are.
+const database = openDatabase(data.location, { durable: false, pageCacheKib: PAGE_CACHE_KIB, readsByIndex: true })
 const wakeup = new Wakeup(data.wakeup)
 const send = (message: PipelineMessage): void => port.postMessage(message)
 const onFailure = (error: unknown, what: string): void => send({ type: 'failed', what, error: toDescription(error) })
 let isStopping = false
-/** Ends what has begun to run. */
+/** Stops the follower and the backfill once they run. */
 let stopRunning: (() => Promise<void>) | undefined
 
 yieldToRequests()
@@ -51,17 +51,17 @@ port.on('message', (command: PipelineCommand) => {
   if (command === 'wake') wakeup.wake()
   else void stop()
 })
-const logReader = await untilAvailable(() => openLogReader(data.place), {
+const logReader = await untilAvailable(() => openLogReader(data.location), {
   isStopping: () => isStopping,
   onFailure: (error) => onFailure(error, 'cannot open the log; retrying'),
 })
 if (logReader) stopRunning = run(logReader)
 if (isStopping) await end()
 
-/** Starts to follow the log and to recount; gives a function that ends both and closes what was opened for them. */
+/** Starts the follower and the backfill. Returns a function that stops both and closes their resources. */
 function run(logReader: LogReader): () => Promise<void> {
   const { partitions } = logReader
-  // The embedded log has one follower, who needs no lease.
+  // The embedded log has one follower, which needs no lease.
   const leases = partitions > 1 ? new PartitionLeases({ database, partitions, onFailure }) : undefined
   const follower = new LogFollower({
     database,
@@ -76,7 +76,7 @@ function run(logReader: LogReader): () => Promise<void> {
   const backfill = new Backfill({
     database,
     onFailure,
-    // Only one of the processes with leases holds a partition; two that both believe to hold it for a moment do no harm.
+    // The process that leases partition 0 runs backfills. Two that both believe to hold it for a moment do no harm.
     ...(leases && { isInCharge: () => leases.held().includes(0) }),
   })
   leases?.start()
@@ -89,7 +89,7 @@ function run(logReader: LogReader): () => Promise<void> {
   }
 }
 
-/** While the log is not open yet, the code above that waits for it ends the thread. */
+/** Before the log is open, the code above that waits for it ends the thread. */
 async function stop(): Promise<void> {
   isStopping = true
   if (stopRunning) await end()

@@ -1,13 +1,15 @@
-// Applies one batch of the log to the tables, step by step. The way of an event, a report of another system included:
+// Applies one batch of the log to the tables, step by step. The path of an event or a report:
 //
-// 1. An operation validates the request, appends it to the log as one entry, and answers (`operations/accept.ts`).
+// 1. An operation validates the request, appends it to the log as one entry, and responds (`operations/accept.ts`).
+//
 // 2. The follower reads the entries after its cursor, some hundred at a time (`follower/follow-log.ts`).
-// 3. `batch.ts` reads their bodies with the settings of their workspaces; an entry it cannot read becomes unreadable.
+//
+// 3. `batch.ts` reads their bodies with the settings of their workspaces. An entry it cannot read becomes unreadable.
 // 4. `apply-batch.ts` opens one transaction, moves the cursor, and calls `applySteps`. All of it commits, or nothing.
 //
-// If a step throws, the follower tries the batch again, then halves it, and parks the one entry that cannot be applied. A step
-// works on all entries with a few statements, never with one per entry. It changes neither the batch nor what earlier steps
-// returned: what a later step needs of it, it returns.
+// If a step throws, the follower tries the batch again, then halves it, and parks the one entry that cannot be applied.
+// A step works on all entries with a few statements, never with one per entry. It changes neither the batch nor the
+// results of earlier steps: it returns what a later step needs.
 import type { Store } from '../store/store.ts'
 import { applyUserAttributes } from './apply-user-attributes.ts'
 import type { Batch } from './batch.ts'
@@ -24,20 +26,19 @@ export interface AppliedSteps extends ReceiptTotals {
 
 /** Runs every step on a batch, in the caller's transaction. Throws what a step throws. */
 export async function applySteps(store: Store, batch: Batch, options: CountOptions = {}): Promise<AppliedSteps> {
-  // Finds or creates the user of each entry; merges users whom an entry shows to be one person.
+  // Finds or creates the user of each entry, and merges users whom an entry shows to be one person.
   const users = await resolveUsers(store, batch)
-  // Gives the users left after merges the email preferences of both.
+  // Merges the email preferences of merged users.
   await mergeUserPreferences(store, batch, users)
-  // Sets the attributes that Track User sent; returns what did not fit.
+  // Sets the attributes that Track User sent. Returns those that did not fit.
   const leftOut = await applyUserAttributes(store, batch, users)
-  // Inserts tracked events; returns those that the store had already.
+  // Inserts tracked events. Returns those that were already stored.
   const storedEvents = await storeEvents(store, batch, users)
-  // Inserts reported facts, and adds to the statistics what facts and events change; returns how many facts were new,
-  // and what is beyond the caps.
+  // Inserts reported facts and updates the statistics. Returns how many facts were new, and what exceeds the caps.
   const countedFacts = await countStatistics(store, batch, { users, storedEvents, options })
-  // Writes the receipt of each request; returns how many events and facts were new, and how many are not counted.
+  // Writes the receipt of each request. Returns how many events and facts were new, and how many are not counted.
   const totals = await recordReceipts(store, batch, { leftOut, storedEvents, countedFacts })
-  // Moves unreadable entries into the table of parked ones, with the reason.
+  // Parks unreadable entries with the reason.
   await parkUnreadable(store, batch)
   return { users, ...totals }
 }

@@ -1,4 +1,4 @@
-// What an operator may do with an entry that could not be applied: try it again, or give it up.
+// Lets an operator replay or drop a parked entry.
 import type { EntryContext, EntryKind, LogEntry } from '../log/event-log.ts'
 import { findParkedEntry, removeParkedEntry, type ParkedEntry } from '../store/entries/parked-entries.ts'
 import { findReceipt, saveReceipts } from '../store/entries/request-receipts.ts'
@@ -7,15 +7,18 @@ import { readBatch } from './apply-batch.ts'
 import { lockTables } from '../store/entries/lock-tables.ts'
 import { applySteps } from './pipeline.ts'
 
-/** `applied` and no longer parked; `unreadable` and still parked, with the present reason; or nothing is parked there. */
+/**
+ * `applied` and no longer parked; `unreadable` and still parked, with the current reason; or `not_parked` when no entry
+ * is parked at the position.
+ */
 export type ReplayOutcome =
   | { readonly outcome: 'applied' }
   | { readonly outcome: 'unreadable'; readonly reason: string }
   | { readonly outcome: 'not_parked' }
 
 /**
- * Applies one parked entry, removes it and rewrites its receipt, all in one transaction: of two replays at the same moment, the
- * second finds nothing. Rejects with the error of the step that failed; the entry is then still parked.
+ * Applies one parked entry, removes it and rewrites its receipt, in one transaction: of two replays at the same time,
+ * the second finds nothing. Rejects with the error of the step that failed; the entry then stays parked.
  */
 export function replayParked(database: Database, position: number, now: number): Promise<ReplayOutcome> {
   return database.write(async (store) => {
@@ -31,18 +34,18 @@ export function replayParked(database: Database, position: number, now: number):
   })
 }
 
-/** Gives up a parked entry for good; its receipt says so. False when nothing is parked there. */
+/** Drops a parked entry for good and says so in its receipt. Returns false when nothing is parked at the position. */
 export function dropParked(database: Database, position: number): Promise<boolean> {
   return database.write(async (store) => {
     await lockTables(store)
     const parked = await findParkedEntry(store, position)
     if (!parked) return false
-    await noteDropped(store, parked)
+    await recordDropped(store, parked)
     return removeParkedEntry(store, position)
   })
 }
 
-async function noteDropped(store: Store, { workspaceId, requestId, error }: ParkedEntry): Promise<void> {
+async function recordDropped(store: Store, { workspaceId, requestId, error }: ParkedEntry): Promise<void> {
   const receipt = await findReceipt(store, workspaceId, requestId)
   if (receipt) await saveReceipts(store, [{ ...receipt, error: `dropped by an operator; ${error}` }])
 }
@@ -50,7 +53,7 @@ async function noteDropped(store: Store, { workspaceId, requestId, error }: Park
 function toLogEntry(parked: ParkedEntry): LogEntry {
   const { position, workspaceId, requestId, receivedAt } = parked
   const context = JSON.parse(parked.context) as EntryContext
-  // A kind that this program does not know is unreadable, as it was in the log.
+  // A kind unknown to this program is unreadable, as it was in the log.
   const kind = parked.kind as EntryKind
   return { position, kind, workspaceId, requestId, receivedAt, context, body: Buffer.from(parked.body) }
 }

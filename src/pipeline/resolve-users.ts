@@ -1,8 +1,9 @@
-// Finds or creates the users that entries name by customer id or any configured identifier, and merges those whom an entry shows
-// to be one person ("Identity resolution"). A batch has the same outcome as its entries one by one.
+// Finds or creates the users that entries name by customer id or by a configured identifier, and merges users whom an
+// entry shows to be one person ("Identity resolution"). A batch has the same outcome as its entries one by one.
 //
-// An alias is what facts of a user are stored under: a customer id, or the id of a user that was merged into it. Nearly all users
-// have a single alias, one customer id. The store notes that beside the customer id, so that nothing else need be looked up for them.
+// An alias is an id under which facts of a user are stored: a customer id, or the id of a user that was merged into it.
+// Nearly all users have a single alias, one customer id. The store records that with the customer id, which saves a
+// lookup of their aliases.
 import type { Store } from '../store/store.ts'
 import {
   addIdentities,
@@ -24,17 +25,19 @@ import { IdentityGraph } from './users/identity-graph.ts'
 
 export interface ResolvedUsers {
   readonly userOf: ReadonlyMap<Subject, number>
-  /** For subjects of reports: the number of the customer id that names them. */
+  /** Subject of a report → the number of its customer id. */
   readonly customerOf: ReadonlyMap<Subject, number>
-  /** Users with a single alias → the number of that customer id. Some such users may be missing. */
+  /** Users with a single alias → the number of that customer id. May lack some such users. */
   readonly singleAliasUsers: ReadonlyMap<number, number>
-  /** Users that the batch merged into others, in order. */
+  /** The merges of the batch, in order. */
   readonly merges: readonly Merge[]
-  /** Both users of each merge as they were before the batch. */
+  /** Both users of each merge, as they were before the batch. */
   readonly before: ReadonlyMap<number, UserWithAliases>
 }
 
-/** Another process has created or merged users of this batch meanwhile; the catcher applies the batch again from the start. */
+/**
+ * Another process created or merged users of this batch meanwhile. The catcher applies the batch again from the start.
+ */
 export class UsersOvertaken extends Error {}
 
 /** Throws UsersOvertaken, and what `changedUsers` throws. */
@@ -64,7 +67,7 @@ function distinctIdentities(subjects: readonly Subject[]): WorkspaceIdentity[] {
   return [...distinct.values()]
 }
 
-/** A function of its own: in nested loops, V8 throws away what it has compiled each time the inner loop ends. */
+/** A separate function: in nested loops, V8 discards the compiled code each time the inner loop ends. */
 function addIdentitiesOf({ workspaceId, identities }: Subject, to: Map<string, WorkspaceIdentity>): void {
   for (const { key, name, value } of identities) if (!to.has(key)) to.set(key, { workspaceId, name, value })
 }

@@ -1,4 +1,4 @@
-// Starts the pipeline on its thread and tells what it does.
+// Starts the thread of the pipeline and forwards its messages.
 import { Worker } from 'node:worker_threads'
 import type { AppliedBatch } from './follower/follow-log.ts'
 import { makeWakeupState, wakerOf } from '../runtime/wakeup.ts'
@@ -6,34 +6,34 @@ import { startWithRoom } from '../runtime/start-with-room.ts'
 import type { PipelineCommand, PipelineMessage, PipelineThreadData } from './pipeline-thread.ts'
 
 /**
- * How long the batch in hand may take to finish. Less than a process has to stop (`commands/shutdown.ts`), so that requests
- * which wait for the batch to let them write are answered after it.
+ * How long the current batch may take to finish. Less than a process has to stop (`commands/shutdown.ts`), so that
+ * requests waiting to write are answered after it.
  */
 const BATCH_WAIT_MS = 6_000
 
 export interface PipelineOptions extends Omit<PipelineThreadData, 'wakeup'> {
   readonly onApplied: (applied: AppliedBatch) => void
-  /** Hears of a failure with the description of the error (`describe-error.ts`). */
+  /** Called for a failure, with the description of the error (`describe-error.ts`). */
   readonly onFailed: (what: string, error: unknown) => void
-  /** Hears that the batch in hand did not finish in time after `stop`. */
+  /** Called when the current batch does not finish in time after `stop`. */
   readonly onGivenUp: () => void
 }
 
 export interface RunningPipeline {
-  /** Resolves when the thread has loaded its code, or has ended. */
+  /** Resolves when the thread has loaded its code or has ended. */
   readonly loaded: Promise<void>
-  /** To be called when this process has written to the log: what it wrote is applied at once if all was quiet. */
+  /** To be called after this process writes to the log, so that a waiting pipeline applies the entries at once. */
   readonly wake: () => void
   /**
-   * Finishes the batch in hand and ends the thread. A batch that takes too long is given up: nothing of it stays, and whoever
-   * follows the log next applies it.
+   * Finishes the current batch and ends the thread. A batch that takes too long is abandoned: its transaction is rolled
+   * back, and the next follower of the log applies it.
    */
   stop(): Promise<void>
 }
 
 export function startPipeline(options: PipelineOptions): RunningPipeline {
-  const { place, writerLock } = options
-  const workerData: PipelineThreadData = { place, writerLock, wakeup: makeWakeupState() }
+  const { location, writerLock } = options
+  const workerData: PipelineThreadData = { location, writerLock, wakeup: makeWakeupState() }
   const file = new URL('./pipeline-thread.ts', import.meta.url)
   const thread = startWithRoom(() => new Worker(file, { name: 'pipeline', workerData }))
   const loaded = Promise.withResolvers<void>()

@@ -1,11 +1,11 @@
-// Stores the tracked events of a batch, once each: an event with the client's own id of an earlier one is dropped.
+// Stores the tracked events of a batch, each once: drops an event whose client-given id is already stored.
 import type { Store } from '../store/store.ts'
 import { addEvents, type StoredEvent } from '../store/users/events.ts'
 import type { Batch, EventsEntry, Subject } from './batch.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
 
 export interface StoredEvents {
-  /** Events of the batch that were not new. */
+  /** The ids of the events that were not new. */
   readonly repeatedEvents: ReadonlySet<number>
 }
 

@@ -1,15 +1,18 @@
-// Reads the users that a batch changes, as many as fit into memory: each of them may have megabytes of attributes.
+// Reads the users that a batch changes, as many as fit into memory: each may have megabytes of attributes.
 import type { Store } from '../store/store.ts'
 import { findUsers, measureUsers, type User } from '../store/users/users.ts'
 import type { Batch } from './batch.ts'
 
-/** Attributes of users that one batch reads, as JSON: a few of the largest users, or a thousand with 16 KiB each. */
+/**
+ * The most bytes of attributes that one batch reads, as JSON: a few of the largest users, or a thousand with 16 KiB
+ * each.
+ */
 const USERS_BYTES_MAX = 16 * 1024 * 1024
 
-/** A batch of several entries needs more memory than it may have; its halves need less. */
+/** A batch of several entries exceeds its memory or cells; its halves need less. */
 export class TooMuchAtOnce extends Error {}
 
-/** Users by their numbers, merged ones left out. Throws TooMuchAtOnce, but not for a single entry. */
+/** Returns users by id, without merged ones. Throws TooMuchAtOnce, but not for a single entry. */
 export async function findUsersAtOnce(
   store: Store,
   { entries }: Pick<Batch, 'entries'>,

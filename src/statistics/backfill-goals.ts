@@ -1,5 +1,5 @@
-// Counts conversions anew after goals were changed, a few users at a time beside the batches: under a generation of their own, so
-// that the old numbers stay in use, and are kept up to date, until the new ones are complete.
+// Counts conversions anew after goals change, a few users per step, between the batches. The new counts have a
+// generation of their own: answers use the old counts, which batches keep up to date, until the new ones are complete.
 import { CellSum } from '../core/statistics/cells.ts'
 import { addContributions } from '../core/statistics/contributions.ts'
 import { listRecountedGenerations, lockCampaigns, standByNewGoals } from '../store/campaigns/campaigns.ts'
@@ -18,22 +18,22 @@ import type { GoalCatalog, GoalCatalogs, PendingGoals } from './goal-catalog.ts'
 import { loadHistories } from './histories.ts'
 import { inPortions } from './portions.ts'
 
-/** Users of one step, which holds up the batches for some milliseconds. */
+/** Users per step. A step delays the batches by some milliseconds. */
 const USERS_PER_STEP = 200
-/** Cells that are in memory at one time. */
+/** The most cells held in memory before they are written. */
 const CELLS_AT_ONCE_MAX = 100_000
 
 interface Turn {
-  /** The workspace that had the last step; the one after it has the next, so that none keeps the others waiting. */
+  /** The workspace of the previous step. The next one in order has its turn, so that no workspace delays the others. */
   readonly lastWorkspace: string
   readonly usersPerStep?: number | undefined
-  /** Workspaces that are not to be tried yet. */
+  /** Workspaces that pause after a failure. */
   readonly pausing?: ReadonlySet<string>
-  /** Hears of a workspace whose step has failed, before the next one has its turn. Throws if the next one is not to be tried. */
+  /** Called when the step of a workspace fails, before the next workspace has its turn. To stop there, it throws. */
   readonly onFailure?: (error: unknown, workspaceId: string) => void
 }
 
-/** Takes one step of a running recount, and gives its workspace; undefined when there is nothing to do. */
+/** Takes one step of a running backfill and returns its workspace. Returns undefined when there is nothing to do. */
 export async function backfillGoals(
   database: Database,
   catalogs: GoalCatalogs,
@@ -41,9 +41,9 @@ export async function backfillGoals(
 ): Promise<string | undefined> {
   const running = (await listRunningBackfills(database)).map(({ workspaceId }) => workspaceId)
   const workspaceIds = running.filter((workspaceId) => !pausing?.has(workspaceId))
-  const later = workspaceIds.filter((id) => id > lastWorkspace)
-  const others = workspaceIds.filter((id) => id <= lastWorkspace)
-  for (const workspaceId of [...later, ...others]) {
+  const following = workspaceIds.filter((id) => id > lastWorkspace)
+  const preceding = workspaceIds.filter((id) => id <= lastWorkspace)
+  for (const workspaceId of [...following, ...preceding]) {
     try {
       if (await takeStep(database, catalogs, { workspaceId, usersPerStep })) return workspaceId
     } catch (error) {
@@ -63,8 +63,8 @@ interface Step {
 }
 
 /**
- * One step, in one transaction: counts some users, or puts the new numbers into use when all are counted, or deletes some of the
- * old ones. False when there is nothing to do.
+ * One step, in one transaction: counts some users; or, when all are counted, puts the new counts into use; or deletes
+ * some of the old ones. Returns false when there is nothing to do.
  */
 function takeStep(database: Database, catalogs: GoalCatalogs, { workspaceId, usersPerStep }: Step): Promise<boolean> {
   return database.write(async (store) => {
@@ -89,7 +89,7 @@ function takeStep(database: Database, catalogs: GoalCatalogs, { workspaceId, use
   })
 }
 
-/** Adds what users contribute by the new goals. */
+/** Adds the contributions of users by the new goals. */
 async function addPending(
   store: Store,
   catalog: GoalCatalog & { readonly pending: PendingGoals },
@@ -97,7 +97,7 @@ async function addPending(
 ): Promise<void> {
   const { rules, campaigns } = catalog.pending
   const sum = new CellSum()
-  const keepSmall = async (cellsMax: number) => {
+  const writeAbove = async (cellsMax: number) => {
     if (sum.sizeMax <= cellsMax) return
     await addCells(store, sum)
     sum.clear()
@@ -105,21 +105,21 @@ async function addPending(
   const wanted = users.map((user) => ({ user }))
   for await (const [, history] of inPortions(wanted, (portion) => loadHistories(store, catalog, portion))) {
     addContributions(sum, history, { rules, scope: pendingScope(campaigns, history), times: 1 })
-    await keepSmall(CELLS_AT_ONCE_MAX)
+    await writeAbove(CELLS_AT_ONCE_MAX)
   }
-  await keepSmall(0)
+  await writeAbove(0)
 }
 
-/** Puts the numbers of the new goals into use. */
+/** Puts the counts by the new goals into use. */
 async function complete(store: Store, backfill: GoalBackfill): Promise<boolean> {
   await standByNewGoals(store, backfill.workspaceId)
   await saveGoalBackfill(store, { ...backfill, version: backfill.version + 1 })
   return true
 }
 
-/** Deletes a bounded number of cells that count by past goals; the recount ends when there are none. */
+/** Deletes a bounded number of cells that count by past goals. The backfill ends when none is left. */
 async function removeOld(store: Store, backfill: GoalBackfill): Promise<boolean> {
-  const standing = await listRecountedGenerations(store, backfill.workspaceId)
-  if (!(await removeGenerations(store, standing))) await saveGoalBackfill(store, { ...backfill, isRunning: false })
+  const current = await listRecountedGenerations(store, backfill.workspaceId)
+  if (!(await removeGenerations(store, current))) await saveGoalBackfill(store, { ...backfill, isRunning: false })
   return true
 }

@@ -1,4 +1,5 @@
-// Counts conversions by changed goals beside the batches, a little at a time between them.
+// The loop that takes the steps of backfills (`backfill-goals.ts`) between the batches. A workspace that fails pauses
+// and the others go on.
 import type { FactCaps } from '../core/campaigns/facts.ts'
 import type { Database } from '../store/store.ts'
 import { pause } from '../runtime/pause.ts'
@@ -7,27 +8,27 @@ import { GoalCatalogs } from './goal-catalog.ts'
 import { backfillGoals } from './backfill-goals.ts'
 import { SetAside } from './set-aside.ts'
 
-/** The pause before the next look when there was nothing to do. */
+/** The pause when there was nothing to do. */
 const IDLE_MS = 200
-/** The pause after a step, as a multiple of the step, so that batches have most of the time. */
+/** The pause after a step, as a multiple of its duration, so that batches have most of the time. */
 const PAUSE_PER_STEP = 2
-/** The longest pause after a failure; it doubles up to that. */
+/** The longest pause after a failure. Each failure doubles the pause up to this. */
 const FAILED_MS_MAX = 5_000
 
 export interface BackfillOptions {
   readonly database: Database
-  /** Users of one step of a recount of goals. */
+  /** Users per step; by default as in `backfill-goals.ts`. */
   readonly usersPerStep?: number
-  /** How many facts count; if absent, as many as the pipeline counts. */
+  /** The caps on facts; by default those of the pipeline. */
   readonly caps?: FactCaps
   /**
-   * Whether it is up to this process now to recount; if absent, it always is. Several processes that share a log would only wait
-   * for each other, and all but one would throw away what they counted.
+   * Whether this process runs backfills now; by default it always does. Of processes that share a log only one may: the
+   * others would wait for it and discard their counts.
    */
   readonly isInCharge?: () => boolean
-  /** The clock for pauses after failures, in milliseconds from any start; if absent, that of the process. */
+  /** The clock for pauses after failures, in milliseconds from any start; by default that of the process. */
   readonly stopwatch?: () => number
-  /** Hears of every failure. */
+  /** Called for every failure. */
   readonly onFailure: (error: unknown, what: string) => void
 }
 
@@ -40,9 +41,9 @@ export class Backfill {
   readonly #options: BackfillOptions
   readonly #catalogs: GoalCatalogs
   readonly #stopping = new AbortController()
-  /** Workspaces whose step has failed and is tried again later. */
+  /** Workspaces that pause after a failed step. */
   readonly #workspaces: SetAside<string>
-  /** The workspace whose goals had the last step. */
+  /** The workspace of the last step. */
   #lastWorkspace = ''
   #ended: Promise<void> = Promise.resolve()
 
@@ -56,7 +57,10 @@ export class Backfill {
     this.#ended = this.#run()
   }
 
-  /** Takes one step. False when there was nothing to do. Throws the first failure, after all workspaces have had their turn. */
+  /**
+   * Takes one step. Returns false when there was nothing to do. After all workspaces have had their turn, throws the
+   * first failure.
+   */
   async step(): Promise<boolean> {
     const failures: Failure[] = []
     const isBusy = await this.#takeStep(failures)
@@ -64,20 +68,20 @@ export class Backfill {
     return isBusy
   }
 
-  /** Finishes the step in hand. */
+  /** Finishes the current step. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#ended
   }
 
   /**
-   * One step. A workspace that fails is set aside and noted in `failures`, and the others go on. Throws if the failure is not
-   * one of a workspace, so that all would fail.
+   * One step. A workspace that fails is set aside and added to `failures`, and the others go on. Throws a failure that
+   * would affect every workspace.
    */
   async #takeStep(failures: Failure[]): Promise<boolean> {
     const { database, usersPerStep, isInCharge = () => true } = this.#options
     if (!isInCharge()) return false
-    const recounted = await backfillGoals(database, this.#catalogs, {
+    const workspaceOfStep = await backfillGoals(database, this.#catalogs, {
       lastWorkspace: this.#lastWorkspace,
       usersPerStep,
       pausing: this.#workspaces.pausing,
@@ -87,9 +91,9 @@ export class Backfill {
         failures.push({ error, what: `cannot recount the goals of the workspace ${workspaceId}; retrying` })
       },
     })
-    if (recounted === undefined) return false
-    this.#lastWorkspace = recounted
-    this.#workspaces.remove(recounted)
+    if (workspaceOfStep === undefined) return false
+    this.#lastWorkspace = workspaceOfStep
+    this.#workspaces.remove(workspaceOfStep)
     return true
   }
 

@@ -1,14 +1,16 @@
-// Counts changes with the same fingerprint once: a campaign that goes out does the same to most of its customers.
+// Counts changes with the same fingerprint once: a campaign changes the statistics of most of its customers in the same
+// way.
 //
-// The fingerprint of a change is a text of everything that its difference (`difference.ts`) depends on, for a user without goal
-// events. Two changes with the same fingerprint have the same audiences and the same message events of the kinds that the change
-// affects, stored and new ones alike. They differ at most in the customer, the message ids, the names of the devices, and the
-// instants within a day, and there only in ways that change neither which audience a message event belongs to nor which audience or
-// failure came first. Cells hold none of these: they hold days and numbers of users. So both differences are equal, and one of
-// them, times the number of users, is the sum of all. A running recount makes no exception, even if it has reached only one of the
-// users: without goal events, no count by goals changes.
+// The fingerprint of a change is a text of everything that its difference (`difference.ts`) depends on, for a user
+// without goal events. Two changes with the same fingerprint have the same audiences and the same message events of the
+// affected kinds, stored and new. They may differ in the customer, the message ids, the names of devices, and the time
+// within a day, as long as each message event belongs to the same audience and the audiences and failures keep their
+// order. Cells hold only days and numbers of users, so both differences are equal, and the difference times the number
+// of users is the sum of all. This also holds during a backfill that has reached only some of the users: without goal
+// events, no count by goals changes.
 //
-// A fingerprint must never leave out anything that a cell depends on. Whoever changes what is counted changes it here too.
+// A fingerprint must never leave out anything that a cell depends on. When you change what is counted, change it here
+// too.
 import { CellSum } from '../core/statistics/cells.ts'
 import {
   countedPlatform,
@@ -22,12 +24,12 @@ import { addDifference } from './difference.ts'
 import type { GoalCatalog } from './goal-catalog.ts'
 import type { NewFacts, StoredChange } from './stored-history.ts'
 
-/** Different changes in memory at one time. */
+/** The most different changes held in memory. */
 const CHANGES_MAX = 1_000
-/** Users with more facts than this hardly ever share a fingerprint with others. */
+/** Users with more facts than this rarely share a fingerprint with others. */
 const FACTS_MAX = 16
 
-/** Adds the differences of changes to a sum; all of them are there after `settle`. */
+/** Adds the differences of changes to a sum. The sum is complete after `settle`. */
 export class DeduplicatedChanges {
   readonly #sum: CellSum
   readonly #catalog: GoalCatalog
@@ -65,8 +67,8 @@ export class DeduplicatedChanges {
 }
 
 /**
- * Undefined where the difference depends on more than a fingerprint holds: with goal events, whose windows are lengths of time; where
- * users were merged; where two facts may be reports of the same one; and with more than `FACTS_MAX` facts.
+ * Returns undefined when the difference depends on more than a fingerprint holds: with goal events, whose windows are
+ * durations; with merged users; when two facts may be reports of the same fact; and with more than `FACTS_MAX` facts.
  */
 export function fingerprintOf({ before, stored, facts }: StoredChange, timezone: string): string | undefined {
   if (before.length !== 1 || stored.goalEvents.length > 0 || facts.goalEvents.length > 0) return undefined
@@ -81,10 +83,10 @@ export function fingerprintOf({ before, stored, facts }: StoredChange, timezone:
   }
   const affected = affectedKinds(facts)
   const devices: string[] = []
-  /** Of message events of other kinds, which only add devices to the units of audiences. */
+  /** Units of the other kinds of message events, which only add devices to the units of audiences. */
   const units = new Set<string>()
   for (const [index, message] of messages.entries()) {
-    const unit = `${audienceOf(memberships, message)}\0${placeIn(devices, message.device)}`
+    const unit = `${audienceOf(memberships, message)}\0${indexIn(devices, message.device)}`
     if (affected.has(message.kind)) {
       const isNew = index >= stored.messages.length
       fingerprint += `${textOfMessage(message, timezone)}\0${unit}\0${failuresBefore(message, messages)}\0${isNew}\0`
@@ -93,17 +95,20 @@ export function fingerprintOf({ before, stored, facts }: StoredChange, timezone:
   return fingerprint + [...units].join('\0')
 }
 
-/** Whether two of the facts may be reports of one: audiences of a platform, or message events of a kind, at one instant. */
+/**
+ * Whether two facts may be reports of the same fact: audiences of one platform, or message events of one kind, at the
+ * same instant.
+ */
 function mayRepeat(memberships: readonly Membership[], messages: readonly MessageEvent[]): boolean {
   const areRepeated = memberships.some(({ evaluatedAt, platform }, index) => {
-    return memberships.some((other, place) => {
-      return place < index && other.evaluatedAt === evaluatedAt && areCountedTogether(other.platform, platform)
+    return memberships.some((other, otherIndex) => {
+      return otherIndex < index && other.evaluatedAt === evaluatedAt && areCountedTogether(other.platform, platform)
     })
   })
   return (
     areRepeated ||
     messages.some(({ kind, time }, index) => {
-      return messages.some((other, place) => place < index && other.time === time && other.kind === kind)
+      return messages.some((other, otherIndex) => otherIndex < index && other.time === time && other.kind === kind)
     })
   )
 }
@@ -112,7 +117,7 @@ function areCountedTogether(one: string, other: string): boolean {
   return countedPlatform(one) === countedPlatform(other)
 }
 
-/** What is counted of an audience, but for its place among the others. Begins with a word, as no unit does. */
+/** The counted fields of an audience, without its position among the others. Begins with a word, as no unit does. */
 function textOfMembership(membership: Membership, timezone: string): string {
   const { campaign, platform, evaluatedAt, group, variation, locale, removed } = membership
   const texts = `${platform}\0${orNull(variation)}\0${orNull(locale)}\0${orNull(removed)}`
@@ -124,13 +129,13 @@ function textOfMessage({ campaign, platform, kind, time, reason }: MessageEvent,
   return `${kind}\0${campaign}\0${localDay(timezone, time)}\0${platform}\0${orNull(reason)}`
 }
 
-/** No text of a request holds NUL, so texts cannot run into each other; and none of them is the same as a missing one. */
+/** Texts of requests never hold NUL, so joined texts stay distinct. A missing text differs from every other text. */
 function orNull(text: string | null): string {
   return text === null ? '' : `=${text}`
 }
 
 const EVERY_KIND: ReadonlySet<MessageKind> = new Set(MESSAGE_KINDS)
-/** The kinds that tell what became of a unit ("Delivery funnel and failure breakdown"). */
+/** The kinds that decide the state of a unit ("Delivery funnel and failure breakdown"). */
 const UNIT_KINDS: ReadonlySet<MessageKind> = new Set(['sent', 'failed', 'impression'])
 
 /**
@@ -143,7 +148,7 @@ function affectedKinds({ memberships, messages }: NewFacts): ReadonlySet<Message
   return messages.some(({ kind }) => UNIT_KINDS.has(kind)) ? new Set([...kinds, ...UNIT_KINDS]) : kinds
 }
 
-/** Which of the audiences a message event belongs to, as `CampaignPast.audienceOf` says; −1 for none. */
+/** The index of the audience a message event belongs to, by the rule of `CampaignPast.audienceOf`; −1 for none. */
 function audienceOf(memberships: readonly Membership[], { campaign, platform, time }: MessageEvent): number {
   let found = -1
   for (const [index, membership] of memberships.entries()) {
@@ -155,13 +160,13 @@ function audienceOf(memberships: readonly Membership[], { campaign, platform, ti
   return found
 }
 
-/** Of the failures of a unit the latest counts. */
+/** How many failures precede this one: the latest failure of a unit counts. */
 function failuresBefore({ kind, time }: MessageEvent, messages: readonly MessageEvent[]): number {
   return kind === 'failed' ? messages.filter((other) => other.kind === 'failed' && other.time < time).length : 0
 }
 
-/** The place of a text in a list; it is added to the end if it is not there. */
-function placeIn(list: string[], text: string): number {
-  const place = list.indexOf(text)
-  return place === -1 ? list.push(text) - 1 : place
+/** The index of a text in a list. Appends the text if it is missing. */
+function indexIn(list: string[], text: string): number {
+  const index = list.indexOf(text)
+  return index === -1 ? list.push(text) - 1 : index
 }

@@ -1,4 +1,5 @@
-// What new facts change in the contributions of one user: those after them, minus those before.
+// How new facts change the contributions of one user: the contributions after them minus those before. Works on facts in
+// memory and reads no table.
 import type { CellSum } from '../core/statistics/cells.ts'
 import {
   addChange,
@@ -22,8 +23,8 @@ import type { GoalCatalog } from './goal-catalog.ts'
 import type { NewFacts, StoredChange, StoredHistory } from './stored-history.ts'
 
 /**
- * Adds to `sum` what changes for one user. `before` are the users that it was before the batch: itself, or those that
- * were found to be one person, each of which contributed by itself.
+ * Adds the change of one user to `sum`. `before` lists the users it was before the batch: itself, or the users who were
+ * merged, each of which contributed on its own.
  */
 export function addDifference(sum: CellSum, catalog: GoalCatalog, { stored, facts, before }: StoredChange): void {
   const after = historyAfter({ stored, facts })
@@ -52,23 +53,23 @@ function historyAfter({ stored, facts }: Pick<StoredChange, 'stored' | 'facts'>)
   return { ...stored, ...withNew(stored, facts) }
 }
 
-/** Adds or takes away all that a user contributes. */
+/** Adds or subtracts all contributions of a user. */
 export function addHistory(sum: CellSum, catalog: GoalCatalog, history: StoredHistory, times: 1 | -1): void {
   for (const counting of countingsOf(catalog, history)) addContributions(sum, history, { ...counting, times })
 }
 
-/** Whose history it is, and which campaigns are in it. */
-type CountedHistory = Pick<StoredHistory, 'user' | 'campaigns'>
+/** The user of a history and the campaigns in it. */
+type HistoryScope = Pick<StoredHistory, 'user' | 'campaigns'>
 
-/** A user counts by the goals in use and, where a recount has come that far, by the new ones too. */
-function countingsOf({ counted, pending }: GoalCatalog, history: CountedHistory): Counting[] {
-  const standing: Counting = { rules: counted, scope: { campaigns: history.campaigns, parts: 'all' } }
-  if (!pending || history.user.userId > pending.userCursor) return [standing]
-  return [standing, { rules: pending.rules, scope: pendingScope(pending.campaigns, history) }]
+/** A user counts by the goals in use and, once the backfill has reached the user, by the new goals too. */
+function countingsOf({ counted, pending }: GoalCatalog, history: HistoryScope): Counting[] {
+  const current: Counting = { rules: counted, scope: { campaigns: history.campaigns, parts: 'all' } }
+  if (!pending || history.user.userId > pending.userCursor) return [current]
+  return [current, { rules: pending.rules, scope: pendingScope(pending.campaigns, history) }]
 }
 
-/** The goals that a recount counts anew, as far as their campaigns are in the history. */
-export function pendingScope(campaigns: ReadonlySet<number>, { campaigns: own }: CountedHistory): Scope {
+/** The goals that a backfill counts, limited to the campaigns in the history. */
+export function pendingScope(campaigns: ReadonlySet<number>, { campaigns: own }: HistoryScope): Scope {
   return {
     campaigns: own === 'all' ? campaigns : new Set([...own].filter((one) => campaigns.has(one))),
     parts: 'goals',
@@ -83,7 +84,7 @@ function withNew({ memberships, messages }: History, facts: NewFacts): Pick<Hist
   }
 }
 
-/** How reports of one fact are found, and which of them is kept. */
+/** How to find the reports of one fact and choose one of them. */
 interface Reports<Fact> {
   /** A part of the identity. */
   readonly instantOf: (fact: Fact) => number
@@ -102,7 +103,7 @@ const MESSAGES: Reports<MessageEvent> = {
   compare: compareMessages,
 }
 
-/** What is stored, together with what is new. Reports of one fact agree in its instant, so most facts need no further look. */
+/** Joins stored and new facts. Reports of one fact share its instant, so most facts need no comparison. */
 function join<Fact>(
   stored: readonly Fact[],
   fresh: readonly Fact[],
@@ -116,14 +117,14 @@ function join<Fact>(
   return [...others, ...keepBest([...rivals, ...fresh], identityOf, compare).values()]
 }
 
-/** What was there before the batch stored its events. */
+/** The history before the batch stored its events. */
 function withoutFresh(stored: StoredHistory, facts: NewFacts): StoredHistory {
   if (facts.goalEvents.length === 0) return stored
   const fresh = new Set(facts.goalEvents.map(({ id }) => id))
   return { ...stored, goalEvents: stored.goalEvents.filter(({ id }) => !fresh.has(id)) }
 }
 
-/** What belonged to one of several users before they were found to be one. */
+/** The part of a history that belonged to one of the users before they were merged. */
 function partOf(stored: StoredHistory, user: UserWithAliases): StoredHistory {
   const [customers, userIds] = [new Set(user.customers), new Set(user.userIds)]
   return {

@@ -1,6 +1,7 @@
-// Reads the goal events of a user who has too many to read them all: for each campaign the first ones, as many as the cap on goal
-// events lets it count. A heavy user with millions of events then costs as much as one with ten thousand in each campaign. It must
-// find all that `capGoalEvents` picks, by the counted and by the pending goals, from the facts before a batch and after it.
+// Reads the goal events of a user who has too many to read them all: for each campaign, only as many of the first ones
+// as its cap lets it count. A heavy user with millions of events then costs as much as one with ten thousand in each
+// campaign. The result must contain every event that `capGoalEvents` picks, by the counted and by the pending goals,
+// from the facts before a batch and after it.
 import { factsByCampaign } from '../core/statistics/contributions.ts'
 import { creditSpans, type Span } from '../core/statistics/goal-event-cap.ts'
 import type { Rules } from '../core/statistics/rules.ts'
@@ -9,20 +10,20 @@ import { listFirstEvents, listTrackedActions, type NamedEvent, type UserAction }
 import type { Store } from '../store/store.ts'
 import type { GoalCatalog } from './goal-catalog.ts'
 
-/** Pairs of a user id and an event name that one statement looks up; a user may have a hundred thousand ids. */
+/** Pairs of a user id and an event name per statement; a user may have a hundred thousand ids. */
 const ACTIONS_AT_ONCE = 5_000
 
-/** What campaigns count a user by: the ids of the events and the facts, before a batch or after it. */
+/** The event ids and facts by which campaigns count a user, before a batch or after it. */
 export interface HistoryPart extends CampaignFacts {
   readonly userIds: readonly number[]
 }
 
-/** What is wanted of one user. */
+/** The events to read for one user. */
 export interface FirstEvents {
   readonly parts: readonly HistoryPart[]
-  /** How many events of each name are wanted for each campaign. */
+  /** The most events to read of each name for each campaign. */
   readonly max: number
-  /** Event name → when; other events are left out. */
+  /** Event name → its period. Events of other names or times are left out. */
   readonly periods: ReadonlyMap<string, Span>
 }
 
@@ -47,7 +48,7 @@ export async function listFirstGoalEvents(
   })
 }
 
-/** When a campaign could credit events, and events of which names. */
+/** The spans in which a campaign could credit events, and the names of those events. */
 interface Wanted {
   readonly spans: readonly Span[]
   readonly names: ReadonlySet<string>
@@ -65,7 +66,10 @@ class FirstReader {
   readonly found = new Map<number, NamedEvent>()
   readonly #store: Store
   readonly #max: number
-  /** Which spans were read, and how many events are in each, at most as many as were wanted. Most are alike before and after. */
+  /**
+   * Span → how many events it holds, at most as many as were requested. Most spans are the same before a batch and after
+   * it.
+   */
   readonly #counts = new Map<string, number>()
 
   constructor(store: Store, max: number) {
@@ -73,7 +77,7 @@ class FirstReader {
     this.#max = max
   }
 
-  /** Reads the first events of one name in spans that are in order. */
+  /** Reads the first events of one name. `spans` must be in order of time. */
   async read(pair: UserAction, spans: readonly Span[]): Promise<void> {
     let count = 0
     for (const span of spans) {
@@ -84,8 +88,8 @@ class FirstReader {
 
   async #readSpan({ user_id, action }: UserAction, { from, until }: Span, max: number): Promise<number> {
     const key = `${user_id} ${from} ${until} ${max} ${action}`
-    const known = this.#counts.get(key)
-    if (known !== undefined) return known
+    const counted = this.#counts.get(key)
+    if (counted !== undefined) return counted
     const events = await listFirstEvents(this.#store, { user_id, action, from, until }, max)
     for (const event of events) this.found.set(event.id, event)
     this.#counts.set(key, events.length)
@@ -93,7 +97,7 @@ class FirstReader {
   }
 }
 
-/** Which of a user's ids have events that some goal names. */
+/** The ids of a user that have events named by a goal. */
 async function trackedActions(
   store: Store,
   { eventNames }: GoalCatalog,

@@ -1,4 +1,5 @@
-// What campaigns are counted by, as the pipeline holds it in memory; read anew when a campaign changes.
+// The goals by which campaigns count, cached for the pipeline and read again when a campaign changes. Reads tables and
+// writes none.
 import { LRUCache } from 'lru-cache'
 import { NO_GENERATION, type Series } from '../core/statistics/cells.ts'
 import type { CampaignGoals, Rules } from '../core/statistics/rules.ts'
@@ -9,19 +10,19 @@ import { findGoalBackfill, type GoalBackfill } from '../store/campaigns/goal-bac
 import type { Store } from '../store/store.ts'
 import { findWorkspace } from '../store/workspaces/workspaces.ts'
 
-/** The goals of a workspace: those by which the numbers in use are counted, and those of a running recount. */
+/** The goals of a workspace: those that count now, and those of a running backfill. */
 export interface GoalCatalog {
   readonly workspaceId: string
-  /** Raised with every change of what is in here, except for the cursor of a recount. */
+  /** Raised with every change in here except that of the cursor of a backfill. */
   readonly version: number
   readonly caps: FactCaps
   readonly counted: Rules
   readonly pending: PendingGoals | undefined
-  /** The last generation that was handed out to changed goals. */
+  /** The last generation that changed goals received. */
   readonly generation: number
   /** The event names of all goals, counted and pending. */
   readonly eventNames: ReadonlySet<string>
-  /** Campaign → the event names of its goals, counted and pending, and the longest window of any. */
+  /** Campaign → the event names of its goals, counted and pending, and their longest window. */
   readonly eventsOfCampaign: ReadonlyMap<number, GoalEvents>
 }
 
@@ -30,22 +31,25 @@ export interface GoalEvents {
   readonly windowMs: number
 }
 
-/** What users count by in addition, as far as the recount has come: only goals, and only those of the campaigns it concerns. */
+/**
+ * The goals by which users count in addition, once the backfill has reached them: only the goals of the campaigns that
+ * changed.
+ */
 export interface PendingGoals {
   readonly rules: Rules
   readonly campaigns: ReadonlySet<number>
-  /** The recount has come to users up to this id. */
+  /** The backfill has counted users up to this id. */
   readonly userCursor: number
 }
 
 /**
- * The most workspaces whose goals are held, and the most bytes of these goals as JSON; in memory, each workspace takes some
- * kilobytes more. The one that was used least recently goes. Where more are busy at once, those with thousands of campaigns are read again
- * for each batch, which takes 0.3 s.
+ * The most workspaces cached, and the most bytes of their goals as JSON. Each workspace takes some kilobytes of memory
+ * more. The least recently used one is evicted. When more are busy at once, workspaces with thousands of campaigns are
+ * read again for each batch, which takes 0.3 s.
  */
 const CATALOGS_MAX = 2_000
 const CATALOGS_BYTES_MAX = 64 * 1024 * 1024
-/** How often campaigns may change while they are read. */
+/** Tries to read campaigns that change meanwhile. */
 const READ_TRIES_MAX = 10
 
 interface CachedCatalog {
@@ -69,26 +73,27 @@ export class GoalCatalogs {
     this.#catalogs = new LRUCache({
       max: CATALOGS_MAX,
       maxSize: bytesMax,
-      // What was read last is kept, however large it is.
+      // The entry read last always fits, however large it is.
       sizeCalculation: ({ bytes }) => Math.max(1, Math.min(bytes, bytesMax)),
     })
   }
 
-  /** The goals as the transaction of `store` sees them; undefined for a workspace without campaigns. */
+  /** The goals as the transaction of `store` sees them. Returns undefined for a workspace without campaigns. */
   async open(store: Store, workspaceId: string): Promise<GoalCatalog | undefined> {
     for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
       const backfill = await findGoalBackfill(store, workspaceId)
       const stored = backfill && (await findWorkspace(store, workspaceId))
       if (!stored) return undefined
       const { timezone } = stored.workspace
-      const known = this.#catalogs.get(workspaceId)
-      if (known?.version === backfill.version && known.timezone === timezone) return withCursor(known.catalog, backfill)
+      const cached = this.#catalogs.get(workspaceId)
+      if (cached?.version === backfill.version && cached.timezone === timezone)
+        return withCursor(cached.catalog, backfill)
       const { goalsBytes, countedBytes } = await measureCampaigns(store, workspaceId)
       const campaigns = await listAllCampaigns(store, workspaceId)
-      // Where each statement sees what was committed before it, campaigns may be newer than their recount.
+      // When each statement sees the latest commits, campaigns may be newer than their backfill.
       if ((await findGoalBackfill(store, workspaceId))?.version !== backfill.version) continue
       const catalog = toCatalog(campaigns, backfill, { timezone, caps: this.#caps })
-      // Where goals were changed, the earlier ones are in the catalog too.
+      // After goals change, the catalog holds the earlier ones too.
       const bytes = catalog.pending ? goalsBytes + countedBytes : goalsBytes
       this.#catalogs.set(workspaceId, { version: backfill.version, timezone, bytes, catalog })
       return catalog
@@ -107,14 +112,14 @@ export function conditionalGoals({ counted, pending }: GoalCatalog, campaigns: I
     }
   }
   for (const goal of goals) {
-    const known = found.get(goal.event)
-    if (known) known.push(goal)
+    const goalsOfEvent = found.get(goal.event)
+    if (goalsOfEvent) goalsOfEvent.push(goal)
     else found.set(goal.event, [goal])
   }
   return found
 }
 
-/** Whether a series is of a number that is shown or will be; series of past goals are waiting to be deleted. */
+/** Whether a series belongs to current or pending goals. Series of past goals wait to be deleted. */
 export function isCurrentSeries(
   { counted, pending }: GoalCatalog,
   { campaign, generation }: Pick<Series, 'campaign' | 'generation'>,
@@ -124,11 +129,11 @@ export function isCurrentSeries(
 }
 
 /**
- * Whether campaigns count alike by both catalogs. Campaigns made between the two are in only one: they change nothing of what others
- * count, because nothing older than they are belongs to them.
+ * Whether campaigns count the same by both catalogs. Campaigns created between the two are in only one: they do not
+ * change the counts of others, because no older fact belongs to them.
  */
 export function haveSameGoals(one: GoalCatalog, other: GoalCatalog): boolean {
-  // Goals that change take a new generation, and those of a recount are in use once nothing is pending any more.
+  // Changed goals receive a new generation. When nothing is pending any more, the goals of the backfill are in use.
   const isBoth = (one.pending === undefined) === (other.pending === undefined)
   return isBoth && one.generation === other.generation && one.counted.timezone === other.counted.timezone
 }
@@ -137,7 +142,7 @@ function withCursor(catalog: GoalCatalog, { userCursor }: GoalBackfill): GoalCat
   return catalog.pending ? { ...catalog, pending: { ...catalog.pending, userCursor } } : catalog
 }
 
-/** What applies to all campaigns of a workspace. */
+/** The settings that all campaigns of a workspace share. */
 interface Common {
   readonly timezone: string
   readonly caps: FactCaps
@@ -147,15 +152,16 @@ function toCatalog(campaigns: readonly StoredCampaign[], backfill: GoalBackfill,
   const counted = campaigns.map((campaign) => toCounted(campaign, campaign.countedGoals, campaign.countedGeneration))
   const next = campaigns.map((campaign, index) => {
     const { goals, pendingGeneration } = campaign
-    // Campaigns that did not change are in memory once.
+    // Unchanged campaigns are in memory once.
     return pendingGeneration === null
       ? (counted[index] as CampaignGoals)
       : toCounted(campaign, goals, pendingGeneration)
   })
-  const recounted = campaigns.filter(({ pendingGeneration }) => pendingGeneration !== null)
-  const concerned = new Set(recounted.map(({ number }) => number))
+  const changed = campaigns.filter(({ pendingGeneration }) => pendingGeneration !== null)
+  const changedNumbers = new Set(changed.map(({ number }) => number))
   const { userCursor } = backfill
-  const pending = concerned.size > 0 ? { rules: toRules(next, common), campaigns: concerned, userCursor } : undefined
+  const pending =
+    changedNumbers.size > 0 ? { rules: toRules(next, common), campaigns: changedNumbers, userCursor } : undefined
   const either = pending ? [...counted, ...next] : counted
   return {
     workspaceId: backfill.workspaceId,
@@ -184,9 +190,9 @@ function toRules(campaigns: readonly CampaignGoals[], { timezone, caps }: Common
 function toEventsOfCampaign(campaigns: readonly CampaignGoals[]): Map<number, GoalEvents> {
   const found = new Map<number, GoalEvents>()
   for (const { number, goals } of campaigns) {
-    const known = found.get(number)
-    const names = new Set([...(known?.names ?? []), ...goals.map(({ event }) => event)])
-    found.set(number, { names, windowMs: Math.max(known?.windowMs ?? 0, ...goals.map(windowMs)) })
+    const earlier = found.get(number)
+    const names = new Set([...(earlier?.names ?? []), ...goals.map(({ event }) => event)])
+    found.set(number, { names, windowMs: Math.max(earlier?.windowMs ?? 0, ...goals.map(windowMs)) })
   }
   return found
 }

@@ -1,5 +1,5 @@
-// Which goals tracked events meet. Nothing else of an event's attributes stays in memory: they may be a hundred kilobytes, and a
-// user may have thousands of events.
+// Decides which goals tracked events meet. Keeps no attributes in memory: those of an event may be a hundred kilobytes,
+// and a user may have thousands of events.
 import type { GoalEvent } from '../core/campaigns/facts.ts'
 import { meetsConditions, type Goal } from '../core/campaigns/goal.ts'
 import { parseJsonText } from '../core/parse-json.ts'
@@ -7,15 +7,15 @@ import { listAttributes, measureAttributes, type NamedEvent } from '../store/use
 import type { Store } from '../store/store.ts'
 import { conditionalGoals, type GoalCatalog } from './goal-catalog.ts'
 
-/** Attributes that are in memory at one time, as JSON; those of a single event may be more. */
+/** The most bytes of attributes in memory, as JSON; those of a single event may be more. */
 const ATTRIBUTES_BYTES_MAX = 4 * 1024 * 1024
-/** The most events that one statement looks into. */
+/** Events per statement. */
 const EVENTS_AT_ONCE = 5_000
 
 /** A goal event of one user. */
 export interface UserGoalEvent extends GoalEvent, NamedEvent {}
 
-/** Events of one user, and the campaigns whose goals they may meet: only those that the user has to do with. */
+/** Events of one user and the campaigns whose goals they may meet: only those with facts of the user. */
 export interface Unjudged {
   readonly events: readonly NamedEvent[]
   readonly campaigns: Iterable<number>
@@ -24,8 +24,8 @@ export interface Unjudged {
 const NO_GOALS: GoalEvent['met'] = new Set<Goal>()
 
 /**
- * The events of several users with the goals that they meet, in the order of the users. Looks only into events for whose name a
- * goal of one of the user's campaigns has conditions, a few megabytes at a time.
+ * Returns the events of several users with the goals they meet, in the order of the users. Reads only attributes of
+ * events whose name has a goal with conditions in one of the campaigns, a few megabytes at a time.
  */
 export async function judgeEvents(
   store: Store,
@@ -37,7 +37,7 @@ export async function judgeEvents(
   return verdicts.of(users)
 }
 
-/** The same for several users at once: undefined where more would have to be looked into than is in memory at one time. */
+/** The same for several users at once. Returns undefined when their attributes exceed the bytes allowed in memory. */
 export async function judgeAtOnce(
   store: Store,
   catalog: GoalCatalog,
@@ -57,9 +57,9 @@ export async function judgeAtOnce(
   return verdicts.of(users)
 }
 
-/** What has been found of the events of several users. */
+/** The goals met so far by the events of several users. */
 class Verdicts {
-  /** The events to be looked into. */
+  /** The events whose attributes must be read. */
   readonly ids: readonly number[]
   readonly #judges: ReadonlyMap<number, Judge>
   readonly #met = new Map<number, GoalEvent['met']>()
@@ -80,7 +80,7 @@ class Verdicts {
   }
 }
 
-/** The events for whose name a goal of one of their user's campaigns has conditions, each with who judges it. */
+/** Event id → its judge, for events whose name has a goal with conditions in one of the campaigns of their user. */
 function findJudges(catalog: GoalCatalog, users: readonly Unjudged[]): Map<number, Judge> {
   const judges = new Map<number, Judge>()
   for (const { events, campaigns } of users) {
@@ -95,7 +95,7 @@ function findJudges(catalog: GoalCatalog, users: readonly Unjudged[]): Map<numbe
   return judges
 }
 
-/** Judges events of one name; those that meet the same goals share their verdict. */
+/** Judges the events of one name. Events that meet the same goals share a verdict. */
 class Judge {
   readonly #goals: readonly Goal[]
   readonly #indexes: ReadonlyMap<Goal, number>
@@ -116,9 +116,9 @@ class Judge {
       bits[byte] = (bits[byte] as number) | (1 << (index % BITS))
     }
     const text = Buffer.from(bits).toString('latin1')
-    const known = this.#verdicts.get(text) ?? new Verdict(this.#indexes, text)
-    this.#verdicts.set(text, known)
-    return known
+    const verdict = this.#verdicts.get(text) ?? new Verdict(this.#indexes, text)
+    this.#verdicts.set(text, verdict)
+    return verdict
   }
 }
 
@@ -126,14 +126,14 @@ const BITS = 8
 const BITS_SHIFT = 3
 
 /**
- * The goals that an event meets, one bit each: there may be thousands of goals, and thousands of events that differ in which they
- * meet.
+ * The goals that an event meets, one bit each: there may be thousands of goals, and thousands of events that meet
+ * different ones.
  */
 class Verdict {
   readonly #indexes: ReadonlyMap<Goal, number>
   readonly #bits: string
 
-  /** `bits` holds eight to a character. */
+  /** `bits` holds eight bits per character. */
   constructor(indexes: ReadonlyMap<Goal, number>, bits: string) {
     this.#indexes = indexes
     this.#bits = bits
@@ -145,7 +145,7 @@ class Verdict {
   }
 }
 
-/** The attributes of events, as many at a time as fit into memory. */
+/** Reads the attributes of events in portions that fit into memory. */
 async function* attributesOf(store: Store, ids: readonly number[]) {
   for (let first = 0; first < ids.length; first += EVENTS_AT_ONCE) {
     const measured = await measureAttributes(store, ids.slice(first, first + EVENTS_AT_ONCE))

@@ -1,4 +1,4 @@
-// What is known of users, as far as campaigns can count it: read for many users with a few statements.
+// Reads the facts of users that campaigns can count, for many users with a few statements. Writes nothing.
 import type { CustomerPeriod } from '../core/campaigns/facts.ts'
 import { WINDOW_HOURS_MAX } from '../core/campaigns/goal.ts'
 import type { Span } from '../core/statistics/goal-event-cap.ts'
@@ -12,15 +12,15 @@ import { listFirstGoalEvents } from './first-goal-events.ts'
 import type { GoalCatalog } from './goal-catalog.ts'
 import { Drafts, PAIRS_AT_ONCE_MAX, type Draft, type Spans } from './history-drafts.ts'
 
-/** Goal events are read whole up to these multiples of the cap on those of a campaign: of one user, and of several together. */
+/** All goal events are read up to these multiples of the cap of a campaign: for one user, and for several together. */
 const WHOLE_PER_CAP = { one: 2, several: 8 }
 const WINDOW_MS_MAX = WINDOW_HOURS_MAX * 60 * 60 * 1000
 
 /**
- * Everything that the tables hold of users; for goal events, the facts that a batch brings for each user count as if they were
- * stored. Undefined where several users have too many facts to be read at once, too many ids to look for them, or goal events that
- * are too large to be looked into; never for one user alone. Of very many goal events, those that campaigns can count
- * (`first-goal-events.ts`). Throws AppError `conflict` for one user with more facts than memory should hold.
+ * Reads all facts of users. For goal events, the facts that a batch brings count as if they were stored. Of a heavy
+ * user, reads only the goal events that campaigns can count (`first-goal-events.ts`). Returns undefined when several
+ * users together have too many facts, too many ids to look up, or goal events with too many attributes; never for a
+ * single user. Throws AppError `conflict` for a single user with more facts than memory may hold.
  */
 export async function loadHistories(
   store: Store,
@@ -41,12 +41,12 @@ export async function loadHistories(
 }
 
 /**
- * As much as the facts of a batch can change. A message event or an audience changes the numbers of its own campaign; a goal
- * event, those of all campaigns that had to do with the user in the longest window before it; and a touch with goal events in its
- * window, those of all campaigns that compete for these events. All facts of these campaigns are read, and of others only the
- * touches in the windows of the goal events, so that years of other campaigns cost nothing. Where nothing can change a
- * conversion, what is read holds no goal events: an event before a touch cannot be credited to it, and as long as no event is,
- * those that are credited to others stay as they are. Undefined as above.
+ * Reads the facts that a batch can change. A message event or an audience changes the counts of its own campaign. A goal
+ * event changes those of all campaigns with facts of the user in the longest window before it. A touch with goal events
+ * in its window changes those of all campaigns that compete for these events. All facts of these campaigns are read, and
+ * of others only the touches in the windows of the goal events, so that years of other campaigns cost nothing. When no
+ * conversion can change, no goal events are read: an event before a touch cannot be credited to it, and credits to other
+ * touches stay as they are. Returns undefined and throws as `loadHistories` does.
  */
 export async function loadConcernedHistories(
   store: Store,
@@ -63,7 +63,7 @@ export async function loadConcernedHistories(
   return drafts.areTooMany ? undefined : drafts.toHistories(store, catalog)
 }
 
-/** Reads all facts of each draft's campaigns that were not read yet; not all of them where there are too many. */
+/** Reads the unread facts of each draft's campaigns; only some of them when there are too many. */
 async function loadCampaigns(store: Store, drafts: Drafts, wanted: readonly Draft[]): Promise<void> {
   if (drafts.noteWhetherTooManyPairs(wanted.map((draft) => draft.countUnread()))) return
   const unread = wanted.flatMap((draft) => draft.takeUnread())
@@ -95,7 +95,7 @@ async function loadCompetitors(
   drafts.addMessages(await listTouches(store, unread, drafts.oneTooMany))
 }
 
-/** When there may have been touches that a draft's goal events are credited to. */
+/** The periods of the touches to which a draft's goal events may be credited. */
 function windowsBefore({ user, goalEvents, searched }: Draft): CustomerPeriod[] {
   let [first, last] = [Infinity, -Infinity]
   for (const { time } of goalEvents.values()) [first, last] = [Math.min(first, time), Math.max(last, time)]
@@ -110,8 +110,8 @@ interface WantedGoalEvents {
 }
 
 /**
- * Reads the goal events that may follow the spans of drafts; not all of them where there are too many. Of a heavy user, only the
- * first ones for each campaign.
+ * Reads the goal events that may follow the spans of drafts; only some of them when there are too many. Of a heavy user,
+ * reads only the first ones for each campaign.
  */
 async function loadGoalEvents(
   store: Store,
@@ -143,11 +143,11 @@ async function loadGoalEvents(
 
 interface WantedEvents {
   readonly draft: Draft
-  /** Event name → when. */
+  /** Event name → its period. */
   readonly periods: ReadonlyMap<string, Span>
 }
 
-/** Undefined where there are more than `max`. */
+/** Returns undefined when there are more than `max`. */
 async function listAtMost(
   store: Store,
   wanted: readonly WantedEvents[],
@@ -172,16 +172,16 @@ function toPairs(wanted: readonly WantedEvents[]): ActionPeriod[] {
   return pairs
 }
 
-/** Event name → when goal events may follow what a user has of campaigns. */
+/** Event name → the period in which goal events may follow the spans of campaigns. */
 function goalPeriods(spans: Spans, catalog: GoalCatalog): ReadonlyMap<string, Span> {
   const periods = new Map<string, Span>()
   for (const [campaign, { from, until }] of spans) {
     const events = catalog.eventsOfCampaign.get(campaign)
     if (!events) continue
     for (const name of events.names) {
-      const known = periods.get(name)
+      const period = periods.get(name)
       const end = until + events.windowMs
-      periods.set(name, { from: Math.min(from, known?.from ?? from), until: Math.max(end, known?.until ?? end) })
+      periods.set(name, { from: Math.min(from, period?.from ?? from), until: Math.max(end, period?.until ?? end) })
     }
   }
   return periods

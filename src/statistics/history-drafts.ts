@@ -1,5 +1,5 @@
-// What has been read so far of the users whose contributions change. Refuses facts beyond the caps, and tells when too much was
-// read at once. Reads no facts itself (`histories.ts`).
+// Collects what is read of the users whose contributions change. Refuses facts beyond the caps, and reports when too
+// much was read at once. Reads no facts itself (`histories.ts`).
 import { AppError } from '../core/app-error.ts'
 import {
   membershipIdentity,
@@ -18,33 +18,35 @@ import type { GoalCatalog } from './goal-catalog.ts'
 import { judgeAtOnce, judgeEvents, type UserGoalEvent } from './goal-events.ts'
 import type { NewFacts, CappedHistory, WantedUser } from './stored-history.ts'
 
-/** The most facts of one kind that are read for several users: twice what a portion should have, so that few are read in vain. */
+/** The most facts of one kind read for several users: twice the size of a portion, so that few are read in vain. */
 const FACTS_AT_ONCE_MAX = 80_000
-/** The same for one user alone, some 250 MiB: the facts of a hundred campaigns in which the user is at the cap of each kind. */
+/** The same for a single user, some 250 MiB: the facts of a hundred campaigns with the user at the cap of each kind. */
 const FACTS_OF_ONE_MAX = 1_000_000
-/** The most pairs that one statement looks up, each an id of a user with a campaign or the name of an event: some 100 MiB. */
+/** Pairs per statement, each a user id with a campaign or an event name: some 100 MiB. */
 export const PAIRS_AT_ONCE_MAX = 500_000
 
 /** Campaign → the first and the last instant of its facts, or of some of them. */
 export type Spans = ReadonlyMap<number, Span>
 
-/** What has been read of one user so far. */
+/** The facts read of one user so far. */
 export class Draft {
   readonly user: UserWithAliases
   readonly memberships: Membership[] = []
   readonly messages: MessageEvent[] = []
   readonly goalEvents = new Map<number, NamedEvent>()
-  /** What the batch brings, as far as it is within the caps. */
+  /** The facts that the batch brings, within the caps. */
   #expected: NewFacts
   #refused: readonly (Membership | MessageEvent)[] = []
-  /** Event name → when there are more events of it than were read. */
+  /** Event name → the period in which not all events of the name were read. */
   readonly searched = new Map<string, Span>()
   readonly #before: readonly UserWithAliases[]
-  /** The campaigns of which everything is wanted, and those of which it has been read. */
+  /** The campaigns to read in full, and those already read. */
   readonly #campaigns = new Set<number>()
   readonly #read = new Set<number>()
 
-  /** Facts that a batch brings: their campaigns are concerned, and their times count as if they were stored. */
+  /**
+   * The campaigns of the facts that a batch brings are read in full, and the times of these facts count as if stored.
+   */
   constructor({ user, before = [], facts = NO_FACTS }: WantedUser) {
     this.user = user
     this.#expected = facts
@@ -63,7 +65,7 @@ export class Draft {
     return this.#expected.goalEvents.length
   }
 
-  /** Refuses expected facts beyond a cap. To be called once, when all stored facts of their campaigns have been read. */
+  /** Refuses expected facts beyond a cap. To be called once, when all stored facts of their campaigns are read. */
   refuseBeyond(max: number): void {
     const { memberships, messages } = this.#expected
     const members = withinCap(memberships, { stored: this.memberships, identityOf: membershipIdentity, max })
@@ -75,9 +77,9 @@ export class Draft {
     this.#expected = { ...this.#expected, memberships: members, messages: events }
   }
 
-  /** The spans that are followed by the goal events whose conversions the expected facts can change. */
+  /** The spans followed by the goal events whose conversions the expected facts can change. */
   convertingSpans(): Spans {
-    // An audience may change the group of its user, and the place of every touch.
+    // An audience may change the group of its user and the dimensions of every touch.
     if (this.#expected.memberships.length > 0) return this.spans()
     const spans = new Map<number, Span>()
     for (const { campaign, kind, time } of this.#expected.messages) if (isTouch(kind)) widenSpan(spans, campaign, time)
@@ -97,7 +99,7 @@ export class Draft {
     for (const [action, period] of periods) this.searched.set(action, period)
   }
 
-  /** What campaigns count the user by: after the batch, and before it, when the user may have been several. */
+  /** The facts by which campaigns count the user: after the batch, and before it for each user merged. */
   parts(): HistoryPart[] {
     const { user, memberships, messages } = this
     const expected = this.#expected
@@ -117,14 +119,14 @@ export class Draft {
     return [after, ...before]
   }
 
-  /** How many `takeUnread` gives. */
+  /** How many pairs `takeUnread` returns. */
   countUnread(): number {
     let campaigns = 0
     for (const campaign of this.#campaigns) if (!this.#read.has(campaign)) campaigns++
     return campaigns * this.user.customers.length
   }
 
-  /** The campaigns that were not read yet, for each customer id; they count as read from now on. */
+  /** The unread campaigns, for each customer id. Marks them as read. */
   takeUnread(): CustomerCampaign[] {
     const pairs: CustomerCampaign[] = []
     for (const campaign of this.#campaigns) {
@@ -144,7 +146,7 @@ export class Draft {
     return spans
   }
 
-  /** Whether everything of a campaign has been read. */
+  /** Whether all facts of a campaign have been read. */
   hasRead(campaign: number): boolean {
     return this.#read.has(campaign)
   }
@@ -156,7 +158,7 @@ export class Draft {
   }
 }
 
-/** How facts that a batch brings are held against a cap. */
+/** How to apply a cap to the facts of a batch. */
 interface Cap<Fact> {
   /** At least all stored facts of their customers in their campaigns. */
   readonly stored: readonly Fact[]
@@ -164,13 +166,13 @@ interface Cap<Fact> {
   readonly max: number
 }
 
-/** The facts that are stored already, and of the others the first ones up to the cap of a customer id in a campaign. */
+/** The facts that are stored already, and the first new ones up to the cap of a customer id in a campaign. */
 function withinCap<Fact extends CustomerCampaign>(
   facts: readonly Fact[],
   { stored, identityOf, max }: Cap<Fact>,
 ): readonly Fact[] {
   if (facts.length === 0 || stored.length + facts.length <= max) return facts
-  const known = new Set(stored.map(identityOf))
+  const accepted = new Set(stored.map(identityOf))
   const counts = new Map<string, number>()
   const add = ({ customer, campaign }: CustomerCampaign) => {
     const count = (counts.get(`${customer} ${campaign}`) ?? 0) + 1
@@ -180,9 +182,9 @@ function withinCap<Fact extends CustomerCampaign>(
   for (const fact of stored) add(fact)
   return facts.filter((fact) => {
     const identity = identityOf(fact)
-    if (known.has(identity)) return true
+    if (accepted.has(identity)) return true
     if (add(fact) > max) return false
-    known.add(identity)
+    accepted.add(identity)
     return true
   })
 }
@@ -190,13 +192,13 @@ function withinCap<Fact extends CustomerCampaign>(
 const NO_FACTS: NewFacts = { memberships: [], messages: [], goalEvents: [] }
 
 function widenSpan(spans: Map<number, Span>, campaign: number, instant: number): void {
-  const known = spans.get(campaign)
-  if (!known) spans.set(campaign, { from: instant, until: instant })
-  else if (instant < known.from) spans.set(campaign, { ...known, from: instant })
-  else if (instant > known.until) spans.set(campaign, { ...known, until: instant })
+  const span = spans.get(campaign)
+  if (!span) spans.set(campaign, { from: instant, until: instant })
+  else if (instant < span.from) spans.set(campaign, { ...span, from: instant })
+  else if (instant > span.until) spans.set(campaign, { ...span, until: instant })
 }
 
-/** The drafts of several users; adds what is read to the one it belongs to. */
+/** The drafts of several users. Adds each fact to the draft it belongs to. */
 export class Drafts {
   readonly all: readonly Draft[]
   readonly #byCustomer = new Map<number, Draft>()
@@ -211,17 +213,17 @@ export class Drafts {
     }
   }
 
-  /** Whether more was found at once than may be, so that something is missing. */
+  /** Whether a read found more than its limit, so that facts are missing. */
   get areTooMany(): boolean {
     return this.#areTooMany
   }
 
-  /** The limit of a statement that reads facts: one more than there may be. */
+  /** The limit of a statement that reads facts: one more than allowed. */
   get oneTooMany(): number {
     return (this.alone ? FACTS_OF_ONE_MAX : FACTS_AT_ONCE_MAX) + 1
   }
 
-  /** The user, if there is only one. */
+  /** The draft, if there is only one. */
   get alone(): Draft | undefined {
     return this.all.length === 1 ? this.all[0] : undefined
   }
@@ -240,7 +242,7 @@ export class Drafts {
     this.#areTooMany = true
   }
 
-  /** The same for what is to be looked up: how many pairs for each draft. What one user needs takes several statements. */
+  /** The same before a lookup, with the number of pairs of each draft. A single user may take several statements. */
   noteWhetherTooManyPairs(counts: readonly number[]): boolean {
     if (!this.alone && counts.reduce((sum, count) => sum + count, 0) > PAIRS_AT_ONCE_MAX) this.#areTooMany = true
     return this.#areTooMany
@@ -266,8 +268,8 @@ export class Drafts {
   }
 
   /**
-   * What has been read, once nothing more is to be read: only then are all campaigns known whose goals the events may meet.
-   * Undefined where that means to look into too much.
+   * The histories, when all facts are read: only then are all campaigns with goals for the events complete. Returns
+   * undefined when too many attributes would have to be read.
    */
   async toHistories(store: Store, catalog: GoalCatalog): Promise<CappedHistory[] | undefined> {
     const unjudged = this.all.map((draft) => {

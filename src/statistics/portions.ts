@@ -1,27 +1,29 @@
-// Reads the histories of many users in portions of about the same size, whatever each of them has: a report names thousands
-// of users, and each may have thousands of facts.
+// Reads the histories of many users in portions of about the same size: a report may name thousands of users, each with
+// thousands of facts.
 import type { StoredHistory } from './stored-history.ts'
 
 /**
- * Facts that are in memory at one time: some 10 MiB. There may be more when users with very many facts come up, because a portion
- * is made smaller only then.
+ * Facts per portion: some 10 MiB. A portion may hold more when users with very many facts come up, because only the next
+ * portion is smaller.
  */
 const FACTS_PER_PORTION = 40_000
 /**
- * The longest that is computed between two statements: PostgreSQL ends a transaction that stands still for five seconds, and a
- * machine may be much slower than usual for a moment.
+ * The longest computation between two statements. PostgreSQL ends a transaction that is idle for five seconds, and a
+ * machine may be slow for a moment.
  */
 const COMPUTED_MS_MAX = 500
 const FIRST_PORTION_USERS = 20
 
-/** Reads what there is of users; undefined where that is too much to be read at once, which one user alone never is. */
+/**
+ * Reads the histories of users. Returns undefined when that is too much at once, which never happens for a single user.
+ */
 type Load<Item, History> = (portion: readonly Item[]) => Promise<readonly History[] | undefined>
 
 /**
- * Gives each item with what `load` gives for it, portion by portion. A portion has as many items as would have made the one
- * before it `FACTS_PER_PORTION` facts, but at most twice as many as were computed of that one. A portion that is too large is
- * halved, down to a single item. A portion that takes the caller longer than `COMPUTED_MS_MAX` ends there, and the rest of it is
- * loaded again.
+ * Yields each item with its history, portion by portion. A portion has as many items as would have given the one before
+ * `FACTS_PER_PORTION` facts, but at most twice as many as were computed of that one. A portion that is too large is
+ * halved, down to a single item. When the caller takes longer than `COMPUTED_MS_MAX` for a portion, its remaining items
+ * are loaded again.
  */
 export async function* inPortions<Item, History extends StoredHistory>(
   items: readonly Item[],

@@ -1,4 +1,4 @@
-// Writes what the table of statistics should hold and does not, while a server goes on counting.
+// Adds the differences between the facts and the statistics table to the table, while the server goes on counting.
 import { AppError } from '../core/app-error.ts'
 import { FACT_CAPS } from '../core/campaigns/facts.ts'
 import { findCursor, moveCursor } from '../store/entries/cursors.ts'
@@ -9,13 +9,13 @@ import { lockTables } from '../store/entries/lock-tables.ts'
 import { haveSameGoals, GoalCatalogs } from './goal-catalog.ts'
 import { verifyIn, type CountProgress, type Verification, type VerifyOptions } from './verify-statistics.ts'
 
-/** Counts the rebuilds, so that two at the same time do not both add what is missing. */
+/** Counts the rebuilds, so that of two at the same time only one adds the differences. */
 const REBUILD_CURSOR = 'statistics rebuild'
 
 /**
- * Compares the statistics of a workspace with its facts, and writes what differs: the table is a sum, so what is missing in it
- * now is still missing after other things are added. Throws AppError `conflict` when another rebuild or a change of goals came in
- * between; what was written until then is right.
+ * Compares the statistics of a workspace with its facts, and writes the differences. The table is a sum, so a difference
+ * stays the same while batches add to the table. Throws AppError `conflict` when another rebuild or a change of goals
+ * interrupts this one; the differences written until then are correct.
  */
 export async function rebuildStatistics(
   database: Database,

@@ -1,9 +1,9 @@
-// Work that has failed and is tried again after a pause, so that other work goes on meanwhile.
+// Failed work that pauses before the next try, so that other work goes on.
 
-/** The first pause; each failure doubles it, up to the longest. */
+/** The first pause, and the longest. Each failure doubles the pause. */
 const PAUSE_MS_MIN = 400
 const PAUSE_MS_MAX = 60_000
-/** If there are more than this, the one that failed first is forgotten, and tried again at once. */
+/** When there are more keys than this, the one that failed first is dropped and may be tried at once. */
 const KEYS_MAX = 1_000
 
 interface Failed {
@@ -12,7 +12,7 @@ interface Failed {
   readonly pausesUntil: number
 }
 
-/** Pieces of work by their keys, in memory: another process tries each of them once itself. */
+/** Failed work by its key. In memory only: another process tries each piece once itself. */
 export class SetAside<Key> {
   readonly #failed = new Map<Key, Failed>()
   readonly #now: () => number
@@ -21,13 +21,13 @@ export class SetAside<Key> {
     this.#now = now
   }
 
-  /** What is not to be tried yet. */
+  /** The keys that still pause. */
   get pausing(): Set<Key> {
     const now = this.#now()
     return new Set([...this.#failed].filter(([, { pausesUntil }]) => pausesUntil > now).map(([key]) => key))
   }
 
-  /** Notes that work has failed, perhaps again. */
+  /** Records that work failed, perhaps again. */
   add(key: Key): void {
     const pauseMs = Math.min(PAUSE_MS_MAX, (this.#failed.get(key)?.pauseMs ?? PAUSE_MS_MIN / 2) * 2)
     this.#failed.delete(key)
@@ -36,7 +36,7 @@ export class SetAside<Key> {
     if (this.#failed.size > KEYS_MAX && first !== undefined) this.#failed.delete(first)
   }
 
-  /** Notes that work has succeeded. */
+  /** Records that work succeeded. */
   remove(key: Key): void {
     this.#failed.delete(key)
   }

@@ -1,19 +1,20 @@
-// What a batch brings for a user, and what the tables hold of that user: the types that reading, capping and counting share.
+// The types that reading, capping and counting share: the facts a batch brings for a user, and the facts the tables
+// hold.
 import type { Membership, MessageEvent } from '../core/campaigns/facts.ts'
 import type { History } from '../core/statistics/contributions.ts'
 import type { NamedEvent } from '../store/users/events.ts'
 import type { UserWithAliases } from '../store/users/users.ts'
 import type { UserGoalEvent } from './goal-events.ts'
 
-/** Facts of one user that a batch brings. */
+/** The facts that a batch brings for one user. */
 export interface NewFacts {
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
-  /** Stored already, but not yet counted. */
+  /** Already stored, but not yet counted. */
   readonly goalEvents: readonly NamedEvent[]
 }
 
-/** What a batch brings for one user. */
+/** The change of one user by a batch. */
 export interface Change {
   readonly user: UserWithAliases
   /** The users that this one was before the batch. */
@@ -21,26 +22,26 @@ export interface Change {
   readonly facts: NewFacts
 }
 
-/** A user to be read, perhaps with what a batch brings. */
+/** A user to read, perhaps with the facts that a batch brings. */
 export type WantedUser = Pick<Change, 'user'> & Partial<Change>
 
-/** What the tables hold of one user. */
+/** The stored facts of one user. */
 export interface StoredHistory extends History {
   readonly user: UserWithAliases
   readonly goalEvents: readonly UserGoalEvent[]
-  /** The campaigns of which everything is here; of others only the touches that compete with them. */
+  /** The campaigns whose facts are complete here. Of others there are only the touches that compete with them. */
   readonly campaigns: ReadonlySet<number> | 'all'
 }
 
-/** What the tables hold of one user, held against the caps. */
+/** The stored facts of one user, and the facts of a batch after the caps are applied. */
 export interface CappedHistory extends StoredHistory {
-  /** What a batch brings, without what is beyond a cap … */
+  /** The facts of the batch within the caps … */
   readonly accepted: NewFacts
-  /** … and that. */
+  /** … and those beyond them. */
   readonly refused: readonly (Membership | MessageEvent)[]
 }
 
-/** What a batch brings for one user, and what the tables hold of that user. */
+/** The change of one user with the stored facts. */
 export interface StoredChange extends Change {
   readonly stored: StoredHistory
 }

@@ -1,4 +1,4 @@
-// Counts the statistics of a workspace anew from the stored facts and compares them with the table, however that came about.
+// Counts the statistics of a workspace from its stored facts and compares them with the table. Writes nothing.
 import { FACT_CAPS, type FactCaps } from '../core/campaigns/facts.ts'
 import { countWithAnything, withAnything } from '../core/statistics/anything.ts'
 import { cellKey, seriesKey, type Cell, type CellSum } from '../core/statistics/cells.ts'
@@ -12,42 +12,42 @@ import { GoalCatalogs, isCurrentSeries, type GoalCatalog } from './goal-catalog.
 import { loadHistories } from './histories.ts'
 import { countFacts, inPortions } from './portions.ts'
 
-/** Users of one step. */
+/** Users per step. */
 const USERS_PER_STEP = 500
 
-/** How far a count has come. */
+/** The progress of a count. */
 export interface CountProgress {
   readonly users: number
   readonly facts: number
 }
 
-/** What is counted in a cell. */
+/** The counts of a cell. */
 interface Counted {
   readonly users: number
   readonly occurrences: number
 }
 
-/** A cell that is not what the facts say. */
+/** A cell whose stored counts differ from those of the facts. */
 export interface CellDifference {
   readonly cell: Omit<Cell, 'users' | 'occurrences'>
   readonly stored: Counted
   readonly counted: Counted
 }
 
-/** All cells here include those that tell where there are any (`ANYTHING`). */
+/** Cells here include those that mark the existence of counts (`ANYTHING`). */
 interface Compared {
-  /** Cells that the facts make. */
+  /** The cells counted from the facts. */
   cells: number
   differingCells: number
-  /** The first of them, at most `DIFFERENCES_MAX`. */
+  /** The first differing cells, at most `DIFFERENCES_MAX`. */
   readonly differences: CellDifference[]
 }
 
-/** What is not counted because of the caps. */
+/** What the caps exclude. */
 interface OverLimit {
   /** Users who are or were over a limit in a campaign. */
   readonly usersOverLimit: number
-  /** How many of their events were not counted when they came in. */
+  /** Their events that were not counted on arrival. */
   readonly eventsNotCounted: number
 }
 
@@ -55,10 +55,10 @@ export interface Verification extends CountProgress, Readonly<Compared>, OverLim
 
 const NOTHING: Counted = { users: 0, occurrences: 0 }
 
-/** At most this many differing cells are listed; the rest are only counted. */
+/** The most differing cells listed; the rest are only counted. */
 export const DIFFERENCES_MAX = 1_000
 
-/** Compares the statistics of a workspace with its facts, all as they are at one moment. */
+/** Compares the statistics of a workspace with its facts, both as of one moment. */
 export async function verifyStatistics(
   database: Database,
   workspaceId: string,
@@ -74,13 +74,13 @@ export async function verifyStatistics(
 }
 
 export interface VerifyOptions {
-  /** Takes what is counted, and what the table lacks of it. */
+  /** Receives the counted cells and the differences of the table. */
   readonly recounted: RecountedCells
   readonly onProgress: (progress: CountProgress) => void
   readonly caps: FactCaps
 }
 
-/** The same for what `store` sees, which must be as it is at one moment. */
+/** The same within a transaction. `store` must see one moment. */
 export async function verifyIn(
   store: Store,
   workspaceId: string,
@@ -99,7 +99,7 @@ export async function verifyIn(
   return { ...counts, ...compared }
 }
 
-/** What has been counted so far. */
+/** The count so far. */
 interface FactCount {
   readonly recounted: RecountedCells
   users: number
@@ -108,7 +108,7 @@ interface FactCount {
   eventsNotCounted: number
 }
 
-/** The contributions of all users. */
+/** Adds the contributions of all users. */
 async function countAll(
   store: Store,
   catalog: GoalCatalog,
@@ -146,8 +146,8 @@ async function addOverLimit(store: Store, users: readonly UserWithAliases[], cou
 }
 
 /**
- * What must be added to the cells of a campaign to make them what was counted. Cells that count by past goals belong to no
- * number, and are not looked at.
+ * Finds what to add to the cells of a campaign to make them equal to the counted ones. Ignores cells of past goals,
+ * which no answer uses.
  */
 async function compare(
   store: Store,
@@ -157,8 +157,8 @@ async function compare(
   const missing = recounted.of(campaign)
   compared.cells += countWithAnything(missing)
   for await (const cells of streamCells(store, campaign)) {
-    const standing = cells.filter((cell) => isCurrentSeries(catalog, cell))
-    for (const cell of standing) missing.add(keyOf(cell), -cell.users, -cell.occurrences)
+    const current = cells.filter((cell) => isCurrentSeries(catalog, cell))
+    for (const cell of current) missing.add(keyOf(cell), -cell.users, -cell.occurrences)
   }
   const differing = withAnything(missing)
   if (differing.length === 0) return

@@ -29,7 +29,7 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
     proxy.cut()
     told = []
     pipeline = startPipeline({
-      place: { dataDir: place.dataDir, databaseUrl: proxy.url, natsUrl: undefined },
+      location: { dataDir: place.dataDir, databaseUrl: proxy.url, natsUrl: undefined },
       writerLock: new WriterLock().shared,
       onApplied: () => {},
       onFailed: (what) => void told.push(what),

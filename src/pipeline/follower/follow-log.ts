@@ -1,5 +1,5 @@
-// The loop that follows the log: reads what is new, applies it, and never loses an entry. What fails is tried again, then
-// split; the one entry that cannot be applied is parked, and the rest goes on.
+// The loop that follows the log: reads new entries, applies them, and never loses one. It tries a failed batch again,
+// then splits it. It parks the one entry that cannot be applied and goes on with the rest.
 import { AppError } from '../../core/app-error.ts'
 import { messageOf } from '../../core/thrown.ts'
 import type { LogEntry, LogReader } from '../../log/event-log.ts'
@@ -20,20 +20,20 @@ import { untilAvailable, type Waiting } from './until-available.ts'
 import { TooMuchAtOnce } from '../users-at-once.ts'
 
 /**
- * While all is quiet, the pause between two looks at the log doubles up to this. It ends early when this process has written to
- * the log; what other processes have written is found by looking.
+ * While the log has nothing new, the pause between two reads doubles up to this. A write of this process ends the pause
+ * early; entries of other processes are found at the next read.
  */
 const QUIET_MS_MAX = 160
-/** Tries of the same entries before they are split or parked, and the first pause between them. */
+/** Tries of the same entries before they are split or parked, and the first pause between tries. */
 const TRIES_MAX = 3
 const RETRY_MS = 50
 
-/** What one batch did, for the metrics. */
+/** The result of one batch, for the metrics. */
 export interface AppliedBatch {
   readonly entries: number
   /** Tracked events and reported facts that were new. */
   readonly events: number
-  /** Of these, and of reported facts that were refused, those that statistics do not count. */
+  /** How many of these, and of the refused facts, the statistics do not count. */
   readonly notCounted: number
   readonly parked: number
   readonly durationMs: number
@@ -43,13 +43,13 @@ export interface FollowerOptions {
   readonly database: Database
   readonly logReader: LogReader
   readonly writerLock: WriterLock
-  /** Woken by whoever writes to the log. */
+  /** Writers to the log wake it. */
   readonly wakeup?: Wakeup
-  /** The partitions that this process has now; if absent, the only one of the embedded log. */
+  /** The current partitions of this process; by default the only one of the embedded log. */
   readonly partitions?: () => readonly number[]
   readonly clock: () => number
   readonly onBatch: (applied: AppliedBatch) => void
-  /** Hears of every failure, without the contents of entries. */
+  /** Called for every failure, without the contents of entries. */
   readonly onFailure: (error: unknown, what: string) => void
 }
 
@@ -61,7 +61,7 @@ export class LogFollower {
   readonly #entrySizes = new EntrySizes()
   readonly #throttle = new Throttle()
   readonly #wakeup: Wakeup
-  /** Counts the reads, so that partitions take turns when there is more than a batch holds. */
+  /** Counts the reads, so that partitions take turns when the log holds more than a batch. */
   #turn = 0
   #isQuiet = false
   #isStopping = false
@@ -76,7 +76,7 @@ export class LogFollower {
     this.#ended = this.#follow()
   }
 
-  /** Finishes the batch in hand. */
+  /** Finishes the current batch. */
   async stop(): Promise<void> {
     this.#isStopping = true
     this.#wakeup.wake()
@@ -108,7 +108,7 @@ export class LogFollower {
     }
   }
 
-  /** One look at the log, and a batch of what is new. */
+  /** Reads the log once and applies a batch of its new entries. */
   async #applyNext(): Promise<Amount> {
     try {
       const { database, logReader } = this.#options
@@ -124,11 +124,11 @@ export class LogFollower {
     }
   }
 
-  /** A batch of what follows the cursors of the partitions that this process has, each in its turn. */
+  /** Reads a batch of the entries after the cursors of the partitions of this process, in turn. */
   async #read(cursors: readonly number[]): Promise<{ readonly entries: LogEntry[]; readonly hasMore: boolean }> {
     const { logReader, partitions = EMBEDDED } = this.#options
     const own = partitions()
-    // While all is quiet, one look at the whole log saves one at each partition.
+    // While the log has nothing new, one read of the whole log saves one per partition.
     if (this.#isQuiet && own.length > 1 && !(await logReader.firstAfter(cursors)))
       return { entries: [], hasMore: false }
     const room = new BatchRoom(this.#entrySizes)
@@ -142,7 +142,7 @@ export class LogFollower {
     return { entries: inOrder, hasMore }
   }
 
-  /** Applies entries that follow the cursors, whole or in ever smaller halves. */
+  /** Applies the entries after the cursors, whole or in ever smaller halves. */
   async #apply(entries: readonly LogEntry[], cursors: readonly number[]): Promise<void> {
     const { database, logReader, writerLock, clock } = this.#options
     const fresh = logReader.mayRepeat ? await withoutRepeats(database, entries) : entries
@@ -150,7 +150,7 @@ export class LogFollower {
     // The cursors move past repeats too.
     const batch = { ...read, lastPositions: toLastPositions(entries) }
     const error = await this.#try(batch, cursors)
-    if (error === undefined) return this.#tellOfUnreadable(batch)
+    if (error === undefined) return this.#reportUnreadable(batch)
     if (entries.length === 1) {
       this.#options.onFailure(error, `entry ${entries[0]?.position} cannot be applied and was parked`)
       await this.#applyOnce(toParked(batch, messageOf(error)), cursors)
@@ -165,8 +165,8 @@ export class LogFollower {
     await this.#apply(entries.slice(half), between)
   }
 
-  /** One line per batch, however many entries are unreadable. Reasons do not quote bodies. */
-  #tellOfUnreadable({ unreadable }: Batch): void {
+  /** Reports one line per batch, however many entries are unreadable. Reasons do not quote bodies. */
+  #reportUnreadable({ unreadable }: Batch): void {
     const [first] = unreadable
     if (!first) return
     const others = unreadable.length === 1 ? '' : `, as were ${unreadable.length - 1} entries after it`
@@ -175,7 +175,8 @@ export class LogFollower {
   }
 
   /**
-   * Undefined when the batch is applied, else the error that prevents it. Throws errors that have nothing to do with its entries.
+   * Returns undefined when the batch is applied, else the error that prevents it. Throws errors that its entries did not
+   * cause.
    */
   async #try(batch: Batch, cursors: readonly number[]): Promise<unknown> {
     for (let tries = 1; ; tries++) {
@@ -196,7 +197,7 @@ export class LogFollower {
       from: cursors,
       goalCatalogs: this.#goalCatalogs,
     })
-    this.#tell({
+    this.#report({
       entries: batch.entries.length,
       events: newEvents,
       notCounted,
@@ -205,7 +206,7 @@ export class LogFollower {
     })
   }
 
-  #tell(applied: AppliedBatch): void {
+  #report(applied: AppliedBatch): void {
     this.#throttle.add(applied.events)
     this.#options.onBatch(applied)
   }
@@ -213,12 +214,12 @@ export class LogFollower {
 
 type Amount = 'nothing' | 'less than a batch' | 'more than a batch'
 
-/** Whether others have meanwhile changed what the batch was read by, so that it must be read again. */
+/** Whether another transaction changed what the batch was read with, so that it must be read again. */
 function isOvertaken(error: unknown): boolean {
   return error instanceof CursorMoved || error instanceof UsersOvertaken || error instanceof SettingsChanged
 }
 
-/** Whether another try of the same entries would end the same. */
+/** Whether another try of the same entries would fail the same way. */
 function isFinal(error: unknown): boolean {
   return error instanceof TooMuchAtOnce || (error instanceof AppError && error.code !== 'unavailable')
 }

@@ -1,5 +1,5 @@
-// Which partitions of a shared log this process follows: a share that it renews while it lives, and that others take over when it
-// does not. Leases only save processes from doing the same work twice; that nothing takes effect twice is ensured by the cursors.
+// Leases the partitions of a shared log that this process follows. It renews its share while it lives; other processes
+// take over expired leases. Leases only avoid duplicate work: the cursors ensure that nothing takes effect twice.
 import { hostname } from 'node:os'
 import { v7 as newRunId } from 'uuid'
 import { refuseNewerTables, TablesAreNewer } from '../../store/migrations.ts'
@@ -7,8 +7,8 @@ import { endMembership, renewLeases } from '../../store/entries/partition-leases
 import type { Database } from '../../store/store.ts'
 import { pause } from '../../runtime/pause.ts'
 
-/** How long a process that does not renew its partitions keeps them, and how often it renews them. */
-const LEASE_KEPT_MS = 5_000
+/** How long a lease lasts without renewal, and how often it is renewed. */
+const LEASE_MS = 5_000
 const RENEW_EVERY_MS = 1_000
 
 export interface LeaseOptions {
@@ -22,8 +22,8 @@ export class PartitionLeases {
   readonly #options: LeaseOptions
   readonly #holder = `${hostname()} ${process.pid} ${newRunId()}`
   #held: readonly number[] = []
-  /** By this process's own clock, which goes on while the process is stopped. */
-  #keptUntil = 0
+  /** By the clock of this process, which goes on while the process is stopped. */
+  #expiresAt = 0
   readonly #stopping = new AbortController()
   #ended: Promise<void> = Promise.resolve()
 
@@ -37,22 +37,22 @@ export class PartitionLeases {
 
   /** The partitions of this process; none when it could not renew them in time. */
   held(): readonly number[] {
-    return performance.now() < this.#keptUntil ? this.#held : []
+    return performance.now() < this.#expiresAt ? this.#held : []
   }
 
-  /** Gives all back, without waiting until they would be renewed: others go on with them. */
+  /** Releases all partitions at once, so that other processes continue with them. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#ended
-    await this.#giveBack()
+    await this.#release()
   }
 
-  async #giveBack(): Promise<void> {
+  async #release(): Promise<void> {
     this.#held = []
-    this.#keptUntil = 0
+    this.#expiresAt = 0
     await this.#options.database
       .write((store) => endMembership(store, this.#holder))
-      // Without an answer from the database they expire by themselves.
+      // Without an answer from the database, the leases expire.
       .catch((error: unknown) => this.#options.onFailure(error, 'cannot release partition leases; they expire soon'))
   }
 
@@ -66,19 +66,19 @@ export class PartitionLeases {
 
   async #renew(): Promise<void> {
     const { database, partitions } = this.#options
-    // Taken before the database's clock is asked, so that a lease ends earlier by this process's clock than by the database's.
+    // Read before the query, so that a lease ends earlier by the clock of this process than by that of the database.
     const startedAt = performance.now()
     try {
-      const wanted = { holder: this.#holder, partitions, keptMs: LEASE_KEPT_MS }
+      const wanted = { holder: this.#holder, partitions, keptMs: LEASE_MS }
       this.#held = await database.write(async (store) => {
         await refuseNewerTables(store)
         return renewLeases(store, wanted)
       })
-      this.#keptUntil = startedAt + LEASE_KEPT_MS
+      this.#expiresAt = startedAt + LEASE_MS
     } catch (error) {
       this.#options.onFailure(error, 'cannot renew partition leases; retrying')
-      // Newer programs must not wait for what this one may not apply any more.
-      if (error instanceof TablesAreNewer && this.#keptUntil > 0) await this.#giveBack()
+      // Newer programs must not wait for entries that this one may no longer apply.
+      if (error instanceof TablesAreNewer && this.#expiresAt > 0) await this.#release()
     }
   }
 }

@@ -1,4 +1,4 @@
-// Waits out a database, or a log, that does not answer: nothing of the log is lost by waiting.
+// Waits until a database or a log answers. Waiting loses no entries.
 import { pause } from '../../runtime/pause.ts'
 
 /** The first pause, which doubles up to the longest. */
@@ -11,7 +11,7 @@ export interface Waiting {
   readonly onFailure: (error: unknown) => void
 }
 
-/** Tries until it succeeds; undefined where the process is stopping. */
+/** Tries until `work` succeeds. Returns undefined when the process is stopping. */
 export async function untilAvailable<Value>(
   work: () => Promise<Value>,
   { isStopping, onFailure }: Waiting,

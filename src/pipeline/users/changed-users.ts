@@ -1,4 +1,4 @@
-// What users become by the merges and the new customer ids of a batch. Reads the users concerned, and writes nothing.
+// Computes the users after the merges and the new customer ids of a batch. Reads the users concerned and writes nothing.
 import { AppError } from '../../core/app-error.ts'
 import { EMAIL } from '../../core/users/user-attributes.ts'
 import { CUSTOMER_ID, mergeAttributes, type Attributes } from '../../core/users/user.ts'
@@ -10,15 +10,15 @@ import { findUsersAtOnce } from '../users-at-once.ts'
 import type { IdentityGraph, NewCustomerId } from './identity-graph.ts'
 
 export interface ChangedUsers {
-  /** Created users, and stored users who were changed and are not merged into others. */
+  /** Created users, and stored users who changed and were not merged into others. */
   readonly users: readonly User[]
-  /** Customer ids that were the single alias of their users until the batch changed these. */
+  /** Customer ids that were the single alias of their users before the batch. */
   readonly formerSingleAliases: readonly WorkspaceIdentity[]
 }
 
 /**
- * Merges all users who are one person at once: one with megabytes of attributes may turn out to be another a thousand times in a
- * batch. Throws TooMuchAtOnce, and AppError `conflict` where merged attributes are too long.
+ * Merges each group of users at once: a user with megabytes of attributes may take part in a thousand merges of a batch.
+ * Throws TooMuchAtOnce, and AppError `conflict` when merged attributes are too long.
  */
 export async function changedUsers(
   store: Store,
@@ -39,15 +39,16 @@ export async function changedUsers(
     users.set(survivor, (customerIdsOf.get(survivor) ?? []).reduce(addCustomerId, merged))
   }
   return {
-    // Of merged users, `mergeUsers` clears the rows of stored ones; created ones need a row that points to the survivor.
+    // For merged users, `mergeUsers` clears the rows of stored ones; created ones need a row that points to the
+    // survivor.
     users: [...users.values()].filter(({ id }) => created.has(id) || graph.survivorOf(id) === id),
     formerSingleAliases: stored.filter(({ isSingleAlias }) => isSingleAlias).flatMap(customerIdentityOf),
   }
 }
 
-/** A user with what the store notes of the customer id that it shows. */
+/** A user with the stored details of the customer id that it shows. */
 interface NamedUser extends User {
-  /** Says how early the customer id came in the log. */
+  /** The order of the customer id in the log. */
   readonly customerNumber: number | null
   readonly isSingleAlias: boolean
 }
@@ -58,8 +59,8 @@ async function findNamedUsers(
   ids: readonly number[],
 ): Promise<NamedUser[]> {
   const users = await findUsersAtOnce(store, batch, ids)
-  const known = await findIdentities(store, users.flatMap(customerIdentityOf))
-  const byKey = new Map(known.map((identity) => [identityKey(identity.workspaceId, identity), identity]))
+  const stored = await findIdentities(store, users.flatMap(customerIdentityOf))
+  const byKey = new Map(stored.map((identity) => [identityKey(identity.workspaceId, identity), identity]))
   return users.map((user) => {
     const [shown] = customerIdentityOf(user)
     const identity = shown && byKey.get(identityKey(shown.workspaceId, shown))
@@ -84,12 +85,12 @@ function requireUser(users: ReadonlyMap<number, NamedUser>, id: number): NamedUs
 }
 
 /**
- * The longest attributes that users merged into one may have together, as JSON. Far more than a user may be given, so that a merge
- * drops nothing. The pipeline parks an entry that merges more than that.
+ * The most characters of JSON that the attributes of merged users may have together. Far more than a single user may
+ * have, so that a merge drops nothing. The pipeline parks an entry that exceeds it.
  */
 const MERGED_LENGTH_MAX = 16 * 1024 * 1024
 
-/** What users are together; takes the oldest first. Merges pairs, so that none is copied more often than there are rounds. */
+/** Merges users, given oldest first. Merges pairs, so that no attribute is copied more often than there are rounds. */
 function mergeAll(users: readonly NamedUser[]): NamedUser {
   let merged = users
   while (merged.length > 1) {
@@ -101,11 +102,11 @@ function mergeAll(users: readonly NamedUser[]): NamedUser {
     merged = pairs
   }
   const [user] = merged as [NamedUser]
-  if (users.length > 1) requireRoom(user.attributes)
+  if (users.length > 1) requireLengthWithin(user.attributes)
   return user
 }
 
-/** What two users are together: the older one, with the newest value of each attribute. */
+/** Merges two users into the older one, with the newest value of each attribute. */
 function mergeTwo(older: NamedUser, younger: NamedUser): NamedUser {
   const attributes = mergeAttributes(older.attributes, younger.attributes)
   const isOlderEmail = attributes[EMAIL] === older.attributes[EMAIL]
@@ -114,15 +115,15 @@ function mergeTwo(older: NamedUser, younger: NamedUser): NamedUser {
   return { ...named, attributes, emailKey: isOlderEmail ? older.emailKey : younger.emailKey }
 }
 
-function requireRoom(attributes: Attributes): void {
+function requireLengthWithin(attributes: Attributes): void {
   if (JSON.stringify(attributes).length <= MERGED_LENGTH_MAX) return
   const message = `the attributes of the merged user would exceed ${MERGED_LENGTH_MAX} characters of JSON`
   throw new AppError('conflict', message)
 }
 
 /**
- * Of several customer ids, a user shows the one that came first in the log, in whatever order the partitions of the log are
- * applied. The others find the user too.
+ * A user shows the customer id that came first in the log, in whatever order the partitions are applied. The other ids
+ * find the user too.
  */
 function addCustomerId(user: NamedUser, { customerId, number }: Omit<NewCustomerId, 'userId'>): NamedUser {
   if (user.customerNumber !== null && user.customerNumber < number) return user

@@ -1,45 +1,45 @@
-// Which user has which identity, as the entries of a batch show one after the other. In memory only: it reads and writes no
-// table (`resolve-users.ts` does).
+// Maps identities to users while the entries of a batch create and merge them. In memory only: reads and writes no table
+// (`resolve-users.ts` does).
 //
-// The state: every identity that the batch names, with the user it was found with first; the users that the batch creates; and
-// the merges, as a pointer from each merged user to an older one. A merge moves only this pointer. So the user an identity has
-// by now is its first user, or the one that `survivorOf` finds behind that.
+// The state: every identity of the batch with its first user; the users that the batch creates; and the merges, as a
+// pointer from each merged user to an older one. A merge only sets this pointer. The current user of an identity is its
+// first user, or the survivor that `survivorOf` finds from there.
 import { CUSTOMER_ID } from '../../core/users/user.ts'
 import type { StoredIdentity } from '../../store/users/user-identities.ts'
 import type { Merge } from '../../store/users/users.ts'
 import { identityKey, type KeyedIdentity, type Subject } from '../batch.ts'
 
-/** A customer id that a user is given; facts and the order of the log know it by its number. */
+/** A new customer id of a user. Facts and the order of the log refer to it by its number. */
 export interface NewCustomerId {
-  /** The user at that entry, who may have been merged since. */
+  /** The user at that entry, which may have been merged since. */
   readonly userId: number
   readonly customerId: string
   readonly number: number
 }
 
 export class IdentityGraph {
-  /** In the order in which entries showed two users to be one. */
+  /** In the order of the entries that caused them. */
   readonly merges: Merge[] = []
   /** User → the subject it was created for. */
   readonly created = new Map<number, Subject>()
-  /** Of created users and of others. */
+  /** For created and for stored users. */
   readonly newCustomerIds: NewCustomerId[] = []
   /** By key. */
   readonly #identities: Map<string, StoredIdentity>
-  /** The keys that the store had before the batch. */
+  /** The keys stored before the batch. */
   readonly #storedKeys: ReadonlySet<string>
-  /** The keys of identities that are new, or were seen again. */
+  /** The keys of identities that are new or were seen again. */
   readonly #changedKeys = new Set<string>()
-  /** Merged user → the older user it was merged into, who may be merged itself. */
+  /** Merged user → the older user it was merged into, which may be merged itself. */
   readonly #mergedInto = new Map<number, number>()
 
-  /** Takes those identities of the batch that the store knows. */
+  /** Takes the stored identities of the batch. */
   constructor(stored: readonly StoredIdentity[]) {
     this.#identities = new Map(stored.map((identity) => [identityKey(identity.workspaceId, identity), identity]))
     this.#storedKeys = new Set(this.#identities.keys())
   }
 
-  /** Gives all identities of a subject to one user: merges those who have any of them, or creates one. */
+  /** Gives all identities of a subject to one user. Merges the users who have any of them, or creates one. */
   add(subject: Subject): void {
     const userId = this.#mergeOwners(subject.identities) ?? this.#create(subject)
     for (const identity of subject.identities) this.#give(identity, userId, subject)
@@ -50,13 +50,13 @@ export class IdentityGraph {
     return this.#ownerOf(first as KeyedIdentity) as number
   }
 
-  /** The number of the customer id of a subject that was added; undefined where only other identities name it. */
+  /** The number of the customer id of a subject that was added; undefined when only other identities name it. */
   customerOf({ identities }: Subject): number | undefined {
     const customerId = identities.find(({ name }) => name === CUSTOMER_ID)
     return (customerId && this.#identities.get(customerId.key)?.number) ?? undefined
   }
 
-  /** The user that a user has become by all merges so far; itself where it was not merged. */
+  /** The user into which a user has been merged so far; the user itself when it was not merged. */
   survivorOf(userId: number): number {
     let survivor = userId
     for (let next = this.#mergedInto.get(survivor); next !== undefined; next = this.#mergedInto.get(survivor))
@@ -65,8 +65,8 @@ export class IdentityGraph {
   }
 
   /**
-   * Users with a single alias → the number of that customer id: all their facts are stored under it. Finds the users that the
-   * store says it of and the batch does not change, and the users created with one customer id.
+   * Users with a single alias → the number of that customer id, under which all their facts are stored. Finds the
+   * unchanged users with a stored single alias, and the users created with one customer id.
    */
   singleAliasUsers(): Map<number, number> {
     const merged = new Set(this.merges.flatMap(({ from, into }) => [from, into]))
@@ -79,7 +79,7 @@ export class IdentityGraph {
     return single
   }
 
-  /** Identities to add to the store, under the users they were given to first: `mergeUsers` moves them on. */
+  /** Identities to add to the store, under their first users: `mergeUsers` moves them on. */
   newIdentities(singleAliasUsers: ReadonlyMap<number, number>): StoredIdentity[] {
     const added = [...this.#changedKeys].filter((key) => !this.#storedKeys.has(key))
     return this.#identitiesOf(added).map((identity) => {
@@ -87,7 +87,7 @@ export class IdentityGraph {
     })
   }
 
-  /** Identities of the store that were seen again, under the users they had there: `mergeUsers` moves them on. */
+  /** Stored identities that were seen again, under their stored users: `mergeUsers` moves them on. */
   seenIdentities(): StoredIdentity[] {
     return this.#identitiesOf([...this.#changedKeys].filter((key) => this.#storedKeys.has(key)))
   }
@@ -96,9 +96,9 @@ export class IdentityGraph {
     return keys.map((key) => this.#identities.get(key) as StoredIdentity)
   }
 
-  /** The user who has these identities, after merging all who have one of them; undefined where nobody has. */
+  /** The user with these identities, after merging all users with one of them; undefined when no user has any. */
   #mergeOwners(identities: readonly KeyedIdentity[]): number | undefined {
-    // As nearly always.
+    // The usual case.
     if (identities.length === 1) return this.#ownerOf(identities[0] as KeyedIdentity)
     const owners = new Set<number>()
     for (const identity of identities) {
@@ -112,8 +112,8 @@ export class IdentityGraph {
   }
 
   #ownerOf({ key }: KeyedIdentity): number | undefined {
-    const known = this.#identities.get(key)
-    return known && this.survivorOf(known.userId)
+    const identity = this.#identities.get(key)
+    return identity && this.survivorOf(identity.userId)
   }
 
   #merge(merge: Merge): void {
@@ -126,17 +126,17 @@ export class IdentityGraph {
     return subject.number
   }
 
-  /** Notes that a user has an identity: as a new one, or, if it is no customer id, as seen again at this place in the log. */
+  /** Records an identity of a user: as new, or, if it is no customer id, as seen again at this position of the log. */
   #give({ key, name, value }: KeyedIdentity, userId: number, { workspaceId, receivedAt, number }: Subject): void {
-    const known = this.#identities.get(key)
+    const existing = this.#identities.get(key)
     const isCustomerId = name === CUSTOMER_ID
-    if (known && (isCustomerId || wasSeenSince(known, number))) return
+    if (existing && (isCustomerId || wasSeenSince(existing, number))) return
     this.#changedKeys.add(key)
     this.#identities.set(key, {
       workspaceId,
       name,
       value,
-      userId: known?.userId ?? userId,
+      userId: existing?.userId ?? userId,
       seenAt: receivedAt,
       seenNumber: isCustomerId ? null : number,
       number: isCustomerId ? number : null,
@@ -146,7 +146,10 @@ export class IdentityGraph {
   }
 }
 
-/** Whether an identity was last received with at least this number; times do not tell, because a clock may be set back. */
+/**
+ * Whether an identity was last received with at least this number. Times cannot decide it, because a clock may be set
+ * back.
+ */
 function wasSeenSince({ seenNumber }: StoredIdentity, number: number): boolean {
   return (seenNumber ?? 0) >= number
 }
