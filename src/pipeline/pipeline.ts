@@ -1,9 +1,7 @@
 // Applies one batch of the log to the tables, step by step. The path of an event or a report:
 //
 // 1. An operation validates the request, appends it to the log as one entry, and responds (`operations/accept.ts`).
-//
 // 2. The follower reads the entries after its cursor, some hundred at a time (`follower/follow-log.ts`).
-//
 // 3. `batch.ts` reads their bodies with the settings of their workspaces. An entry it cannot read becomes unreadable.
 // 4. `apply-batch.ts` opens one transaction, moves the cursor, and calls `applySteps`. All of it commits, or nothing.
 //

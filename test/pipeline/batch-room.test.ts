@@ -1,4 +1,4 @@
-// How much of the embedded log goes into one batch of the pipeline.
+// Checks how many entries of the embedded log one batch takes.
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EntryKind, LogEntry, LogReader, LogWriter } from '../../src/log/event-log.ts'
@@ -82,20 +82,20 @@ describe('A batch', () => {
     expect(await cut()).toEqual(batches)
   })
 
-  it('ends where large entries follow small ones', async () => {
+  it('ends before large entries that follow small ones', async () => {
     await append(900, 250)
     await append(40, large)
-    // All have fewer than 512 bytes on average before the last of the first batch, and more with it.
+    // The entries have fewer than 512 bytes on average without the last one of the first batch, and more with it.
     expect(await cut()).toEqual([915, 16, 9])
   })
 
-  it('is full where a large entry follows small ones, once one that large was read', async () => {
+  it('is full before a large entry that follows small ones, once an entry that large was read', async () => {
     const [small, tooLarge] = [500, BATCH_BYTES_MAX + 1]
     for (const bytes of [tooLarge, small, tooLarge, small, tooLarge, small, small, small]) await append(1, bytes)
     expect(await cut()).toEqual([1, 2, 2, 3])
   })
 
-  it('is taken for full by the largest entry of the last eight batches', () => {
+  it('counts as full by the largest entry of the last eight batches', () => {
     const sizes = new EntrySizes()
     expect(sizes.largest).toBe(0)
     for (const bytes of [1_000, 10, 20, 10]) sizes.note([{ body: Buffer.alloc(bytes) } as unknown as LogEntry])
@@ -105,7 +105,7 @@ describe('A batch', () => {
     expect(sizes.largest).toBe(20)
   })
 
-  it('of reports alone holds more', async () => {
+  it('holds more when it has only reports', async () => {
     const report = REPORT_BYTES_MAX / 12
     await append(20, report, { kind: 'svc_message_events' })
     await append(20, report, { kind: 'svc_audience' })
@@ -115,7 +115,7 @@ describe('A batch', () => {
     expect(await cut()).toEqual([12, 12, 12, 8, 12, 7])
   })
 
-  it('ends before the entry of one workspace more than it may have', async () => {
+  it('ends before the entry of one workspace too many', async () => {
     await append(3 * BATCH_WORKSPACES_MAX, 300, { workspaces: BATCH_WORKSPACES_MAX })
     expect(await cut()).toEqual([3 * BATCH_WORKSPACES_MAX])
     await append(50, 300, { workspaces: BATCH_WORKSPACES_MAX + 1 })

@@ -1,4 +1,4 @@
-// Taking log entries apart: what the settings of the workspace at that moment make of them.
+// Checks how entries of the log are read with the current settings of their workspace.
 import { expect, it } from 'vitest'
 import { EVENTS_PER_ENTRY_MAX } from '../../src/core/event.ts'
 import { DEFAULT_SETTINGS, type EmailProtection } from '../../src/core/workspace.ts'
@@ -24,24 +24,45 @@ const readUser = (emailProtection: EmailProtection, attributes: object, context:
 const sealedEmail = { sealed: 'v1.sealed', key: 'hash' }
 
 it.each([
-  ['is kept and found by', 'none', { email: ' A@b.c ' }, {}, { email: ' A@b.c ' }, 'a@b.c'],
+  [
+    'is stored as sent and found by its normalised form',
+    'none',
+    { email: ' A@b.c ' },
+    {},
+    { email: ' A@b.c ' },
+    'a@b.c',
+  ],
   ['is cleared by null', 'none', { email: null }, {}, { email: null }, null],
   ['stays as it is when not sent', 'none', { plan: 'x' }, {}, { plan: 'x' }, undefined],
   ['stays as it is when empty', 'none', { email: '', plan: 'x' }, {}, { plan: 'x' }, undefined],
   ['stays as it is when empty where encrypted', 'encrypted', { email: '' }, {}, {}, undefined],
-  ['is kept sealed', 'encrypted', { plan: 'x' }, { sealedEmail }, { plan: 'x', email: 'v1.sealed' }, 'hash'],
+  ['is stored sealed', 'encrypted', { plan: 'x' }, { sealedEmail }, { plan: 'x', email: 'v1.sealed' }, 'hash'],
   ['is cleared by null where encrypted', 'encrypted', { email: null }, {}, { email: null }, null],
   [
-    'is dropped if it was sealed for an encryption that has ended',
+    'is dropped if it was sealed and encryption has ended',
     'none',
     { plan: 'x' },
     { sealedEmail },
     { plan: 'x' },
     undefined,
   ],
-  ['is dropped if tokenization has taken the place of encryption', 'tokenized', {}, { sealedEmail }, {}, undefined],
-  ['is dropped if encryption came after it', 'encrypted', { email: 'a@b.c', plan: 'x' }, {}, { plan: 'x' }, undefined],
-  ['is dropped if tokenization came after it', 'tokenized', { email: 'a@b.c' }, {}, {}, undefined],
+  [
+    'is dropped if it was sealed and tokenization has replaced encryption',
+    'tokenized',
+    {},
+    { sealedEmail },
+    {},
+    undefined,
+  ],
+  [
+    'is dropped if encryption began after the request',
+    'encrypted',
+    { email: 'a@b.c', plan: 'x' },
+    {},
+    { plan: 'x' },
+    undefined,
+  ],
+  ['is dropped if tokenization began after the request', 'tokenized', { email: 'a@b.c' }, {}, {}, undefined],
 ] as const)('an address %s', (_rule, protection, sent, context, attributes, emailKey) => {
   expect(readUser(protection, sent, context)).toMatchObject({ attributes, emailKey })
   expect(Object.keys((readUser(protection, sent, context) as { attributes: object }).attributes).toSorted()).toEqual(
@@ -50,13 +71,13 @@ it.each([
 })
 
 it.each([
-  ['one that is kept', 'none', { email: 'a@b.c' }, {}, false],
-  ['none', 'tokenized', { plan: 'x' }, {}, false],
-  ['one that is kept sealed', 'encrypted', {}, { sealedEmail }, false],
-  ['one that cannot be opened any more', 'none', {}, { sealedEmail }, true],
-  ['one that was sent before encryption', 'encrypted', { email: 'a@b.c' }, {}, true],
-  ['one that was sent before tokenization', 'tokenized', { email: 'a@b.c' }, {}, true],
-] as const)('is told apart whether an address was dropped: %s', (_rule, protection, sent, context, isEmailDropped) => {
+  ['a stored address', 'none', { email: 'a@b.c' }, {}, false],
+  ['no address', 'tokenized', { plan: 'x' }, {}, false],
+  ['a sealed address', 'encrypted', {}, { sealedEmail }, false],
+  ['a sealed address that can no longer be opened', 'none', {}, { sealedEmail }, true],
+  ['an address sent before encryption', 'encrypted', { email: 'a@b.c' }, {}, true],
+  ['an address sent before tokenization', 'tokenized', { email: 'a@b.c' }, {}, true],
+] as const)('records whether it dropped %s', (_rule, protection, sent, context, isEmailDropped) => {
   expect(readUser(protection, sent, context)).toMatchObject({ isEmailDropped })
 })
 
@@ -64,7 +85,7 @@ it.each([
   ['track_events', 'actions', { action: 'A' }],
   ['svc_message_events', 'events', { customer_id: 'c1', platform: 'WEB', type: 'sent', time: 1_000 }],
   ['svc_audience', 'members', { customer_id: 'c1', platform: 'WEB', evaluated_at: 1_000, group: 'target' }],
-] as const)('an entry of kind %s with more items than it has numbers for cannot be read', (kind, list, item) => {
+] as const)('refuses an entry of kind %s with more items than its numbers allow', (kind, list, item) => {
   const read = (items: number) => {
     const body = { customer_id: 'c1', [list]: Array.from({ length: items }, () => item) }
     const entry = { ...entryOf(body, { campaign: 1 }), kind }

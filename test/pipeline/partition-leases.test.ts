@@ -1,4 +1,4 @@
-// Which process follows which partitions of a log in PostgreSQL, and what the clock of the database does to that.
+// Checks which process leases which partitions of a log in PostgreSQL, also when the clock of the database changes.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { PartitionLeases } from '../../src/pipeline/follower/partition-leases.ts'
@@ -30,10 +30,10 @@ describeOnPostgres('Leases of partitions', () => {
     const moved = sql<number>`expires_at + ${byMs}`
     return database.write(({ query }) => query.updateTable('pipeline_members').set({ expires_at: moved }).execute())
   }
-  /** Leaves the table as a clock that is set back does. */
+  /** Changes the table as if the clock had been set back. */
   const setClockBack = () => moveExpiries(HOUR_MS)
 
-  it('are held once each by any number of processes, none left out', async () => {
+  it('belong to exactly one process each, however many processes there are', async () => {
     const holders = ['first', 'second', 'third']
     for (const holder of [...holders, ...holders]) await renew(holder)
     const held = await Promise.all(holders.map(renew))
@@ -41,7 +41,7 @@ describeOnPostgres('Leases of partitions', () => {
     expect(held.flat().toSorted(byNumber)).toEqual(Array.from({ length: PARTITIONS }, (_, partition) => partition))
   })
 
-  it('of a process that stops are free at once', async () => {
+  it('are free at once when their process stops', async () => {
     await renew('stopping')
     await renew('staying')
     await renew('stopping')
@@ -50,8 +50,8 @@ describeOnPostgres('Leases of partitions', () => {
     expect(await renew('staying')).toHaveLength(PARTITIONS)
   })
 
-  it('of a process that is told to stop are free before it would renew them', async () => {
-    // Nothing that waits for a time to come ends any more.
+  it('are free before the next renewal when their process is asked to stop', async () => {
+    // Pauses no longer end.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const failures: unknown[] = []
@@ -65,7 +65,7 @@ describeOnPostgres('Leases of partitions', () => {
     expect(failures).toEqual([])
   })
 
-  it('count for as many processes as have renewed theirs in time', async () => {
+  it('are shared among the processes that renewed theirs in time', async () => {
     await renew('dead')
     await moveExpiries(-HOUR_MS)
     expect(await countPipelines(database)).toBe(0)
@@ -73,15 +73,15 @@ describeOnPostgres('Leases of partitions', () => {
     expect(await countPipelines(database)).toBe(1)
   })
 
-  it('of a process that died are free for others, also where the clock was set back since', async () => {
+  it('are free after their process died, even if the clock was set back since', async () => {
     expect(await renew('dead')).toHaveLength(PARTITIONS)
     await setClockBack()
     expect(await renew('living')).toHaveLength(PARTITIONS)
-    // What was taken over is no longer free.
+    // Leases that were taken over are no longer free.
     expect(await renew('second')).toEqual([])
   })
 
-  it('stay with the process that has them where the clock was set back', async () => {
+  it('stay with their process when the clock is set back', async () => {
     await renew('living')
     await setClockBack()
     expect(await renew('living')).toHaveLength(PARTITIONS)

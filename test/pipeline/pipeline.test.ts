@@ -1,5 +1,5 @@
-// The pipeline on every store: a batch is all or nothing, each entry has its effect once, and one that cannot be applied
-// holds up no other.
+// Checks the pipeline on every store: a batch is applied as a whole or not at all, each entry takes effect once, and an
+// entry that cannot be applied does not delay others.
 import { sql, type RawBuilder } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import { EVENTS_PER_ENTRY_MAX } from '../../src/core/event.ts'
@@ -18,7 +18,7 @@ import { describeEachStore } from '../support/stores.ts'
 describeEachStore('The pipeline', (kind) => {
   let bench: PipelineBench
 
-  /** Where the log ended before the test. */
+  /** The end of the log before the test. */
   let start: number
 
   beforeAll(async () => void (bench = await openPipelineBench(kind)))
@@ -39,7 +39,7 @@ describeEachStore('The pipeline', (kind) => {
     return found.map(({ action }) => action).toReversed()
   }
 
-  /** Puts an event where another belongs, so that the entry at `position` cannot be applied: its numbers are taken. */
+  /** Stores an event under the numbers of the entry at `position`, so that the entry cannot be applied. */
   async function takePlaceOf(position: number): Promise<void> {
     const event: StoredEvent = {
       id: position * EVENTS_PER_ENTRY_MAX,
@@ -59,7 +59,7 @@ describeEachStore('The pipeline', (kind) => {
     await bench.database.write((store) => addEvents(store, [event]))
   }
 
-  it('applies everything in the log, in order, and moves the cursor behind it', async () => {
+  it('applies all entries of the log in order and moves the cursor past them', async () => {
     const ids = await bench.append(...numbered(20), { kind: 'track_user', body: { customer_id: 'c2' } })
     const { batches, failures } = await bench.follow()
     expect(failures).toEqual([])
@@ -71,7 +71,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(ids[20])).toMatchObject({ status: 'processed', events: 0, duplicates: 0, error: null })
   })
 
-  it('a batch is one transaction: a step that fails leaves nothing of it', async () => {
+  it('rolls back the whole batch when a step fails', async () => {
     const ids = await bench.append(events('c1', { action: 'A' }), events('c2', { action: 'B' }))
     const entries = await bench.readNew()
     await takePlaceOf(entries[1]?.position as number)
@@ -83,7 +83,7 @@ describeEachStore('The pipeline', (kind) => {
     await bench.follow()
   })
 
-  it('the same entries applied twice have one effect', async () => {
+  it('gives entries one effect when they are applied twice', async () => {
     await bench.append(events('c1', { action: 'A' }), { kind: 'track_user', body: { customer_id: 'c2' } })
     const batch = await readBatch(bench.database, await bench.readNew(), { now: NOW })
     await applyBatch(bench.database, batch, { from: [start] })
@@ -92,7 +92,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.cursor()).toBe(batch.lastPositions.get(0))
   })
 
-  it('settings that change between reading and applying are not those of before', async () => {
+  it('refuses a batch that was read with earlier settings', async () => {
     await bench.append({ kind: 'track_user', body: { customer_id: 'c1', attributes: { email: 'ada@example.com' } } })
     const batch = await readBatch(bench.database, await bench.readNew(), { now: NOW })
     const settings = { ...DEFAULT_SETTINGS, name: 'tokens', emailProtection: 'tokenized' as const }
@@ -104,7 +104,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(user).toMatchObject({ attributes: {}, emailKey: null })
   })
 
-  it('several followers of one log apply each entry once', async () => {
+  it('applies each entry once when several followers share a log', async () => {
     for (let round = 0; round < 10; round++) await bench.append(...numbered(30))
     const { failures } = await bench.follow(3)
     expect(failures).toEqual([])
@@ -112,7 +112,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(await listParkedEntries(bench.database, start, 1)).toEqual([])
   })
 
-  it('an entry that cannot be applied is parked with its reason, and the rest goes on', async () => {
+  it('parks an entry that cannot be applied with its reason and goes on with the rest', async () => {
     const ids = await bench.append(...numbered(9))
     const taken = (await bench.readNew())[4]?.position as number
     await takePlaceOf(taken)
@@ -155,7 +155,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(id)).toMatchObject({ status: 'parked', events: count, error: parked?.error })
   })
 
-  it('parks an entry of a workspace that is not there', async () => {
+  it('parks an entry of a workspace that does not exist', async () => {
     const [id] = await bench.append({ ...events('c1', { action: 'A' }), workspaceId: 'gone' })
     await bench.follow()
     expect(await bench.receipt(id, 'gone')).toMatchObject({
@@ -165,7 +165,7 @@ describeEachStore('The pipeline', (kind) => {
     })
   })
 
-  it('tells once a batch of the entries that nobody can read', async () => {
+  it('reports unreadable entries once per batch', async () => {
     const gone = { ...events('c1', { action: 'A' }), workspaceId: 'gone' }
     await bench.append(gone, events('c1', { action: 'B' }), gone, { body: '[]' })
     const [first] = await bench.readNew()
@@ -185,7 +185,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(parked.map(({ position }) => position)).toEqual(bad.map((index) => entries[index]?.position))
   })
 
-  it('waits for a machine that refuses, such as a full disk, and parks nothing', async () => {
+  it('waits and parks nothing while the machine refuses writes, as on a full disk', async () => {
     const { database, followed, stop } = bench.startFollower()
     try {
       const repair = await fillDisk(database)
@@ -223,7 +223,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(await actionsOf('c2')).toEqual(['new'])
   })
 
-  it('an event_id is unique in its workspace, not beyond', async () => {
+  it('accepts the same event_id in two workspaces', async () => {
     const entry = events('c1', { action: 'A', event_id: 'x' })
     const [first] = await bench.append(entry)
     const workspaceId = bench.workspaceId
@@ -234,7 +234,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(second)).toMatchObject({ events: 1, duplicates: 0 })
   })
 
-  it('what does not fit into the attributes of a user is not kept, and the receipt says so', async () => {
+  it('drops attributes that exceed the limit of a user and says so in the receipt', async () => {
     const report = (...names: string[]) => {
       const filling = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX / 3)
       const attributes = Object.fromEntries(names.map((name) => [name, filling]))
@@ -250,7 +250,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(ids[3])).toMatchObject({ status: 'processed', error })
   })
 
-  it('an address that was sent before emails were protected is not kept, and the receipt says so', async () => {
+  it('drops an address sent before emails were protected and says so in the receipt', async () => {
     await bench.makeWorkspace({ emailProtection: 'tokenized' })
     const filling = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX)
     const report = (attributes: object) => ({
@@ -268,7 +268,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(many)).toMatchObject({ status: 'processed', error })
   })
 
-  it('nothing is left out of two users who turn out to be one, up to a bound past which their request is set aside', async () => {
+  it('merges two users completely, up to a limit beyond which it parks the request', async () => {
     await bench.makeWorkspace({ identityResolution: ['crm'] })
     const filling = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX - 100)
     const report = (names: object, attributes: object = {}) => ({
@@ -285,13 +285,13 @@ describeEachStore('The pipeline', (kind) => {
     expect(await bench.receipt(ids[7])).toMatchObject({ status: 'processed', error: null })
     const error = expect.stringContaining('the attributes of the merged user would exceed') as unknown
     expect(await bench.receipt(ids[8])).toMatchObject({ status: 'parked', error })
-    // Another try would end the same, and whoever waits behind it would wait for longer.
+    // Another try would fail the same way and delay the entries behind it.
     const again = await bench.append(joins[8] as TestEntry)
     expect(await countWrites(bench)).toBe(2)
     expect(await bench.receipt(again[0])).toMatchObject({ status: 'parked', error })
   })
 
-  it('reads no more large users at once than fit into memory', async () => {
+  it('reads only as many large users at once as fit into memory', async () => {
     const filling = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX - 100)
     const names = Array.from({ length: 12 }, (_, index) => `large-${index}`)
     const report = (customer_id: string, attributes: object) => {
@@ -306,7 +306,7 @@ describeEachStore('The pipeline', (kind) => {
   })
 })
 
-/** How many transactions it takes to follow the log to its end. */
+/** The number of transactions it takes to follow the log to its end. */
 async function countWrites(bench: PipelineBench): Promise<number> {
   const end = await bench.logReader.lastPosition()
   const { database, stop } = bench.startFollower()
@@ -316,7 +316,7 @@ async function countWrites(bench: PipelineBench): Promise<number> {
   return write.mock.calls.length
 }
 
-/** Makes everything this database writes fail as on a full disk, until the returned function is called. */
+/** Makes all writes of this database fail as on a full disk, until the returned function is called. */
 async function fillDisk(database: Database): Promise<() => Promise<void>> {
   const run = (...statements: RawBuilder<unknown>[]) => {
     return database.write(async ({ query }) => {
@@ -324,7 +324,7 @@ async function fillDisk(database: Database): Promise<() => Promise<void>> {
     })
   }
   if (database.kind === 'sqlite') {
-    // Of this connection alone: the file may not grow beyond the size it has.
+    // Limits this connection only: the file may not grow beyond its size.
     await run(sql`pragma max_page_count = 1`)
     return () => run(sql`pragma max_page_count = 1073741823`)
   }

@@ -1,4 +1,5 @@
-// What the log in NATS holds twice is applied once, and what others put into it is parked, all of it.
+// Checks that entries the log in NATS holds twice are applied once, and that foreign messages that are no entries are
+// parked.
 import { randomBytes } from 'node:crypto'
 import { headers } from '@nats-io/transport-node'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -18,11 +19,11 @@ import { describeWithNats, startNatsServers, type NatsServers } from '../support
 import { until } from '../support/server.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
 
-/** How many parked entries operators are told of; NaN where they are told of anything else. */
-function countToldParked(failures: readonly string[]): number {
+/** The number of parked entries in the reports to operators; NaN when a report says anything else. */
+function countReportedParked(failures: readonly string[]): number {
   return failures.reduce((sum, failure) => {
-    const told = /^entry \d+ cannot be applied and was parked(?:, as were (\d+) entries after it)?$/.exec(failure)
-    return told ? sum + 1 + Number(told[1] ?? 0) : Number.NaN
+    const match = /^entry \d+ cannot be applied and was parked(?:, as were (\d+) entries after it)?$/.exec(failure)
+    return match ? sum + 1 + Number(match[1] ?? 0) : Number.NaN
   }, 0)
 }
 
@@ -54,7 +55,7 @@ describeWithNats('A log that may hold an entry twice', () => {
       return stream.ask((manager) => manager.jetstream().publish(subject, body, { ...(headers && { headers }) }))
     }
 
-    /** Follows until everything is applied; returns what went wrong. */
+    /** Follows the log until everything is applied. Returns the failures. */
     async function applyAll(): Promise<string[]> {
       const failures: string[] = []
       const follower = new LogFollower({
@@ -76,23 +77,23 @@ describeWithNats('A log that may hold an entry twice', () => {
       return failures
     }
 
-    it('parks every message of others without an id, in one batch and later ones', async () => {
+    it('parks every foreign message without an id, in one batch and in later ones', async () => {
       const foreign = { subject: partitionSubject(3), headers: undefined, body: Buffer.from('hello') }
       for (let count = 0; count < 3; count++) await publish(foreign)
-      expect(countToldParked(await applyAll())).toBe(3)
+      expect(countReportedParked(await applyAll())).toBe(3)
       await publish(foreign)
-      expect(countToldParked(await applyAll())).toBe(1)
+      expect(countReportedParked(await applyAll())).toBe(1)
       const parked = await listParkedEntries(database, 0, 10)
       expect(parked.map(({ position, body }) => [position, body])).toEqual([1, 2, 3, 4].map((at) => [at, 'hello']))
       expect(await findRequestsWithReceipts(database, [''])).toEqual(new Set())
     })
 
-    it('parks messages of others with names and ids that no database keeps, and applies what comes beside them', async () => {
+    it('parks foreign messages with names and ids that no database stores, and applies the entries beside them', async () => {
       const unkept = [
         ['Tidings-Workspace', 'a\0b'],
         ['Tidings-Kind', 'a\0b'],
         ['Tidings-Request', 'a\0b'],
-        // Not so short once it is compressed.
+        // Long even when compressed.
         ['Tidings-Request', randomBytes(8_192).toString('hex')],
       ] as const
       for (const [header, text] of unkept) {
@@ -102,13 +103,13 @@ describeWithNats('A log that may hold an entry twice', () => {
       }
       const body = Buffer.from('{"customer_id":"ada"}')
       await publish({ ...toMessage(newEntry('r1', { kind: 'track_user', body }), 'r1'), subject: partitionSubject(4) })
-      expect(countToldParked(await applyAll())).toBe(unkept.length)
+      expect(countReportedParked(await applyAll())).toBe(unkept.length)
       const parked = await listParkedEntries(database, 0, 10)
       expect(parked.map((entry) => entry.body)).toEqual(unkept.map(([header]) => header))
       expect(await findRequestsWithReceipts(database, ['r1'])).toEqual(new Set(['r1']))
     })
 
-    it('applies every message of others without an id that reads as an entry', async () => {
+    it('applies every foreign message without an id that reads as an entry', async () => {
       const fields = headers()
       fields.set('Tidings-Kind', 'track_user')
       fields.set('Tidings-Workspace', 'main')
@@ -119,7 +120,7 @@ describeWithNats('A log that may hold an entry twice', () => {
       expect(await database.query.selectFrom('users').select('id').execute()).toHaveLength(2)
     })
 
-    it('applies an entry once that stands in it twice, in one batch and later', async () => {
+    it('applies an entry once that the log holds twice, in one batch and in later ones', async () => {
       const body = Buffer.from('{"customer_id":"ada","actions":[{"action":"Came"}]}')
       const message = toMessage(newEntry('r1', { body }), 'r1')
       for (let count = 0; count < 2; count++) await publish(message)

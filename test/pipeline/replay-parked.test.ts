@@ -1,4 +1,4 @@
-// Parked entries on every store: an operator tries one again or gives it up, and that shows in what became of its request.
+// Checks parked entries on every store: an operator replays or drops one, and the receipt of its request says so.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { CUSTOMER_ID } from '../../src/core/users/user.ts'
 import { dropParked, replayParked } from '../../src/pipeline/replay-parked.ts'
@@ -29,7 +29,7 @@ describeEachStore('A parked entry', (kind) => {
 
   const body = (customer_id: string, ...actions: object[]) => ({ type: 'event', customer_id, actions })
 
-  /** An entry that was parked because its workspace was missing, and which can be applied since. */
+  /** An entry that was parked because its workspace was missing, and that can be applied now. */
   async function parkOne(...actions: object[]) {
     const workspaceId = `late-${++made}`
     const start = await bench.cursor()
@@ -48,7 +48,7 @@ describeEachStore('A parked entry', (kind) => {
     return found?.map(({ action }) => action) ?? []
   }
 
-  it('that is replayed has the effect it would have had, and its receipt says so', async () => {
+  it('takes its original effect when it is replayed, and its receipt says so', async () => {
     const { workspaceId, requestId, position } = await parkOne(
       { action: 'A', event_id: 'x' },
       { action: 'B', event_id: 'x' },
@@ -69,7 +69,7 @@ describeEachStore('A parked entry', (kind) => {
     })
   })
 
-  it('is applied once, also when several replays race', async () => {
+  it('is applied once when several replays race', async () => {
     const { workspaceId, position } = await parkOne({ action: 'A' })
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => replayParked(bench.database, position, NOW)))
     expect(outcomes.filter(({ outcome }) => outcome === 'applied')).toHaveLength(1)
@@ -84,7 +84,7 @@ describeEachStore('A parked entry', (kind) => {
     expect((await actionsOf(workspaceId)).toSorted()).toEqual(['A', ...Array.from({ length: 50 }, () => 'B')])
   })
 
-  it('that still cannot be read stays parked, with the reason of today', async () => {
+  it('stays parked with the current reason when it still cannot be read', async () => {
     const start = await bench.cursor()
     const [requestId] = await bench.append({ body: '[]' })
     await bench.follow()
@@ -95,7 +95,7 @@ describeEachStore('A parked entry', (kind) => {
     expect(await bench.receipt(requestId)).toMatchObject({ status: 'parked', error: reason })
   })
 
-  it('whose replay fails in a step stays parked, and nothing of it is applied', async () => {
+  it('stays parked without any effect when a step of its replay fails', async () => {
     const start = await bench.cursor()
     await bench.append({ body: { customer_id: 'c1', actions: [{ action: 'A' }, {}] } })
     await bench.follow()
@@ -105,7 +105,7 @@ describeEachStore('A parked entry', (kind) => {
     expect(await hasUsers(bench.database, bench.workspaceId)).toBe(false)
   })
 
-  it('that is dropped is gone without effect, and its receipt says so', async () => {
+  it('disappears without effect when it is dropped, and its receipt says so', async () => {
     const { workspaceId, requestId, position } = await parkOne({ action: 'A' })
     expect(await dropParked(bench.database, position)).toBe(true)
     expect(await findParkedEntry(bench.database, position)).toBeUndefined()
@@ -118,20 +118,20 @@ describeEachStore('A parked entry', (kind) => {
     })
   })
 
-  it('is counted, and looked for by its workspace, without a look at what others hold', async () => {
+  it('is counted and found by its workspace without reading the entries of others', async () => {
     const [count, find] = await recordQueries(bench.database, async (store) => {
       await countParkedEntries(store)
       await hasParkedEntries(store, 'main')
     })
     if (!count || !find) throw new Error('nothing was asked')
     const { accesses } = await explain(bench.database, count)
-    // Each entry of a table of PostgreSQL is small, for large texts stand elsewhere.
+    // PostgreSQL stores large texts outside of the row, so each row stays small.
     const indexes = { sqlite: ['parked_entries_by_workspace'], postgres: [expect.stringMatching(/^parked_entries_/)] }
     expect(accesses.map(({ index }) => index)).toEqual(indexes[kind])
     expectIndexed(await explain(bench.database, find), 'workspace_id')
   })
 
-  it('is set aside with many others by one statement, which keeps the places of those that were there', async () => {
+  it('is parked with many others by one statement, and entries parked before keep their positions', async () => {
     const entries = Array.from({ length: 300 }, (_, index) => ({
       position: 1_000_000 + index,
       workspaceId: 'apart',
@@ -149,7 +149,7 @@ describeEachStore('A parked entry', (kind) => {
     const again = { error: 'still', parkedAt: NOW + 5 }
     const changed = entries.slice(0, 2).map((entry) => ({ ...entry, body: 'another', ...again }))
     await bench.database.write((store) => parkEntries(store, changed))
-    const kept = entries.map((entry, index) => (index < 2 ? { ...entry, ...again } : entry))
-    expect(await listParkedEntries(bench.database, 999_999, 301)).toEqual(kept)
+    const expected = entries.map((entry, index) => (index < 2 ? { ...entry, ...again } : entry))
+    expect(await listParkedEntries(bench.database, 999_999, 301)).toEqual(expected)
   })
 })

@@ -1,5 +1,5 @@
-// "Identity resolution" on every store: who is the same person, what is left of two who are, and that it makes no difference how
-// the log is cut into batches.
+// Checks "Identity resolution" on every store: which users are the same person, what the merged user has, and that the
+// outcome does not depend on how the log is cut into batches.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS, type WorkspaceSettings } from '../../src/core/workspace.ts'
@@ -24,7 +24,7 @@ describeEachStore('Identity resolution', (kind) => {
   let database: Database
   let made = 0
   let workspaceId: string
-  /** The users of the last batch of whom it knows, without a query, that all their facts are under one customer id. */
+  /** The users of the last batch that are known, without a query, to have all facts under one customer id. */
   let singleAliasUsers: ReadonlyMap<number, number>
 
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describeEachStore('Identity resolution', (kind) => {
     return { kind: 'track_user', workspaceId, receivedAt, ids, attributes }
   }
 
-  /** Applies entries in batches of these sizes (the last takes the rest); returns the position of the first. */
+  /** Applies entries in batches of these sizes; the last takes the rest. Returns the position of the first entry. */
   async function apply(entries: readonly ModelEntry[], sizes: readonly number[] = []): Promise<number> {
     const start = (await findCursor(database, PIPELINE_CURSOR)) + 1
     const log = entries.map((entry, index) => toLogEntry(entry, start + index))
@@ -56,17 +56,17 @@ describeEachStore('Identity resolution', (kind) => {
       expect(batch.unreadable).toEqual([])
       const { users } = await applyBatch(database, batch, { from: [(part[0] as LogEntry).position - 1] })
       singleAliasUsers = users.singleAliasUsers
-      const told = [...singleAliasUsers].map(([userId, customer]) => ({
+      const claimed = [...singleAliasUsers].map(([userId, customer]) => ({
         userId,
         customers: [customer],
         userIds: [userId],
       }))
-      expect(told).toEqual([...(await findUsersWithAliases(database, [...singleAliasUsers.keys()])).values()])
+      expect(claimed).toEqual([...(await findUsersWithAliases(database, [...singleAliasUsers.keys()])).values()])
     }
     return start
   }
 
-  /** Applies entries in another order than that of the log: each in a partition of its own, behind all that others put into one. */
+  /** Applies entries out of log order: each in its own partition, at positions after all others. */
   async function applyApart(entries: readonly ModelEntry[], order: readonly number[]): Promise<void> {
     const log = entries.map((entry, index) => {
       return { ...toLogEntry(entry, 1_000_000 + entries.length * made + index), partition: 1 + index }
@@ -90,7 +90,7 @@ describeEachStore('Identity resolution', (kind) => {
     ['the last alone', [2]],
   ]
 
-  it.each(cuts)('a user found by any of its ids is the same user, %s', async (_cut, sizes) => {
+  it.each(cuts)('finds the same user by any of its ids, %s', async (_cut, sizes) => {
     await apply(
       [track({ customer_id: 'a', mobile: '1' }), track({ mobile: '1', card: 'x' }), track({ card: 'x' })],
       sizes,
@@ -100,23 +100,20 @@ describeEachStore('Identity resolution', (kind) => {
     expect(users[0]?.customerId).toBe('a')
   })
 
-  it.each(cuts)(
-    'several users found become one: the oldest stays, every id still finds it, %s',
-    async (_cut, sizes) => {
-      const start = await apply(
-        [track({ mobile: '1' }), track({ customer_id: 'b' }), track({ customer_id: 'b', mobile: '1', card: 'x' })],
-        sizes,
-      )
-      const [user] = await storedUsers(database, [workspaceId])
-      expect(user).toMatchObject({ customerId: 'b', entries: [start, start + 1, start + 2] })
-      expect(user?.id).toBe((await find('mobile', '1'))?.id)
-      expect(Object.keys(user?.identities ?? {}).toSorted()).toEqual(['card=x', 'customer_id=b', 'mobile=1'])
-      expect(await storedUsers(database, [workspaceId])).toHaveLength(1)
-    },
-  )
+  it.each(cuts)('merges several users into the oldest, which every id finds, %s', async (_cut, sizes) => {
+    const start = await apply(
+      [track({ mobile: '1' }), track({ customer_id: 'b' }), track({ customer_id: 'b', mobile: '1', card: 'x' })],
+      sizes,
+    )
+    const [user] = await storedUsers(database, [workspaceId])
+    expect(user).toMatchObject({ customerId: 'b', entries: [start, start + 1, start + 2] })
+    expect(user?.id).toBe((await find('mobile', '1'))?.id)
+    expect(Object.keys(user?.identities ?? {}).toSorted()).toEqual(['card=x', 'customer_id=b', 'mobile=1'])
+    expect(await storedUsers(database, [workspaceId])).toHaveLength(1)
+  })
 
-  it.each(cuts)('chains of merges end at the oldest, %s', async (_cut, sizes) => {
-    // B becomes A, then A (with B) becomes the even older Z; what follows in the same batch finds Z by every id.
+  it.each(cuts)('resolves chains of merges to the oldest user, %s', async (_cut, sizes) => {
+    // B is merged into A, then A (with B) into the even older Z. Later entries of the same batch find Z by every id.
     await apply([track({ mobile: 'z' }), track({ mobile: 'a' }), track({ mobile: 'b' })])
     await apply(
       [track({ mobile: 'a', card: 'b1' }), track({ mobile: 'b', card: 'b1' }), track({ card: 'b1', mobile: 'z' })],
@@ -129,9 +126,9 @@ describeEachStore('Identity resolution', (kind) => {
     expect(user?.entries).toHaveLength(6)
   })
 
-  // A log with partitions gives the entries of different people in any order.
+  // A log with partitions returns the entries of different users in any order.
   it.each([[[0, 1, 2]], [[0, 2, 1]], [[1, 0, 2]], [[1, 2, 0]], [[2, 0, 1]], [[2, 1, 0]]])(
-    'of several customer ids the first in the log is shown, applied in the order %j',
+    'shows the first of several customer ids in the log, applied in the order %j',
     async (order) => {
       const ids: Ids[] = [
         { customer_id: 'first', card: 'x' },
@@ -162,7 +159,7 @@ describeEachStore('Identity resolution', (kind) => {
     },
   )
 
-  it('hundreds of users become one within a batch, of whom each is found to be the next and one has very much', async () => {
+  it('merges a chain of hundreds of users within one batch, one of them with very large attributes', async () => {
     const others = Array.from({ length: 400 }, (_, index) => ({ customer_id: `c${index}` }))
     const much = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`attribute ${index}`, index]))
     await apply(others.map((ids) => track(ids)))
@@ -173,7 +170,7 @@ describeEachStore('Identity resolution', (kind) => {
     expect(Object.keys(user?.attributes ?? {})).toHaveLength(40_000)
   })
 
-  it('four users become one in a single request', async () => {
+  it('merges four users by a single request', async () => {
     await apply([
       track({ customer_id: 'a' }),
       track({ mobile: '1' }),
@@ -187,25 +184,28 @@ describeEachStore('Identity resolution', (kind) => {
     expect((await find('customer_id', 'b'))?.id).toBe(user?.id)
   })
 
-  it.each(cuts)('of each attribute the value received last wins, whichever user had it, %s', async (_cut, sizes) => {
-    const start = await apply([report({ customer_id: 'a' }, { plan: 'old', city: 'Bonn', only: 1 }, 5)])
-    await apply(
-      [
-        report({ mobile: '1' }, { plan: 'new', city: 'Ulm' }, 7),
-        report({ customer_id: 'a' }, { city: 'Köln' }, 9),
-        // By a clock that was set back.
-        report({ customer_id: 'a', mobile: '1' }, { late: true, only: null }, 4),
-      ],
-      sizes,
-    )
-    const user = await find('mobile', '1')
-    expect(user?.attributes).toEqual({
-      plan: ['new', 7, start + 1],
-      city: ['Köln', 9, start + 2],
-      only: [null, 4, start + 3],
-      late: [true, 4, start + 3],
-    })
-  })
+  it.each(cuts)(
+    'keeps the value of each attribute that was received last, whichever user had it, %s',
+    async (_cut, sizes) => {
+      const start = await apply([report({ customer_id: 'a' }, { plan: 'old', city: 'Bonn', only: 1 }, 5)])
+      await apply(
+        [
+          report({ mobile: '1' }, { plan: 'new', city: 'Ulm' }, 7),
+          report({ customer_id: 'a' }, { city: 'Köln' }, 9),
+          // Its clock was set back.
+          report({ customer_id: 'a', mobile: '1' }, { late: true, only: null }, 4),
+        ],
+        sizes,
+      )
+      const user = await find('mobile', '1')
+      expect(user?.attributes).toEqual({
+        plan: ['new', 7, start + 1],
+        city: ['Köln', 9, start + 2],
+        only: [null, 4, start + 3],
+        late: [true, 4, start + 3],
+      })
+    },
+  )
 
   it.each(cuts)(
     'of several received in one millisecond the last in the log wins, whichever user had it, %s',
@@ -234,7 +234,7 @@ describeEachStore('Identity resolution', (kind) => {
       expect(await shown()).toEqual([{ name: 'card', value: 'y' }])
       await apply([report({ customer_id: 'a', card: 'z' }, {}, 4)])
       expect(await shown()).toEqual([{ name: 'card', value: 'z' }])
-      // One with so many that they are looked for in the table.
+      // A user with so many ids that they are read from the table.
       const crowd = Array.from({ length: 100 }, (_, index) =>
         report({ customer_id: `crowd-${index}`, card: 'y' }, {}, 6),
       )
@@ -268,7 +268,7 @@ describeEachStore('Identity resolution', (kind) => {
     },
   )
 
-  it('events of both are listed together, newest first', async () => {
+  it('lists the events of merged users together, newest first', async () => {
     await apply([track({ customer_id: 'a' }, 1), track({ mobile: '1' }, 2), track({ customer_id: 'a' }, 3)])
     await apply([track({ customer_id: 'a', mobile: '1' }, 4)])
     const user = await find('mobile', '1')
@@ -277,7 +277,7 @@ describeEachStore('Identity resolution', (kind) => {
     expect(events.map(({ receivedAt }) => receivedAt)).toEqual([4, 3, 2, 1])
   })
 
-  it('users that became another keep nothing of what they had told', async () => {
+  it('clears the data of users that were merged into another', async () => {
     await apply([
       report({ customer_id: 'a' }, {}),
       report({ customer_id: 'b', mobile: '1' }, { email: 'a@example.com' }),
@@ -292,14 +292,14 @@ describeEachStore('Identity resolution', (kind) => {
     expect(merged).toEqual([{ customer_id: null, attributes: '{}', email_key: null }])
   })
 
-  it('the same ids in another workspace are another user', async () => {
+  it('keeps users with the same ids in different workspaces apart', async () => {
     const other = { ...track({ customer_id: 'a', mobile: '1' }), workspaceId: `${workspaceId}-other` }
     await apply([track({ customer_id: 'a' }), other, track({ mobile: '1' })])
     expect(await storedUsers(database, [workspaceId])).toHaveLength(2)
     expect(await storedUsers(database, [other.workspaceId])).toHaveLength(1)
   })
 
-  it('names and values that run into each other are not mixed up', async () => {
+  it('distinguishes names and values that are equal when joined', async () => {
     await apply([track({ mobile: 'a\ncard\nb' }), track({ card: 'b' }), track({ mobile: 'a' })])
     expect(await storedUsers(database, [workspaceId])).toHaveLength(3)
   })
@@ -321,7 +321,7 @@ describeEachStore('Identity resolution', (kind) => {
     expect(singleAliasUsers.size).toBe(0)
   })
 
-  it('any cut of any log into batches gives the users of the naive model', async () => {
+  it('produces the users of the naive model for any log, however it is cut into batches', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(anyEntry(), { maxLength: 24, size: 'max' }),
@@ -344,7 +344,7 @@ function valuesOf(user: User | undefined): object {
 }
 
 function anyEntry(): fc.Arbitrary<ModelEntry> {
-  // Mostly one id, so that there are several users for the others to bring together.
+  // Mostly one id, so that there are several users for other entries to merge.
   const id = fc.oneof(
     fc.record({ customer_id: fc.constantFrom('a', 'b', 'c', 'd', 'e') }),
     fc.record({ mobile: fc.constantFrom('1', '2', '3', '4', '5') }),
@@ -362,9 +362,9 @@ function anyEntry(): fc.Arbitrary<ModelEntry> {
   )
   return fc.record({
     kind: fc.constantFrom('track_events', 'track_user'),
-    // Two workspaces in one log; the second seldom.
+    // Two workspaces in one log; the second is rare.
     workspaceId: fc.constantFrom('1', '1', '1', '2'),
-    // In any order, and often the same: a clock may be set back.
+    // Times in any order, often equal: a clock may be set back.
     receivedAt: fc.integer({ min: 1, max: 4 }),
     ids,
     attributes,
@@ -379,7 +379,7 @@ function toLogEntry({ kind, workspaceId, receivedAt, ids, attributes }: ModelEnt
   return { position, kind, workspaceId, requestId: `request-${position}`, receivedAt, context: {}, body }
 }
 
-/** All users of the workspaces that are not merged into another, oldest first, as the store has them. */
+/** All users of the workspaces that are not merged into another, oldest first, as stored. */
 async function storedUsers({ query }: Database, workspaceIds: readonly string[]): Promise<ModelUser[]> {
   const users = await query
     .selectFrom('users')

@@ -1,4 +1,4 @@
-// A pipeline that starts just when the database goes away: it waits, as it does later, and its process does not end.
+// Checks a pipeline that starts just when the database is unreachable: it waits, and its process does not end.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { LogWriter } from '../../src/log/event-log.ts'
@@ -18,7 +18,7 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
   let log: LogWriter
   let proxy: CuttableProxy
   let pipeline: RunningPipeline
-  let told: string[]
+  let reported: string[]
 
   beforeEach(async () => {
     place = await makeStore('postgres')
@@ -27,15 +27,15 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
     log = await openPostgresLog({ url: place.databaseUrl as string })
     proxy = await startProxy(place.databaseUrl as string)
     proxy.cut()
-    told = []
+    reported = []
     pipeline = startPipeline({
       location: { dataDir: place.dataDir, databaseUrl: proxy.url, natsUrl: undefined },
       writerLock: new WriterLock().shared,
       onApplied: () => {},
-      onFailed: (what) => void told.push(what),
-      onGivenUp: () => void told.push('given up'),
+      onFailed: (what) => void reported.push(what),
+      onGivenUp: () => void reported.push('given up'),
     })
-    await until('it has told of it', () => told.length > 0)
+    await until('it has reported the failure', () => reported.length > 0)
   })
   afterEach(async () => {
     await pipeline.stop()
@@ -45,7 +45,7 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
     await place.remove()
   })
 
-  /** Tracks an event, and lets the database be there again. */
+  /** Tracks an event and makes the database reachable again. */
   const track = async () => {
     const body = Buffer.from(JSON.stringify({ customer_id: 'anna', actions: [{ action: 'Order Placed' }] }))
     const entry = { kind: 'track_events', workspaceId: 'main', requestId: 'r1', receivedAt: Date.now() } as const
@@ -53,14 +53,14 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
     proxy.restore()
   }
 
-  it('follows the log when it is back', async () => {
-    expect(told).toContain('cannot open the log; retrying')
+  it('follows the log when the database is back', async () => {
+    expect(reported).toContain('cannot open the log; retrying')
     await track()
     const receipt = await until('it is applied', () => findReceipt(database, 'main', 'r1'))
     expect(receipt).toMatchObject({ status: 'processed', events: 1 })
   })
 
-  it('reads by index', async () => {
+  it('reads tables by index', async () => {
     await database.changeTables(async ({ query }) => {
       await sql`create table seen as select current_setting('enable_seqscan') as scans limit 0`.execute(query)
       await sql`create function see() returns trigger language plpgsql as
@@ -75,8 +75,8 @@ describeOnPostgres('A pipeline that starts while the database is away', () => {
     expect(rows).toEqual([{ scans: 'off' }])
   })
 
-  it('ends in order when it is told to', async () => {
+  it('stops cleanly on request', async () => {
     await pipeline.stop()
-    expect(told).not.toContain('given up')
+    expect(reported).not.toContain('given up')
   })
 })

@@ -1,5 +1,5 @@
-// A batch that computes for so long between two statements that PostgreSQL ends its transaction: it is not tried again for ever,
-// and what can be split into shorter pieces is not ended at all.
+// Checks a batch that computes for so long between two statements that PostgreSQL ends its transaction: it is not
+// retried forever, and work that can be split into shorter portions succeeds.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { LogFollower } from '../../src/pipeline/follower/follow-log.ts'
@@ -15,7 +15,7 @@ import { describeOnPostgres } from '../support/stores.ts'
 
 const ITEMS = Array.from({ length: 10 }, (_, index) => index)
 
-describeOnPostgres('A transaction that stands still', () => {
+describeOnPostgres('A transaction that is idle for too long', () => {
   let bench: PipelineBench
 
   beforeAll(async () => void (bench = await openPipelineBench('postgres')))
@@ -26,7 +26,7 @@ describeOnPostgres('A transaction that stands still', () => {
     body: { type: 'event', customer_id, actions: [{ action }] },
   })
 
-  it('is no reason to try a batch again for ever: it is split, and the entry that takes too long is parked', async () => {
+  it('is not retried forever: its batch is split, and the entry that takes too long is parked', async () => {
     const [start, failures] = [await bench.cursor(), [] as string[]]
     const follower = new LogFollower({
       database: withSlowEvents(bench.database),
@@ -43,7 +43,7 @@ describeOnPostgres('A transaction that stands still', () => {
     } finally {
       await follower.stop()
     }
-    // On a busy machine the end of the transaction may look like a lost connection first, which is tried again.
+    // On a busy machine the end of the transaction may first look like a lost connection, which is retried.
     const parkings = failures.filter((what) => !what.endsWith('retrying'))
     expect(parkings).toEqual([`entry ${start + 2} cannot be applied and was parked`])
     const receipts = await Promise.all(ids.map((id) => bench.receipt(id)))
@@ -52,7 +52,7 @@ describeOnPostgres('A transaction that stands still', () => {
     expect(parked?.error).toBe('The transaction timed out and was rolled back. Retry after 1 second.')
   })
 
-  it('is not what many users make of it, of whom the rest is asked for again when some took long', async () => {
+  it('does not result from many users: after a long computation the remaining users are loaded again', async () => {
     const computed: number[] = []
     await bench.database.write(async (store) => {
       await sql`set local idle_in_transaction_session_timeout = '2s'`.execute(store.query)
@@ -65,7 +65,7 @@ describeOnPostgres('A transaction that stands still', () => {
   })
 })
 
-/** The same tables, where storing an event with the name `slow` is followed by computing for longer than allowed. */
+/** The same database, where storing an event named `slow` is followed by a computation longer than allowed. */
 function withSlowEvents(database: Database): Database {
   const write: Database['write'] = (change) => {
     return database.write((store) => change(meddled(store, 'request_receipts', () => computeSlowEvents(store))))

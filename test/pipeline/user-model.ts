@@ -1,7 +1,7 @@
-// A naive model of "Identity resolution", to compare the pipeline with: maps and loops, one entry after the other.
+// A naive model of "Identity resolution" to compare the pipeline with: maps and loops, one entry after the other.
 import { EVENTS_PER_ENTRY_MAX } from '../../src/core/event.ts'
 
-/** What one entry says, in the plainest form. */
+/** The content of one entry in the simplest form. */
 export interface ModelEntry {
   readonly kind: 'track_events' | 'track_user'
   readonly workspaceId: string
@@ -11,20 +11,20 @@ export interface ModelEntry {
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
-/** The value of an attribute, when it was received, and where in the log. */
-type Told = readonly [value: unknown, receivedAt: number, position: number]
+/** The value of an attribute, when it was received, and its position in the log. */
+type ReceivedValue = readonly [value: unknown, receivedAt: number, position: number]
 
-/** A user in terms that both the model and the store know. */
+/** A user in terms that both the model and the store can express. */
 export interface ModelUser {
   readonly id: number
   readonly workspaceId: string
   readonly customerId: string | null
   readonly createdAt: number
   readonly emailKey: string | null
-  readonly attributes: Readonly<Record<string, Told>>
+  readonly attributes: Readonly<Record<string, ReceivedValue>>
   /** `name=value` → when last seen; for customer ids when first seen. */
   readonly identities: Readonly<Record<string, number>>
-  /** Positions of the entries whose events are under the user. */
+  /** The positions of the entries whose events belong to the user. */
   readonly entries: readonly number[]
 }
 
@@ -32,15 +32,15 @@ interface MutableUser {
   readonly id: number
   readonly workspaceId: string
   customerId: string | null
-  /** Position of the entry that named it first. */
+  /** The position of the entry that named it first. */
   customerAt: number
   readonly createdAt: number
-  readonly attributes: Map<string, Told>
+  readonly attributes: Map<string, ReceivedValue>
   readonly identities: Map<string, number>
   readonly entries: number[]
 }
 
-/** The users after these entries, which are in the log from `position` on; oldest first. */
+/** The users after these entries, the first of which is at `position` in the log; oldest first. */
 export function modelUsers(entries: readonly ModelEntry[], position: number): ModelUser[] {
   let users: MutableUser[] = []
   entries.forEach((entry, index) => {
@@ -65,11 +65,11 @@ function hasAnyId(user: MutableUser, { ids }: ModelEntry): boolean {
   return Object.entries(ids).some(([name, value]) => user.identities.has(`${name}=${value}`))
 }
 
-/** Called oldest first: each younger user becomes part of the oldest. */
+/** Merges a younger user into the oldest. To be called oldest first. */
 function mergeInto(older: MutableUser | undefined, younger: MutableUser): MutableUser {
   if (!older) return younger
   nameUser(older, younger.customerId, younger.customerAt)
-  for (const [name, told] of younger.attributes) setAttribute(older, name, told)
+  for (const [name, received] of younger.attributes) setAttribute(older, name, received)
   for (const [identity, seenAt] of younger.identities) older.identities.set(identity, seenAt)
   older.entries.push(...younger.entries)
   older.entries.sort((left, right) => left - right)
@@ -78,12 +78,12 @@ function mergeInto(older: MutableUser | undefined, younger: MutableUser): Mutabl
 
 function newUser({ workspaceId, receivedAt }: ModelEntry, position: number): MutableUser {
   const id = position * EVENTS_PER_ENTRY_MAX
-  const attributes = new Map<string, Told>()
+  const attributes = new Map<string, ReceivedValue>()
   const unnamed = { customerId: null, customerAt: Infinity }
   return { id, workspaceId, ...unnamed, createdAt: receivedAt, attributes, identities: new Map(), entries: [] }
 }
 
-/** Of several customer ids, the one that came first is shown. */
+/** A user shows the first of its customer ids. */
 function nameUser(user: MutableUser, customerId: string | null, at: number): void {
   if (customerId === null || user.customerAt <= at) return
   user.customerId = customerId
@@ -104,9 +104,9 @@ function applyEntry(user: MutableUser, entry: ModelEntry, position: number): voi
 }
 
 /** The value that is later in the log wins. */
-function setAttribute(user: MutableUser, name: string, told: Told): void {
+function setAttribute(user: MutableUser, name: string, received: ReceivedValue): void {
   const known = user.attributes.get(name)
-  if (!known || known[2] < told[2]) user.attributes.set(name, told)
+  if (!known || known[2] < received[2]) user.attributes.set(name, received)
 }
 
 function toKey(email: unknown): string | null {

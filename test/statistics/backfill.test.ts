@@ -1,5 +1,4 @@
-// How the backfill goes on when something fails, and how it ends: what cannot be counted holds up nothing else, and whoever
-// stops a process does not wait for a pause.
+// Checks that a backfill that fails delays nothing else, and that it stops without waiting for a pause.
 import { expect, it } from 'vitest'
 import { Backfill } from '../../src/statistics/backfill.ts'
 import { SetAside } from '../../src/statistics/set-aside.ts'
@@ -20,7 +19,7 @@ import { describeEachStore, makeStore, openTestDatabase } from '../support/store
 const FAILURES = 2
 const FIRST_PAUSE_MS = 400
 const SECOND_PAUSE_MS = 800
-/** The number of a campaign that is not there. */
+/** The number of a campaign that does not exist. */
 const NOWHERE = 999_999
 
 it('The backfill stops at once in the middle of a pause', async () => {
@@ -41,7 +40,7 @@ it('The backfill stops at once in the middle of a pause', async () => {
   await place.remove()
 })
 
-it('Work that has failed pauses twice as long each time, up to a minute, until it succeeds', () => {
+it('Failed work pauses twice as long each time, up to a minute, until it succeeds', () => {
   let now = 0
   const setAside = new SetAside<string>(() => now)
   const pauses: number[] = []
@@ -59,18 +58,18 @@ it('Work that has failed pauses twice as long each time, up to a minute, until i
   expect(setAside.pausing.size).toBe(0)
 })
 
-it('Of very much work that has failed no more than a thousand pieces pause', () => {
+it('At most a thousand pieces of failed work pause', () => {
   const setAside = new SetAside<number>(() => 0)
   for (let key = 0; key < 1_500; key++) setAside.add(key)
   expect(setAside.pausing.size).toBe(1_000)
   expect(setAside.pausing.has(499)).toBe(false)
-  // What has failed again is not the next to be forgotten.
+  // A key that failed again is not the next to be dropped.
   for (const key of [500, 1_500]) setAside.add(key)
   expect([500, 501].map((key) => setAside.pausing.has(key))).toEqual([true, false])
 })
 
-describeEachStore('A backfill that meets what cannot be counted', (kind) => {
-  /** Two runs, the first of which has its turn first. */
+describeEachStore('A backfill with a workspace that fails', (kind) => {
+  /** Two runs; the first has its turn first. */
   async function makeRuns(bench: StatisticsBench): Promise<[StatisticsRun, StatisticsRun]> {
     const campaigns = [{ id: 'c1', goals: [goal({})] }]
     const runs = [
@@ -81,7 +80,7 @@ describeEachStore('A backfill that meets what cannot be counted', (kind) => {
     return runs.toSorted((one, next) => (one.workspaceId < next.workspaceId ? -1 : 1)) as [StatisticsRun, StatisticsRun]
   }
 
-  /** Counts anew until `isDone`; returns what failed meanwhile. */
+  /** Takes backfill steps until `isDone`. Returns the failures meanwhile. */
   async function countUntil({ database }: StatisticsBench, isDone: () => Promise<boolean>): Promise<Set<string>> {
     const failures = new Set<string>()
     const backfill = new Backfill({ database, onFailure: (_error, what) => failures.add(what) })
@@ -94,7 +93,7 @@ describeEachStore('A backfill that meets what cannot be counted', (kind) => {
     return failures
   }
 
-  it('counts the goals of other workspaces, and that one too when it can be counted', async () => {
+  it('counts the goals of other workspaces, and of that one once it can be counted', async () => {
     const bench = await openStatisticsBench(kind)
     const { database } = bench
     const [broken, other] = await makeRuns(bench)
@@ -112,7 +111,7 @@ describeEachStore('A backfill that meets what cannot be counted', (kind) => {
     await bench.close()
   })
 
-  it('pauses a workspace that fails, and begins with the shortest pause again after one of its steps succeeded', async () => {
+  it('pauses a workspace that fails, and starts again from the shortest pause after a step succeeds', async () => {
     const bench = await openStatisticsBench(kind)
     const { database } = bench
     const [run] = await makeRuns(bench)
@@ -143,7 +142,7 @@ describeEachStore('A backfill that meets what cannot be counted', (kind) => {
     await bench.close()
   })
 
-  it('leaves everything to the process that is in charge', async () => {
+  it('does nothing in a process that is not in charge', async () => {
     const bench = await openStatisticsBench(kind)
     const { database } = bench
     const [run] = await makeRuns(bench)

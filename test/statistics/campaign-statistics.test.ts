@@ -1,5 +1,5 @@
-// Campaign statistics through the log and the tables on every store ("One pure function, and sums"): whatever arrives, in
-// whatever order and batches, every answer is the one that a naive model finds, and a recount of the facts finds no difference.
+// Checks campaign statistics through the log and the tables on every store ("One pure function, and sums"): in any order
+// of arrival and any batches, every answer equals that of a naive model, and verification finds no difference.
 // STATISTICS_SEED repeats a run.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -26,7 +26,7 @@ const HISTORIES: Readonly<Record<StoreKind, number>> = { sqlite: 250, postgres: 
 const PAIRS: Readonly<Record<StoreKind, number>> = { sqlite: 50, postgres: 12 }
 const FAILURES: Readonly<Record<StoreKind, number>> = { sqlite: 30, postgres: 10 }
 const TIMEOUT_MS = 120_000
-/** A slow machine tries fewer histories. */
+/** Fewer histories on a slow machine. */
 const LONGEST_MS = 100_000
 
 /** The tables that a batch changes. */
@@ -55,7 +55,7 @@ describeEachStore('Campaign statistics', (kind) => {
   afterAll(() => bench.close())
 
   it(
-    'are what recounting all facts gives, in any order of arrival, with any repetition, in batches of any size',
+    'equal a count of all facts, in any order of arrival, with any repetition, in batches of any size',
     async () => {
       await expectAlways(someHistory, HISTORIES[kind], async ({ history, entries, sizes, choices }) => {
         const run = await StatisticsRun.make(bench, history)
@@ -72,7 +72,7 @@ describeEachStore('Campaign statistics', (kind) => {
     TIMEOUT_MS,
   )
 
-  it('count a new goal event by all before it, however long ago, and by which campaigns those are credited to', async () => {
+  it('count a new goal event by all earlier facts, however old, and by the campaigns that get the credit', async () => {
     const campaigns = ['c1', 'c2'].map((id) => ({ id, goals: [goal({})] }))
     const run = await StatisticsRun.make(bench, workspace({ campaigns }))
     const later = NOON + 15 * 24 * HOUR
@@ -83,7 +83,7 @@ describeEachStore('Campaign statistics', (kind) => {
   })
 
   it(
-    'of two workspaces are apart, also where entries of both are applied in one batch',
+    'stay separate for two workspaces whose entries share a batch',
     async () => {
       await expectAlways(fc.tuple(someHistory, someHistory), PAIRS[kind], async (pair) => {
         const runs = [
@@ -107,7 +107,7 @@ describeEachStore('Campaign statistics', (kind) => {
   )
 
   it(
-    'are the same when two processes apply the log at once, each a partition of it',
+    'are the same when two processes apply one partition of the log each',
     async () => {
       const withPartitions = fc.tuple(someHistory, fc.array(fc.nat(1), { minLength: 1 }))
       await expectAlways(withPartitions, PAIRS[kind], async ([{ history, entries, sizes, choices }, partitions]) => {
@@ -123,7 +123,7 @@ describeEachStore('Campaign statistics', (kind) => {
   )
 
   it(
-    'keep nothing of a batch that fails, whatever it has written, and count it once when it is applied again',
+    'keep nothing of a batch that fails, and count it once when it is applied again',
     async () => {
       const own = await openStatisticsBench(kind)
       await expectAlways(someHistory, FAILURES[kind], async ({ history, entries, sizes, choices }) => {
@@ -159,7 +159,7 @@ function orderAt(time: number): HistoryEntry {
   return { kind: 'track_events', audiences: [], messages: [], events, customerId: 'ann' }
 }
 
-/** A history, its entries in the order in which they arrive, how they are cut into batches, and what is asked. */
+/** A history, its entries in order of arrival, the sizes of its batches, and the questions. */
 const someHistory = fc.constantFrom(...TIMEZONES).chain((timezone) =>
   workspaces(timezone).chain((history) =>
     fc.record({
@@ -179,7 +179,7 @@ async function expectAlways<Value>(
   await fc.assert(fc.asyncProperty(values, predicate), { seed: SEED, numRuns, interruptAfterTimeLimit: LONGEST_MS })
 }
 
-/** Applies entries of several workspaces as one batch, in turn. */
+/** Applies entries of several workspaces alternately as one batch. */
 async function applyTogether(runs: readonly StatisticsRun[], parts: readonly (readonly HistoryEntry[])[]) {
   const [first] = runs
   const logs = runs.map((run, index) => run.toLog(parts[index] ?? []))
@@ -190,7 +190,7 @@ async function applyTogether(runs: readonly StatisticsRun[], parts: readonly (re
   for (const [index, run] of runs.entries()) run.applied.push(...(parts[index] ?? []))
 }
 
-/** The same database, where every change fails after everything in it was written. */
+/** The same database, where every transaction fails after all its writes. */
 function breaking(database: Database): Database {
   return {
     ...database,

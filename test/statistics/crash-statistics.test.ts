@@ -1,5 +1,5 @@
-// Kills a serving process at random moments while audiences, message events and goal events are reported and goals change.
-// Everything that was acknowledged is counted afterwards, exactly once. CRASH_SEED repeats a run.
+// Kills a serving process at random moments while clients report facts and change goals. Afterwards everything
+// acknowledged is counted exactly once. CRASH_SEED repeats a run.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { environmentOf, runJson, startServing } from '../support/program.ts'
@@ -9,10 +9,10 @@ import { LOAD_SETTINGS, StatisticsLoad, type LoadKeys } from '../support/statist
 import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
 
 const ROUNDS = 5
-/** How long it lives, from the first acknowledgement of a round on. */
+/** How long the process lives after the first acknowledgement of a round. */
 const ALIVE_MS = [0, 700] as const
 
-describeEachStore('campaign statistics of a killed server', (kind) => {
+describeEachStore('The campaign statistics of a killed server', (kind) => {
   let place: TestPlace
   let keys: LoadKeys
 
@@ -24,7 +24,7 @@ describeEachStore('campaign statistics of a killed server', (kind) => {
   })
   afterAll(() => place.remove())
 
-  it('count everything that it acknowledged, exactly once', { timeout: 120_000 }, async () => {
+  it('count everything it acknowledged exactly once', { timeout: 120_000 }, async () => {
     const seed = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000)
     process.stderr.write(`crash test of statistics on ${kind}: CRASH_SEED=${seed}\n`)
     const random = seededRandom(seed)
@@ -35,9 +35,9 @@ describeEachStore('campaign statistics of a killed server', (kind) => {
       const { url } = server.started
       if (round === 0) await load.makeCampaigns(url)
       const before = load.acknowledged
-      // The recount may be killed in any of its steps, and so may the changes that begin it.
+      // A kill may hit any step of the backfill, and any change that starts one.
       const sending = Promise.all([load.send(url), load.changeGoals(url).catch(() => 'killed')])
-      // On a busy machine the first answer may take longer than all that follows.
+      // On a busy machine the first response may take longer than all others.
       await until('something is acknowledged', () => load.acknowledged > before)
       await new Promise((resolve) => setTimeout(resolve, ALIVE_MS[0] + random() * (ALIVE_MS[1] - ALIVE_MS[0])))
       expect(await server.stop('SIGKILL')).toMatchObject({ status: null })

@@ -1,4 +1,4 @@
-// Changes with the same fingerprint are counted once: the result is the same as when each is counted by itself.
+// Checks that counting changes with the same fingerprint once gives the same result as counting each change by itself.
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { CellSum } from '../../src/core/statistics/cells.ts'
@@ -33,7 +33,7 @@ const CATALOG: GoalCatalog = {
 }
 
 const GOAL = { name: 'order', event: 'bought', where: [], windowHours: 36 }
-const RECOUNTED: GoalCatalog = {
+const BACKFILLED: GoalCatalog = {
   ...CATALOG,
   pending: {
     campaigns: new Set([1]),
@@ -46,7 +46,7 @@ const RECOUNTED: GoalCatalog = {
   },
 }
 
-describe('the fingerprint of a change', () => {
+describe('The fingerprint of a change', () => {
   const sent = message({ kind: 'sent', time: MIDNIGHT + 3 * HOUR })
   const change = changeOf({ stored: [member({})], fresh: [sent] })
   const attempted = { ...sent, kind: 'attempted' } as const
@@ -93,11 +93,11 @@ describe('the fingerprint of a change', () => {
     ['another kind', changeOf({ stored: [member({})], fresh: [{ ...sent, kind: 'failed' }] })],
     ['a reason', changeOf({ stored: [member({})], fresh: [{ ...sent, reason: 'x' }] })],
     ['another day', changeOf({ stored: [member({})], fresh: [{ ...sent, time: MIDNIGHT + 24 * HOUR }] })],
-    ['nothing that was there before', changeOf({ members: [member({})], fresh: [sent] })],
-    ['everything there before', changeOf({ stored: [member({})], known: [sent] })],
+    ['nothing stored before', changeOf({ members: [member({})], fresh: [sent] })],
+    ['everything stored before', changeOf({ stored: [member({})], known: [sent] })],
     ['two platforms of one instant', changeOf({ stored: [member({}), member({ platform: 'WEB' })], fresh: [sent] })],
     ['a message event before', after],
-  ])('is another with %s', (_what, other) => {
+  ])('differs with %s', (_what, other) => {
     expect(fingerprint(other)).toBeTypeOf('string')
     expect(fingerprint(other)).not.toBe(fingerprint(change))
   })
@@ -159,7 +159,7 @@ describe('the fingerprint of a change', () => {
       changeOf({ members: [member({})], known: [attempted] }),
       { stored: [], members: [member({})], known: [{ ...attempted, kind: 'delivered' } as const] },
     ],
-  ])('is another with %s', (_what, one, parts) => {
+  ])('differs with %s', (_what, one, parts) => {
     const [left, right] = [fingerprint(one), fingerprint(changeOf({ stored: [member({})], ...parts }))]
     expect(left).toBeTypeOf('string')
     expect(right).toBeTypeOf('string')
@@ -174,25 +174,25 @@ describe('the fingerprint of a change', () => {
       'two memberships of one platform and instant',
       changeOf({ stored: [member({})], members: [member({ customer: 2 })] }),
     ],
-    ['users who became one', { ...change, before: [change.user, change.user] }],
-    ['very many facts', changeOf({ fresh: Array.from({ length: 17 }, (_, time) => ({ ...sent, time })) })],
-  ])('does not exist with %s', (_what, other) => {
+    ['merged users', { ...change, before: [change.user, change.user] }],
+    ['too many facts', changeOf({ fresh: Array.from({ length: 17 }, (_, time) => ({ ...sent, time })) })],
+  ])('is undefined with %s', (_what, other) => {
     expect(fingerprint(other)).toBeUndefined()
   })
 })
 
-describe('changes with the same fingerprint', () => {
+describe('Changes with the same fingerprint', () => {
   it.each([
-    ['while goals stand', CATALOG],
-    ['while goals are recounted, which has come to some of the users', RECOUNTED],
-  ])('come to the same as each by itself, %s', (_what, catalog) => {
+    ['without a backfill', CATALOG],
+    ['during a backfill that has reached some of the users', BACKFILLED],
+  ])('have the same sum as each counted by itself, %s', (_what, catalog) => {
     const property = fc.property(crowds(), (crowd) => {
       expect(cellsOf(countedTogether(crowd, catalog))).toEqual(cellsOf(countedApart(crowd, catalog)))
     })
     fc.assert(property, { seed: SEED, numRuns: CROWDS })
   })
 
-  it('are all counted, however many fingerprints there are', () => {
+  it('are all counted when there are more fingerprints than memory holds', () => {
     const crowd = Array.from({ length: 2_500 }, (_, index) => {
       return changeOf({ customer: index, members: [member({ customer: index, variation: `v${index % 1_200}` })] })
     })
@@ -214,7 +214,7 @@ function countedApart(crowd: readonly StoredChange[], catalog = CATALOG): CellSu
   return sum
 }
 
-/** Changes that differ from one of them in few things, so that some have the same fingerprint and others just not. */
+/** Variants of one change with few differences: some have the same fingerprint, others barely not. */
 function crowds(): fc.Arbitrary<StoredChange[]> {
   return fc
     .tuple(facts(), fc.array(fc.array(tweaks(), { maxLength: 2 }), { minLength: 20, maxLength: 20 }))
@@ -230,7 +230,7 @@ interface AllFacts {
   readonly fresh: readonly MessageEvent[]
 }
 
-/** Around the night in which clocks are changed. */
+/** Around the night of a clock change. */
 const instant = fc.constantFrom(...[-1, 0, 1, 23 * HOUR - 1, 23 * HOUR].map((after) => MIDNIGHT + after))
 const some = (text: string) => fc.constantFrom(null, text)
 const COMMON = {
@@ -264,7 +264,7 @@ function facts(): fc.Arbitrary<AllFacts> {
 /** Replaces one value of one fact by another. */
 interface Tweak {
   readonly list: keyof AllFacts
-  readonly place: number
+  readonly index: number
   readonly values: Partial<Membership & MessageEvent>
 }
 
@@ -272,22 +272,22 @@ function tweaks(): fc.Arbitrary<Tweak> {
   const one = (list: keyof AllFacts, fields: Record<string, fc.Arbitrary<unknown>>) =>
     fc.record({
       list: fc.constant(list),
-      place: fc.nat(3),
+      index: fc.nat(3),
       values: fc.oneof(...Object.entries(fields).map(([name, value]) => value.map((value) => ({ [name]: value })))),
     })
   return fc.oneof(one('stored', MEMBER), one('members', MEMBER), one('known', MESSAGE), one('fresh', MESSAGE))
 }
 
-function tweaked(facts: AllFacts, { list, place, values }: Tweak): AllFacts {
-  return { ...facts, [list]: facts[list].map((fact, index) => (index === place ? { ...fact, ...values } : fact)) }
+function tweaked(facts: AllFacts, { list, index, values }: Tweak): AllFacts {
+  return { ...facts, [list]: facts[list].map((fact, at) => (at === index ? { ...fact, ...values } : fact)) }
 }
 
 interface Parts {
   readonly customer?: number
-  /** Memberships that were there before, and new ones. */
+  /** Stored memberships, and new ones. */
   readonly stored?: readonly Membership[]
   readonly members?: readonly Membership[]
-  /** Message events that were there before, and new ones. */
+  /** Stored message events, and new ones. */
   readonly known?: readonly MessageEvent[]
   readonly fresh?: readonly MessageEvent[]
   readonly goalEvents?: 'stored' | 'fresh'

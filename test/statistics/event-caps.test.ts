@@ -1,5 +1,5 @@
-// The caps on what counts of one person in one campaign, on every store: exact up to them in any order, and beyond them batches,
-// recounts and the naive model leave out the same. STATISTICS_SEED repeats a run.
+// Checks the caps on the facts of one person in one campaign on every store: they are exact in any order of arrival, and
+// batches, backfills, verification and the naive model leave out the same facts. STATISTICS_SEED repeats a run.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FACT_CAPS, type MessageEvent } from '../../src/core/campaigns/facts.ts'
@@ -33,14 +33,14 @@ const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
 const HISTORIES: Readonly<Record<StoreKind, number>> = { sqlite: 60, postgres: 10 }
 const LIVES: Readonly<Record<StoreKind, number>> = { sqlite: 30, postgres: 6 }
 const TIMEOUT_MS = 120_000
-/** A slow machine tries fewer. */
+/** Fewer runs on a slow machine. */
 const LONGEST_MS = 100_000
 
 const CAPS = { reported: 3, goalEvents: 3 }
 const DAY = { startDate: '2026-03-10', endDate: '2026-03-10' } as const
 const CLICKS = { ...DAY, attributionType: 'CLICK_THROUGH', metricType: 'TOTAL' } as const
 
-describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
+describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
   let bench: StatisticsBench
 
   beforeAll(async () => {
@@ -54,7 +54,9 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     return StatisticsRun.make(bench, workspace({ campaigns }), caps)
   }
 
-  /** Applies entries as one batch; gives the numbers of events, duplicates and events not counted in the receipt of each. */
+  /**
+   * Applies entries as one batch. Returns the numbers of events, duplicates and uncounted events in the receipt of each.
+   */
   async function apply(run: StatisticsRun, ...entries: HistoryEntry[]) {
     const log = run.toLog(entries)
     await applyBatch(bench.database, await run.read(log), await run.applyOptions())
@@ -73,14 +75,14 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     expect(rebuilt.differingCells).toBe(0)
   }
 
-  it('count message events up to the cap, and neither store nor count those beyond', async () => {
+  it('count message events up to the cap, and neither store nor count those beyond it', async () => {
     const run = await makeRun()
     expect(await apply(run, clicks({}, 0, 1, 2))).toEqual([[3, 0, 0]])
     await expectRight(run, [0, 0])
-    // A known one is a repeat, not one more.
+    // A stored event is a repeat and does not count again.
     expect(await apply(run, clicks({}, 1, 3, 4))).toEqual([[3, 1, 2]])
     await expectRight(run, [1, 2])
-    // Another campaign has a cap of its own, and so has another customer.
+    // Another campaign and another customer have caps of their own.
     expect(await apply(run, clicks({ campaignId: 'c2' }, 0, 5), clicks({ customerId: 'bob' }, 0))).toEqual([
       [2, 0, 0],
       [1, 0, 0],
@@ -96,7 +98,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     expect(stored).toHaveLength(6)
   })
 
-  it('let a better report of a known message event win over the cap', async () => {
+  it('accept a better report of a stored message event at the cap', async () => {
     const run = await makeRun()
     const failed = (...reasons: string[]) =>
       messagesOf(reasons.map((reason, index) => message({ kind: 'failed', time: NOON + index, reason })))
@@ -120,7 +122,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     await expectRight(run, [1, 2])
   })
 
-  it('count the first goal events by time, and keep those beyond as events', async () => {
+  it('count the first goal events by time, and store those beyond the cap as events', async () => {
     const run = await makeRun()
     await run.apply([clicks({}, 0)])
     expect(await apply(run, orders(10, 11, 12))).toEqual([[3, 0, 0]])
@@ -128,7 +130,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     expect(await apply(run, orders(13, 14))).toEqual([[2, 0, 2]])
     expect(await conversions(run)).toBe(3)
     await expectRight(run, [1, 2])
-    // An earlier one that arrives late counts in place of a later one.
+    // An earlier event that arrives late replaces a later one.
     expect(await apply(run, orders(5))).toEqual([[1, 0, 0]])
     expect(await conversions(run)).toBe(3)
     await expectRight(run, [1, 2])
@@ -140,12 +142,12 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     expect(events).toHaveLength(6)
   })
 
-  it('count for the goal events that a campaign could credit, whatever came before its first touch', async () => {
+  it('apply only to goal events that a campaign could credit, not to those before its first touch', async () => {
     const run = await makeRun()
     await run.apply([orders(1, 2, 3, 4, 5), clicks({}, 10), orders(11, 12, 13)])
     expect(await conversions(run)).toBe(3)
     await expectRight(run, [0, 0])
-    // A touch that arrives late lets the campaign credit earlier ones, which then are the first.
+    // A touch that arrives late lets the campaign credit earlier events, which then are the first.
     await run.apply([clicks({}, 0)])
     expect(await conversions(run)).toBe(3)
     await expectRight(run, [0, 0])
@@ -153,7 +155,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     await expectRight(run, [0, 0])
   })
 
-  it('count the goal events of two users who are found to be one person together', async () => {
+  it('apply to the goal events of merged users together', async () => {
     const run = await makeRun()
     const name = (customerId: string): HistoryEntry => ({ ...NOTHING, kind: 'track_user', customerId, person: 'p' })
     await run.apply([clicks({}, 0), clicks({ customerId: 'bob' }, 2), orders(10, 12), orders.of('bob', 11, 13)])
@@ -163,7 +165,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     expect(await conversions(run)).toBe(3)
     await expectRight(run, [0, 0])
     expect(await apply(run, orders(14))).toEqual([[1, 0, 1]])
-    // Each of the customer ids keeps its own message events.
+    // Each customer id keeps its own message events.
     expect(await apply(run, clicks({}, 20, 21, 22), clicks({ customerId: 'bob' }, 20, 21))).toEqual([
       [3, 0, 1],
       [2, 0, 0],
@@ -172,7 +174,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
   })
 
   it(
-    'leave out the same in batches of any size, in recounts and in the model, in any order and with any repetition',
+    'leave out the same facts in batches of any size, in verification and in the model, in any order and with any repetition',
     async () => {
       const histories = fc.tuple(someHistory, fc.record({ reported: fc.integer(LOW), goalEvents: fc.integer(LOW) }))
       const property = fc.asyncProperty(histories, async ([{ history, entries, sizes, choices }, caps]) => {
@@ -189,7 +191,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
   )
 
   it(
-    'leave out the same while goals change and two processes apply the log',
+    'leave out the same facts while goals change and two processes apply the log',
     async () => {
       const property = fc.asyncProperty(lives(), fc.integer(LOW), async (life, goalEvents) => {
         const run = await StatisticsRun.make(bench, life.history, { ...FACT_CAPS, goalEvents })
@@ -200,7 +202,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     TIMEOUT_MS,
   )
 
-  it('read no more of a user with very many goal events than campaigns can count', async () => {
+  it('limit the goal events read of a heavy user to those that campaigns can count', async () => {
     const caps = { reported: 1_000, goalEvents: 50 }
     const run = await makeRun(caps)
     await run.apply([clicks({}, 0), clicks({ campaignId: 'c2' }, 30 * 60_000), clicks({ customerId: 'bob' }, 0)])
@@ -209,8 +211,9 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     const others = [clicks({ customerId: 'bob' }, 1), orders.of('bob', 2)]
     const watched = countRows(bench.database)
     await run.apply([clicks({}, 5 * 60_000), orders(1_000), ...others], { database: watched.database })
-    // Up to eight times the cap for several users, twice the cap for one, and then the first ones for each campaign, before the
-    // batch and after it; all that for the touch, and again for the campaigns that compete.
+    // All goal events are read up to eight times the cap for several users and twice the cap for one; beyond, the first
+    // ones for each campaign, before the batch and after it. This happens for the touch, and again for the campaigns
+    // that compete.
     expect(watched.rows()).toBeLessThan(25 * caps.goalEvents)
     expect(await conversions(run)).toBe(caps.goalEvents + 1)
     const { eventsNotCounted } = await expectVerified(run)
@@ -220,7 +223,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
   })
 
   it(
-    'read all of a person who is at both caps, in a batch with others',
+    'allow reading all facts of a person at both caps in a batch with others',
     async () => {
       const run = await makeRun(FACT_CAPS, 4)
       await run.apply([clicks({}, 0), clicks({ customerId: 'bob' }, 0)])
@@ -238,7 +241,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
   )
 
   it(
-    'refuse the 10,001st message event of a report, and say so in its receipt and to the metrics',
+    'refuse the 10,001st message event of a report, and show it in its receipt and the metrics',
     async () => {
       const pipeline = await openPipelineBench(kind)
       await pipeline.makeWorkspace()
@@ -265,14 +268,14 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     TIMEOUT_MS,
   )
 
-  /** Conversions of the campaign c1 by clicks on the day, all users together. */
+  /** Conversions of the campaign c1 by clicks on the day, over all users. */
   async function conversions(run: StatisticsRun): Promise<number | undefined> {
     const { c1 } = (await run.ask(CLICKS)) as Record<string, Stats | undefined>
     const variations = c1?.[0].platforms['all_platforms']?.locales['all_locales']?.variations['all_variations']
     return variations?.conversion_goal_stats['bought']?.conversions
   }
 
-  /** Puts clicks of Ann in the campaign c1 into the table, without counting them. */
+  /** Stores clicks of Ann in the campaign c1 without counting them. */
   async function addClicks(run: StatisticsRun, count: number): Promise<void> {
     const [campaign] = await run.campaignRows()
     const customer = (await usersOf(run))[0]?.customers[0] ?? 0
@@ -283,7 +286,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
     await bench.database.write(async (store) => void (await addMessageEvents(store, facts)))
   }
 
-  /** The same for orders, one a second. */
+  /** The same for orders, one per second. */
   async function addOrders(run: StatisticsRun, count: number): Promise<void> {
     const userId = (await usersOf(run))[0]?.userId ?? 0
     const nothing = { givenId: null, platform: null, appVersion: null, deviceId: null, ip: null, projectCode: null }
@@ -298,7 +301,7 @@ describeEachStore('Caps on what counts of a person in a campaign', (kind) => {
 })
 
 describe('The caps', () => {
-  it('are those that are promised', () => {
+  it('equal the documented ones', () => {
     expect(FACT_CAPS).toEqual({ reported: 10_000, goalEvents: 10_000 })
   })
 })
@@ -315,7 +318,7 @@ interface Locale {
 
 const LOW = { min: 1, max: 3 }
 const NOTHING = { audiences: [], messages: [], events: [] } as const
-/** No entry of the log has numbers so small. */
+/** Numbers smaller than those of any entry of the log. */
 let addedEvents = 0
 
 const someHistory = fc.constantFrom(...TIMEZONES).chain((timezone) =>
@@ -338,7 +341,7 @@ function clicks(report: Partial<MessageReport>, ...instants: number[]): HistoryE
   return messagesOf(instants.map((instant) => message({ kind: 'click', ...report, time: NOON + instant })))
 }
 
-/** Orders of Ann, or of somebody else, at some milliseconds after noon. */
+/** Orders of Ann or another customer, at some milliseconds after noon. */
 function orders(...instants: number[]): HistoryEntry {
   return orders.of('ann', ...instants)
 }

@@ -1,6 +1,6 @@
-// Changed goals on every store ("a changed goal recounts every campaign with a goal on its old or its new event name"): the
-// numbers of the goals before stay, and are kept up to date, until those of the new goals are complete. STATISTICS_SEED repeats a
-// run.
+// Checks changed goals on every store ("a changed goal recounts every campaign with a goal on its old or its new event
+// name"): answers use the counts of the previous goals, which stay up to date, until those of the new goals are
+// complete. STATISTICS_SEED repeats a run.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GOALS_MAX } from '../../src/core/campaigns/goal.ts'
@@ -29,7 +29,7 @@ const LIVES: Readonly<Record<StoreKind, number>> = { sqlite: 80, postgres: 20 }
 /** The most steps for two workspaces with one user each, which take turns. */
 const STEPS_MAX = 12
 const TIMEOUT_MS = 120_000
-/** A slow machine tries fewer lives. */
+/** Fewer runs on a slow machine. */
 const LONGEST_MS = 100_000
 
 describeEachStore('Changed goals', (kind) => {
@@ -42,7 +42,7 @@ describeEachStore('Changed goals', (kind) => {
   afterAll(() => bench.close())
 
   it(
-    'are counted while facts and merges go on; the old numbers stand until all of the new ones are there',
+    'are counted while facts and merges arrive, and answers use the old counts until the new ones are complete',
     async () => {
       const property = fc.asyncProperty(lives(), async (life) => {
         await expectRightThroughout(await StatisticsRun.make(bench, life.history), life)
@@ -52,7 +52,7 @@ describeEachStore('Changed goals', (kind) => {
     TIMEOUT_MS,
   )
 
-  it('may be complete while an answer is read: it has the numbers of the new goals, never of goals that are gone', async () => {
+  it('give an answer the counts of the new goals when the backfill completes during the read', async () => {
     const campaigns = [{ id: 'c1', goals: [goal({ name: 'old' })] }]
     const run = await StatisticsRun.make(bench, workspace({ campaigns }))
     await run.apply([CLICK, trackOf('ann')])
@@ -90,7 +90,7 @@ describeEachStore('Changed goals', (kind) => {
     },
   )
 
-  it('that change more cells of a user than are in memory at one time are counted once', async () => {
+  it('are counted once when they change more cells of a user than memory holds', async () => {
     const goals = Array.from({ length: GOALS_MAX }, (_, index) => goal({ name: `g${index}` }))
     const campaigns = Array.from({ length: 5 }, (_, index) => ({ id: `c${index}`, goals }))
     const run = await StatisticsRun.make(bench, workspace({ campaigns }))
@@ -104,7 +104,7 @@ describeEachStore('Changed goals', (kind) => {
     expect((await expectVerified(run)).cells).toBeGreaterThan(20_000)
   })
 
-  it('of one workspace that change all the time do not keep those of another waiting', async () => {
+  it('of one workspace that change all the time do not delay those of another', async () => {
     const campaigns = [{ id: 'c1', goals: [goal({})] }]
     const runs = [
       await StatisticsRun.make(bench, workspace({ campaigns })),
@@ -124,7 +124,7 @@ describeEachStore('Changed goals', (kind) => {
     await step(backfill)
   })
 
-  it('are held in memory of all workspaces that are busy at once, hundreds too', async () => {
+  it('are cached for hundreds of workspaces that are busy at once', async () => {
     const runs: StatisticsRun[] = []
     for (let made = 0; made < 150; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
     const { database, rowsOfQueries } = watchRows(bench.database)
@@ -135,7 +135,7 @@ describeEachStore('Changed goals', (kind) => {
     expect(rowsOfQueries.length - reading).toBe(2 * runs.length)
   })
 
-  it('are held in memory as far as there is room: what was read last, whatever it takes', async () => {
+  it('are cached up to a limit, which never excludes the ones read last', async () => {
     const runs: StatisticsRun[] = []
     for (let made = 0; made < 3; made++) runs.push(await StatisticsRun.make(bench, workspace({ goals: [goal({})] })))
     const { goalsBytes } = await measureCampaigns(bench.database, runs[0]?.workspaceId ?? '')
@@ -154,7 +154,7 @@ describeEachStore('Changed goals', (kind) => {
     expect(await queriesOf(none, runs[0])).toBeLessThan(reading)
   })
 
-  it('are counted by the process that is in charge alone', async () => {
+  it('are counted only by the process that is in charge', async () => {
     const run = await StatisticsRun.make(bench, workspace({ goals: [goal({})] }))
     await run.apply([CLICK, trackOf('ann')])
     await run.setGoals('c1', [goal({ windowHours: 2 })])
@@ -168,23 +168,23 @@ describeEachStore('Changed goals', (kind) => {
     expect(await findGoalBackfill(bench.database, run.workspaceId)).toMatchObject({ isRunning: false })
   })
 
-  it('are taken as they are at one moment by whoever counts, also when they change meanwhile', async () => {
+  it('are read as of one moment, even if they change meanwhile', async () => {
     const campaigns = [{ id: 'c1', goals: [goal({ event: 'A' })] }]
     const run = await StatisticsRun.make(bench, workspace({ campaigns }))
     await run.apply([trackOf('ann')])
-    // The recount leaves its cursor at the last user.
+    // The backfill ends with its cursor at the last user.
     await run.setGoals('c1', [goal({ event: 'B' })])
     await step(makeBackfill(bench.database))
     const changing = meddled(bench.database, 'goal_recounts', () => run.setGoals('c1', [goal({ event: 'C' })]))
     const catalog = await new GoalCatalogs().open(changing, run.workspaceId)
-    const recount = await findGoalBackfill(bench.database, run.workspaceId)
-    expect(recount).toMatchObject({ generation: 3, userCursor: 0 })
-    expect(catalog).toMatchObject({ version: recount?.version, generation: 3, pending: { userCursor: 0 } })
+    const backfill = await findGoalBackfill(bench.database, run.workspaceId)
+    expect(backfill).toMatchObject({ generation: 3, userCursor: 0 })
+    expect(catalog).toMatchObject({ version: backfill?.version, generation: 3, pending: { userCursor: 0 } })
   })
 })
 
 describeOnPostgres('Changed goals', () => {
-  it('miss nothing of a batch that was begun before its users are counted by them, and ends after', async () => {
+  it('count a batch that began before the backfill reached its users and ends after', async () => {
     const bench = await openStatisticsBench('postgres')
     const run = await StatisticsRun.make(bench, workspace({ goals: [goal({})] }))
     await run.apply([CLICK])
@@ -212,7 +212,7 @@ const CONVERSIONS = {
   metricType: 'TOTAL',
 } as const
 
-/** Earlier than what `trackOf` tracks. */
+/** Earlier than the events of `trackOf`. */
 const CLICK: HistoryEntry = {
   kind: 'svc_message_events',
   audiences: [],

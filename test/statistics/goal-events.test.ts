@@ -1,4 +1,4 @@
-// Events that goals name, as they are read to be counted: which goals they meet, and nothing else of what they say.
+// Checks which goals events meet, and that their attributes do not stay in memory.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { FACT_CAPS, type GoalEvent } from '../../src/core/campaigns/facts.ts'
 import type { Goal } from '../../src/core/campaigns/goal.ts'
@@ -12,14 +12,14 @@ import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '
 
 const EVENTS = 60
 const FILLING_BYTES = 100_000
-/** As many events of this size as fit into the 4 MiB that may be in memory at one time. */
+/** As many events of this size as fit into the 4 MiB allowed in memory. */
 const READ_AT_ONCE_MAX = 41
 
 const ANY = toGoal('any', 'Order Placed', [])
 const LARGE = toGoal('large', 'Order Placed', [{ attribute: 'amount', operator: 'greater_than', value: 49 }])
 const LARGER = toGoal('larger', 'Order Placed', [{ attribute: 'amount', operator: 'greater_than', value: 57 }])
 const RARE = toGoal('rare', 'Order Returned', [{ attribute: 'amount', operator: 'greater_than', value: 57 }])
-/** Campaigns 1 to 3 have these goals; a recount is giving campaign 3 another. */
+/** Campaigns 1 to 3 have these goals; a backfill gives campaign 3 another. */
 const CATALOG = toCatalog([[ANY, LARGE], [RARE], [ANY]], { campaign: 3, goals: [LARGER] })
 
 describeEachStore('Goal events', (kind) => {
@@ -30,8 +30,8 @@ describeEachStore('Goal events', (kind) => {
     place = await makeStore(kind)
     database = await openTestDatabase(place)
     const numbers = Array.from({ length: EVENTS }, (_, index) => index)
-    const events = ['Order Placed', 'Order Returned', 'Visited'].flatMap((action, place) => {
-      return numbers.map((number) => toEvent(place * EVENTS + number, action, number))
+    const events = ['Order Placed', 'Order Returned', 'Visited'].flatMap((action, index) => {
+      return numbers.map((number) => toEvent(index * EVENTS + number, action, number))
     })
     await database.write(async (store) => void (await addEvents(store, events)))
   })
@@ -45,7 +45,7 @@ describeEachStore('Goal events', (kind) => {
     return listNamedEvents(database, periods)
   }
 
-  it('come with the goals with conditions that they meet, of the campaigns that their user has to do with', async () => {
+  it('are returned with the conditional goals they meet, of the given campaigns only', async () => {
     const events = await named(['Order Placed', 'Order Returned', 'Visited'])
     const [judged = []] = await judgeEvents(database, CATALOG, [{ events, campaigns: [1, 2, 3] }])
     const metBy = (goal: Goal) => judged.filter(({ met }) => met.has(goal)).length
@@ -55,18 +55,18 @@ describeEachStore('Goal events', (kind) => {
     expect([LARGE, RARE].map((goal) => fewer.filter(({ met }) => met.has(goal)).length)).toEqual([0, 2])
   })
 
-  it('are looked into a few megabytes at a time, and nothing of that is kept', async () => {
+  it('have their attributes read a few megabytes at a time, none of which stay in memory', async () => {
     const events = await named(['Order Placed'])
     const watched = watchRows(database)
     const [judged = []] = await judgeEvents(watched.database, CATALOG, [{ events, campaigns: [1] }])
-    const [measured, ...looked] = watched.rowsOfQueries
+    const [measured, ...read] = watched.rowsOfQueries
     expect(measured).toBe(EVENTS)
-    expect(looked.reduce((sum, rows) => sum + rows, 0)).toBe(EVENTS)
-    expect(Math.max(...looked)).toBeLessThanOrEqual(READ_AT_ONCE_MAX)
+    expect(read.reduce((sum, rows) => sum + rows, 0)).toBe(EVENTS)
+    expect(Math.max(...read)).toBeLessThanOrEqual(READ_AT_ONCE_MAX)
     expect(Object.keys(judged[0] ?? {}).toSorted()).toEqual(['action', 'id', 'met', 'time', 'userId'])
   })
 
-  it('are looked into for a batch only if that is a few megabytes in all', async () => {
+  it('have their attributes read for a batch only up to a few megabytes in all', async () => {
     const events = await named(['Order Placed'])
     const watched = watchRows(database)
     const few = [{ events: events.slice(-READ_AT_ONCE_MAX), campaigns: [1] }]
@@ -79,7 +79,7 @@ describeEachStore('Goal events', (kind) => {
     expect(watched.rowsOfQueries.slice(2)).toEqual([READ_AT_ONCE_MAX + 1])
   })
 
-  it('share what they have met, however many goals there are', async () => {
+  it('share one verdict when they meet the same goals, however many goals there are', async () => {
     const goals = Array.from({ length: 500 }, (_, index) => ({ ...LARGE, name: `large ${index}` }))
     const catalog = toCatalog(goals.map((goal) => [goal]))
     const events = await named(['Order Placed'])
@@ -90,7 +90,7 @@ describeEachStore('Goal events', (kind) => {
     expect(new Set(judged.map(({ met }) => met)).size).toBe(2)
   })
 
-  it('are not looked into where no goal of the campaigns has conditions on their name', async () => {
+  it('do not have their attributes read when no goal of the campaigns has conditions on their name', async () => {
     const events = await named(['Order Placed', 'Visited'])
     const watched = watchRows(database)
     const unjudged = [

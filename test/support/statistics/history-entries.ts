@@ -1,19 +1,22 @@
-// Random histories as entries of the log: what is reported in a workspace, cut into requests, some of it sent again, in any
-// order, among the requests by which customers are found to be one person.
+// Random histories as entries of the log: the reports of a workspace, cut into requests, some repeated, in any order,
+// among the requests that link customers to one person.
 import * as fc from 'fast-check'
 import type { EntryKind, LogEntry } from '../../../src/log/event-log.ts'
 import type { AudienceReport, MessageReport, ModelWorkspace, TrackedEvent } from './statistics-model-facts.ts'
 
-/** The one identifier of these workspaces: customers who share one are one person. */
+/** The only identifier of these workspaces: customers who share it are one person. */
 export const PERSON = 'svc_person'
 
-/** What one request says. All items of a report are of one campaign, all events of a track_events request of one user. */
+/**
+ * The content of one request. All items of a report are of one campaign, all events of a track_events request of one
+ * user.
+ */
 export interface HistoryEntry {
   readonly kind: EntryKind
   readonly audiences: readonly AudienceReport[]
   readonly messages: readonly MessageReport[]
   readonly events: readonly TrackedEvent[]
-  /** The names of the user, where the request names one. */
+  /** The names of the user, when the request names one. */
   readonly customerId?: string
   readonly person?: string
 }
@@ -42,7 +45,7 @@ export function entriesOf(workspace: ModelWorkspace): fc.Arbitrary<HistoryEntry[
     .chain((entries) => fc.shuffledSubarray(entries, { minLength: entries.length }))
 }
 
-/** What is known of a workspace after these entries, in their order. */
+/** The state of a workspace after these entries in order. */
 export function knownAfter(workspace: ModelWorkspace, entries: readonly HistoryEntry[]): ModelWorkspace {
   const persons = new Map<string, Set<string>>()
   for (const { customerId, person } of entries) {
@@ -59,24 +62,24 @@ export function knownAfter(workspace: ModelWorkspace, entries: readonly HistoryE
   }
 }
 
-export interface LogPlace extends Pick<LogEntry, 'workspaceId' | 'position' | 'receivedAt'> {
+export interface LogPosition extends Pick<LogEntry, 'workspaceId' | 'position' | 'receivedAt'> {
   /** The number of a campaign. */
   readonly numberOf: (campaignId: string) => number
 }
 
-/** The entry as the log holds it. */
-export function toLogEntry(entry: HistoryEntry, { numberOf, ...place }: LogPlace): LogEntry {
+/** The entry in the form of the log. */
+export function toLogEntry(entry: HistoryEntry, { numberOf, ...fields }: LogPosition): LogEntry {
   const campaignId = (entry.audiences[0] ?? entry.messages[0])?.campaignId
   const context = campaignId === undefined ? {} : { campaign: numberOf(campaignId) }
-  const requestId = `request-${place.position}`
-  return { ...place, kind: entry.kind, requestId, context, body: Buffer.from(JSON.stringify(toBody(entry))) }
+  const requestId = `request-${fields.position}`
+  return { ...fields, kind: entry.kind, requestId, context, body: Buffer.from(JSON.stringify(toBody(entry))) }
 }
 
 const NOTHING = { audiences: [], messages: [], events: [] } as const
 /** The number of requests of one kind about one campaign, or one user. */
 const REQUESTS = 3
 
-/** The reports, some of them twice; each with the number of the request that it goes with. */
+/** The reports, some of them twice, each with the number of its request. */
 function inRequests<Report>(reports: readonly Report[]): fc.Arbitrary<[Report, number][]> {
   return fc.subarray([...reports]).chain((again) => {
     const sent = [...reports, ...again]
@@ -90,7 +93,7 @@ function joined<Report>(numbered: readonly [Report, number][], keyOf: (report: R
   return [...requests.values()].map((request) => request.map(([report]) => report))
 }
 
-/** The customer id tells which person it is, or the identifier alone does, or both. */
+/** The customer id identifies the person, or the identifier alone, or both. */
 function toTracking({ users }: ModelWorkspace, events: readonly TrackedEvent[], index: number): HistoryEntry {
   const customerId = events[0]?.customerId ?? ''
   const user = users.findIndex((customers) => customers.includes(customerId))

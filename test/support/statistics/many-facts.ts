@@ -1,4 +1,4 @@
-// Many facts of one user, put into the tables without a request for each.
+// Stores many facts of one user directly in the tables, without a request for each.
 import { MESSAGE_KINDS, type MessageEvent, type MessageKind } from '../../../src/core/campaigns/facts.ts'
 import { addMessageEvents } from '../../../src/store/campaigns/message-events.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
@@ -8,7 +8,7 @@ import type { StatisticsRun } from './statistics-run.ts'
 const DAY_MS = 24 * 60 * 60 * 1000
 const FACTS_PER_WRITE = 10_000
 
-/** The users of a run, in the order in which they were made. */
+/** The users of a run in order of creation. */
 export async function usersOf({ database, workspaceId }: StatisticsRun): Promise<UserWithAliases[]> {
   const userIds = await listUserIdsAfter(database, workspaceId, { after: 0, max: 100 })
   const users = await findUsersWithAliases(database, userIds)
@@ -19,7 +19,7 @@ export interface ManyFacts {
   readonly campaigns: readonly number[]
   readonly days: number
   readonly kinds?: readonly MessageKind[]
-  /** How many of each kind on each day; without it, one. */
+  /** Events of each kind per day; by default one. */
   readonly perDay?: number
 }
 
@@ -42,7 +42,7 @@ export async function addManyFacts(database: Database, user: UserWithAliases, wa
   return facts.length
 }
 
-/** Removes the message events of a campaign, which nothing but a test does. */
+/** Removes the message events of a campaign, as only tests do. */
 export async function removeMessageEvents({ query }: Store, campaign: number): Promise<void> {
   for (const table of ['message_events', 'recent_message_events'] as const) {
     await query.deleteFrom(table).where('campaign', '=', campaign).execute()

@@ -1,5 +1,5 @@
-// Small reports and questions for examples of campaign statistics: everything is about the campaign `c1` and its customer `ann`
-// at noon of one day, unless an example says otherwise.
+// Small reports and questions for examples of campaign statistics. By default everything concerns the campaign `c1` and
+// its customer `ann` at noon of one day.
 import type { Goal } from '../../../src/core/campaigns/goal.ts'
 import type { AudienceReport, MessageReport, ModelWorkspace, TrackedEvent } from './statistics-model-facts.ts'
 import { StatisticsModel, type ModelControlStats, type ModelVariation, type Question } from './statistics-model.ts'
@@ -15,7 +15,7 @@ export const DAY_OF_NOON: Question = {
 }
 
 export interface Facts extends Partial<ModelWorkspace> {
-  /** The goals of the campaign `c1`, where no campaigns are given. */
+  /** The goals of the campaign `c1`, when no campaigns are given. */
   readonly goals?: readonly Goal[]
 }
 

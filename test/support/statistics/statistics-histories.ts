@@ -1,5 +1,5 @@
-// Random histories of a workspace for property tests of campaign statistics: few names and few instants, so that facts meet at
-// one instant, at the very edge of a window, of a day, and of a clock change.
+// Random histories of a workspace for property tests of campaign statistics. They use few names and instants, so that
+// facts coincide with each other and with the edges of windows, days and clock changes.
 import * as fc from 'fast-check'
 import type { Condition, Goal } from '../../../src/core/campaigns/goal.ts'
 import type {
@@ -50,7 +50,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
 }
 export const TIMEZONES: readonly string[] = Object.keys(EDGES)
 
-/** Customer ids; those of the first user may be found to belong to the second. */
+/** Customer ids. Those of the first user may turn out to belong to the second. */
 const CUSTOMERS = ['ann', 'anna', 'annie', 'bob', 'bobby', 'cid']
 const USERS: readonly (readonly (readonly string[])[])[] = [
   [],
@@ -90,11 +90,11 @@ const OPERATORS = ['is', 'is_not', 'greater_than', 'less_than', 'contains', 'exi
 const VALUES = [1, 2, '1', 'ab', 'b', null, true, ['b', 1], { k: 1, l: [2] }, { l: [2], k: 1 }]
 const ATTRIBUTES = ['a', 'toString']
 
-/** How long after another fact a fact may be, so that both ends of every window are met. */
+/** Distances between facts that hit both ends of every window. */
 const DISTANCES = [0, 0, 30 * MINUTE, HOUR, 2 * HOUR, 12 * HOUR, DAY, 36 * HOUR, 3 * DAY, 240 * HOUR]
 const JITTER = [0, 0, 0, -1, 1]
 
-/** The words of one history: few in all, others in each history, so that any two rules meet in some history. */
+/** The words of one history: few in all, but different in each history, so that any two rules meet in some history. */
 interface Words {
   readonly campaigns: readonly ModelCampaign[]
   readonly times: readonly number[]
@@ -124,14 +124,12 @@ export function workspaces(timezone: string): fc.Arbitrary<ModelWorkspace> {
   )
 }
 
-/** What arrives at one step, and who is known to be one person from then on. */
+/** The reports of one step, and the customers linked to one person from then on. */
 export interface Arrival extends Reports {
   readonly users: Users
 }
 
-/**
- * A workspace, and its reports as they may arrive: in any order and cut, some repeated, while users are found to be one person.
- */
+/** A workspace and its reports in any order of arrival, cut into steps, some repeated, while users are merged. */
 export function arrivals(timezone: string): fc.Arbitrary<{ workspace: ModelWorkspace; steps: Arrival[] }> {
   return workspaces(timezone).chain((workspace) => {
     const parts: Reports[] = [
@@ -149,7 +147,7 @@ export function arrivals(timezone: string): fc.Arbitrary<{ workspace: ModelWorks
   })
 }
 
-/** Cuts what arrives into steps of these sizes, the last taking the rest; in each, more customers are found to be one user. */
+/** Cuts the reports into steps of these sizes; the last takes the rest. Each step links more customers to one user. */
 function toSteps(users: Users): (cut: [parts: Reports[], sizes: number[]]) => Arrival[] {
   return ([parts, sizes]) => {
     const ends = sizes.map((_, index) => sizes.slice(0, index + 1).reduce((sum, size) => sum + size, 0))
@@ -189,7 +187,7 @@ function some<Value>(values: readonly Value[], most: number): fc.Arbitrary<Value
   return fc.subarray([...values], { minLength: 1, maxLength: Math.min(most, values.length) })
 }
 
-/** Instants at a distance after others, so that facts lie at both ends of windows. */
+/** Instants at a distance from others, so that facts lie at both ends of windows. */
 function times(timezone: string): fc.Arbitrary<number[]> {
   const distance = fc.constantFrom(...DISTANCES)
   const start = fc
@@ -255,7 +253,7 @@ function message(words: Words): fc.Arbitrary<MessageReport> {
   })
 }
 
-/** An id stands for one event: which of two different ones with the same id is kept is not tested here. */
+/** An id stands for one event: which of two different events with the same id is stored is not tested here. */
 function trackedEvent({ customers, times }: Words): fc.Arbitrary<TrackedEvent> {
   const attributes = fc.dictionary(fc.constantFrom(...ATTRIBUTES), fc.constantFrom(...VALUES), {
     noNullPrototype: true,

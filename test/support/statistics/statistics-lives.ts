@@ -1,6 +1,5 @@
-// Random lives of a workspace: entries are applied while goals change and are counted anew beside the batches, all at once.
-// At every moment a recount finds no difference, and the numbers that stand are the answer of the naive model by the goals that
-// stand.
+// Random lives of a workspace: entries are applied while goals change and backfills run. At every moment verification
+// finds no difference, and the current counts equal the answer of the naive model by the current goals.
 import * as fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Cell } from '../../../src/core/statistics/cells.ts'
@@ -16,10 +15,10 @@ import { goals, TIMEZONES, workspaces } from './statistics-histories.ts'
 import type { ModelCampaign, ModelWorkspace } from './statistics-model-facts.ts'
 import { expectAnswers, expectVerified, rangeChoices, type RangeChoice, type StatisticsRun } from './statistics-run.ts'
 
-/** What is done at the same time: entries applied by two processes, goals changed, and steps of the backfill. */
+/** Concurrent actions: two processes apply entries, goals change, and backfills take steps. */
 interface Action {
   readonly batch: number
-  /** Which of the reports are in another partition of the log than the rest. */
+  /** The reports that are in another partition of the log than the rest. */
   readonly apart: readonly boolean[]
   readonly change: { readonly campaign: number; readonly goals: readonly Goal[] } | undefined
   readonly steps: number
@@ -28,7 +27,7 @@ interface Action {
 export interface Life {
   readonly history: ModelWorkspace
   readonly entries: readonly HistoryEntry[]
-  /** After the last action, all entries that are left are applied. */
+  /** After the last action, all remaining entries are applied. */
   readonly actions: readonly Action[]
   readonly choices: readonly RangeChoice[]
 }
@@ -55,7 +54,7 @@ export function lives(): fc.Arbitrary<Life> {
   )
 }
 
-/** A backfill with the smallest possible steps, unless something else is given. */
+/** A backfill with the smallest steps by default. */
 export function makeBackfill(
   database: Database,
   bounds: Pick<BackfillOptions, 'usersPerStep' | 'caps'> = {},
@@ -77,7 +76,7 @@ export async function expectRightThroughout(run: StatisticsRun, life: Life): Pro
   for (const { batch, apart, change, steps } of life.actions) {
     const before = latest
     const changed = change && latest[change.campaign % latest.length]
-    // Whom an event belongs to that is sent under two names may depend on which comes first.
+    // The user of an event that is sent under two names may depend on which comes first.
     const isApart = ({ kind }: HistoryEntry, index: number) => isReport(kind) && apart[index % apart.length] === true
     const entries = rest.splice(0, batch)
     const [others, reports] = [entries.filter((entry, index) => !isApart(entry, index)), entries.filter(isApart)]
@@ -87,7 +86,7 @@ export async function expectRightThroughout(run: StatisticsRun, life: Life): Pro
       doings.push(run.setGoals(changed.id, change.goals))
     }
     await Promise.all(doings)
-    // A recount of the goals before may have ended just before the change.
+    // The previous backfill may have ended just before the change.
     run.campaigns = await findStanding(run, [run.campaigns, before, latest])
     await expectVerified(run)
     await expectAnswers(run, ranges.slice(0, 1))
@@ -104,7 +103,7 @@ function isReport(kind: HistoryEntry['kind']): boolean {
   return kind === 'svc_audience' || kind === 'svc_message_events'
 }
 
-/** `exists` looks at no value, so none is kept. */
+/** `exists` compares no value, so none is needed. */
 function newGoals(): fc.Arbitrary<Goal[]> {
   return goals().map((all) =>
     all.map((goal) => ({
@@ -116,7 +115,9 @@ function newGoals(): fc.Arbitrary<Goal[]> {
   )
 }
 
-/** The goals by which all campaigns count, which must be those of one moment: the last or, while something is pending, any. */
+/**
+ * The goals by which all campaigns count, which must be of one moment: the last or, while something is pending, any.
+ */
 async function findStanding(
   run: StatisticsRun,
   moments: readonly (readonly ModelCampaign[])[],
@@ -130,7 +131,7 @@ async function findStanding(
   return counted
 }
 
-/** Expects that no recount runs, and that there are no numbers but those in use. */
+/** Expects that no backfill runs and that only current counts are stored. */
 export async function expectNothingOfPastGoals({ database, workspaceId }: StatisticsRun): Promise<void> {
   const catalog = await new GoalCatalogs().open(database, workspaceId)
   if (!catalog) throw new Error('the workspace has no campaigns')

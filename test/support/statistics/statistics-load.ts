@@ -1,5 +1,5 @@
-// Clients of a serving program who report audiences, message events and goal events, much of it again, and let customers be found
-// to be one person; and what the statistics must be when all of it has been acknowledged.
+// Clients of a serving program that report audiences, message events and goal events, repeat many of them, and link
+// customers to one person; and the statistics expected once all of it is acknowledged.
 import { isDeepStrictEqual } from 'node:util'
 import { GROUPS, MESSAGE_KINDS } from '../../../src/core/campaigns/facts.ts'
 import type { Goal } from '../../../src/core/campaigns/goal.ts'
@@ -27,16 +27,16 @@ export const LOAD_SETTINGS: Partial<WorkspaceSettings> = {
   },
 }
 
-/** Few of everything, so that most reports meet others. */
+/** Few of everything, so that most reports coincide with others. */
 const CUSTOMERS = 12
-/** Two by two, the first of the customers are one person. */
+/** In pairs, the first customers are one person. */
 const PERSONS = 3
 const CAMPAIGNS = 3
 const HOURS = 40
 const HOUR_MS = 3_600_000
 const ITEMS_MAX = 5
 const CLIENTS = 8
-/** The share of what is sent that was sent before. */
+/** The share of requests that repeat earlier ones. */
 const REPEATED_SHARE = 0.2
 const KEYED_SHARE = 0.3
 const COUNTED_WAIT_MS = 30_000
@@ -58,7 +58,7 @@ export class StatisticsLoad {
   readonly #random: () => number
   readonly #keys: LoadKeys
   readonly #sent: SentRequest[] = []
-  /** The first instant of anything. */
+  /** The earliest instant of all facts. */
   readonly #start = Date.now() - (HOURS + 2) * HOUR_MS
   #campaigns: ModelCampaign[] = []
   #events = 0
@@ -72,7 +72,7 @@ export class StatisticsLoad {
     return this.#sent.filter(({ isAcknowledged }) => isAcknowledged).length
   }
 
-  /** Makes the campaigns that are reported on. */
+  /** Creates the campaigns of the reports. */
   async makeCampaigns(url: string): Promise<void> {
     for (let count = 0; count < CAMPAIGNS; count++) {
       const body = { name: 'Summer', platforms: ['EMAIL'], conversion_goals: [], created_by: 'anna' }
@@ -81,7 +81,7 @@ export class StatisticsLoad {
     }
   }
 
-  /** Gives other goals to the campaigns, one after the other. */
+  /** Changes the goals of the campaigns, one after the other. */
   async changeGoals(url: string): Promise<void> {
     for (const { id } of this.#campaigns) {
       const goals = ['bought', 'signed up'].map((name) => this.#makeGoal(name))
@@ -92,7 +92,7 @@ export class StatisticsLoad {
     }
   }
 
-  /** All clients send until the server is gone, or told to stop. */
+  /** All clients send until the server is gone or `stop` is called. */
   async send(url: string, isOver = () => false): Promise<void> {
     const client = async () => {
       while (!isOver()) if (!(await this.#post(url, this.#next()))) return
@@ -100,14 +100,14 @@ export class StatisticsLoad {
     await Promise.all(Array.from({ length: CLIENTS }, client))
   }
 
-  /** A client that got no answer repeats its request. */
+  /** A client without a response repeats its request. */
   async retryUnanswered(url: string): Promise<void> {
     for (const request of this.#sent) {
       if (!request.isAcknowledged) await this.#post(url, request)
     }
   }
 
-  /** Waits until all that was acknowledged is in the numbers, by the goals that were set last. */
+  /** Waits until everything acknowledged is counted by the goals set last. */
   async waitUntilCounted(url: string): Promise<void> {
     const acknowledgedAt = Date.now()
     await until(
@@ -121,7 +121,7 @@ export class StatisticsLoad {
     )
   }
 
-  /** What is wrong in the answers about the campaigns; nothing when they are those of the naive model. */
+  /** The differences between the answers about the campaigns and those of the naive model. */
   async findWrong(url: string): Promise<object[]> {
     const { entries, campaigns } = { entries: this.#sent.map(({ entry }) => entry), campaigns: this.#campaigns }
     const nothing = { users: [], audiences: [], messages: [], events: [] }
@@ -173,7 +173,7 @@ export class StatisticsLoad {
     return answer
   }
 
-  /** False when the connection broke: the request may or may not have been kept. */
+  /** Returns false when the connection broke: the server may or may not have stored the request. */
   async #post(url: string, request: SentRequest): Promise<boolean> {
     const body = JSON.stringify(toBody(request.entry))
     const headers = { ...this.#headers(request.tile, body), ...request.headers }

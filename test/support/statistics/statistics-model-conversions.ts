@@ -1,5 +1,5 @@
-// Conversions in the naive model of campaign statistics ("Conversions"): which goals an event meets, and to which touch or
-// audience it is credited. Written from the documents, independently of the code it is to judge.
+// Conversions in the naive model of campaign statistics ("Conversions"): which goals an event meets, and which touch or
+// audience gets the credit. Written from the documents, independently of the code under test.
 import type { Group } from '../../../src/core/campaigns/facts.ts'
 import type { Condition, Goal } from '../../../src/core/campaigns/goal.ts'
 import { compareAudiences, compareByCodePoint } from './statistics-model-facts.ts'
@@ -9,14 +9,14 @@ import type {
   ModelCampaign,
   ModelCaps,
   ModelFacts,
-  Place,
+  Dimensions,
   UserEvent,
 } from './statistics-model-facts.ts'
 
 export type Attribution = 'VIEW_THROUGH' | 'CLICK_THROUGH' | 'IN_SESSION' | 'TOTAL_CONVERSIONS' | 'CLICK_CONVERSIONS'
 
-/** A goal event, counted at the place of the touch to which it is credited. */
-export interface Conversion extends Place {
+/** A goal event with the dimensions of the touch that gets the credit. */
+export interface Conversion extends Dimensions {
   readonly campaignId: string
   readonly goal: string
   readonly attribution: Attribution
@@ -25,8 +25,8 @@ export interface Conversion extends Place {
   readonly event: UserEvent
 }
 
-/** A goal event of a user in a control group, counted at the place of the audience to which it is credited. */
-export interface ControlConversion extends Place {
+/** A goal event of a user in a control group, with the dimensions of the audience that gets the credit. */
+export interface ControlConversion extends Dimensions {
   readonly campaignId: string
   readonly goal: string
   readonly group: Group
@@ -74,8 +74,8 @@ export function controlConversionsOf(campaigns: readonly ModelCampaign[], facts:
 export type IsCounted = (campaignId: string, event: UserEvent) => boolean
 
 /**
- * A campaign counts only the first events of a user, among those with the name of one of its goals that come no later after a touch
- * or an audience than its longest window.
+ * A campaign counts only the first events of a user. They have the name of one of its goals and come no later than its
+ * longest window after a touch or an audience.
  */
 export function countedOf(
   campaigns: readonly ModelCampaign[],
@@ -89,7 +89,7 @@ export function countedOf(
         ({ user }) => user,
       )
       const first = [...ofUsers.values()].flatMap((events) => {
-        // Those of one instant stay in the order in which they arrived.
+        // Events of one instant stay in order of arrival.
         return events.toSorted((left, right) => left.time - right.time).slice(0, goalEvents)
       })
       return [campaign.id, new Set(first)]

@@ -1,5 +1,5 @@
-// Facts in the naive model of campaign statistics ("Facts"): which of several reports is kept, whose it is, which day it is on,
-// and where a message event belongs. Written from the documents, independently of the code it is to judge.
+// Facts in the naive model of campaign statistics ("Facts"): which of several reports is stored, its user and day, and
+// the audience of a message event. Written from the documents, independently of the code under test.
 import type { Group, MessageKind } from '../../../src/core/campaigns/facts.ts'
 import type { Goal } from '../../../src/core/campaigns/goal.ts'
 
@@ -50,15 +50,15 @@ export interface ModelWorkspace {
   readonly events: readonly TrackedEvent[]
 }
 
-/** Where something is counted; null where it counts only in the aggregate. */
-export interface Place {
+/** Platform, locale and variation of a count; null where it counts only in the aggregate. */
+export interface Dimensions {
   readonly platform: string
   readonly locale: string | null
   readonly variation: string | null
 }
 
-/** A membership that was kept. */
-export interface Audience extends Place {
+/** A stored membership. */
+export interface Audience extends Dimensions {
   readonly campaignId: string
   readonly user: string
   readonly group: Group
@@ -70,8 +70,8 @@ export interface Audience extends Place {
   readonly isCounted: boolean
 }
 
-/** A message event that was kept, with the locale and variation of the audience to which it belongs. */
-export interface Message extends Place {
+/** A stored message event with the locale and variation of its audience. */
+export interface Message extends Dimensions {
   readonly campaignId: string
   readonly user: string
   readonly device: string
@@ -99,7 +99,7 @@ export interface ModelFacts {
 const COUNTED_PLATFORMS = ['EMAIL', 'ANDROID', 'IOS', 'WEB', 'TV']
 const GROUP_ORDER: readonly Group[] = ['target', 'campaign_control', 'global_control']
 
-/** How many facts of each kind count of one customer id, and of goal events of one user, in one campaign. */
+/** The caps on facts of each kind per customer id, and on goal events per user, in one campaign. */
 export interface ModelCaps {
   readonly reported: number
   readonly goalEvents: number
@@ -110,8 +110,8 @@ export const NO_CAPS: ModelCaps = { reported: Infinity, goalEvents: Infinity }
 /** The facts of all users of a workspace, whose reports are in the order in which they arrived. */
 export function modelFacts(everything: ModelWorkspace, caps: ModelCaps = NO_CAPS): ModelFacts {
   const workspace = withinCaps(everything, caps)
-  const audiences = keptAudiences(workspace)
-  return { audiences, messages: keptMessages(workspace, audiences), events: keptEvents(workspace) }
+  const audiences = storedAudiences(workspace)
+  return { audiences, messages: storedMessages(workspace, audiences), events: storedEvents(workspace) }
 }
 
 /** Removed wins, then the group, then variation, locale and reason by text; a missing text is an empty one. */
@@ -147,7 +147,7 @@ export function dayOf(instant: number, timezone: string): string {
   return day
 }
 
-/** Remembered, because formatting takes most of the time of a run and instants recur. */
+/** Cached, because formatting takes most of the time of a run and instants recur. */
 const daysOf = new Map<string, Map<number, string>>()
 const formats = new Map<string, Intl.DateTimeFormat>()
 
@@ -160,7 +160,7 @@ function formatDay(instant: number, timezone: string): string {
   return `${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`
 }
 
-function keptAudiences(workspace: ModelWorkspace): Audience[] {
+function storedAudiences(workspace: ModelWorkspace): Audience[] {
   const kept = keepFirst(workspace.audiences, audienceIdentity, compareAudiences).map((report) => ({
     ...report,
     user: userOf(workspace, report.customerId),
@@ -179,10 +179,10 @@ function keptAudiences(workspace: ModelWorkspace): Audience[] {
   })
 }
 
-function keptMessages(workspace: ModelWorkspace, audiences: readonly Audience[]): Message[] {
+function storedMessages(workspace: ModelWorkspace, audiences: readonly Audience[]): Message[] {
   const reports = workspace.messages.map((report) => ({
     ...report,
-    platform: asKept(report.platform),
+    platform: toStoredPlatform(report.platform),
     device: report.deviceId ?? report.customerId,
     reason: report.reason ?? 'unknown',
   }))
@@ -218,7 +218,7 @@ function audienceOf(
   return possible.toSorted((left, right) => left.at - right.at || compareAudiences(left, right))[0]
 }
 
-function keptEvents(workspace: ModelWorkspace): UserEvent[] {
+function storedEvents(workspace: ModelWorkspace): UserEvent[] {
   return keepFirst(
     workspace.events,
     ({ eventId }) => [eventId],
@@ -228,7 +228,7 @@ function keptEvents(workspace: ModelWorkspace): UserEvent[] {
   })
 }
 
-/** Of all reports with one identity, the one that comes first; of equal ones, the one that was there first. */
+/** The first of all reports with one identity by order; of equal ones, the first to arrive. */
 function keepFirst<Report>(
   reports: readonly Report[],
   identityOf: (report: Report) => readonly unknown[],
@@ -247,8 +247,8 @@ function userOf({ users }: ModelWorkspace, customerId: string): string {
   return users.find((customerIds) => customerIds.includes(customerId))?.[0] ?? customerId
 }
 
-/** Platforms that have a name of their own are kept in capitals, others as sent. */
-function asKept(platform: string): string {
+/** Platforms with a name of their own are stored in capitals, others as sent. */
+function toStoredPlatform(platform: string): string {
   return COUNTED_PLATFORMS.includes(platform.toUpperCase()) ? platform.toUpperCase() : platform
 }
 
@@ -264,7 +264,7 @@ function codePoints(text: string): number[] {
   return Array.from(text, (character) => character.codePointAt(0) ?? 0)
 }
 
-/** Reports of what is known, and of what is new as long as its customer has less in its campaign than the cap. */
+/** Reports of stored facts, and of new facts while their customer is below the cap of the campaign. */
 function withinCaps(workspace: ModelWorkspace, { reported }: ModelCaps): ModelWorkspace {
   if (reported === Infinity) return workspace
   const first = <Report extends { readonly campaignId: string; readonly customerId: string }>(
@@ -290,11 +290,11 @@ function withinCaps(workspace: ModelWorkspace, { reported }: ModelCaps): ModelWo
 }
 
 function audienceIdentity({ campaignId, customerId, platform, evaluatedAt }: AudienceReport): readonly unknown[] {
-  return [campaignId, customerId, asKept(platform), evaluatedAt]
+  return [campaignId, customerId, toStoredPlatform(platform), evaluatedAt]
 }
 
 function messageIdentity(report: MessageReport): readonly unknown[] {
   const { campaignId, customerId, kind, time, messageId, platform, deviceId } = report
-  const own = messageId === null ? [asKept(platform), deviceId ?? customerId] : [messageId]
+  const own = messageId === null ? [toStoredPlatform(platform), deviceId ?? customerId] : [messageId]
   return [campaignId, customerId, kind, time, ...own]
 }

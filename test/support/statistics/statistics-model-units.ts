@@ -1,8 +1,8 @@
-// The delivery funnel in the naive model of campaign statistics ("Delivery funnel and failure breakdown"): users on days of
-// audience, the state of each, and what is left of them step by step.
+// The delivery funnel in the naive model of campaign statistics ("Delivery funnel and failure breakdown"): users per day
+// of audience, the state of each, and the users that remain step by step.
 import { compareByCodePoint, type Audience, type Message } from './statistics-model-facts.ts'
 
-/** A user on a day of audience at one level. */
+/** A user on a day of audience in one grouping set. */
 export interface Unit {
   readonly state: 'removed' | 'sent' | 'failed' | 'pending'
   /** The reason why it was removed or failed. */
@@ -23,7 +23,7 @@ const UNINSTALLED = ['uninstall', 'hard_bounce', 'complaint', 'opt_out'].map((re
 const CAPPED = [`${PREFIX}frequency_capping`]
 const DUPLICATES = [`${PREFIX}duplicate`]
 
-/** The units of the audiences of one level in a range; messages may be of any day. */
+/** The units of the audiences of one grouping set in a range; messages may be of any day. */
 export function unitsOf(audiences: readonly Audience[], messages: readonly Message[]): Unit[] {
   const ofUnits = new Map<string, Audience[]>()
   for (const audience of audiences) {

@@ -1,5 +1,6 @@
-// A naive model of campaign statistics, to compare the real ones with: for each question it loops over all facts and counts with
-// Maps and Sets. Written from `docs/api/statistics.md`, independently of the code it is to judge: it shares only types with it.
+// A naive model of campaign statistics to compare the real ones with: for each question it loops over all facts and
+// counts with Maps and Sets. Written from `docs/api/statistics.md`, independently of the code under test: it shares only
+// types with it.
 import type { Group } from '../../../src/core/campaigns/facts.ts'
 import type { Goal } from '../../../src/core/campaigns/goal.ts'
 import {
@@ -11,7 +12,14 @@ import {
 } from './statistics-model-conversions.ts'
 import type { Attribution, ControlConversion, Conversion } from './statistics-model-conversions.ts'
 import { modelFacts, NO_CAPS, type ModelCaps } from './statistics-model-facts.ts'
-import type { Audience, Message, ModelCampaign, ModelFacts, ModelWorkspace, Place } from './statistics-model-facts.ts'
+import type {
+  Audience,
+  Message,
+  ModelCampaign,
+  ModelFacts,
+  ModelWorkspace,
+  Dimensions,
+} from './statistics-model-facts.ts'
 import { NO_UPLIFT, percentage, upliftOf, type Side, type Uplift } from './statistics-model-numbers.ts'
 import { funnelOf, unitsOf, type Funnel } from './statistics-model-units.ts'
 
@@ -55,14 +63,14 @@ export interface ModelStats {
   }>
 }
 
-/** One place of the tree of an answer. */
-interface Level {
+/** Selects the facts of one node in the tree of an answer. */
+interface DimensionFilter {
   readonly platform: string
   readonly locale: string
   readonly variation: string
 }
 
-/** What lies in the range of a question. */
+/** The facts in the range of a question. */
 interface Counted {
   readonly messages: readonly Message[]
   /** The audiences of target groups, and those of control groups. */
@@ -76,7 +84,7 @@ const ALL_PLATFORMS = 'all_platforms'
 const ALL_LOCALES = 'all_locales'
 const ALL_VARIATIONS = 'all_variations'
 
-/** Which number of performance `cvr` divides by. */
+/** The number of performance that `cvr` divides by. */
 const DIVISORS: Readonly<Record<Attribution, string>> = {
   VIEW_THROUGH: 'impression',
   CLICK_THROUGH: 'click',
@@ -101,28 +109,29 @@ export class StatisticsModel {
     this.#campaigns = workspace.campaigns
     this.#facts = modelFacts(workspace, caps)
     const isCounted = countedOf(workspace.campaigns, this.#facts, caps)
-    const isKept = (conversion: Conversion | ControlConversion) => isCounted(conversion.campaignId, conversion.event)
-    this.#conversions = conversionsOf(workspace.campaigns, this.#facts).filter(isKept)
-    this.#controlConversions = controlConversionsOf(workspace.campaigns, this.#facts).filter(isKept)
+    const countsEvent = (conversion: Conversion | ControlConversion) =>
+      isCounted(conversion.campaignId, conversion.event)
+    this.#conversions = conversionsOf(workspace.campaigns, this.#facts).filter(countsEvent)
+    this.#controlConversions = controlConversionsOf(workspace.campaigns, this.#facts).filter(countsEvent)
     this.#isCounted = isCounted
   }
 
-  /** What Fetch Campaign Stats shows at `data[campaignId][0]`; undefined where it shows nothing. */
+  /** The answer of Fetch Campaign Stats at `data[campaignId][0]`; undefined when it has none. */
   campaignStats(campaignId: string, question: Question): ModelStats | undefined {
     const counted = this.#countedOf(campaignId, question)
     const goals = this.#campaigns.find(({ id }) => id === campaignId)?.goals ?? []
-    const places = placesOf(counted)
-    if (places.length === 0) return undefined
+    const all = dimensionsOf(counted)
+    if (all.length === 0) return undefined
     return {
-      platforms: namedOf([ALL_PLATFORMS, ...places.map((place) => place.platform)], (platform) => {
-        const onPlatform = places.filter((place) => isAt(place, { ...EVERYWHERE, platform }))
+      platforms: namedOf([ALL_PLATFORMS, ...all.map((one) => one.platform)], (platform) => {
+        const onPlatform = all.filter((one) => matches(one, { ...EVERYWHERE, platform }))
         return {
-          locales: namedOf([ALL_LOCALES, ...onPlatform.map((place) => place.locale)], (locale) => {
-            const level = { platform, locale, variation: ALL_VARIATIONS }
-            const names = onPlatform.filter((place) => isAt(place, level)).map((place) => place.variation)
-            const controls = this.#controlsAt(level, counted, goals, question)
+          locales: namedOf([ALL_LOCALES, ...onPlatform.map((one) => one.locale)], (locale) => {
+            const filter = { platform, locale, variation: ALL_VARIATIONS }
+            const names = onPlatform.filter((one) => matches(one, filter)).map((one) => one.variation)
+            const controls = this.#controlsAt(filter, counted, goals, question)
             const variations = namedOf([ALL_VARIATIONS, ...names], (variation) => {
-              return { ...this.#variationAt({ ...level, variation }, counted, goals, question), ...controls }
+              return { ...this.#variationAt({ ...filter, variation }, counted, goals, question), ...controls }
             })
             return { variations: { ...variations, ...controls } }
           }),
@@ -144,15 +153,15 @@ export class StatisticsModel {
     }
   }
 
-  #variationAt(level: Level, counted: Counted, goals: readonly Goal[], question: Question) {
-    const messages = counted.messages.filter((message) => isAt(message, level))
-    const audiences = counted.audiences.filter((audience) => isAt(audience, level))
+  #variationAt(filter: DimensionFilter, counted: Counted, goals: readonly Goal[], question: Question) {
+    const messages = counted.messages.filter((message) => matches(message, filter))
+    const audiences = counted.audiences.filter((audience) => matches(audience, filter))
     const performance = performanceOf(messages, question)
     const { delivery_funnel, failure_breakdown }: Funnel = funnelOf(unitsOf(audiences, this.#facts.messages))
-    const controlUsers = this.#upliftControls(level, counted)
+    const controlUsers = this.#upliftControls(filter, counted)
     const goalStats = (goal: Goal): ModelGoalStats => {
       const conversions = counted.conversions
-        .filter((conversion) => conversion.goal === goal.name && isAt(conversion, level))
+        .filter((conversion) => conversion.goal === goal.name && matches(conversion, filter))
         .filter(({ attribution }) => attribution === question.attributionType)
       const count = countOf(conversions, question)
       const divisor = performance[DIVISORS[question.attributionType]] ?? 0
@@ -168,13 +177,13 @@ export class StatisticsModel {
   }
 
   /** The audience of the campaign control group at this platform and locale; where it has none, of the global one. */
-  #upliftControls(level: Level, { controls }: Counted): Audience[] {
-    const here = controls.filter((audience) => isAt(audience, { ...level, variation: ALL_VARIATIONS }))
+  #upliftControls(filter: DimensionFilter, { controls }: Counted): Audience[] {
+    const here = controls.filter((audience) => matches(audience, { ...filter, variation: ALL_VARIATIONS }))
     const ofCampaign = here.filter(({ group }) => group === 'campaign_control')
     return ofCampaign.length > 0 ? ofCampaign : here
   }
 
-  /** How many users these audiences hold, and how many of them met the goal in the window after one. */
+  /** The number of users in these audiences, and of those who met the goal in the window after one. */
   #sideOf(audiences: readonly Audience[], goal: Goal): Side {
     const met = audiences.filter((audience) => {
       const events = this.#facts.events.filter((event) => this.#isCounted(audience.campaignId, event))
@@ -183,10 +192,10 @@ export class StatisticsModel {
     return { users: usersIn(audiences), met: usersIn(met) }
   }
 
-  #controlsAt(level: Level, counted: Counted, goals: readonly Goal[], question: Question): ModelControls {
+  #controlsAt(filter: DimensionFilter, counted: Counted, goals: readonly Goal[], question: Question): ModelControls {
     const controlAt = (wanted: Group): ModelControlStats => {
-      const audiences = counted.controls.filter((audience) => audience.group === wanted && isAt(audience, level))
-      const conversions = counted.controlConversions.filter((one) => one.group === wanted && isAt(one, level))
+      const audiences = counted.controls.filter((audience) => audience.group === wanted && matches(audience, filter))
+      const conversions = counted.controlConversions.filter((one) => one.group === wanted && matches(one, filter))
       const units = unitsOf(audiences, []).length
       const goalStats = (goal: Goal): ModelGoalStats => {
         const ofGoal = conversions.filter((conversion) => conversion.goal === goal.name)
@@ -203,23 +212,23 @@ export class StatisticsModel {
   }
 }
 
-const EVERYWHERE: Level = { platform: ALL_PLATFORMS, locale: ALL_LOCALES, variation: ALL_VARIATIONS }
+const EVERYWHERE: DimensionFilter = { platform: ALL_PLATFORMS, locale: ALL_LOCALES, variation: ALL_VARIATIONS }
 
-function isAt(place: Place, { platform, locale, variation }: Level): boolean {
+function matches(dimensions: Dimensions, { platform, locale, variation }: DimensionFilter): boolean {
   return (
-    (platform === ALL_PLATFORMS || place.platform === platform) &&
-    (locale === ALL_LOCALES || place.locale === locale) &&
-    (variation === ALL_VARIATIONS || place.variation === variation)
+    (platform === ALL_PLATFORMS || dimensions.platform === platform) &&
+    (locale === ALL_LOCALES || dimensions.locale === locale) &&
+    (variation === ALL_VARIATIONS || dimensions.variation === variation)
   )
 }
 
-/** Everything that makes keys of the tree appear; in control groups variations are ignored. */
-function placesOf({ messages, audiences, controls, conversions, controlConversions }: Counted): Place[] {
+/** The dimensions that create keys of the tree; control groups ignore variations. */
+function dimensionsOf({ messages, audiences, controls, conversions, controlConversions }: Counted): Dimensions[] {
   const ofControls = controls.map(({ platform, locale }) => ({ platform, locale, variation: null }))
   return [...messages, ...audiences, ...ofControls, ...conversions, ...controlConversions]
 }
 
-/** Each name once, with what is under it; null is no name. */
+/** Each name once with its value. Null is no name. */
 function namedOf<Value>(names: readonly (string | null)[], valueOf: (name: string) => Value): Named<Value> {
   const distinct = [...new Set(names)].filter((name) => name !== null)
   return Object.fromEntries(distinct.map((name) => [name, valueOf(name)]))

@@ -1,5 +1,5 @@
-// One workspace with campaigns in a real store, to which histories are applied batch by batch, and what must always hold there:
-// the answers of the operation itself are those of the naive model, and a recount of the facts finds no difference.
+// One workspace with campaigns in a real store, to which histories are applied batch by batch. The answers of the
+// operation must equal those of the naive model, and verification must find no difference.
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
@@ -52,7 +52,7 @@ const ATTRIBUTION_TYPES = [
 ] as const
 const METRIC_TYPES = ['TOTAL', 'UNIQUE'] as const
 
-/** Days of the history, as indexes into the days with anything on them, and how far the ends of the range are from them. */
+/** Days of the history, as indexes into the days with facts, and the distances of the ends of the range from them. */
 export interface RangeChoice {
   readonly from: number
   readonly days: number
@@ -75,7 +75,7 @@ export interface StatisticsBench {
   readonly place: TestPlace
   readonly database: Database
   readonly freshness: Freshness
-  /** What a server that has just started would say. */
+  /** The answers of a server that has just started. */
   processedUntil(): Promise<number>
   close(): Promise<void>
 }
@@ -101,7 +101,7 @@ export async function openStatisticsBench(kind: StoreKind): Promise<StatisticsBe
   }
 }
 
-/** The time that it always is. */
+/** The constant time of these tests. */
 export const NOW = Date.parse('2026-12-01T10:00:00.000Z')
 const PARTITIONS = 2
 let made = 0
@@ -120,17 +120,17 @@ interface AskOptions {
 export class StatisticsRun {
   readonly database: Database
   readonly workspaceId: string
-  /** What has been applied so far, in order. */
+  /** The entries applied so far, in order. */
   readonly applied: HistoryEntry[] = []
-  /** The goals by which the numbers that stand were counted. */
+  /** The goals by which the current counts were counted. */
   campaigns: readonly ModelCampaign[]
   readonly caps: FactCaps
   readonly #freshness: Freshness
-  /** Shared by all questions of the run, so that a wrongly kept answer shows in a later one. */
+  /** Shared by all questions of the run, so that a wrongly cached answer shows in a later one. */
   readonly #responseCache = new ResponseCache()
   readonly #goalCatalogs: GoalCatalogs
   readonly #history: ModelWorkspace
-  /** Campaign → the number that it got. */
+  /** Campaign → its number. */
   readonly #numbers = new Map<string, number>()
 
   private constructor(
@@ -147,7 +147,7 @@ export class StatisticsRun {
     this.#history = history
   }
 
-  /** A new workspace with the campaigns of the history, made in their order. */
+  /** Creates a workspace with the campaigns of the history in their order. */
   static async make(bench: StatisticsBench, history: ModelWorkspace, caps = FACT_CAPS): Promise<StatisticsRun> {
     const workspaceId = `workspace-${++made}`
     const settings = { timezone: history.timezone, identityResolution: [PERSON] }
@@ -157,7 +157,7 @@ export class StatisticsRun {
     return run
   }
 
-  /** Makes another campaign, as its operation does. */
+  /** Creates another campaign, as its operation does. */
   async addCampaign(campaign: ModelCampaign): Promise<void> {
     await this.#addAll([campaign])
     this.campaigns = [...this.campaigns, campaign]
@@ -179,7 +179,7 @@ export class StatisticsRun {
     for (const [id, number] of added) this.#numbers.set(id, number)
   }
 
-  /** The entries as the log holds them, after all that it held before. */
+  /** The entries in the form of the log, after all earlier ones. */
   toLog(entries: readonly HistoryEntry[], receivedAt = NOW): LogEntry[] {
     const { workspaceId } = this
     const numberOf = (campaignId: string) => this.#numbers.get(campaignId) ?? 0
@@ -194,7 +194,7 @@ export class StatisticsRun {
     return batch
   }
 
-  /** To apply a batch where the cursors stand now. */
+  /** The options to apply a batch at the current cursors. */
   async applyOptions(goalCatalogs = this.#goalCatalogs): Promise<ApplyOptions> {
     return { from: await listPipelineCursors(this.database, PARTITIONS), goalCatalogs }
   }
@@ -205,7 +205,7 @@ export class StatisticsRun {
     this.applied.push(...entries)
   }
 
-  /** Applies batches of a partition of the log one after the other, as a process of its own would. */
+  /** Applies batches of a partition of the log one after the other, as a separate process would. */
   async follow(partition: number, batches: readonly (readonly HistoryEntry[])[]): Promise<void> {
     const goalCatalogs = new GoalCatalogs({ caps: this.caps })
     for (const entries of batches) {
@@ -215,7 +215,7 @@ export class StatisticsRun {
           await applyBatch(this.database, await this.read(log), await this.applyOptions(goalCatalogs))
           isApplied = true
         } catch (error) {
-          // Another process came between, which it can do only so often as it has batches.
+          // Another process applied a batch first, which happens at most once per batch.
           if (!(error instanceof UsersOvertaken)) throw error
         }
       }
@@ -223,7 +223,7 @@ export class StatisticsRun {
     }
   }
 
-  /** Changes the goals of a campaign as its operation does; recounts use the goals that were set last. */
+  /** Changes the goals of a campaign as its operation does. Backfills use the goals set last. */
   async setGoals(campaignId: string, goals: readonly Goal[]): Promise<void> {
     const conversion_goals = goals.map(({ windowHours, ...goal }) => ({ ...goal, window_hours: windowHours }))
     const path = { campaign_id: storedId(this.workspaceId, campaignId) }
@@ -238,12 +238,12 @@ export class StatisticsRun {
     return verifyStatistics(this.database, this.workspaceId, () => {}, this.caps)
   }
 
-  /** The naive model of what has been applied. */
+  /** The naive model of the entries applied. */
   model(): StatisticsModel {
     return new StatisticsModel({ ...knownAfter(this.#history, this.applied), campaigns: this.campaigns }, this.caps)
   }
 
-  /** `data` of Fetch Campaign Stats: every campaign with any count, or of those that are named. */
+  /** `data` of Fetch Campaign Stats: every campaign with any count, or the named ones. */
   async ask(
     { startDate, endDate, attributionType, metricType }: Question,
     { database = this.database, campaignIds }: AskOptions = {},
@@ -259,7 +259,7 @@ export class StatisticsRun {
     return Object.fromEntries(Object.entries(data).map(([id, stats]) => [id.slice(prefix.length), stats]))
   }
 
-  /** The ranges chosen among the days of all that the history ever says. */
+  /** The ranges chosen among the days of the whole history. */
   ranges(choices: readonly RangeChoice[]): Range[] {
     const { timezone, audiences, messages, events } = this.#history
     const instants = [...audiences.map(({ evaluatedAt }) => evaluatedAt), ...[...messages, ...events].map(timeOf)]
@@ -273,13 +273,13 @@ export class StatisticsRun {
 
   async #call(operation: Operation, request: object, database = this.database): Promise<unknown> {
     const workspace = (await findWorkspace(this.database, this.workspaceId))?.workspace
-    const kept = { freshness: this.#freshness, responseCache: this.#responseCache }
-    const parts: Partial<Parts> = { database, ...kept, responseMemory: new ResponseMemory(), queue: new KeyedQueue() }
+    const caches = { freshness: this.#freshness, responseCache: this.#responseCache }
+    const parts: Partial<Parts> = { database, ...caches, responseMemory: new ResponseMemory(), queue: new KeyedQueue() }
     return operation.handle({ workspace, ...request } as never, parts as Parts)
   }
 }
 
-/** Expects that the table holds what the facts make. */
+/** Expects that the table equals a count of the facts. */
 export async function expectVerified(run: StatisticsRun): Promise<Verification> {
   const verification = await run.verify()
   const { differingCells, differences } = verification
@@ -296,19 +296,19 @@ export async function expectAnswers(run: StatisticsRun, ranges: readonly Range[]
       return stats === undefined ? [] : [[id, [stats]]]
     })
     const answers = { found: await run.ask(question), expected: Object.fromEntries(expected) as object }
-    // A comparison that can explain itself takes longer than all else.
+    // Deep comparison takes longer than everything else.
     if (!isDeepStrictEqual(answers.found, answers.expected)) {
       expect({ question, data: answers.found }).toEqual({ question, data: answers.expected })
     }
   }
 }
 
-/** Ids of campaigns are unique over all workspaces; these keep the order of those in the history. */
+/** Ids of campaigns are unique over all workspaces; these keep their order in the history. */
 function storedId(workspaceId: string, campaignId: string): string {
   return `${workspaceId} ${campaignId}`
 }
 
-/** Cuts entries into batches of these sizes, the last taking the rest. */
+/** Cuts entries into batches of these sizes; the last takes the rest. */
 export function cut<Entry>(entries: readonly Entry[], sizes: readonly number[]): Entry[][] {
   const rest = [...entries]
   const batches = sizes.map((size) => rest.splice(0, size))

@@ -1,5 +1,5 @@
-// The table of statistics without a store: kept up to date by difference while reports arrive ("One pure function, and sums"),
-// and asked for the numbers of a campaign. All counting is done by the code under test; here facts are only carried to it.
+// The table of statistics without a store: updated by differences while reports arrive ("One pure function, and sums"),
+// and read for the counts of a campaign. The code under test does all counting; this file only passes facts to it.
 import { CellSum, seriesKey, type Cell } from '../../../src/core/statistics/cells.ts'
 import { CampaignSeries, type SeriesCount } from '../../../src/core/statistics/campaign-counts.ts'
 import { contributions, type History, type Scope } from '../../../src/core/statistics/contributions.ts'
@@ -20,10 +20,10 @@ import type { ModelCampaign, ModelWorkspace } from './statistics-model-facts.ts'
 import type { Question } from './statistics-model.ts'
 
 export type Reports = Pick<ModelWorkspace, 'audiences' | 'messages' | 'events'>
-/** Customer ids of each user; one that is in no list is a user of its own. */
+/** The customer ids of each user; one that is in no list is a user of its own. */
 export type Users = ModelWorkspace['users']
 
-/** A cell's key, and what is counted there. */
+/** A cell's key and its counts. */
 export type CountedCell = [key: string, counted: readonly [users: number, occurrences: number]]
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -43,12 +43,12 @@ export class StatisticsTable {
   #users: Users = []
   /** Customer id → its number. */
   readonly #customers = new Map<string, number>()
-  /** Identity → the report that is kept. */
+  /** Identity → the stored report. */
   readonly #memberships = new Map<string, Membership>()
   readonly #messages = new Map<string, MessageEvent>()
   readonly #events = new Map<string, TrackedFact>()
   readonly #sum = new CellSum()
-  /** Campaign and range → what was counted, until the sum is changed. */
+  /** Campaign and range → the counts, until the sum changes. */
   readonly #counts = new Map<string, readonly SeriesCount[]>()
 
   constructor(timezone: string, campaigns: readonly ModelCampaign[]) {
@@ -58,7 +58,7 @@ export class StatisticsTable {
     )
   }
 
-  /** The table with everything in it at once. */
+  /** The table with all facts added at once. */
   static of(workspace: ModelWorkspace): StatisticsTable {
     const table = new StatisticsTable(workspace.timezone, workspace.campaigns)
     table.apply(workspace, workspace.users)
@@ -82,7 +82,7 @@ export class StatisticsTable {
     return { timezone: this.#timezone, goalEventsMax: FACT_CAPS.goalEvents, campaigns: new Map(campaigns) }
   }
 
-  /** Adds `contributions(after) − contributions(before)` of users with new facts, and of those found to be one person. */
+  /** Adds `contributions(after) − contributions(before)` of users with new facts and of merged users. */
   apply(reports: Reports, users: Users = this.#users): void {
     const reported = [...reports.audiences, ...reports.messages, ...reports.events]
     const changed = users.filter((user) => !this.#users.includes(user)).flat()
@@ -107,7 +107,7 @@ export class StatisticsTable {
     this.#count(this.#customers.keys(), 1, scope)
   }
 
-  /** What Fetch Campaign Stats shows at `data[campaignId][0]`, before it is written as JSON; undefined where it shows nothing. */
+  /** The answer of Fetch Campaign Stats at `data[campaignId][0]` before it becomes JSON; undefined when it has none. */
   campaignStats(campaignId: string, question: Question): CampaignStatsBody | undefined {
     const { number, goals } = this.#campaign(campaignId)
     const counts = this.#countsOf(number, question)
@@ -150,7 +150,7 @@ export class StatisticsTable {
     }
   }
 
-  /** The number of a customer id, which it keeps. */
+  /** The number of a customer id, which never changes. */
   #customer(customerId: string): number {
     const number = this.#customers.get(customerId) ?? this.#customers.size + 1
     this.#customers.set(customerId, number)
@@ -178,7 +178,7 @@ export class StatisticsTable {
   }
 }
 
-/** Every cell in a fixed order and as it is now, so that sums can be compared. */
+/** Every cell in a fixed order with its current counts, so that sums can be compared. */
 export function cellsOf(sum: CellSum): CountedCell[] {
   const cells = [...sum.entries()].map(([key, [users, occurrences]]): CountedCell => [key, [users, occurrences]])
   return cells.toSorted(([left], [right]) => (left < right ? -1 : 1))
