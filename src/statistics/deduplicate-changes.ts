@@ -139,8 +139,8 @@ const EVERY_KIND: ReadonlySet<MessageKind> = new Set(MESSAGE_KINDS)
 const UNIT_KINDS: ReadonlySet<MessageKind> = new Set(['sent', 'failed', 'impression'])
 
 /**
- * The kinds of message events whose numbers new facts may change, as `narrowing.ts` says: new audiences may change the places of all
- * message events.
+ * The kinds of message events whose counts new facts may change, by the rule of `affected-metrics.ts`: new audiences may
+ * change the dimensions of all message events.
  */
 function affectedKinds({ memberships, messages }: NewFacts): ReadonlySet<MessageKind> {
   if (memberships.length > 0) return EVERY_KIND

@@ -34,12 +34,12 @@ describe('A batch', () => {
     await place.remove()
   })
 
-  interface Alike {
+  interface EntryTemplate {
     readonly workspaces?: number
     readonly kind?: EntryKind
   }
 
-  async function append(count: number, bytes: number, { workspaces = 1, kind = 'track_events' }: Alike = {}) {
+  async function append(count: number, bytes: number, { workspaces = 1, kind = 'track_events' }: EntryTemplate = {}) {
     const body = Buffer.alloc(bytes, 'x')
     const entries = Array.from({ length: count }, (_, index) => {
       return newEntry(`r${index}`, { kind, body, workspaceId: `workspace-${index % workspaces}` })
