@@ -40,7 +40,7 @@ const QUESTION = `
   with facts as (
     select campaign, platform, kind, customer, time from message_events
     union all
-    select campaign, platform, kind, customer, time from recent_message_events
+    select campaign, platform, kind, customer, time from message_events_staging
   )
   select campaign, platform, kind, count(*) as occurrences, count(distinct customer) as users
   from facts where time >= ? and time < ? group by campaign, platform, kind

@@ -145,7 +145,7 @@ describeEachStore('statistics', (kind) => {
   it('follow the facts, not the table, when these were changed', async () => {
     const { number = 0 } = (await shop.campaignRows())[0] ?? {}
     await bench.database.write(async ({ query }) => {
-      for (const table of ['message_events', 'recent_message_events'] as const) {
+      for (const table of ['message_events', 'message_events_staging'] as const) {
         await query.deleteFrom(table).where('campaign', '=', number).where('kind', '=', KIND_CLICK).execute()
       }
     })

@@ -4,7 +4,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { applyBatch, CursorMoved } from '../../src/pipeline/apply-batch.ts'
-import { settleMessageEvents } from '../../src/store/campaigns/message-events.ts'
+import { moveStagedMessageEvents } from '../../src/store/campaigns/message-events.ts'
 import type { Database } from '../../src/store/store.ts'
 import type { Tables } from '../../src/store/tables.ts'
 import { entriesOf, type HistoryEntry } from '../support/statistics/history-entries.ts'
@@ -35,8 +35,8 @@ const TABLES = [
   'series',
   'memberships',
   'message_events',
-  'recent_message_events',
-  'recent_facts',
+  'message_events_staging',
+  'staging_tables',
   'events',
   'users',
   'user_identities',
@@ -62,7 +62,7 @@ describeEachStore('Campaign statistics', (kind) => {
         const batches = cut(entries, sizes)
         for (const [index, batch] of batches.entries()) {
           await run.apply(batch)
-          await bench.database.write((store) => settleMessageEvents(store, index % 3 === 2 ? 1 : 1_000))
+          await bench.database.write((store) => moveStagedMessageEvents(store, index % 3 === 2 ? 1 : 1_000))
           await expectVerified(run)
           if (index === batches.length >> 1) await expectAnswers(run, run.ranges(choices.slice(0, 1)))
         }

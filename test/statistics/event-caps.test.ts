@@ -91,7 +91,7 @@ describeEachStore('The caps on the facts of a person in a campaign', (kind) => {
     await expectRight(run, [1, 3])
     const [ann] = await usersOf(run)
     const stored = await bench.database.query
-      .selectFrom(kind === 'sqlite' ? 'recent_message_events' : 'message_events')
+      .selectFrom(kind === 'sqlite' ? 'message_events_staging' : 'message_events')
       .select('time')
       .where('customer', 'in', ann?.customers ?? [])
       .execute()

@@ -175,7 +175,7 @@ describeEachStore('Changed goals', (kind) => {
     // The backfill ends with its cursor at the last user.
     await run.setGoals('c1', [goal({ event: 'B' })])
     await step(makeBackfill(bench.database))
-    const changing = meddled(bench.database, 'goal_recounts', () => run.setGoals('c1', [goal({ event: 'C' })]))
+    const changing = meddled(bench.database, 'goal_backfills', () => run.setGoals('c1', [goal({ event: 'C' })]))
     const catalog = await new GoalCatalogs().open(changing, run.workspaceId)
     const backfill = await findGoalBackfill(bench.database, run.workspaceId)
     expect(backfill).toMatchObject({ generation: 3, userCursor: 0 })
@@ -192,7 +192,7 @@ describeOnPostgres('Changed goals', () => {
     await run.setGoals('c1', changed)
     const turn = { lastWorkspace: '' }
     const catalogs = new GoalCatalogs()
-    const batch = overtaken(bench.database, { transaction: 1, name: 'goal_recounts' }, () => {
+    const batch = overtaken(bench.database, { transaction: 1, name: 'goal_backfills' }, () => {
       return backfillGoals(bench.database, catalogs, turn)
     })
     await run.apply([trackOf('ann')], { database: batch.database })

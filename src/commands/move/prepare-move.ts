@@ -5,7 +5,7 @@ import { AppError } from '../../core/app-error.ts'
 import type { LogReader } from '../../log/event-log.ts'
 import { openLogReader } from '../../log/open-log.ts'
 import { LogFollower } from '../../pipeline/follower/follow-log.ts'
-import { settleMessageEvents } from '../../store/campaigns/message-events.ts'
+import { moveStagedMessageEvents } from '../../store/campaigns/message-events.ts'
 import { cleanAbandonedUploads, giveUpLeftUploads, listLeftUploads } from '../../actions/clean-coupon-uploads.ts'
 import { findCursor, PIPELINE_CURSOR } from '../../store/entries/cursors.ts'
 import { countParkedEntries } from '../../store/entries/parked-entries.ts'
@@ -44,7 +44,7 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
       throw new AppError('not_found', `The store in ${config.dataDir} has no workspaces, so there is nothing to move.`)
     const uploadsRolledBack = await rollBackUploads(database)
     const { position, appliedEntries } = await applyRestOfLog(config, database, progress)
-    while ((await database.write((store) => settleMessageEvents(store, SETTLED_PER_WRITE))) > 0);
+    while ((await database.write((store) => moveStagedMessageEvents(store, SETTLED_PER_WRITE))) > 0);
     return {
       name: `${oldest.id} of ${oldest.createdAt}`,
       position,

@@ -5,7 +5,7 @@ import type { CustomerCampaign, CustomerPeriod } from '../../core/campaigns/fact
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
-interface CampaignWeekRow {
+interface CampaignActivityRow {
   /** `user_identities.number` of the customer id. */
   customer: number
   /** Seven days, counted from 1970-01-01 in UTC, as `weekOf` says. */
@@ -16,7 +16,7 @@ interface CampaignWeekRow {
 
 declare module '../tables.ts' {
   interface Tables {
-    campaign_weeks: CampaignWeekRow
+    campaign_activity: CampaignActivityRow
   }
 }
 
@@ -28,11 +28,11 @@ const KEY = ['customer', 'week', 'campaign'] as const
 
 export async function createCampaignActivity({ query }: Store, { integer, clustered }: SqlTypes): Promise<void> {
   await query.schema
-    .createTable('campaign_weeks')
+    .createTable('campaign_activity')
     .addColumn('customer', integer, (column) => column.notNull())
     .addColumn('week', integer, (column) => column.notNull())
     .addColumn('campaign', integer, (column) => column.notNull())
-    .addPrimaryKeyConstraint('campaign_weeks_key', [...KEY])
+    .addPrimaryKeyConstraint('campaign_activity_key', [...KEY])
     .modifyEnd(clustered)
     .execute()
 }
@@ -50,14 +50,14 @@ export interface CampaignInstant extends CustomerCampaign {
 
 /** Notes in which weeks campaigns had to do with customers. */
 export async function addCampaignActivity(store: Store, instants: readonly CampaignInstant[]): Promise<void> {
-  const rows = new Map<string, CampaignWeekRow>()
+  const rows = new Map<string, CampaignActivityRow>()
   for (const { customer, campaign, instant } of instants) {
     const week = weekOf(instant)
     rows.set(`${customer} ${week} ${campaign}`, { customer, week, campaign })
   }
   if (rows.size === 0) return
   // Others may note the same, and in the same order nobody waits for anybody in a circle.
-  await insertRows(store, 'campaign_weeks', { columns: COLUMNS, rows: [...rows.values()], orderBy: KEY })
+  await insertRows(store, 'campaign_activity', { columns: COLUMNS, rows: [...rows.values()], orderBy: KEY })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
 }
@@ -79,7 +79,7 @@ export async function listCampaignsOfPeriods(
   const columns = { customer: 'integer', from: 'integer', until: 'integer', first: 'integer', last: 'integer' } as const
   return store.query
     .selectFrom(store.rowsOf('period', columns, inWeeks))
-    .innerJoin('campaign_weeks as found', (join) =>
+    .innerJoin('campaign_activity as found', (join) =>
       join
         .onRef('found.customer', '=', 'period.customer')
         .onRef('found.week', '>=', 'period.first')

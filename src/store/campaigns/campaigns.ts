@@ -1,5 +1,5 @@
 // The table of campaigns. Besides the goals that were set last, it keeps those by which the current numbers were counted: the
-// two differ while a recount runs (`goal-recounts.ts`).
+// two differ while a recount runs (`goal-backfills.ts`).
 import { sql, type Selectable } from 'kysely'
 import type { Goal } from '../../core/campaigns/goal.ts'
 import { parseJsonText } from '../../core/parse-json.ts'

@@ -16,8 +16,8 @@ export interface FactTableSpec<
 > {
   /** Its rows have the columns `customer` and `campaign`. */
   readonly table: Table
-  /** The table where facts wait before they are moved there (`recent-facts.ts`). */
-  readonly recent?: keyof Tables
+  /** The table where facts wait before they are moved there (`staging-table.ts`). */
+  readonly staging?: keyof Tables
   /** The columns of the primary key. */
   readonly key: readonly (keyof Row & string)[]
   readonly columns: BulkColumns<Row>
@@ -38,7 +38,7 @@ export interface FactTable<Fact, Table extends keyof Tables = keyof Tables> {
     question: (table: Table) => SelectQueryBuilder<Sources, Source, Output>,
   ) => SelectQueryBuilder<Sources, Source, Output>
   /** Moves up to `max` of the facts that wait to where they stay; gives how many still wait. */
-  readonly settle: (store: Store, max: number) => Promise<number>
+  readonly moveStaged: (store: Store, max: number) => Promise<number>
   /** All facts of customers in campaigns, `max` at the most. */
   readonly listIn: (store: Store, wanted: readonly CustomerCampaign[], max?: number) => Promise<Fact[]>
   /** All facts of customers, in whatever campaign, `max` at the most. */
@@ -59,7 +59,8 @@ export function factTable<Row extends object, Fact extends CustomerCampaign, Tab
 ): FactTable<Fact, Table> {
   return {
     ask: (store, question) => ask(spec, store, question),
-    settle: async (store, max) => (spec.recent ? moveStagedFacts(store, { ...spec, recent: spec.recent }, max) : 0),
+    moveStaged: async (store, max) =>
+      spec.staging ? moveStagedFacts(store, { ...spec, staging: spec.staging }, max) : 0,
     listIn: (store, wanted, max = NO_LIMIT) => listIn(spec, store, { wanted, max }),
     listOf: (store, customers, max = NO_LIMIT) => listOf(spec, store, { customers, max }),
     add: (store, reports) => add(spec, store, reports),
@@ -143,12 +144,12 @@ async function add<Row extends object, Fact extends CustomerCampaign>(
   const [fresh, repeated]: [Fact[], Fact[]] = [[], []]
   for (const [identity, fact] of best) (added.has(identity) ? fresh : repeated).push(fact)
   await replaceBeaten(spec, store, repeated)
-  await addWeeks(spec, store, fresh)
+  await addActivity(spec, store, fresh)
   return added
 }
 
 /** An instant is a part of the identity: a better report of a fact that is known changes nothing here. */
-async function addWeeks<Fact extends CustomerCampaign>(
+async function addActivity<Fact extends CustomerCampaign>(
   { activeAt }: Pick<FactTableSpec<object, Fact>, 'activeAt'>,
   store: Store,
   facts: readonly Fact[],
@@ -168,7 +169,7 @@ async function insertNew<Row extends object, Fact extends CustomerCampaign>(
   facts: ReadonlyMap<string, Fact>,
 ): Promise<Set<string>> {
   if (facts.size === 0) return new Set()
-  const { table, recent, key, columns, toRow } = spec
+  const { table, staging: recent, key, columns, toRow } = spec
   const isPutAside = recent && !store.locksRows
   const rows = new Map([...facts].map(([identity, fact]) => [identity, toRow(fact)]))
   const fresh = {
@@ -183,7 +184,7 @@ async function insertNew<Row extends object, Fact extends CustomerCampaign>(
     .onConflict((conflict) => conflict.doNothing())
     .returning([...key])
     .execute()
-  if (isPutAside) await countStagedFacts(store, { ...spec, recent }, added.length)
+  if (isPutAside) await countStagedFacts(store, { ...spec, staging: recent }, added.length)
   if (added.length === rows.size) return new Set(facts.keys())
   const keyOf = (row: object) => key.map((column) => (row as Record<string, unknown>)[column]).join('\0')
   const keys = new Set(added.map(keyOf))
@@ -198,7 +199,7 @@ async function replaceBeaten<Row extends object, Fact extends CustomerCampaign>(
 ): Promise<void> {
   if (reports.length === 0) return
   const { key, columns, identityOf, compare, toRow } = spec
-  const known = await findKept(spec, store, reports)
+  const known = await findStored(spec, store, reports)
   const better = reports.filter((report) => {
     const kept = known.get(identityOf(report))
     return kept !== undefined && compare(report, kept) < 0
@@ -218,7 +219,7 @@ async function replaceBeaten<Row extends object, Fact extends CustomerCampaign>(
 }
 
 /** The facts that are kept, each looked up by its key: one customer may have very many, even in one campaign. */
-async function findKept<Row extends object, Fact extends CustomerCampaign>(
+async function findStored<Row extends object, Fact extends CustomerCampaign>(
   spec: FactTableSpec<Row, Fact>,
   store: Store,
   reports: readonly Fact[],

@@ -4,7 +4,7 @@ import type { Selectable } from 'kysely'
 import { FIRST_GENERATION } from './campaigns.ts'
 import type { SqlTypes, Store } from '../store.ts'
 
-interface GoalRecountRow {
+interface GoalBackfillRow {
   workspace_id: string
   version: number
   generation: number
@@ -17,7 +17,7 @@ interface GoalRecountRow {
 
 declare module '../tables.ts' {
   interface Tables {
-    goal_recounts: GoalRecountRow
+    goal_backfills: GoalBackfillRow
   }
 }
 
@@ -39,7 +39,7 @@ export interface GoalBackfill {
 
 export async function createGoalBackfills({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
   await query.schema
-    .createTable('goal_recounts')
+    .createTable('goal_backfills')
     .addColumn('workspace_id', text, (column) => column.primaryKey())
     .addColumn('version', integer, (column) => column.notNull())
     .addColumn('generation', integer, (column) => column.notNull())
@@ -59,15 +59,15 @@ export function firstBackfill(workspaceId: string): GoalBackfill {
 
 /** Undefined for a workspace that never had a campaign. */
 export async function findGoalBackfill({ query }: Store, workspaceId: string): Promise<GoalBackfill | undefined> {
-  const rows = query.selectFrom('goal_recounts').selectAll().where('workspace_id', '=', workspaceId)
+  const rows = query.selectFrom('goal_backfills').selectAll().where('workspace_id', '=', workspaceId)
   const row = await rows.executeTakeFirst()
-  return row && toGoalRecount(row)
+  return row && toGoalBackfill(row)
 }
 
 /** The recounts that are to be continued, in the order of their workspaces; at most one for each. */
 export async function listRunningBackfills({ query }: Store): Promise<GoalBackfill[]> {
-  const rows = query.selectFrom('goal_recounts').selectAll().where('is_running', '=', 1)
-  return (await rows.orderBy('workspace_id').execute()).map(toGoalRecount)
+  const rows = query.selectFrom('goal_backfills').selectAll().where('is_running', '=', 1)
+  return (await rows.orderBy('workspace_id').execute()).map(toGoalBackfill)
 }
 
 /** Adds or replaces the recount of its workspace. The caller has read it under `lockCampaigns`. */
@@ -82,13 +82,13 @@ export async function saveGoalBackfill({ query }: Store, recount: GoalBackfill):
     started_at: recount.startedAt,
   }
   await query
-    .insertInto('goal_recounts')
+    .insertInto('goal_backfills')
     .values({ workspace_id: recount.workspaceId, ...columns })
     .onConflict((conflict) => conflict.column('workspace_id').doUpdateSet(columns))
     .execute()
 }
 
-function toGoalRecount(row: Selectable<GoalRecountRow>): GoalBackfill {
+function toGoalBackfill(row: Selectable<GoalBackfillRow>): GoalBackfill {
   return {
     workspaceId: row.workspace_id,
     version: row.version,

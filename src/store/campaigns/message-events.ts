@@ -33,8 +33,8 @@ interface MessageEventRow {
 declare module '../tables.ts' {
   interface Tables {
     message_events: MessageEventRow
-    /** On SQLite, those that came in last (`recent-facts.ts`). */
-    recent_message_events: MessageEventRow
+    /** On SQLite, those that came in last (`staging-table.ts`). */
+    message_events_staging: MessageEventRow
   }
 }
 
@@ -48,10 +48,10 @@ export async function createMessageEvents(store: Store, types: SqlTypes): Promis
   await withColumns(schema.createTable('message_events'), types)
     .addPrimaryKeyConstraint('message_events_key', [...KEY])
     .execute()
-  await withColumns(schema.createTable('recent_message_events'), types)
-    .addPrimaryKeyConstraint('recent_message_events_key', [...KEY])
+  await withColumns(schema.createTable('message_events_staging'), types)
+    .addPrimaryKeyConstraint('message_events_staging_key', [...KEY])
     .execute()
-  await startStagingTable(store, 'recent_message_events')
+  await startStagingTable(store, 'message_events_staging')
 }
 
 function withColumns<Table extends string>(
@@ -99,7 +99,7 @@ export async function listTouches(
 
 const FACTS = factTable<MessageEventRow, MessageEvent, 'message_events'>({
   table: 'message_events',
-  recent: 'recent_message_events',
+  staging: 'message_events_staging',
   key: KEY,
   columns: {
     customer: 'integer',
@@ -123,7 +123,7 @@ export const listMessageEvents = FACTS.listIn
 /** All message events of customers, in whatever campaign. */
 export const listMessageEventsOf = FACTS.listOf
 /** Moves up to `max` message events that came in last to where they stay; gives how many have yet to be moved. */
-export const settleMessageEvents = FACTS.settle
+export const moveStagedMessageEvents = FACTS.moveStaged
 /** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
 export const addMessageEvents = FACTS.add
 

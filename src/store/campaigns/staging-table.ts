@@ -5,7 +5,7 @@ import { sql, type RawBuilder } from 'kysely'
 import type { ColumnType, SqlTypes, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
 
-interface RecentFactsRow {
+interface StagingTableRow {
   /** The table where they wait. */
   name: string
   /** How many there are. */
@@ -16,7 +16,7 @@ interface RecentFactsRow {
 
 declare module '../tables.ts' {
   interface Tables {
-    recent_facts: RecentFactsRow
+    staging_tables: StagingTableRow
   }
 }
 
@@ -26,7 +26,7 @@ export const STAGED_FACTS_MAX = 250_000
 /** Where facts of one kind are: each in one of the two tables, which have the same columns and the same key. */
 export interface StagedTable {
   readonly table: keyof Tables
-  readonly recent: keyof Tables
+  readonly staging: keyof Tables
   /** Begins with `customer`. */
   readonly key: readonly string[]
   readonly columns: Readonly<Record<string, ColumnType>>
@@ -34,7 +34,7 @@ export interface StagedTable {
 
 export async function createStagingTable({ query }: Store, { text, integer }: SqlTypes): Promise<void> {
   await query.schema
-    .createTable('recent_facts')
+    .createTable('staging_tables')
     .addColumn('name', text, (column) => column.primaryKey())
     .addColumn('facts', integer, (column) => column.notNull())
     .addColumn('customer', integer, (column) => column.notNull())
@@ -43,16 +43,16 @@ export async function createStagingTable({ query }: Store, { text, integer }: Sq
 
 /** To be called once, when a table is created where facts wait. */
 export async function startStagingTable({ query }: Store, name: keyof Tables): Promise<void> {
-  await query.insertInto('recent_facts').values({ name, facts: 0, customer: 0 }).execute()
+  await query.insertInto('staging_tables').values({ name, facts: 0, customer: 0 }).execute()
 }
 
 /** To be called after `added` facts were put where they wait: where too many wait, some are moved. */
 export async function countStagedFacts(store: Store, places: StagedTable, added: number): Promise<void> {
   if (added === 0) return
   const { facts } = await store.query
-    .updateTable('recent_facts')
+    .updateTable('staging_tables')
     .set({ facts: sql`facts + ${added}` })
-    .where('name', '=', places.recent)
+    .where('name', '=', places.staging)
     .returning('facts')
     .executeTakeFirstOrThrow()
   // No more than twice what came, whatever waits, so that no change takes much longer than others.
@@ -66,15 +66,15 @@ export async function countStagedFacts(store: Store, places: StagedTable, added:
  */
 export async function moveStagedFacts(store: Store, places: StagedTable, max: number): Promise<number> {
   const { customer } = await store.query
-    .selectFrom('recent_facts')
+    .selectFrom('staging_tables')
     .select('customer')
-    .where('name', '=', places.recent)
+    .where('name', '=', places.staging)
     .executeTakeFirstOrThrow()
   const { moved, next } = await moveFrom(store, places, { customer, max })
   const { facts } = await store.query
-    .updateTable('recent_facts')
+    .updateTable('staging_tables')
     .set({ facts: sql`facts - ${moved}`, customer: next })
-    .where('name', '=', places.recent)
+    .where('name', '=', places.staging)
     .returning('facts')
     .executeTakeFirstOrThrow()
   return facts
@@ -83,7 +83,7 @@ export async function moveStagedFacts(store: Store, places: StagedTable, max: nu
 /** Moves the first `max` facts from a customer on; gives how many there were, and the customer to go on with. */
 async function moveFrom(
   { query }: Store,
-  { table, recent, key, columns }: StagedTable,
+  { table, staging: recent, key, columns }: StagedTable,
   { customer, max }: { readonly customer: number; readonly max: number },
 ): Promise<{ readonly moved: number; readonly next: number }> {
   const [all, order] = [toList(Object.keys(columns)), toList(key)]

@@ -8,7 +8,7 @@ import {
   listMessageEvents,
   listMessageEventsOf,
   listTouches,
-  settleMessageEvents,
+  moveStagedMessageEvents,
 } from '../../../src/store/campaigns/message-events.ts'
 import { STAGED_FACTS_MAX } from '../../../src/store/campaigns/staging-table.ts'
 import type { Database } from '../../../src/store/store.ts'
@@ -32,12 +32,12 @@ describe('Message events that came in last on SQLite', () => {
   })
 
   const add = (...facts: MessageEvent[]) => database.write((store) => addMessageEvents(store, facts))
-  const settle = (max: number) => database.write((store) => settleMessageEvents(store, max))
-  const count = async (table: 'message_events' | 'recent_message_events') => {
+  const settle = (max: number) => database.write((store) => moveStagedMessageEvents(store, max))
+  const count = async (table: 'message_events' | 'message_events_staging') => {
     const rows = await database.query.selectFrom(table).select('customer').orderBy('customer').execute()
     return rows.map(({ customer }) => customer)
   }
-  const noted = () => database.query.selectFrom('recent_facts').selectAll().execute()
+  const noted = () => database.query.selectFrom('staging_tables').selectAll().execute()
 
   it('are read alike, all of them, after each of the steps in which they are moved', async () => {
     const customers = [3, 1, 2]
@@ -66,33 +66,33 @@ describe('Message events that came in last on SQLite', () => {
       expect(await add(...facts)).toEqual(new Set())
     } while (left.at(-1) !== 0)
     expect(left.slice(0, 3)).toEqual([facts.length - 5, facts.length - 10, facts.length - 15])
-    expect([(await count('message_events')).length, await count('recent_message_events')]).toEqual([facts.length, []])
+    expect([(await count('message_events')).length, await count('message_events_staging')]).toEqual([facts.length, []])
   })
 
   it('are replaced by better reports wherever they are', async () => {
     await add(fact(1, { reason: 'z' }), fact(2, { reason: 'z' }))
     await settle(1)
-    expect([await count('message_events'), await count('recent_message_events')]).toEqual([[1], [2]])
+    expect([await count('message_events'), await count('message_events_staging')]).toEqual([[1], [2]])
     expect(await add(fact(1, { reason: 'a' }), fact(2, { reason: 'a' }), fact(3, { reason: 'z' }))).toHaveProperty(
       'size',
       1,
     )
     const kept = await listMessageEventsOf(database, [1, 2, 3])
     expect(kept.map(({ customer, reason }) => `${customer} ${reason}`).toSorted()).toEqual(['1 a', '2 a', '3 z'])
-    expect([await count('message_events'), await count('recent_message_events')]).toEqual([[1], [2, 3]])
+    expect([await count('message_events'), await count('message_events_staging')]).toEqual([[1], [2, 3]])
   })
 
   it('are moved in the order of their customers, and from the first again after the last', async () => {
     await add(...[5, 3, 1, 4, 2].map((customer) => fact(customer)))
     await settle(3)
-    expect([await count('message_events'), await count('recent_message_events')]).toEqual([
+    expect([await count('message_events'), await count('message_events_staging')]).toEqual([
       [1, 2, 3],
       [4, 5],
     ])
     await add(fact(1, { time: 2 }))
     // The turn of the first customer comes when the last one's is over.
     expect(await settle(3)).toBe(1)
-    expect(await count('recent_message_events')).toEqual([1])
+    expect(await count('message_events_staging')).toEqual([1])
     expect(await settle(3)).toBe(0)
     expect(await count('message_events')).toEqual([1, 1, 2, 3, 4, 5])
   })
@@ -100,21 +100,21 @@ describe('Message events that came in last on SQLite', () => {
   it('of one customer are moved in portions too', async () => {
     await add(...Array.from({ length: 10 }, (_, time) => fact(7, { time })), fact(8))
     for (const left of [7, 4, 1]) expect(await settle(4 - 1)).toBe(left + 1)
-    expect(await count('recent_message_events')).toEqual([7, 8])
+    expect(await count('message_events_staging')).toEqual([7, 8])
     expect(await settle(1)).toBe(1)
-    expect(await count('recent_message_events')).toEqual([8])
+    expect(await count('message_events_staging')).toEqual([8])
   })
 
   it('are moved as others come when too many wait, at the most twice as many as came', async () => {
     const pretend = (facts: number) =>
-      database.write(({ query }) => query.updateTable('recent_facts').set({ facts }).execute())
+      database.write(({ query }) => query.updateTable('staging_tables').set({ facts }).execute())
     await add(...Array.from({ length: 20 }, (_, index) => fact(index + 1)))
     await pretend(STAGED_FACTS_MAX - 2)
     await add(fact(101), fact(102))
     expect(await count('message_events')).toEqual([])
     await add(fact(103), fact(104), fact(105))
     expect(await count('message_events')).toEqual([1, 2, 3])
-    expect(await noted()).toEqual([{ name: 'recent_message_events', facts: STAGED_FACTS_MAX, customer: 3 }])
+    expect(await noted()).toEqual([{ name: 'message_events_staging', facts: STAGED_FACTS_MAX, customer: 3 }])
     await pretend(STAGED_FACTS_MAX + 1_000)
     await add(fact(106), fact(107))
     expect(await count('message_events')).toEqual([1, 2, 3, 4, 5, 6, 7])
@@ -128,20 +128,20 @@ describe('Message events that came in last on SQLite', () => {
     await settle(3)
     await add(...factsOf(2), ...factsOf(3))
     const [before] = await noted()
-    expect(before?.facts).toBe((await count('recent_message_events')).length)
+    expect(before?.facts).toBe((await count('message_events_staging')).length)
     const failed = database.write(async (store) => {
       await addMessageEvents(store, factsOf(4))
-      await settleMessageEvents(store, ALL)
+      await moveStagedMessageEvents(store, ALL)
       throw new Error('the batch fails')
     })
     await expect(failed).rejects.toThrow('the batch fails')
     expect(await noted()).toEqual([before])
-    expect(await count('recent_message_events')).toHaveLength(before?.facts ?? 0)
+    expect(await count('message_events_staging')).toHaveLength(before?.facts ?? 0)
   })
 
   it('are moved along the keys of both tables', async () => {
     await add(...Array.from({ length: 200 }, (_, index) => fact(index + 1)))
-    const queries = await recordQueries(database, (store) => settleMessageEvents(store, 50))
+    const queries = await recordQueries(database, (store) => moveStagedMessageEvents(store, 50))
     // From where to go on, the last to be moved, the move in two statements, and what is left.
     expect(queries).toHaveLength(5)
     for (const query of queries) expectIndexed(await explain(database, query), 'customer', 'name')
@@ -153,9 +153,9 @@ describeOnPostgres('Message events that came in last', () => {
     const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     await database.write((store) => addMessageEvents(store, factsOf(1)))
-    const waiting = await sql`select 1 from recent_message_events`.execute(database.query)
+    const waiting = await sql`select 1 from message_events_staging`.execute(database.query)
     expect(waiting.rows).toEqual([])
-    expect(await database.write((store) => settleMessageEvents(store, ALL))).toBe(0)
+    expect(await database.write((store) => moveStagedMessageEvents(store, ALL))).toBe(0)
     expect(await listMessageEventsOf(database, [1])).toHaveLength(factsOf(1).length)
     await database.close()
     await place.remove()

@@ -19,7 +19,7 @@ import {
   listMessageEvents,
   listMessageEventsOf,
   listTouches,
-  settleMessageEvents,
+  moveStagedMessageEvents,
 } from '../../../src/store/campaigns/message-events.ts'
 import { openDatabase, type DatabaseOptions } from '../../../src/store/open-database.ts'
 import type { Database, Store } from '../../../src/store/store.ts'
@@ -57,7 +57,7 @@ describeEachStore('Facts of campaigns', (kind) => {
     await database.write(async (store) => {
       await addMemberships(store, everywhere(toMembership))
       await addMessageEvents(store, everywhere(toMessage))
-      await settleMessageEvents(store, (CUSTOMERS * CAMPAIGNS) / 2)
+      await moveStagedMessageEvents(store, (CUSTOMERS * CAMPAIGNS) / 2)
       await addEvents(
         store,
         Array.from({ length: EVENTS }, (_, index) => toEvent(index)),
@@ -136,7 +136,14 @@ describeOnPostgres('Facts that nothing is known of', () => {
       const actions = customers.map((user_id) => ({ user_id, action: 'A', from: 0, until: 1_000 }))
       const periods = customers.map((customer) => ({ customer, from: 0, until: 1_000 }))
       await database.write(async (store) => {
-        for (const table of ['memberships', 'message_events', 'campaign_weeks', 'events', 'users', 'user_identities']) {
+        for (const table of [
+          'memberships',
+          'message_events',
+          'campaign_activity',
+          'events',
+          'users',
+          'user_identities',
+        ]) {
           await sql`alter table ${sql.table(table)} set (autovacuum_enabled = off)`.execute(store.query)
         }
         await addMemberships(store, everywhere(toMembership))

@@ -44,7 +44,7 @@ export async function addManyFacts(database: Database, user: UserWithAliases, wa
 
 /** Removes the message events of a campaign, as only tests do. */
 export async function removeMessageEvents({ query }: Store, campaign: number): Promise<void> {
-  for (const table of ['message_events', 'recent_message_events'] as const) {
+  for (const table of ['message_events', 'message_events_staging'] as const) {
     await query.deleteFrom(table).where('campaign', '=', campaign).execute()
   }
 }
