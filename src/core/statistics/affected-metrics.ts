@@ -9,21 +9,21 @@ import type { GroupingSetsOf, SharedGroupingSets } from './grouping-sets.ts'
 export interface AffectedMetrics {
   readonly kinds: ReadonlySet<MessageKind>
   /** Those of the places of the message events. */
-  readonly levels: ReadonlySet<SharedGroupingSets>
+  readonly groupingSets: ReadonlySet<SharedGroupingSets>
 }
 
 /** What the message events of `changed` can change, which the user has, or had, in the campaign of `past`. */
 export function affectedMetrics(
-  past: CampaignHistory,
-  levels: GroupingSetsOf,
+  history: CampaignHistory,
+  groupingSets: GroupingSetsOf,
   changed: readonly MessageEvent[],
 ): AffectedMetrics {
   const [kinds, own] = [new Set<MessageKind>(), new Set<SharedGroupingSets>()]
   for (const message of changed) {
     kinds.add(message.kind)
-    for (const shared of levels.at(past.dimensionsOf(message))) own.add(shared)
+    for (const shared of groupingSets.at(history.dimensionsOf(message))) own.add(shared)
   }
-  return { kinds, levels: own }
+  return { kinds, groupingSets: own }
 }
 
 /** Whether message events of these kinds can change a metric of units. */

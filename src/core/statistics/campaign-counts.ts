@@ -105,8 +105,8 @@ export class CampaignSeries {
   add(counts: Iterable<SeriesCount>): this {
     for (const { group, metric, platform, locale, variation, occurrences, users } of counts) {
       if (occurrences <= 0) continue
-      const known = childOf(this.#metrics, metric, () => metric)
-      placeIn(this.#tree, platform, locale, variation).add(group, known, { occurrences, users })
+      const shared = childOf(this.#metrics, metric, () => metric)
+      countsAt(this.#tree, platform, locale, variation).add(group, shared, { occurrences, users })
     }
     return this
   }
@@ -144,7 +144,7 @@ function toGoalMetrics(name: string, attribution: AttributionType): GoalMetrics 
 type Numbers = Pick<SeriesCount, 'occurrences' | 'users'>
 
 /** The series of one place: group → metric → its numbers. */
-class PlaceCounts {
+class DimensionsCounts {
   readonly #groups = new Map<Series['group'], Map<string, Numbers>>()
 
   add(group: Series['group'], metric: string, numbers: Numbers): void {
@@ -170,26 +170,26 @@ class PlaceCounts {
   }
 }
 
-type Variations = Map<string, PlaceCounts>
+type Variations = Map<string, DimensionsCounts>
 /** Platform → locale → variation. */
 type Tree = Map<string, Map<string, Variations>>
 
 /** Finds a place, or makes it together with its aggregates: whatever has a count has those too. */
-function placeIn(tree: Tree, platform: string, locale: string, variation: string): PlaceCounts {
-  const known = tree.get(platform)?.get(locale)?.get(variation)
-  if (known) return known
-  if (variation !== ALL) placeIn(tree, platform, locale, ALL)
-  else if (locale !== ALL) placeIn(tree, platform, ALL, ALL)
-  else if (platform !== ALL) placeIn(tree, ALL, ALL, ALL)
-  const place = new PlaceCounts()
+function countsAt(tree: Tree, platform: string, locale: string, variation: string): DimensionsCounts {
+  const existing = tree.get(platform)?.get(locale)?.get(variation)
+  if (existing) return existing
+  if (variation !== ALL) countsAt(tree, platform, locale, ALL)
+  else if (locale !== ALL) countsAt(tree, platform, ALL, ALL)
+  else if (platform !== ALL) countsAt(tree, ALL, ALL, ALL)
+  const counts = new DimensionsCounts()
   const locales = childOf(tree, platform, () => new Map<string, Variations>())
-  childOf(locales, locale, () => new Map<string, PlaceCounts>()).set(variation, place)
-  return place
+  childOf(locales, locale, () => new Map<string, DimensionsCounts>()).set(variation, counts)
+  return counts
 }
 
 function childOf<Key, Value>(parent: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const known = parent.get(key)
-  if (known !== undefined) return known
+  const existing = parent.get(key)
+  if (existing !== undefined) return existing
   const child = make()
   parent.set(key, child)
   return child
@@ -206,21 +206,21 @@ function* mapLevel<Value, Result>(
 
 function countLocale(variations: Variations, goals: readonly GoalMetrics[], question: StatsQuestion): LocaleCounts {
   // Control groups were shown nothing: their numbers are the same for every variation.
-  const all = variations.get(ALL) ?? new PlaceCounts()
+  const all = variations.get(ALL) ?? new DimensionsCounts()
   return {
-    variations: mapLevel(variations, 'all_variations', (place) => ({
-      performance: countPerformance(place, question.metricType),
-      goals: new Map(goals.map((goal) => [goal.name, countGoal(place, all, goal, question)])),
-      funnel: countFunnel(place),
-      failures: countFailures(place),
+    variations: mapLevel(variations, 'all_variations', (counts) => ({
+      performance: countPerformance(counts, question.metricType),
+      goals: new Map(goals.map((goal) => [goal.name, countGoal(counts, all, goal, question)])),
+      funnel: countFunnel(counts),
+      failures: countFailures(counts),
     })),
     campaignControl: countControl(all, 'campaign_control', goals, question.metricType),
     globalControl: countControl(all, 'global_control', goals, question.metricType),
   }
 }
 
-function countPerformance(place: PlaceCounts, metricType: MetricType): PerformanceCounts {
-  const numberOf = (kind: MessageKind) => place.number(ANY_GROUP, kind, metricType)
+function countPerformance(counts: DimensionsCounts, metricType: MetricType): PerformanceCounts {
+  const numberOf = (kind: MessageKind) => counts.number(ANY_GROUP, kind, metricType)
   const [attempted, sent, failed] = [numberOf('attempted'), numberOf('sent'), numberOf('failed')]
   const [delivered, impression, click] = [numberOf('delivered'), numberOf('impression'), numberOf('click')]
   return {
@@ -246,25 +246,25 @@ const CONVERSION_BASES: Readonly<Record<AttributionType, MessageKind>> = {
 }
 
 function countGoal(
-  place: PlaceCounts,
-  control: PlaceCounts,
+  counts: DimensionsCounts,
+  control: DimensionsCounts,
   goal: GoalMetrics,
   { attributionType, metricType }: StatsQuestion,
 ): GoalCounts {
-  const conversions = place.number(ANY_GROUP, goal.converted, metricType)
-  const base = place.number(ANY_GROUP, CONVERSION_BASES[attributionType], metricType)
-  const uplift = computeUplift(shareOf(place, 'target', goal), controlShareOf(control, goal))
+  const conversions = counts.number(ANY_GROUP, goal.converted, metricType)
+  const base = counts.number(ANY_GROUP, CONVERSION_BASES[attributionType], metricType)
+  const uplift = computeUplift(shareOf(counts, 'target', goal), controlShareOf(control, goal))
   return { conversions, cvr: percentage(conversions, base), ...uplift }
 }
 
 /** The share of the campaign's own control group; that of the global one where the campaign has none of its own. */
-function controlShareOf(place: PlaceCounts, goal: GoalMetrics): Share {
-  const own = shareOf(place, 'campaign_control', goal)
-  return own.users > 0 ? own : shareOf(place, 'global_control', goal)
+function controlShareOf(counts: DimensionsCounts, goal: GoalMetrics): Share {
+  const own = shareOf(counts, 'campaign_control', goal)
+  return own.users > 0 ? own : shareOf(counts, 'global_control', goal)
 }
 
-function shareOf(place: PlaceCounts, group: Series['group'], goal: GoalMetrics): Share {
-  return { met: place.users(group, goal.met), users: place.users(group, AUDIENCE) }
+function shareOf(counts: DimensionsCounts, group: Series['group'], goal: GoalMetrics): Share {
+  return { met: counts.users(group, goal.met), users: counts.users(group, AUDIENCE) }
 }
 
 /** The metrics of the removals before each step of the funnel. */
@@ -278,8 +278,8 @@ function removedMetric(reason: string): string {
   return UNIT_REMOVED_PREFIX + reason
 }
 
-function countFunnel(place: PlaceCounts): FunnelCounts {
-  const unitsOf = (metric: string) => place.occurrences('target', metric)
+function countFunnel(counts: DimensionsCounts): FunnelCounts {
+  const unitsOf = (metric: string) => counts.occurrences('target', metric)
   const removedFor = (metrics: readonly string[]) => metrics.reduce((units, metric) => units + unitsOf(metric), 0)
   const reachable = unitsOf(AUDIENCE)
   const afterUninstall = reachable - removedFor(REMOVED.segment_after_uninstall)
@@ -298,9 +298,9 @@ function countFunnel(place: PlaceCounts): FunnelCounts {
 }
 
 /** Units that were removed or failed, by reason; the same reason can occur as both. */
-function countFailures(place: PlaceCounts): Map<string, number> {
+function countFailures(counts: DimensionsCounts): Map<string, number> {
   const failures = new Map<string, number>()
-  for (const [metric, { occurrences }] of place.metricsOf('target')) {
+  for (const [metric, { occurrences }] of counts.metricsOf('target')) {
     const reason = reasonOf(metric)
     if (reason === undefined) continue
     failures.set(reason, (failures.get(reason) ?? 0) + occurrences)
@@ -314,18 +314,18 @@ function reasonOf(metric: string): string | undefined {
 }
 
 function countControl(
-  place: PlaceCounts,
+  counts: DimensionsCounts,
   group: 'campaign_control' | 'global_control',
   goals: readonly GoalMetrics[],
   metricType: MetricType,
 ): ControlCounts {
-  const users = place.users(group, AUDIENCE)
+  const users = counts.users(group, AUDIENCE)
   const countGoalOf = ({ controlConverted }: GoalMetrics): GoalCounts => {
-    const conversions = place.number(group, controlConverted, metricType)
+    const conversions = counts.number(group, controlConverted, metricType)
     return { conversions, cvr: percentage(conversions, users), ...NO_UPLIFT }
   }
   return {
     goals: new Map(goals.map((goal) => [goal.name, countGoalOf(goal)])),
-    reachable: place.occurrences(group, AUDIENCE),
+    reachable: counts.occurrences(group, AUDIENCE),
   }
 }

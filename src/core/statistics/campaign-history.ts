@@ -71,9 +71,9 @@ export class CampaignHistory {
   }
 
   /** Adds where anything of it is counted, by the keys of the places. */
-  addDimensions(places: Map<string, KeyedDimensions>): void {
-    for (const audience of this.audiences) addPlace(places, this.audienceDimensions(audience))
-    for (const message of this.messages) addPlace(places, this.dimensionsOf(message))
+  addDimensions(byKey: Map<string, KeyedDimensions>): void {
+    for (const audience of this.audiences) addByKey(byKey, this.audienceDimensions(audience))
+    for (const message of this.messages) addByKey(byKey, this.dimensionsOf(message))
   }
 
   /** The latest touch of a kind at or before an instant; of several at one instant, the one whose platform is first by text. */
@@ -83,8 +83,8 @@ export class CampaignHistory {
   }
 
   #touchesOf(kind: TouchKind): readonly MessageEvent[] {
-    const known = this.#touches?.get(kind)
-    if (known) return known
+    const cached = this.#touches?.get(kind)
+    if (cached) return cached
     const touches = this.messages.filter((message) => message.kind === kind).toSorted(byTimeAndPlatform)
     this.#touches ??= new Map<TouchKind, readonly MessageEvent[]>()
     this.#touches.set(kind, touches)
@@ -92,8 +92,8 @@ export class CampaignHistory {
   }
 
   #membershipsOf(platform: Platform): readonly Membership[] {
-    const known = this.#byPlatform.get(platform)
-    if (known) return known
+    const cached = this.#byPlatform.get(platform)
+    if (cached) return cached
     const memberships = this.memberships.filter((membership) => countedPlatform(membership.platform) === platform)
     this.#byPlatform.set(platform, memberships)
     return memberships
@@ -111,8 +111,8 @@ export function countUntil(memberships: readonly Membership[], instant: number):
   return countWhile(memberships, ({ evaluatedAt }) => evaluatedAt <= instant)
 }
 
-function addPlace(places: Map<string, KeyedDimensions>, place: KeyedDimensions): void {
-  places.set(place.key, place)
+function addByKey(byKey: Map<string, KeyedDimensions>, dimensions: KeyedDimensions): void {
+  byKey.set(dimensions.key, dimensions)
 }
 
 /**

@@ -74,11 +74,11 @@ export const NO_DAY = -1_000_000
 
 /** A sum of cells; those that add up to nothing are not in it. */
 export class CellSum {
-  readonly #cells = new Map<string, Counted>()
+  readonly #cells = new Map<string, CellCounts>()
   /**
    * Cells that stand for the same at several levels of their place, which end their keys; spread to these when they are read.
    */
-  readonly #spread = new Map<string, Counted>()
+  readonly #spread = new Map<string, CellCounts>()
   /** How many cells these can be when they are spread. */
   #spreadMax = 0
 
@@ -104,16 +104,16 @@ export class CellSum {
   }
 
   /** Adds to the cells at these levels of the place that the key tells. */
-  addAtLevels(key: string, levels: GroupingSets, users: number, occurrences: number): void {
-    if (levels === OWN_GROUPING_SET) this.add(key, users, occurrences)
-    else this.#addSpread(`${key}\0${levels}`, levels, users, occurrences)
+  addAtGroupingSets(key: string, groupingSets: GroupingSets, users: number, occurrences: number): void {
+    if (groupingSets === OWN_GROUPING_SET) this.add(key, users, occurrences)
+    else this.#addSpread(`${key}\0${groupingSets}`, groupingSets, users, occurrences)
   }
 
   /** Adds every cell of another sum, `times` over; −1 takes it away. */
   addAll(other: CellSum, times = 1): void {
     for (const [key, [users, occurrences]] of other.#cells) this.add(key, users * times, occurrences * times)
     for (const [key, [users, occurrences]] of other.#spread)
-      this.#addSpread(key, levelsIn(key), users * times, occurrences * times)
+      this.#addSpread(key, groupingSetsIn(key), users * times, occurrences * times)
   }
 
   clear(): void {
@@ -133,7 +133,7 @@ export class CellSum {
     }
     for (const [key, [users, occurrences]] of this.#cells) sumOf(key).add(key, users, occurrences)
     for (const [key, [users, occurrences]] of this.#spread)
-      sumOf(key).#addSpread(key, levelsIn(key), users, occurrences)
+      sumOf(key).#addSpread(key, groupingSetsIn(key), users, occurrences)
     return sums
   }
 
@@ -146,13 +146,13 @@ export class CellSum {
   static fromJson(text: string): CellSum {
     const { cells, spread } = JSON.parse(text) as CellSumJson
     const sum = new CellSum()
-    for (const [key, counted] of cells) sum.#cells.set(key, counted)
-    for (const [key, [users, occurrences]] of spread) sum.#addSpread(key, levelsIn(key), users, occurrences)
+    for (const [key, counts] of cells) sum.#cells.set(key, counts)
+    for (const [key, [users, occurrences]] of spread) sum.#addSpread(key, groupingSetsIn(key), users, occurrences)
     return sum
   }
 
   /** Key → what is counted there, until something is added. */
-  entries(): IterableIterator<readonly [key: string, counted: Readonly<Counted>]> {
+  entries(): IterableIterator<readonly [key: string, counts: Readonly<CellCounts>]> {
     this.#settle()
     return this.#cells.entries()
   }
@@ -161,15 +161,15 @@ export class CellSum {
     return [...this.entries()].map(([key, [users, occurrences]]) => ({ ...fromCellKey(key), users, occurrences }))
   }
 
-  #addSpread(key: string, levels: GroupingSets, users: number, occurrences: number): void {
-    this.#spreadMax += addTo(this.#spread, key, users, occurrences) * countGroupingSets(levels)
+  #addSpread(key: string, groupingSets: GroupingSets, users: number, occurrences: number): void {
+    this.#spreadMax += addTo(this.#spread, key, users, occurrences) * countGroupingSets(groupingSets)
   }
 
   #settle(): void {
     for (const [key, [users, occurrences]] of this.#spread) {
       const { day, previousDay, ...series } = fromCellKey(key)
-      for (const { key: level } of aggregatesOf(series, levelsIn(key)))
-        this.add(cellKey(seriesKeyAt(series, series.metric, level), day, previousDay), users, occurrences)
+      for (const { key: aggregate } of aggregatesOf(series, groupingSetsIn(key)))
+        this.add(cellKey(seriesKeyAt(series, series.metric, aggregate), day, previousDay), users, occurrences)
     }
     this.#spread.clear()
     this.#spreadMax = 0
@@ -177,11 +177,11 @@ export class CellSum {
 }
 
 /** Changed by the sum that holds it, and by nobody else. */
-type Counted = [users: number, occurrences: number]
+type CellCounts = [users: number, occurrences: number]
 
 interface CellSumJson {
-  readonly cells: readonly (readonly [key: string, counted: Counted])[]
-  readonly spread: readonly (readonly [key: string, counted: Counted])[]
+  readonly cells: readonly (readonly [key: string, counts: CellCounts])[]
+  readonly spread: readonly (readonly [key: string, counts: CellCounts])[]
 }
 
 /** The cells of one series, four numbers each: day, previous day, users, occurrences. */
@@ -190,34 +190,43 @@ export type SeriesCells = readonly number[]
 /** Adds the cells of the series with this key, and of those at other levels of its place, to a sum; −1 takes them away. */
 export function addCellsOf(
   sum: CellSum,
-  { key, levels, cells }: { readonly key: string; readonly levels: GroupingSets; readonly cells: SeriesCells },
+  {
+    key,
+    groupingSets,
+    cells,
+  }: { readonly key: string; readonly groupingSets: GroupingSets; readonly cells: SeriesCells },
   times: 1 | -1,
 ): void {
-  for (let place = 0; place < cells.length; place += CELL_NUMBERS) {
-    const own = cellKey(key, cells[place] as number, cells[place + 1] as number)
-    sum.addAtLevels(own, levels, (cells[place + 2] as number) * times, (cells[place + 3] as number) * times)
+  for (let position = 0; position < cells.length; position += CELL_NUMBERS) {
+    const own = cellKey(key, cells[position] as number, cells[position + 1] as number)
+    sum.addAtGroupingSets(
+      own,
+      groupingSets,
+      (cells[position + 2] as number) * times,
+      (cells[position + 3] as number) * times,
+    )
   }
 }
 
 const CELL_NUMBERS = 4
 
 /** How many cells are there because of it: one, none, or one less. */
-function addTo(cells: Map<string, Counted>, key: string, users: number, occurrences: number): number {
-  const known = cells.get(key)
-  if (!known) {
+function addTo(cells: Map<string, CellCounts>, key: string, users: number, occurrences: number): number {
+  const existing = cells.get(key)
+  if (!existing) {
     if (users === 0 && occurrences === 0) return 0
     cells.set(key, [users, occurrences])
     return 1
   }
-  known[0] += users
-  known[1] += occurrences
-  if (known[0] !== 0 || known[1] !== 0) return 0
+  existing[0] += users
+  existing[1] += occurrences
+  if (existing[0] !== 0 || existing[1] !== 0) return 0
   cells.delete(key)
   return -1
 }
 
 /** The levels that end the key of a cell that stands for several. */
-function levelsIn(key: string): GroupingSets {
+function groupingSetsIn(key: string): GroupingSets {
   return Number(key.slice(key.lastIndexOf('\0') + 1))
 }
 
@@ -230,9 +239,9 @@ export function seriesKey(series: Series): string {
 export function seriesKeyAt(
   { campaign, generation, group }: Pick<Series, 'campaign' | 'generation' | 'group'>,
   metric: Metric,
-  place: string,
+  dimensionsKey: string,
 ): string {
-  return `${campaign}\0${generation}\0${group}\0${metric}\0${place}`
+  return `${campaign}\0${generation}\0${group}\0${metric}\0${dimensionsKey}`
 }
 
 export function cellKey(series: string, day: number, previousDay: number): string {

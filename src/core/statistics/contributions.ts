@@ -70,9 +70,9 @@ export function addContributions(
 }
 
 function* toTallies(history: History, counting: Counting): Generator<Tally, void, undefined> {
-  const counted = toCounted(history, counting)
-  for (const past of counted.pasts.values())
-    if (isWanted(past, counting)) yield* tally(past, counted, levelsOf(past), counting)
+  const prepared = prepare(history, counting)
+  for (const own of prepared.histories.values())
+    if (isWanted(own, counting)) yield* tally(own, prepared, groupingSetsOf(own), counting)
 }
 
 /**
@@ -84,15 +84,15 @@ export function addChange(
   counting: Counting,
 ): void {
   const changed = differingMessages(before, after)
-  const [earlier, later] = [toCounted(before, counting), toCounted(after, counting)]
-  for (const next of later.pasts.values())
-    addChangeOf(sum, [earlier.pasts.get(next.campaign.number), next], [earlier, later], { ...counting, changed })
-  for (const past of earlier.pasts.values())
-    if (!later.pasts.has(past.campaign.number))
-      addChangeOf(sum, [past, undefined], [earlier, later], { ...counting, changed })
+  const [earlier, later] = [prepare(before, counting), prepare(after, counting)]
+  for (const next of later.histories.values())
+    addChangeOf(sum, [earlier.histories.get(next.campaign.number), next], [earlier, later], { ...counting, changed })
+  for (const previous of earlier.histories.values())
+    if (!later.histories.has(previous.campaign.number))
+      addChangeOf(sum, [previous, undefined], [earlier, later], { ...counting, changed })
 }
 
-interface Narrowed extends Counting {
+interface ChangeCounting extends Counting {
   /** If given, of performance and units only what these message events can change is counted. */
   readonly changed?: readonly MessageEvent[] | undefined
 }
@@ -100,14 +100,14 @@ interface Narrowed extends Counting {
 /** The change of one campaign. */
 function addChangeOf(
   sum: CellSum,
-  [past, next]: readonly [CampaignHistory | undefined, CampaignHistory | undefined],
-  [earlier, later]: readonly [CountedHistory, CountedHistory],
-  counting: Narrowed,
+  [previous, next]: readonly [CampaignHistory | undefined, CampaignHistory | undefined],
+  [earlier, later]: readonly [PreparedHistory, PreparedHistory],
+  counting: ChangeCounting,
 ): void {
-  if (!isWanted((past ?? next) as CampaignHistory, counting)) return
-  const levels = levelsOf(past, next)
-  const before = past ? tally(past, earlier, levels, counting) : []
-  const after = next ? tally(next, later, levels, counting) : []
+  if (!isWanted((previous ?? next) as CampaignHistory, counting)) return
+  const groupingSets = groupingSetsOf(previous, next)
+  const before = previous ? tally(previous, earlier, groupingSets, counting) : []
+  const after = next ? tally(next, later, groupingSets, counting) : []
   for (const one of after) one.addTo(sum, 1, findLike(one, before))
   for (const one of before) one.addTo(sum, -1, findLike(one, after))
 }
@@ -129,10 +129,10 @@ function differingMessages(before: History, after: History): readonly MessageEve
 }
 
 /** All levels of the places of one campaign in two histories. */
-function levelsOf(...pasts: readonly (CampaignHistory | undefined)[]): GroupingSetsOf {
-  const places = new Map<string, KeyedDimensions>()
-  for (const past of pasts) past?.addDimensions(places)
-  return GroupingSetsOf.of(places)
+function groupingSetsOf(...histories: readonly (CampaignHistory | undefined)[]): GroupingSetsOf {
+  const byKey = new Map<string, KeyedDimensions>()
+  for (const history of histories) history?.addDimensions(byKey)
+  return GroupingSetsOf.of(byKey)
 }
 
 function isWanted({ campaign }: CampaignHistory, { scope: { campaigns } }: Counting): boolean {
@@ -140,23 +140,26 @@ function isWanted({ campaign }: CampaignHistory, { scope: { campaigns } }: Count
 }
 
 /** A history as it is counted. */
-interface CountedHistory {
+interface PreparedHistory {
   /** By the numbers of the campaigns. */
-  readonly pasts: ReadonlyMap<number, CampaignHistory>
+  readonly histories: ReadonlyMap<number, CampaignHistory>
   /** Undefined when there are no conversions to be counted. */
   readonly converted: Converted | undefined
 }
 
-function toCounted(history: History, { rules, scope }: Counting): CountedHistory {
+function prepare(history: History, { rules, scope }: Counting): PreparedHistory {
   const { goalEvents: events } = history
-  const pasts = toPasts(history, rules)
-  if (events.length === 0 || !isAnyWanted(pasts, scope)) return { pasts, converted: undefined }
+  const histories = toHistories(history, rules)
+  if (events.length === 0 || !isAnyWanted(histories, scope)) return { histories, converted: undefined }
   const { timezone, goalEventsMax } = rules
-  return { pasts, converted: { events, last: findLast(events, pasts.values()), timezone, goalEventsMax } }
+  return {
+    histories,
+    converted: { events, last: findLastInteractions(events, histories.values()), timezone, goalEventsMax },
+  }
 }
 
-function isAnyWanted(pasts: ReadonlyMap<number, CampaignHistory>, { campaigns }: Scope): boolean {
-  return campaigns === 'all' || [...pasts.keys()].some((number) => campaigns.has(number))
+function isAnyWanted(histories: ReadonlyMap<number, CampaignHistory>, { campaigns }: Scope): boolean {
+  return campaigns === 'all' || [...histories.keys()].some((number) => campaigns.has(number))
 }
 
 /** The ids of the goal events that some campaign would count without the cap. */
@@ -164,55 +167,55 @@ export function findUncounted(history: History, { rules, scope }: Counting): Set
   const found = new Set<number>()
   const { goalEvents } = history
   if (goalEvents.length <= rules.goalEventsMax) return found
-  for (const past of toPasts(history, rules).values()) {
-    if (!isWanted(past, { rules, scope })) continue
-    for (const { id } of capGoalEvents(past, goalEvents, rules.goalEventsMax).uncounted) found.add(id)
+  for (const own of toHistories(history, rules).values()) {
+    if (!isWanted(own, { rules, scope })) continue
+    for (const { id } of capGoalEvents(own, goalEvents, rules.goalEventsMax).uncounted) found.add(id)
   }
   return found
 }
 
 /** Counts one campaign, at all levels of its places. */
 function tally(
-  past: CampaignHistory,
-  { converted }: CountedHistory,
-  levels: GroupingSetsOf,
-  { rules, scope, changed }: Narrowed,
+  history: CampaignHistory,
+  { converted }: PreparedHistory,
+  groupingSets: GroupingSetsOf,
+  { rules, scope, changed }: ChangeCounting,
 ): Tally[] {
   const tallies: Tally[] = []
-  const own = changed && ofCampaign(changed, past.campaign.number)
+  const own = changed && ofCampaign(changed, history.campaign.number)
   if (scope.parts === 'all' && own?.length !== 0) {
-    const narrowing = own && affectedMetrics(past, levels, own)
-    const options = { timezone: rules.timezone, levels, narrowing }
-    tallies.push(...countPerformance(past, options), ...countUnits(past, options))
+    const affected = own && affectedMetrics(history, groupingSets, own)
+    const options = { timezone: rules.timezone, groupingSets, affected }
+    tallies.push(...countPerformance(history, options), ...countUnits(history, options))
   }
-  if (converted) tallies.push(...countConversions(past, levels, converted))
+  if (converted) tallies.push(...countConversions(history, groupingSets, converted))
   return tallies
 }
 
 /** The touches of all campaigns compete. */
-function findLast(events: readonly GoalEvent[], pasts: Iterable<CampaignHistory>): LastInteractions {
+function findLastInteractions(events: readonly GoalEvent[], histories: Iterable<CampaignHistory>): LastInteractions {
   const last = new LastInteractions(events)
-  for (const past of pasts) last.add(past)
+  for (const history of histories) last.add(history)
   return last
 }
 
 /** The history by campaign. */
-function toPasts(history: History, { campaigns }: Rules): Map<number, CampaignHistory> {
-  const pasts = new Map<number, CampaignHistory>()
+function toHistories(history: History, { campaigns }: Rules): Map<number, CampaignHistory> {
+  const histories = new Map<number, CampaignHistory>()
   for (const [number, facts] of factsByCampaign(history)) {
     const campaign = campaigns.get(number)
     if (!campaign) throw new Error(`facts refer to campaign ${number}, which does not exist`)
-    pasts.set(number, new CampaignHistory(campaign, facts))
+    histories.set(number, new CampaignHistory(campaign, facts))
   }
-  return pasts
+  return histories
 }
 
 /** Campaign → its facts in the history, in their order. */
 export function factsByCampaign({ memberships, messages }: ReportedFacts): Map<number, ReportedFacts> {
   const facts = new Map<number, { readonly memberships: Membership[]; readonly messages: MessageEvent[] }>()
   const factsOf = (campaign: number) => {
-    const known = facts.get(campaign)
-    if (known) return known
+    const existing = facts.get(campaign)
+    if (existing) return existing
     const own = { memberships: [], messages: [] }
     facts.set(campaign, own)
     return own
@@ -227,13 +230,13 @@ function ofCampaign(messages: readonly MessageEvent[], campaign: number): Messag
 }
 
 /** "Performance, dated by the message event's day". */
-function countPerformance(past: CampaignHistory, { narrowing, ...options }: DeliveryOptions): Tally[] {
-  if (past.messages.length === 0) return []
-  const basis = { campaign: past.campaign.number, generation: NO_GENERATION, group: ANY_GROUP } as const
-  const tally = new Tally({ ...options, ...basis, only: narrowing?.levels })
-  for (const message of past.messages) {
+function countPerformance(history: CampaignHistory, { affected, ...options }: DeliveryOptions): Tally[] {
+  if (history.messages.length === 0) return []
+  const basis = { campaign: history.campaign.number, generation: NO_GENERATION, group: ANY_GROUP } as const
+  const tally = new Tally({ ...options, ...basis, only: affected?.groupingSets })
+  for (const message of history.messages) {
     const { kind, time } = message
-    if (!narrowing || narrowing.kinds.has(kind)) tally.add(kind, past.dimensionsOf(message), time)
+    if (!affected || affected.kinds.has(kind)) tally.add(kind, history.dimensionsOf(message), time)
   }
   return [tally]
 }

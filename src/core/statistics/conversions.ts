@@ -41,15 +41,20 @@ export interface Converted {
 }
 
 /** Counts the conversions of one campaign, at the levels of its places. */
-export function countConversions(past: CampaignHistory, levels: GroupingSetsOf, converted: Converted): Tally[] {
+export function countConversions(
+  history: CampaignHistory,
+  groupingSets: GroupingSetsOf,
+  converted: Converted,
+): Tally[] {
   const { events, last, timezone, goalEventsMax } = converted
-  const counter = new ConversionCounter(past, levels, timezone)
-  for (const event of capGoalEvents(past, events, goalEventsMax).counted) {
-    const goals = goalsMet(past, event)
+  const counter = new ConversionCounter(history, groupingSets, timezone)
+  for (const event of capGoalEvents(history, events, goalEventsMax).counted) {
+    const goals = goalsMet(history, event)
     if (goals.length === 0) continue
     counter.add(event, goals)
     const interaction = last.of(event)
-    if (interaction?.campaign === past.campaign) counter.addLastInteraction(event, { goals, touch: interaction.touch })
+    if (interaction?.campaign === history.campaign)
+      counter.addLastInteraction(event, { goals, touch: interaction.touch })
   }
   return counter.tallies()
 }
@@ -75,15 +80,15 @@ export class LastInteractions {
   }
 
   /** To be called once for each campaign, with all touches of the user. */
-  add(past: CampaignHistory): void {
-    const { campaign } = past
+  add(history: CampaignHistory): void {
+    const { campaign } = history
     for (const event of this.#events) {
-      const goals = goalsMet(past, event)
-      const touch = goals.length > 0 ? strongestTouch(past, goals, event.time) : undefined
+      const goals = goalsMet(history, event)
+      const touch = goals.length > 0 ? strongestTouch(history, goals, event.time) : undefined
       if (!touch) continue
-      const known = this.#last.get(event)
+      const current = this.#last.get(event)
       // The past itself is not kept: it holds all facts of its campaign.
-      if (!known || isStronger(campaign, touch, known)) this.#last.set(event, { campaign, touch })
+      if (!current || isStronger(campaign, touch, current)) this.#last.set(event, { campaign, touch })
     }
   }
 
@@ -100,9 +105,9 @@ interface Interaction {
 }
 
 /** The touch that wins among those of one campaign in the window of any of the goals. */
-function strongestTouch(past: CampaignHistory, goals: readonly Goal[], instant: number): MessageEvent | undefined {
+function strongestTouch(history: CampaignHistory, goals: readonly Goal[], instant: number): MessageEvent | undefined {
   for (const kind of TOUCH_KINDS) {
-    const touch = past.latestTouch(kind, instant)
+    const touch = history.latestTouch(kind, instant)
     if (touch && goals.some((goal) => instant - touch.time <= windowMs(goal))) return touch
   }
   return undefined
@@ -125,7 +130,7 @@ interface LastTouch {
 }
 
 class ConversionCounter {
-  readonly #past: CampaignHistory
+  readonly #history: CampaignHistory
   /** Conversions that are credited to touches. */
   readonly #touched: Tally
   /** What counts for the user's group: conversions of a control group, and audiences whose window held a goal event. */
@@ -133,18 +138,18 @@ class ConversionCounter {
   /** Goal → when it was met. */
   readonly #met = new Map<Goal, number[]>()
 
-  constructor(past: CampaignHistory, levels: GroupingSetsOf, timezone: string) {
-    const { number: campaign, generation } = past.campaign
-    const common = { campaign, generation, timezone, levels }
-    this.#past = past
+  constructor(history: CampaignHistory, groupingSets: GroupingSetsOf, timezone: string) {
+    const { number: campaign, generation } = history.campaign
+    const common = { campaign, generation, timezone, groupingSets }
+    this.#history = history
     this.#touched = new Tally({ ...common, group: ANY_GROUP })
-    this.#grouped = past.group && new Tally({ ...common, group: past.group })
+    this.#grouped = history.group && new Tally({ ...common, group: history.group })
   }
 
   /** Counts what does not depend on other campaigns. */
   add(event: GoalEvent, goals: readonly Goal[]): void {
     for (const { type, kind, within } of OWN_ATTRIBUTIONS) {
-      const touch = this.#past.latestTouch(kind, event.time)
+      const touch = this.#history.latestTouch(kind, event.time)
       if (!touch) continue
       for (const goal of goals) if (event.time - touch.time <= within(goal)) this.#credit(type, goal, event, touch)
     }
@@ -162,16 +167,16 @@ class ConversionCounter {
 
   tallies(): Tally[] {
     for (const [goal, instants] of this.#met) {
-      for (const audience of audiencesMet(this.#past.audiences, goal, instants)) {
-        const place = this.#past.audienceDimensions(audience)
-        this.#grouped?.add(metMetric(goal.name), place, audience.evaluatedAt)
+      for (const audience of audiencesMet(this.#history.audiences, goal, instants)) {
+        const dimensions = this.#history.audienceDimensions(audience)
+        this.#grouped?.add(metMetric(goal.name), dimensions, audience.evaluatedAt)
       }
     }
     return this.#grouped ? [this.#touched, this.#grouped] : [this.#touched]
   }
 
   #credit(type: AttributionType, goal: Goal, event: GoalEvent, touch: MessageEvent): void {
-    this.#touched.add(convertedMetric(type, goal.name), this.#past.dimensionsOf(touch), event.time)
+    this.#touched.add(convertedMetric(type, goal.name), this.#history.dimensionsOf(touch), event.time)
   }
 
   /** By intention to treat: whatever was sent, the event counts for the audiences before it. */
@@ -179,10 +184,10 @@ class ConversionCounter {
     const instants = this.#met.get(goal)
     if (instants) instants.push(event.time)
     else this.#met.set(goal, [event.time])
-    if (this.#past.group === 'target') return
-    const latest = latestAudience(this.#past.audiences, event.time)
+    if (this.#history.group === 'target') return
+    const latest = latestAudience(this.#history.audiences, event.time)
     if (!latest || event.time - latest.evaluatedAt > windowMs(goal)) return
-    this.#grouped?.add(controlConvertedMetric(goal.name), this.#past.audienceDimensions(latest), event.time)
+    this.#grouped?.add(controlConvertedMetric(goal.name), this.#history.audienceDimensions(latest), event.time)
   }
 }
 

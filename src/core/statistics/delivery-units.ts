@@ -40,16 +40,16 @@ type UnitState =
   { readonly state: 'sent' | 'pending' } | { readonly state: 'failed' | 'removed'; readonly reason: string }
 
 /** Counts the units of the user's group: in the target group with all their states, in control groups as audience alone. */
-export function countUnits(past: CampaignHistory, options: DeliveryOptions): Tally[] {
-  const { campaign, group } = past
+export function countUnits(history: CampaignHistory, options: DeliveryOptions): Tally[] {
+  const { campaign, group } = history
   if (group === undefined) return []
-  const { timezone, levels, narrowing } = options
-  const kinds = narrowing?.kinds
+  const { timezone, groupingSets, affected } = options
+  const kinds = affected?.kinds
   const basis = { campaign: campaign.number, generation: NO_GENERATION, group }
   // `unitsOf` gives only those at the levels of the narrowing.
-  const tally = new Tally({ timezone, levels, ...basis })
-  const messages = group === 'target' ? byAudience(past) : undefined
-  for (const { shared, day, members } of unitsOf(past, options)) {
+  const tally = new Tally({ timezone, groupingSets, ...basis })
+  const messages = group === 'target' ? byAudience(history) : undefined
+  for (const { shared, day, members } of unitsOf(history, options)) {
     const add = (metric: Metric, times = 1): void => {
       if (times > 0 && (!kinds || affectsUnits(kinds, metric))) tally.addOnDay(metric, shared, day, times)
     }
@@ -63,9 +63,9 @@ export function countUnits(past: CampaignHistory, options: DeliveryOptions): Tal
 export interface DeliveryOptions {
   readonly timezone: string
   /** Of all places of the campaign's past. */
-  readonly levels: GroupingSetsOf
+  readonly groupingSets: GroupingSetsOf
   /** If given, only what it can change is counted. */
-  readonly narrowing: AffectedMetrics | undefined
+  readonly affected: AffectedMetrics | undefined
 }
 
 interface Unit {
@@ -75,15 +75,15 @@ interface Unit {
   readonly members: Membership[]
 }
 
-function unitsOf(past: CampaignHistory, { timezone, levels, narrowing }: DeliveryOptions): Unit[] {
+function unitsOf(history: CampaignHistory, { timezone, groupingSets, affected }: DeliveryOptions): Unit[] {
   const units: Unit[] = []
   /** By the index of the shared levels: day → the unit. */
-  const known: (Map<number, Unit> | undefined)[] = []
-  for (const membership of past.audiences) {
+  const byIndex: (Map<number, Unit> | undefined)[] = []
+  for (const membership of history.audiences) {
     const day = localDay(timezone, membership.evaluatedAt)
-    for (const shared of levels.at(past.audienceDimensions(membership))) {
-      if (narrowing && !narrowing.levels.has(shared)) continue
-      const days = (known[shared.index] ??= new Map<number, Unit>())
+    for (const shared of groupingSets.at(history.audienceDimensions(membership))) {
+      if (affected && !affected.groupingSets.has(shared)) continue
+      const days = (byIndex[shared.index] ??= new Map<number, Unit>())
       const unit = days.get(day)
       if (unit) {
         unit.members.push(membership)
@@ -97,13 +97,13 @@ function unitsOf(past: CampaignHistory, { timezone, levels, narrowing }: Deliver
   return units
 }
 
-function byAudience(past: CampaignHistory): ReadonlyMap<Membership, readonly MessageEvent[]> {
+function byAudience(history: CampaignHistory): ReadonlyMap<Membership, readonly MessageEvent[]> {
   const messages = new Map<Membership, MessageEvent[]>()
-  for (const message of past.messages) {
-    const audience = past.audienceOf(message)
+  for (const message of history.messages) {
+    const audience = history.audienceOf(message)
     if (!audience) continue
-    const known = messages.get(audience)
-    if (known) known.push(message)
+    const existing = messages.get(audience)
+    if (existing) existing.push(message)
     else messages.set(audience, [message])
   }
   return messages

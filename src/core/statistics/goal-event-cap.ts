@@ -20,13 +20,13 @@ export interface CappedEvents<Event> {
 
 /** The events that a campaign counts, at most `max`, and those that only the cap keeps out. */
 export function capGoalEvents<Event extends GoalEvent>(
-  past: CampaignHistory,
+  history: CampaignHistory,
   events: readonly Event[],
   max: number,
 ): CappedEvents<Event> {
   if (events.length <= max) return { counted: events, uncounted: [] }
-  const names = new Set(past.campaign.goals.map(({ event }) => event))
-  const spans = creditSpans(past, past.campaign.goals)
+  const names = new Set(history.campaign.goals.map(({ event }) => event))
+  const spans = creditSpans(history, history.campaign.goals)
   const candidates = events.filter(({ action, time }) => names.has(action) && isIn(spans, time)).toSorted(byTime)
   return { counted: candidates.slice(0, max), uncounted: candidates.slice(max) }
 }

@@ -26,16 +26,16 @@ export type GroupingSets = number
 export const ALL_GROUPING_SETS: GroupingSets = 0b1111_1111
 /** The place alone. */
 export const OWN_GROUPING_SET: GroupingSets = 0b0000_0001
-const LEVELS_MAX = 8
+const GROUPING_SETS_MAX = 8
 
 /** The levels at which the very same of some places are counted. */
 export interface SharedGroupingSets {
   /** Counts from 0 within one `LevelsOfPlaces`. */
   readonly index: number
   /** What the places have in common, and `ALL` where they differ. */
-  readonly place: KeyedDimensions
+  readonly dimensions: KeyedDimensions
   /** Which of its levels these are, each once. */
-  readonly levels: GroupingSets
+  readonly groupingSets: GroupingSets
 }
 
 /** All levels of some places, as few sets of them as tell apart what is counted there. Does not change. */
@@ -44,121 +44,122 @@ export class GroupingSetsOf {
   readonly #setsAt: ReadonlyMap<string, readonly SharedGroupingSets[]>
 
   /** Mostly the same object for the same places, which are given with their keys. */
-  static of(places: ReadonlyMap<string, KeyedDimensions>): GroupingSetsOf {
-    if (places.size > REMEMBERED_TOGETHER_MAX) return new GroupingSetsOf([...places.values()])
-    const remembered = remember(places.keys())
-    return (remembered.levels ??= new GroupingSetsOf([...places.values()]))
+  static of(allDimensions: ReadonlyMap<string, KeyedDimensions>): GroupingSetsOf {
+    if (allDimensions.size > CACHED_TOGETHER_MAX) return new GroupingSetsOf([...allDimensions.values()])
+    const entry = cacheEntryOf(allDimensions.keys())
+    return (entry.groupingSets ??= new GroupingSetsOf([...allDimensions.values()]))
   }
 
   /** `places` are different ones. */
-  private constructor(places: readonly KeyedDimensions[]) {
-    const setsAt = new Map(places.map(({ key }) => [key, [] as SharedGroupingSets[]]))
-    this.sets = setsOf(places).map(({ members, place, levels }, index) => {
-      const set = { index, place, levels }
-      for (const member of members) setsAt.get((places[member] as KeyedDimensions).key)?.push(set)
+  private constructor(allDimensions: readonly KeyedDimensions[]) {
+    const setsAt = new Map(allDimensions.map(({ key }) => [key, [] as SharedGroupingSets[]]))
+    this.sets = setsOf(allDimensions).map(({ members, dimensions, groupingSets }, index) => {
+      const set = { index, dimensions, groupingSets }
+      for (const member of members) setsAt.get((allDimensions[member] as KeyedDimensions).key)?.push(set)
       return set
     })
     this.#setsAt = setsAt
   }
 
   /** The sets that hold a level of one of the places. */
-  at(place: KeyedDimensions): readonly SharedGroupingSets[] {
-    const sets = this.#setsAt.get(place.key)
-    if (!sets) throw new Error(`no count was expected at ${JSON.stringify(place)}`)
+  at(dimensions: KeyedDimensions): readonly SharedGroupingSets[] {
+    const sets = this.#setsAt.get(dimensions.key)
+    if (!sets) throw new Error(`no count was expected at ${JSON.stringify(dimensions)}`)
     return sets
   }
 }
 
 /** Nearly all users have everything in one or two places of a campaign. */
-const REMEMBERED_TOGETHER_MAX = 4
+const CACHED_TOGETHER_MAX = 4
 /** The most lists of places whose levels are remembered, with up to three kilobytes each. */
-const REMEMBERED_MAX = 2_000
+const CACHE_ENTRIES_MAX = 2_000
 
-interface Remembered {
-  levels: GroupingSetsOf | undefined
+interface CacheEntry {
+  groupingSets: GroupingSetsOf | undefined
   /** By the key of the next place. */
-  readonly longer: Map<string, Remembered>
+  readonly longer: Map<string, CacheEntry>
 }
 
-const newlyRemembered = (): Remembered => ({ levels: undefined, longer: new Map<string, Remembered>() })
-let allRemembered = newlyRemembered()
-let rememberedCount = 0
+const newCacheEntry = (): CacheEntry => ({ groupingSets: undefined, longer: new Map<string, CacheEntry>() })
+let cache = newCacheEntry()
+let cacheEntries = 0
 
-function remember(keys: Iterable<string>): Remembered {
-  if (rememberedCount >= REMEMBERED_MAX) {
-    allRemembered = newlyRemembered()
-    rememberedCount = 0
+function cacheEntryOf(keys: Iterable<string>): CacheEntry {
+  if (cacheEntries >= CACHE_ENTRIES_MAX) {
+    cache = newCacheEntry()
+    cacheEntries = 0
   }
-  let found = allRemembered
+  let found = cache
   for (const key of keys) {
     let next = found.longer.get(key)
     if (!next) {
-      next = newlyRemembered()
+      next = newCacheEntry()
       found.longer.set(key, next)
-      rememberedCount++
+      cacheEntries++
     }
     found = next
   }
   return found
 }
 
-interface LevelSet {
+interface SetWithMembers {
   /** Which of the places are counted there. */
   readonly members: readonly number[]
-  readonly place: KeyedDimensions
-  levels: GroupingSets
+  readonly dimensions: KeyedDimensions
+  groupingSets: GroupingSets
 }
 
-function setsOf(places: readonly KeyedDimensions[]): LevelSet[] {
-  const membersAt = new Map<string, { readonly level: KeyedDimensions; readonly members: number[] }>()
-  for (const [index, place] of places.entries()) {
-    for (const level of aggregatesOf(place)) {
-      const known = membersAt.get(level.key)
-      if (known) known.members.push(index)
-      else membersAt.set(level.key, { level, members: [index] })
+function setsOf(allDimensions: readonly KeyedDimensions[]): SetWithMembers[] {
+  const membersAt = new Map<string, { readonly aggregate: KeyedDimensions; readonly members: number[] }>()
+  for (const [index, dimensions] of allDimensions.entries()) {
+    for (const aggregate of aggregatesOf(dimensions)) {
+      const existing = membersAt.get(aggregate.key)
+      if (existing) existing.members.push(index)
+      else membersAt.set(aggregate.key, { aggregate, members: [index] })
     }
   }
-  const sets = new Map<string, LevelSet>()
-  for (const { level, members } of membersAt.values()) {
+  const sets = new Map<string, SetWithMembers>()
+  for (const { aggregate, members } of membersAt.values()) {
     const key = members.join()
-    const known = sets.get(key)
-    const place = known?.place ?? commonPlace(members.map((member) => places[member] as KeyedDimensions))
-    const bit = 1 << levelNumber(place, level)
-    if (known) known.levels |= bit
-    else sets.set(key, { members, place, levels: bit })
+    const existing = sets.get(key)
+    const dimensions =
+      existing?.dimensions ?? commonDimensions(members.map((member) => allDimensions[member] as KeyedDimensions))
+    const bit = 1 << groupingSetNumber(dimensions, aggregate)
+    if (existing) existing.groupingSets |= bit
+    else sets.set(key, { members, dimensions, groupingSets: bit })
   }
   return [...sets.values()]
 }
 
-function commonPlace(places: readonly KeyedDimensions[]): KeyedDimensions {
-  const [first, ...others] = places as [KeyedDimensions, ...KeyedDimensions[]]
+function commonDimensions(allDimensions: readonly KeyedDimensions[]): KeyedDimensions {
+  const [first, ...others] = allDimensions as [KeyedDimensions, ...KeyedDimensions[]]
   const common = (name: keyof Dimensions) => (others.every((other) => other[name] === first[name]) ? first[name] : ALL)
   return toKeyed(common('platform'), common('locale'), common('variation'))
 }
 
 /** Which bit of its levels an aggregate of a place has. */
-function levelNumber(place: Dimensions, level: Dimensions): number {
-  const differs = (name: keyof Dimensions) => Number(place[name] !== level[name])
+function groupingSetNumber(dimensions: Dimensions, aggregate: Dimensions): number {
+  const differs = (name: keyof Dimensions) => Number(dimensions[name] !== aggregate[name])
   return differs('platform') + 2 * differs('locale') + 4 * differs('variation')
 }
 
 /** How many levels there are at the most. */
-export function countGroupingSets(levels: GroupingSets): number {
+export function countGroupingSets(groupingSets: GroupingSets): number {
   let count = 0
-  for (let rest = levels; rest > 0; rest >>>= 1) count += rest & 1
+  for (let rest = groupingSets; rest > 0; rest >>>= 1) count += rest & 1
   return count
 }
 
 /** The levels of a place, each once: up to eight. */
 export function aggregatesOf(
   { platform, locale, variation }: Dimensions,
-  levels = ALL_GROUPING_SETS,
+  groupingSets = ALL_GROUPING_SETS,
 ): KeyedDimensions[] {
   // Those that are the same as others: with `ALL` in place of `ALL`.
   const repeated = (platform === ALL ? 1 : 0) + (locale === ALL ? 2 : 0) + (variation === ALL ? 4 : 0)
   const found: KeyedDimensions[] = []
-  for (let number = 0; number < LEVELS_MAX; number++) {
-    if ((levels & (1 << number)) === 0 || (number & repeated) !== 0) continue
+  for (let number = 0; number < GROUPING_SETS_MAX; number++) {
+    if ((groupingSets & (1 << number)) === 0 || (number & repeated) !== 0) continue
     found.push(
       toKeyed(
         (number & 1) === 0 ? platform : ALL,
@@ -171,26 +172,26 @@ export function aggregatesOf(
 }
 
 /** The most places that are remembered; campaigns have few different platforms, locales and variations. */
-const PLACES_REMEMBERED_MAX = 10_000
-const knownPlaces = new Map<string, Map<string, Map<string, KeyedDimensions>>>()
-let placesKnown = 0
+const KEYED_MAX = 10_000
+const keyed = new Map<string, Map<string, Map<string, KeyedDimensions>>>()
+let keyedCount = 0
 
 /** Mostly the same object for the same place: its key is made and hashed once. */
 export function toKeyed(platform: string, locale: string, variation: string): KeyedDimensions {
-  const known = knownPlaces.get(platform)?.get(locale)?.get(variation)
-  if (known) return known
-  const place = { platform, locale, variation, key: `${platform}\0${locale}\0${variation}` }
-  rememberPlace(place)
-  return place
+  const existing = keyed.get(platform)?.get(locale)?.get(variation)
+  if (existing) return existing
+  const dimensions = { platform, locale, variation, key: `${platform}\0${locale}\0${variation}` }
+  addKeyed(dimensions)
+  return dimensions
 }
 
-function rememberPlace(place: KeyedDimensions): void {
-  if (placesKnown >= PLACES_REMEMBERED_MAX) {
-    knownPlaces.clear()
-    placesKnown = 0
+function addKeyed(dimensions: KeyedDimensions): void {
+  if (keyedCount >= KEYED_MAX) {
+    keyed.clear()
+    keyedCount = 0
   }
-  const locales = knownPlaces.get(place.platform) ?? new Map<string, Map<string, KeyedDimensions>>()
-  const variations = locales.get(place.locale) ?? new Map<string, KeyedDimensions>()
-  knownPlaces.set(place.platform, locales.set(place.locale, variations.set(place.variation, place)))
-  placesKnown++
+  const locales = keyed.get(dimensions.platform) ?? new Map<string, Map<string, KeyedDimensions>>()
+  const variations = locales.get(dimensions.locale) ?? new Map<string, KeyedDimensions>()
+  keyed.set(dimensions.platform, locales.set(dimensions.locale, variations.set(dimensions.variation, dimensions)))
+  keyedCount++
 }

@@ -6,7 +6,7 @@ import { localDay } from '../time-zone.ts'
 export interface TallyOptions extends Pick<Series, 'campaign' | 'generation' | 'group'> {
   readonly timezone: string
   /** Of all places where something is counted. */
-  readonly levels: GroupingSetsOf
+  readonly groupingSets: GroupingSetsOf
   /** If given, only at these is anything counted. */
   readonly only?: ReadonlySet<SharedGroupingSets> | undefined
 }
@@ -21,10 +21,10 @@ export class Tally {
   }
 
   /** Counts something that happened at an instant, at its place and all aggregates of it. */
-  add(metric: Metric, place: KeyedDimensions, instant: number): void {
-    const { timezone, levels } = this.#options
+  add(metric: Metric, dimensions: KeyedDimensions, instant: number): void {
+    const { timezone, groupingSets } = this.#options
     const day = localDay(timezone, instant)
-    for (const shared of levels.at(place)) this.addOnDay(metric, shared, day, 1)
+    for (const shared of groupingSets.at(dimensions)) this.addOnDay(metric, shared, day, 1)
   }
 
   /** Counts something, `times` over, at only some of the levels of a place. */
@@ -49,14 +49,14 @@ export class Tally {
    * out.
    */
   addTo(sum: CellSum, times: 1 | -1, other?: Tally): void {
-    for (const { index, place, levels } of this.#options.levels.sets) {
+    for (const { index, dimensions, groupingSets } of this.#options.groupingSets.sets) {
       const metrics = this.#days[index]
       if (!metrics) continue
       const others = other && other.#days[index]
       for (const [metric, days] of metrics) {
         const cells = days.toCells(others?.get(metric))
         if (cells.length > 0)
-          addCellsOf(sum, { key: seriesKeyAt(this.#options, metric, place.key), levels, cells }, times)
+          addCellsOf(sum, { key: seriesKeyAt(this.#options, metric, dimensions.key), groupingSets, cells }, times)
       }
     }
   }
@@ -88,13 +88,13 @@ class DayCounts {
   toCells(other?: DayCounts): SeriesCells {
     const [counts, others] = [this.#counts, other ? other.#counts : NO_COUNTS]
     let cells: number[] | undefined
-    let otherPlace = 0
-    for (let place = 0; place < counts.length; place += 2) {
-      const [day, occurrences] = [counts[place] as number, counts[place + 1] as number]
-      while (otherPlace < others.length && (others[otherPlace] as number) < day) otherPlace += 2
-      const previousDay = place > 0 ? (counts[place - 2] as number) : NO_DAY
-      const isSameDay = others[otherPlace] === day && others[otherPlace + 1] === occurrences
-      const isSame = isSameDay && (otherPlace > 0 ? others[otherPlace - 2] : NO_DAY) === previousDay
+    let otherPosition = 0
+    for (let position = 0; position < counts.length; position += 2) {
+      const [day, occurrences] = [counts[position] as number, counts[position + 1] as number]
+      while (otherPosition < others.length && (others[otherPosition] as number) < day) otherPosition += 2
+      const previousDay = position > 0 ? (counts[position - 2] as number) : NO_DAY
+      const isSameDay = others[otherPosition] === day && others[otherPosition + 1] === occurrences
+      const isSame = isSameDay && (otherPosition > 0 ? others[otherPosition - 2] : NO_DAY) === previousDay
       if (!isSame) (cells ??= []).push(day, previousDay, 1, occurrences)
     }
     return cells ?? NO_CELLS

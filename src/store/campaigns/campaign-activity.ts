@@ -79,13 +79,13 @@ export async function listCampaignsOfPeriods(
   const columns = { customer: 'integer', from: 'integer', until: 'integer', first: 'integer', last: 'integer' } as const
   return store.query
     .selectFrom(store.rowsOf('period', columns, inWeeks))
-    .innerJoin('campaign_activity as found', (join) =>
+    .innerJoin('campaign_activity as activity', (join) =>
       join
-        .onRef('found.customer', '=', 'period.customer')
-        .onRef('found.week', '>=', 'period.first')
-        .onRef('found.week', '<=', 'period.last'),
+        .onRef('activity.customer', '=', 'period.customer')
+        .onRef('activity.week', '>=', 'period.first')
+        .onRef('activity.week', '<=', 'period.last'),
     )
-    .select(['found.customer', 'found.campaign', 'period.from', 'period.until'])
+    .select(['activity.customer', 'activity.campaign', 'period.from', 'period.until'])
     .distinct()
     .limit(max)
     .execute()

@@ -18,11 +18,11 @@ export interface GenerationGap {
 export const GAP_COLUMNS = { campaign: 'integer', after: 'integer', before: 'integer' } as const
 
 /** All generations of the campaigns in `kept`, except `NO_GENERATION` and those in `kept`. */
-export function gapsBetween(kept: readonly CampaignGeneration[]): GenerationGap[] {
+export function gapsBetween(current: readonly CampaignGeneration[]): GenerationGap[] {
   const generations = new Map<number, number[]>()
-  for (const { number, generation } of kept) {
-    const known = generations.get(number)
-    if (known) known.push(generation)
+  for (const { number, generation } of current) {
+    const existing = generations.get(number)
+    if (existing) existing.push(generation)
     else generations.set(number, [NO_GENERATION, generation])
   }
   return [...generations].flatMap(([campaign, named]) => {

@@ -170,21 +170,21 @@ async function insertNew<Row extends object, Fact extends CustomerCampaign>(
 ): Promise<Set<string>> {
   if (facts.size === 0) return new Set()
   const { table, staging: recent, key, columns, toRow } = spec
-  const isPutAside = recent && !store.locksRows
+  const isStaged = recent && !store.locksRows
   const rows = new Map([...facts].map(([identity, fact]) => [identity, toRow(fact)]))
   const fresh = {
     columns,
     rows: [...rows.values()],
     orderBy: ['customer', 'campaign'],
-    ...(isPutAside && { notIn: { table, key } }),
+    ...(isStaged && { notIn: { table, key } }),
   }
   // Cast as in `tablesOf`: only the table's own file knows which of the tables of facts it is.
-  const insert = insertRows(store, isPutAside ? recent : table, fresh as never) as unknown as FactInsert
+  const insert = insertRows(store, isStaged ? recent : table, fresh as never) as unknown as FactInsert
   const added = await insert
     .onConflict((conflict) => conflict.doNothing())
     .returning([...key])
     .execute()
-  if (isPutAside) await countStagedFacts(store, { ...spec, staging: recent }, added.length)
+  if (isStaged) await countStagedFacts(store, { ...spec, staging: recent }, added.length)
   if (added.length === rows.size) return new Set(facts.keys())
   const keyOf = (row: object) => key.map((column) => (row as Record<string, unknown>)[column]).join('\0')
   const keys = new Set(added.map(keyOf))
@@ -199,10 +199,10 @@ async function replaceBeaten<Row extends object, Fact extends CustomerCampaign>(
 ): Promise<void> {
   if (reports.length === 0) return
   const { key, columns, identityOf, compare, toRow } = spec
-  const known = await findStored(spec, store, reports)
+  const storedFacts = await findStored(spec, store, reports)
   const better = reports.filter((report) => {
-    const kept = known.get(identityOf(report))
-    return kept !== undefined && compare(report, kept) < 0
+    const stored = storedFacts.get(identityOf(report))
+    return stored !== undefined && compare(report, stored) < 0
   })
   if (better.length === 0) return
   const rest = Object.keys(columns).filter((column) => !key.some((part) => part === column))

@@ -71,19 +71,19 @@ export async function listRunningBackfills({ query }: Store): Promise<GoalBackfi
 }
 
 /** Adds or replaces the recount of its workspace. The caller has read it under `lockCampaigns`. */
-export async function saveGoalBackfill({ query }: Store, recount: GoalBackfill): Promise<void> {
+export async function saveGoalBackfill({ query }: Store, backfill: GoalBackfill): Promise<void> {
   const columns = {
-    version: recount.version,
-    generation: recount.generation,
-    is_running: recount.isRunning ? 1 : 0,
-    user_cursor: recount.userCursor,
-    counted_users: recount.countedUsers,
-    all_users: recount.allUsers,
-    started_at: recount.startedAt,
+    version: backfill.version,
+    generation: backfill.generation,
+    is_running: backfill.isRunning ? 1 : 0,
+    user_cursor: backfill.userCursor,
+    counted_users: backfill.countedUsers,
+    all_users: backfill.allUsers,
+    started_at: backfill.startedAt,
   }
   await query
     .insertInto('goal_backfills')
-    .values({ workspace_id: recount.workspaceId, ...columns })
+    .values({ workspace_id: backfill.workspaceId, ...columns })
     .onConflict((conflict) => conflict.column('workspace_id').doUpdateSet(columns))
     .execute()
 }

@@ -47,34 +47,34 @@ export async function startStagingTable({ query }: Store, name: keyof Tables): P
 }
 
 /** To be called after `added` facts were put where they wait: where too many wait, some are moved. */
-export async function countStagedFacts(store: Store, places: StagedTable, added: number): Promise<void> {
+export async function countStagedFacts(store: Store, tables: StagedTable, added: number): Promise<void> {
   if (added === 0) return
   const { facts } = await store.query
     .updateTable('staging_tables')
     .set({ facts: sql`facts + ${added}` })
-    .where('name', '=', places.staging)
+    .where('name', '=', tables.staging)
     .returning('facts')
     .executeTakeFirstOrThrow()
   // No more than twice what came, whatever waits, so that no change takes much longer than others.
   const tooMany = Math.min(facts - STAGED_FACTS_MAX, 2 * added)
-  if (tooMany > 0) await moveStagedFacts(store, places, tooMany)
+  if (tooMany > 0) await moveStagedFacts(store, tables, tooMany)
 }
 
 /**
  * Moves up to `max` facts that have waited to where they stay, at least one; gives how many still wait. To be called in a
  * transaction.
  */
-export async function moveStagedFacts(store: Store, places: StagedTable, max: number): Promise<number> {
+export async function moveStagedFacts(store: Store, tables: StagedTable, max: number): Promise<number> {
   const { customer } = await store.query
     .selectFrom('staging_tables')
     .select('customer')
-    .where('name', '=', places.staging)
+    .where('name', '=', tables.staging)
     .executeTakeFirstOrThrow()
-  const { moved, next } = await moveFrom(store, places, { customer, max })
+  const { moved, next } = await moveFrom(store, tables, { customer, max })
   const { facts } = await store.query
     .updateTable('staging_tables')
     .set({ facts: sql`facts - ${moved}`, customer: next })
-    .where('name', '=', places.staging)
+    .where('name', '=', tables.staging)
     .returning('facts')
     .executeTakeFirstOrThrow()
   return facts
@@ -87,18 +87,18 @@ async function moveFrom(
   { customer, max }: { readonly customer: number; readonly max: number },
 ): Promise<{ readonly moved: number; readonly next: number }> {
   const [all, order] = [toList(Object.keys(columns)), toList(key)]
-  const waiting = sql`from ${sql.table(recent)} where customer >= ${customer}`
+  const staged = sql`from ${sql.table(recent)} where customer >= ${customer}`
   // The cast is for SQLite, which would compile the statement anew each time (`docs/decisions/0026`).
-  const found = await sql<Record<string, string | number>>`
-    select ${order} ${waiting} order by ${order} limit 1 offset cast(${max - 1} as bigint)`.execute(query)
-  const last = found.rows[0]
-  const slice = last ? sql`${waiting} and (${order}) <= (${sql.join(key.map((column) => last[column]))})` : waiting
+  const end = await sql<Record<string, string | number>>`
+    select ${order} ${staged} order by ${order} limit 1 offset cast(${max - 1} as bigint)`.execute(query)
+  const last = end.rows[0]
+  const batch = last ? sql`${staged} and (${order}) <= (${sql.join(key.map((column) => last[column]))})` : staged
   // A fact is never in both places; if one were, the one that stays would be the fact.
   await sql`
-    insert into ${sql.table(table)} (${all}) select ${all} ${slice} order by ${order} on conflict do nothing`.execute(
+    insert into ${sql.table(table)} (${all}) select ${all} ${batch} order by ${order} on conflict do nothing`.execute(
     query,
   )
-  const { numAffectedRows } = await sql`delete ${slice}`.execute(query)
+  const { numAffectedRows } = await sql`delete ${batch}`.execute(query)
   return { moved: Number(numAffectedRows), next: last ? Number(last['customer']) : 0 }
 }
 

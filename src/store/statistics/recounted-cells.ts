@@ -33,12 +33,12 @@ export class RecountedCells {
   /** Adds what `count` adds to a sum: contributions of a few users, which memory can hold beside all else. */
   add(count: (sum: CellSum) => void): void {
     count(this.#counted)
-    if (this.#counted.held >= this.#cellsInMemoryMax) this.#putAway()
+    if (this.#counted.held >= this.#cellsInMemoryMax) this.#flush()
   }
 
   /** All that was counted in a campaign. */
   of(campaign: number): CellSum {
-    if (this.#counted.held > 0) this.#putAway()
+    if (this.#counted.held > 0) this.#flush()
     const sum = new CellSum()
     for (const row of this.#file.execute('select sum from counted where campaign = ?', [campaign]).rows) {
       sum.addAll(toSum(row))
@@ -48,7 +48,7 @@ export class RecountedCells {
 
   /** Keeps cells to be added to the table. */
   addMissing(sum: CellSum): void {
-    for (const part of inParts(sum)) {
+    for (const part of partsOf(sum)) {
       this.#file.execute('insert into missing (sum) values (?)', [JSON.stringify(part)])
     }
   }
@@ -66,7 +66,7 @@ export class RecountedCells {
     this.#file.close()
   }
 
-  #putAway(): void {
+  #flush(): void {
     this.#file.execute('begin', [])
     for (const [campaign, sum] of this.#counted.byCampaign()) {
       this.#file.execute('insert into counted values (?, ?)', [campaign, JSON.stringify(sum)])
@@ -80,7 +80,7 @@ function toSum(row: unknown): CellSum {
   return CellSum.fromJson((row as { readonly sum: string }).sum)
 }
 
-function* inParts(sum: CellSum): Generator<CellSum, void, void> {
+function* partsOf(sum: CellSum): Generator<CellSum, void, void> {
   let part = new CellSum()
   for (const [key, [users, occurrences]] of sum.entries()) {
     part.add(key, users, occurrences)

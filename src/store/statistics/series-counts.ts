@@ -61,8 +61,8 @@ export async function pageSeriesCounts(
     .selectFrom(store.rowsOf('start', columns, starts))
     .select(['start.number', 'start.generation'])
     .select((start) => {
-      const places = { number: start.ref('start.number'), generation: start.ref('start.generation') }
-      const next = wantedSeries(store, places, attributionType)
+      const campaign = { number: start.ref('start.number'), generation: start.ref('start.generation') }
+      const next = wantedSeries(store, campaign, attributionType)
         .where('series.name', '>', start.ref('start.after'))
         .orderBy('series.name')
         .limit(max)
@@ -89,8 +89,8 @@ export async function countSeries(
 ): Promise<number> {
   let series = 0
   for (const { number, generation } of starts) {
-    const places = { number: sql.val(number), generation: sql.val(generation) }
-    const some = wantedSeries(store, places, attribution).limit(max + 1 - series)
+    const campaign = { number: sql.val(number), generation: sql.val(generation) }
+    const some = wantedSeries(store, campaign, attribution).limit(max + 1 - series)
     const counted = store.query.selectFrom(some.as('series')).select((row) => row.fn.countAll<number>().as('series'))
     series += (await counted.executeTakeFirstOrThrow()).series
     if (series > max) break
@@ -131,8 +131,8 @@ export async function sumCells(
 ): Promise<number> {
   let cells = 0
   for (const { number, generation } of starts) {
-    const places = { number: sql.val(number), generation: sql.val(generation) }
-    const series = wantedSeries(store, places, attributionType).clearSelect()
+    const campaign = { number: sql.val(number), generation: sql.val(generation) }
+    const series = wantedSeries(store, campaign, attributionType).clearSelect()
     const some = withCells(series, range)
       .select('cell.day')
       .limit(max + 1 - cells)

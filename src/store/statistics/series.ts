@@ -84,10 +84,14 @@ export function seriesOf({ query }: Store, number: Expression<number>, generatio
 }
 
 /** The key of a series in the table, and the number that its cells carry. */
-export type SeriesPlace = Pick<SeriesRow, 'campaign' | 'generation' | 'name' | 'number'>
+export type StoredSeriesKey = Pick<SeriesRow, 'campaign' | 'generation' | 'name' | 'number'>
 
 /** Series whose generations lie in gaps, `max` at the most. */
-export async function listSeriesIn(store: Store, gaps: readonly GenerationGap[], max: number): Promise<SeriesPlace[]> {
+export async function listSeriesIn(
+  store: Store,
+  gaps: readonly GenerationGap[],
+  max: number,
+): Promise<StoredSeriesKey[]> {
   return store.query
     .selectFrom(store.rowsOf('gap', GAP_COLUMNS, gaps))
     .innerJoin('series', 'series.campaign', 'gap.campaign')
@@ -99,9 +103,9 @@ export async function listSeriesIn(store: Store, gaps: readonly GenerationGap[],
 }
 
 /** Deletes series whose cells are gone. */
-export async function removeSeries(store: Store, series: readonly SeriesPlace[]): Promise<void> {
-  const places = store.rowsOf('removed', { ...KEY_COLUMNS, number: 'integer' }, series)
-  const removed = store.query.selectFrom(places).select(KEY)
+export async function removeSeries(store: Store, series: readonly StoredSeriesKey[]): Promise<void> {
+  const rows = store.rowsOf('removed', { ...KEY_COLUMNS, number: 'integer' }, series)
+  const removed = store.query.selectFrom(rows).select(KEY)
   await store.query
     .deleteFrom('series')
     .where((row) => row(row.refTuple(...KEY), 'in', removed.$asTuple(...KEY)))
@@ -130,18 +134,18 @@ function toKey(series: Series) {
 
 async function findNumbers(store: Store, wanted: ReadonlyMap<string, Series>): Promise<Map<string, number>> {
   const keys = [...wanted.keys()]
-  const rows = [...wanted.values()].map((series, place) => ({ ...toKey(series), place }))
+  const rows = [...wanted.values()].map((series, ordinal) => ({ ...toKey(series), ordinal }))
   const numbers = new Map<string, number>()
   for (let first = 0; first < rows.length; first += SERIES_PER_STATEMENT_MAX) {
     const chunk = rows.slice(first, first + SERIES_PER_STATEMENT_MAX)
     const found = await store.query
-      .selectFrom(store.rowsOf('wanted', { ...KEY_COLUMNS, place: 'integer' }, chunk))
+      .selectFrom(store.rowsOf('wanted', { ...KEY_COLUMNS, ordinal: 'integer' }, chunk))
       .innerJoin('series', (join) =>
         KEY.reduce((on, column) => on.onRef(`series.${column}`, '=', `wanted.${column}`), join),
       )
-      .select(['wanted.place', 'series.number'])
+      .select(['wanted.ordinal', 'series.number'])
       .execute()
-    for (const { place, number } of found) numbers.set(keys[place] as string, number)
+    for (const { ordinal, number } of found) numbers.set(keys[ordinal] as string, number)
   }
   return numbers
 }

@@ -6,7 +6,7 @@ import type { DayRange } from '../../core/statistics/campaign-counts.ts'
 import { CellSum, seriesKey, type Cell, type Series } from '../../core/statistics/cells.ts'
 import { gapsBetween, type CampaignGeneration } from '../campaigns/campaign-generations.ts'
 import { insertRows } from '../insert-rows.ts'
-import { createSeries, listSeries, listSeriesIn, numberSeries, removeSeries, type SeriesPlace } from './series.ts'
+import { createSeries, listSeries, listSeriesIn, numberSeries, removeSeries, type StoredSeriesKey } from './series.ts'
 import { raiseRevisions } from './statistics-revisions.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
@@ -110,8 +110,8 @@ export function withCells(series: SelectQueryBuilder<Tables, 'series', object>, 
  * Deletes what earlier goals have left of the campaigns in `kept`: all generations except `NO_GENERATION` and those that
  * `kept` names. To be called in a transaction. True when there may be more than this call deleted.
  */
-export async function removeGenerations(store: Store, kept: readonly CampaignGeneration[]): Promise<boolean> {
-  const stale = await listSeriesIn(store, gapsBetween(kept), SERIES_REMOVED_PER_CALL_MAX)
+export async function removeGenerations(store: Store, current: readonly CampaignGeneration[]): Promise<boolean> {
+  const stale = await listSeriesIn(store, gapsBetween(current), SERIES_REMOVED_PER_CALL_MAX)
   if (stale.length === 0) return false
   // Cells are found by their series, and series go once their cells are gone: no call looks at what earlier ones have emptied.
   if ((await removeCells(store, stale, REMOVED_PER_CALL_MAX)) >= REMOVED_PER_CALL_MAX) return true
@@ -168,10 +168,10 @@ async function removeEmptyRows(store: Store, rows: readonly StatisticRow[]): Pro
 }
 
 /** Deletes at most `max` cells of the series; gives how many. */
-async function removeCells(store: Store, series: readonly SeriesPlace[], max: number): Promise<number> {
-  const places = series.map(({ campaign, number }) => ({ campaign, number }))
+async function removeCells(store: Store, series: readonly StoredSeriesKey[], max: number): Promise<number> {
+  const keys = series.map(({ campaign, number }) => ({ campaign, number }))
   const stale = store.query
-    .selectFrom(store.rowsOf('stale', { campaign: 'integer', number: 'integer' }, places))
+    .selectFrom(store.rowsOf('stale', { campaign: 'integer', number: 'integer' }, keys))
     .innerJoin('statistics as cell', (join) =>
       join.onRef('cell.campaign', '=', 'stale.campaign').onRef('cell.series', '=', 'stale.number'),
     )

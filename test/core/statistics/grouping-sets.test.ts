@@ -14,82 +14,91 @@ import {
   type Dimensions,
 } from '../../../src/core/statistics/grouping-sets.ts'
 
-const somePlace = fc
+const someDimensions = fc
   .tuple(fc.constantFrom('WEB', 'IOS', 'TV'), fc.constantFrom(ALL, 'de', 'en'), fc.constantFrom(ALL, 'A', 'B'))
   .map(([platform, locale, variation]) => toKeyed(platform, locale, variation))
 
-const together = (places: readonly KeyedDimensions[]) =>
-  GroupingSetsOf.of(new Map(places.map((place) => [place.key, place])))
+const together = (allDimensions: readonly KeyedDimensions[]) =>
+  GroupingSetsOf.of(new Map(allDimensions.map((dimensions) => [dimensions.key, dimensions])))
 
-const keysOf = (places: readonly KeyedDimensions[]) => places.map(({ key }) => key).toSorted()
+const keysOf = (allDimensions: readonly KeyedDimensions[]) => allDimensions.map(({ key }) => key).toSorted()
 
 /** Whether something at a place counts at a level, by the definition. */
-function countsAt(level: Dimensions, place: Dimensions): boolean {
+function countsAt(aggregate: Dimensions, dimensions: Dimensions): boolean {
   return (['platform', 'locale', 'variation'] as const).every(
-    (name) => level[name] === ALL || level[name] === place[name],
+    (name) => aggregate[name] === ALL || aggregate[name] === dimensions[name],
   )
 }
 
-describe('The levels of a place', () => {
+describe('The groupingSets of a dimensions', () => {
   it.each([
     ['WEB', 'de', 'A', 8],
     ['WEB', ALL, 'A', 4],
     ['WEB', ALL, ALL, 2],
     [ALL, ALL, ALL, 1],
   ])('are it and its aggregates, each once: %j, %j, %j', (platform, locale, variation, count) => {
-    const levels = aggregatesOf(toKeyed(platform, locale, variation))
-    expect(new Set(keysOf(levels)).size).toBe(count)
-    expect(levels).toHaveLength(count)
-    for (const level of levels) expect(countsAt(level, { platform, locale, variation })).toBe(true)
+    const groupingSets = aggregatesOf(toKeyed(platform, locale, variation))
+    expect(new Set(keysOf(groupingSets)).size).toBe(count)
+    expect(groupingSets).toHaveLength(count)
+    for (const aggregate of groupingSets) expect(countsAt(aggregate, { platform, locale, variation })).toBe(true)
   })
 
   it('are some of them where that is asked for', () => {
-    const place = toKeyed('WEB', 'de', 'A')
-    expect(aggregatesOf(place, OWN_GROUPING_SET)).toEqual([place])
-    expect(aggregatesOf(place, 0b1000_0010)).toEqual([toKeyed(ALL, 'de', 'A'), toKeyed(ALL, ALL, ALL)])
+    const dimensions = toKeyed('WEB', 'de', 'A')
+    expect(aggregatesOf(dimensions, OWN_GROUPING_SET)).toEqual([dimensions])
+    expect(aggregatesOf(dimensions, 0b1000_0010)).toEqual([toKeyed(ALL, 'de', 'A'), toKeyed(ALL, ALL, ALL)])
   })
 })
 
-describe('The levels of places', () => {
-  it('are told apart where other of the places count, and nowhere else', () => {
+describe('The groupingSets of allDimensions', () => {
+  it('are told apart where other of the allDimensions count, and nowhere else', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(somePlace, { minLength: 1, maxLength: 7, selector: ({ key }) => key }), (places) => {
-        const { sets } = together(places)
-        const found = sets.map(({ place, levels }) => aggregatesOf(place, levels))
-        for (const [index, { levels }] of sets.entries()) expect(countGroupingSets(levels)).toBe(found[index]?.length)
-        expect(keysOf(found.flat())).toEqual(
-          [...new Set(keysOf(places.flatMap((place) => aggregatesOf(place))))].toSorted(),
-        )
-        const membersAt = (level: Dimensions) => keysOf(places.filter((place) => countsAt(level, place))).join('|')
-        const members = found.map((levels) => [...new Set(levels.map(membersAt))])
-        for (const own of members) expect(own).toHaveLength(1)
-        expect(new Set(members.flat()).size).toBe(sets.length)
-      }),
+      fc.property(
+        fc.uniqueArray(someDimensions, { minLength: 1, maxLength: 7, selector: ({ key }) => key }),
+        (allDimensions) => {
+          const { sets } = together(allDimensions)
+          const found = sets.map(({ dimensions, groupingSets }) => aggregatesOf(dimensions, groupingSets))
+          for (const [index, { groupingSets }] of sets.entries())
+            expect(countGroupingSets(groupingSets)).toBe(found[index]?.length)
+          expect(keysOf(found.flat())).toEqual(
+            [...new Set(keysOf(allDimensions.flatMap((dimensions) => aggregatesOf(dimensions))))].toSorted(),
+          )
+          const membersAt = (aggregate: Dimensions) =>
+            keysOf(allDimensions.filter((dimensions) => countsAt(aggregate, dimensions))).join('|')
+          const members = found.map((groupingSets) => [...new Set(groupingSets.map(membersAt))])
+          for (const own of members) expect(own).toHaveLength(1)
+          expect(new Set(members.flat()).size).toBe(sets.length)
+        },
+      ),
     )
   })
 
-  it('are given for each of the places', () => {
+  it('are given for each of the allDimensions', () => {
     fc.assert(
-      fc.property(fc.array(somePlace, { minLength: 1, maxLength: 7 }), (places) => {
-        const levels = together(places)
-        for (const place of places) {
-          const own = levels.at(place).flatMap((shared) => aggregatesOf(shared.place, shared.levels))
-          expect(keysOf(own)).toEqual(keysOf(aggregatesOf(place)))
+      fc.property(fc.array(someDimensions, { minLength: 1, maxLength: 7 }), (allDimensions) => {
+        const groupingSets = together(allDimensions)
+        for (const dimensions of allDimensions) {
+          const own = groupingSets
+            .at(dimensions)
+            .flatMap((shared) => aggregatesOf(shared.dimensions, shared.groupingSets))
+          expect(keysOf(own)).toEqual(keysOf(aggregatesOf(dimensions)))
         }
       }),
     )
   })
 
-  it('are none for any other place', () => {
-    const levels = together([toKeyed('WEB', 'de', 'A')])
-    expect(() => levels.at(toKeyed('WEB', 'de', 'B'))).toThrow('no count was expected at')
+  it('are none for any other dimensions', () => {
+    const groupingSets = together([toKeyed('WEB', 'de', 'A')])
+    expect(() => groupingSets.at(toKeyed('WEB', 'de', 'B'))).toThrow('no count was expected at')
   })
 
   it('are right also where there were more different ones than are remembered', () => {
     for (let number = 0; number < 12_000; number++) {
       const [one, other] = [toKeyed('WEB', `l${number}`, 'A'), toKeyed('WEB', 'de', `v${number % 300}`)]
-      const levels = together([one, other])
-      expect(levels.sets.map((shared) => [shared.place.key, countGroupingSets(shared.levels)])).toEqual([
+      const groupingSets = together([one, other])
+      expect(
+        groupingSets.sets.map((shared) => [shared.dimensions.key, countGroupingSets(shared.groupingSets)]),
+      ).toEqual([
         [one.key, 6],
         [toKeyed('WEB', ALL, ALL).key, 2],
         [other.key, 6],
@@ -98,7 +107,7 @@ describe('The levels of places', () => {
   })
 })
 
-describe('Cells at several levels', () => {
+describe('Cells at several groupingSets', () => {
   const series = seriesKey({
     campaign: 1,
     generation: 0,
@@ -112,9 +121,9 @@ describe('Cells at several levels', () => {
 
   it('are those of each of them, and at most as many as is said before', () => {
     const sum = new CellSum()
-    sum.addAtLevels(key, ALL_GROUPING_SETS, 1, 3)
-    sum.addAtLevels(key, 0b0000_0110, 1, 2)
-    sum.addAtLevels(key, OWN_GROUPING_SET, 0, 5)
+    sum.addAtGroupingSets(key, ALL_GROUPING_SETS, 1, 3)
+    sum.addAtGroupingSets(key, 0b0000_0110, 1, 2)
+    sum.addAtGroupingSets(key, OWN_GROUPING_SET, 0, 5)
     expect([sum.held, sum.sizeMax]).toEqual([3, 8 + 2 + 1])
     const found = sum.toCells().map(({ platform, locale, occurrences }) => `${platform} ${locale} ${occurrences}`)
     expect(found.toSorted()).toEqual(
@@ -125,8 +134,8 @@ describe('Cells at several levels', () => {
 
   it('are none when they are taken away', () => {
     const sum = new CellSum()
-    sum.addAtLevels(key, ALL_GROUPING_SETS, 1, 3)
-    sum.addAtLevels(key, ALL_GROUPING_SETS, -1, -3)
+    sum.addAtGroupingSets(key, ALL_GROUPING_SETS, 1, 3)
+    sum.addAtGroupingSets(key, ALL_GROUPING_SETS, -1, -3)
     expect([sum.held, sum.sizeMax, sum.size]).toEqual([0, 0, 0])
   })
 })

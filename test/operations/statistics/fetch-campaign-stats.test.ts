@@ -75,7 +75,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
       const place = { platform: ALL, locale: ALL, variation: ALL }
       const sent = { campaign, generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...place } as const
       const sum = new CellSum()
-      sum.addAtLevels(
+      sum.addAtGroupingSets(
         cellKey(seriesKey({ ...sent, ...series }), dayOf(date), previousDay),
         ALL_GROUPING_SETS,
         users,
@@ -95,7 +95,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
         const details = { name: 'one of many', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: 0 }
         const added = await addCampaign(store, { ...details, id: `c-${++made}`, workspaceId: workspace.id })
         const series = seriesKey({ ...sent, campaign: added.number })
-        sum.addAtLevels(cellKey(series, dayOf('2026-03-15'), NO_DAY), ALL_GROUPING_SETS, 1, 1)
+        sum.addAtGroupingSets(cellKey(series, dayOf('2026-03-15'), NO_DAY), ALL_GROUPING_SETS, 1, 1)
       }
       await addCells(store, sum)
     })

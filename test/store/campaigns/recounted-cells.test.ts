@@ -26,7 +26,7 @@ const cell = (over: Partial<Cell> = {}): Cell => ({
 /** With `isSpread`, what also stands for the same at all aggregates. */
 function addTo(sum: CellSum, { users, occurrences, ...one }: Cell, isSpread = false): void {
   const key = cellKey(seriesKey(one), one.day, one.previousDay)
-  if (isSpread) sum.addAtLevels(key, ALL_GROUPING_SETS, users, occurrences)
+  if (isSpread) sum.addAtGroupingSets(key, ALL_GROUPING_SETS, users, occurrences)
   else sum.add(key, users, occurrences)
 }
 
