@@ -1,15 +1,15 @@
-// How a log keeps what came with a request besides its body.
+// Converts the context of an entry to the JSON text that a log stores, and back.
 import { unstorableProblem } from '../core/bounded-text.ts'
 import { isObject } from '../core/users/user.ts'
 import type { EntryContext } from './event-log.ts'
 
-/** The context as JSON; null for an empty one, which is what most requests have. */
+/** The context as JSON; null for an empty one, as most are. */
 export function contextText(context: EntryContext): string | null {
   for (const name in context) if (Object.hasOwn(context, name)) return JSON.stringify(context)
   return null
 }
 
-/** For each member of a context, whether a value may stand there. */
+/** For each member of a context, whether a value is valid. */
 const MEMBERS: Readonly<Record<keyof EntryContext, (value: unknown) => boolean>> = {
   ip: isText,
   projectCode: isText,
@@ -17,12 +17,12 @@ const MEMBERS: Readonly<Record<keyof EntryContext, (value: unknown) => boolean>>
   sealedEmail: (value) => isObject(value) && isText(value['sealed']) && isText(value['key']),
 }
 
-/** The context in a text that others may have written: whatever a context may not hold is left out. Never throws. */
+/** Reads a context from a text that others may have written. Leaves out members that are not valid. Never throws. */
 export function toContext(text: string): EntryContext {
   const given = parse(text)
   if (!isObject(given)) return {}
-  const right = Object.entries(MEMBERS).filter(([name, isRight]) => isRight(given[name]))
-  return Object.fromEntries(right.map(([name]) => [name, given[name]]))
+  const valid = Object.entries(MEMBERS).filter(([name, isValid]) => isValid(given[name]))
+  return Object.fromEntries(valid.map(([name]) => [name, given[name]]))
 }
 
 function parse(text: string): unknown {

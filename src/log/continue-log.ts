@@ -1,5 +1,5 @@
-// Lets a shared log continue an embedded one. Its positions follow those of the embedded log, because ids of events and users contain
-// them. It copies no entries and no idempotency keys.
+// Lets a shared log continue an embedded one. Its positions follow those of the embedded log, because ids of events and users
+// contain them. It copies no entries and no idempotency keys.
 import type { LogLocation } from './open-log.ts'
 
 /**

@@ -1,8 +1,8 @@
-// How many events a request sent, for its receipt. Read from the entry's body, because the log keeps no count.
+// Counts the events of a request, for its receipt. It parses the body, because the log stores no count.
 import { parseJsonText } from '../core/parse-json.ts'
 import type { EntryKind, LogEntry } from './event-log.ts'
 
-/** The member of the body that lists the events; null where a request holds none. */
+/** The member of the body that lists the events; null for requests without events. */
 const LISTS: Readonly<Record<EntryKind, string | null>> = {
   track_events: 'actions',
   track_user: null,
@@ -10,7 +10,7 @@ const LISTS: Readonly<Record<EntryKind, string | null>> = {
   svc_message_events: 'events',
 }
 
-/** Never throws: a body that cannot be read counts as 0 events. */
+/** Never throws: a body that cannot be parsed has 0 events. */
 export function countEvents({ kind, body }: Pick<LogEntry, 'kind' | 'body'>): number {
   const list = LISTS[kind]
   if (!list) return 0

@@ -1,4 +1,4 @@
-// An entry as both SQLite and PostgreSQL keep it.
+// The row of an entry, which the logs in SQLite and PostgreSQL share.
 import type { EntryContext, EntryKind, LogEntry } from './event-log.ts'
 
 export interface EntryRow {

@@ -1,20 +1,20 @@
-// The seam to the durable log: what is appended before a request is acknowledged, and read by the pipeline afterwards.
-// One contract suite runs over every log (`test/log/log-contract.ts`).
+// The interface of the durable log. Requests append entries before they are acknowledged; the pipeline reads them afterwards. One
+// contract suite runs over every log (`test/log/log-contract.ts`).
 
 /**
- * Which kind of request an entry holds. An entry is one accepted request, taken apart only in the pipeline. Clients cannot
- * send events under the reserved `svc_` names.
+ * The kind of request in an entry. An entry is one accepted request; only the pipeline splits it into events. Clients cannot send
+ * events under the reserved `svc_` names.
  */
 export type EntryKind = 'track_events' | 'track_user' | 'svc_audience' | 'svc_message_events'
 
-/** What came with a request besides its body; kept with the entry, as JSON. */
+/** Data of a request outside its body; stored with the entry, as JSON. */
 export interface EntryContext {
   /** The user's IP address, from X-Forwarded-For. */
   readonly ip?: string
   readonly projectCode?: string
-  /** The number of the campaign that a report is about. */
+  /** The number of the campaign that a report concerns. */
   readonly campaign?: number
-  /** The email address of the body's user, sealed; the body itself then holds none. */
+  /** The encrypted email address of the user; the body then has none. */
   readonly sealedEmail?: { readonly sealed: string; readonly key: string }
 }
 
@@ -25,41 +25,42 @@ export interface NewEntry {
   /** Milliseconds since the epoch. */
   readonly receivedAt: number
   readonly context: EntryContext
-  /** The request's own JSON, already validated. */
+  /** The validated JSON of the request, as it was received. */
   readonly body: Uint8Array
-  /** How many events the body holds, for the metrics; not kept. */
+  /** The number of events in the body, for metrics; not stored. */
   readonly events: number
-  /** Entries with the same key, such as those of one user, go to the same partition. Not kept. */
+  /** Entries with the same key, such as those of one user, go to the same partition. Not stored. */
   readonly partitionKey: string
-  /** The client's key for retries, and a hash of what makes the request the same. */
+  /** The client's key for retries, and the hash by which a retry is recognized. */
   readonly idempotency?: { readonly key: string; readonly hash: string }
 }
 
-/** A log that many processes write to stamps `receivedAt` by one clock, so that it grows with the position. */
+/** A shared log sets `receivedAt` from one clock, so that it grows with the position. */
 export interface LogEntry extends Omit<NewEntry, 'idempotency' | 'events' | 'partitionKey'> {
-  /** Grows with every entry, over all partitions; never used twice. */
+  /** Grows with every entry, across all partitions; never assigned twice. */
   readonly position: number
-  /** Set when several partitions are read; where it is missing, the partition is 0. */
+  /** Partition 0 if it is missing. */
   readonly partition?: number
 }
 
-/** An entry's place and time, without what it holds. */
+/** Where and when an entry is in the log, without its content. */
 export type EntryPosition = Pick<LogEntry, 'position' | 'receivedAt'>
 
 /**
- * `appended`: the entry is on disk. `repeated`: the request had come before, and is applied once, under its first request id.
- * `key_conflict`: the key was used for another request.
+ * `appended`: the entry is on disk. `repeated`: the request was accepted before, and is applied once, under its first request id.
+ * `key_conflict`: another request used the key.
  */
 export type AppendOutcome =
   | { readonly outcome: 'appended' }
   | { readonly outcome: 'repeated'; readonly requestId: string }
   | { readonly outcome: 'key_conflict' }
 
-/** Keys of accepted requests are remembered this long ("Retries"). */
+/** How long a log stores idempotency keys ("Retries"). */
 export const IDEMPOTENCY_KEPT_MS = 24 * 60 * 60 * 1000
-/** Entries stay this long after they have been applied, for an operator to look at. */
+/** How long entries stay after the pipeline applied them, for operators to inspect. */
 export const APPLIED_ENTRIES_KEPT_MS = 60 * 60 * 1000
-/** How much may wait for its commit; past either bound requests are answered 503. */
+
+/** How much may wait for its commit. Past either bound requests get 503. */
 export interface WaitingBounds {
   readonly entries: number
   readonly bytes: number
@@ -75,61 +76,61 @@ export interface LogCommit {
   readonly durationMs: number
 }
 
-/** The side that requests write to. */
+/** The side of the log that requests append to. */
 export interface LogWriter {
   /**
-   * Resolves when the entry is on disk, committed together with all others that wait. Rejects with AppError `unavailable`: at
-   * once when too much is waiting, and when the disk refuses; nothing of the entry is then kept. Only when the answer of
-   * another machine is lost may the entry be kept although this rejects; a repeat with the same key is then applied once.
+   * Resolves when the entry is on disk. Entries that wait are committed together. Rejects with AppError `unavailable`, and stores
+   * nothing, when too much is waiting or the disk refuses. Only when the response of another machine is lost may the log hold the
+   * entry although this rejects; a retry with the same key is then applied once.
    */
   append(entry: NewEntry): Promise<AppendOutcome>
-  /** When the oldest entry that still waits for its commit was received; undefined when none waits. */
+  /** When the oldest entry that waits for its commit was received; undefined if none waits. */
   oldestWaitingReceivedAt(): number | undefined
   /**
-   * Deletes a bounded number of applied entries and expired keys; true when there may be more. Entries that were written together
-   * may share a row, and then go when the last of them may.
+   * Deletes a bounded number of applied entries and expired keys; true if there may be more. Entries that share a row are deleted
+   * together, once all of them may be.
    */
   trim(limits: TrimLimits): Promise<boolean>
-  /** Proves that the log can be written; rejects with the reason. */
+  /** Checks that the log can be written; rejects with the reason if not. */
   check(): Promise<void>
-  /** Waits for what has been appended, then closes. */
+  /** Waits for the appended entries, then closes. */
   close(): Promise<void>
 }
 
 export interface TrimLimits {
-  /** Entries up to here have been applied. */
+  /** The pipeline has applied all entries up to here. */
   readonly throughPosition: number
   readonly entriesReceivedBefore: number
   readonly keysReceivedBefore: number
 }
 
 /**
- * The side that the pipeline, and whoever looks something up in the log, reads from. A log that several pipelines follow is
- * cut into partitions, numbered from 0, each of which is followed on its own; the embedded log is a single partition.
+ * The side of the log that the pipeline and look-ups read. A shared log has several partitions, numbered from 0, and each pipeline
+ * follows some of them; the embedded log has one.
  */
 export interface LogReader {
   readonly partitions: number
-  /** Whether the log may hold an entry twice, with the same request id and in the same partition. */
+  /** Whether the log may contain an entry twice, with the same request id and in the same partition. */
   readonly mayRepeat?: boolean
   /**
-   * The entries of a partition (partition 0 if none is named) after a position, in order: as many as fit both bounds, but at
-   * least one if there is any. An entry that is not there yet will have a greater position than all that were ever read.
+   * The entries of a partition (by default 0) after a position, in order: as many as fit both bounds, but at least one if there is
+   * any. Later entries get greater positions than all that were ever read.
    */
   read(
     after: number,
     bounds: { readonly entries: number; readonly bytes: number },
     partition?: number,
   ): Promise<LogEntry[]>
-  /** The first of all entries past the cursors, which are in the order of the partitions; undefined when there is none. */
+  /** The first entry after the cursors, of which there is one per partition; undefined if there is none. */
   firstAfter(cursors: readonly number[]): Promise<EntryPosition | undefined>
   /**
-   * An instant, `now` at the latest, before which no further entry can be stamped, except for those that wait in the memory
-   * of a writer of the embedded log.
+   * An instant, at most `now`: no later entry has a `receivedAt` before it, except for those that wait in the memory of a writer of
+   * the embedded log.
    */
   lowWatermark(now: number): Promise<number>
-  /** The last position handed out; 0 in an empty log. */
+  /** The last assigned position; 0 in an empty log. */
   lastPosition(): Promise<number>
-  /** An entry by its request's id, a UUID of version 7. A log without an index of ids looks no farther back than `from`. */
+  /** The entry of a request id (a UUID of version 7). A log without an index of ids searches no farther back than `from`. */
   findByRequestId(requestId: string, from?: EntryPosition): Promise<LogEntry | undefined>
   close(): Promise<void>
 }

@@ -1,5 +1,5 @@
-// Opens the log that the settings name: in NATS JetStream, else in PostgreSQL, else the embedded one in the data directory.
-// The code of logs other than the embedded one is loaded only where it is used.
+// Opens the log that the settings choose: NATS JetStream, else PostgreSQL, else the embedded log in the data directory. It loads
+// the code of the shared logs only when they are used.
 import { join } from 'node:path'
 import type { LogCommit, LogReader, LogWriter } from './event-log.ts'
 import type { KeyStore } from './jetstream/key-claims.ts'
@@ -9,7 +9,7 @@ import { openSqliteLog } from './sqlite/sqlite-log.ts'
 
 export const LOG_FILE = 'log.db'
 
-/** Where the log is; can be handed from thread to thread. */
+/** Where the log is. Threads can pass it to each other. */
 export interface LogLocation {
   readonly dataDir: string
   readonly databaseUrl: string | undefined
@@ -19,11 +19,11 @@ export interface LogLocation {
 
 export interface LogOptions {
   readonly onCommit: (commit: LogCommit) => void
-  /** Where the log in NATS keeps idempotency keys; the others keep them themselves. */
+  /** Where the log in NATS stores idempotency keys; the other logs store their own. */
   readonly keys: KeyStore
 }
 
-/** Whether the log belongs to this process's data directory alone. */
+/** Whether the log is a file in the data directory, and so of this process alone. */
 export function isEmbedded({ databaseUrl }: LogLocation): boolean {
   return databaseUrl === undefined
 }
@@ -33,27 +33,27 @@ export function logPathOf({ dataDir }: Pick<LogLocation, 'dataDir'>): string {
   return join(dataDir, LOG_FILE)
 }
 
-/** Opens the log for writing and makes whatever of it is missing. */
-export async function openLog(place: LogLocation, { onCommit, keys }: LogOptions): Promise<LogWriter> {
-  if (place.databaseUrl === undefined) return openSqliteLog({ path: logPathOf(place), onCommit })
-  if (place.natsUrl !== undefined) {
+/** Opens the log for writing. Creates it if it does not exist. */
+export async function openLog(location: LogLocation, { onCommit, keys }: LogOptions): Promise<LogWriter> {
+  if (location.databaseUrl === undefined) return openSqliteLog({ path: logPathOf(location), onCommit })
+  if (location.natsUrl !== undefined) {
     const { openJetStreamLog } = await import('./jetstream/jetstream-log.ts')
-    return openJetStreamLog({ url: place.natsUrl, keys, onCommit })
+    return openJetStreamLog({ url: location.natsUrl, keys, onCommit })
   }
   const { openPostgresLog } = await import('./postgres/postgres-log.ts')
-  return openPostgresLog({ url: place.databaseUrl, onCommit })
+  return openPostgresLog({ url: location.databaseUrl, onCommit })
 }
 
-/** Opens the log for reading and makes whatever of it is missing. */
-export async function openLogReader(place: LogLocation): Promise<LogReader> {
-  if (place.natsUrl !== undefined) {
+/** Opens the log for reading. Creates it if it does not exist. */
+export async function openLogReader(location: LogLocation): Promise<LogReader> {
+  if (location.natsUrl !== undefined) {
     const { openJetStreamLogReader } = await import('./jetstream/jetstream-log-reader.ts')
-    return openJetStreamLogReader({ url: place.natsUrl })
+    return openJetStreamLogReader({ url: location.natsUrl })
   }
-  if (place.databaseUrl !== undefined) {
+  if (location.databaseUrl !== undefined) {
     const { openPostgresLogReader } = await import('./postgres/postgres-log-reader.ts')
-    return openPostgresLogReader(place.databaseUrl)
+    return openPostgresLogReader(location.databaseUrl)
   }
-  openLogForWriting(logPathOf(place)).close()
-  return openSqliteLogReader(logPathOf(place))
+  openLogForWriting(logPathOf(location)).close()
+  return openSqliteLogReader(logPathOf(location))
 }

@@ -1,4 +1,4 @@
-// What a log says when it cannot take or give entries now, but may soon be able to.
+// The error `unavailable` of a log that may work again soon, and the check of what may wait for its commit.
 import { AppError } from '../core/app-error.ts'
 import type { NewEntry, WaitingBounds } from './event-log.ts'
 
@@ -8,14 +8,14 @@ export function unavailable(message: string): AppError {
   return new AppError('unavailable', message, [], RETRY_AFTER_SECONDS)
 }
 
-/** What a log has taken and not yet written. */
+/** Entries that a log has accepted and not written yet. */
 interface Waiting {
   readonly isClosed: boolean
   readonly entries: number
   readonly bytes: number
 }
 
-/** Why an entry may not join those that wait; undefined when it may. */
+/** Why a log refuses an entry; undefined if it accepts it. */
 export function findRefusal(entry: NewEntry, waiting: Waiting, bounds: WaitingBounds): AppError | undefined {
   if (waiting.isClosed) return unavailable('The server is stopping. Retry after 1 second.')
   if (waiting.entries >= bounds.entries || waiting.bytes + entry.body.byteLength > bounds.bytes) {

@@ -1,16 +1,16 @@
-// Marks: messages of the stream that are not entries. A mark shows that the stream accepts messages, and its stamp shows up to
-// which instant everything that the stream has accepted can be read.
+// Control records: messages of the stream that are not entries. A control record shows that the stream accepts messages, and its
+// time is a low watermark.
 import type { JetStreamPublisher } from './jetstream-publisher.ts'
 import { CONTROL_SUBJECT, STREAM, type LogStream } from './jetstream-stream.ts'
 import { unavailable } from '../unavailable.ts'
 
-/** How far the clocks of the servers may differ: when another server takes the lead, its stamps may lag this far behind. */
+/** How far the clocks of the servers may differ: after a change of leader, times may go back by this much. */
 export const CLOCKS_DIFFER_MS_MAX = 1_000
-/** Whoever asks again within this time is told the same, so that marks are few however many ask. */
+/** Callers within this time share one result, so that control records are few. */
 const REUSED_MS = 50
 const NOTHING = new Uint8Array()
 
-/** Publishes a mark; gives its position. Rejects with AppError `unavailable` when the stream does not accept. */
+/** Resolves with the position of the control record. Rejects with AppError `unavailable` if the stream does not accept it. */
 export function publishControlRecord(publisher: JetStreamPublisher): Promise<number> {
   return publisher.publish({ subject: CONTROL_SUBJECT, headers: undefined, body: NOTHING })
 }
@@ -26,24 +26,24 @@ export class LowWatermark {
   }
 
   /**
-   * An instant before which no further entry is stamped. An entry is stamped when the leader receives it, and can be read
-   * only when a majority has it, which may be seconds later: the present time minus an allowance would promise too much.
-   * Everything stamped before a mark stands before it in the stream, so once the mark can be read, all of that can. What comes
-   * after the mark is stamped later, by the same clock or by one that differs by `CLOCKS_DIFFER_MS_MAX` at the most.
+   * An instant before which no later entry has its time. An entry gets its time when the leader receives it, and is readable only
+   * when a majority has it, perhaps seconds later; so the present time minus an allowance would be wrong. Messages with an earlier
+   * time than a control record precede it in the stream, so they are readable once it is. Messages after it get later times, from
+   * the same clock or one that differs by at most `CLOCKS_DIFFER_MS_MAX`.
    */
   find(): Promise<number> {
     const askedAt = performance.now()
     if (!this.#latest || askedAt - this.#latest.askedAt > REUSED_MS) {
-      this.#latest = { askedAt, instant: this.#mark() }
+      this.#latest = { askedAt, instant: this.#publish() }
     }
     return this.#latest.instant
   }
 
-  async #mark(): Promise<number> {
+  async #publish(): Promise<number> {
     const seq = await publishControlRecord(this.#publisher)
-    const mark = await this.#stream.ask(({ streams }) => streams.getMessage(STREAM, { seq }))
-    // The mark is trimmed already, or the leader has just taken over and does not know it yet.
-    if (!mark) throw unavailable('The leader of the log in NATS changed. Retry after 1 second.')
-    return mark.time.getTime() - (this.#stream.replicas > 1 ? CLOCKS_DIFFER_MS_MAX : 0)
+    const control = await this.#stream.ask(({ streams }) => streams.getMessage(STREAM, { seq }))
+    // The control record is trimmed already, or the leader has just taken over and does not have it yet.
+    if (!control) throw unavailable('The leader of the log in NATS changed. Retry after 1 second.')
+    return control.time.getTime() - (this.#stream.replicas > 1 ? CLOCKS_DIFFER_MS_MAX : 0)
   }
 }

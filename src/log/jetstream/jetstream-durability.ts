@@ -1,24 +1,24 @@
-// Whether what the stream acknowledges survives a loss of power, as far as its servers tell.
+// Finds out whether entries that the stream acknowledges survive a power failure, as far as its servers say.
 import type { StreamInfo } from '@nats-io/jetstream'
 import { openLogStream, REPLICAS, STREAM, type LogStream } from './jetstream-stream.ts'
 
 export interface DurabilityOptions {
-  /** The servers, in the form in which the log is opened. */
+  /** The servers, as for `openLogStream`. */
   readonly url: string
-  /** Where servers show their settings over HTTP (`http_port`). */
+  /** The port on which servers publish their settings over HTTP (`http_port`). */
   readonly monitoringPort?: number
 }
 
-/** The port in the servers' own documentation. */
+/** The port in the documentation of NATS. */
 const MONITORING_PORT = 8222
 const MONITORING_WAIT_MS = 1_000
 
 /**
- * What to tell an operator at the start; undefined where a loss of power is survived. A server answers before its disk has
- * the message, so surviving takes copies on other machines, or `sync_interval: always`, which servers know from 2.10 on. They
- * show that setting only to their system account, which cannot use JetStream, and on their monitoring port. Where that port is
- * closed, as it is by default, or does not show the setting, as in 2.9, nobody can tell, and only copies count. Three copies
- * on one machine look like three machines.
+ * The warning for operators at the start; undefined if acknowledged entries survive a power failure. A server responds before the
+ * message is on its disk, so that takes replicas on other machines, or `sync_interval: always`, from NATS 2.10 on. Servers publish
+ * that setting only to their system account, which cannot use JetStream, and on their monitoring port. If that port is closed, as
+ * by default, or does not show the setting, as in 2.9, only the number of replicas counts. Three replicas on one machine look like
+ * three machines.
  */
 export async function findDurabilityWarning(options: DurabilityOptions): Promise<string | undefined> {
   const stream = await openLogStream(options.url)
@@ -35,14 +35,14 @@ export async function findDurabilityWarning(options: DurabilityOptions): Promise
   }
 }
 
-/** The names of the servers that hold a copy. */
+/** The names of the servers that have a replica. */
 function keepersOf({ cluster }: StreamInfo, { connection }: LogStream): string[] {
   const inCluster = [cluster?.leader, ...(cluster?.replicas ?? []).map(({ name }) => name)]
   const names = inCluster.filter((name) => name !== undefined && name !== '') as string[]
   return names.length > 0 ? names : [connection.info?.server_name ?? '']
 }
 
-/** The names of the servers that claim to write to the disk before they answer. */
+/** The names of the servers that report syncing to disk before they respond. */
 async function findSyncing({ connection }: LogStream, port: number): Promise<Set<string>> {
   const hosts = new Set(connection.getServers().map(({ hostname }) => hostname))
   const names = await Promise.all([...hosts].map((host) => findSyncingAt(`http://${host}:${port}/varz`)))
@@ -60,7 +60,7 @@ async function findSyncingAt(address: string): Promise<string | undefined> {
     const settings = (await answer.json()) as ServerSettings
     return settings.jetstream?.config?.sync_always === true ? settings.server_name : undefined
   } catch {
-    // The port is closed, or something else answers there: it tells nothing.
+    // The port is closed, or belongs to another program.
     return undefined
   }
 }

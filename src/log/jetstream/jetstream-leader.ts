@@ -1,31 +1,31 @@
-// Makes sure that what was read is what the stream's leader has. When a leader that the other servers could not reach finds them
-// again, NATS 2.9 puts what it had proposed, and nobody else has, in the places of what was acknowledged meanwhile, and gives it to
-// the consumers there. By then that server does not lead any more, and knows it.
+// Confirms that a read came from the stream's leader. When a leader that was cut off from the other servers reaches them again,
+// NATS 2.9 puts messages that only it has at the positions of those acknowledged meanwhile, and delivers them to its consumers. By
+// then that server no longer leads, and says so.
 import { STREAM, type LogStream } from './jetstream-stream.ts'
 import { unavailable } from '../unavailable.ts'
 
-/** A server that gives nothing may lag, or be cut off from the others: how long it counts as the leader without being asked. */
-const KNOWN_MS_MAX = 1_000
+/** A server that delivers nothing may lag or be cut off. For this long it counts as the leader without a query. */
+const LEADER_CACHED_MS = 1_000
 
 export class StreamLeader {
   readonly #stream: LogStream
-  #known: { readonly server: string | undefined; readonly askedAt: number } = { server: undefined, askedAt: -Infinity }
+  #cached: { readonly server: string | undefined; readonly askedAt: number } = { server: undefined, askedAt: -Infinity }
 
   constructor(stream: LogStream) {
     this.#stream = stream
   }
 
   /**
-   * Called when a pull from this server has ended. Rejects with AppError `unavailable` when the server no longer leads, or nobody
-   * knows; what the pull has brought must then not be believed.
+   * Call it when a pull from this server has ended. Rejects with AppError `unavailable` if the server no longer leads, or no server
+   * knows the leader; the caller must then discard the messages of the pull.
    */
-  async confirm(server: string | undefined, hasGiven: boolean): Promise<void> {
-    // As for consumers: there is nothing to choose then, and servers differ in what they say about a leader.
+  async confirm(server: string | undefined, hasDelivered: boolean): Promise<void> {
+    // With one replica there is no choice, and servers differ in what they report as the leader.
     if (this.#stream.replicas === 1) return
     const askedAt = performance.now()
-    if (!hasGiven && this.#known.server === server && askedAt - this.#known.askedAt < KNOWN_MS_MAX) return
+    if (!hasDelivered && this.#cached.server === server && askedAt - this.#cached.askedAt < LEADER_CACHED_MS) return
     const { cluster } = await this.#stream.ask(({ streams }) => streams.info(STREAM))
-    this.#known = { server: cluster?.leader, askedAt }
+    this.#cached = { server: cluster?.leader, askedAt }
     if (cluster?.leader !== server) throw unavailable('The leader of the log in NATS changed. Retry after 1 second.')
   }
 }

@@ -1,5 +1,5 @@
-// The log in NATS JetStream as requests see it, for many machines. An entry is acknowledged when the stream has confirmed that
-// a majority of its replicas keep it; entries wait for that side by side, within bounds.
+// The writer of the log in NATS JetStream, which many machines share. It acknowledges an entry when a majority of the stream's
+// replicas have it. Entries wait for that concurrently, within bounds.
 import {
   APPENDS_WAITING_MAX,
   type AppendOutcome,
@@ -20,18 +20,18 @@ import { findRefusal } from '../unavailable.ts'
 export interface JetStreamLogOptions {
   /** The servers, as `nats://user:password@host:port`, separated by commas. */
   readonly url: string
-  /** Where idempotency keys are kept. */
+  /** Where idempotency keys are stored. */
   readonly keys: KeyStore
-  /** How many copies to make of a stream that is not there yet; by default 3 in a cluster, else 1. */
+  /** The replicas of a stream that does not exist yet; by default 3 in a cluster, else 1. */
   readonly replicas?: number
   readonly onCommit?: (commit: LogCommit) => void
-  /** Smaller bounds of what may wait, for tests of what happens past them. */
+  /** Smaller bounds, for tests. */
   readonly bounds?: WaitingBounds | undefined
 }
 
 const TRIMMED_PER_STEP_MAX = 2_000
 
-/** Makes the stream if it is not there. Rejects with AppError `unavailable` when no server answers. */
+/** Creates the stream if it does not exist. Rejects with AppError `unavailable` when no server responds. */
 export async function openJetStreamLog(options: JetStreamLogOptions): Promise<LogWriter> {
   return new JetStreamLog(await openLogStream(options.url, options.replicas), options)
 }
@@ -41,22 +41,22 @@ class JetStreamLog implements LogWriter {
   readonly #publisher: JetStreamPublisher
   readonly #keys: KeyStore
   readonly #claims: KeyClaims
-  readonly #commits: GatheredCommits
+  readonly #commits: CombinedCommits
   readonly #bounds: WaitingBounds
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly #waiting = new Set<NewEntry>()
   #waitingBytes = 0
   #isClosed = false
   #onIdle: (() => void) | undefined
-  /** The last position that was stamped before an instant, kept for all steps of one trimming. */
-  #stamped: { readonly before: number; readonly position: number } | undefined
+  /** The last position with a time before an instant, cached for all steps of one trim. */
+  #lastBefore: { readonly instant: number; readonly position: number } | undefined
 
   constructor(stream: LogStream, options: JetStreamLogOptions) {
     this.#stream = stream
     this.#publisher = new JetStreamPublisher(stream)
     this.#keys = options.keys
     this.#claims = new KeyClaims(options.keys)
-    this.#commits = new GatheredCommits(options.onCommit ?? (() => {}))
+    this.#commits = new CombinedCommits(options.onCommit ?? (() => {}))
     this.#bounds = options.bounds ?? APPENDS_WAITING_MAX
   }
 
@@ -101,23 +101,23 @@ class JetStreamLog implements LogWriter {
     this.#commits.add(startedAt, requestId === entry.requestId ? entry.events : 0)
   }
 
-  /** Entries are in the order of their stamps, so those to be trimmed come first. */
+  /** Entries are in the order of their times, so those to trim come first. */
   async #trimEntries({ throughPosition, entriesReceivedBefore }: TrimLimits): Promise<boolean> {
     const { state } = await this.#stream.ask(({ streams }) => streams.info(STREAM))
     if (state.messages === 0 || throughPosition < state.first_seq) return false
-    if (this.#stamped?.before !== entriesReceivedBefore) {
-      const first = await this.#firstStampedFrom(entriesReceivedBefore)
-      this.#stamped = { before: entriesReceivedBefore, position: first === undefined ? state.last_seq : first - 1 }
+    if (this.#lastBefore?.instant !== entriesReceivedBefore) {
+      const first = await this.#firstPositionFrom(entriesReceivedBefore)
+      this.#lastBefore = { instant: entriesReceivedBefore, position: first === undefined ? state.last_seq : first - 1 }
     }
-    const last = Math.min(throughPosition, this.#stamped.position)
+    const last = Math.min(throughPosition, this.#lastBefore.position)
     const seq = Math.min(last + 1, state.first_seq + TRIMMED_PER_STEP_MAX)
     if (seq <= state.first_seq) return false
     await this.#stream.ask(({ streams }) => streams.purge(STREAM, { seq }))
     return seq <= last
   }
 
-  /** The position of the first message stamped at an instant or later; undefined when there is none. */
-  async #firstStampedFrom(instant: number): Promise<number | undefined> {
+  /** The position of the first message at an instant or later; undefined if there is none. */
+  async #firstPositionFrom(instant: number): Promise<number | undefined> {
     const puller = await JetStreamPuller.openFrom(this.#stream, instant)
     try {
       const [first] = await puller.pull(1)
@@ -128,8 +128,8 @@ class JetStreamLog implements LogWriter {
   }
 }
 
-/** Reports all acknowledgements of one turn of the event loop together, as one durable step. */
-class GatheredCommits {
+/** Reports all acknowledgements of one turn of the event loop as one commit. */
+class CombinedCommits {
   readonly #onCommit: (commit: LogCommit) => void
   #entries = 0
   #events = 0
@@ -140,13 +140,13 @@ class GatheredCommits {
   }
 
   add(startedAt: number, events: number): void {
-    if (this.#entries === 0) setImmediate(() => this.#tell())
+    if (this.#entries === 0) setImmediate(() => this.#report())
     this.#entries++
     this.#events += events
     this.#startedAt = Math.min(this.#startedAt, startedAt)
   }
 
-  #tell(): void {
+  #report(): void {
     const commit = { entries: this.#entries, events: this.#events, durationMs: performance.now() - this.#startedAt }
     this.#entries = 0
     this.#events = 0

@@ -1,5 +1,5 @@
-// An entry as a message of the stream: the request's own bytes, and in headers what came with them. Measured against a single
-// envelope around both, it is as fast (75,000 messages a second), and these messages can be read with NATS's own tools.
+// Converts entries to messages of the stream and back. The body is the request's own bytes, the rest is in headers. That is as fast
+// as one envelope around both (75,000 messages a second), and the tools of NATS can show it.
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { headers, type MsgHdrs } from '@nats-io/transport-node'
 import { textProblem, toStorable } from '../../core/bounded-text.ts'
@@ -14,38 +14,38 @@ export interface OutgoingMessage {
   readonly body: Uint8Array
 }
 
-/** A message of the stream, however it was read. */
+/** A message read from the stream. */
 export interface StoredMessage {
   readonly position: number
   readonly subject: string
-  /** Milliseconds, by the clock of the server that led the stream. */
+  /** Milliseconds since the epoch, by the clock of the stream's leader. */
   readonly stampedAt: number
   readonly headers: MsgHdrs | undefined
   readonly body: Uint8Array
 }
 
 /**
- * The request's id. Not `Nats-Msg-Id`, by which servers would keep only once what is sent twice: when a server is lost while
- * both tries are on their way, replicas of NATS 2.9 end up giving the same message different positions.
+ * The request id. Not `Nats-Msg-Id`, by which servers deduplicate: when a server is lost while a message and its retry are on their
+ * way, replicas of NATS 2.9 give the same message different positions.
  */
 const ID_HEADER = 'Tidings-Request'
 const KIND_HEADER = 'Tidings-Kind'
 const WORKSPACE_HEADER = 'Tidings-Workspace'
 const CONTEXT_HEADER = 'Tidings-Context'
 const PACKING_HEADER = 'Tidings-Packing'
-/** How large a packed body is when it is unpacked, so that nobody has to unpack it to find out. */
+/** The unpacked size of a packed body. */
 const BYTES_HEADER = 'Tidings-Bytes'
 const PACKING = 'zstd'
 /**
- * Bodies from this size on are packed: 1 MiB of JSON would not fit, with its headers, into the largest message that a server
- * takes by default. Text in UTF-8 becomes smaller whatever it says.
+ * Bodies from this size on are packed: 1 MiB of JSON with headers would exceed the largest message that a server accepts by
+ * default. Zstandard shrinks any UTF-8 text.
  */
 const PACKED_FROM_BYTES = 512 * 1024
-/** More than any body of ours has, so that a message published by others cannot fill the memory. */
+/** More than any of our bodies, so that a message published by others cannot fill the memory. */
 const UNPACKED_BYTES_MAX = 4 * 1024 * 1024
-/** More than any kind or workspace has, so that a longer text that is cut off here never equals one of them. */
+/** Longer than any kind or workspace id, so that a longer text, truncated here, never equals one. */
 const NAME_LENGTH_MAX = 100
-/** Our own ids are UUIDs. A database indexes ids, and so does not take them at just any length. */
+/** Our ids are UUIDs. Databases limit the length of indexed ids. */
 const ID_LENGTH_MAX = 100
 
 export function toMessage(entry: NewEntry, requestId: string): OutgoingMessage {
@@ -68,9 +68,8 @@ export function toMessage(entry: NewEntry, requestId: string): OutgoingMessage {
 }
 
 /**
- * The entry that a message holds. Never throws: whatever others published under the log's subjects becomes an entry that
- * every database can keep, so that the pipeline sets aside what it cannot apply instead of getting stuck at it. An id that
- * cannot be kept counts as none.
+ * The entry of a message. Never throws: a message that others published becomes an entry that every database can store, so that the
+ * pipeline parks it instead of getting stuck. An id that cannot be stored becomes empty.
  */
 export function fromMessage({ position, subject, stampedAt, headers: fields, body }: StoredMessage): LogEntry {
   return {
@@ -85,13 +84,13 @@ export function fromMessage({ position, subject, stampedAt, headers: fields, bod
   }
 }
 
-/** The size of the body in a message's entry, without unpacking it: of a packed one at least `PACKED_FROM_BYTES`. */
+/** The size of the entry's body, without unpacking it; at least `PACKED_FROM_BYTES` for a packed one. */
 export function bodyBytesOf({ headers: fields, body }: StoredMessage): number {
   if (!isPackedBy(fields)) return body.byteLength
   return Math.max(PACKED_FROM_BYTES, Number(fields?.get(BYTES_HEADER)) || 0)
 }
 
-/** The id of the request that a message holds; undefined for a mark. */
+/** The request id of a message; undefined for a control record. */
 export function idOf(fields: MsgHdrs | undefined): string | undefined {
   return fields?.get(ID_HEADER) || undefined
 }

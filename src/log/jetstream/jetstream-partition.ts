@@ -1,5 +1,5 @@
-// Follows one partition of the log in JetStream. Between reads it keeps its place on the server, and whatever was pulled beyond
-// the bounds of one read is kept for the next.
+// Follows one partition of the log in JetStream. Between reads it keeps its consumer, and the messages that it pulled beyond the
+// bounds of one read are buffered for the next.
 import { DeliverPolicy } from '@nats-io/jetstream'
 import { AppError } from '../../core/app-error.ts'
 import type { LogEntry } from '../event-log.ts'
@@ -8,7 +8,7 @@ import { bodyBytesOf, fromMessage, type StoredMessage } from './jetstream-messag
 import { JetStreamPuller } from './jetstream-puller.ts'
 import { partitionSubject, type LogStream } from './jetstream-stream.ts'
 
-/** How many entries are pulled at once; of large ones only as many as hold, together, about as much as a read may. */
+/** Entries per pull; fewer large ones, together about as many bytes as a read may return. */
 const PULLED_ENTRIES_MAX = 256
 
 export interface ReadBounds {
@@ -16,11 +16,11 @@ export interface ReadBounds {
   readonly bytes: number
 }
 
-/** A message that was pulled, kept as it came: packed bodies are many times as large once they are unpacked. */
+/** A pulled message. Its body stays packed: it is many times as large once it is unpacked. */
 interface PulledMessage {
   readonly message: StoredMessage
   readonly position: number
-  /** The size of the entry that it becomes. */
+  /** The size of its entry's body. */
   readonly bytes: number
 }
 
@@ -28,7 +28,7 @@ export interface PartitionReaderOptions {
   readonly stream: LogStream
   readonly partition: number
   readonly leader: StreamLeader
-  /** Is told the name of a server whose consumer did not answer, or that no longer leads the stream. */
+  /** Called with the name of a server whose consumer did not respond, or that no longer leads the stream. */
   readonly onServerLost: (server: string) => void
 }
 
@@ -38,10 +38,10 @@ export class PartitionReader {
   readonly #leader: StreamLeader
   readonly #onServerLost: (server: string) => void
   #puller: JetStreamPuller | undefined
-  /** Everything in the partition after this position is in `#ahead`, or still to come from the puller. */
+  /** Every entry of the partition after this position is in `#buffered`, or will come from the puller. */
   #returned = 0
-  #ahead: PulledMessage[] = []
-  /** The mean size of the entries that were pulled last. */
+  #buffered: PulledMessage[] = []
+  /** The mean size of the entries of the last pull. */
   #entryBytes = 1
   /** The last read of the partition; reads run one after the other. */
   #last: Promise<unknown> = Promise.resolve()
@@ -55,7 +55,7 @@ export class PartitionReader {
 
   /** See `LogReader.read`. */
   read(after: number, bounds: ReadBounds): Promise<LogEntry[]> {
-    const read = this.#last.then(() => this.#readAgain(after, bounds))
+    const read = this.#last.then(() => this.#readWithRetry(after, bounds))
     this.#last = read.catch(() => {})
     return read
   }
@@ -64,13 +64,13 @@ export class PartitionReader {
     this.#puller?.close()
   }
 
-  /** If the consumer is kept by this server, reads on through another. */
+  /** If this server has the consumer, continues through another server. */
   leaveServer(server: string): void {
     if (this.#puller?.server === server) this.#puller.close()
   }
 
-  /** A consumer is lost with the server that keeps it; another takes its place at once. */
-  async #readAgain(after: number, bounds: ReadBounds): Promise<LogEntry[]> {
+  /** A consumer is lost with its server. Reads once more with another consumer. */
+  async #readWithRetry(after: number, bounds: ReadBounds): Promise<LogEntry[]> {
     const hadPuller = this.#puller !== undefined
     try {
       return await this.#read(after, bounds)
@@ -83,19 +83,23 @@ export class PartitionReader {
   }
 
   async #read(after: number, bounds: ReadBounds): Promise<LogEntry[]> {
-    if (after < this.#returned || after > (this.#ahead.at(-1)?.position ?? this.#returned)) this.#leave()
+    if (after < this.#returned || after > (this.#buffered.at(-1)?.position ?? this.#returned)) this.#leave()
     this.#returned = after
-    this.#ahead = this.#ahead.filter(({ position }) => position > after)
+    this.#buffered = this.#buffered.filter(({ position }) => position > after)
     let hasMore = true
-    while (hasMore && this.#ahead.length < bounds.entries && countFitting(this.#ahead, bounds) === this.#ahead.length) {
+    while (
+      hasMore &&
+      this.#buffered.length < bounds.entries &&
+      countFitting(this.#buffered, bounds) === this.#buffered.length
+    ) {
       hasMore = await this.#pull(bounds)
     }
-    const read = this.#ahead.splice(0, countFitting(this.#ahead, bounds))
+    const read = this.#buffered.splice(0, countFitting(this.#buffered, bounds))
     this.#returned = read.at(-1)?.position ?? after
     return read.map(({ message }) => fromMessage(message))
   }
 
-  /** Pulls what comes next into `#ahead`; false when that is all there is now. */
+  /** Pulls the next messages into `#buffered`; false if there are no more now. */
   async #pull(bounds: ReadBounds): Promise<boolean> {
     if (this.#puller?.isLost) {
       this.#puller.close()
@@ -103,7 +107,7 @@ export class PartitionReader {
     }
     this.#puller ??= await JetStreamPuller.open(this.#stream, {
       deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: (this.#ahead.at(-1)?.position ?? this.#returned) + 1,
+      opt_start_seq: (this.#buffered.at(-1)?.position ?? this.#returned) + 1,
       filter_subject: this.#subject,
     })
     const max = Math.max(1, Math.min(PULLED_ENTRIES_MAX, bounds.entries, Math.ceil(bounds.bytes / this.#entryBytes)))
@@ -111,14 +115,14 @@ export class PartitionReader {
     await this.#leader.confirm(this.#puller.server, pulled.length > 0)
     const pulledBytes = pulled.reduce((sum, { bytes }) => sum + bytes, 0)
     if (pulled.length > 0) this.#entryBytes = Math.max(1, pulledBytes / pulled.length)
-    this.#ahead.push(...pulled)
+    this.#buffered.push(...pulled)
     return pulled.length >= max || this.#puller.isLost
   }
 
   #leave(): void {
     this.#puller?.close()
     this.#puller = undefined
-    this.#ahead = []
+    this.#buffered = []
   }
 }
 
@@ -126,7 +130,7 @@ function toPulled(message: StoredMessage): PulledMessage {
   return { message, position: message.position, bytes: bodyBytesOf(message) }
 }
 
-/** How many messages, from the first on, fit both bounds as entries; at least one if there is any. */
+/** How many messages, from the first on, fit both bounds; at least one if there is any. */
 function countFitting(pulled: readonly PulledMessage[], bounds: ReadBounds): number {
   let sum = 0
   for (const [index, { bytes }] of pulled.entries()) {

@@ -1,24 +1,24 @@
-// Publishes to the stream, many messages at once: none waits for the answer to another. What is not answered is sent again
-// until its time is up, which also bridges a change of leader. The stream may then hold a message twice, under one id.
+// Publishes messages to the stream concurrently. It resends a message without a response until its deadline, which also bridges a
+// change of leader. The stream may then contain a message twice, with the same id.
 import { createInbox, type Msg } from '@nats-io/transport-node'
 import { messageOf } from '../../core/thrown.ts'
 import type { OutgoingMessage } from './jetstream-message.ts'
 import type { LogStream } from './jetstream-stream.ts'
 import { unavailable } from '../unavailable.ts'
 
-/** A message that is unanswered for this long is refused; whether the stream keeps it is then unknown. */
+/** A message without a response for this long is rejected; whether the stream has it is then unknown. */
 const ANSWER_MS_MAX = 5_000
-/** A message that is unanswered for this long is sent again: it may have been lost with the leader. */
+/** A message without a response for this long is resent: it may have been lost with the leader. */
 const RESEND_MS = 2_000
-/** How soon a message is sent again after a server said that nobody leads the stream now. */
+/** How soon a message is resent after a server reported that the stream has no leader. */
 const LEADERLESS_MS = 150
-/** How often to look for what is due. */
+/** How often to look for messages that are due. */
 const LOOK_MS = 50
 const NO_RESPONDERS = 503
-/** JetStream or its cluster does not serve now. */
-const PASSING = new Set([10008, 10009])
+/** JetStream, or its cluster, is unavailable. */
+const TRANSIENT = new Set([10008, 10009])
 
-/** How the stream answers a message; one with a position is kept, on a majority of the replicas. */
+/** The response of the stream. A message with a position is stored, on a majority of the replicas. */
 interface Acknowledgement {
   readonly seq?: number
   readonly error?: { readonly code: number; readonly err_code?: number; readonly description: string }
@@ -27,7 +27,7 @@ interface Acknowledgement {
 interface Pending {
   readonly message: OutgoingMessage
   readonly token: string
-  /** The position that the stream had reached before the message was sent: its own must be greater. */
+  /** The last position of the stream before the message was sent; its own must be greater. */
   readonly behind: number
   readonly deadline: number
   dueAt: number
@@ -41,7 +41,7 @@ export class JetStreamPublisher {
   /** In the order of their deadlines. */
   readonly #pending = new Map<string, Pending>()
   #lastToken = 0
-  /** The highest position that the stream is known to have handed out. */
+  /** The highest position that the stream has reported. */
   #reached: number
   #timer: NodeJS.Timeout | undefined
 
@@ -53,13 +53,13 @@ export class JetStreamPublisher {
         if (error === null) this.#receive(message)
       },
     })
-    stream.link.onReturn(() => this.#sendAll())
+    stream.link.onReconnect(() => this.#sendAll())
   }
 
   /**
-   * Resolves with the message's position when the stream keeps it. Rejects with AppError `unavailable` when it is refused or
-   * not answered in time; in the latter case the stream may keep it all the same. Rejects too where the stream has lost what
-   * it had, or is a different one: those who follow it are past such a position already, and would never read the message.
+   * Resolves with the position when the stream has the message. Rejects with AppError `unavailable` when the stream refuses it, or
+   * does not respond in time; in the latter case the stream may have it nevertheless. Rejects too when the stream has lost messages
+   * or is another one: readers are past such a position already, and would never read the message.
    */
   publish(message: OutgoingMessage): Promise<number> {
     const token = (++this.#lastToken).toString(36)
@@ -78,7 +78,7 @@ export class JetStreamPublisher {
     return pending.answer.promise
   }
 
-  /** Sends again what was lost with the connection. */
+  /** Resends messages that were lost with the connection. */
   #sendAll(): void {
     for (const pending of this.#pending.values()) pending.dueAt = 0
     this.#look()
@@ -94,7 +94,7 @@ export class JetStreamPublisher {
         ...(headers && { headers }),
       })
     } catch (error) {
-      // The client itself refuses the message: it is closed, or the server no longer takes messages as large as this.
+      // The client refuses the message: it is closed, or the server no longer accepts messages of this size.
       this.#take(pending)?.reject(
         unavailable(`The log in NATS rejected the entry: ${messageOf(error)}. Retry after 1 second.`),
       )
@@ -109,13 +109,13 @@ export class JetStreamPublisher {
       return
     }
     const { seq = 0, error } = JSON.parse(Buffer.from(data).toString('utf8')) as Acknowledgement
-    if (error && !isPassing(error)) {
+    if (error && !isTransient(error)) {
       this.#take(pending)?.reject(
         unavailable(`The log in NATS rejected the entry: ${error.description}. Retry after 1 second.`),
       )
       return
     }
-    // A message without a position is not kept.
+    // A message without a position is not stored.
     if (seq > 0) this.#settle(pending, seq)
     else pending.dueAt = performance.now() + LEADERLESS_MS
   }
@@ -148,7 +148,7 @@ export class JetStreamPublisher {
   }
 }
 
-/** A server that no longer leads answers with an internal error of its own, without one of JetStream's codes. */
-function isPassing({ code, err_code: reason = 0 }: NonNullable<Acknowledgement['error']>): boolean {
-  return PASSING.has(reason) || (code === NO_RESPONDERS && reason === 0)
+/** A server that no longer leads responds with an internal error without a JetStream code. */
+function isTransient({ code, err_code: reason = 0 }: NonNullable<Acknowledgement['error']>): boolean {
+  return TRANSIENT.has(reason) || (code === NO_RESPONDERS && reason === 0)
 }

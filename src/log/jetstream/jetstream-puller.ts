@@ -1,5 +1,5 @@
-// Reads messages of the stream in order, through a consumer that the server keeps for as long as it is asked for messages: the
-// consumer remembers only how far it has read. Nothing is acknowledged to it, because the cursors are in the tables.
+// Reads messages of the stream in order, through a consumer that the server keeps while it gets pulls. The consumer stores only how
+// far it has read. It gets no acknowledgements: the cursors are in the tables.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AckPolicy, DeliverPolicy, ReplayPolicy, type ConsumerConfig, type ConsumerInfo } from '@nats-io/jetstream'
@@ -9,21 +9,21 @@ import type { StoredMessage } from './jetstream-message.ts'
 import { ALL_SUBJECTS, STREAM, type LogStream } from './jetstream-stream.ts'
 import { unavailable } from '../unavailable.ts'
 
-/** When the server forgets a consumer that is not asked: one that follows the log, and one for a look that is over soon. */
+/** When the server deletes an idle consumer: one that follows the log, and one for a look-up. */
 const IDLE_MS_MAX = 60_000
-const LOOK_IDLE_MS_MAX = 5_000
-/** Another consumer is asked for when the servers have not made one in this time; before each further one the wait doubles. */
-const MAKE_AGAIN_MS = 100
-/** How long consumers are made until the leader keeps one; each takes some milliseconds, and one in three is the leader's. */
-const MAKE_WAIT_MS = 3_000
-/** A consumer that says nothing for this long counts as lost, with the server that kept it. */
+const LOOK_UP_IDLE_MS_MAX = 5_000
+/** If the servers have not created a consumer in this time, another is requested. The time doubles with each. */
+const CREATE_RETRY_MS = 100
+/** How long to create consumers until the leader has one; each takes some milliseconds, and one in three is the leader's. */
+const CREATE_WAIT_MS = 3_000
+/** A consumer that is silent for this long counts as lost, with its server. */
 const SILENCE_MS_MAX = 2_000
 /**
- * How much one pull may bring into memory before the consumer is left. Bodies count as they come, packed: whoever reads them
- * unpacks them one read at a time. The pull itself names no bound in bytes, because 2.9 ends such a pull without a word.
+ * How much one pull may bring into memory before the consumer is closed. Packed bodies count as they are: readers unpack them one
+ * read at a time. The pull itself has no bound in bytes, because NATS 2.9 ends such a pull without a response.
  */
 const PULLED_BYTES_MAX = 2 * 1024 * 1024
-/** The codes with which a server says that a pull has ended with less than was asked for. */
+/** Status codes of a pull that ended with fewer messages than it requested. */
 const NO_MORE = new Set([404, 408])
 
 export type ConsumerStart = Pick<
@@ -40,7 +40,7 @@ interface Pull {
 export class JetStreamPuller {
   readonly #stream: LogStream
   readonly #name: string
-  /** The name of the server that keeps the consumer; undefined where there is only one. */
+  /** The name of the server that has the consumer; undefined with a single server. */
   readonly server: string | undefined
   readonly #inbox = createInbox()
   readonly #subscription
@@ -49,13 +49,13 @@ export class JetStreamPuller {
   #lastDelivery = 0
   #pull: Pull | undefined
   #isLost = false
-  /** How long the server keeps the consumer without being asked, and when it was last asked. */
-  readonly #keptMs: number
+  /** How long the server keeps the idle consumer, and when it was last asked. */
+  readonly #idleMsMax: number
   #askedAt = performance.now()
 
-  private constructor(stream: LogStream, { name, cluster }: ConsumerInfo, keptMs: number) {
+  private constructor(stream: LogStream, { name, cluster }: ConsumerInfo, idleMsMax: number) {
     this.#stream = stream
-    this.#keptMs = keptMs
+    this.#idleMsMax = idleMsMax
     this.#name = name
     this.server = cluster?.leader
     this.#subscription = stream.connection.subscribe(this.#inbox, {
@@ -63,35 +63,35 @@ export class JetStreamPuller {
     })
   }
 
-  /** Makes the consumer. Whoever is done with it closes the puller. */
+  /** Creates the consumer. The caller closes the puller. */
   static async open(stream: LogStream, start: ConsumerStart): Promise<JetStreamPuller> {
     const withThreshold = { inactive_threshold: nanos(IDLE_MS_MAX), ...start }
-    const consumer = await makeConsumer(stream, withThreshold)
+    const consumer = await createConsumer(stream, withThreshold)
     return new JetStreamPuller(stream, consumer, millis(withThreshold.inactive_threshold))
   }
 
-  /** As `open`, to look at the headers of messages stamped at an instant or later; the server itself finds the first. */
+  /** As `open`, for the headers of messages at an instant or later. The server finds the first. */
   static openFrom(stream: LogStream, instant: number): Promise<JetStreamPuller> {
     return JetStreamPuller.open(stream, {
       deliver_policy: DeliverPolicy.StartTime,
       opt_start_time: new Date(instant).toISOString(),
       filter_subject: ALL_SUBJECTS,
       headers_only: true,
-      inactive_threshold: nanos(LOOK_IDLE_MS_MAX),
+      inactive_threshold: nanos(LOOK_UP_IDLE_MS_MAX),
     })
   }
 
   /**
-   * Whether this puller must be left, and another opened that goes on after what it has read. Also when it has not been asked for
-   * long: a server that has forgotten the consumer says nothing.
+   * Whether the caller must open another puller, after the last message of this one. Also true when this one has been idle for
+   * long: a server that has deleted the consumer does not say so.
    */
   get isLost(): boolean {
-    return this.#isLost || performance.now() - this.#askedAt > this.#keptMs / 2
+    return this.#isLost || performance.now() - this.#askedAt > this.#idleMsMax / 2
   }
 
   /**
-   * The next messages: as many as there are now, `max` at the most. Where they are very large, fewer, and `isLost` is true
-   * afterwards. Rejects with AppError `unavailable` when the consumer is lost. One pull at a time.
+   * The next messages that exist now, at most `max`. Returns fewer if they are very large; `isLost` is true afterwards. Rejects
+   * with AppError `unavailable` when the consumer is lost. One pull at a time.
    */
   async pull(max: number): Promise<StoredMessage[]> {
     if (!this.#stream.link.isUp) throw unavailable('The connection to the log in NATS was lost. Retry after 1 second.')
@@ -110,7 +110,7 @@ export class JetStreamPuller {
     this.#subscription.unsubscribe()
   }
 
-  /** Called before anything waits for an answer: on a connection that is being closed, the client refuses to send. */
+  /** Called before anything waits for a response, because the client refuses to send on a closing connection. */
   #ask(max: number): void {
     const subject = `$JS.API.CONSUMER.MSG.NEXT.${STREAM}.${this.#name}`
     const { connection } = this.#stream
@@ -125,8 +125,8 @@ export class JetStreamPuller {
   #receive(message: Msg): void {
     const { subject, data, reply } = message
     const headers = headersOf(message)
-    // Messages of the stream come with their place. A status code in the headers of one is from its publisher, and means
-    // nothing here.
+    // Messages of the stream have a reply subject. A status code in their headers comes from the publisher, and means nothing
+    // here.
     if (!reply) {
       if (headers && NO_MORE.has(headers.code)) this.#end()
       else this.#lose(headers?.status ?? 'it sent an unexpected message')
@@ -163,7 +163,7 @@ export class JetStreamPuller {
   }
 }
 
-/** Undefined where the client finds the headers broken: servers pass on whatever somebody calls headers. */
+/** Undefined if the client cannot parse the headers: servers pass them on unchecked. */
 function headersOf(message: Msg): MsgHdrs | undefined {
   try {
     return message.headers
@@ -173,35 +173,35 @@ function headersOf(message: Msg): MsgHdrs | undefined {
 }
 
 /**
- * Gives a consumer that the stream's leader keeps. The servers choose at random which of them keeps it, and a consumer gives
- * what its own server has. Other servers may lag, and with NATS 2.9 a leader that was killed comes back with messages that it
- * had proposed and nobody else has, in the places of those acknowledged since. Rejects when the servers do, or nobody leads.
+ * Creates a consumer on the stream's leader. The servers choose at random which of them has the consumer, and it delivers what its
+ * own server has. Other servers may lag, and with NATS 2.9 a leader that was killed returns with messages that only it has, at the
+ * positions of those acknowledged since. Rejects when the servers refuse, or there is no leader.
  */
-async function makeConsumer(stream: LogStream, start: ConsumerStart): Promise<ConsumerInfo> {
-  // There is nothing to choose then, and servers differ in what they say about a leader.
-  if (stream.replicas === 1) return await makeSomeConsumer(stream, start)
-  const deadline = performance.now() + MAKE_WAIT_MS
+async function createConsumer(stream: LogStream, start: ConsumerStart): Promise<ConsumerInfo> {
+  // With one replica there is no choice, and servers differ in what they report as the leader.
+  if (stream.replicas === 1) return await createAnyConsumer(stream, start)
+  const deadline = performance.now() + CREATE_WAIT_MS
   do {
     const { cluster } = await stream.ask(({ streams }) => streams.info(STREAM))
-    const consumer = await makeSomeConsumer(stream, start)
+    const consumer = await createAnyConsumer(stream, start)
     if (consumer.cluster?.leader === cluster?.leader) return consumer
-    // The servers would forget it anyway, only later.
+    // The servers would delete it anyway, only later.
     stream.ask(({ consumers }) => consumers.delete(STREAM, consumer.name)).catch(() => {})
   } while (performance.now() < deadline)
   throw unavailable('The log in NATS cannot be read: the stream leader keeps no consumer. Retry after 1 second.')
 }
 
 /**
- * Gives whichever consumer is made first. For minutes after a server has died, the others may choose that server, which never
- * answers; so further consumers are asked for meanwhile. The servers forget those that are not needed. Rejects when one of the
+ * Resolves with the first consumer that the servers create. For minutes after a server has died, the others may choose that server,
+ * which never responds; so it requests further consumers meanwhile. The servers delete the idle ones. Rejects when one of the
  * requests does.
  */
-async function makeSomeConsumer(stream: LogStream, start: ConsumerStart): Promise<ConsumerInfo> {
+async function createAnyConsumer(stream: LogStream, start: ConsumerStart): Promise<ConsumerInfo> {
   const tries: Promise<ConsumerInfo>[] = []
-  for (let waitMs = MAKE_AGAIN_MS; ; waitMs *= 2) {
-    const made = addConsumer(stream, start)
-    made.catch(() => {})
-    tries.push(made)
+  for (let waitMs = CREATE_RETRY_MS; ; waitMs *= 2) {
+    const created = addConsumer(stream, start)
+    created.catch(() => {})
+    tries.push(created)
     const first = await Promise.race([...tries, pause(waitMs, undefined, { ref: false })])
     if (first !== undefined) return first
   }
@@ -220,12 +220,12 @@ function addConsumer(stream: LogStream, start: ConsumerStart): Promise<ConsumerI
 }
 
 /**
- * What the server says in the subject for an acknowledgement, `$JS.ACK.[domain.account.]stream.consumer.tries.position.
- * delivery.nanoseconds.pending`: the message's place, its number among the consumer's deliveries, and its stamp.
+ * Parses the reply subject, `$JS.ACK.[domain.account.]stream.consumer.tries.position.delivery.nanoseconds.pending`: the position of
+ * the message, its number among the consumer's deliveries, and its time.
  */
 function toDelivery(reply: string): { position: number; delivery: number; stampedAt: number } {
   const tokens = reply.split('.')
   const [position, delivery, stamp = ''] = tokens.slice(tokens.length > 9 ? 7 : 5)
-  // Nanoseconds exceed what a number holds exactly.
+  // Nanoseconds exceed the safe integers.
   return { position: Number(position), delivery: Number(delivery), stampedAt: Number(stamp.slice(0, -6)) }
 }

@@ -1,4 +1,4 @@
-// The stream that the log is kept in: how it is reached, made and asked. Every wait here is bounded.
+// Connects to the stream of the log, creates it if necessary, and queries it. Every wait is bounded.
 import {
   DiscardPolicy,
   jetstreamManager,
@@ -18,50 +18,52 @@ import { unavailable } from '../unavailable.ts'
 
 export const STREAM = 'tidings-log'
 const SUBJECT_PREFIX = 'tidings.log.'
-/** Every subject of the stream. */
+/** All subjects of the stream. */
 export const ALL_SUBJECTS = `${SUBJECT_PREFIX}*`
-/** The subject of marks, which are not entries: see `jetstream-marks.ts`. */
-export const CONTROL_SUBJECT = `${SUBJECT_PREFIX}mark`
-/** Copies of the stream where there is a cluster; a majority of them has an entry before it is acknowledged. */
+/** The subject of control records, which are not entries: see `jetstream-control-records.ts`. */
+export const CONTROL_SUBJECT = `${SUBJECT_PREFIX}control`
+/** The replicas of the stream in a cluster. A majority has an entry before it is acknowledged. */
 export const REPLICAS = 3
-/** What a server takes by default. The largest body, packed, fits in with its headers. */
+/** The largest message by default. The largest packed body fits with its headers. */
 const PAYLOAD_BYTES_MIN = 1024 * 1024
 
 const CONNECT_WAIT_MS = 3_000
-/** Between tries to connect again. */
+/** The pause between attempts to reconnect. */
 const RECONNECT_MS = 250
-/** How often a server is pinged; one that answers neither of two pings is given up for another. */
+/** How often to ping a server. After two pings without a response the client connects to another. */
 const PING_MS = 5_000
-/** The least time between two changes of server: choosing a leader takes as long. */
+/** The least time between two changes of server: electing a leader takes as long. */
 const CHANGE_MS_MIN = 10_000
-/** How long every read may fail before the server is left for another: longer than choosing a leader takes. */
+/** How long every read may fail before the client changes to another server: longer than electing a leader takes. */
 const UNREADABLE_MS_MAX = 10_000
 /**
- * How long the client may take to leave a server. It first hands over what it still has to send, and a machine that vanished
- * without a word takes nothing: with a full buffer the client would wait for minutes, until the operating system gives the
- * connection up.
+ * How long the client may take to disconnect from a server. It first sends its buffer, and a machine that vanished accepts nothing:
+ * with a full buffer the client would wait for minutes, until the operating system closes the connection.
  */
 const LEAVE_WAIT_MS = 2_000
-/** What the client reports before it leaves a server: it was told to, or the server has not answered its pings. */
+/** Statuses of the client before it leaves a server: on request, or because the server does not respond to pings. */
 const LEAVING = new Set(['forceReconnect', 'staleConnection'])
-/** How long one question to the stream may take. */
+/** How long one query to the stream may take. */
 const ANSWER_WAIT_MS = 3_000
-/** How long opening waits for a cluster that is starting or choosing its leader, and the pause between tries. */
+/** How long opening waits for a cluster that is starting or electing its leader, and the pause between attempts. */
 const OPEN_WAIT_MS = 20_000
-const OPEN_AGAIN_MS = 250
+const OPEN_RETRY_MS = 250
 
-/** What servers answer about a stream that another process has just made. */
+/** The error code for a stream that another process has just created. */
 const NAME_IN_USE = 10058
-/** About a stream whose servers are not all there yet, and about one that is gone: its servers may have come back without it. */
+/**
+ * The error code for a stream whose servers are not all running yet. A missing stream is transient too: its servers may still be
+ * starting.
+ */
 const NO_SUITABLE_PEERS = 10005
-const PASSING = new Set<number>([NO_SUITABLE_PEERS, JetStreamApiCodes.StreamNotFound])
+const TRANSIENT = new Set<number>([NO_SUITABLE_PEERS, JetStreamApiCodes.StreamNotFound])
 
 export interface LogStream {
   readonly connection: NatsConnection
   readonly link: LogLink
-  /** Asks the stream. Rejects with AppError `unavailable` for what may pass by itself. */
+  /** Queries the stream. Rejects with AppError `unavailable` for errors that may pass. */
   ask<Answer>(question: (manager: JetStreamManager) => Promise<Answer>): Promise<Answer>
-  /** When it was opened. */
+  /** The number of replicas when it was opened. */
   readonly replicas: number
   /** The position of the last message when it was opened. */
   readonly lastPosition: number
@@ -69,12 +71,12 @@ export interface LogStream {
 }
 
 /**
- * Whether a connection is up. While it is not, the client keeps whatever it is given to send in memory, without bounds, only
- * to drop it before it connects again; so nothing must be sent then.
+ * The state of a connection. While it is down, the client buffers messages in memory without bounds, and drops them before it
+ * reconnects; so callers must send nothing then.
  */
 class LogLink {
   readonly #connection: NatsConnection
-  readonly #onReturn: (() => void)[] = []
+  readonly #onReconnect: (() => void)[] = []
   #isUp = true
   #changedAt = -Infinity
   #unreadableSince: number | undefined
@@ -89,75 +91,74 @@ class LogLink {
     return this.#isUp
   }
 
-  /** Calls the listener whenever the connection has come back. */
-  onReturn(listener: () => void): void {
-    this.#onReturn.push(listener)
+  /** Calls the listener after each reconnect. */
+  onReconnect(listener: () => void): void {
+    this.#onReconnect.push(listener)
   }
 
-  /** Changes to another server when this one brings no answers: it may hang, or be cut off from the rest. */
+  /** Changes to another server, for when this one does not respond: it may hang, or be cut off from the others. */
   change(): void {
     const now = performance.now()
     if (!this.#isUp || now - this.#changedAt < CHANGE_MS_MIN) return
     this.#changedAt = now
     this.#isUp = false
-    // Rejects when the connection is closed already; then there is nothing to leave.
+    // Rejects if the connection is closed already.
     this.#connection.reconnect().catch(() => {})
   }
 
-  /** Notes whether a read through this server has succeeded. When none has for a while, changes to another. */
-  noteRead(isDone: boolean): void {
+  /** Reports whether a read through this server succeeded. If none has for a while, changes to another server. */
+  reportRead(isSuccessful: boolean): void {
     const now = performance.now()
-    this.#unreadableSince = isDone ? undefined : (this.#unreadableSince ?? now)
+    this.#unreadableSince = isSuccessful ? undefined : (this.#unreadableSince ?? now)
     if (this.#unreadableSince !== undefined && now - this.#unreadableSince > UNREADABLE_MS_MAX) this.change()
   }
 
   async #watch(): Promise<void> {
     for await (const { type } of this.#connection.status()) {
       if (LEAVING.has(type)) this.#leave()
-      if (type === 'disconnect' || type === 'close') this.#noteLeft()
-      if (type === 'reconnect') this.#noteReturn()
+      if (type === 'disconnect' || type === 'close') this.#markDown()
+      if (type === 'reconnect') this.#markUp()
     }
   }
 
-  /** Breaks the connection off if the client does not leave the server in time. */
+  /** Destroys the connection if the client does not leave the server in time. */
   #leave(): void {
     this.#isUp = false
     clearTimeout(this.#leaving)
-    this.#leaving = setTimeout(() => breakOff(this.#connection), LEAVE_WAIT_MS)
+    this.#leaving = setTimeout(() => destroy(this.#connection), LEAVE_WAIT_MS)
   }
 
-  #noteLeft(): void {
+  #markDown(): void {
     this.#isUp = false
     clearTimeout(this.#leaving)
   }
 
-  #noteReturn(): void {
+  #markUp(): void {
     this.#isUp = true
     this.#unreadableSince = undefined
-    for (const listener of this.#onReturn) listener()
+    for (const listener of this.#onReconnect) listener()
   }
 }
 
-/** Destroys the socket, which nothing in the client's own interface does; the client reconnects as after any other loss. */
-function breakOff(connection: NatsConnection): void {
+/** Destroys the socket. The client has no public method for it, and reconnects as after any other loss. */
+function destroy(connection: NatsConnection): void {
   if (!(connection instanceof NatsConnectionImpl)) return
   connection.protocol.transport.close(new Error('the server does not read from the connection')).catch(() => {})
 }
 
-/** The subject of a partition's entries. */
+/** The subject of the entries of a partition. */
 export function partitionSubject(partition: number): string {
   return `${SUBJECT_PREFIX}${partition}`
 }
 
-/** The partition of a message's subject; NaN for a mark. */
+/** The partition of a message's subject; NaN for a control record. */
 export function partitionOfSubject(subject: string): number {
   return Number(subject.slice(SUBJECT_PREFIX.length))
 }
 
 /**
- * Connects to the first server of a list (`nats://user:password@host:port,…`) that answers, and makes the stream if there
- * is none. Rejects with AppError `unavailable` when that takes too long, and with an Error where the existing stream would lose
- * entries.
+ * Connects to the first server of a list (`nats://user:password@host:port,…`) that responds, and creates the stream if it does not
+ * exist. Rejects with AppError `unavailable` when that takes too long, and with an Error if the existing stream would lose entries.
  */
 export async function openLogStream(url: string, replicas?: number): Promise<LogStream> {
   const connection = await connect(toConnectionOptions(url)).catch((error: unknown) => {
@@ -188,8 +189,8 @@ export async function openLogStream(url: string, replicas?: number): Promise<Log
 }
 
 /**
- * What was sent in this turn to a server that has just gone fails in the next turn. A client that is closing no longer listens
- * for that error, which would then end the process.
+ * A message sent in this turn of the event loop to a server that has just gone fails in the next turn. A closing client no longer
+ * listens for that error, which would then end the process.
  */
 async function closeNextTurn(connection: NatsConnection): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
@@ -197,19 +198,19 @@ async function closeNextTurn(connection: NatsConnection): Promise<void> {
 }
 
 function toConnectionOptions(url: string): NodeConnectionOptions {
-  const places = url.split(',').map((place) => new URL(place.trim()))
-  const authenticator = places.map(toAuthenticator).find((known) => known !== undefined)
+  const addresses = url.split(',').map((address) => new URL(address.trim()))
+  const authenticator = addresses.map(toAuthenticator).find((candidate) => candidate !== undefined)
   return {
-    servers: places.map(({ host }) => host),
+    servers: addresses.map(({ host }) => host),
     name: 'tidings',
     ...(authenticator && { authenticator }),
-    ...(places.some(({ protocol }) => protocol === 'tls:') && { tls: {} }),
+    ...(addresses.some(({ protocol }) => protocol === 'tls:') && { tls: {} }),
     timeout: CONNECT_WAIT_MS,
     reconnectTimeWait: RECONNECT_MS,
-    // The log is needed for as long as the program runs.
+    // The program needs the log as long as it runs.
     maxReconnectAttempts: -1,
     ignoreAuthErrorAbort: true,
-    // Otherwise the client first tries the one that it has just left.
+    // Otherwise the client first tries the server that it has just left.
     reconnectToServer: (servers) => servers.toSorted((left, right) => left.lastConnect - right.lastConnect)[0] ?? null,
     pingInterval: PING_MS,
     noAsyncTraces: true,
@@ -223,17 +224,17 @@ function toAuthenticator({ username, password }: URL): Authenticator | undefined
   return password === '' ? tokenAuthenticator(user) : usernamePasswordAuthenticator(user, decodeURIComponent(password))
 }
 
-/** Asks again while a cluster is not ready, or the server is cut off from it. */
+/** Retries while the cluster is not ready, or the server is cut off from it. */
 async function untilOpen(link: LogLink, open: () => Promise<StreamInfo>): Promise<StreamInfo> {
   const deadline = performance.now() + OPEN_WAIT_MS
   for (;;) {
     try {
       return await open()
     } catch (error) {
-      const known = toAppError(error)
-      if (!(known instanceof AppError) || performance.now() > deadline) throw known
+      const appError = toAppError(error)
+      if (!(appError instanceof AppError) || performance.now() > deadline) throw appError
       link.change()
-      await new Promise((resolve) => setTimeout(resolve, OPEN_AGAIN_MS))
+      await new Promise((resolve) => setTimeout(resolve, OPEN_RETRY_MS))
     }
   }
 }
@@ -249,18 +250,18 @@ async function findOrAddStream({ streams }: JetStreamManager, replicas: number):
     subjects: [ALL_SUBJECTS],
     storage: StorageType.File,
     retention: RetentionPolicy.Limits,
-    // A stream that an operator has limited refuses what is new rather than dropping what is not applied yet.
+    // A stream that an operator has limited refuses new messages rather than dropping those that are not applied yet.
     discard: DiscardPolicy.New,
     num_replicas: replicas,
   }
-  // Another process may have made it meanwhile.
+  // Another process may have created it meanwhile.
   return await streams.add(config).catch((error: unknown) => {
     if (isApiError(error, NAME_IN_USE)) return streams.info(STREAM)
     throw error
   })
 }
 
-/** A stream of that name that an operator made with other settings must still keep what it acknowledges until it is trimmed. */
+/** Refuses a stream that an operator created with settings that drop messages before the log trims them. */
 function refuseUnfit({ config }: StreamInfo, { info }: NatsConnection): void {
   const dropsOld = config.discard === DiscardPolicy.Old && (config.max_bytes > 0 || config.max_msgs > 0)
   const faults = [
@@ -280,14 +281,14 @@ function holdsAllSubjects({ subjects }: StreamConfig): boolean {
   return subjects.some((subject) => subject === ALL_SUBJECTS || subject === `${SUBJECT_PREFIX}>`)
 }
 
-/** AppError `unavailable` for what may pass by itself, else the error as it is. */
+/** AppError `unavailable` for errors that may pass; else the error as it is. */
 function toAppError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error
   if (error instanceof JetStreamApiError) {
-    const isPassing = error.apiError().code >= 500 || PASSING.has(error.code)
-    return isPassing ? unavailable(`The log in NATS is unavailable: ${error.message}. Retry after 1 second.`) : error
+    const isTransient = error.apiError().code >= 500 || TRANSIENT.has(error.code)
+    return isTransient ? unavailable(`The log in NATS is unavailable: ${error.message}. Retry after 1 second.`) : error
   }
-  // What the client throws is about the connection: not there, closed, no answer in time, or nobody to ask.
+  // Other errors of the client concern the connection: missing, closed, no response in time, or no responders.
   const isOurs = error instanceof TypeError || error instanceof RangeError
   return isOurs ? error : unavailable(`The log in NATS is unreachable: ${error.message}. Retry after 1 second.`)
 }

@@ -1,12 +1,12 @@
-// Idempotency keys of a log that many processes write to and that cannot keep them itself. A key is claimed before its
-// request is published, and marked afterwards. In between, whoever comes with the same request publishes it again under the
-// first id, under which it is applied once; so it does not matter what becomes of a process in between.
+// Idempotency keys of a shared log that cannot store them itself. The log claims a key before it publishes the request, and sets
+// the key to published afterwards. In between, a process that gets the same request publishes it again under the first id, under
+// which it is applied once; so a process may die in between.
 //
-// | found                | same hash                                 | another hash |
-// | -------------------- | ----------------------------------------- | ------------ |
-// | nothing, or expired  | claim, publish, mark: appended            | the same     |
-// | claimed              | publish under its id, mark: repeated      | key_conflict |
-// | marked as published  | repeated                                  | key_conflict |
+// | state of the key     | same hash                                        | another hash |
+// | -------------------- | ------------------------------------------------ | ------------ |
+// | none, or expired     | claim, publish, set to published: appended       | the same     |
+// | claimed              | publish under its id, set to published: repeated | key_conflict |
+// | published            | repeated                                         | key_conflict |
 import { IDEMPOTENCY_KEPT_MS, type AppendOutcome, type NewEntry } from '../event-log.ts'
 import { Batcher } from '../../concurrency/batcher.ts'
 
@@ -18,22 +18,22 @@ export interface KeyClaim {
   readonly receivedAt: number
 }
 
-/** Who holds a key. */
+/** The request that has a key. */
 export interface HeldKey {
   readonly hash: string
   readonly requestId: string
   readonly isPublished: boolean
 }
 
-/** Where keys are kept: in the state database, which all processes share. */
+/** Stores the keys in the state database, which all processes share. */
 export interface KeyStore {
   /**
-   * Gives each key to its claim, unless a request received within `keptMs` before holds it; tells who holds it then. All keys
-   * must differ.
+   * Gives each key to its claim, unless a request received within `keptMs` before has it. Returns the request that has each key
+   * afterwards. All keys must differ.
    */
   claim(claims: readonly KeyClaim[], keptMs: number): Promise<HeldKey[]>
   markPublished(claims: readonly KeyClaim[]): Promise<void>
-  /** Deletes a bounded number of keys; true when there may be more. */
+  /** Deletes a bounded number of keys; true if there may be more. */
   forget(receivedBefore: number): Promise<boolean>
 }
 
@@ -41,15 +41,17 @@ const CLAIMS_PER_CALL_MAX = 500
 
 export class KeyClaims {
   readonly #claims: Batcher<KeyClaim, HeldKey>
-  readonly #marks: Batcher<KeyClaim, void>
+  readonly #publications: Batcher<KeyClaim, void>
 
   constructor(store: KeyStore) {
     const itemsMax = CLAIMS_PER_CALL_MAX
     this.#claims = new Batcher({ call: (claims) => claimAll(store, claims), itemsMax })
-    this.#marks = new Batcher({ call: (claims) => markAll(store, claims), itemsMax })
+    this.#publications = new Batcher({ call: (claims) => markAllPublished(store, claims), itemsMax })
   }
 
-  /** `publish` resolves when the log holds the entry under this request id; it may be called for one that it holds already. */
+  /**
+   * `publish` resolves when the log has the entry under this request id. It may be called for an entry that the log has already.
+   */
   async append(entry: NewEntry, publish: (requestId: string) => Promise<void>): Promise<AppendOutcome> {
     const claim = toClaim(entry)
     if (!claim) {
@@ -60,7 +62,7 @@ export class KeyClaims {
     if (held.hash !== claim.hash) return { outcome: 'key_conflict' }
     if (!held.isPublished) {
       await publish(held.requestId)
-      await this.#marks.add({ ...claim, requestId: held.requestId })
+      await this.#publications.add({ ...claim, requestId: held.requestId })
     }
     return held.requestId === entry.requestId
       ? { outcome: 'appended' }
@@ -72,7 +74,7 @@ function toClaim({ workspaceId, requestId, receivedAt, idempotency }: NewEntry):
   return idempotency && { workspaceId, requestId, receivedAt, ...idempotency }
 }
 
-/** Of several claims to one key, the first counts; what it is told holds for all. */
+/** Of several claims to one key only the first is made; its result is that of all. */
 async function claimAll(store: KeyStore, claims: readonly KeyClaim[]): Promise<HeldKey[]> {
   const firsts = new Map<string, KeyClaim>()
   for (const claim of claims) if (!firsts.has(nameOf(claim))) firsts.set(nameOf(claim), claim)
@@ -82,7 +84,7 @@ async function claimAll(store: KeyStore, claims: readonly KeyClaim[]): Promise<H
   return claims.map((claim) => holders.get(nameOf(claim)) as HeldKey)
 }
 
-async function markAll(store: KeyStore, claims: readonly KeyClaim[]): Promise<void[]> {
+async function markAllPublished(store: KeyStore, claims: readonly KeyClaim[]): Promise<void[]> {
   await store.markPublished(claims)
   return claims.map(() => undefined)
 }

@@ -1,15 +1,15 @@
-// Entries that wait for their commit: a bounded number of them, for a bounded time, in bounded groups. While one group is
-// being written, all entries that arrive are gathered for the next. Knows nothing of where they are written.
+// Queues entries for their commit: a bounded number, for a bounded time, in bounded batches. Entries that arrive while a batch is
+// written go into the next one. It does not know where they are written.
 import { APPENDS_WAITING_MAX, type AppendOutcome, type NewEntry, type WaitingBounds } from '../event-log.ts'
 import { Batcher } from '../../concurrency/batcher.ts'
 import { findRefusal } from '../unavailable.ts'
 
-/** Bounds of one group, so that neither its first entry nor the writers behind it wait for ever. */
+/** Bounds of one batch, so that neither its first entry nor other writers wait long. */
 const BATCH_ENTRIES_MAX = 1_000
 const BATCH_BYTES_MAX = 4 * 1024 * 1024
 
 export interface AppendQueueOptions {
-  /** Gives the outcome of each entry, in their order. When it rejects, so does every append of the group. */
+  /** Resolves with the outcome of each entry, in order. If it rejects, so does every append of the batch. */
   readonly commit: (entries: readonly NewEntry[]) => Promise<readonly AppendOutcome[]>
   readonly bounds?: WaitingBounds | undefined
 }
@@ -39,7 +39,7 @@ export class AppendQueue {
     return this.#commits.oldest?.receivedAt
   }
 
-  /** Takes nothing more; resolves when nothing waits. */
+  /** Refuses further entries. Resolves when none waits. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#commits.whenIdle()

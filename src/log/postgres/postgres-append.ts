@@ -1,4 +1,4 @@
-// One group of entries on its way to PostgreSQL: which of them are sent, as columns, and what the answer means for each.
+// One call of `log_append`: converts entries to its columns, and its rows to the outcome of each entry. It sends nothing itself.
 import { contextText } from '../context-text.ts'
 import type { AppendOutcome, NewEntry } from '../event-log.ts'
 import { partitionOf } from '../partition.ts'
@@ -6,7 +6,7 @@ import type { AppendColumns, UsedKeyRow } from './postgres-log-table.ts'
 
 const APPENDED: AppendOutcome = { outcome: 'appended' }
 
-/** The request that a key stands for. */
+/** The request that used a key. */
 interface Claim {
   readonly requestId: string
   readonly hash: string
@@ -14,7 +14,7 @@ interface Claim {
 
 export class PostgresAppend {
   readonly #entries: readonly NewEntry[]
-  /** Without those whose key an earlier entry of the group has: whatever becomes of that entry, they are not appended. */
+  /** Without the entries whose key an earlier entry of this call has: they are never appended. */
   readonly #sent: readonly NewEntry[]
 
   constructor(entries: readonly NewEntry[]) {
@@ -47,11 +47,11 @@ export class PostgresAppend {
     }
   }
 
-  /** The outcome of every entry of the group, told from those that were left out because their keys are known. */
-  outcomes(known: readonly UsedKeyRow[]): AppendOutcome[] {
+  /** The outcome of every entry, from the rows of those that PostgreSQL left out because their keys are in use. */
+  outcomes(usedKeys: readonly UsedKeyRow[]): AppendOutcome[] {
     const claims = new Map<string, Claim>()
-    for (const { place, known_hash: hash, known_request_id: requestId } of known) {
-      const name = keyName(this.#sent[place - 1] as NewEntry)
+    for (const { ordinal, used_hash: hash, used_request_id: requestId } of usedKeys) {
+      const name = keyName(this.#sent[ordinal - 1] as NewEntry)
       if (name !== undefined) claims.set(name, { hash, requestId })
     }
     return this.#entries.map((entry) => {

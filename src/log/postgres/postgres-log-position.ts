@@ -1,4 +1,4 @@
-// Sets where the log in PostgreSQL begins when it continues another.
+// Sets the first position of the log in PostgreSQL when it continues an embedded log.
 import { LogConnections } from './postgres-log-connections.ts'
 import { CREATE_LOG, skipPositions } from './postgres-log-table.ts'
 

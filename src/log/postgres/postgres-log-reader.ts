@@ -1,4 +1,4 @@
-// Reads the log in PostgreSQL, for whoever follows it or looks into it.
+// Reads the log in PostgreSQL, for the pipeline and for look-ups.
 import { setTimeout } from 'node:timers/promises'
 import { toEntry, type EntryRow } from '../entry-row.ts'
 import type { LogReader } from '../event-log.ts'
@@ -8,15 +8,15 @@ import { CREATE_LOG, findEntry, findFirstAfter, findLast, findLowWatermark, read
 
 const CONNECTIONS_MAX = 4
 /**
- * While somebody appends, only what is before the last entry counts as settled. After a quiet night that entry is from the
- * evening before, although each process that asked meanwhile was told the present time. An append is over soon, also where the
- * disk takes a tenth of a second, so the question is asked again.
+ * During an append the low watermark is the time of the last entry. After a quiet night that is the evening before, although every
+ * earlier query returned the present time. An append is over soon, even on a disk that takes a tenth of a second, so the query is
+ * repeated.
  */
-const SETTLED_BEHIND_MS_MAX = 100
-const SETTLED_TRIES_MAX = 25
-const SETTLED_PAUSE_MS = 4
+const WATERMARK_BEHIND_MS_MAX = 100
+const WATERMARK_TRIES_MAX = 25
+const WATERMARK_PAUSE_MS = 4
 
-/** Makes the log if it is not there. Rejects with AppError `unavailable` when the database cannot be reached. */
+/** Creates the log if it does not exist. Rejects with AppError `unavailable` when the database cannot be reached. */
 export async function openPostgresLogReader(url: string): Promise<LogReader> {
   const connections = new LogConnections(url, CONNECTIONS_MAX)
   await connections.create(CREATE_LOG)
@@ -32,10 +32,10 @@ export async function openPostgresLogReader(url: string): Promise<LogReader> {
     },
     async lowWatermark(now) {
       for (let tries = 1; ; tries++) {
-        const [settled] = await connections.ask<{ instant: number; behind_ms: number }>(findLowWatermark(now))
-        if (!settled) return 0
-        if (settled.behind_ms <= SETTLED_BEHIND_MS_MAX || tries === SETTLED_TRIES_MAX) return settled.instant
-        await setTimeout(SETTLED_PAUSE_MS)
+        const [watermark] = await connections.ask<{ instant: number; behind_ms: number }>(findLowWatermark(now))
+        if (!watermark) return 0
+        if (watermark.behind_ms <= WATERMARK_BEHIND_MS_MAX || tries === WATERMARK_TRIES_MAX) return watermark.instant
+        await setTimeout(WATERMARK_PAUSE_MS)
       }
     },
     async lastPosition() {

@@ -1,5 +1,5 @@
-// The log in PostgreSQL as requests see it, for many processes on many machines. All entries that wait are appended together,
-// by one call, and acknowledged after PostgreSQL's commit.
+// The writer of the log in PostgreSQL, which many processes share. It appends all entries that wait with one call, and acknowledges
+// them after PostgreSQL has committed.
 import { AppError } from '../../core/app-error.ts'
 import { AppendQueue } from './append-queue.ts'
 import type { AppendOutcome, LogCommit, LogWriter, NewEntry, TrimLimits, WaitingBounds } from '../event-log.ts'
@@ -9,27 +9,27 @@ import {
   appendEntries,
   CREATE_LOG,
   dropSegment,
-  forgetKeys,
+  trimKeys,
   type AppendColumns,
   type UsedKeyRow,
 } from './postgres-log-table.ts'
 import { unavailable } from '../unavailable.ts'
 
-/** How much time one segment of the log spans, and so how much longer than needed entries may be kept. */
+/** The time span of a segment, and so how much longer than necessary entries may stay. */
 const SEGMENT_MS = 10 * 60 * 1000
-/** One appends; the other trims and checks meanwhile. */
+/** One appends; the other trims and checks. */
 const CONNECTIONS_MAX = 2
 
 export interface PostgresLogOptions {
   readonly url: string
   readonly onCommit?: (commit: LogCommit) => void
-  /** Smaller bounds of what may wait, for tests of what happens past them. */
+  /** Smaller bounds, for tests. */
   readonly bounds?: WaitingBounds | undefined
-  /** Shorter segments, for tests of how they are dropped. */
+  /** Shorter segments, for tests. */
   readonly segmentMs?: number
 }
 
-/** Makes the log if it is not there. Rejects with AppError `unavailable` when the database cannot be reached. */
+/** Creates the log if it does not exist. Rejects with AppError `unavailable` when the database cannot be reached. */
 export async function openPostgresLog(options: PostgresLogOptions): Promise<LogWriter> {
   const connections = new LogConnections(options.url, CONNECTIONS_MAX)
   await connections.create(CREATE_LOG)
@@ -59,11 +59,11 @@ class PostgresLog implements LogWriter {
 
   async trim(limits: TrimLimits): Promise<boolean> {
     const [segment] = await this.#connections.ask<{ dropped: boolean }>(dropSegment(limits))
-    const [keys] = await this.#connections.ask<{ has_more: boolean }>(forgetKeys(limits))
+    const [keys] = await this.#connections.ask<{ has_more: boolean }>(trimKeys(limits))
     return segment?.dropped === true || keys?.has_more === true
   }
 
-  /** Takes the lock and appends nothing; a server that may only be read refuses even that. */
+  /** Takes the lock and appends nothing; a read-only server refuses even that. */
   async check(): Promise<void> {
     await this.#write(new PostgresAppend([]).columns())
   }
@@ -75,8 +75,8 @@ class PostgresLog implements LogWriter {
 
   async #commit(entries: readonly NewEntry[]): Promise<readonly AppendOutcome[]> {
     const startedAt = performance.now()
-    const group = new PostgresAppend(entries)
-    const outcomes = group.outcomes(await this.#write(group.columns()))
+    const append = new PostgresAppend(entries)
+    const outcomes = append.outcomes(await this.#write(append.columns()))
     const events = outcomes.map(({ outcome }, index) => (outcome === 'appended' ? (entries[index]?.events ?? 0) : 0))
     this.#onCommit({
       entries: entries.length,
