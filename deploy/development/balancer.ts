@@ -1,15 +1,15 @@
-// A small balancer for development: hands each connection to the next process that is ready or, while none is, to any, which says
-// why. Several machines want a real one (`deploy/haproxy.cfg`).
+// A small TCP balancer for development. It forwards each connection to the next process that is ready; while none is, to any
+// process, which says why. Production uses a real one (`deploy/haproxy.cfg`).
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
 const HOST = '127.0.0.1'
-const LOOK_EVERY_MS = 500
-/** Longer than a process waits for its own store and log. */
-const LOOK_WAIT_MS = 3_000
+const CHECK_EVERY_MS = 500
+/** Longer than a process waits for its store and log. */
+const CHECK_WAIT_MS = 3_000
 
-const NOBODY_IS_THERE = [
+const NO_PROCESS = [
   'HTTP/1.1 503 Service Unavailable',
   'Retry-After: 1',
   'Content-Length: 0',
@@ -19,25 +19,23 @@ const NOBODY_IS_THERE = [
 
 export interface Balancer {
   readonly url: string
-  /**
-   * Who takes connections from now on: the addresses of processes, such as `http://127.0.0.1:8081`. Until then the answer is 503.
-   */
-  handTo(targets: readonly string[]): void
+  /** Adds the addresses of processes, such as `http://127.0.0.1:8081`. Without any the response is 503. */
+  forwardTo(targets: readonly string[]): void
   /** Resolves when all processes are ready. */
   readonly allReady: Promise<void>
-  /** Takes no more connections; those that are there end with the processes behind them. */
+  /** Accepts no more connections. Existing ones end with their processes. */
   stop(): Promise<void>
 }
 
-/** Rejects when the port is taken. */
+/** Rejects if the port is in use. */
 export async function startBalancer(port: number): Promise<Balancer> {
   const all = new Set<string>()
   const ready = new Set<string>()
-  const everybody = Promise.withResolvers<void>()
+  const allReady = Promise.withResolvers<void>()
   const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on('error', () => client.destroy())
-    const wanted = ready.size > 0 ? ready : all
-    void handOver(client, nextFirst(wanted), (target) => ready.delete(target))
+    const candidates = ready.size > 0 ? ready : all
+    void forward(client, rotate(candidates), (target) => ready.delete(target))
   })
   server.listen(port, HOST)
   await once(server, 'listening')
@@ -46,17 +44,17 @@ export async function startBalancer(port: number): Promise<Balancer> {
     while (!stopping.signal.aborted) {
       if (await isReady(target)) ready.add(target)
       else ready.delete(target)
-      if (ready.size === all.size) everybody.resolve()
-      await pause(LOOK_EVERY_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+      if (ready.size === all.size) allReady.resolve()
+      await pause(CHECK_EVERY_MS, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
     }
   }
   return {
     url: `http://${HOST}:${(server.address() as AddressInfo).port}`,
-    handTo(targets) {
+    forwardTo(targets) {
       for (const target of targets) all.add(target)
       for (const target of targets) void watch(target)
     },
-    allReady: everybody.promise,
+    allReady: allReady.promise,
     async stop() {
       stopping.abort()
       server.close()
@@ -64,23 +62,19 @@ export async function startBalancer(port: number): Promise<Balancer> {
   }
 }
 
-/** All of them, beginning with the one whose turn it is, which is last the next time. */
-function nextFirst(targets: Set<string>): readonly string[] {
-  const inTurn = [...targets]
-  const [first] = inTurn
+/** All targets, from the first on. Moves the first to the end for the next call. */
+function rotate(targets: Set<string>): readonly string[] {
+  const inOrder = [...targets]
+  const [first] = inOrder
   if (first !== undefined) {
     targets.delete(first)
     targets.add(first)
   }
-  return inTurn
+  return inOrder
 }
 
-/** Hands over to the first that takes the connection; one that does not is out until it is found ready again. */
-async function handOver(
-  client: Socket,
-  targets: readonly string[],
-  onRefused: (target: string) => void,
-): Promise<void> {
+/** Forwards to the first target that accepts the connection. Reports each that refuses it. */
+async function forward(client: Socket, targets: readonly string[], onRefused: (target: string) => void): Promise<void> {
   for (const target of targets) {
     const { hostname, port } = new URL(target)
     const process = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
@@ -96,14 +90,14 @@ async function handOver(
     client.pipe(process).pipe(client)
     return
   }
-  client.end(NOBODY_IS_THERE)
+  client.end(NO_PROCESS)
 }
 
 async function isReady(target: string): Promise<boolean> {
   try {
-    const answer = await fetch(`${target}/readyz`, { signal: AbortSignal.timeout(LOOK_WAIT_MS) })
-    await answer.body?.cancel()
-    return answer.ok
+    const response = await fetch(`${target}/readyz`, { signal: AbortSignal.timeout(CHECK_WAIT_MS) })
+    await response.body?.cancel()
+    return response.ok
   } catch {
     return false
   }

@@ -1,20 +1,24 @@
-// What can be set for `npm run cluster`, all from the environment, and its help.
+// The settings of `npm run cluster`, which it reads from the environment, and its help.
 import { readConfig } from '../../src/app/config.ts'
 
-/** Where the log is kept. */
+/** Where the log is. */
 const LOGS = ['jetstream', 'postgres'] as const
 export type ClusterLog = (typeof LOGS)[number]
 
-/** The most processes of one role. */
+/** Per role. */
 const PROCESSES_MAX = 16
 
 const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: string])[] = [
-  ['PORT', '8080', 'Where the balancer listens, on 127.0.0.1; 0 takes any that is free.'],
-  ['DATABASE_URL', 'none', 'A PostgreSQL database. Without it one is made at postgres://postgres@127.0.0.1:5432:'],
+  ['PORT', '8080', 'The port of the balancer on 127.0.0.1; 0 takes a free one.'],
+  [
+    'DATABASE_URL',
+    'none',
+    'A PostgreSQL database. Without it the script creates one at postgres://postgres@127.0.0.1:5432:',
+  ],
   ['', '', 'tidings_cluster, or tidings_cluster_jetstream, because a database belongs to one log.'],
-  ['CLUSTER_LOG', 'see right', 'jetstream or postgres; without it jetstream where nats-server is found.'],
-  ['NATS_SERVER', 'nats-server', 'The program of NATS.'],
-  ['DATA_DIR', './data/cluster', 'Where the NATS servers keep the log, and their diagnostics.'],
+  ['CLUSTER_LOG', 'see right', 'jetstream or postgres; by default jetstream if nats-server is installed.'],
+  ['NATS_SERVER', 'nats-server', 'The NATS server program.'],
+  ['DATA_DIR', './data/cluster', 'The folder of the NATS servers: the log, and their diagnostics.'],
   ['CLUSTER_HTTP', '2', `Processes that serve requests, 1 to ${PROCESSES_MAX}.`],
   ['CLUSTER_PIPELINES', '2', `Processes that follow the log, 1 to ${PROCESSES_MAX}.`],
   ['LOG_LEVEL', 'warn', 'Diagnostics of all processes, on standard error.'],
@@ -24,9 +28,9 @@ const VARIABLES: readonly (readonly [name: string, fallback: string, meaning: st
 export const HELP = [
   'Usage: npm run cluster',
   '',
-  'Starts Tidings as many processes on this machine, for development: HTTP processes behind a small balancer, pipelines,',
-  'three NATS servers where nats-server is found, and PostgreSQL, which must be running. Ctrl-C ends what was started.',
-  'docs/cluster.md tells the rest.',
+  'Starts a cluster of Tidings on this machine, for development: HTTP processes behind a small balancer, pipelines, and three',
+  'NATS servers if nats-server is installed. PostgreSQL must be running. Ctrl-C stops everything that it started.',
+  'See docs/cluster.md.',
   '',
   ...VARIABLES.map(([name, fallback, meaning]) => `  ${name.padEnd(18)} ${fallback.padEnd(15)} ${meaning}`),
   '',
@@ -35,7 +39,7 @@ export const HELP = [
 export interface ClusterSettings {
   readonly port: number
   readonly databaseUrl: string | undefined
-  /** Undefined: whatever is found. */
+  /** Undefined: jetstream if nats-server is installed, else postgres. */
   readonly log: ClusterLog | undefined
   readonly natsServer: string
   readonly dataDir: string
@@ -45,19 +49,19 @@ export interface ClusterSettings {
   readonly logLevel: string
 }
 
-/** Throws ConfigError for what the program itself would refuse, and an Error for what only this script knows. */
+/** Throws ConfigError for settings that Tidings itself would refuse, and an Error for those of this script. */
 export function readSettings(environment: Readonly<Record<string, string | undefined>>): ClusterSettings {
   const text = (name: string, fallback: string) => environment[name]?.trim() || fallback
-  // The program's own rules hold for what is passed on to it.
+  // Tidings validates the settings that are passed on to it.
   const { port, databaseUrl } = readConfig({ ...environment, NATS_URL: '' })
   const count = (name: string) => {
     const processes = Number(text(name, '2'))
     if (Number.isInteger(processes) && processes >= 1 && processes <= PROCESSES_MAX) return processes
     throw new Error(`${name} must be a number from 1 to ${PROCESSES_MAX}.`)
   }
-  const wanted = text('CLUSTER_LOG', '')
-  const log = LOGS.find((known) => known === wanted)
-  if (wanted !== '' && log === undefined) throw new Error(`CLUSTER_LOG must be one of ${LOGS.join(', ')}.`)
+  const name = text('CLUSTER_LOG', '')
+  const log = LOGS.find((log) => log === name)
+  if (name !== '' && log === undefined) throw new Error(`CLUSTER_LOG must be one of ${LOGS.join(', ')}.`)
   return {
     port,
     databaseUrl,

@@ -1,4 +1,4 @@
-// `npm run cluster`: starts Tidings as many processes on this machine, for development, and ends them in order.
+// `npm run cluster`: starts a cluster of Tidings on this machine, for development, and stops it in order.
 import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError } from '../../src/app/config.ts'
 import { withoutPassword } from '../../src/store/postgres/without-password.ts'
@@ -8,7 +8,7 @@ import { findNatsServer, planNatsCluster, type NatsPlan } from './nats-cluster.t
 import { prepareDatabase } from './prepare-database.ts'
 import { RunningCluster } from './running-cluster.ts'
 import type { StartedProgram } from './started-program.ts'
-import { makeKeys, planProcesses, waitUntilStarted, WORKSPACE_ID, type WorkspaceKeys } from './tidings-processes.ts'
+import { createKeys, planProcesses, waitUntilStarted, WORKSPACE_ID, type WorkspaceKeys } from './tidings-processes.ts'
 
 const READY_WAIT_MS = 30_000
 
@@ -19,36 +19,35 @@ else await run()
 async function run(): Promise<void> {
   const cluster = new RunningCluster()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    // A terminal and npm may both send it.
+    // The terminal and npm may both send it.
     process.on(signal, () => void cluster.stop().then(() => process.exit(0)))
   }
   try {
     process.stdout.write(await start(cluster, readSettings(process.env)))
   } catch (error) {
-    const byRequest = cluster.isStopping
+    const isRequested = cluster.isStopping
     await cluster.stop()
-    if (!byRequest) process.stderr.write(`${toText(error)}\n`)
-    process.exit(byRequest ? 0 : 1)
+    if (!isRequested) process.stderr.write(`${toText(error)}\n`)
+    process.exit(isRequested ? 0 : 1)
   }
 }
 
-/** Starts everything; returns the text that tells how to use it. */
+/** Starts everything. Returns the text that says how to use it. */
 async function start(cluster: RunningCluster, settings: ClusterSettings): Promise<string> {
-  // Started first, so that nothing is made where the port is taken. It is to be stopped first too, so the cluster is told of it
-  // last.
+  // Starts first, so that nothing is created if the port is in use. It must also stop first, so it is added to the cluster last.
   const balancer = await startBalancer(settings.port)
   const nats = await planNats(settings)
   const log: ClusterLog = nats ? 'jetstream' : 'postgres'
   const databaseUrl = await prepareDatabase(settings.databaseUrl, log)
   const environment = { DATABASE_URL: databaseUrl, NATS_URL: nats?.url ?? '', LOG_LEVEL: settings.logLevel }
   const natsServers = nats ? await cluster.startGroup(nats.servers) : []
-  // The first command also makes the tables.
-  const keys = await makeKeys(environment)
+  // The first command also creates the tables.
+  const keys = await createKeys(environment)
   const pipelines = await cluster.startGroup(planProcesses('pipeline', settings.pipelines, environment))
   const http = await cluster.startGroup(planProcesses('http', settings.httpProcesses, environment))
   const urls = (await Promise.all(http.map(waitUntilStarted))).filter((url) => url !== null)
   await Promise.all(pipelines.map(waitUntilStarted))
-  balancer.handTo(urls)
+  balancer.forwardTo(urls)
   cluster.add(balancer)
   await waitUntilReady(balancer)
   const rows = [
@@ -61,12 +60,12 @@ async function start(cluster: RunningCluster, settings: ClusterSettings): Promis
   return describe(log, rows, balancer.url, keys)
 }
 
-/** Undefined where the log is to be in PostgreSQL. */
+/** Undefined if the log is in PostgreSQL. */
 async function planNats({ log, natsServer, dataDir }: ClusterSettings): Promise<NatsPlan | undefined> {
   if (log === 'postgres') return undefined
   const program = findNatsServer(natsServer)
   if (program !== undefined) return planNatsCluster(program, dataDir)
-  const missing = `${natsServer} is not found`
+  const missing = `${natsServer} was not found`
   if (log === 'jetstream') throw new Error(`${missing}: install it, set NATS_SERVER, or CLUSTER_LOG=postgres.`)
   process.stderr.write(`${missing}, so the log is in PostgreSQL.\n`)
   return undefined
@@ -92,11 +91,11 @@ function toRow({ name, pid }: StartedProgram, address?: string | null): Row {
 }
 
 function describe(log: ClusterLog, rows: readonly Row[], url: string, keys: WorkspaceKeys): string {
-  const place = log === 'jetstream' ? 'NATS JetStream' : 'PostgreSQL'
+  const where = log === 'jetstream' ? 'NATS JetStream' : 'PostgreSQL'
   const user = `${WORKSPACE_ID}:${keys.dataKey}`
   const event = JSON.stringify({ type: 'event', customer_id: 'ada', actions: [{ action: 'Order Placed' }] })
   return [
-    `Tidings runs on this machine, with its log in ${place}.`,
+    `Tidings runs on this machine, with its log in ${where}.`,
     '',
     ...rows.map(([name = '', ...rest]) => `  ${name.padEnd(12)} ${rest.join('  ')}`),
     '',
@@ -104,12 +103,12 @@ function describe(log: ClusterLog, rows: readonly Row[], url: string, keys: Work
     `data key      ${keys.dataKey}`,
     `reports key   ${keys.reportsKey}`,
     '',
-    'The keys are new with each start. Track an event, and read it back:',
+    'Each start generates new keys. Track an event, and read it back:',
     '',
     `curl -u ${user} -H 'Content-Type: application/json' -d '${event}' ${url}/v1/event/${WORKSPACE_ID}`,
     `curl -u ${user} '${url}/v1/event/${WORKSPACE_ID}?customer_id=ada'`,
     '',
-    'Kill any of these processes to see the others go on. Ctrl-C ends them all in order.',
+    'Kill any of these processes to see the others continue. Ctrl-C stops them all in order.',
     '',
   ].join('\n')
 }

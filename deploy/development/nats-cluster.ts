@@ -1,4 +1,4 @@
-// Three NATS servers on free ports, which keep the log in a folder from one start to the next.
+// Plans three NATS servers on free ports. Their folder keeps the log from one start to the next. It starts nothing.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -8,12 +8,12 @@ import type { ProgramPlan } from './started-program.ts'
 
 const HOST = '127.0.0.1'
 const NAMES = ['nats-1', 'nats-2', 'nats-3'] as const
-/** Debian puts it where not every PATH looks. */
-const ALSO_LOOK_IN = '/usr/sbin'
+/** Where Debian installs it, which is not in every PATH. */
+const DEBIAN_FOLDER = '/usr/sbin'
 
-/** The program, with its path where that is needed; undefined when there is none. */
+/** The program, with its path if necessary; undefined if it is not installed. */
 export function findNatsServer(program: string): string | undefined {
-  return [program, join(ALSO_LOOK_IN, program)].find((path) => spawnSync(path, ['--version']).status === 0)
+  return [program, join(DEBIAN_FOLDER, program)].find((path) => spawnSync(path, ['--version']).status === 0)
 }
 
 export interface NatsPlan {
@@ -22,7 +22,7 @@ export interface NatsPlan {
   readonly servers: readonly ProgramPlan[]
 }
 
-/** How the servers are to be started. Throws when those of an earlier start still use the folder. */
+/** Rejects if the servers of an earlier start still use the folder. */
 export async function planNatsCluster(program: string, folder: string): Promise<NatsPlan> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   for (const name of NAMES) refuseRunning(name, pidFileOf(folder, name))
@@ -51,16 +51,16 @@ function pidFileOf(folder: string, name: string): string {
   return join(folder, `${name}.pid`)
 }
 
-/** Two servers over one folder would spoil it. A script that was killed leaves its servers behind. */
+/** Two servers would corrupt one folder. A killed script leaves its servers running. */
 function refuseRunning(name: string, pidFile: string): void {
   if (!existsSync(pidFile)) return
   const pid = readFileSync(pidFile, 'utf8').trim()
   const { stdout } = spawnSync('ps', ['-o', 'args=', '-p', pid], { encoding: 'utf8' })
   if (!stdout.includes(pidFile)) return
-  throw new Error(`${name} of an earlier start still runs, as process ${pid}: end it first.`)
+  throw new Error(`${name} of an earlier start is still running as process ${pid}. Stop it first.`)
 }
 
-/** All looked for at once, so that they differ. */
+/** Listens on all of them at once, so that they differ. */
 async function findFreePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, HOST))
   await Promise.all(servers.map((server) => once(server, 'listening')))

@@ -1,9 +1,9 @@
-// The database of a cluster for development: the one that is named, else one of its own, made where it is missing.
+// Finds the database of a development cluster: the one in the settings, else one of its own, which it creates if necessary.
 import { Client } from 'pg'
 import type { ClusterLog } from './cluster-settings.ts'
 
 const SERVER = 'postgres://postgres@127.0.0.1:5432'
-/** A database belongs to one log: what it has applied are positions of that log. */
+/** A database belongs to one log, because its cursors are positions of that log. */
 const NAMES: Readonly<Record<ClusterLog, string>> = {
   postgres: 'tidings_cluster',
   jetstream: 'tidings_cluster_jetstream',
@@ -11,11 +11,11 @@ const NAMES: Readonly<Record<ClusterLog, string>> = {
 const CONNECT_WAIT_MS = 3_000
 const DUPLICATE_DATABASE = '42P04'
 
-/** The address of a database that is there. Throws an Error that says what to do when PostgreSQL does not answer. */
-export async function prepareDatabase(given: string | undefined, log: ClusterLog): Promise<string> {
-  if (given !== undefined) {
-    await ask(given, 'select 1')
-    return given
+/** The address of an existing database. Rejects with an Error that says what to do if PostgreSQL does not respond. */
+export async function prepareDatabase(configured: string | undefined, log: ClusterLog): Promise<string> {
+  if (configured !== undefined) {
+    await ask(configured, 'select 1')
+    return configured
   }
   await ask(`${SERVER}/postgres`, `create database ${NAMES[log]}`).catch((error: unknown) => {
     if ((error as { code?: unknown }).code !== DUPLICATE_DATABASE) throw error
@@ -30,7 +30,7 @@ async function ask(url: string, statement: string): Promise<void> {
   } catch (error) {
     const { hostname, port, pathname } = new URL(url)
     const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`PostgreSQL does not answer at ${hostname}:${port}${pathname} (${reason}): set DATABASE_URL.`, {
+    throw new Error(`PostgreSQL does not respond at ${hostname}:${port}${pathname} (${reason}). Set DATABASE_URL.`, {
       cause: error,
     })
   }

@@ -1,4 +1,5 @@
-// What the cluster's script has started, in groups: begun in order, ended in the opposite order, and nothing else is touched.
+// The programs of a development cluster, in groups that start in order and stop in reverse order. It stops nothing that it did not
+// start.
 import { startProgram, type ProgramPlan, type StartedProgram } from './started-program.ts'
 
 interface Stoppable {
@@ -13,7 +14,7 @@ export class RunningCluster {
     return this.#stopping !== undefined
   }
 
-  /** Starts programs side by side, which are also stopped side by side. One that ends by itself is reported. */
+  /** Starts programs concurrently, as one group. Reports a program that ends by itself. */
   async startGroup(plans: readonly ProgramPlan[]): Promise<readonly StartedProgram[]> {
     const group: Stoppable[] = []
     this.#groups.push(group)
@@ -22,18 +23,18 @@ export class RunningCluster {
         const program = await startProgram(plan)
         group.push(program)
         if (this.isStopping) await program.stop()
-        else void program.ended.then((how) => this.#tellOfEnd(program, how))
+        else void program.ended.then((how) => this.#reportEnd(program, how))
         return program
       }),
     )
   }
 
-  /** Something of this script's own that is stopped in its turn. */
+  /** Adds a part that this script runs itself, as a group. */
   add(part: Stoppable): void {
     this.#groups.push([part])
   }
 
-  /** The first call counts; all wait for the end. */
+  /** Stops all groups. Further calls wait for the first. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stopAll()
     return this.#stopping
@@ -45,7 +46,7 @@ export class RunningCluster {
     }
   }
 
-  #tellOfEnd({ name, pid }: StartedProgram, how: string): void {
-    if (!this.isStopping) process.stderr.write(`${name} (process ${pid}) ended ${how}; the others go on.\n`)
+  #reportEnd({ name, pid }: StartedProgram, how: string): void {
+    if (!this.isStopping) process.stderr.write(`${name} (process ${pid}) ended ${how}; the others continue.\n`)
   }
 }

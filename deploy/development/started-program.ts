@@ -1,9 +1,9 @@
-// One program that the cluster's script has started, and ends again.
+// Starts and stops one program of a development cluster.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 
-/** A server of Tidings gives itself eleven seconds to stop (`src/commands/shutdown.ts`). */
+/** Tidings takes up to eleven seconds to stop (`src/commands/shutdown.ts`). */
 const STOP_WAIT_MS = 15_000
 
 export interface ProgramPlan {
@@ -16,20 +16,20 @@ export interface ProgramPlan {
 export interface StartedProgram {
   readonly name: string
   readonly pid: number
-  /** The first line on standard output; rejects when it ends without one. */
+  /** The first line on standard output. Rejects if the program ends without one. */
   readonly firstLine: Promise<string>
-  /** How it ended, in words. */
+  /** Resolves with how the program ended, in words. */
   readonly ended: Promise<string>
-  /** Lets it finish, and kills it when that takes too long. */
+  /** Asks the program to stop, and kills it if that takes too long. */
   stop(): Promise<void>
 }
 
-/** What it says on standard error is passed on under its name. Rejects when there is no such program. */
+/** Prefixes the lines of its standard error with its name. Rejects if the program does not exist. */
 export async function startProgram({ name, command, args, environment }: ProgramPlan): Promise<StartedProgram> {
   const child = spawn(command, args, {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // In a group of its own: Ctrl-C reaches the script alone, which then ends all in order.
+    // In a process group of its own: Ctrl-C reaches only the script, which then stops everything in order.
     detached: true,
   })
   await once(child, 'spawn')
@@ -41,7 +41,7 @@ export async function startProgram({ name, command, args, environment }: Program
     createInterface(child.stdout).once('line', resolve)
     void once(child, 'close').then(() => ended.then((how) => reject(new Error(`${name} ended ${how}.`))))
   })
-  // Whoever does not ask for the line need not hear that there is none.
+  // Not every caller waits for the line.
   firstLine.catch(() => {})
   return {
     name,

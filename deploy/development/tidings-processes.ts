@@ -1,4 +1,4 @@
-// Tidings' own program as processes of a cluster, and its command line for the workspace to develop with.
+// Plans the Tidings processes of a development cluster, and creates its workspace with the command line of Tidings.
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { ProgramPlan, StartedProgram } from './started-program.ts'
@@ -18,7 +18,7 @@ export interface WorkspaceKeys {
 
 export type Role = 'http' | 'pipeline'
 
-/** `count` processes of one role, each on any port that is free. */
+/** `count` processes of one role, each on a free port. */
 export function planProcesses(role: Role, count: number, environment: Environment): readonly ProgramPlan[] {
   return Array.from({ length: count }, (_, index) => ({
     name: `${role}-${index + 1}`,
@@ -28,7 +28,7 @@ export function planProcesses(role: Role, count: number, environment: Environmen
   }))
 }
 
-/** Where it serves; null for a pipeline. Rejects with the program's own reason when it does not start. */
+/** Its address; null for a pipeline. Rejects with the reason of the program if it does not start. */
 export async function waitUntilStarted({ name, firstLine }: StartedProgram): Promise<string | null> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error(`${name} did not start in time.`)), START_WAIT_MS)
@@ -42,15 +42,16 @@ export async function waitUntilStarted({ name, firstLine }: StartedProgram): Pro
   }
 }
 
-/** Keys of the workspace to develop with, which is made by the first start; those of earlier starts stop working. */
-export async function makeKeys(environment: Environment): Promise<WorkspaceKeys> {
-  const made = await runTidings(['workspace', 'create', WORKSPACE_ID], environment)
-  if (made.error === undefined)
-    return { dataKey: made['data_key'] as string, reportsKey: made['reports_key'] as string }
-  if (made.error.code !== 'conflict') throw new Error(`No workspace can be made: ${toSentence(made.error)}`)
+/** Creates the workspace at the first start. Generates new keys at each start, which revokes the old ones. */
+export async function createKeys(environment: Environment): Promise<WorkspaceKeys> {
+  const created = await runTidings(['workspace', 'create', WORKSPACE_ID], environment)
+  if (created.error === undefined)
+    return { dataKey: created['data_key'] as string, reportsKey: created['reports_key'] as string }
+  if (created.error.code !== 'conflict')
+    throw new Error(`The workspace cannot be created: ${toSentence(created.error)}`)
   const generate = async (tile: 'data' | 'reports') => {
     const { error, key } = await runTidings(['key', 'generate', WORKSPACE_ID, tile], environment)
-    if (error) throw new Error(`No key can be made: ${toSentence(error)}`)
+    if (error) throw new Error(`The key cannot be generated: ${toSentence(error)}`)
     return key as string
   }
   const [dataKey, reportsKey] = await Promise.all([generate('data'), generate('reports')])
@@ -65,7 +66,7 @@ interface Refusal {
 
 type Printed = Readonly<Record<string, unknown>> & { readonly error?: Refusal }
 
-/** What one command prints with `--json`, also when it fails. */
+/** The JSON that a command prints, also when it fails. */
 function runTidings(args: readonly string[], environment: Environment): Promise<Printed> {
   return new Promise((resolve, reject) => {
     const options = { env: { ...process.env, ...environment }, timeout: COMMAND_WAIT_MS }

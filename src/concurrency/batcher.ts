@@ -1,19 +1,19 @@
-// Combines many items into one call: what arrives while a call runs goes into the next one, so that a statement costs the same for
-// hundreds of requests as for one. An item that has waited too long is refused without a call: otherwise, when each call runs
-// into its time limit, an item would wait for the calls of all items before it.
+// Combines items into batches, one call each: items that arrive during a call go into the next one, so that one statement serves
+// hundreds of requests. It refuses an item that has waited too long without a call: otherwise, when every call runs into its time
+// limit, an item would wait for the calls of all items before it.
 import { AppError } from '../core/app-error.ts'
 
-/** Longer than all earlier calls take as long as the other side answers. */
+/** Longer than the earlier calls take while the other side responds. */
 const WAIT_MS_MAX = 5_000
 const RETRY_AFTER_SECONDS = 1
 
 export interface BatcherOptions<Item, Result> {
-  /** Gives a result for each item of a batch, in their order; if it rejects, so does each of them. */
+  /** Resolves with the result of each item of a batch, in order. If it rejects, so does each `add` of the batch. */
   readonly call: (items: readonly Item[]) => Promise<readonly Result[]>
   /** Bounds of one batch; a single item may have more bytes. */
   readonly itemsMax: number
   readonly bytesMax?: number
-  /** Measures an item for `bytesMax`. */
+  /** The bytes of an item, for `bytesMax`. */
   readonly bytesOf?: (item: Item) => number
   /** How long an item may wait for its call to begin. */
   readonly waitMsMax?: number
@@ -22,13 +22,13 @@ export interface BatcherOptions<Item, Result> {
 interface Waiting<Item, Result> {
   readonly item: Item
   readonly bytes: number
-  readonly cameAt: number
+  readonly addedAt: number
   readonly result: PromiseWithResolvers<Result>
 }
 
 export class Batcher<Item, Result> {
   readonly #options: BatcherOptions<Item, Result>
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   #waiting: Waiting<Item, Result>[] = []
   #called: readonly Waiting<Item, Result>[] = []
   #bytes = 0
@@ -39,7 +39,7 @@ export class Batcher<Item, Result> {
     this.#options = options
   }
 
-  /** Items without a result. */
+  /** The number of items without a result. */
   get size(): number {
     return this.#called.length + this.#waiting.length
   }
@@ -49,22 +49,22 @@ export class Batcher<Item, Result> {
     return this.#bytes
   }
 
-  /** The item that has waited longest for its result. */
+  /** The item that has waited longest for its result; undefined if there is none. */
   get oldest(): Item | undefined {
     return (this.#called[0] ?? this.#waiting[0])?.item
   }
 
-  /** Rejects as the call does, or with AppError `unavailable` if no call began in time, in which case nothing was done. */
+  /** Rejects as the call does, or with AppError `unavailable` if no call began in time; the item was then in no call. */
   add(item: Item): Promise<Result> {
     const bytes = this.#options.bytesOf?.(item) ?? 0
     const result = Promise.withResolvers<Result>()
-    this.#waiting.push({ item, bytes, cameAt: performance.now(), result })
+    this.#waiting.push({ item, bytes, addedAt: performance.now(), result })
     this.#bytes += bytes
     this.#callSoon()
     return result.promise
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when every item has its result. */
   async whenIdle(): Promise<void> {
     if (this.#isCalling) await new Promise<void>((resolve) => (this.#onIdle = resolve))
   }
@@ -78,7 +78,7 @@ export class Batcher<Item, Result> {
 
   async #callAll(): Promise<void> {
     for (;;) {
-      this.#refuseLate()
+      this.#refuseExpired()
       if (this.#waiting.length === 0) break
       await this.#call(this.#waiting.splice(0, this.#batchLength()))
     }
@@ -86,12 +86,12 @@ export class Batcher<Item, Result> {
     this.#onIdle?.()
   }
 
-  #refuseLate(): void {
+  #refuseExpired(): void {
     const since = performance.now() - (this.#options.waitMsMax ?? WAIT_MS_MAX)
-    const inTime = this.#waiting.findIndex(({ cameAt }) => cameAt >= since)
-    const late = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)
-    for (const { result } of late) result.reject(waitedTooLong())
-    this.#forget(late)
+    const inTime = this.#waiting.findIndex(({ addedAt }) => addedAt >= since)
+    const expired = this.#waiting.splice(0, inTime < 0 ? this.#waiting.length : inTime)
+    for (const { result } of expired) result.reject(waitedTooLong())
+    this.#forget(expired)
   }
 
   async #call(batch: readonly Waiting<Item, Result>[]): Promise<void> {
@@ -110,7 +110,7 @@ export class Batcher<Item, Result> {
     for (const { bytes } of settled) this.#bytes -= bytes
   }
 
-  /** As many as fit both bounds, and one at least. */
+  /** As many items as fit both bounds, but at least one. */
   #batchLength(): number {
     const { itemsMax, bytesMax = Infinity } = this.#options
     let sum = 0

@@ -1,21 +1,21 @@
-// A semaphore whose slots are shared fairly among keys, such as workspaces. Callers without a slot wait in bounded queues, one a
-// key; the keys take turns, however many callers of each wait. It knows nothing of the work.
+// A semaphore that shares its slots fairly among keys, such as workspaces. Callers without a slot wait in bounded queues, one per
+// key, and the keys take turns, however many callers of each wait.
 
 export interface SemaphoreOptions {
-  /** Slots of all keys together, and of each; unlimited by default. */
+  /** The slots of all keys together, and of each key; unlimited by default. */
   readonly slotsMax?: number
   readonly slotsPerKeyMax?: number
-  /** Callers that may wait, of all keys together and of each; unlimited by default, where the callers are bounded elsewhere. */
+  /** The callers that may wait, of all keys together and of each; unlimited by default, for callers that are bounded elsewhere. */
   readonly waitingMax?: number
   readonly waitingPerKeyMax?: number
-  /** Makes the error for a caller that may not wait, or has waited in vain. */
+  /** Creates the error for a caller that may not wait, or whose wait timed out. */
   readonly refusal: () => Error
 }
 
 export interface AcquireOptions {
-  /** How long to wait; by default, until there is a slot. */
+  /** How long to wait; by default without limit. */
   readonly waitMs?: number
-  /** For this caller, instead of that of the semaphore. */
+  /** Overrides the bound of the semaphore for this caller. */
   readonly waitingPerKeyMax?: number | undefined
 }
 
@@ -26,31 +26,31 @@ export class Semaphore {
   #taken = 0
   #waiting = 0
   readonly #takenOf = new Map<string, number>()
-  /** The waiting callers by key, each key's in the order in which they came; the key whose turn is next stands first. */
+  /** The waiting callers of each key, in order of arrival. The key whose turn is next is first. */
   readonly #queues = new Map<string, Set<Start>>()
 
   constructor(options: SemaphoreOptions) {
     this.#options = options
   }
 
-  /** Runs work in a slot. Rejects as `acquire` does, and as the work does. */
-  async run<Result>(key: string, work: () => Promise<Result>, options?: AcquireOptions): Promise<Result> {
+  /** Runs a task in a slot. Rejects as `acquire` and the task do. */
+  async run<Result>(key: string, task: () => Promise<Result>, options?: AcquireOptions): Promise<Result> {
     await this.acquire(key, options)
     try {
-      return await work()
+      return await task()
     } finally {
       this.release(key)
     }
   }
 
-  /** Takes a free slot, to be given back with `release`; false if there is none. */
+  /** Takes a free slot, which the caller must `release`; false if there is none. */
   tryAcquire(key: string): boolean {
     if (!this.#hasSlot(key)) return false
     this.#take(key, 1)
     return true
   }
 
-  /** Waits for a slot. Rejects with `refusal` if too many wait already, or no slot is free within `waitMs`. */
+  /** Waits for a slot, which the caller must `release`. Rejects with `refusal` if too many wait, or `waitMs` is over. */
   async acquire(key: string, { waitMs, waitingPerKeyMax }: AcquireOptions = {}): Promise<void> {
     if (this.tryAcquire(key)) return
     const { refusal, waitingMax = Infinity, waitingPerKeyMax: ofKeyMax = Infinity } = this.#options
@@ -67,7 +67,7 @@ export class Semaphore {
     return turn.promise.finally(() => clearTimeout(late))
   }
 
-  /** Gives a slot back; a caller that waits for it gets it at once, so that nobody who comes meanwhile goes first. */
+  /** Returns a slot. A waiting caller gets it at once, so that no later caller can take it first. */
   release(key: string): void {
     this.#take(key, -1)
     for (const [next, queue] of this.#queues) {
@@ -80,7 +80,7 @@ export class Semaphore {
 
   #start(key: string, queue: Set<Start>, start: Start): void {
     this.#leave(key, queue, start)
-    // The other keys come first now.
+    // Moves the key behind the others.
     if (this.#queues.delete(key)) this.#queues.set(key, queue)
     this.#take(key, 1)
     start()

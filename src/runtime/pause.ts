@@ -1,6 +1,6 @@
-// Waits for a time, on this thread's event loop.
+// Waits for a time without blocking the event loop.
 
-/** Resolves after `ms` milliseconds, or as soon as `signal` is aborted. */
+/** Resolves after `ms` milliseconds, or as soon as `signal` is aborted. Never rejects. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

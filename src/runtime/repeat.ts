@@ -1,8 +1,8 @@
-// Repeats a step while the process runs, never two at a time.
+// Repeats a step at an interval, never two at a time.
 
 /**
- * Starts the first step after `everyMs`. `onFailed` gets the error of a step that rejects; the next step follows anyway. The
- * returned function stops the repetition and resolves when the running step is done; a long step checks `isStopping` meanwhile.
+ * Starts the first step after `everyMs`. Passes the error of a step that rejects to `onFailed`; the next step follows anyway. The
+ * returned function stops the repetition and resolves when the running step is done; a long step should check `isStopping`.
  */
 export function startRepeating(
   step: (isStopping: () => boolean) => Promise<void>,

@@ -5,24 +5,24 @@
 import { readFileSync } from 'node:fs'
 import { pause } from './pause.ts'
 
-/** How long to gather work while the CPUs are free. A batch costs some 8 to 10 ms however little it holds. */
+/** How long to gather work while the CPUs are free. Even the smallest batch costs some 8 to 10 ms. */
 export const GATHER_MS = 40
 const GATHER_MS_MIN = 10
-/** The same while the CPUs are busy: what fewer batches save goes to requests. */
+/** The same while the CPUs are busy: fewer batches leave more time to requests. */
 const BUSY_GATHER_MS = 300
-/** How long one item may take: the batch before its own, the gathering and its own batch. Longer batches are not gathered for. */
+/** The latency of one item: the batch before its own, the gathering and its own batch. Long batches shorten the gathering. */
 const LATENCY_MS = 100
 const BUSY_LATENCY_MS = 700
-/** Items per second; a thread that is slower than this never backs off. */
+/** Items per second. A slower thread never backs off. */
 const RATE_MIN = 24_000
-/** The CPUs are busy when this thread waits for one for more than this share of its time. */
+/** The CPUs are busy if this thread waits for one for more than this share of its time. */
 const WAITED_SHARE_MAX = 0.1
 
 /** What a thread has done since its last pause. */
 export interface Work {
   readonly items: number
   readonly elapsedMs: number
-  /** The part of `elapsedMs` in which the thread was ready to run, but had no CPU. */
+  /** The part of `elapsedMs` in which the thread was ready to run but had no CPU. */
   readonly waitedMs: number
 }
 
@@ -51,25 +51,25 @@ export class Throttle {
     this.begin()
   }
 
-  /** Counts items of finished work. */
+  /** Counts finished items. */
   add(items: number): void {
     this.#items += items
   }
 
-  /** Call it between batches that follow each other, on the thread that does the work. */
+  /** Call it after a batch with more behind it, on the working thread. */
   async backOff(): Promise<void> {
     const ms = backOffMsAfter(this.#work())
     if (ms >= 1) await pause(ms)
     this.begin()
   }
 
-  /** Call it after a batch with nothing behind it, on the same thread. */
+  /** Call it after a batch with nothing behind it, on the working thread. */
   async gather(): Promise<void> {
     await pause(gatherMsAfter(this.#work()))
     this.begin()
   }
 
-  /** Starts to measure anew, after a pause that had another reason. */
+  /** Restarts the measurement. Call it after a pause for another reason. */
   begin(): void {
     this.#beganAt = performance.now()
     this.#waitedMs = readWaitedMs()
@@ -82,7 +82,7 @@ export class Throttle {
   }
 }
 
-/** How long this thread has waited for a CPU so far; always 0 where the system does not say (all but Linux). */
+/** How long this thread has waited for a CPU so far; always 0 on systems other than Linux. */
 function readWaitedMs(): number {
   try {
     const [, waitedNs] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')

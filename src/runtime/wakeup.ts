@@ -1,11 +1,11 @@
-// Lets one thread sleep until another wakes it. A flag in shared memory says whether the sleeper listens, so that waking costs one
-// message per sleep, not one per event. Measured with Node 26.10.0 against polling every 160 ms: 11 and 13 ms instead of 89 and
-// 113 from an acknowledgement to its receipt (medians of 40 requests).
+// Lets one thread wait until another wakes it. A flag in shared memory says whether the waiting thread listens, so that a wakeup
+// costs one message per wait, not one per event. Measured with Node 26.10.0 against polling every 160 ms: 11 and 13 ms instead of
+// 89 and 113 from an acknowledgement to its receipt (medians of 40 requests).
 
 const AWAKE = 0
 const LISTENING = 1
 
-/** The sleeper's side. */
+/** The side that waits. */
 export class Wakeup {
   readonly #state: Int32Array
   #isWoken = false
@@ -15,13 +15,13 @@ export class Wakeup {
     this.#state = new Int32Array(shared)
   }
 
-  /** Call it before each look for work, so that nothing is missed between the look and the wait. */
+  /** Call it before each check for work, so that no wakeup is lost between the check and the wait. */
   listen(): void {
     this.#isWoken = false
     Atomics.store(this.#state, 0, LISTENING)
   }
 
-  /** Ends the wait, or the next one if there is none yet. */
+  /** Ends the current wait, or else the next one. */
   wake(): void {
     this.#isWoken = true
     this.#end?.()
@@ -39,12 +39,12 @@ export class Wakeup {
   }
 }
 
-/** The flag that both sides share. */
+/** The flag, which both sides share. */
 export function makeWakeupState(): SharedArrayBuffer {
   return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
 }
 
-/** The other side: the returned function sends a wakeup with `send` if the sleeper has listened since the last one. */
+/** The side that wakes. The returned function calls `send` if the other side has listened since the last wakeup. */
 export function wakerOf(shared: SharedArrayBuffer, send: () => void): () => void {
   const state = new Int32Array(shared)
   return () => {

@@ -1,13 +1,13 @@
-// Gives the pipeline's thread a lower priority than the threads that answer requests.
+// Gives the calling thread a lower priority than the threads that serve requests.
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 
-/** Whoever waits for an answer goes first: while requests keep all processors busy, the log may grow for a while. */
+/** Requests go first: while they keep all CPUs busy, the log may grow for a while. */
 const NICENESS = 10
 
 /**
- * To be called on the thread itself. Only Linux gives threads a priority of their own; elsewhere, and where a thread cannot learn
- * its own id, all have the same.
+ * Only Linux has priorities per thread. On other systems, and where a thread cannot read its own id or change its priority, this
+ * does nothing.
  */
 export function yieldToRequests(): void {
   if (process.platform !== 'linux') return
@@ -15,6 +15,6 @@ export function yieldToRequests(): void {
     const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
     setPriority(thread, NICENESS)
   } catch {
-    // Without /proc, or the right to it, everything else works all the same.
+    // There is no /proc, or no permission. All threads then have the same priority.
   }
 }

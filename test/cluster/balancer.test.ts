@@ -1,4 +1,4 @@
-// The balancer of `npm run cluster`, in front of small servers that say whether they are ready.
+// The balancer of `npm run cluster`, in front of small servers that report whether they are ready.
 import { once } from 'node:events'
 import { createServer, get, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ interface Target {
   readonly url: string
   readonly server: Server
   isReady: boolean
-  /** How often it said that it is not ready. */
+  /** How often it reported that it is not ready. */
   refusals: number
 }
 
@@ -26,7 +26,7 @@ afterEach(async () => {
   }
 })
 
-it('hands connections to all that are ready, in turn', async () => {
+it('forwards connections to the ready processes in turn', async () => {
   await startTargets('a', 'b')
   await balancer.allReady
   const names = [await ask(), await ask(), await ask(), await ask()]
@@ -34,7 +34,7 @@ it('hands connections to all that are ready, in turn', async () => {
   expect(names[0]).not.toBe(names[1])
 })
 
-it('takes out who is not ready, and in again', async () => {
+it('skips a process while it is not ready', async () => {
   const [a] = await startTargets('a', 'b')
   await balancer.allReady
   a.isReady = false
@@ -44,7 +44,7 @@ it('takes out who is not ready, and in again', async () => {
   expect([await ask(), await ask()].toSorted()).toEqual(['a', 'b'])
 })
 
-it('goes to the next where a connection is refused', async () => {
+it('tries the next process when one refuses a connection', async () => {
   const [a] = await startTargets('a', 'b')
   await balancer.allReady
   a.server.closeAllConnections()
@@ -52,7 +52,7 @@ it('goes to the next where a connection is refused', async () => {
   expect([await ask(), await ask()]).toEqual(['b', 'b'])
 })
 
-it('asks any while nobody is ready', async () => {
+it('forwards to any process while none is ready', async () => {
   const [a] = await startTargets('a', 'b')
   await balancer.allReady
   for (const target of targets) target.isReady = false
@@ -61,7 +61,7 @@ it('asks any while nobody is ready', async () => {
   expect(a.refusals).toBeGreaterThan(1)
 })
 
-it('answers 503 when nobody is there', async () => {
+it('responds with 503 when no process accepts connections', async () => {
   const [a] = await startTargets('a')
   await balancer.allReady
   a.server.closeAllConnections()
@@ -69,18 +69,18 @@ it('answers 503 when nobody is there', async () => {
   expect(await ask()).toBe('503')
 })
 
-it('answers 503 before it is told of anybody', async () => {
+it('responds with 503 before it has any process', async () => {
   balancer = await startBalancer(0)
   expect(await ask()).toBe('503')
 })
 
-/** Starts at least one, each of which answers with its name. */
+/** Starts at least one server. Each responds with its name. */
 async function startTargets(...names: [string, ...string[]]): Promise<[Target, ...Target[]]> {
   const started = names.map(startTarget)
   await Promise.all(started.map(({ server }) => once(server, 'listening')))
   targets.push(...started.map((target) => Object.assign(target, { url: urlOf(target.server) })))
   balancer = await startBalancer(0)
-  balancer.handTo(targets.map(({ url }) => url))
+  balancer.forwardTo(targets.map(({ url }) => url))
   return targets as [Target, ...Target[]]
 }
 
@@ -100,7 +100,7 @@ function urlOf(server: Server): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Who answers a request on a connection of its own; the status where nobody does. */
+/** The name of the server that responds on a new connection; else the status. */
 async function ask(): Promise<string> {
   const [answer] = (await once(get(balancer.url, { agent: false }), 'response')) as [
     import('node:http').IncomingMessage,

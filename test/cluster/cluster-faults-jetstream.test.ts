@@ -1,4 +1,4 @@
-// Processes on many machines with their log in three NATS servers, struck by faults under load.
+// Faults under load in a cluster whose log is in three NATS servers.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { StreamInfo } from '@nats-io/jetstream'
 import { openLogStream, STREAM } from '../../src/log/jetstream/jetstream-stream.ts'
@@ -10,7 +10,7 @@ import { until } from '../support/server.ts'
 import { describeOnPostgres } from '../support/stores.ts'
 
 const START_MS_MAX = 120_000
-/** Servers elect leaders again when they have not heard from theirs for four to nine seconds. */
+/** Servers elect a new leader after four to nine seconds without the old one. */
 const REPLICATED_WITHIN_MS = 45_000
 
 describeWithNats('With NATS', () => {
@@ -47,13 +47,13 @@ describeWithNats('With NATS', () => {
       'pipelines and the database': ({ cluster }) => cluster.parts.toDatabase.pipeline,
     })
 
-    it('holds everything in the end, and ends in order', { timeout: FAULT_MS_MAX }, async () => {
+    it('has everything in the end, and stops in order', { timeout: FAULT_MS_MAX }, async () => {
       expect(new Set(await trial.end()), 'statuses with which processes ended').toEqual(new Set([0]))
     })
   })
 })
 
-/** The stream, once every server has all of it. */
+/** The stream, once every server has all messages. */
 function findReplicated(nats: NatsServers): Promise<StreamInfo> {
   return until('every server has the stream', () => askStream(nats).catch(() => undefined), REPLICATED_WITHIN_MS)
 }

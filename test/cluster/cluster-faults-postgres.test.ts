@@ -1,4 +1,4 @@
-// Processes on many machines with their log in PostgreSQL, struck by faults under load.
+// Faults under load in a cluster whose log is in PostgreSQL.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { declareCuts, declareDatabaseFaults, declareProcessFaults, FAULT_MS_MAX } from './cluster-faults.ts'
 import { ClusterTrial } from './cluster-trial.ts'
@@ -21,7 +21,7 @@ describeOnPostgres('A cluster with its log', () => {
     'pipelines and the database': ({ cluster }) => cluster.parts.toDatabase.pipeline,
   })
 
-  it('holds everything in the end, and ends in order', { timeout: FAULT_MS_MAX }, async () => {
+  it('has everything in the end, and stops in order', { timeout: FAULT_MS_MAX }, async () => {
     expect(new Set(await trial.end()), 'statuses with which processes ended').toEqual(new Set([0]))
   })
 })

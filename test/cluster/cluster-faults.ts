@@ -1,4 +1,4 @@
-// The faults that a cluster must survive wherever its log is, each as a test.
+// The faults that every cluster must survive, each as a test.
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'pg'
 import { expect, it } from 'vitest'
@@ -6,19 +6,19 @@ import { LOG_PARTITIONS } from '../../src/log/partition.ts'
 import type { Wire } from './cluster.ts'
 import type { ClusterTrial } from './cluster-trial.ts'
 
-/** The time for one fault, most of it for the last clients of the load and for looking at everything. */
+/** The time for one fault, most of it for the last clients and for checking all data. */
 export const FAULT_MS_MAX = 90_000
-/** For a longer trial: how often each fault strikes. */
+/** How often each fault strikes; more for a longer trial. */
 const ROUNDS = Number(process.env['CLUSTER_ROUNDS'] ?? 1)
 const DATABASE_AWAY_MS = 2_000
-/** Longer than a lease, than the database waits for a silent transaction, and than a request waits for the log. */
+/** Longer than a lease, than the database waits for an idle transaction, and than a request waits for the log. */
 const WIRE_AWAY_MS = 7_500
 
 /** Declares a fault, or several that strike in turn, as a test, once for each round. */
 export function itOutlives(name: string, strike: (name: string) => Promise<void>, faults = 1): void {
   const rounds = Array.from({ length: ROUNDS }, (_, round) => (ROUNDS > 1 ? `${name} (${round + 1})` : name))
   const timeout = faults * FAULT_MS_MAX
-  it.each(rounds)('outlives %s', { timeout }, (round) => expect(strike(round)).resolves.toBeUndefined())
+  it.each(rounds)('survives %s', { timeout }, (round) => expect(strike(round)).resolves.toBeUndefined())
 }
 
 /** Kills and stops processes. */
@@ -64,7 +64,7 @@ export function declareProcessFaults(trialOf: () => ClusterTrial): void {
   })
 }
 
-/** Takes the database away from all processes. */
+/** Makes the database unavailable to all processes. */
 export function declareDatabaseFaults(trialOf: () => ClusterTrial): void {
   itOutlives('a PostgreSQL that crashes and is started again', (name) => {
     const trial = trialOf()
@@ -72,7 +72,7 @@ export function declareDatabaseFaults(trialOf: () => ClusterTrial): void {
   })
 }
 
-/** Cuts the network between parts, so that nothing arrives and nobody is told. */
+/** Cuts the network between parts: packets are dropped, and connections stay open. */
 export function declareCuts(
   trialOf: () => ClusterTrial,
   wires: Readonly<Record<string, (trial: ClusterTrial) => Wire>>,

@@ -1,31 +1,31 @@
-// Clients of a cluster: requests at a steady rate, whatever becomes of the processes. Each is sent again until it is answered, as
-// far as its sender can do that; and a ledger of what was answered.
+// Clients of a cluster: they send requests at a steady rate while processes fail, retry each until it gets a response if that is
+// safe, and record the responses.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { HistoryEntry } from '../support/statistics/history-entries.ts'
 import { RequestWriter, type ClientRequest, type WriterOptions } from './cluster-requests.ts'
 import type { Cluster } from './cluster.ts'
 
-/** Requests arrive this far apart while a fault strikes, and in the seconds after it. */
+/** The interval between requests during a fault and in the seconds after it. */
 const ARRIVAL_MS = 20
-/** This many do; while a long wait goes on until all is well again, it is enough to try now and then. */
+/** After this many, a longer interval is enough for the wait until the cluster has recovered. */
 const DENSE_REQUESTS = 300
 const SPARSE_ARRIVAL_MS = 80
-/** At most this many wait for their answers; beyond that none arrive. */
+/** The most requests without a response; beyond that none are sent. */
 const IN_FLIGHT_MAX = 300
-/** How long a client waits for an answer, and for how long it tries. */
+/** How long a client waits for a response, and for how long it retries. */
 const ANSWER_MS_MAX = 10_000
 const TRIES_MS_MAX = 60_000
-/** The pause when a connection broke, or was refused. */
+/** The pause after a connection broke or was refused. */
 const AGAIN_AFTER_MS = 100
 
 export interface SentRequest extends ClientRequest {
-  /** By `performance.now`. */
+  /** From `performance.now`. */
   readonly sentAt: number
-  /** When it was first answered: by `Date.now`, and how long after it was sent. */
+  /** When it got its first response, from `Date.now`, and how long after it was sent. */
   acknowledged: { readonly at: number; readonly afterMs: number } | undefined
-  /** The ids in successful answers. */
+  /** The ids in successful responses. */
   readonly requestIds: string[]
-  /** Attempts without an answer, or with 503: each may have been kept. */
+  /** Attempts without a response, or with 503: each may have been stored. */
   uncertainTries: number
 }
 
@@ -33,7 +33,7 @@ export type LoadOptions = WriterOptions & { readonly cluster: Cluster }
 
 export class ClusterLoad {
   readonly requests: SentRequest[] = []
-  /** Answers that no client should get. */
+  /** Responses that no client should get. */
   readonly surprises: string[] = []
   readonly writer: RequestWriter
   readonly #cluster: Cluster
@@ -58,7 +58,7 @@ export class ClusterLoad {
     )
   }
 
-  /** Lets nothing more arrive, and waits until every client is done. */
+  /** Sends no more requests, and waits until every client is done. */
   async stop(): Promise<void> {
     clearTimeout(this.#arrivals)
     await Promise.all(this.#inFlight)
@@ -68,12 +68,12 @@ export class ClusterLoad {
     return this.requests.filter(({ acknowledged }) => acknowledged)
   }
 
-  /** Requests without an answer whose clients do not send them again: they may be there or not. */
+  /** Requests without a response whose clients do not retry: they may be stored or not. */
   get uncertain(): SentRequest[] {
     return this.requests.filter(({ acknowledged, uncertainTries }) => !acknowledged && uncertainTries > 0)
   }
 
-  /** Whether a request sent after an instant of `performance.now` was answered. */
+  /** Whether a request sent after an instant of `performance.now` got a response. */
   isServedAfter(instant: number): boolean {
     return this.requests.some(({ sentAt, acknowledged }) => sentAt > instant && acknowledged)
   }
@@ -115,7 +115,7 @@ export class ClusterLoad {
     this.surprises.push(`a request is not accepted for ${TRIES_MS_MAX} ms: ${request.body}`)
   }
 
-  /** Undefined when the client is done, otherwise how long it waits before it tries again. */
+  /** Undefined if the client is done, else how long it waits before it retries. */
   async #try(request: SentRequest, key: string): Promise<number | undefined> {
     try {
       const response = await this.#cluster.ask('POST', pathOf(request.entry), {

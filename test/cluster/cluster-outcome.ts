@@ -1,5 +1,5 @@
-// What must hold of a cluster after whatever happened to it: everything acknowledged has had its effect exactly once, and the
-// statistics are those of the naive model.
+// Checks a cluster after faults: every acknowledged request has taken effect exactly once, and the statistics equal those of the
+// naive model.
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
 import type { ClusterLoad, SentRequest } from './cluster-load.ts'
@@ -12,7 +12,7 @@ import { dayOf, type ModelWorkspace } from '../support/statistics/statistics-mod
 import { StatisticsModel, type Question } from '../support/statistics/statistics-model.ts'
 import type { Fate } from '../support/calls/tracking.ts'
 
-/** How long everything may take to be current again. */
+/** How long the cluster may take to be up to date again. */
 export const RESUMED_WITHIN_MS = 60_000
 const PAGE = 500
 const AT_ONCE = 16
@@ -25,7 +25,7 @@ const ATTRIBUTION_TYPES = [
 ] as const
 const METRIC_TYPES = ['TOTAL', 'UNIQUE'] as const
 
-/** Waits until the numbers of every HTTP process hold all that was received before an instant. */
+/** Waits until the statistics of every HTTP process include everything received before an instant. */
 export async function untilCurrent(cluster: Cluster, since: number): Promise<void> {
   for (const target of cluster.running('http').keys()) {
     await until('the numbers are current', () => isCurrent(cluster, target, since), RESUMED_WITHIN_MS)
@@ -40,7 +40,7 @@ async function isCurrent(cluster: Cluster, target: number, since: number): Promi
 }
 
 /**
- * Expects that everything of these loads, which are stopped, is there exactly once. Every HTTP process must be able to answer.
+ * Expects every request of these stopped loads exactly once. Every HTTP process must be able to respond.
  */
 export async function expectExactlyOnce(cluster: Cluster, loads: readonly ClusterLoad[]): Promise<void> {
   await untilCurrent(cluster, Date.now())
@@ -61,7 +61,7 @@ export async function expectNothingParked(cluster: Cluster): Promise<void> {
   expect(await runJson(['parked', 'list'], cluster.environment)).toMatchObject({ status: 0, body: { parked: [] } })
 }
 
-/** What was acknowledged has a receipt, and only repeats without a key are duplicates. */
+/** Every acknowledged request has a receipt, and only retries without a key are duplicates. */
 async function expectProcessed(cluster: Cluster, { acknowledged }: ClusterLoad): Promise<void> {
   await inTurns(acknowledged, async (request) => {
     const ids = [...new Set(request.requestIds)]
@@ -89,7 +89,7 @@ async function fateOf(cluster: Cluster, requestId: string): Promise<Fate> {
   return body as Fate
 }
 
-/** Reads the events of all users; returns the entries that were applied. */
+/** Reads the events of all users. Returns the entries that were applied. */
 async function expectEvents(cluster: Cluster, load: ClusterLoad): Promise<HistoryEntry[]> {
   const lists = new Map<string, number[]>()
   const names = new Set(load.requests.flatMap(({ entry }) => namesOf(entry)))
@@ -111,7 +111,7 @@ async function expectEvents(cluster: Cluster, load: ClusterLoad): Promise<Histor
   return applied
 }
 
-/** The numbers of a user's events; none for a user who is not there. */
+/** The numbers of a user's events; empty for a user who does not exist. */
 async function listNumbers(cluster: Cluster, name: string): Promise<number[]> {
   const numbers: number[] = []
   let before = ''
@@ -126,7 +126,7 @@ async function listNumbers(cluster: Cluster, name: string): Promise<number[]> {
   }
 }
 
-/** Asks every question of the campaigns and expects the answers of the naive model. */
+/** Queries all statistics of the campaigns, and expects those of the naive model. */
 async function expectModel(cluster: Cluster, workspace: ModelWorkspace): Promise<void> {
   const model = new StatisticsModel(workspace)
   const facts = [
@@ -146,7 +146,7 @@ async function expectModel(cluster: Cluster, workspace: ModelWorkspace): Promise
         return stats === undefined ? [] : [[id, [stats]]]
       })
       const answers = { found: (body as { data: unknown }).data, expected: Object.fromEntries(counted) as object }
-      // A comparison that can explain itself takes longer than all else.
+      // A comparison that shows the difference takes longer than everything else.
       if (!isDeepStrictEqual(answers.found, answers.expected)) expect(answers.found).toEqual(answers.expected)
     }
   }
@@ -164,7 +164,7 @@ function askStats(cluster: Cluster, ids: readonly string[], question: Question, 
   return cluster.ask('POST', '/core-services/v1/campaign-stats', { target, body: JSON.stringify(body) })
 }
 
-/** The names under which a request's users are found; reports name many, by customer ids that others use too. */
+/** The aliases of a request's users. Reports contain many customer ids, which other requests use too. */
 function namesOf({ customerId, person, audiences, messages }: HistoryEntry): string[] {
   const reported = [...audiences, ...messages].map((report) => report.customerId)
   return [customerId, person, ...reported].filter((name) => name !== undefined)
@@ -182,12 +182,12 @@ function byNumber(left: number, right: number): number {
   return left - right
 }
 
-/** How many events or facts an entry holds. */
+/** The number of events or facts in an entry. */
 function sizeOf({ audiences, messages, events }: HistoryEntry): number {
   return audiences.length + messages.length + events.length
 }
 
-/** Does the work for a few items at once. */
+/** Runs a task for each item, a few at a time. */
 async function inTurns<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const waiting = items.values()
   const workers = Array.from({ length: AT_ONCE }, async () => {

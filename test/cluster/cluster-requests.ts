@@ -1,5 +1,5 @@
-// Requests that clients of a cluster send: events, links between customers who are one person, and reports of campaigns, all
-// about users who are nowhere else. The naive model says what they make of the statistics.
+// The requests that clients of a cluster send: events, links between customers who are one person, and reports of campaigns. Each
+// load has users of its own. The naive model computes the resulting statistics.
 import type { Goal } from '../../src/core/campaigns/goal.ts'
 import { MESSAGE_KINDS } from '../../src/core/campaigns/facts.ts'
 import { knownAfter, PERSON, toBody, type HistoryEntry } from '../support/statistics/history-entries.ts'
@@ -11,8 +11,8 @@ import type {
 } from '../support/statistics/statistics-model-facts.ts'
 
 /**
- * How a client makes sure that a request counts once when it sends it again: by an Idempotency-Key; by what identifies the
- * events or facts in it; or not at all, and so it does not send it again.
+ * How a client makes sure that a retried request counts once: by an Idempotency-Key; by the ids of its events or facts; or not at
+ * all, and so it does not retry.
  */
 export type Manner = 'keyed' | 'identified' | 'unnamed'
 
@@ -21,11 +21,11 @@ export interface ClientRequest {
   readonly manner: Manner
   /** The JSON to send. */
   readonly body: string
-  /** Whether the client sends it again because it does not believe the answer, or has sent it twice at once. */
+  /** Whether the client sends it again despite a response, or twice at once. */
   readonly again: 'never' | 'later' | 'at once'
 }
 
-/** The goals of the campaigns, in their order. */
+/** The goals of each campaign. */
 export const CLUSTER_GOALS: readonly (readonly Goal[])[] = [
   [
     { name: 'buys', event: 'Buy', where: [], windowHours: 36 },
@@ -40,7 +40,7 @@ export const CLUSTER_GOALS: readonly (readonly Goal[])[] = [
 ]
 
 const CUSTOMERS = 20
-/** Customers with the same person are found to be one user, sooner or later. */
+/** Customers with the same person are merged into one user sooner or later. */
 const PERSONS = 6
 const SECOND = 1_000
 const DAY = 24 * 60 * 60 * SECOND
@@ -51,7 +51,7 @@ const NOTHING = { audiences: [], messages: [], events: [] } as const
 
 export interface WriterOptions {
   readonly random: () => number
-  /** The beginning of all names, so that no other writer has them. */
+  /** The prefix of all names, so that no other writer uses them. */
   readonly name: string
   /** One for each list of goals. */
   readonly campaignIds: readonly string[]
@@ -76,7 +76,7 @@ export class RequestWriter {
     return { entry, manner, again, body: JSON.stringify(withEventIds(toBody(entry), manner === 'identified')) }
   }
 
-  /** What the model is to count from if exactly these entries were applied. */
+  /** The input of the model if exactly these entries were applied. */
   workspaceAfter(entries: readonly HistoryEntry[]): ModelWorkspace {
     const { campaignIds } = this.#options
     const campaigns = campaignIds.map((id, index) => ({ id, goals: CLUSTER_GOALS[index] ?? [] }))
@@ -102,7 +102,7 @@ export class RequestWriter {
     }
   }
 
-  /** Some events of one user, who is named by a customer id, by the person, or by both. */
+  /** Some events of one user, identified by a customer id, by the person, or by both. */
   #tracking(): Pick<HistoryEntry, 'events' | 'customerId' | 'person'> {
     const names = this.#link(this.#below(CUSTOMERS))
     const [customerId, person] = [names.customerId, names.person]
@@ -151,7 +151,7 @@ export class RequestWriter {
     }
   }
 
-  /** No two facts have the same one, so that only what is sent again is the same fact. */
+  /** Different for every fact, so that only a retry sends the same fact. */
   #instant(): number {
     for (;;) {
       const instant = this.#options.now - RECENT - this.#below(PAST - RECENT)
@@ -178,7 +178,7 @@ export class RequestWriter {
   }
 }
 
-/** The kinds of requests, as often as they come. */
+/** The kinds of requests, as often as they are sent. */
 const KINDS = [
   ...Array.from({ length: 5 }, () => 'track_events' as const),
   'track_user',
@@ -188,14 +188,14 @@ const KINDS = [
 ] as const
 const AGAIN = [...Array.from({ length: 8 }, () => 'never' as const), 'later', 'at once'] as const
 
-/** Events protected by a key, or by nothing, have no ids of their own. */
+/** Events of requests with a key, or with no protection, have no ids of their own. */
 function withEventIds(body: object, hasIds: boolean): object {
   const { actions } = body as { actions?: readonly object[] }
   if (hasIds || !actions) return body
   return { ...body, actions: actions.map((action) => ({ ...action, event_id: undefined })) }
 }
 
-/** The query by which a user is found under one of its names. */
+/** The query that finds a user by one of its aliases. */
 export function queryOf(name: string): string {
   const isPerson = name.includes('-person-')
   return isPerson ? `identifier_name=${PERSON}&identifier_value=${name}` : `customer_id=${name}`

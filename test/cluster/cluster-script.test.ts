@@ -1,4 +1,4 @@
-// `npm run cluster`, started as a developer starts it: all its processes, a request through its balancer, the loss of one.
+// `npm run cluster`, started as a developer does: all processes start, the balancer forwards requests, and one process may die.
 import { once } from 'node:events'
 import { existsSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ import { basic, start, type Environment, type RunningProgram } from '../support/
 import { until } from '../support/server.ts'
 import { describeOnPostgres, makePlace, type TestPlace } from '../support/stores.ts'
 
-// Eight programs start on a machine that is busy with other suites.
+// Eight programs start while other suites use the machine.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
 const START_WAIT_MS = 60_000
@@ -43,16 +43,16 @@ function describeCluster(log: string, natsServers: number): void {
     rmSync(place.dataDir, { recursive: true, force: true })
   })
 
-  it('goes on without one of its HTTP processes, and ends everything that it started', async () => {
-    await until('it tells how to use it', () => hasEnded(script) || tellsAll(script), START_WAIT_MS)
+  it('continues without one of its HTTP processes, and stops everything that it started', async () => {
+    await until('it prints how to use it', () => hasEnded(script) || hasPrintedAll(script), START_WAIT_MS)
     const pids = pidsOf(script)
     const nats = Array.from({ length: natsServers }, (_, index) => `nats-${index + 1}`)
     expect([...pids.keys()]).toEqual(['http-1', 'http-2', 'pipeline-1', 'pipeline-2', ...nats])
     await sendEvent(script, 'First')
     process.kill(pids.get('http-1') as number, 'SIGKILL')
-    await until('it says who ended', () => /^http-1 \(process \d+\) ended by SIGKILL/m.test(script.output().stderr))
+    await until('it reports the end', () => /^http-1 \(process \d+\) ended by SIGKILL/m.test(script.output().stderr))
     await sendEvent(script, 'Second')
-    await until('both events are there', async () => (await listActions(script)).join() === 'Second,First', WAIT_MS)
+    await until('both events are stored', async () => (await listActions(script)).join() === 'Second,First', WAIT_MS)
     script.child.kill('SIGTERM')
     await until('all have ended', () => ![...pids.values()].some(isRunning), WAIT_MS)
     expect((await script.ended).stdout).toContain('Ctrl-C')
@@ -61,7 +61,7 @@ function describeCluster(log: string, natsServers: number): void {
 }
 
 describe('the settings of a cluster', () => {
-  it('are all named in its help', () => {
+  it('are all listed in its help', () => {
     const asked = new Set<string>()
     readSettings(new Proxy({}, { get: (_target, name) => void asked.add(String(name)) }))
     expect([...asked].filter((name) => !HELP.includes(`  ${name} `))).toEqual([])
@@ -78,18 +78,18 @@ describe('the settings of a cluster', () => {
     expect(() => readSettings({ [name]: value })).toThrow(message)
   })
 
-  it('are shown without starting anything', async () => {
+  it('are printed by --help, which starts nothing', async () => {
     const { status, stdout } = await start(['run', '--silent', 'cluster', '--', '--help'], {}, 'npm').ended
     expect({ status, stdout }).toEqual({ status: 0, stdout: HELP })
   })
 
-  it('that name a port that is taken end it, and nothing is made', async () => {
+  it('end it before it creates anything if the port is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
     const folder = join(tmpdir(), `tidings-cluster-${port}-${process.pid}`)
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-    // Whatever it would make first fails too, and would say so.
+    // The first thing that it would create fails too, and would be reported.
     const nowhere = { DATABASE_URL: 'postgres://127.0.0.1:1/nothing', DATA_DIR: folder, NATS_SERVER: 'true' }
     const { status, stdout, stderr } = await startScript({ ...nowhere, PORT: String(port) }).ended
     other.close()
@@ -98,11 +98,11 @@ describe('the settings of a cluster', () => {
     expect(existsSync(folder)).toBe(false)
   })
 
-  it('that lead nowhere end it, with the reason', async () => {
+  it('end it with the reason if the database does not respond', async () => {
     const databaseUrl = 'postgres://nobody:hidden@127.0.0.1:1/nothing'
     const { status, stdout, stderr } = await startScript({ CLUSTER_LOG: 'postgres', DATABASE_URL: databaseUrl }).ended
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
-    expect(stderr).toMatch(/^PostgreSQL does not answer at 127\.0\.0\.1:1\/nothing \(.*\): set DATABASE_URL\.\n/)
+    expect(stderr).toMatch(/^PostgreSQL does not respond at 127\.0\.0\.1:1\/nothing \(.*\)\. Set DATABASE_URL\.\n/)
   })
 })
 
@@ -116,7 +116,7 @@ function hasEnded(script: RunningProgram): boolean {
   return false
 }
 
-function tellsAll(script: RunningProgram): boolean {
+function hasPrintedAll(script: RunningProgram): boolean {
   return script.output().stdout.includes('Ctrl-C')
 }
 
@@ -133,7 +133,7 @@ function readPrinted(script: RunningProgram): { url: string; authorization: stri
   return { url: `${url}/v1/event/development`, authorization: basic('development', key) }
 }
 
-/** Sends as a client does: what may not have arrived is sent again under the same key. */
+/** Sends as a client does: retries with the same key until it gets a response. */
 async function sendEvent(script: RunningProgram, action: string): Promise<void> {
   const { url, authorization } = readPrinted(script)
   const headers = { authorization, 'content-type': 'application/json', 'idempotency-key': action }

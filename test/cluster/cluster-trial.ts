@@ -1,4 +1,4 @@
-// Strikes a cluster under load and waits until it is well again, by itself; then everything must be there, once.
+// Injects faults into a cluster under load, waits until it has recovered by itself, and checks that everything is stored once.
 import { isDeepStrictEqual } from 'node:util'
 import { ClusterLoad } from './cluster-load.ts'
 import { expectExactlyOnce, expectNothingParked, RESUMED_WITHIN_MS, untilCurrent } from './cluster-outcome.ts'
@@ -8,19 +8,19 @@ import type { ServingProgram } from '../support/program.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { until } from '../support/server.ts'
 
-/** How many requests are acknowledged before a fault strikes. */
+/** The requests that are acknowledged before a fault. */
 const WARM_REQUESTS = 30
 const WARM_WITHIN_MS = 20_000
-/** A process that starts, or wakes up, has its share of the partitions by then. */
+/** The time in which a process that starts or resumes gets its share of the partitions. */
 const SHARED_WITHIN_MS = 10_000
-/** What is received this long after a fault has struck must be in the numbers before the cluster counts as well again. */
+/** The cluster has recovered when its statistics include requests received this long after the fault. */
 const LATER_MS = 1_000
 
 export interface Fault {
   readonly name: string
-  /** Strikes; resolves when nothing more is done to the cluster. */
+  /** Injects the fault; resolves when it is over. */
   readonly strike: () => unknown
-  /** What is done once the cluster is well again, still under load; says what that was. */
+  /** A step after the recovery, still under load; resolves with its description. */
   readonly afterwards?: () => Promise<string>
 }
 
@@ -37,7 +37,7 @@ export class ClusterTrial {
     process.stderr.write(`faults of a cluster, log in ${log}: CLUSTER_SEED=${seed}\n`)
   }
 
-  /** CLUSTER_SEED repeats a trial, as far as processes that run beside each other can be repeated. */
+  /** CLUSTER_SEED repeats a trial, as far as concurrent processes allow. */
   static async start(log: LogKind): Promise<ClusterTrial> {
     const seed = Number(process.env['CLUSTER_SEED'] ?? Date.now() % 1_000_000)
     return new ClusterTrial(await Cluster.start(log), log, seed)
@@ -49,7 +49,7 @@ export class ClusterTrial {
     return running[Math.floor(this.#random() * running.length)] as ServingProgram
   }
 
-  /** Waits until the partitions are shared like this; says how long it took. */
+  /** Waits until the partitions are distributed like this; resolves with the time it took. */
   async untilShared(...shares: readonly number[]): Promise<string> {
     const startedAt = performance.now()
     const isShared = async () => isDeepStrictEqual(await this.cluster.shares(), shares)
@@ -57,7 +57,7 @@ export class ClusterTrial {
     return `partitions are shared ${shares.join(' to ')} after ${seconds(performance.now() - startedAt)}`
   }
 
-  /** Strikes, waits until all is well, and prints how long everything took. */
+  /** Injects a fault, waits until the cluster has recovered, and prints how long each took. */
   async outlive({ name, strike, afterwards }: Fault): Promise<void> {
     const load = await this.#startLoad(name)
     let told = ''
@@ -80,7 +80,7 @@ export class ClusterTrial {
     await this.#expectExactlyOnce([load])
   }
 
-  /** Expects everything that was ever acknowledged; returns the exit status of every process that was not killed. */
+  /** Expects everything that was acknowledged. Returns the exit status of every process that was not killed. */
   async end(): Promise<(number | null)[]> {
     await this.#expectExactlyOnce(this.#loads)
     await expectNothingParked(this.cluster)

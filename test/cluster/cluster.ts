@@ -1,5 +1,5 @@
-// A whole cluster for tests: processes with the roles `http` and `pipeline` as on machines of their own, with one database and
-// its log, and wires between them that can be cut.
+// A cluster for tests: processes with the roles `http` and `pipeline`, one database, one log, and proxies between them that can cut
+// their connections.
 import { Client } from 'pg'
 import { LIMIT_DEFAULTS } from '../../src/core/workspace.ts'
 import { createWorkspace, type NewWorkspace } from '../../src/actions/create-workspace.ts'
@@ -15,11 +15,11 @@ export type Role = 'http' | 'pipeline'
 
 const PROCESSES_PER_ROLE = 2
 export const NATS_SERVERS = 3
-/** Limits so high that no load meets them. */
+/** Rate limits that no load reaches. */
 const LIMIT = 10_000_000
 
 export interface AskOptions {
-  /** Which of the HTTP processes is asked: any number, counted round and round. */
+  /** The index of the HTTP process, modulo their number. */
   readonly target?: number
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -46,7 +46,7 @@ export class Wire {
     return new Wire(await Promise.all(urls.split(',').map(startProxy)))
   }
 
-  /** Drops all that is sent, and tells nobody. */
+  /** Drops all packets, and keeps the connections open. */
   drop(): void {
     for (const proxy of this.#proxies) proxy.hold()
   }
@@ -109,18 +109,18 @@ export class Cluster {
     return program
   }
 
-  /** The processes that have not ended, in the order of their starts. */
+  /** The running processes, in the order of their starts. */
   running(role: Role): ServingProgram[] {
     const isRunning = ({ child }: ServingProgram) => child.exitCode === null && child.signalCode === null
     return this.#processes.flatMap(({ role: its, program }) => (its === role && isRunning(program) ? [program] : []))
   }
 
-  /** The environment of commands, whose connections go around all wires. */
+  /** The environment of commands, which connect without the proxies. */
   get environment(): Environment {
     return { DATABASE_URL: this.parts.database.url, ...(this.parts.nats && { NATS_URL: this.parts.nats.url }) }
   }
 
-  /** Sends one request for the workspace, with the key of the tile that it needs. */
+  /** Sends a request for the workspace, with the key that it needs. */
   async ask(
     method: string,
     path: string,
@@ -144,7 +144,7 @@ export class Cluster {
     return { status: response.status, headers: response.headers, body: await response.json() }
   }
 
-  /** How many partitions each living pipeline follows, in descending order. */
+  /** How many partitions each running pipeline follows, in descending order. */
   async shares(): Promise<number[]> {
     const client = new Client({ connectionString: this.parts.database.url })
     await client.connect()
@@ -159,12 +159,12 @@ export class Cluster {
     }
   }
 
-  /** What each process has said of failures. */
+  /** The failures that each process has logged. */
   diagnostics(): string {
     return this.#processes.map(({ role, program }) => `${role}: ${program.output().stderr}`).join('\n')
   }
 
-  /** Ends everything in order; returns the exit status of each process that was still running. May be called again. */
+  /** Stops everything in order. Returns the exit status of each process that was still running. May be called again. */
   remove(): Promise<(number | null)[]> {
     this.#removed ??= this.#remove()
     return this.#removed
@@ -184,7 +184,7 @@ export class Cluster {
 
 async function startParts(log: LogKind): Promise<Parts> {
   const database = await startDatabase()
-  // Without being told of each other's addresses, clients keep to those of the wires.
+  // The servers do not advertise their addresses, so that clients use those of the proxies only.
   const nats = log === 'jetstream' ? await startNatsServers(NATS_SERVERS, ['--no_advertise']) : undefined
   const toDatabase = { http: await Wire.between(database.url), pipeline: await Wire.between(database.url) }
   const toLog = nats ? { http: await Wire.between(nats.url), pipeline: await Wire.between(nats.url) } : toDatabase
@@ -200,7 +200,7 @@ async function startParts(log: LogKind): Promise<Parts> {
 
 const NO_LIMITS = { track_events_per_minute: LIMIT, management_per_minute: LIMIT, campaign_stats_per_minute: LIMIT }
 
-/** A server of its own where one can be made, otherwise a database in the server that all tests use. */
+/** A PostgreSQL server of its own if possible, else a database on the server that all tests share. */
 async function startDatabase(): Promise<Parts['database']> {
   const own = await startOwnPostgres()
   if (own) return { url: own.url, own, remove: () => own.remove() }

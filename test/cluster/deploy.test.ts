@@ -1,4 +1,4 @@
-// Compares what is in `deploy/`, the Dockerfile and docs/cluster.md with the program they start and with each other.
+// Compares `deploy/`, the Dockerfile and docs/cluster.md with the program and with each other.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,13 +20,13 @@ import { startServer, until } from '../support/server.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const DOCUMENT = read('docs/cluster.md')
-/** The time after which a process gives up by itself. */
+/** The time after which a stopping process exits by itself. */
 const STOP_WAIT_MS = stopWaitMs({ databaseUrl: 'postgres://there' })
 const OURS = ['http-1', 'http-2', 'pipeline-1', 'pipeline-2']
 const NATS = ['nats-1', 'nats-2', 'nats-3']
-/** What `docker compose` is given by .env or the shell. */
+/** The variables that `docker compose` gets from .env or the shell. */
 const GIVEN: Readonly<Record<string, string>> = { POSTGRES_PASSWORD: 'secret-1', NATS_PASSWORD: 'secret-2' }
-/** An image with a version that will not come to mean another: 17.7, 3.2.24-alpine, bookworm-20251229-slim. */
+/** An image with an exact version: 17.7, 3.2.24-alpine, bookworm-20251229-slim. */
 const PINNED = /^[a-z/]+:[a-z-]*(\d+\.\d+(\.\d+)?|\d{8})(-[a-z0-9.-]+)?$/
 
 interface Service {
@@ -66,27 +66,27 @@ describe.each([
     expect(Object.keys(services)).toEqual(names)
   })
 
-  it('gives Tidings settings that it knows and takes', () => {
+  it('gives Tidings valid settings only', () => {
     for (const { environment = {} } of ours) {
       expect(Object.keys(environment).filter((name) => !SETTINGS.has(name))).toEqual([])
       expect(readConfig(environment)).toMatchObject(expectedSettings(names))
     }
   })
 
-  it('starts the two roles twice each, from the Dockerfile of this checkout', () => {
+  it('starts each role twice, from the Dockerfile of this checkout', () => {
     const commands = ours.map(({ command }) => command?.join(' '))
     const [http, pipeline] = ['serve --role http', 'serve --role pipeline']
     expect(commands).toEqual([http, http, pipeline, pipeline])
     for (const { build = '' } of ours) expect(existsSync(join(ROOT, dirname(path), build, 'Dockerfile'))).toBe(true)
   })
 
-  it('takes images of one version', () => {
+  it('pins its images to exact versions', () => {
     const images = Object.values(services).flatMap(({ image }) => image ?? [])
     expect(images.filter((image) => !PINNED.test(image))).toEqual([])
     expect(images.length).toBe(names.length - OURS.length)
   })
 
-  it('waits for what a process needs, starts it again, and lets it finish', () => {
+  it('starts a process after its dependencies, restarts it, and gives it time to stop', () => {
     const needed = names.filter((name) => name === 'postgres' || NATS.includes(name))
     for (const { depends_on, restart, stop_grace_period } of ours) {
       const healthy = Object.fromEntries(needed.map((name) => [name, { condition: 'service_healthy' }]))
@@ -96,7 +96,7 @@ describe.each([
     for (const name of needed) expect(services[name]?.healthcheck?.test?.[0]).toBe('CMD')
   })
 
-  it('keeps what must last in volumes', () => {
+  it('stores durable data in volumes', () => {
     const stateful = names.filter((name) => name === 'postgres' || NATS.includes(name))
     expect(Object.keys(volumes)).toEqual(stateful)
     for (const name of stateful) {
@@ -104,14 +104,14 @@ describe.each([
     }
   })
 
-  it('mounts files that are there', () => {
+  it('mounts only files that exist', () => {
     const mounted = Object.values(services).flatMap(({ volumes = [] }) => volumes.filter((one) => one.startsWith('.')))
     const missing = mounted.filter((one) => !existsSync(join(ROOT, dirname(path), one.split(':')[0] ?? '')))
     expect(missing).toEqual([])
     expect(mounted.length).toBeGreaterThan(0)
   })
 
-  it('believes the balancer alone, which has an address that nobody else gets, and is open to this machine alone', () => {
+  it('trusts only the balancer, which has a reserved address and listens only on this machine', () => {
     const { networks: own, ports } = services['balancer'] as Service
     const address = own?.inside?.ipv4_address ?? ''
     const [{ subnet = '', ip_range = '' } = {}] = networks.inside.ipam.config as [Partial<Network>?]
@@ -123,7 +123,7 @@ describe.each([
     expect(ports).toEqual(['127.0.0.1:8080:8080'])
   })
 
-  it('asks for secrets, and holds none', () => {
+  it('requires secrets, and contains none', () => {
     const secrets = [...read(path).matchAll(/\$\{(\w+PASSWORD):\?/g)].map(([, name]) => name)
     expect(new Set(secrets)).toEqual(new Set(Object.keys(GIVEN).filter((name) => read(path).includes(name))))
     for (const name of secrets) expect(DOCUMENT).toContain(`${name}=$(openssl rand -hex 24)`)
@@ -133,19 +133,19 @@ describe.each([
 describe('deploy/haproxy.cfg', () => {
   const text = read('deploy/haproxy.cfg')
 
-  it('sends requests to both HTTP processes, by their state', () => {
+  it('sends requests to the HTTP processes that are ready', () => {
     const servers = [...text.matchAll(/^ {2}server (\S+) (\S+)$/gm)].map(([, name, place]) => [name, place])
     const both = [
       ['http-1', 'http-1:8080'],
       ['http-2', 'http-2:8080'],
     ]
-    // Those that are ready, and all where none is.
+    // One backend for the ready processes, and one for all if none is ready.
     expect(servers).toEqual([...both, ...both])
     const [, path = ''] = /httpchk GET (\S+)/.exec(text) ?? []
     expect(OPERATOR_PATHS).toContain(path)
   })
 
-  it('waits until a process says why it is not ready, and takes one out before it stops', () => {
+  it('waits for the response of a process that is not ready, and stops using one before it exits', () => {
     const [, checkS = ''] = /^ {2}timeout check (\d+)s$/m.exec(text) ?? []
     expect(Number(checkS) * 1_000).toBeGreaterThan(READY_WAIT_MS)
     const [, interS = '', fall = ''] = /check inter (\d+)s fall (\d+)/.exec(text) ?? []
@@ -156,11 +156,11 @@ describe('deploy/haproxy.cfg', () => {
 describe('deploy/jetstream/nats.conf', () => {
   const text = read('deploy/jetstream/nats.conf')
 
-  it('has messages on disk before they are acknowledged', () => {
+  it('syncs messages to disk before it acknowledges them', () => {
     expect(text).toMatch(/^ {2}sync_interval: always$/m)
   })
 
-  it('joins the three servers, each with the password', () => {
+  it('connects the three servers, each with the password', () => {
     const { services } = parse(interpolate(read('deploy/jetstream/compose.yaml')), { merge: true }) as Compose
     const routes = NATS.map((name) => `nats://tidings:${GIVEN['NATS_PASSWORD']}@${name}:6222`)
     for (const name of NATS) {
@@ -172,7 +172,7 @@ describe('deploy/jetstream/nats.conf', () => {
 })
 
 describeWithNats('deploy/jetstream/nats.conf for nats-server', () => {
-  it('lets in servers with its password, also one that looks like a number, and no others', async () => {
+  it('accepts only servers with its password, even one that looks like a number', async () => {
     const ports = await findFreePorts(9)
     const folder = mkdtempSync(join(tmpdir(), 'tidings-nats-'))
     const servers = ['12e4abc', '12e4abc', 'guessed'].map((password, index) => {
@@ -184,7 +184,7 @@ describeWithNats('deploy/jetstream/nats.conf for nats-server', () => {
     })
     const [, , stranger] = servers as [RunningNats, RunningNats, RunningNats]
     await until('the other was refused', () => stranger.output().includes("Route Error 'Authorization Violation'"))
-    // It tries again every second, and a server counts a route until it is told that it is refused.
+    // The server retries every second, and counts a route until it is refused.
     const countRoutes = () => Promise.all(servers.map((server) => server.countRoutes()))
     await expect.poll(countRoutes, { timeout: 20_000 }).toEqual([1, 1, 0])
   })
@@ -192,12 +192,12 @@ describeWithNats('deploy/jetstream/nats.conf for nats-server', () => {
 
 interface RunningNats {
   output(): string
-  /** How many servers it is joined to; 0 while it starts. */
+  /** The number of connected servers; 0 while it starts. */
   countRoutes(): Promise<number>
   end(): Promise<void>
 }
 
-/** A server with `nats.conf`, on ports of its own: for clients, for servers, for monitoring. */
+/** A server with `nats.conf`, on its own ports for clients, servers and monitoring. */
 function startNatsServer(of: {
   folder: string
   index: number
@@ -207,7 +207,7 @@ function startNatsServer(of: {
   const { folder, index, ports, password } = of
   const [port, clusterPort, httpPort] = ports.slice(index * 3) as [number, number, number]
   const text = read('deploy/jetstream/nats.conf')
-    // Servers before 2.10 do not know the one setting.
+    // Servers before 2.10 do not support sync_interval: always.
     .replace(/^.*sync_interval.*$/m, '')
     .replace('/data', join(folder, String(index)))
     .replace('port: 4222', `port: ${port}`)
@@ -245,20 +245,20 @@ describe('the Dockerfile', () => {
   const of = (instruction: string) =>
     lines.filter((line) => line.startsWith(`${instruction} `)).map((line) => line.slice(instruction.length).trim())
 
-  it('begins with images of one version', () => {
+  it('pins its base images to exact versions', () => {
     const images = of('FROM').map((from) => from.split(' ')[0] ?? '')
     expect(images.length).toBe(2)
     expect(images.filter((image) => !PINNED.test(image))).toEqual([])
   })
 
-  it('ends as a user who is not root, by number', () => {
+  it('runs as a numeric user that is not root', () => {
     expect(of('USER')).toEqual(['10001:10001'])
     expect(lines.findIndex((line) => line.startsWith('USER'))).toBeGreaterThan(
       lines.findLastIndex((line) => /^(FROM|RUN) /.test(line)),
     )
   })
 
-  it('copies only what is there, and what .dockerignore lets in', () => {
+  it('copies only files that exist and that .dockerignore includes', () => {
     const copied = of('COPY').filter((one) => !one.startsWith('--from'))
     const sources = copied.flatMap((one) =>
       one
@@ -272,32 +272,32 @@ describe('the Dockerfile', () => {
     expect(read('.dockerignore')).toMatch(/^\*$/m)
   })
 
-  it('installs packages without scripts of theirs, and keeps those of production and the Node among them', () => {
+  it('installs packages without their scripts, and keeps only those of production, with Node among them', () => {
     expect(of('RUN').filter((run) => run.includes('npm '))).toEqual([
       'npm ci --ignore-scripts',
       expect.stringMatching(/^npm run build +&& npm prune --omit=dev --ignore-scripts +&& npm run postinstall +&& rm /),
     ])
   })
 
-  it('takes from the build what `dist/` needs, and no sources', () => {
+  it('copies from the build only what `dist/` needs, and no sources', () => {
     const taken = of('COPY').filter((one) => one.startsWith('--from'))
     expect(taken.map((one) => one.split(' ')[1])).toEqual(
       ['package.json', 'node_modules', 'bin', 'dist'].map((name) => `/app/${name}`),
     )
   })
 
-  it('sets only what the program reads', () => {
+  it('sets only variables that the program reads', () => {
     const settings = of('ENV').flatMap((one) => one.split(' ').map((pair) => pair.split('=') as [string, string]))
     expect(readConfig(Object.fromEntries(settings))).toMatchObject({ host: '0.0.0.0', port: 8080, dataDir: '/data' })
     expect(settings.map(([name]) => name).filter((name) => !SETTINGS.has(name))).toEqual([])
   })
 
-  it('starts the program that is there', () => {
+  it('starts a program that exists', () => {
     const [start] = of('ENTRYPOINT').map((one) => JSON.parse(one) as string[])
     expect(start).toEqual(['/app/bin/tidings'])
   })
 
-  it('finds a server healthy that answers, and none other', async () => {
+  it('reports a server as healthy only if it responds', async () => {
     const [, command = '[]'] = /CMD (\[.*\])$/.exec(of('HEALTHCHECK')[0] ?? '') ?? []
     const [node = '', ...args] = JSON.parse(command) as string[]
     const check = (port: string) =>
@@ -313,24 +313,24 @@ describe('the Dockerfile', () => {
 })
 
 describe('docs/cluster.md', () => {
-  it('links only to what is there', () => {
+  it('links only to files that exist', () => {
     const links = [...DOCUMENT.matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, link = '']) => link)
     expect(links.filter((link) => !/^https?:/.test(link) && !existsSync(join(ROOT, 'docs', link)))).toEqual([])
     expect(links.length).toBeGreaterThan(0)
   })
 
-  it('names metrics that there are', async () => {
+  it('mentions only metrics that exist', async () => {
     const { text } = await new Metrics().render({ lag: undefined, parked: undefined })
     const named = [...DOCUMENT.matchAll(/`(tidings_\w+)`/g)].map(([, name = '']) => name)
     expect(named.filter((name) => !text.includes(`# TYPE ${name} `))).toEqual([])
     expect(named).toContain('tidings_log_lag_seconds')
   })
 
-  it('has systemd start the program again however often it ends, and let it finish', () => {
+  it('makes systemd always restart the program, and give it time to stop', () => {
     const [, unit = ''] = /^```ini\n(.*?)^```$/ms.exec(DOCUMENT) ?? []
     const sections = unit.split(/^\[(\w+)\]$/m)
     const of = (section: string) => (sections[sections.indexOf(section) + 1] ?? '').trim().split('\n')
-    // A process that finds no database ends sooner than the five times in ten seconds that systemd allows.
+    // A process without a database exits more often than the five times in ten seconds that systemd allows by default.
     expect(of('Unit')).toContain('StartLimitIntervalSec=0')
     expect(of('Service')).toEqual(expect.arrayContaining(['Restart=always', 'RestartSec=1']))
     const [, stopS] = /^TimeoutStopSec=(\d+)$/m.exec(unit) ?? []
@@ -339,7 +339,7 @@ describe('docs/cluster.md', () => {
     expect(start).toBe(`${folder}/bin/tidings`)
   })
 
-  it('names every setting of the program', () => {
+  it('mentions every setting of the program', () => {
     const known = [...SETTINGS].filter((name) => !DOCUMENT.includes(`\`${name}\``))
     expect(known).toEqual([])
   })
@@ -361,7 +361,7 @@ function expectedSettings(services: readonly string[]): Partial<Config> {
   return { databaseUrl, natsUrl: natsUrl === '' ? undefined : natsUrl, piiKey: undefined, logLevel: 'info' }
 }
 
-/** `${NAME:?why}`, `${NAME:-fallback}` and `${NAME}`, as compose fills them in. */
+/** Replaces `${NAME:?why}`, `${NAME:-fallback}` and `${NAME}` as compose does. */
 function interpolate(text: string): string {
   return text.replaceAll(/\$\{(\w+)(?::([?-])([^}]*))?\}/g, (_all, name: string, kind?: string, rest?: string) => {
     const value = GIVEN[name] ?? (kind === '-' ? rest : undefined)

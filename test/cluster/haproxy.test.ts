@@ -1,5 +1,5 @@
-// deploy/haproxy.cfg in HAProxy itself, in front of a small server that tells what reached it. Where no haproxy is found the
-// suite says so and is skipped; with `REQUIRE_HAPROXY=1` it fails instead.
+// deploy/haproxy.cfg in HAProxy itself, in front of a small server that returns the requests it got. Without haproxy the suite is
+// skipped with that reason; with `REQUIRE_HAPROXY=1` it fails instead.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { endWithTests } from '../support/end-with-tests.ts'
 import { until } from '../support/server.ts'
 
 const CONFIG = fileURLToPath(new URL('../../deploy/haproxy.cfg', import.meta.url))
-/** Debian puts it where not every PATH looks. */
+/** Where Debian installs it, which is not in every PATH. */
 const PROGRAMS = ['haproxy', '/usr/sbin/haproxy']
 
 interface Answer {
@@ -50,7 +50,7 @@ describe.skipIf(program === undefined)('deploy/haproxy.cfg in HAProxy', () => {
     target.close()
   })
 
-  /** Sends the path exactly as it is given. */
+  /** Sends the path unchanged. */
   async function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
     const asked = request({ host: '127.0.0.1', port, path, headers, method, agent: false }).end()
     const [answer] = (await once(asked, 'response')) as [IncomingMessage]
@@ -70,7 +70,7 @@ describe.skipIf(program === undefined)('deploy/haproxy.cfg in HAProxy', () => {
     expect((await ask(path)).status).toBe(404)
   })
 
-  it.each(['/', '/metricsx', '/x/metrics', '/v1/event/metrics', '/x?/metrics'])('lets %s through', async (path) => {
+  it.each(['/', '/metricsx', '/x/metrics', '/v1/event/metrics', '/x?/metrics'])('forwards %s', async (path) => {
     expect((await ask(path)).status).toBe(200)
   })
 
@@ -83,7 +83,7 @@ describe.skipIf(program === undefined)('deploy/haproxy.cfg in HAProxy', () => {
     ['/v1/events/main', false],
     ['/x/v1/event/main', false],
   ]
-  it.each(paths)('tells of %s whose address it is, of events (%s) only where they name one', async (path, isEvent) => {
+  it.each(paths)('adds the client address to %s, but to events (%s) only if they have one', async (path, isEvent) => {
     expect((await ask(path)).body).toBe(isEvent ? '' : '127.0.0.1')
     expect((await ask(path, { 'x-forwarded-for': '192.0.2.1' })).body).toBe('192.0.2.1, 127.0.0.1')
   })
@@ -101,7 +101,7 @@ describe.skipIf(program === undefined)('deploy/haproxy.cfg in HAProxy', () => {
 
 const broken = new Set<string>()
 
-/** Answers with the X-Forwarded-For that it got; of requests with `x-break`, the first of each kind breaks. */
+/** Responds with the X-Forwarded-For that it got. Breaks the connection of the first request of each kind with `x-break`. */
 function answerOrBreak({ headers }: IncomingMessage, response: ServerResponse): void {
   const kind = headers['x-break']
   if (typeof kind === 'string' && !broken.has(kind)) {
@@ -112,7 +112,7 @@ function answerOrBreak({ headers }: IncomingMessage, response: ServerResponse): 
   response.end(headers['x-forwarded-for'] ?? '')
 }
 
-/** Starts it with the ports of this test and without the network of containers. */
+/** Starts HAProxy with the ports of this test and without the container network. */
 function startHaproxy({ port, targetPort }: { readonly port: number; readonly targetPort: number }) {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-haproxy-'))
   const text = readFileSync(CONFIG, 'utf8')
