@@ -6,7 +6,7 @@ import { until } from '../support/server.ts'
 const WAIT_MS_MAX = 200
 const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
 
-/** A batcher whose calls end when a test says so; the result of each item is the item. */
+/** A batcher whose calls end when the test says so; the result of each item is the item itself. */
 function heldBatcher(bounds: { itemsMax: number; bytesMax?: number }) {
   const batches: (readonly number[])[] = []
   const ends: (() => void)[] = []
@@ -52,7 +52,7 @@ it('counts each item, its bytes and the oldest until it has its result', async (
   expect([batcher.size, batcher.bytes, batcher.oldest]).toEqual([0, 0, undefined])
 })
 
-it('refuses all items that waited too long behind a call, and goes on with later ones', async () => {
+it('refuses all items that waited too long for a call, and continues with later ones', async () => {
   const { batcher, batches, endNext, hasBegun } = heldBatcher({ itemsMax: 1 })
   const slow = batcher.add(1)
   await hasBegun(1)

@@ -1,8 +1,8 @@
-// The contract of KeyedQueue: one piece of work a key at a time, and a bounded number of others that wait.
+// The contract of KeyedQueue: one task per key at a time, and a bounded number that wait.
 import { expect, it } from 'vitest'
 import { KeyedQueue, QUEUED_PER_KEY_MAX } from '../../src/concurrency/keyed-queue.ts'
 
-/** Work that ends when its gate opens, and notes when it begins. */
+/** A task that records when it begins, and ends when its gate opens. */
 function gated(noted: string[], name: string) {
   const gate = Promise.withResolvers<string>()
   const work = () => {
@@ -12,7 +12,7 @@ function gated(noted: string[], name: string) {
   return { work, open: () => gate.resolve(name), fail: () => gate.reject(new Error(name)) }
 }
 
-it('runs one after the other for one key, even behind one that failed, and other keys beside it', async () => {
+it('runs tasks of one key one after the other, even after a failure, and other keys concurrently', async () => {
   const queue = new KeyedQueue()
   const noted: string[] = []
   const [first, second, third, other] = ['first', 'second', 'third', 'other'].map((name) => gated(noted, name)) as [
@@ -35,7 +35,7 @@ it('runs one after the other for one key, even behind one that failed, and other
   expect(noted).toEqual(['first', 'other', 'second', 'third'])
 })
 
-it('refuses one too many to wait, until another is over', async () => {
+it('refuses a task when too many wait, until one is done', async () => {
   const queue = new KeyedQueue()
   const running = gated([], 'running')
   const taken = [running, ...Array.from({ length: QUEUED_PER_KEY_MAX }, () => running)].map(({ work }) => {
@@ -47,7 +47,7 @@ it('refuses one too many to wait, until another is over', async () => {
   expect(await queue.run('a', async () => 'again')).toBe('again')
 })
 
-it('lets as many wait as the caller says', async () => {
+it('lets as many tasks wait as the caller specifies', async () => {
   const queue = new KeyedQueue()
   const running = gated([], 'running')
   const taken = [queue.run('a', running.work, 1), queue.run('a', running.work, 1)]

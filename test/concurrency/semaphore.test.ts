@@ -1,4 +1,4 @@
-// The contract of Semaphore: slots bounded in all and by key, bounded queues, fair turns of keys, and waits that end in time.
+// The contract of Semaphore: bounded slots in total and per key, bounded queues, fair turns of keys, and bounded waits.
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { Semaphore, type SemaphoreOptions } from '../../src/concurrency/semaphore.ts'
@@ -8,7 +8,7 @@ const REFUSED = 'no slot'
 const make = (options: Omit<SemaphoreOptions, 'refusal'>) =>
   new Semaphore({ ...options, refusal: () => new Error(REFUSED) })
 
-it('gives each key so many slots, and all keys so many together', () => {
+it('bounds the slots of each key, and of all keys together', () => {
   const semaphore = make({ slotsMax: 3, slotsPerKeyMax: 2 })
   const taken = ['a', 'a', 'a', 'b', 'b'].map((key) => semaphore.tryAcquire(key))
   expect(taken).toEqual([true, true, false, true, false])
@@ -16,7 +16,7 @@ it('gives each key so many slots, and all keys so many together', () => {
   expect(semaphore.tryAcquire('b')).toBe(true)
 })
 
-it('hands a slot to the caller that has waited longest, before any that comes later', async () => {
+it('gives a slot to the caller that has waited longest, before any later one', async () => {
   const semaphore = make({ slotsPerKeyMax: 1 })
   const order: string[] = []
   await semaphore.acquire('a')
@@ -40,7 +40,7 @@ it('lets keys take turns, however many callers of each wait', async () => {
   expect(order).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'a'])
 })
 
-it('passes over a key that has all of its slots', async () => {
+it('skips a key that has all of its slots', async () => {
   const semaphore = make({ slotsMax: 2, slotsPerKeyMax: 1 })
   await semaphore.acquire('a')
   await semaphore.acquire('b')
@@ -51,7 +51,7 @@ it('passes over a key that has all of its slots', async () => {
   await expect(again).resolves.toBeUndefined()
 })
 
-it('refuses a caller where too many of its key, or of all keys, wait', async () => {
+it('refuses a caller when too many callers wait, of its key or of all keys', async () => {
   const semaphore = make({ slotsMax: 1, waitingMax: 3, waitingPerKeyMax: 2 })
   const gate = Promise.withResolvers<void>()
   const work = (key: string) => semaphore.run(key, () => gate.promise)
@@ -65,13 +65,13 @@ it('refuses a caller where too many of its key, or of all keys, wait', async () 
   await expect(work('c')).resolves.toBeUndefined()
 })
 
-it('refuses a caller that has waited in vain, and gives its turn to the next', async () => {
+it('refuses a caller whose wait timed out, and gives its turn to the next', async () => {
   const semaphore = make({ slotsMax: 1, waitingMax: 2 })
   await semaphore.acquire('a')
   const late = semaphore.acquire('b', { waitMs: 1 })
   const patient = semaphore.acquire('b')
   await expect(late).rejects.toThrow(REFUSED)
-  // The queue has room again.
+  // The queue accepts a caller again.
   const another = semaphore.acquire('c')
   semaphore.release('a')
   await patient
@@ -79,14 +79,14 @@ it('refuses a caller that has waited in vain, and gives its turn to the next', a
   await expect(another).resolves.toBeUndefined()
 })
 
-it('gives the slot back when the work fails', async () => {
+it('releases the slot when the task fails', async () => {
   const semaphore = make({ slotsMax: 1, waitingMax: 0 })
   const failing = semaphore.run('a', () => Promise.reject(new Error('broken')))
   await expect(failing).rejects.toThrow('broken')
   await expect(semaphore.run('b', async () => 'done')).resolves.toBe('done')
 })
 
-it('never runs more than its bounds, and runs everything in the end', async () => {
+it('never exceeds its bounds, and runs everything eventually', async () => {
   const jobs = fc.array(fc.record({ key: fc.constantFrom('a', 'b', 'c'), ticks: fc.nat(3) }), { maxLength: 30 })
   const bounds = fc.record({ slotsMax: fc.integer({ min: 1, max: 4 }), slotsPerKeyMax: fc.integer({ min: 1, max: 3 }) })
   await fc.assert(

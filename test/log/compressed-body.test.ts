@@ -1,4 +1,4 @@
-// What the embedded log compresses, and that it is read as it came.
+// The embedded log compresses large bodies and returns them unchanged.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { openSqliteLogReader } from '../../src/log/sqlite/sqlite-log-reader.ts'
 import { openSqliteLog } from '../../src/log/sqlite/sqlite-log.ts'
 import { newEntry } from './log-contract.ts'
 
-/** Where what is tested is found by a process of its own. */
+/** The URL of the tested module, for a child process. */
 const COMPRESSED_BODY = pathToFileURL(join(import.meta.dirname, '../../src/log/sqlite/compressed-body.ts')).href
 
 let folder: string
@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** A body of bytes in which nothing repeats, the same each time. */
+/** A body without repeated bytes, always the same. */
 function varied(bytes: number): Buffer {
   const digests = Array.from({ length: Math.ceil(bytes / 64) }, (_, index) =>
     createHash('sha512').update(`${index}`).digest(),
@@ -32,14 +32,14 @@ function varied(bytes: number): Buffer {
   return Buffer.concat(digests).subarray(0, bytes)
 }
 
-/** Appends the bodies one after the other as `r0`, `r1`, …, each in a group of its own. */
+/** Appends the bodies one after the other as `r0`, `r1`, …, each in a batch of its own. */
 async function append(bodies: readonly Buffer[]): Promise<void> {
   const writer = openSqliteLog({ path })
   for (const [index, body] of bodies.entries()) await writer.append(newEntry(`r${index}`, { body: Buffer.from(body) }))
   await writer.close()
 }
 
-/** What the file holds of each group: the length that it says the bodies have, and the one with which they are kept. */
+/** For each batch in the file: the decompressed length of its bodies, and their stored length. */
 function keptLengths(): unknown[] {
   const file = new SqliteFile(path, { readonly: true })
   const rows = file
@@ -57,7 +57,7 @@ async function readAll(bounds = { entries: 100, bytes: 10_000_000 }): Promise<[i
   return entries.map(({ requestId, body }) => [requestId, Buffer.from(body)])
 }
 
-it('keeps large bodies that repeat themselves in a fraction, others as they came, and reads all of them alike', async () => {
+it('stores large repetitive bodies compressed and others as they are, and returns all of them unchanged', async () => {
   const events = Buffer.from(
     JSON.stringify({
       events: Array.from({ length: 100 }, (_, n) => ({ type: 'Product Viewed', customer_id: `customer-${n}` })),
@@ -81,25 +81,25 @@ it('keeps large bodies that repeat themselves in a fraction, others as they came
   expect([large?.body, small?.body].map((body) => body && Buffer.from(body))).toEqual([events, varied(6_000)])
 })
 
-it('compresses from 2 KiB on', () => {
+it('compresses bodies from 2 KiB on', () => {
   expect(compressBody(Buffer.alloc(2_047, 'x'))).toBeUndefined()
   expect(compressBody(Buffer.alloc(2_048, 'x'))?.byteLength).toBeLessThan(100)
 })
 
-it('compresses what shrinks to three quarters', () => {
+it('compresses a body that shrinks to three quarters, and no other', () => {
   const partly = (same: number) => compressBody(Buffer.concat([varied(8_000 - same), Buffer.alloc(same, 'x')]))
-  // What does not repeat is kept byte by byte; the rest, its length and the marks between need some 60 bytes.
+  // LZ4 stores bytes that do not repeat as they are; the lengths, markers and the rest take some 60 bytes.
   expect(partly(2_100)?.byteLength).toBeGreaterThan(5_900)
   expect(partly(1_990)).toBeUndefined()
 })
 
-it('counts bodies as they came against the bound of a batch', async () => {
+it('applies the bound of a batch to uncompressed bodies', async () => {
   await append(Array.from({ length: 5 }, () => Buffer.alloc(50_000, 'x')))
   expect(await readAll({ entries: 100, bytes: 149_999 })).toHaveLength(2)
   expect(await readAll({ entries: 100, bytes: 150_000 })).toHaveLength(3)
 })
 
-it('keeps bodies as they came where LZ4 was not installed, and says what is missing for those that it cannot expand', () => {
+it('stores bodies uncompressed without LZ4, and reports the missing library when it cannot decompress one', () => {
   const kept = compressBody(Buffer.alloc(5_000, 'x')) ?? Buffer.of()
   const without = `
     import { registerHooks } from 'node:module'
@@ -116,7 +116,7 @@ it('keeps bodies as they came where LZ4 was not installed, and says what is miss
   )
 })
 
-it('refuses to give a body of another length than came', () => {
+it('refuses a body that decompresses to another length', () => {
   const kept = compressBody(Buffer.alloc(5_000, 'x')) ?? Buffer.of()
   expect(decompressBody(kept, 5_000)).toEqual(Buffer.alloc(5_000, 'x'))
   expect(() => decompressBody(kept, 4_999)).toThrow('a body of 4999 bytes decompressed to 5000 bytes')

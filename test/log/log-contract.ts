@@ -1,21 +1,21 @@
-// What every log promises, as one suite. Each log's own test file opens it in its own way and runs this.
+// The contract of every log, as one suite. The test file of each log runs it on a log of its own.
 import { v7 as newId } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { AppError } from '../../src/core/app-error.ts'
 import type { AppendOutcome, LogEntry, LogReader, LogWriter, NewEntry } from '../../src/log/event-log.ts'
 
-/** An empty log that can be opened repeatedly, by several writers at once. */
+/** An empty log, which several writers may open at once, and repeatedly. */
 export interface TestLog {
   openWriter(bounds?: { readonly entries: number; readonly bytes: number }): Promise<LogWriter>
   openReader(): Promise<LogReader>
   remove(): Promise<void>
-  /** Whether the log gives entries the time at which it took them, in place of the one they bring. */
+  /** Whether the log replaces `receivedAt` of new entries by a time of its own. */
   readonly stampsReceipt?: boolean
 }
 
 export const NO_BOUNDS = { entries: 10_000, bytes: 100_000_000 }
 export const NOW = 1_790_000_000_000
-/** Later than every entry, whoever stamps it. */
+/** Later than the time of any entry. */
 export const FAR_FUTURE = 4_000_000_000_000
 /** How much the clocks of two machines may differ, plus the time that a slow test takes. */
 const CLOCKS_DIFFER_MS_MAX = 60_000
@@ -36,12 +36,12 @@ export function newEntry(requestId: string, changes: Partial<NewEntry> = {}): Ne
 }
 
 const bodyOf = (entry: LogEntry | undefined) => Buffer.from(entry?.body ?? []).toString()
-const placesOf = ({ partitions }: LogReader) => Array.from({ length: partitions }, (_, partition) => partition)
+const partitionsOf = ({ partitions }: LogReader) => Array.from({ length: partitions }, (_, partition) => partition)
 export const idsOf = (entries: readonly LogEntry[]) => entries.map(({ requestId }) => requestId)
 export const numbered = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => `r${from + index}`)
 
-/** The requests whose entries are to be applied, in their order: a log that may hold a request twice holds it under one id. */
+/** The request ids in the order of their entries, each once: some logs may contain a request twice, under one id. */
 export async function listRequests(reader: LogReader): Promise<string[]> {
   const ids = idsOf(await readAll(reader))
   return reader.mayRepeat ? [...new Set(ids)] : ids
@@ -49,31 +49,31 @@ export async function listRequests(reader: LogReader): Promise<string[]> {
 
 /** All entries, in the order of their positions. */
 export async function readAll(reader: LogReader): Promise<LogEntry[]> {
-  const read = await Promise.all(placesOf(reader).map((partition) => reader.read(0, NO_BOUNDS, partition)))
+  const read = await Promise.all(partitionsOf(reader).map((partition) => reader.read(0, NO_BOUNDS, partition)))
   return read.flat().toSorted((left, right) => left.position - right.position)
 }
 
-export function describeLog(name: string, makePlace: () => Promise<TestLog>): void {
+export function describeLog(name: string, makeLog: () => Promise<TestLog>): void {
   describe(name, () => {
-    let place: TestLog
+    let log: TestLog
     let writer: LogWriter
     let reader: LogReader
 
     beforeEach(async () => {
-      place = await makePlace()
-      writer = await place.openWriter()
-      reader = await place.openReader()
+      log = await makeLog()
+      writer = await log.openWriter()
+      reader = await log.openReader()
     })
     afterEach(async () => {
       await reader.close()
       await writer.close()
-      await place.remove()
+      await log.remove()
     })
 
     const appendAll = (ids: readonly string[], to = writer) => Promise.all(ids.map((id) => to.append(newEntry(id))))
 
     describe('appending', () => {
-      it('keeps an entry whole before it is acknowledged', async () => {
+      it('stores the whole entry before it acknowledges it', async () => {
         const body = Buffer.from('{"text":"ä\\u0000😀"}')
         const context = { ip: '203.0.113.7', projectCode: 'p1', campaign: 7, sealedEmail: { sealed: 's', key: 'k' } }
         await writer.append(newEntry('r1', { kind: 'track_user', workspaceId: 'other', context, body }))
@@ -88,7 +88,7 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         expect(entry?.position).toBeGreaterThan(0)
       })
 
-      it('keeps everything that was appended together, in order, at growing positions', async () => {
+      it('stores entries that are appended together in order, at growing positions', async () => {
         await appendAll(numbered(0, 500))
         const entries = await readAll(reader)
         expect(idsOf(entries)).toEqual(numbered(0, 500))
@@ -96,33 +96,33 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         expect(positions).toEqual([...new Set(positions)].toSorted((left, right) => left - right))
       })
 
-      it('keeps everything over a close and never hands out a position twice', async () => {
+      it('keeps its entries when it is reopened, and never assigns a position twice', async () => {
         await appendAll(numbered(0, 10))
         const before = await reader.lastPosition()
         await writer.close()
-        writer = await place.openWriter()
+        writer = await log.openWriter()
         await writer.append(newEntry('later'))
         const entries = await readAll(reader)
         expect(idsOf(entries)).toEqual([...numbered(0, 10), 'later'])
         expect(entries.at(-1)?.position).toBeGreaterThan(before)
       })
 
-      it('waits on close for what was appended, and takes nothing after it', async () => {
+      it('waits for appended entries on close, and refuses later ones', async () => {
         const waiting = appendAll(numbered(0, 50))
         const closed = writer.close()
         await expect(writer.append(newEntry('late'))).rejects.toMatchObject({ code: 'unavailable' })
         await closed
         expect(await waiting).toEqual(numbered(0, 50).map(() => APPENDED))
         expect(idsOf(await readAll(reader))).toEqual(numbered(0, 50))
-        writer = await place.openWriter()
+        writer = await log.openWriter()
       })
 
-      it('tells when the oldest entry that waits was received', async () => {
+      it('reports when the oldest waiting entry was received', async () => {
         expect(writer.oldestWaitingReceivedAt()).toBeUndefined()
         const first = writer.append(newEntry('r1', { receivedAt: NOW + 1 }))
         const second = writer.append(newEntry('r2', { receivedAt: NOW + 2 }))
         expect(writer.oldestWaitingReceivedAt()).toBe(NOW + 1)
-        // They are on their way together when another comes.
+        // These are being committed when another arrives.
         await turnOfEventLoop()
         const third = writer.append(newEntry('r3', { receivedAt: NOW + 3 }))
         expect(writer.oldestWaitingReceivedAt()).toBe(NOW + 1)
@@ -130,18 +130,18 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         expect(writer.oldestWaitingReceivedAt()).toBeUndefined()
       })
 
-      it('keeps the time of receipt, or gives it by one clock so that it grows with the position', async () => {
-        const other = await place.openWriter()
+      it('keeps the time of receipt, or sets it from one clock so that it grows with the position', async () => {
+        const other = await log.openWriter()
         const given = numbered(0, 40).map((_, index) => NOW - index)
         for (const [index, receivedAt] of given.entries()) {
           await (index % 2 === 0 ? writer : other).append(newEntry(`r${index}`, { receivedAt }))
         }
         const kept = (await readAll(reader)).map(({ receivedAt }) => receivedAt)
-        expect(kept).toEqual(place.stampsReceipt ? kept.toSorted((left, right) => left - right) : given)
+        expect(kept).toEqual(log.stampsReceipt ? kept.toSorted((left, right) => left - right) : given)
         await other.close()
       })
 
-      it('says that it can be written', async () => {
+      it('confirms that it can be written', async () => {
         await expect(writer.check()).resolves.toBeUndefined()
       })
     })
@@ -152,9 +152,9 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         return settled.map((answer) => (answer.status === 'fulfilled' ? answer.value : (answer.reason as AppError)))
       }
 
-      it('refuses at once what would wait as one too many, and keeps nothing of it', async () => {
+      it('refuses an entry at once when too many wait, and stores nothing of it', async () => {
         await writer.close()
-        writer = await place.openWriter({ entries: 3, bytes: 1_000_000 })
+        writer = await log.openWriter({ entries: 3, bytes: 1_000_000 })
         const answers = await outcomes(numbered(0, 5).map((id) => writer.append(newEntry(id))))
         expect(answers.slice(0, 3)).toEqual([APPENDED, APPENDED, APPENDED])
         for (const refused of answers.slice(3)) {
@@ -164,9 +164,9 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         expect(await writer.append(newEntry('again'))).toEqual(APPENDED)
       })
 
-      it('refuses what would wait with too many bytes', async () => {
+      it('refuses an entry when too many bytes wait', async () => {
         await writer.close()
-        writer = await place.openWriter({ entries: 100, bytes: 1_200 })
+        writer = await log.openWriter({ entries: 100, bytes: 1_200 })
         const body = Buffer.alloc(600, 'x')
         const answers = await outcomes(['r1', 'r2', 'r3'].map((id) => writer.append(newEntry(id, { body }))))
         expect(answers.slice(0, 2)).toEqual([APPENDED, APPENDED])
@@ -180,26 +180,26 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         return writer.append(newEntry(requestId, { idempotency: { key: 'k', hash }, ...changes }))
       }
 
-      it('keeps a repeated request once and tells under which id', async () => {
+      it('store a repeated request once, and report its first id', async () => {
         expect(await keyed('r1', 'h')).toEqual(APPENDED)
         expect(await keyed('r2', 'h')).toEqual({ outcome: 'repeated', requestId: 'r1' })
         expect(await listRequests(reader)).toEqual(['r1'])
       })
 
-      it('keeps requests once that repeat each other at the same moment', async () => {
+      it('store requests once that repeat each other at the same moment', async () => {
         const answers = await Promise.all([keyed('r1', 'h'), keyed('r2', 'h'), keyed('r3', 'other')])
         expect(answers).toEqual([APPENDED, { outcome: 'repeated', requestId: 'r1' }, { outcome: 'key_conflict' }])
         expect(await listRequests(reader)).toEqual(['r1'])
       })
 
-      it('knows a key after the log was closed', async () => {
+      it('survive closing the log', async () => {
         await keyed('r1', 'h')
         await writer.close()
-        writer = await place.openWriter()
+        writer = await log.openWriter()
         expect(await keyed('r2', 'other')).toEqual({ outcome: 'key_conflict' })
       })
 
-      it('keeps the keys of workspaces apart', async () => {
+      it('are separate for each workspace', async () => {
         const inWorkspaces = (...names: string[]) => {
           return Promise.all(names.map((workspaceId) => keyed(workspaceId, workspaceId, { workspaceId })))
         }
@@ -207,8 +207,8 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         expect(await inWorkspaces('another')).toEqual([APPENDED])
       })
 
-      it('keeps requests once that repeat each other through two writers', async () => {
-        const other = await place.openWriter()
+      it('store requests once that repeat each other through two writers', async () => {
+        const other = await log.openWriter()
         const writers = [writer, other, writer, other]
         const answers = await Promise.all(
           writers.map((to, index) => to.append(newEntry(`r${index}`, { idempotency: { key: 'k', hash: 'h' } }))),
@@ -223,7 +223,7 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
     })
 
     describe('reading', () => {
-      it('begins after a position and stops at its bounds, with one entry at least', async () => {
+      it('starts after a position and stops at its bounds, after at least one entry', async () => {
         await Promise.all(numbered(0, 5).map((id) => writer.append(newEntry(id, { partitionKey: 'one' }))))
         const partition = await partitionOfAll(reader)
         const entries = await reader.read(0, NO_BOUNDS, partition)
@@ -235,7 +235,7 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         expect(await reader.read(entries[4]?.position ?? 0, NO_BOUNDS, partition)).toEqual([])
       })
 
-      it('finds an entry by the id of its request', async () => {
+      it('finds an entry by its request id', async () => {
         const ids = Array.from({ length: 20 }, () => newId())
         await appendAll(ids)
         expect(bodyOf(await reader.findByRequestId(ids[7] as string))).toBe(`{"id":"${ids[7]}"}`)
@@ -243,16 +243,16 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         expect(await reader.findByRequestId('unknown')).toBeUndefined()
       })
 
-      it('tells the last position, 0 in an empty log', async () => {
+      it('reports the last position, 0 in an empty log', async () => {
         expect(await reader.lastPosition()).toBe(0)
         await appendAll(numbered(0, 3))
         expect(await reader.lastPosition()).toBe((await readAll(reader)).at(-1)?.position)
       })
 
       it('never skips an entry whose transaction commits late', async () => {
-        const other = await place.openWriter()
+        const other = await log.openWriter()
         const writing = startWriting([writer, other])
-        const cursors = placesOf(reader).map(() => 0)
+        const cursors = partitionsOf(reader).map(() => 0)
         const seen: string[] = []
         for (let isLast = false; !isLast;) {
           isLast = !writing.isRunning()
@@ -270,10 +270,10 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
     })
 
     describe('partitions', () => {
-      it('hold every entry exactly once, in order, and all of them some', async () => {
+      it('contain every entry exactly once, in order, and none is empty', async () => {
         const ids = numbered(0, 50 * reader.partitions)
         await appendAll(ids)
-        const read = await Promise.all(placesOf(reader).map((partition) => reader.read(0, NO_BOUNDS, partition)))
+        const read = await Promise.all(partitionsOf(reader).map((partition) => reader.read(0, NO_BOUNDS, partition)))
         expect(read.flatMap(idsOf).toSorted()).toEqual(ids.toSorted())
         for (const entries of read) {
           expect(entries).not.toHaveLength(0)
@@ -282,13 +282,13 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         }
       })
 
-      it('hold entries of equal keys together', async () => {
+      it('contain all entries of one key together', async () => {
         const keyOf = (index: number) => `key ${index % 20}`
         await Promise.all(
           numbered(0, 200).map((id, index) => writer.append(newEntry(id, { partitionKey: keyOf(index) }))),
         )
         const partitionsOfKeys = new Map<string, Set<number>>()
-        for (const partition of placesOf(reader)) {
+        for (const partition of partitionsOf(reader)) {
           for (const { requestId } of await reader.read(0, NO_BOUNDS, partition)) {
             const key = keyOf(Number(requestId.slice(1)))
             partitionsOfKeys.set(key, (partitionsOfKeys.get(key) ?? new Set()).add(partition))
@@ -297,8 +297,8 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         expect([...partitionsOfKeys.values()].map(({ size }) => size)).toEqual(Array.from({ length: 20 }, () => 1))
       })
 
-      it('are followed by cursors, behind which the first entry of all is found', async () => {
-        const cursors = placesOf(reader).map(() => 0)
+      it('have cursors, after which the first of all entries is found', async () => {
+        const cursors = partitionsOf(reader).map(() => 0)
         expect(await reader.firstAfter(cursors)).toBeUndefined()
         await appendAll(numbered(0, 60))
         const entries = await readAll(reader)
@@ -311,9 +311,9 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
       })
     })
 
-    describe('the instant up to which all entries are there', () => {
-      it('is before every entry that was not there yet', async () => {
-        const other = await place.openWriter()
+    describe('the low watermark', () => {
+      it('is not after the time of any later entry', async () => {
+        const other = await log.openWriter()
         const writers = [writer, other]
         const writing = startWriting(writers)
         const looks: { readonly settled: number; readonly seen: ReadonlySet<number> }[] = []
@@ -334,7 +334,7 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         await other.close()
       })
 
-      it('is now at the latest, and close to it where nobody writes', async () => {
+      it('is at most the present time, and close to it when nobody writes', async () => {
         expect(await reader.lowWatermark(NOW - CLOCKS_DIFFER_MS_MAX)).toBeLessThanOrEqual(NOW - CLOCKS_DIFFER_MS_MAX)
         await writer.append(newEntry('r1', { receivedAt: Date.now() }))
         const now = Date.now()
@@ -343,7 +343,7 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
     })
 
     describe('trimming', () => {
-      /** Trims in as many steps as it takes; returns their number. */
+      /** Trims until nothing is left to delete; returns the number of steps. */
       const trim = async (throughPosition: number, receivedBefore: number) => {
         const limits = { throughPosition, entriesReceivedBefore: receivedBefore, keysReceivedBefore: receivedBefore }
         let steps = 1
@@ -358,8 +358,8 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         const young = (await readAll(reader))[1] as LogEntry
         await trim(young.position, young.receivedAt)
         const left = idsOf(await readAll(reader))
-        // A log that stamps entries drops many in one piece, and those that are left to go go later.
-        const mayStay = place.stampsReceipt ? ['old'] : []
+        // A log that sets times deletes whole segments, and so keeps some entries longer.
+        const mayStay = log.stampsReceipt ? ['old'] : []
         expect(left.filter((id) => !mayStay.includes(id))).toEqual(['young', 'not applied'])
         const last = await reader.lastPosition()
         await trim(last, FAR_FUTURE)
@@ -369,20 +369,20 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
         expect((await readAll(reader))[0]?.position).toBeGreaterThan(last)
       })
 
-      it('keeps what is not applied, however old', async () => {
+      it('keeps entries that are not applied, however old', async () => {
         for (const id of ['r1', 'r2', 'r3']) await writer.append(newEntry(id))
         const [, applied] = await readAll(reader)
         await trim(applied?.position ?? 0, FAR_FUTURE)
         expect(idsOf(await readAll(reader))).toContain('r3')
       })
 
-      it('works in bounded steps', async () => {
+      it('deletes in bounded steps', async () => {
         for (let from = 0; from < 5_000; from += 1_000) await appendAll(numbered(from, from + 1_000))
         expect(await trim(await reader.lastPosition(), FAR_FUTURE)).toBeGreaterThan(1)
         expect(await readAll(reader)).toEqual([])
       })
 
-      it('forgets old keys', async () => {
+      it('deletes old keys', async () => {
         await writer.append(newEntry('r1', { idempotency: { key: 'k', hash: 'h' } }))
         await trim(0, FAR_FUTURE)
         expect(await writer.append(newEntry('r2', { idempotency: { key: 'k', hash: 'x' } }))).toEqual(APPENDED)
@@ -391,28 +391,28 @@ export function describeLog(name: string, makePlace: () => Promise<TestLog>): vo
   })
 }
 
-/** The partition that all entries are in. */
+/** The partition of all entries. */
 async function partitionOfAll(reader: LogReader): Promise<number> {
   const [partition, ...others] = new Set((await partitionsByPosition(reader)).values())
   if (partition === undefined || others.length > 0) throw new Error('the entries are not in one partition')
   return partition
 }
 
-/** Which partition the entry at a position is in. */
+/** The partition of the entry at a position. */
 async function partitionsByPosition(reader: LogReader): Promise<Map<number, number>> {
   const partitions = new Map<number, number>()
-  for (const partition of placesOf(reader)) {
+  for (const partition of partitionsOf(reader)) {
     for (const { position } of await reader.read(0, NO_BOUNDS, partition)) partitions.set(position, partition)
   }
   return partitions
 }
 
-/** Lets others have their turn: readers of the embedded log never wait, so nobody else would have one. */
+/** Yields to the event loop: reads of the embedded log never wait, so nothing else would run. */
 function turnOfEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Lets writers append beside what the test does; `ended` resolves to the ids. */
+/** Lets writers append concurrently with the test; `ended` resolves with the ids. */
 function startWriting(writers: readonly LogWriter[]): {
   readonly isRunning: () => boolean
   readonly ended: Promise<string[]>
@@ -423,7 +423,7 @@ function startWriting(writers: readonly LogWriter[]): {
   return { isRunning: () => isRunning, ended: ended.then((ids) => ids.flat()) }
 }
 
-/** Appends in many small turns, so that commits of two writers interleave; returns the ids. */
+/** Appends in many small steps, so that the commits of two writers interleave; returns the ids. */
 async function writeTurns(writer: LogWriter, prefix: string): Promise<string[]> {
   const ids: string[] = []
   for (let turn = 0; turn < 60; turn++) {

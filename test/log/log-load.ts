@@ -1,11 +1,11 @@
-// Load on a log while its machines come and go: clients that append, and a follower as a pipeline is one.
+// Load on a log while its servers fail and return: clients that append, and a reader that follows it as the pipeline does.
 import type { AppError } from '../../src/core/app-error.ts'
 import type { LogEntry, LogReader, LogWriter } from '../../src/log/event-log.ts'
 import { idsOf, newEntry } from './log-contract.ts'
 
 const REPEATED_EVERY = 10
 
-/** One of several that append side by side, one entry after another, until it is stopped. */
+/** A client that appends one entry after another until it is stopped. Several run concurrently. */
 export class Client {
   readonly acknowledged: string[] = []
   readonly refusals: AppError[] = []
@@ -32,7 +32,7 @@ export class Client {
       this.inFlight++
       try {
         const entry = newEntry(`${prefix}-${count}`)
-        // A client that repeats its request may be so early that both are on their way.
+        // The client may retry while its first request is still on its way.
         const tries = count % REPEATED_EVERY === 0 ? 2 : 1
         await Promise.all(Array.from({ length: tries }, () => this.#writer.append(entry)))
         this.acknowledged.push(`${prefix}-${count}`)
@@ -45,7 +45,7 @@ export class Client {
   }
 }
 
-/** Follows all partitions by cursors, as a pipeline does, until it is stopped. */
+/** Follows all partitions with cursors, as a pipeline does, until it is stopped. */
 export class Follower {
   readonly seen: LogEntry[] = []
   readonly #reader: LogReader
@@ -84,7 +84,7 @@ export class Follower {
   }
 }
 
-/** Lets the event loop turn: attempts that are refused at once must not keep the connection from coming back. */
+/** Yields to the event loop: attempts that are refused at once must not block the reconnect. */
 function turnOfEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

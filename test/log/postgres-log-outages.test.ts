@@ -1,4 +1,4 @@
-// A PostgreSQL that goes away in the middle of something: who appends hears of it in time, and what was acknowledged is kept.
+// PostgreSQL fails during an append: writers get an error in time, and acknowledged entries survive.
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { AppendOutcome, LogReader, LogWriter, NewEntry } from '../../src/log/event-log.ts'
 import { ANSWER_WAIT_MS, CONNECT_WAIT_MS, LogConnections } from '../../src/log/postgres/postgres-log-connections.ts'
@@ -16,7 +16,7 @@ const ifUnavailable = (error: unknown) => {
   expect(error).toMatchObject(UNAVAILABLE)
   return false
 }
-/** How late a timer may be on a busy machine. */
+/** How late a timer may fire on a busy machine. */
 const LATE_MS = 3_000
 
 describeOnPostgres('The log of a server that goes away', () => {
@@ -45,7 +45,7 @@ describeOnPostgres('The log of a server that goes away', () => {
     return newEntry(requestId, { idempotency: { key, hash: 'h' } })
   }
 
-  it('refuses what cannot be kept, at once, and takes more when the server is back', async () => {
+  it('refuses entries at once while the server is down, and accepts them when it is back', async () => {
     proxy.cut()
     for (const id of ['r1', 'r2']) await expect(writer.append(newEntry(id))).rejects.toMatchObject(UNAVAILABLE)
     await expect(writer.check()).rejects.toMatchObject(UNAVAILABLE)
@@ -56,7 +56,7 @@ describeOnPostgres('The log of a server that goes away', () => {
     expect(idsOf(await readAll(reader))).toEqual(['r3'])
   })
 
-  it('cannot be opened while the server is away', async () => {
+  it('cannot be opened while the server is down', async () => {
     proxy.cut()
     await expect(openPostgresLog({ url: proxy.url })).rejects.toMatchObject(UNAVAILABLE)
     await expect(openPostgresLogReader(proxy.url)).rejects.toMatchObject(UNAVAILABLE)
@@ -70,7 +70,7 @@ describeOnPostgres('The log of a server that goes away', () => {
     await expect(openPostgresLog({ url: href })).rejects.toMatchObject(UNAVAILABLE)
   })
 
-  it('answers within its limits when nothing comes back', async () => {
+  it('rejects within its time limits when the server does not respond', async () => {
     await writer.append(newEntry('r1'))
     proxy.hold()
     const startedAt = performance.now()
@@ -81,7 +81,7 @@ describeOnPostgres('The log of a server that goes away', () => {
     expect(await writer.append(newEntry('r4'))).toEqual(APPENDED)
   })
 
-  it('keeps a request once whose acknowledgement was lost, when it is repeated with its key', async () => {
+  it('stores a request once when its acknowledgement was lost and it is repeated with its key', async () => {
     await other.ask('begin')
     await other.append(newEntry('before'))
     const lookout = await Bystander.connect(place)
@@ -98,13 +98,13 @@ describeOnPostgres('The log of a server that goes away', () => {
     await lookout.close()
   })
 
-  it('keeps everything acknowledged exactly once while the server ends connections', async () => {
+  it('stores every acknowledged entry exactly once while the server ends connections', async () => {
     let refused = 0
     const countRefusal = (error: unknown) => {
       refused++
       return ifUnavailable(error)
     }
-    /** Appends as a client does: repeats with the same key until it is answered. */
+    /** Appends as a client does: retries with the same key until it gets an outcome. */
     const appendUntilKept = (key: string) => {
       return until(`${key} is kept`, () => writer.append(keyed(key, key)).catch(countRefusal))
     }
@@ -120,7 +120,7 @@ describeOnPostgres('The log of a server that goes away', () => {
     expect(idsOf(await readAll(reader)).toSorted()).toEqual(keys.toSorted())
   })
 
-  it('lets the server notice when this machine is gone, on each of its connections', async () => {
+  it('configures each connection so that the server notices when this machine is gone', async () => {
     const connections = new LogConnections(place.url, 1)
     const names = ['tcp_user_timeout', 'tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count']
     const text = `select ${names.map((name) => `current_setting('${name}') as ${name}`).join(', ')}`
@@ -130,7 +130,7 @@ describeOnPostgres('The log of a server that goes away', () => {
     expect(settings).toEqual([{ tcp_user_timeout: '15000', ...quiet }])
   })
 
-  it('refuses to write where the server may only be read, and says so when it is checked', async () => {
+  it('refuses to write to a read-only server, and its check fails', async () => {
     await other.setDefault('default_transaction_read_only', 'on')
     await other.endOthers()
     await until('it is known', () =>

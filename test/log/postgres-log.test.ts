@@ -1,4 +1,5 @@
-// The log in PostgreSQL keeps what every log promises, whoever else uses the database, and drops what is old in whole segments.
+// The log in PostgreSQL fulfils the contract of a log, also beside other users of the database, and drops old entries as whole
+// segments.
 import { setTimeout } from 'node:timers/promises'
 import type { QueryConfig } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -10,14 +11,14 @@ import { Bystander, makePostgresTestLog, type PostgresTestLog } from './postgres
 import { until } from '../support/server.ts'
 import { describeOnPostgres } from '../support/stores.ts'
 
-/** Longer than an answer may be behind. */
+/** Longer than the low watermark may be behind. */
 const QUIET_MS = 150
 const APPEND_MS = 2
 
 describeOnPostgres('A log', () => {
   describeLog('the PostgreSQL log', makePostgresTestLog)
 
-  describe('the PostgreSQL log among others', () => {
+  describe('the PostgreSQL log beside other users of the database', () => {
     let place: PostgresTestLog
     let writer: LogWriter
     let reader: LogReader
@@ -36,7 +37,7 @@ describeOnPostgres('A log', () => {
       await place.remove()
     })
 
-    it('lets no entry be read before one whose transaction commits late', async () => {
+    it('shows no entry before an earlier one whose transaction commits late', async () => {
       await writer.append(newEntry('first'))
       await other.ask('begin')
       await other.append(newEntry('early'))
@@ -56,11 +57,11 @@ describeOnPostgres('A log', () => {
       await lookout.close()
     })
 
-    it('does not say that nothing is settled since the last entry of a quiet log while the next is appended', async () => {
+    it('returns a recent low watermark while an entry is appended to a quiet log', async () => {
       await writer.append(newEntry('last'))
       const [last] = await readAll(reader)
       await setTimeout(QUIET_MS)
-      // Beside other suites, the disk may take longer than anybody asks again.
+      // Beside other suites, the disk may take longer than all retries.
       await other.ask('set synchronous_commit = off')
       await other.ask('begin')
       await other.append(newEntry('next'))
@@ -70,7 +71,7 @@ describeOnPostgres('A log', () => {
       expect(await settled).toBeGreaterThanOrEqual((last?.receivedAt ?? 0) + QUIET_MS)
     })
 
-    it('hands out no position twice, whatever isolation the operator made the default', async () => {
+    it('assigns no position twice, even if the database has another default isolation level', async () => {
       await other.setDefault('default_transaction_isolation', 'repeatable read')
       const later = await place.openWriter()
       await later.append(newEntry('first'))
@@ -86,7 +87,7 @@ describeOnPostgres('A log', () => {
       await later.close()
     })
 
-    it('goes on from where it was when a transaction is given up', async () => {
+    it('continues at the same position after a transaction is rolled back', async () => {
       await other.ask('begin')
       await other.append(newEntry('given up', { idempotency: { key: 'k', hash: 'h' } }))
       await other.ask('rollback')
@@ -94,7 +95,7 @@ describeOnPostgres('A log', () => {
       expect((await readAll(reader)).map(({ requestId, position }) => [requestId, position])).toEqual([['kept', 1]])
     })
 
-    it('gives no entry a time before that of the last, though the clock was set back', async () => {
+    it('gives no entry a time before that of the last one, even if the clock is set back', async () => {
       await other.ask(`update log_trimmed set position = 5, received_at = ${FAR_FUTURE}`)
       await writer.append(newEntry('r1'))
       await writer.append(newEntry('r2'))
@@ -105,7 +106,7 @@ describeOnPostgres('A log', () => {
       ])
     })
 
-    it('keeps everything of several writers, at positions without gaps', async () => {
+    it('stores all entries of several writers, at positions without gaps', async () => {
       const writers = [writer, await place.openWriter(), await place.openWriter()]
       const ids = writers.map((_, index) => numbered(index * 1_000, index * 1_000 + 400))
       const appendInTurn = async (to: LogWriter, own: readonly string[]) => {
@@ -120,7 +121,7 @@ describeOnPostgres('A log', () => {
       await Promise.all(writers.slice(1).map((to) => to.close()))
     })
 
-    it('writes what waits together in one commit', async () => {
+    it('commits waiting entries together', async () => {
       const commits: [entries: number, events: number][] = []
       const counted = await openPostgresLog({
         url: place.url,
@@ -136,7 +137,7 @@ describeOnPostgres('A log', () => {
       await counted.close()
     })
 
-    it('cuts what waits into groups that others need not wait long behind', async () => {
+    it('splits waiting entries into batches, so that other writers need not wait long', async () => {
       const commits: number[] = []
       const counted = await openPostgresLog({ url: place.url, onCommit: ({ entries }) => commits.push(entries) })
       const body = Buffer.alloc(1024 * 1024)
@@ -146,7 +147,7 @@ describeOnPostgres('A log', () => {
       await counted.close()
     })
 
-    it('forgets a key after 24 hours', async () => {
+    it('accepts a key again after 24 hours', async () => {
       const keyed = (id: string, hash: string) => writer.append(newEntry(id, { idempotency: { key: 'k', hash } }))
       const letPass = (ms: number) => other.ask(`update log_keys set received_at = received_at - ${ms}`)
       await keyed('r1', 'h')
@@ -157,7 +158,7 @@ describeOnPostgres('A log', () => {
       expect(await keyed('r4', 'x')).toEqual({ outcome: 'repeated', requestId: 'r3' })
     })
 
-    it('never forgets a key that a new request is just taking', async () => {
+    it('does not delete a key that a new request is claiming', async () => {
       const idempotency = { key: 'k', hash: 'h' }
       await writer.append(newEntry('r1', { idempotency }))
       await other.ask(`update log_keys set received_at = received_at - ${IDEMPOTENCY_KEPT_MS}`)
@@ -169,7 +170,7 @@ describeOnPostgres('A log', () => {
       expect(await writer.append(newEntry('r3', { idempotency }))).toEqual({ outcome: 'repeated', requestId: 'r2' })
     })
 
-    it('forgets keys from before an instant in bounded steps, and no others', async () => {
+    it('deletes only keys from before an instant, in bounded steps', async () => {
       const keyed = (key: string) => writer.append(newEntry(key, { idempotency: { key, hash: 'h' } }))
       for (const key of ['old', 'young']) await keyed(key)
       const [instant = 0] = await other.ask<number>(`select received_at from log_keys where key = 'young'`)
@@ -182,7 +183,7 @@ describeOnPostgres('A log', () => {
       expect([(await keyed('old')).outcome, (await keyed('young')).outcome]).toEqual(['appended', 'repeated'])
     })
 
-    it('is acknowledged after the commit is on disk, also where the database need not wait for that', async () => {
+    it('acknowledges after the commit is on disk, even with synchronous_commit = off', async () => {
       await other.ask('set synchronous_commit = off')
       await other.ask('begin')
       await other.append(newEntry('r1'))
@@ -191,7 +192,7 @@ describeOnPostgres('A log', () => {
       expect(await other.ask('show synchronous_commit')).toEqual(['off'])
     })
 
-    it('is made once when many open it at once', async () => {
+    it('is created once when many open it at once', async () => {
       const fresh = await makePostgresTestLog()
       const opened = await Promise.all([1, 2, 3, 4].flatMap(() => [fresh.openWriter(), fresh.openReader()]))
       await Promise.all(opened.map((log) => log.close()))
@@ -229,7 +230,7 @@ describeOnPostgres('A log', () => {
       const limits = { throughPosition, entriesReceivedBefore: receivedBefore, keysReceivedBefore: receivedBefore }
       return writer.trim(limits)
     }
-    /** Appends until there are this many segments; returns the positions of the entries of each. */
+    /** Appends until there are this many segments; returns the positions in each. */
     const fillSegments = async (count: number): Promise<number[][]> => {
       await until('segments are filled', async () => {
         await writer.append(newEntry('any'))
@@ -244,7 +245,7 @@ describeOnPostgres('A log', () => {
     }
     const positionsLeft = async () => (await readAll(reader)).map(({ position }) => position)
 
-    it('are dropped one a step, each when all of it was applied', async () => {
+    it('are dropped one per step, each when all of its entries are applied', async () => {
       const [first = [], second = [], third = []] = await fillSegments(3)
       const last = await reader.lastPosition()
       expect(await trim((second.at(-1) ?? 0) - 1, FAR_FUTURE)).toBe(true)
@@ -256,7 +257,7 @@ describeOnPostgres('A log', () => {
       expect(first).not.toHaveLength(0)
     })
 
-    it('are dropped when the last of their time is old', async () => {
+    it('are dropped when the end of their time span is old enough', async () => {
       await fillSegments(2)
       const last = await reader.lastPosition()
       const [oldest] = await readAll(reader)
@@ -267,12 +268,12 @@ describeOnPostgres('A log', () => {
       expect(await listSegments()).toHaveLength(2)
     })
 
-    it('begin where the one before them ends', async () => {
+    it('begin where the previous one ends', async () => {
       for (const instant of [40, 59, 60]) await other.ask(`select log_open_segment(${instant}, ${SEGMENT_MS}, 1)`)
       expect(await other.ask('select starts_at from log_segments order by starts_at')).toEqual([40, 60])
     })
 
-    it('are kept while the last of their entries is not applied, the newest too', async () => {
+    it('stay while their last entry is not applied, even the newest', async () => {
       for (const id of ['r1', 'r2']) await writer.append(newEntry(id))
       const positions = await positionsLeft()
       const last = positions.at(-1) ?? 0
@@ -280,7 +281,7 @@ describeOnPostgres('A log', () => {
       expect((await positionsLeft()).at(-1)).toBe(last)
     })
 
-    it('leave the last position and time behind, also when all are dropped', async () => {
+    it('leave the last position and time, even when all are dropped', async () => {
       await fillSegments(2)
       const last = (await readAll(reader)).at(-1)
       await until('all are dropped', async () => !(await trim(last?.position ?? 0, FAR_FUTURE)))
@@ -289,7 +290,7 @@ describeOnPostgres('A log', () => {
       expect(await other.ask('select received_at from log_trimmed')).toEqual([last?.receivedAt])
     })
 
-    it('are followed from one to the next', async () => {
+    it('are read one after the other', async () => {
       await Promise.all([
         fillSegments(4),
         until('entries of one partition are in several segments', async () => {
@@ -336,13 +337,13 @@ describeOnPostgres('A log', () => {
       await late.append(newEntry('later', { partitionKey: 'one' }))
       await readOn()
       expect(seen).toEqual([...before, 'set back', 'later'])
-      // Nothing of what is not applied is dropped with it.
+      // No entry that is not applied is dropped.
       while (await trim(before.length, FAR_FUTURE));
       expect(idsOf(await readAll(reader))).toEqual(['set back', 'later'])
       await late.close()
     })
 
-    it('wait for who still reads them, and keep nobody waiting for that', async () => {
+    it('are not dropped while somebody reads them, and the attempt blocks nobody for long', async () => {
       await fillSegments(1)
       const last = await reader.lastPosition()
       await other.ask('begin')
@@ -354,7 +355,7 @@ describeOnPostgres('A log', () => {
       expect(await trim(last, FAR_FUTURE)).toBe(true)
     })
 
-    it('before the one where a cursor stands are not looked into, and no other is read as a whole', async () => {
+    it('before the cursor are not scanned, and the others only through an index', async () => {
       await fillSegments(3)
       const cursors = Array.from({ length: reader.partitions }, () => 0)
       const last = await reader.lastPosition()

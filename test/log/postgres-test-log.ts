@@ -1,4 +1,4 @@
-// An empty log in PostgreSQL, in a database of its own, and a connection beside it to look at it and to get in its way.
+// An empty log in PostgreSQL, in a database of its own, and a second connection that inspects and disturbs it.
 import { Client, types, type CustomTypesConfig, type QueryConfig } from 'pg'
 import type { NewEntry } from '../../src/log/event-log.ts'
 import { PostgresAppend } from '../../src/log/postgres/postgres-append.ts'
@@ -38,7 +38,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[]
 }
 
-/** Another who uses the same database. */
+/** Another user of the same database. */
 export class Bystander {
   readonly #client: Client
 
@@ -58,7 +58,7 @@ export class Bystander {
     return rows.map(([value]) => value)
   }
 
-  /** Which segments of the log a query looks into, and through which index; null where it reads all of one. */
+  /** The segments that a query scans, and through which index; null for a sequential scan. */
   async listScans({ text, values }: QueryConfig): Promise<SegmentScan[]> {
     await this.ask('set enable_seqscan = off')
     const explained = await this.#client.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>({
@@ -69,12 +69,12 @@ export class Bystander {
     return plan ? [...segmentScans(plan, '')] : []
   }
 
-  /** Appends as a log does, in whatever transaction is open. */
+  /** Appends as a log does, in the open transaction. */
   async append(entry: NewEntry): Promise<void> {
     await this.#client.query(appendEntries(new PostgresAppend([entry]).columns(), 60_000))
   }
 
-  /** Resolves when this many others wait for a lock. */
+  /** Resolves when this many other connections wait for a lock. */
   async othersWait(count = 1): Promise<void> {
     await until('others wait for the lock', async () => {
       const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
@@ -82,19 +82,19 @@ export class Bystander {
     })
   }
 
-  /** Ends all other connections to the database, as a server does that restarts. */
+  /** Ends all other connections to the database, as a restart does. */
   async endOthers(): Promise<void> {
     const others = 'datname = current_database() and pid <> pg_backend_pid()'
     await this.ask(`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`)
   }
 
-  /** Gives the database another default, for connections that are made from now on. */
+  /** Changes a default of the database, for new connections. */
   async setDefault(setting: string, value: string): Promise<void> {
     const change = `format('alter database %I set ${setting} = ''${value}''', current_database())`
     await this.ask(`do $$ begin execute ${change}; end $$`)
   }
 
-  /** Sets the clock that the database shows to connections that are made from now on, or were made after an earlier setting. */
+  /** Sets the clock of new connections, and of those opened after an earlier call. */
   async setClock(instant: number): Promise<void> {
     await this.ask(`
       create or replace function public.clock_timestamp() returns timestamptz language sql
@@ -108,7 +108,7 @@ export class Bystander {
   }
 }
 
-/** Counts and positions are bigint, which the driver gives as text. */
+/** Counts and positions are bigint, which the driver returns as text. */
 function parserOf(oid: typeof types.builtins.INT8, format?: 'text'): unknown {
   return oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format)
 }

@@ -21,11 +21,11 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** An id of a request that came at about the same time as all others of this. */
+/** A request id with the same time prefix as all others of this function. */
 const idOf = (name: string | number) => `00000000-${name}`
 const numbered = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => idOf(from + index))
 
-/** Appends entries together, and then others. */
+/** Appends each list of entries in one commit. */
 async function append(...commits: NewEntry[][]): Promise<void> {
   const writer = openSqliteLog({ path })
   for (const entries of commits) await Promise.all(entries.map((entry) => writer.append(entry)))
@@ -53,7 +53,7 @@ function batchEnds(): unknown[] {
 }
 
 describe('a record batch', () => {
-  it('holds what was written together, up to 64 entries', async () => {
+  it('holds up to 64 entries of one commit', async () => {
     await append(
       [newEntry('first')],
       numbered(0, 130).map((id) => newEntry(id)),
@@ -69,7 +69,7 @@ describe('a record batch', () => {
     expect((await readFrom(0)).map(({ body }) => body.byteLength)).toEqual(sizes)
   })
 
-  it('leaves out repeated requests, which take no position', async () => {
+  it('omits repeated requests, which take no position', async () => {
     const idempotency = { key: 'k', hash: 'h' }
     await append([
       newEntry(idOf(1), { idempotency }),
@@ -85,7 +85,7 @@ describe('a record batch', () => {
     expect(batchEnds()).toEqual([2])
   })
 
-  it('keeps apart what its entries are', async () => {
+  it('stores each entry with its own fields', async () => {
     const changes: Partial<NewEntry>[] = [
       { workspaceId: 'one', kind: 'track_user', context: { ip: '10.0.0.1' }, body: Buffer.from('{"n":1}') },
       { workspaceId: 'two', receivedAt: NOW + 5, body: Buffer.of(0, 255, 0xc3) },
@@ -100,7 +100,7 @@ describe('a record batch', () => {
     expect((await readFrom(0)).map(toKept)).toEqual(expected)
   })
 
-  it('is read from any entry on, and up to any', async () => {
+  it('is read from any entry to any other', async () => {
     await append(
       numbered(0, 10).map((id) => sized(id, 10)),
       numbered(10, 20).map((id) => sized(id, 10)),
@@ -117,7 +117,7 @@ describe('a record batch', () => {
     expect(await readFrom(0, { entries: 0, bytes: 1_000 })).toEqual([])
   })
 
-  it('is found by each of its requests, also where their times overlap with those of others', async () => {
+  it('is found by each of its request ids, even if their times overlap with those of other batches', async () => {
     const ids = Array.from({ length: 30 }, () => newId())
     // Every third id in the same batch: each spans nearly all of them.
     const batches = [0, 1, 2].map((rest) => ids.filter((_, index) => index % 3 === rest))
@@ -128,7 +128,7 @@ describe('a record batch', () => {
     expect(await ask((reader) => reader.findByRequestId(between))).toBeUndefined()
   })
 
-  it('holds no requests that came a minute apart, so that no look for one goes farther', async () => {
+  it('holds no requests a minute apart, so that a look-up reads few batches', async () => {
     const at = (minute: number) => newId({ msecs: NOW + minute * 70_000 })
     const ids = [at(0), at(0), at(1), at(0), at(2), at(2)]
     await append(ids.map((id) => newEntry(id)))
@@ -137,7 +137,7 @@ describe('a record batch', () => {
     expect(found.map((entry) => entry?.position)).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  it('is found by its requests without scanning all batches', async () => {
+  it('is found by a request id through an index', async () => {
     await append([newEntry(newId())])
     const file = new SqliteFile(path, { readonly: true })
     const plan = file.prepare(`explain query plan ${FIND_BATCHES}`).all('a', 'b', 'b') as { detail: string }[]
@@ -147,7 +147,7 @@ describe('a record batch', () => {
     ])
   })
 
-  it('stays until the youngest of its entries may go, and takes no position with it', async () => {
+  it('stays until its newest entry may be deleted, and its positions are not reused', async () => {
     await append([newEntry(idOf('old'), { receivedAt: NOW - 10 }), newEntry(idOf('young'))])
     const writer = openSqliteLog({ path })
     const trim = (entriesReceivedBefore: number, throughPosition = 2) =>
@@ -165,7 +165,7 @@ describe('a record batch', () => {
   })
 })
 
-it('refuses the log of a draft, which has a row for each entry, and leaves it as it is', () => {
+it('refuses the log of an unreleased draft, and leaves it unchanged', () => {
   new SqliteFile(path).exec('create table entries (position integer primary key)').close()
   const message = `The log in ${path} was made by an unreleased draft of Tidings and cannot be read. Start with an empty data directory.`
   expect(() => openLogForWriting(path)).toThrow(message)

@@ -1,4 +1,4 @@
-// The embedded log in a backup: which entries and keys it holds, whatever is appended and trimmed while it is written.
+// The embedded log in a backup: the entries and keys that it contains, even if the log is appended to and trimmed meanwhile.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ async function appendWithKey(to: LogWriter, key: string, number: number): Promis
   return outcome
 }
 
-/** Copies what a snapshot holds into a state whose cursor is at `cursor`, and makes a log of it again. */
+/** Copies a snapshot into a state whose cursor is at `cursor`, and restores a log from it. */
 async function carryOver(snapshot: SqliteLogSnapshot, cursor: number): Promise<{ positions: number[]; last: number }> {
   new SqliteFile(path('backup.db')).exec('create table cursors (name text)').close()
   snapshot.copyInto(path('backup.db'), cursor)
@@ -66,7 +66,7 @@ async function bodyOf(requestId: string): Promise<Buffer> {
   return Buffer.from(entry?.body ?? 'no such request')
 }
 
-it('holds what was there when it began, though it was trimmed since, and nothing later', async () => {
+it('contains the entries at its start, even if they are trimmed since, and no later ones', async () => {
   await append(log, 1, 2, 3)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   await append(log, 4, 5)
@@ -74,7 +74,7 @@ it('holds what was there when it began, though it was trimmed since, and nothing
   expect(await carryOver(snapshot, 1)).toEqual({ positions: [1, 2, 3], last: 3 })
 })
 
-it('holds later entries that the copied state has applied, and goes on behind them', async () => {
+it('contains later entries that the copied state has applied, and continues after them', async () => {
   await append(log, 1, 2, 3)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   await append(log, 4, 5, 6)
@@ -82,7 +82,7 @@ it('holds later entries that the copied state has applied, and goes on behind th
   expect(await carryOver(snapshot, 5)).toEqual({ positions: [1, 2, 3, 4, 5], last: 5 })
 })
 
-it('remembers the keys of what it holds, also of entries long trimmed, and forgets those of what it does not', async () => {
+it('contains the keys of its entries and of trimmed ones, and no others', async () => {
   await append(log, 1, 2, 3)
   await log.trim({ throughPosition: 2, entriesReceivedBefore: 100, keysReceivedBefore: 0 })
   const snapshot = new SqliteLogSnapshot(path('log.db'))
@@ -94,7 +94,7 @@ it('remembers the keys of what it holds, also of entries long trimmed, and forge
   expect(outcomes).toEqual(['repeated', 'repeated', 'repeated', 'repeated', 'appended'])
 })
 
-it('remembers of a key its use by a later entry that the copied state has applied', async () => {
+it('contains the use of a key by a later entry that the copied state has applied', async () => {
   await append(log, 1)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   expect(await appendWithKey(log, 'key-1', 1 + IDEMPOTENCY_KEPT_MS)).toBe('appended')
@@ -104,13 +104,13 @@ it('remembers of a key its use by a later entry that the copied state has applie
   await restored.close()
 })
 
-it('keeps positions growing where no entry is left', async () => {
+it('continues its positions even if it contains no entries', async () => {
   await append(log, 1, 2)
   await log.trim({ throughPosition: 2, entriesReceivedBefore: 100, keysReceivedBefore: 0 })
   expect(await carryOver(new SqliteLogSnapshot(path('log.db')), 2)).toEqual({ positions: [], last: 2 })
 })
 
-it('holds of entries that were written together those that the copied state has applied', async () => {
+it('contains the part of a record batch that the copied state has applied', async () => {
   await append(log, 1)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   await Promise.all([2, 3, 4, 5].map((number) => append(log, number)))
@@ -121,14 +121,14 @@ it('holds of entries that were written together those that the copied state has 
   await restored.close()
 })
 
-it('holds compressed bodies', async () => {
+it('contains compressed bodies', async () => {
   const large = Buffer.from(`{"text":"${'x'.repeat(5_000)}"}`)
   await log.append(newEntry('large', { body: Buffer.from(large) }))
   await carryOver(new SqliteLogSnapshot(path('log.db')), 1)
   expect(await bodyOf('large')).toEqual(large)
 })
 
-it('leaves the state when it is taken out', async () => {
+it('leaves the state when the log is removed', async () => {
   await append(log, 1)
   await carryOver(new SqliteLogSnapshot(path('log.db')), 1)
   removeLog(path('backup.db'))

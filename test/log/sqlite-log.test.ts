@@ -1,4 +1,4 @@
-// The embedded log keeps what every log promises.
+// The embedded log fulfils the contract of a log, and uses SQLite as it should.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { openSqliteLog } from '../../src/log/sqlite/sqlite-log.ts'
 import { describeLog, idsOf, newEntry, NOW, numbered, type TestLog } from './log-contract.ts'
 
 const MIB = 1024 * 1024
-/** The number by which SQLite tells that each commit waits for the disk. */
+/** The value of `synchronous` with which each commit waits for the disk. */
 const FULL = 2
 
 async function makePlace(): Promise<TestLog & { readonly path: string }> {
@@ -29,7 +29,7 @@ async function makePlace(): Promise<TestLog & { readonly path: string }> {
 describeLog('the SQLite log', makePlace)
 
 describe('the SQLite log file', () => {
-  it('is written with WAL, so that readers do not wait for the writer', async () => {
+  it('uses WAL, so that readers do not wait for the writer', async () => {
     const place = await makePlace()
     const writer = await place.openWriter()
     await writer.append(newEntry('r1'))
@@ -40,10 +40,10 @@ describe('the SQLite log file', () => {
     await place.remove()
   })
 
-  it('is trimmed without a look at all the entries that stay', async () => {
+  it('is trimmed without reading all entries that stay', async () => {
     const place = await makePlace()
     const writer = await place.openWriter()
-    // As many young groups as one step deletes, for ids that begin differently; an old one behind them tells whether it is found.
+    // As many new batches as one step deletes, because their ids begin differently, and an old one after them.
     const young = numbered(0, 1_000).map((id) => newEntry(id))
     await Promise.all([...young, newEntry('old', { receivedAt: NOW - 1 })].map((entry) => writer.append(entry)))
     const limits = { throughPosition: 10_000, entriesReceivedBefore: NOW, keysReceivedBefore: 0 }
@@ -54,7 +54,7 @@ describe('the SQLite log file', () => {
     await place.remove()
   })
 
-  it('has large pages, and goes on with smaller ones where it was made with them', async () => {
+  it('has large pages, and keeps smaller ones if it was created with them', async () => {
     const [place, older] = [await makePlace(), await makePlace()]
     const made = new SqliteFile(older.path)
     made.pragma('page_size = 4096')
@@ -92,10 +92,10 @@ describe('the SQLite log file', () => {
     },
   )
 
-  it('gives bodies as they came, whatever bytes they hold, of however many entries', async () => {
+  it('returns bodies unchanged, with any bytes and any number of entries', async () => {
     const place = await makePlace()
     const bodies = Array.from({ length: 1_001 }, (_, index) => {
-      // Texts of several lengths, NUL, what is not UTF-8, and nothing at all.
+      // Texts of several lengths, NUL, invalid UTF-8, and an empty body.
       return [Buffer.from(`{"n":${index},"text":"ä😀"}`), Buffer.of(0, index % 256, 0, 255, 0xc3), Buffer.of()][
         index % 3
       ]
@@ -114,7 +114,7 @@ describe('the SQLite log file', () => {
     await place.remove()
   })
 
-  it('writes what waits together in one commit', async () => {
+  it('commits waiting entries together', async () => {
     const place = await makePlace()
     const commits: [entries: number, events: number][] = []
     const onCommit = ({ entries, events }: LogCommit) => void commits.push([entries, events])
@@ -130,7 +130,7 @@ describe('the SQLite log file', () => {
     await place.remove()
   })
 
-  it('writes what comes while others are being written, when they are, and then says that it can be written', async () => {
+  it('commits entries that arrive during a commit after it, and then passes a check', async () => {
     const place = await makePlace()
     const writer = await place.openWriter()
     const blocker = new SqliteFile(place.path)
@@ -149,7 +149,7 @@ describe('the SQLite log file', () => {
     await place.remove()
   })
 
-  it('keeps bodies of any size that come one after the other', async () => {
+  it('stores bodies of any size one after the other', async () => {
     const place = await makePlace()
     const [writer, reader] = [await place.openWriter(), await place.openReader()]
     const sizes = [10, 5_000, 20, MIB, 0, 2_000]
@@ -160,7 +160,7 @@ describe('the SQLite log file', () => {
     await place.remove()
   })
 
-  it('is asked whether it can be written, and neither grows nor uses up positions by the answers', async () => {
+  it('neither grows nor uses positions by checks', async () => {
     const place = await makePlace()
     const writer = await place.openWriter()
     const reader = await place.openReader()
@@ -170,7 +170,7 @@ describe('the SQLite log file', () => {
       return file.pragma('page_count', { simple: true })
     }
     await writer.append(newEntry('r1'))
-    // The second is written beside the first, and those behind it in the place of one that is gone.
+    // The second check writes beside the first; later ones reuse the freed space.
     const pages = await pagesAfter(2)
     expect(await pagesAfter(20)).toBe(pages)
     expect(await reader.lastPosition()).toBe(1)
@@ -180,7 +180,7 @@ describe('the SQLite log file', () => {
     await place.remove()
   })
 
-  it('forgets a key after 24 hours', async () => {
+  it('accepts a key again after 24 hours', async () => {
     const place = await makePlace()
     const writer = await place.openWriter()
     const keyed = (requestId: string, hash: string, receivedAt: number) => {
@@ -194,7 +194,7 @@ describe('the SQLite log file', () => {
     await place.remove()
   })
 
-  it('forgets keys from before an instant in bounded steps, and no others', async () => {
+  it('deletes only keys from before an instant, in bounded steps', async () => {
     const place = await makePlace()
     const writer = await place.openWriter()
     const keyed = async (key: string, receivedAt: number) => {

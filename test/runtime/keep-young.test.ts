@@ -1,4 +1,4 @@
-// `keepNewObjectsYoung` in a server: V8's settings are the default ones until the server is loaded.
+// `keepNewObjectsYoung` in a server: V8 has its default settings until the server is loaded.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { run, start } from '../support/program.ts'
 import { until } from '../support/server.ts'
 
 const TEST_WAIT_MS = 60_000
-/** Writes what names the settings on which compiled code depends, at the start and again when it has changed. */
+/** Prints the hash of the flags that compiled code depends on, at the start and when it has changed. */
 const TELL_TAGS = `
   import { cachedDataVersionTag } from 'node:v8'
   import { isMainThread } from 'node:worker_threads'

@@ -1,9 +1,9 @@
-// The room for new objects that the pipeline's thread has, in processes with and without a limit.
+// The young generation of the pipeline's thread, in processes with and without a limit.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
-/** Tells how large the heaps of three threads may become, in MiB: of one with room, and of others before and after it. */
+/** Prints the heap limits of three threads, in MiB: of one with room, and of others before and after it. */
 const SCRIPT = `
   import { once } from 'node:events'
   import { Worker } from 'node:worker_threads'
@@ -28,13 +28,13 @@ async function limitsWith(...settings: readonly string[]): Promise<[before: numb
   return JSON.parse(stdout) as [number, number, number]
 }
 
-it('is larger than that of other threads, which keep the limit of the process', async () => {
+it('makes the young generation larger than that of other threads, which keep the limit of the process', async () => {
   const [before, withRoom, after] = await limitsWith('--max-semi-space-size=8')
   expect(withRoom - before).toBeGreaterThanOrEqual(2 * (16 - 8))
   expect(after).toBe(before)
 })
 
-it("is V8's own where the process has no limit", async () => {
+it("keeps V8's default if the process has no limit", async () => {
   const [before, withRoom, after] = await limitsWith()
   expect([withRoom, after]).toEqual([before, before])
 })

@@ -1,4 +1,4 @@
-// How the follower of the log sleeps while all is quiet, and is woken.
+// The follower of the log waits while there is no work, and an append wakes it.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openLog, openLogReader } from '../../src/log/open-log.ts'
 import type { LogReader, LogWriter } from '../../src/log/event-log.ts'
@@ -15,11 +15,11 @@ import { makeStore, openTestDatabase, type TestPlace } from '../support/stores.t
 const HOUR_MS = 60 * 60 * 1000
 
 describe('A wait for a wakeup', () => {
-  it('ends when it has lasted long enough', async () => {
+  it('ends after its time', async () => {
     await expect(new Wakeup().wait(1)).resolves.toBeUndefined()
   })
 
-  it('ends when the sleeper is woken', async () => {
+  it('ends at a wakeup', async () => {
     const wakeup = new Wakeup()
     wakeup.listen()
     const waited = wakeup.wait(HOUR_MS)
@@ -27,14 +27,14 @@ describe('A wait for a wakeup', () => {
     await expect(waited).resolves.toBeUndefined()
   })
 
-  it('does not begin where the sleeper was woken since it listened', async () => {
+  it('ends at once if a wakeup came since the thread listened', async () => {
     const wakeup = new Wakeup()
     wakeup.listen()
     wakeup.wake()
     await expect(wakeup.wait(HOUR_MS)).resolves.toBeUndefined()
   })
 
-  it('is told of what is new once, however often there is something, until the sleeper listens again', () => {
+  it('gets one wakeup for many appends until the thread listens again', () => {
     const shared = makeWakeupState()
     const wakeup = new Wakeup(shared)
     let told = 0
@@ -50,7 +50,7 @@ describe('A wait for a wakeup', () => {
   })
 })
 
-/** A wait that lasts longer than any test unless it is woken. */
+/** Waits longer than any test unless it is woken. */
 class LongWait extends Wakeup {
   isWaiting = false
 
@@ -97,7 +97,7 @@ describe('A follower of the log', () => {
     await log.append({ ...entry, body, events: 1, partitionKey: 'anna' })
   }
 
-  it('that sleeps applies what is appended, one entry after the other', async () => {
+  it('applies appended entries one by one while it waits', async () => {
     for (const requestId of ['first', 'second', 'third']) {
       await until('it waits', () => wakeup.isWaiting)
       await append(requestId)
@@ -106,7 +106,7 @@ describe('A follower of the log', () => {
     }
   })
 
-  it('that sleeps stops at once', async () => {
+  it('stops at once while it waits', async () => {
     await until('it waits', () => wakeup.isWaiting)
     await expect(follower.stop()).resolves.toBeUndefined()
   })

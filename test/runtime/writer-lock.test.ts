@@ -1,8 +1,8 @@
-// A writer that writes without pause lets others have their turn, and hears of what comes meanwhile.
+// A continuous writer yields to other writers, timers and messages.
 import { expect, it } from 'vitest'
 import { WriterLock } from '../../src/runtime/writer-lock.ts'
 
-it('lets a timer and a message come between two pieces of work', async () => {
+it('lets timers and messages run between two writes', async () => {
   const writerLock = new WriterLock()
   const heard = { stop: false }
   setTimeout(() => (heard.stop = true), 1)
@@ -14,7 +14,7 @@ it('lets a timer and a message come between two pieces of work', async () => {
   expect(heard.stop).toBe(true)
 })
 
-it('waits until nobody else wants to write', async () => {
+it('waits until no other writer waits', async () => {
   const writerLock = new WriterLock()
   const leave = new WriterLock(writerLock.shared).enter()
   let hasLeft = false
@@ -26,7 +26,7 @@ it('waits until nobody else wants to write', async () => {
   expect(hasLeft).toBe(true)
 })
 
-it('goes on when somebody wants to write for too long', async () => {
+it('continues when another writer waits for too long', async () => {
   const writerLock = new WriterLock()
   writerLock.enter()
   await expect(writerLock.yieldToWriters()).resolves.toBeUndefined()

@@ -1,4 +1,4 @@
-// What the log in NATS JetStream does when its connection breaks in ways that the client does not report at once.
+// The log in NATS JetStream copes with broken connections that the client does not report at once.
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { DeliverPolicy } from '@nats-io/jetstream'
@@ -15,7 +15,7 @@ import { until } from '../../support/server.ts'
 import { describeOnPostgres, makePlace } from '../../support/stores.ts'
 
 describeWithNats('A connection to the log in NATS', () => {
-  it('that is closed without a word refuses to read, and nothing is left that would fail later', async () => {
+  it('refuses to read when it was closed silently, and no error follows later', async () => {
     const servers = await startNatsServers()
     const stream = await openLogStream(servers.url)
     const other = await openLogStream(servers.url)
@@ -32,7 +32,7 @@ describeWithNats('A connection to the log in NATS', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('is closed in peace where something was just sent to a server that has gone', async () => {
+  it('closes without an error after a message to a server that has just gone', async () => {
     const servers = await startNatsServers()
     const stream = await openLogStream(servers.url)
     const failures: unknown[] = []
@@ -42,7 +42,7 @@ describeWithNats('A connection to the log in NATS', () => {
       process.off('uncaughtException', note)
       await servers.remove()
     })
-    // As the client itself does when it hears that the server has ended the connection.
+    // As the client does when the server ends the connection.
     const { transport } = (stream.connection as NatsConnectionImpl).protocol
     ;(transport as unknown as { readonly socket: Socket }).socket.end()
     stream.connection.publish(partitionSubject(0))
@@ -51,7 +51,7 @@ describeWithNats('A connection to the log in NATS', () => {
     expect(failures).toEqual([])
   })
 
-  it('refuses a message that the server does not take any more as what may pass by itself', async () => {
+  it('rejects a message that the server no longer accepts as unavailable', async () => {
     const servers = await startNatsServers()
     const stream = await openLogStream(servers.url)
     onTestFinished(async () => {
@@ -63,9 +63,9 @@ describeWithNats('A connection to the log in NATS', () => {
     await expect(published).rejects.toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
   })
 
-  it('goes to another server when it is changed', async () => {
+  it('changes to another server on request', async () => {
     const servers = await startNatsServers(3)
-    // Those that are still choosing a leader are changed at once.
+    // A connection changes at once while the servers are still electing a leader.
     await (await openLogStream(servers.url)).close()
     const stream = await openLogStream(servers.url)
     onTestFinished(async () => {
@@ -74,7 +74,7 @@ describeWithNats('A connection to the log in NATS', () => {
     })
     const { connection, link } = stream
     const openedAt = performance.now()
-    // Sooner, the client would pass over the server anyway.
+    // Sooner, the client would skip the server anyway.
     await until('it may connect there again', () => performance.now() - openedAt > 500)
     const first = connection.info?.server_name
     link.change()
@@ -83,7 +83,7 @@ describeWithNats('A connection to the log in NATS', () => {
     expect(connection.info?.server_name).not.toBe(first)
   })
 
-  it('is left when its machine is gone without a word, however much waits to be sent', async () => {
+  it('is closed when its machine has vanished, however much is buffered', async () => {
     const servers = await startNatsServers()
     const proxy = await startProxy(servers.url)
     const stream = await openLogStream(proxy.url)
@@ -103,7 +103,7 @@ describeWithNats('A connection to the log in NATS', () => {
         body: Buffer.concat([Buffer.from(id), body]),
       }),
     )
-    // Let them begin to be sent.
+    // Lets the client begin to send.
     await new Promise((resolve) => setImmediate(resolve))
     stream.link.change()
     expect(new Set(await Promise.all(published)).size).toBe(60)

@@ -1,4 +1,4 @@
-// What operators are told when a log in NATS JetStream is started: whether a loss of power may take what it acknowledged.
+// The log in NATS JetStream warns operators at the start if a power failure may lose acknowledged entries.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ import { serve, servePipeline, type ServeOptions } from '../../../src/app/serve.
 import { describeWithNats, startNatsServers } from '../../support/nats-servers.ts'
 import { describeOnPostgres, makePlace } from '../../support/stores.ts'
 
-/** Answers as the monitoring port of a newer NATS server does. */
+/** Responds like the monitoring port of a newer NATS server. */
 async function startMonitoring(settings: object): Promise<{ readonly port: number; close(): Promise<unknown> }> {
   const server = createServer((_request, response) => response.end(JSON.stringify(settings)))
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -23,15 +23,15 @@ const NOTHING = /^$/
 
 describeWithNats('A stream of the log', () => {
   it.each([
-    ['the server says nothing of it, as 2.9', { server_name: 'server-1', jetstream: { config: {} } }, ONE_COPY],
+    ['the server does not report it, like 2.9', { server_name: 'server-1', jetstream: { config: {} } }, ONE_COPY],
     [
       'the server writes now and then',
       { server_name: 'server-1', jetstream: { config: { sync_interval: 1e9 } } },
       ONE_COPY,
     ],
     ['the server has no JetStream', { server_name: 'server-1' }, ONE_COPY],
-    ['another server writes at once', { server_name: 'other', jetstream: { config: { sync_always: true } } }, ONE_COPY],
-    ['the server writes at once', { server_name: 'server-1', jetstream: { config: { sync_always: true } } }, NOTHING],
+    ['another server syncs always', { server_name: 'other', jetstream: { config: { sync_always: true } } }, ONE_COPY],
+    ['the server syncs always', { server_name: 'server-1', jetstream: { config: { sync_always: true } } }, NOTHING],
   ])('with one copy is warned of: %s', async (_what, settings, told) => {
     const servers = await startNatsServers()
     const monitoring = await startMonitoring(settings)

@@ -1,4 +1,4 @@
-// The log in NATS JetStream keeps what every log promises, whichever of its servers come and go.
+// The log in NATS JetStream fulfils the contract of a log while its servers fail and return.
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import {
@@ -49,7 +49,7 @@ interface JetStreamPlace extends TestLog {
   readonly keys: KeyStore
 }
 
-/** Longer than a request waits for an answer of the stream. */
+/** Longer than a request waits for a response of the stream. */
 const ANSWER_WITHIN_MS = 8_000
 /**
  * Servers elect another leader, of the cluster and of the stream, when they have not heard from theirs for four to nine seconds.
@@ -75,7 +75,7 @@ async function makePlace(count = 1, routes?: 'cuttable'): Promise<JetStreamPlace
   }
 }
 
-/** An open log in a place of its own; everything is closed afterwards. */
+/** An open log of its own; the test closes everything afterwards. */
 function useLog(
   count = 1,
   routes?: 'cuttable',
@@ -102,7 +102,7 @@ describeWithNats('NATS', () => {
   describe('an entry in the JetStream log', () => {
     const log = useLog()
 
-    it('stands there under one id and in one partition when its publisher sends it again', async () => {
+    it('has one id and one partition when its publisher resends it', async () => {
       for (let tries = 0; tries < 3; tries++) await log.writer.append(newEntry('r1'))
       expect(log.reader.mayRepeat).toBe(true)
       const partitions = new Set((await readAll(log.reader)).map(({ partition }) => partition))
@@ -112,7 +112,7 @@ describeWithNats('NATS', () => {
       })
     })
 
-    it('is kept under its first id when its key was claimed and nobody knows whether it was published', async () => {
+    it('is stored under its first id when its key was claimed and it may have been published', async () => {
       const claim = { workspaceId: 'main', key: 'k', hash: 'h', requestId: 'first', receivedAt: NOW }
       await log.place.keys.claim([claim], 1)
       const repeat = newEntry('again', { idempotency: { key: 'k', hash: 'h' } })
@@ -121,7 +121,7 @@ describeWithNats('NATS', () => {
       expect(idsOf(await readAll(log.reader))).toEqual(['first'])
     })
 
-    it('is published once and not again when its key is marked', async () => {
+    it('is not published again when its key is set to published', async () => {
       const keyed = { partitionKey: 'one', idempotency: { key: 'k', hash: 'h' } }
       await log.writer.append(newEntry('first', keyed))
       await log.stream.ask(({ streams }) => streams.purge(STREAM))
@@ -143,7 +143,7 @@ describeWithNats('NATS', () => {
   describe('reading the JetStream log', () => {
     const log = useLog()
 
-    it('gives what others published under its subjects as entries that cannot be applied', async () => {
+    it('returns messages of other publishers as entries that cannot be applied', async () => {
       await log.writer.append(newEntry('r1', { partitionKey: 'one' }))
       const partition = (await readAll(log.reader))[0]?.partition ?? 0
       await log.stream.ask((manager) => manager.jetstream().publish(partitionSubject(partition), 'hello'))
@@ -166,7 +166,7 @@ describeWithNats('NATS', () => {
       },
     )
 
-    it('goes on where a read has stopped, and back to where it is told', async () => {
+    it('continues after the last read, and can go back', async () => {
       await Promise.all(numbered(0, 900).map((id) => log.writer.append(newEntry(id, { partitionKey: 'one' }))))
       const partition = (await readAll(log.reader))[0]?.partition ?? 0
       const seen: string[] = []
@@ -181,7 +181,7 @@ describeWithNats('NATS', () => {
       expect(seen).toEqual(numbered(0, 900))
     })
 
-    it('gives large entries in bounded portions, none left out', async () => {
+    it('returns large entries in bounded reads, and all of them', async () => {
       const body = Buffer.alloc(300_000, 'x')
       const ids = numbered(0, 40)
       for (const id of ids) await log.writer.append(newEntry(id, { partitionKey: 'one', body }))
@@ -197,7 +197,7 @@ describeWithNats('NATS', () => {
       expect(Math.max(...portions.map(({ length }) => length))).toBe(3)
     })
 
-    it('unpacks only what a read returns, by the size that it then has', async () => {
+    it('unpacks only the entries that a read returns, and bounds them by their unpacked size', async () => {
       const body = Buffer.alloc(1_000_000, 'x')
       const ids = numbered(0, 40)
       for (const id of ids) await log.writer.append(newEntry(id, { partitionKey: 'one', body }))
@@ -210,7 +210,7 @@ describeWithNats('NATS', () => {
       expect([idsOf(first), idsOf(second)]).toEqual([ids.slice(0, 3), ids.slice(3, 6)])
     })
 
-    it('does not take marks for entries', async () => {
+    it('does not return control records as entries', async () => {
       await log.reader.lowWatermark(Date.now())
       await log.writer.check()
       expect(await readAll(log.reader)).toEqual([])
@@ -221,7 +221,7 @@ describeWithNats('NATS', () => {
   describe('the stream', () => {
     const log = useLog()
 
-    it('refuses what is new when it may not grow, and what was acknowledged stays', async () => {
+    it('refuses new entries when it may not grow, and keeps acknowledged ones', async () => {
       await log.writer.append(newEntry('r1'))
       await log.stream.ask(({ streams }) => streams.update(STREAM, { max_msgs: 2 }))
       await log.writer.append(newEntry('r2'))
@@ -232,7 +232,7 @@ describeWithNats('NATS', () => {
       expect(idsOf(await readAll(log.reader))).toEqual(['r1', 'r2'])
     })
 
-    it('acknowledges nothing at positions that it gave out before, when it is gone and another takes its place', async () => {
+    it('acknowledges nothing at positions of a lost stream that it replaces', async () => {
       await Promise.all(['r1', 'r2', 'r3'].map((id) => log.writer.append(newEntry(id))))
       await log.stream.ask(({ streams }) => streams.delete(STREAM))
       await expect(log.reader.findByRequestId(uuid())).rejects.toMatchObject({ code: 'unavailable' })
@@ -253,7 +253,7 @@ describeWithNats('NATS', () => {
       ])
     })
 
-    it('acknowledges nothing at these to those who have published nothing either', async () => {
+    it('acknowledges nothing at such positions to a new publisher either', async () => {
       await log.writer.append(newEntry('r1'))
       const silent = await log.place.openWriter()
       onTestFinished(() => silent.close())
@@ -269,7 +269,7 @@ describeWithNats('NATS', () => {
   describe('servers that are gone', () => {
     const log = useLog()
 
-    it('are told of within a limit, and their return ends it', async () => {
+    it('cause errors within a time limit, until they return', async () => {
       const [name = ''] = log.place.servers.names
       await log.writer.append(newEntry('r1'))
       const cursors = Array.from({ length: log.reader.partitions }, () => 0)
@@ -298,8 +298,8 @@ describeWithNats('NATS', () => {
       ).toBe(false)
     }, 60_000)
 
-    it('are passed over when a log is opened, also those that only their cluster has left', async () => {
-      // In a cluster with none of the others: it takes connections, and JetStream has no leader.
+    it('are skipped when a log is opened, even those that are only cut off from their cluster', async () => {
+      // Alone in its cluster: it accepts connections, but JetStream has no leader.
       const settings = [
         '--cluster_name',
         'lonely',
@@ -331,7 +331,7 @@ describeWithNats('NATS', () => {
   describe('three servers', () => {
     const log = useLog(3)
 
-    it('keep each entry at one position in most copies, and who follows misses none, however they are killed in turn', async () => {
+    it('keep each entry at one position on a majority, and a reader misses none, while each is killed in turn', async () => {
       const { servers } = log.place
       expect(log.stream.replicas).toBe(3)
       const client = new Client(log.writer)
@@ -362,7 +362,7 @@ describeWithNats('NATS', () => {
       for (const { code } of client.refusals) expect(code).toBe('unavailable')
     }, 180_000)
 
-    it('are asked for what the one that leads them has', async () => {
+    it('deliver what their leader has', async () => {
       const start = { deliver_policy: DeliverPolicy.All, filter_subject: ALL_SUBJECTS }
       const pullers = await Promise.all(numbered(0, 10).map(() => JetStreamPuller.open(log.stream, start)))
       for (const puller of pullers) puller.close()
@@ -370,7 +370,7 @@ describeWithNats('NATS', () => {
       expect(new Set(pullers.map(({ server }) => server))).toEqual(new Set([leader]))
     })
 
-    it('are believed only if they lead after they have given something, however lately that was known', async () => {
+    it('are trusted only if they lead after a delivery, even if they led just before', async () => {
       vi.useFakeTimers({ toFake: ['performance'] })
       onTestFinished(() => void vi.useRealTimers())
       const { leader: former } = (await findCluster(log.stream)) ?? {}
@@ -388,7 +388,7 @@ describeWithNats('NATS', () => {
       expect(Date.now() - settled).toBeGreaterThanOrEqual(1_000)
     })
 
-    it('are left for each other when one hangs', async () => {
+    it('replace one that hangs', async () => {
       const { servers, keys } = log.place
       const [name = ''] = servers.names
       const writer = await openJetStreamLog({ url: servers.urlOf(name), keys })
@@ -402,7 +402,7 @@ describeWithNats('NATS', () => {
       expect(new Set(idsOf(kept))).toEqual(new Set(['r1', 'r2']))
     }, 120_000)
 
-    it('are left for the one that leads, also where nothing more comes', async () => {
+    it('are left for the leader, even if no more entries follow', async () => {
       await log.writer.append(newEntry('r1'))
       await readAll(log.reader)
       const { leader: former } = (await findCluster(log.stream)) ?? {}
@@ -422,7 +422,7 @@ describeWithNats('NATS', () => {
   describe('a server that the others cannot reach', () => {
     const log = useLog(3, 'cuttable')
 
-    it('is not believed when they are together again, if it led before', async () => {
+    it('is not trusted when it is connected again, even if it led before', async () => {
       const { servers, keys } = log.place
       const { leader = '' } = await until('a server leads', () => findCluster(log.stream), FAILOVER_MS)
       const [other = ''] = servers.names.filter((name) => name !== leader)
@@ -451,7 +451,7 @@ describeWithNats('NATS', () => {
       expect(follower.hasSeen(client.acknowledged)).toBe(true)
     }, 240_000)
 
-    it('is left by who reads through it, also if it led before', async () => {
+    it('is left by its readers, even if it led before', async () => {
       const { servers } = log.place
       const { leader = '' } = await until('a server leads', () => findCluster(log.stream), FAILOVER_MS)
       const reader = await openReaderAt(servers, leader)
@@ -474,7 +474,7 @@ describeWithNats('NATS', () => {
   })
 })
 
-/** A reader that knows all servers and is connected to this one: the client chooses one by chance. */
+/** A reader with the addresses of all servers, connected to this one: the client chooses one at random. */
 function openReaderAt(servers: NatsServers, name: string): Promise<LogReader> {
   const tryOnce = async () => {
     const before = await servers.countClients(name)
@@ -486,7 +486,7 @@ function openReaderAt(servers: NatsServers, name: string): Promise<LogReader> {
   return until(`a reader is connected to ${name}`, tryOnce, FAILOVER_MS)
 }
 
-/** Publishes a message without a body, with a block of headers that no client would write; resolves when the server has it. */
+/** Publishes a message without a body and with raw headers that no client would write; resolves when the server has it. */
 async function publishRaw(url: string, subject: string, block: string): Promise<void> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -495,7 +495,7 @@ async function publishRaw(url: string, subject: string, block: string): Promise<
   for await (const answer of socket) if (String(answer).includes('PONG')) break
 }
 
-/** Who leads the stream and who follows; undefined while there is no leader. */
+/** The leader of the stream and its followers; undefined while there is no leader. */
 async function findCluster(stream: LogStream): Promise<ClusterInfo | undefined> {
   const [asked] = await Promise.allSettled([stream.ask(({ streams }) => streams.info(STREAM))])
   return asked?.status === 'fulfilled' && asked.value.cluster?.leader ? asked.value.cluster : undefined
@@ -510,7 +510,7 @@ async function areCurrent(stream: LogStream): Promise<boolean> {
   return replicas.length === 2 && replicas.every(({ current, offline, lag }) => current && !offline && !(lag > 0))
 }
 
-/** What each server itself has, in order. */
+/** The entries on each server, in order. */
 function readCopies(stream: LogStream, names: readonly string[]): Promise<string[][]> {
   return Promise.all(names.map((name) => readCopy(stream, name)))
 }
@@ -520,13 +520,13 @@ async function readCopy(stream: LogStream, server: string): Promise<string[]> {
   const places: string[] = []
   for await (const { seq, headers } of await consumer.fetch({ max_messages: await countPending(consumer) })) {
     const requestId = idOf(headers)
-    // Marks are no entries.
+    // Control records are not entries.
     if (requestId !== undefined) places.push(placeOf({ position: seq, requestId }))
   }
   return places
 }
 
-/** Opens a consumer, if it is kept by this server: the servers choose by chance which of them keeps it. */
+/** Opens a consumer on this server, if the servers choose it: they choose one at random. */
 async function openConsumerAt(stream: LogStream, server: string): Promise<Consumer | undefined> {
   const config = { ack_policy: AckPolicy.None, deliver_policy: DeliverPolicy.All, num_replicas: 1, mem_storage: true }
   const { name, cluster } = await stream.ask(({ consumers }) => consumers.add(STREAM, { ...config, name: uuid() }))
@@ -538,21 +538,21 @@ async function countPending(consumer: Consumer): Promise<number> {
 }
 
 /**
- * The copies that must all be alike. With NATS 2.9 a leader that was killed may come back with what it had proposed and nobody
- * else has, in the places of what was acknowledged since: then only most copies are alike.
+ * The replicas that must be equal. With NATS 2.9 a leader that was killed may return with messages that only it has, at the
+ * positions of those acknowledged since: then only a majority is equal.
  */
 function thoseThatAgree<Copy>({ connection }: LogStream, copies: readonly Copy[]): readonly Copy[] {
   return connection.info?.version.startsWith('2.9.') ? [] : copies
 }
 
-/** What most copies have, such as two of three. */
+/** What a majority of the replicas has. */
 function placesInMost(copies: readonly (readonly string[])[]): string[] {
   const places = new Set(copies.flat())
   const inMost = [...places].filter((place) => copies.filter((copy) => copy.includes(place)).length * 2 > copies.length)
   return inMost.toSorted((left, right) => parseInt(left) - parseInt(right))
 }
 
-/** What can be read, once that is all that was acknowledged; undefined before, or where nothing can be read. */
+/** The readable entries, once they include all acknowledged ones; undefined before, or if the log cannot be read. */
 async function readKept(reader: LogReader, acknowledged: readonly string[]): Promise<LogEntry[] | undefined> {
   const read = await Promise.allSettled([readAll(reader)])
   const seen = read.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))

@@ -1,4 +1,4 @@
-// Looking for an entry by the id of its request in the log in JetStream, which has no index of ids.
+// Look-ups by request id in the log in JetStream, which has no index of ids.
 import { v7 as uuid } from 'uuid'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { LogEntry, LogReader } from '../../../src/log/event-log.ts'
@@ -38,19 +38,19 @@ describeWithNats('An entry of the log in NATS', () => {
     expect(found.map((entry) => entry?.requestId)).toEqual([undefined, ids[1], ids[2], undefined])
   })
 
-  it('is looked for no farther back than is asked', async () => {
+  it('is searched no farther back than requested', async () => {
     const id = uuid()
     await publish(id)
     const findFrom = (receivedAt: number) => reader.findByRequestId(id, { position: 0, receivedAt })
     expect(await findFrom(Date.now() + HOUR_MS)).toBeUndefined()
-    // The server was not even asked.
+    // The reader did not query the server.
     expect(await listConsumers()).toEqual([])
     const { receivedAt } = (await reader.findByRequestId(id)) as LogEntry
     expect((await findFrom(receivedAt))?.requestId).toBe(id)
     expect(await findFrom(receivedAt + 1)).toBeUndefined()
   })
 
-  it('is looked for by an id that tells a time alone, and leaves nothing on the server for long', async () => {
+  it('is searched only by an id with a time, and the search leaves nothing on the server', async () => {
     await publish('r1')
     for (const id of ['r1', 'ffffffff-ffff-7fff-bfff-ffffffffffff']) {
       expect(await reader.findByRequestId(id)).toBeUndefined()

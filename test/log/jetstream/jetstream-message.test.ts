@@ -1,4 +1,4 @@
-// Whatever others publish under the log's subjects comes out as an entry that every database can keep.
+// Any message under the subjects of the log becomes an entry that every database can store.
 import { headers } from '@nats-io/transport-node'
 import { expect, it } from 'vitest'
 import type { EntryContext, EntryKind, LogEntry } from '../../../src/log/event-log.ts'
@@ -8,7 +8,7 @@ import { partitionSubject } from '../../../src/log/jetstream/jetstream-stream.ts
 const UUID = '019a0000-0000-7000-8000-000000000000'
 const LONG = 'x'.repeat(1_000)
 
-/** What one header becomes, beside a body that says nothing. */
+/** The entry of a message with one header. */
 function entryWith(header: string, text: string): LogEntry {
   const fields = headers()
   fields.set(header, text)
@@ -21,13 +21,13 @@ function entryWith(header: string, text: string): LogEntry {
   })
 }
 
-/** An entry of which nothing else is known. */
-function entryOf(known: Partial<LogEntry>): LogEntry {
-  const place = { position: 1, partition: 3, receivedAt: 5, body: Buffer.from('hello') }
-  return { ...place, kind: '' as EntryKind, workspaceId: '', requestId: '', context: {}, ...known }
+/** The entry of a message without headers, with some changes. */
+function entryOf(changes: Partial<LogEntry>): LogEntry {
+  const read = { position: 1, partition: 3, receivedAt: 5, body: Buffer.from('hello') }
+  return { ...read, kind: '' as EntryKind, workspaceId: '', requestId: '', context: {}, ...changes }
 }
 
-it.each<[what: string, header: string, text: string, known: Partial<LogEntry>]>([
+it.each<[what: string, header: string, text: string, expected: Partial<LogEntry>]>([
   ['a workspace, as it is', 'Workspace', 'main', { workspaceId: 'main' }],
   ['a workspace with NUL, replaced', 'Workspace', 'a\0b', { workspaceId: 'a\ufffdb' }],
   ['a long workspace, cut', 'Workspace', LONG, { workspaceId: LONG.slice(0, 100) }],
@@ -42,8 +42,8 @@ it.each<[what: string, header: string, text: string, known: Partial<LogEntry>]>(
   ['an id, as it is', 'Request', UUID, { requestId: UUID }],
   ['an id with NUL, as none', 'Request', 'a\0b', {}],
   ['a long id, as none', 'Request', LONG, {}],
-])('%s', (_what, header, text, known) => {
-  expect(entryWith(`Tidings-${header}`, text)).toEqual(entryOf(known))
+])('%s', (_what, header, text, expected) => {
+  expect(entryWith(`Tidings-${header}`, text)).toEqual(entryOf(expected))
 })
 
 it.each<[what: string, text: string, context: EntryContext]>([

@@ -1,4 +1,4 @@
-// Reading one partition of the log in JetStream gives what follows a cursor, whatever was read, lost or left before.
+// Reads of one partition of the log in JetStream return the entries after a cursor, regardless of earlier reads and lost messages.
 import { DeliverPolicy, jetstream } from '@nats-io/jetstream'
 import { nanos } from '@nats-io/transport-node'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -39,7 +39,7 @@ describeWithNats('Reading a partition of the log in NATS', () => {
   const read = async (after: number, bounds = NO_BOUNDS) =>
     (await reader.read(after, bounds, PARTITION)).map(({ position }) => position)
 
-  it('goes on behind a later position than it has stopped at, where others have applied what lies between', async () => {
+  it('continues after a later position than its last read, when others have applied the entries between', async () => {
     for (const body of numbered(0, 20)) await publish(body)
     const bounds = { entries: 20, bytes: 10 }
     const stoppedAt = (await read(0, bounds)).at(-1) ?? 0
@@ -47,7 +47,7 @@ describeWithNats('Reading a partition of the log in NATS', () => {
     expect((await read(stoppedAt + 5, bounds))[0]).toBe(stoppedAt + 6)
   })
 
-  it('leaves out nothing that was lost on its way from the server', async () => {
+  it('skips no message that was lost on its way from the server', async () => {
     await publish('1')
     expect(await read(0)).toEqual([1])
     const [kept] = await stream.ask(({ consumers }) => consumers.list(STREAM).next())
@@ -58,7 +58,7 @@ describeWithNats('Reading a partition of the log in NATS', () => {
     expect(await read(1)).toEqual([2, 3])
   })
 
-  it('leaves a consumer that the server may have forgotten, because it says nothing then', async () => {
+  it('replaces a consumer that the server may have deleted, because it would not say so', async () => {
     const start = { deliver_policy: DeliverPolicy.All, filter_subject: ALL_SUBJECTS, inactive_threshold: nanos(2_000) }
     const puller = await JetStreamPuller.open(stream, start)
     expect(await puller.pull(1)).toEqual([])
@@ -70,7 +70,7 @@ describeWithNats('Reading a partition of the log in NATS', () => {
     puller.close()
   })
 
-  it('takes only so many large messages at once, however many there are', async () => {
+  it('pulls a bounded number of large messages at once', async () => {
     for (const body of numbered(0, 20)) await publish(body.padEnd(300_000))
     const start = { deliver_policy: DeliverPolicy.All, filter_subject: ALL_SUBJECTS }
     const puller = await JetStreamPuller.open(stream, start)
@@ -79,7 +79,7 @@ describeWithNats('Reading a partition of the log in NATS', () => {
     expect(await read(0)).toHaveLength(20)
   })
 
-  it('finds the first entry behind an earlier position than it was asked about before', async () => {
+  it('finds the first entry after an earlier position than in the previous query', async () => {
     for (const body of numbered(0, 3)) await publish(body)
     const found: unknown[] = []
     for (const cursor of [2, 0]) {
@@ -89,7 +89,7 @@ describeWithNats('Reading a partition of the log in NATS', () => {
     expect(found).toEqual([3, 1])
   })
 
-  it('knows of ever later instants up to which it is complete', async () => {
+  it('returns growing low watermarks', async () => {
     const first = await reader.lowWatermark(FAR_FUTURE)
     const isLater = async () => (await reader.lowWatermark(FAR_FUTURE)) > first
     expect(await until('it knows of a later one', isLater)).toBe(true)

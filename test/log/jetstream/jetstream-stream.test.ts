@@ -1,4 +1,4 @@
-// Which streams are taken for the log: only those that keep what they acknowledge until it is trimmed.
+// The log accepts only streams that keep acknowledged messages until it trims them.
 import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { ALL_SUBJECTS, openLogStream, STREAM, type LogStream } from '../../../src/log/jetstream/jetstream-stream.ts'
