@@ -1,4 +1,4 @@
-// Takes back what is left of uploads that will not be completed, in small steps between which others have their turn to write.
+// Removes the codes of uploads that will not be completed, in small transactions, so that other writers get their turn.
 import { AppError } from '../core/app-error.ts'
 import {
   closeUpload,
@@ -16,8 +16,8 @@ const CODES_PER_STEP_MAX = 2_500
 const RETRY_AFTER_SECONDS = 10
 
 /**
- * Takes back an upload that was given up. Several may do so at once. Throws AppError `unavailable` when it takes longer
- * than `waitMs`; what was done until then stays done.
+ * Removes the codes of an upload that was given up. Several processes may do so at once. Throws AppError `unavailable` after `waitMs`;
+ * codes removed by then stay removed.
  */
 export async function cleanUpload(database: Database, firstCouponId: number, waitMs: number): Promise<void> {
   const deadline = performance.now() + waitMs
@@ -28,7 +28,7 @@ export async function cleanUpload(database: Database, firstCouponId: number, wai
   }
 }
 
-/** Takes back all uploads on which nobody works any more. */
+/** Removes the codes of all uploads without a recent heartbeat. */
 export async function cleanAbandonedUploads(database: Database, now: number, isStopping: () => boolean): Promise<void> {
   for (const upload of await listOpenUploads(database)) {
     if (isRunning(upload, now)) continue
@@ -38,19 +38,19 @@ export async function cleanAbandonedUploads(database: Database, now: number, isS
   }
 }
 
-/** Where one process has the store to itself: the uploads open before it takes requests, left by a process that is gone. */
-export async function listLeftUploads(database: Database): Promise<OpenUpload[]> {
+/** On SQLite, the uploads that an earlier process left open. Call before the server takes requests. On PostgreSQL, none. */
+export async function listInterruptedUploads(database: Database): Promise<OpenUpload[]> {
   return hasOneHttpProcess(database) ? listOpenUploads(database) : []
 }
 
-/** Only for a process that is sure to have the store to itself: otherwise it ends uploads that another is working on. */
-export async function giveUpLeftUploads(database: Database, left: readonly OpenUpload[]): Promise<void> {
-  for (const { firstCouponId } of left) await database.write((store) => giveUpUpload(store, firstCouponId))
+/** Only for a process that has the store to itself: otherwise it would end uploads of other processes. */
+export async function giveUpInterruptedUploads(database: Database, interrupted: readonly OpenUpload[]): Promise<void> {
+  for (const { firstCouponId } of interrupted) await database.write((store) => giveUpUpload(store, firstCouponId))
 }
 
 /**
- * True when there may be more to take back. Checks each time that the upload really is given up: when the answer to its last
- * commit is lost, whoever uploaded does not know whether it was completed.
+ * True if there may be more codes to remove. Checks each time that the upload is given up: if the response to its last commit was lost,
+ * it may have been completed.
  */
 async function cleanStep(database: Database, firstCouponId: number): Promise<boolean> {
   await database.yieldToWriters()

@@ -1,5 +1,5 @@
-// Adds codes to a coupon list, all of them or none, however many: in chunks that are small enough to let others write
-// between them, invisible until the last transaction, which counts and shows them all. No more than a buffer is in memory.
+// Adds any number of codes to a coupon list, all of them or none. Writes them in small transactions, so that other writers get their
+// turn; the codes stay invisible until the last transaction counts and shows all of them. Holds no more than one buffer in memory.
 import { AppError, invalidRequest } from '../core/app-error.ts'
 import { calendarDate, couponListStatus } from '../core/coupons/coupon-list.ts'
 import { mergeSorted } from '../core/merge-sorted.ts'
@@ -20,23 +20,22 @@ import { addCodes, COUPONS_PER_UPLOAD_MAX, reserveCouponIds } from '../store/cou
 import type { Database, Store } from '../store/store.ts'
 import { requireCouponList } from './require-coupon-list.ts'
 
-/** Codes written in one transaction. Measured with a million codes: 11 ms each, 60 ms at most, while larger ones save little. */
+/** Codes per transaction. With a million codes a transaction takes 11 ms, at most 60 ms; larger ones save little. */
 const CODES_PER_CHUNK_MAX = 2_500
 /**
- * How many codes are gathered and then written in their order, because neighbours lie on the same pages of the index: measured, a
- * million random codes in 8 s instead of 31 s.
+ * Codes that are buffered and then written in sorted order, because neighbours share pages of the index: a million random codes take 8 s
+ * instead of 31 s.
  */
-export const CODES_GATHERED_MAX = 50_000
-const CHARACTERS_GATHERED_MAX = 2_000_000
-/** Uploads that run at the same time, in whatever process: each holds what it has gathered, and all share the disk. */
+export const CODES_BUFFERED_MAX = 50_000
+const CHARACTERS_BUFFERED_MAX = 2_000_000
+/** Uploads that run at the same time, in all processes together: they share the disk. */
 const UPLOADS_RUNNING_MAX = 8
-/** Far below `UPLOAD_ABANDONED_MS`. */
-const SIGN_OF_LIFE_EVERY_MS = 10_000
-/** How long a request waits until what a broken upload left behind is taken back. */
+/** Must be far below `UPLOAD_ABANDONED_MS`. */
+const HEARTBEAT_EVERY_MS = 10_000
+/** How long a request waits while the codes of a broken upload are removed. */
 const CLEANING_WAIT_MS = 10_000
 const RETRY_AFTER_SECONDS = 10
 
-/** What an upload works with. */
 export interface UploadTools {
   readonly database: Database
   /** Milliseconds since the epoch. */
@@ -50,13 +49,13 @@ export interface UploadTarget {
 
 export interface AddedCoupons {
   readonly added: number
-  /** Codes that the list had already, or that came twice. */
+  /** Codes that the list already had, or that were sent twice. */
   readonly duplicates: number
 }
 
 /**
- * Adds the codes, which must be valid, when the last of them has come. Throws AppError `not_found` and `conflict` for the
- * list, `unavailable` when too much is uploaded elsewhere, and whatever `codes` throws; nothing is added then.
+ * Adds the codes, which must be valid. Throws AppError: `not_found` or `conflict` for the list, `unavailable` if too many uploads run,
+ * and the errors of `codes`. After an error, no code is added.
  */
 export async function uploadCoupons(
   target: UploadTarget,
@@ -69,7 +68,7 @@ export async function uploadCoupons(
     for await (const some of codes) await upload.add(some)
     return await upload.finish()
   } catch (error) {
-    // Should this fail too, the upload is abandoned in a minute, and taken back before the next one begins.
+    // If this fails too, the upload is abandoned after a minute, and its codes are removed before the next upload.
     await upload.takeBack().catch(() => {})
     throw error
   }
@@ -78,12 +77,12 @@ export async function uploadCoupons(
 class CouponUpload {
   readonly #target: UploadTarget
   readonly #tools: UploadTools
-  #gathered: string[][] = []
-  #last: string[] = []
+  #sortedChunks: string[][] = []
+  #currentChunk: string[] = []
   #characters = 0
-  /** Undefined until more has come than one transaction takes. */
+  /** Undefined while the codes fit into one transaction. */
   #open: OpenUpload | undefined
-  #heardAt = 0
+  #heartbeatAt = 0
   #written = 0
   #added = 0
 
@@ -92,25 +91,25 @@ class CouponUpload {
     this.#tools = tools
   }
 
-  /** Refuses early what would be refused in the end. */
+  /** Refuses early: reading all codes may take minutes. */
   async check(): Promise<void> {
     await this.#requireFreeList(this.#tools.database)
   }
 
   async add(codes: readonly string[]): Promise<void> {
     for (const code of codes) {
-      this.#last.push(code)
+      this.#currentChunk.push(code)
       this.#characters += code.length
-      if (this.#last.length >= CODES_PER_CHUNK_MAX) this.#sortLast()
-      const gathered = this.#gathered.length * CODES_PER_CHUNK_MAX
-      if (gathered >= CODES_GATHERED_MAX || this.#characters >= CHARACTERS_GATHERED_MAX) await this.#writeGathered()
+      if (this.#currentChunk.length >= CODES_PER_CHUNK_MAX) this.#sortCurrentChunk()
+      const buffered = this.#sortedChunks.length * CODES_PER_CHUNK_MAX
+      if (buffered >= CODES_BUFFERED_MAX || this.#characters >= CHARACTERS_BUFFERED_MAX) await this.#writeBuffered()
     }
-    await this.#giveSignOfLife()
+    await this.#sendHeartbeat()
   }
 
   async finish(): Promise<AddedCoupons> {
-    if (!this.#open && this.#gathered.length === 0) return this.#addAtOnce(this.#last)
-    await this.#writeGathered()
+    if (!this.#open && this.#sortedChunks.length === 0) return this.#addAtOnce(this.#currentChunk)
+    await this.#writeBuffered()
     return this.#complete()
   }
 
@@ -122,7 +121,7 @@ class CouponUpload {
     await cleanUpload(database, firstCouponId, CLEANING_WAIT_MS)
   }
 
-  /** A few codes need no upload that others could see. */
+  /** A few codes fit into one transaction, without an open upload. */
   async #addAtOnce(codes: readonly string[]): Promise<AddedCoupons> {
     if (codes.length === 0) throw invalidRequest([{ field: 'body', problem: 'must contain at least one code' }])
     return this.#withFreeList(async (store, list) => {
@@ -133,22 +132,22 @@ class CouponUpload {
     })
   }
 
-  #sortLast(): void {
-    this.#gathered.push(this.#last.toSorted())
-    this.#last = []
+  #sortCurrentChunk(): void {
+    this.#sortedChunks.push(this.#currentChunk.toSorted())
+    this.#currentChunk = []
   }
 
-  async #writeGathered(): Promise<void> {
-    this.#sortLast()
+  async #writeBuffered(): Promise<void> {
+    this.#sortCurrentChunk()
     this.#open ??= await this.#begin()
     let chunk: string[] = []
-    for (const code of mergeSorted(this.#gathered)) {
+    for (const code of mergeSorted(this.#sortedChunks)) {
       if (chunk.push(code) < CODES_PER_CHUNK_MAX) continue
       await this.#writeChunk(this.#open, chunk)
       chunk = []
     }
     if (chunk.length > 0) await this.#writeChunk(this.#open, chunk)
-    this.#gathered = []
+    this.#sortedChunks = []
     this.#characters = 0
   }
 
@@ -173,22 +172,19 @@ class CouponUpload {
       if (!(await keepUploadAlive(store, firstCouponId, now))) throw abandoned()
       return addCodes(store, listNumber, firstId, codes)
     })
-    this.#heardAt = now
+    this.#heartbeatAt = now
     this.#written += codes.length
     this.#added += added
   }
 
-  /**
-   * A client may send so slowly that there is nothing to write for a long time. A sign of life is due after a clock was set back,
-   * too.
-   */
-  async #giveSignOfLife(): Promise<void> {
+  /** A client may send so slowly that there is nothing to write for a long time. Also due after the clock was set back. */
+  async #sendHeartbeat(): Promise<void> {
     const { database, clock } = this.#tools
     const open = this.#open
     const now = clock()
-    if (!open || Math.abs(now - this.#heardAt) < SIGN_OF_LIFE_EVERY_MS) return
+    if (!open || Math.abs(now - this.#heartbeatAt) < HEARTBEAT_EVERY_MS) return
     if (!(await database.write((store) => keepUploadAlive(store, open.firstCouponId, now)))) throw abandoned()
-    this.#heardAt = now
+    this.#heartbeatAt = now
   }
 
   async #complete(): Promise<AddedCoupons> {
@@ -208,27 +204,27 @@ class CouponUpload {
     if (count > 0) await countAddedCoupons(store, listNumber, { count, lastCouponId, now: this.#tools.clock() })
   }
 
-  /** One transaction with the list locked, ACTIVE and free; what a broken upload left there is taken back first. */
+  /** Runs `change` in a transaction with the list locked, ACTIVE and without an upload. Removes a broken upload first. */
   async #withFreeList<Result>(change: (store: Store, list: StoredCouponList) => Promise<Result>): Promise<Result> {
     const { database } = this.#tools
     for (;;) {
-      const outcome = await database.write(async (store): Promise<{ left: OpenUpload } | { result: Result }> => {
+      const outcome = await database.write(async (store): Promise<{ broken: OpenUpload } | { result: Result }> => {
         await lockCouponLists(store)
-        const { list, left } = await this.#requireFreeList(store)
-        if (left) await giveUpUpload(store, left.firstCouponId)
-        return left ? { left } : { result: await change(store, list) }
+        const { list, broken } = await this.#requireFreeList(store)
+        if (broken) await giveUpUpload(store, broken.firstCouponId)
+        return broken ? { broken } : { result: await change(store, list) }
       })
       if ('result' in outcome) return outcome.result
-      await cleanUpload(database, outcome.left.firstCouponId, CLEANING_WAIT_MS)
+      await cleanUpload(database, outcome.broken.firstCouponId, CLEANING_WAIT_MS)
     }
   }
 
-  /** `left`: an upload that nobody will complete. */
-  async #requireFreeList(store: Store): Promise<{ list: StoredCouponList; left: OpenUpload | undefined }> {
+  /** `broken`: an upload that will not be completed. */
+  async #requireFreeList(store: Store): Promise<{ list: StoredCouponList; broken: OpenUpload | undefined }> {
     const list = await this.#requireActiveList(store)
-    const left = await findOpenUpload(store, list.number)
-    if (left && isRunning(left, this.#tools.clock())) throw isBusy()
-    return { list, left }
+    const broken = await findOpenUpload(store, list.number)
+    if (broken && isRunning(broken, this.#tools.clock())) throw isBusy()
+    return { list, broken }
   }
 
   async #requireActiveList(store: Store): Promise<StoredCouponList> {

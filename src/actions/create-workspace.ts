@@ -1,4 +1,4 @@
-// Makes a workspace with a key for each tile. The keys are in the answer and nowhere else.
+// Creates a workspace with a key for each tile. Returns the keys; the store keeps only their hashes.
 import { AppError } from '../core/app-error.ts'
 import { DEFAULT_SETTINGS, type Workspace, type WorkspaceSettings } from '../core/workspace.ts'
 import { generateKey, hashKey } from '../store/workspaces/api-key.ts'
@@ -11,7 +11,7 @@ export interface NewWorkspace {
   readonly reportsKey: string
 }
 
-/** Adds a workspace whose id the caller has checked. Throws AppError `conflict` when the id is taken. */
+/** The caller has checked the id. Throws AppError `conflict` if it is taken. */
 export async function createWorkspace(
   database: Database,
   id: string,
@@ -27,7 +27,7 @@ export async function createWorkspace(
   }
 }
 
-/** Adds a workspace where there is none at all; undefined where there is one. Safe in two processes at once. */
+/** Creates a workspace if there is none; otherwise undefined. Safe in two processes at once. */
 export async function createFirstWorkspace(
   database: Database,
   id: string,

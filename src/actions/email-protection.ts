@@ -1,5 +1,5 @@
-// What a workspace's email protection means: which part of an address is written, how users are found by one, and whether a key
-// is the right one ("Tokenized emails", "Encrypted emails").
+// Applies a workspace's email protection: what of an address may be stored, how users are found by address, and whether a key is the
+// right one ("Tokenized emails", "Encrypted emails").
 import { AppError } from '../core/app-error.ts'
 import { normalizeEmail } from '../core/users/email-address.ts'
 import { EMAIL } from '../core/users/user-attributes.ts'
@@ -11,13 +11,13 @@ import { findUserWithEmail, type User } from '../store/users/users.ts'
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** Attributes as they may be written, and the sealed address that goes beside them, if there is one. */
+/** Attributes that may be stored, and the sealed address to store beside them, if there is one. */
 export interface ProtectedAttributes {
   readonly attributes: Attributes
   readonly sealedEmail?: NonNullable<EntryContext['sealedEmail']>
 }
 
-/** Takes the address out of attributes: for good where emails are tokenized, sealed where they are encrypted. */
+/** Removes the address from attributes: drops it if emails are tokenized, seals it if they are encrypted. */
 export function protectEmail(
   { id, emailProtection }: Workspace,
   attributes: Attributes,
@@ -30,18 +30,18 @@ export function protectEmail(
     case 'tokenized':
       return { attributes: others }
     case 'encrypted':
-      // A null is no address, and says that the one known so far no longer holds.
+      // A null is no address; it clears the stored one.
       if (typeof email !== 'string') return { attributes }
-      return { attributes: others, sealedEmail: present(vault).seal(id, email) }
+      return { attributes: others, sealedEmail: requireVault(vault).seal(id, email) }
   }
 }
 
-/** What `users.email_key` is for an address. Not for workspaces with tokenized emails, which keep none. */
+/** The value of `users.email_key` for an address. Not for workspaces that tokenize emails: they store none. */
 export function toEmailKey({ id, emailProtection }: Workspace, address: string, vault: EmailVault | undefined): string {
-  return emailProtection === 'encrypted' ? present(vault).hash(id, address) : normalizeEmail(address)
+  return emailProtection === 'encrypted' ? requireVault(vault).hash(id, address) : normalizeEmail(address)
 }
 
-/** A user's attributes with their newest values, the address as it was sent. */
+/** A user's attributes with their newest values, and the address as sent. */
 export function shownAttributes(
   { id, emailProtection }: Workspace,
   user: User,
@@ -50,20 +50,17 @@ export function shownAttributes(
   const shown = Object.fromEntries(Object.entries(user.attributes).map(([name, [value]]) => [name, value]))
   const email = shown[EMAIL]
   if (emailProtection !== 'encrypted' || typeof email !== 'string') return shown
-  return { ...shown, [EMAIL]: present(vault).open(id, email) }
+  return { ...shown, [EMAIL]: requireVault(vault).open(id, email) }
 }
 
-/**
- * Whether `vault` opens the addresses of the workspace in the tables: one is tried for all of them. Any key does while there are
- * none.
- */
-export async function hasTheKey(store: Store, { id }: Workspace, vault: EmailVault): Promise<boolean> {
+/** Whether `vault` opens the stored addresses of the workspace. Tries one of them; any key is right while there are none. */
+export async function isRightKey(store: Store, { id }: Workspace, vault: EmailVault): Promise<boolean> {
   const [sealed] = (await findUserWithEmail(store, id))?.attributes[EMAIL] ?? []
   return typeof sealed !== 'string' || vault.opens(id, sealed)
 }
 
-/** A server without the key does not start with such a workspace, but one may be created while it runs. */
-function present(vault: EmailVault | undefined): EmailVault {
+/** A server without a key refuses to start if a workspace encrypts emails, but such a workspace may be created later. */
+function requireVault(vault: EmailVault | undefined): EmailVault {
   if (vault) return vault
   throw new AppError(
     'unavailable',

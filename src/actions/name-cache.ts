@@ -1,9 +1,9 @@
-// Caches the names that campaigns have in the table, so that a report without new names needs no query. A name that is not cached
-// may still be in the table.
+// Caches the stored names of campaigns, so that a report without new names needs no query. A name that is not cached may still be
+// stored.
 import { LRUCache } from 'lru-cache'
 import { NAME_KINDS, type CampaignNames } from '../core/campaigns/campaign-names.ts'
 
-/** Names of all campaigns; each takes at most some 350 bytes. */
+/** Names of all campaigns together. Each takes at most some 350 bytes. */
 const NAMES_MAX = 50_000
 
 export class NameCache {
@@ -18,8 +18,8 @@ export class NameCache {
     return this.#names.get(campaign)
   }
 
-  /** Caches all names that a campaign has in the table. */
-  keep(campaign: number, names: CampaignNames): void {
+  /** `names`: all stored names of the campaign. */
+  set(campaign: number, names: CampaignNames): void {
     this.#names.set(campaign, names)
   }
 }

@@ -1,4 +1,4 @@
-// Writes a version of an email template: checks its place among the other templates, then stores it and settles the groups.
+// Saves a version of an email template: checks its ids and its group, stores it, and opens or closes groups.
 import { AppError, invalidRequest } from '../core/app-error.ts'
 import type { CurrentTemplate, TemplateVersion } from '../core/templates/template.ts'
 import type { Store } from '../store/store.ts'
@@ -12,7 +12,7 @@ import {
   saveLatest,
 } from '../store/templates/templates.ts'
 
-/** A template as it is now; undefined when there is none. Whoever changes it based on this calls it under `lockTemplates`. */
+/** The current template; undefined if there is none. To change it, the caller must hold the lock of `lockTemplates`. */
 export async function findCurrentTemplate(
   store: Store,
   workspaceId: string,
@@ -24,7 +24,7 @@ export async function findCurrentTemplate(
   return latest && { latest, standing: found.standing }
 }
 
-/** Refuses a group that a template cannot join. Without `current` the template is a new one. */
+/** Throws AppError `invalid_request` if the template cannot join the group. Without `current` the template is new. */
 export async function checkGroup(
   store: Store,
   workspaceId: string,
@@ -36,8 +36,8 @@ export async function checkGroup(
 }
 
 /**
- * Keeps a version as the latest of its template. The caller has called `lockTemplates` and `checkGroup`. Throws AppError
- * `conflict` when its template id and version belong to another template.
+ * Stores a version as the latest of its template. The caller has called `lockTemplates` and `checkGroup`. Throws AppError `conflict` if
+ * its template id and version belong to another template.
  */
 export async function saveTemplate(
   store: Store,

@@ -20,7 +20,7 @@ import { describeLogLocation } from '../log/describe-log-location.ts'
 import { isEmbedded, logPathOf, openLog, openLogReader } from '../log/open-log.ts'
 import { OpenedFiles } from '../jobs/watch-files.ts'
 import { ResponseMemory } from '../operations/response-memory.ts'
-import { hasTheKey } from '../actions/email-protection.ts'
+import { isRightKey } from '../actions/email-protection.ts'
 import { Freshness } from '../operations/statistics/freshness.ts'
 import { ResponseCache } from '../operations/statistics/response-cache.ts'
 import { NameCache } from '../actions/name-cache.ts'
@@ -30,7 +30,7 @@ import { UploadSlots } from '../operations/coupons/upload-slots.ts'
 import type { AppliedBatch } from '../pipeline/follower/follow-log.ts'
 import { startPipeline, type PipelineOptions } from '../pipeline/start-pipeline.ts'
 import { saveAllLimits, type SaveLimitsOptions } from '../jobs/save-limits.ts'
-import { giveUpLeftUploads, listLeftUploads } from '../actions/clean-coupon-uploads.ts'
+import { giveUpInterruptedUploads, listInterruptedUploads } from '../actions/clean-coupon-uploads.ts'
 import { listPipelineCursors } from '../store/entries/cursors.ts'
 import { describeError } from '../store/describe-error.ts'
 import { EmailVault } from '../store/users/email-vault.ts'
@@ -157,9 +157,9 @@ async function openServer(options: ServeOptions, opened: Closers): Promise<Runni
   opened.push(() => closeTogether(running))
   // Lists uploads before it listens, so that none of its own is among them, but gives them up after it: if another server runs here,
   // this start fails and leaves that server's uploads alone.
-  const left = await listLeftUploads(database)
+  const left = await listInterruptedUploads(database)
   await listen(app, config)
-  await giveUpLeftUploads(database, left)
+  await giveUpInterruptedUploads(database, left)
   if (isEmbedded(config)) {
     const checkpoints = startCheckpoints([statePathOf(config), logPathOf(config)])
     running.push(() => checkpoints.stop())
@@ -282,7 +282,7 @@ async function refuseWrongKey(database: Database, { piiKey }: Config): Promise<v
   const closed: string[] = []
   for (const { workspace } of await listWorkspaces(database)) {
     if (workspace.emailProtection !== 'encrypted') continue
-    if (!vault || !(await hasTheKey(database, workspace, vault))) closed.push(workspace.id)
+    if (!vault || !(await isRightKey(database, workspace, vault))) closed.push(workspace.id)
   }
   if (closed.length === 0) return
   const what = vault ? 'is not the key that encrypted the emails in' : 'must be set, because emails are encrypted in'

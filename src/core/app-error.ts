@@ -1,8 +1,7 @@
-// The caller's mistake, as a value that can be thrown. Knows nothing of HTTP: `http/answers/error-answer.ts` gives each code its
-// status.
+// Errors that are the caller's mistake. Must not know HTTP: `http/answers/error-answer.ts` maps each code to a status.
 import { shortenMiddle } from './bounded-text.ts'
 
-/** The closed list of error codes, for programs ("Codes and statuses"). */
+/** The closed list of error codes ("Codes and statuses"). */
 export const ERROR_CODES = [
   'invalid_request',
   'unauthorized',
@@ -26,17 +25,17 @@ export interface Fault {
   readonly problem: string
 }
 
-/** At most this many faults are named in one answer. Where there are more, not all of them are looked for. */
+/** The most faults in one response. Checks may stop when they have found so many. */
 export const DETAILS_MAX = 1_000
 
 /**
- * Refuses a request. `details` names every field to blame at once, and is empty if none is. Long field paths are shortened here
- * ("details.field"), whoever names them: names that a client makes up may be as long as its request.
+ * Refuses a request. `details` names every wrong field at once; it is empty if no field is wrong. Shortens long field paths
+ * ("details.field"), because names that a client invents may be as long as its request.
  */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly details: readonly Fault[]
-  /** After how many seconds a repeat may succeed: for `rate_limited`, `unavailable`, and a `conflict` that passes by itself. */
+  /** Seconds until a retry may succeed: for `rate_limited`, `unavailable`, and a `conflict` that is temporary. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(code: ErrorCode, message: string, details: readonly Fault[] = [], retryAfterSeconds?: number) {
@@ -48,7 +47,7 @@ export class AppError extends Error {
   }
 }
 
-/** A 400 that names every fault, in one sentence for people and one list for programs. */
+/** A 400 that names every fault: a sentence for people, and a list for programs. */
 export function invalidRequest(details: readonly Fault[]): AppError {
   const [first] = details
   if (details.length === 1 && first) {
@@ -58,11 +57,11 @@ export function invalidRequest(details: readonly Fault[]): AppError {
       details,
     )
   }
-  const places = details.length < DETAILS_MAX ? details.length : `at least ${details.length}`
-  return new AppError('invalid_request', `The request is invalid in ${places} places; see details.`, details)
+  const count = details.length < DETAILS_MAX ? details.length : `at least ${details.length}`
+  return new AppError('invalid_request', `The request is invalid in ${count} places; see details.`, details)
 }
 
-/** Makes the compiler prove that a `switch` over a union is complete. */
+/** Makes the compiler check that a `switch` over a union is complete. */
 export function assertNever(value: never): never {
   throw new Error(`unexpected value: ${JSON.stringify(value)}`)
 }

@@ -1,4 +1,4 @@
-// Words that are compared without case. Only ASCII letters change: the capitals of some others, such as ı and ſ, are ASCII.
+// Converts ASCII letters to capitals, to compare words without case. `toUpperCase` would turn other letters, such as ı and ſ, into ASCII.
 
 /** The text with its ASCII letters in capitals. */
 export function toAsciiCapitals(text: string): string {

@@ -1,4 +1,4 @@
-// Free-form attributes of events and users: what their names and depth may be ("Reserved prefix", "Bounds").
+// Checks free-form attributes of events and users: their names, number and nesting ("Reserved prefix", "Bounds").
 import { DETAILS_MAX, type Fault } from './app-error.ts'
 import { codePointLength } from './bounded-text.ts'
 import { memberPath } from './field-path.ts'
@@ -10,8 +10,8 @@ const ATTRIBUTES_MAX = 500
 export const NESTING_MAX = 10
 
 /**
- * Adds to `faults` what is wrong with `attributes`; stops when there are as many faults as an answer names. `field` gives their
- * path, which is written out only where something is wrong: of a hundred events hardly ever one is.
+ * Adds the faults of `attributes` to `faults`. Stops when there are as many as a response names. `field` returns their path; it is
+ * called only for a fault, because hardly any event has one.
  */
 export function checkAttributes(
   attributes: Readonly<Record<string, unknown>>,
@@ -31,7 +31,7 @@ export function checkAttributes(
   }
 }
 
-/** What is wrong with the name of an event or attribute; undefined when nothing is. */
+/** The problem of the name of an event or attribute; undefined if it is valid. */
 export function nameProblem(name: string): string | undefined {
   if (name.length === 0) return 'must have a name that is not empty'
   if (name.length > NAME_LENGTH_MAX && codePointLength(name) > NAME_LENGTH_MAX) {
@@ -41,7 +41,7 @@ export function nameProblem(name: string): string | undefined {
   return undefined
 }
 
-/** What is wrong with a value that may have `levels` more levels; undefined when nothing is. */
+/** The problem of a value that may be nested `levels` deep; undefined if it is valid. */
 export function valueProblem(value: unknown, levels: number): string | undefined {
   // JSON.parse turns a number that is too large into Infinity, and JSON.stringify would write that as null.
   if (value === Infinity || value === -Infinity)

@@ -1,4 +1,4 @@
-// What a text must be before it may become an identifier or a name: of a bounded length in code points, and storable everywhere.
+// Checks texts that become identifiers or names: their length in code points, and whether every database can store them.
 
 /** The number of code points in a text; a surrogate pair is one. */
 export function codePointLength(text: string): number {
@@ -16,8 +16,8 @@ export function codePointLength(text: string): number {
 }
 
 /**
- * What is wrong with `value` as a text of 1 to `maxLength` code points, as the end of a sentence; undefined when nothing is.
- * NUL and unpaired surrogates are refused, because PostgreSQL cannot keep the one and UTF-8 cannot write the other.
+ * The problem of `value` as a text of 1 to `maxLength` code points, as the end of a sentence; undefined if it is valid. Refuses NUL,
+ * which PostgreSQL cannot store, and unpaired surrogates, which UTF-8 cannot encode.
  */
 export function textProblem(value: unknown, maxLength: number): string | undefined {
   if (typeof value !== 'string') return 'must be a string'
@@ -26,24 +26,24 @@ export function textProblem(value: unknown, maxLength: number): string | undefin
   return unstorableProblem(value)
 }
 
-/** Characters that are kept at each end of a long text. */
+/** Characters at each end of a long text that are not cut. */
 const END_LENGTH = 256
 
 /**
- * Shortens a text of more than 512 characters to both of its ends, because the path of a field ends with the field's own name. A
- * character that is cut in two is replaced.
+ * Shortens a text of more than 512 characters to its two ends, because the path of a field ends with the field's own name. Replaces a
+ * surrogate pair that is cut in two.
  */
 export function shortenMiddle(text: string): string {
   if (text.length <= 2 * END_LENGTH) return text
   return `${text.slice(0, END_LENGTH)}…${text.slice(-END_LENGTH)}`.toWellFormed()
 }
 
-/** The text as every database takes it: what not every one can store becomes the replacement character. */
+/** Replaces characters that not every database can store. */
 export function toStorable(text: string): string {
   return text.toWellFormed().replaceAll('\u0000', '\ufffd')
 }
 
-/** What keeps `text` from being stored as it is; undefined when nothing does. */
+/** Why not every database can store `text`; undefined if every one can. */
 export function unstorableProblem(text: string): string | undefined {
   if (text.includes('\u0000')) return 'must not contain the NUL character'
   if (!text.isWellFormed()) return 'must not contain unpaired surrogates'

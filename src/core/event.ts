@@ -1,4 +1,4 @@
-// Events as Track Events takes them: what the schema cannot say about a request, and how an accepted one is taken apart.
+// Tracked events: finds faults of a request that the schema cannot find, and turns an accepted request into events.
 import type { Fault } from './app-error.ts'
 import { checkAttributes, nameProblem } from './attributes.ts'
 import { toPlatform } from './platform.ts'
@@ -14,12 +14,12 @@ import {
 import type { WorkspaceSettings } from './workspace.ts'
 
 /**
- * The most events of one request: 128 KiB hold fewer than 9,000 of the smallest. An event's number is made with it from its
- * entry's position and its index.
+ * The most events of one request; 128 KiB hold fewer than 9,000 of the smallest. An event's number is its entry's position times this,
+ * plus its index.
  */
 export const EVENTS_PER_ENTRY_MAX = 16_384
 
-/** One element of `actions`, as it was sent. A null counts as not sent, except in the three members that say when ("Bounds"). */
+/** One element of `actions`, as sent. Null counts as not sent, except in the three members about time ("Bounds"). */
 export interface Action {
   readonly action: string
   readonly attributes?: Readonly<Record<string, unknown>> | null
@@ -31,14 +31,14 @@ export interface Action {
   readonly event_id?: string | null
 }
 
-/** What happened, with its instant decided. */
+/** An event whose instant is decided. */
 export interface TrackedEvent {
-  /** The entry's position and the index in it: unique, and growing in the order of the log. */
+  /** From the entry's position and the index in it: unique, and ascending in the order of the log. */
   readonly id: number
-  /** The client's own id, by which repeats are dropped. */
+  /** The client's id, used to drop repeats. */
   readonly givenId: string | null
   readonly action: string
-  /** JSON of what was sent, written anew: its numbers are those of 64-bit floating point, its spaces are gone. */
+  /** The attributes, serialized again: numbers are 64-bit floating point, spaces are gone. */
   readonly attributes: string
   readonly platform: string | null
   readonly appVersion: string | null
@@ -48,7 +48,7 @@ export interface TrackedEvent {
 
 type PartialAction = { readonly [Key in keyof Action]?: Action[Key] | undefined }
 
-/** Every fault of the actions that the schema cannot see: reserved names, bounds, times, the future. */
+/** Every fault of the actions that the schema cannot find, in names, attributes and times. */
 export function actionFaults(
   actions: readonly (PartialAction | undefined)[],
   settings: WorkspaceSettings,
@@ -62,7 +62,7 @@ export function actionFaults(
   return faults
 }
 
-/** The id of an event as clients see it. */
+/** The id that responses show. */
 export function toEventId(id: number, givenId: string | null): string {
   return givenId ?? `${Math.floor(id / EVENTS_PER_ENTRY_MAX)}-${id % EVENTS_PER_ENTRY_MAX}`
 }

@@ -1,6 +1,6 @@
-// How answers name a field: as a path in the request, such as `actions[2].attributes.amount` ("details.field").
+// Paths of fields in a request, as responses name them, such as `actions[2].attributes.amount` ("details.field").
 
-/** The path of a member of the value at `parent`; a member with an empty name could not be seen after a dot. */
+/** The path of a member of the value at `parent`. An empty name is written `[""]`, because it is invisible after a dot. */
 export function memberPath(parent: string, name: string): string {
   if (name === '') return `${parent}[""]`
   return parent === '' ? name : `${parent}.${name}`

@@ -1,8 +1,8 @@
-// The clock by which requests are received.
+// The clock that dates received requests.
 
 /**
- * A clock that never goes back: when the given one is set back, it stands still until that one has caught up. By it requests are
- * received, and it is told up to when they are processed; an instant that was told must stay true.
+ * A clock that never goes back: when `clock` is set back, this one stands still until `clock` has caught up. So `processed_until`, once
+ * reported, stays true.
  */
 export function forwardClock(clock: () => number): () => number {
   let latest = -Infinity

@@ -1,16 +1,15 @@
-// JSON.parse, without V8's mistaking of some keys for others.
+// JSON.parse without the bug of V8 that confuses some keys with others.
 
 const QUOTE = '"'
 const BACKSLASH = '\\'
 const COLON_NEXT = /[ \t\n\r]*:/y
 
 /**
- * The value of a JSON text that holds keys which clients have chosen. Throws SyntaxError.
+ * Parses JSON whose keys clients have chosen. Throws SyntaxError.
  *
- * V8 compares a key with the one that followed the same keys in an earlier object, but does so before the key's escapes are
- * resolved (nodejs/node#63785): once anybody has sent `{"a":1,"b\\":2}`, it reads `{"a":1,"b\"":2}` as the same. A key that
- * another is mistaken for then holds a backslash, as the text of an escape does. So if any key that was read holds one, as hardly
- * any does, everything is read again.
+ * V8 compares a key with the key that followed the same keys in an earlier object, but does so before it resolves the key's escapes
+ * (nodejs/node#63785): once any client has sent `{"a":1,"b\\":2}`, V8 reads `{"a":1,"b\"":2}` as the same. A key that is read wrongly
+ * contains a backslash, like the text of an escape. So if any key contains a backslash, which is rare, the text is parsed again.
  */
 export function parseJsonText(text: string): unknown {
   const value: unknown = JSON.parse(text)
@@ -27,7 +26,7 @@ function hasBackslashInKey(value: unknown): boolean {
   return false
 }
 
-/** Reads the text with a number in place of every key, in order: without escapes, none is mistaken for another. */
+/** Parses the text with a number in place of each key. Keys without escapes are not confused. */
 function parseNumbered(text: string): unknown {
   const keys: string[] = []
   const pieces: string[] = []
@@ -36,18 +35,18 @@ function parseNumbered(text: string): unknown {
     end = endOfString(text, start)
     if (!isKey(text, end)) continue
     pieces.push(text.slice(copied, start), `"${keys.length}"`)
-    // On its own it is compared with nothing.
+    // Parsed alone, a key is compared with no other.
     keys.push(JSON.parse(text.slice(start, end)) as string)
     copied = end
   }
   return withKeys(JSON.parse(pieces.join('') + text.slice(copied)), keys)
 }
 
-/** The place after the string that begins at `start`, in a text that is known to be JSON. */
+/** The index after the string that begins at `start`, in valid JSON. */
 function endOfString(text: string, start: number): number {
-  let place = start + 1
-  while (text[place] !== QUOTE) place += text[place] === BACKSLASH ? 2 : 1
-  return place + 1
+  let index = start + 1
+  while (text[index] !== QUOTE) index += text[index] === BACKSLASH ? 2 : 1
+  return index + 1
 }
 
 function isKey(text: string, end: number): boolean {

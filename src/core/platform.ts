@@ -1,4 +1,4 @@
-// Platforms: a short list, compared without case; anything else counts as UNKNOWN.
+// The listed platforms. They are compared without case; anything else counts as UNKNOWN.
 import { toAsciiCapitals } from './ascii-capitals.ts'
 
 /** Platforms of events; messages also have `EMAIL`. */
@@ -8,14 +8,14 @@ export type Platform = (typeof EVENT_PLATFORMS)[number] | 'EMAIL' | 'UNKNOWN'
 
 const LISTED: ReadonlySet<string> = new Set(EVENT_PLATFORMS)
 
-/** The platform as it is kept: the listed ones in capitals, anything else as sent. */
+/** The platform as it is stored: a listed one in capitals, anything else as sent. */
 export function toPlatform(sent: string): string {
   return toListed(sent, LISTED)
 }
 
-/** The one of some words in capitals that a text is, compared without case; the text itself where it is none of them. */
+/** The word in `listed` (all in capitals) that equals `sent` without case; `sent` itself if there is none. */
 export function toListed(sent: string, listed: ReadonlySet<string>): string {
-  // Nearly all are sent like this.
+  // Nearly all clients send capitals.
   if (listed.has(sent)) return sent
   const capitals = toAsciiCapitals(sent)
   return listed.has(capitals) ? capitals : sent

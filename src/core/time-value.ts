@@ -1,9 +1,9 @@
-// Reads the time values that clients send ("Time values" and "The event's instant"). Answers always use `toIso`.
+// Parses the time values that clients send ("Time values" and "The event's instant"). Responses always use `toIso`.
 import { localToInstant } from './time-zone.ts'
 
-/** Epoch numbers from here on are milliseconds, below it seconds. */
+/** Smaller epoch numbers are seconds. */
 const EPOCH_MILLISECONDS_MIN = 100_000_000_000
-/** The last instant that ECMAScript and ISO 8601 with four digits of year can write: 9999-12-31T23:59:59.999Z. */
+/** The last instant with a four-digit year: 9999-12-31T23:59:59.999Z. */
 const INSTANT_MAX = 253_402_300_799_999
 const OFFSET_SECONDS_MAX = 54_000
 const ZERO = 0x30
@@ -11,14 +11,14 @@ const ZERO = 0x30
 const NUMERIC = /^\d+(?:\.\d+)?$/
 const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/
 
-/** `instant`: milliseconds since the epoch. `local`: a clock's reading without zone, written as if it were UTC. */
+/** `instant`: milliseconds since the epoch. `local`: a local time without a zone, as if it were UTC. */
 export type TimeValue = { readonly kind: 'instant' | 'local'; readonly ms: number }
 
 export const TIME_PROBLEM =
   'must be a time from 1970 on: ISO 8601, such as 2026-05-04T10:00:00Z, or epoch seconds or milliseconds ' +
   'as a number or string'
 
-/** What is wrong with a time after `receivedAt`: how it was read, and the server's own time. */
+/** The problem of a time after `receivedAt`. It names the time as parsed, and the server's time. */
 export function futureProblem(instant: number, receivedAt: number): string {
   return `must not be in the future: ${toIso(instant)} is after the current time, ${toIso(receivedAt)}`
 }
@@ -28,7 +28,7 @@ export function toIso(instant: number): string {
   return new Date(instant).toISOString()
 }
 
-/** Reads one time value; undefined for anything that is not one, or lies before 1970. */
+/** Parses one time value; undefined if it is none, or lies before 1970. */
 export function parseTimeValue(value: unknown): TimeValue | undefined {
   if (typeof value === 'number') return fromEpoch(value)
   if (typeof value !== 'string') return undefined
@@ -42,7 +42,7 @@ export function parseOffsetSeconds(value: unknown): number | undefined {
   return Number.isInteger(seconds) && Math.abs(seconds) <= OFFSET_SECONDS_MAX ? seconds : undefined
 }
 
-/** The parts of an action that say when it happened; each is already known to be valid or absent. */
+/** The times of an action. Each is valid, or undefined if it was not sent. */
 export interface EventTimes {
   readonly userTime: TimeValue | undefined
   readonly currentTime: TimeValue | undefined
@@ -50,8 +50,8 @@ export interface EventTimes {
 }
 
 /**
- * The event's instant: `user_time` if it is an instant; without zone it is read with the offset, else replaced by
- * `current_time`, else read in the workspace's zone. No `user_time`: `current_time` (UTC if it has no zone), else receipt.
+ * The event's instant. `user_time` if it is an instant. If it has no zone: `user_time` with the offset, else `current_time`, else
+ * `user_time` in the workspace's zone. Without `user_time`: `current_time` (UTC if it has no zone), else the time of receipt.
  */
 export function eventInstant(times: EventTimes, timezone: string, receivedAt: number): number {
   const { userTime, currentTime, offsetSeconds } = times
@@ -61,7 +61,7 @@ export function eventInstant(times: EventTimes, timezone: string, receivedAt: nu
   return userTime ? localToInstant(timezone, userTime.ms) : receivedAt
 }
 
-/** The part that `eventInstant` goes by, if there is any. */
+/** The field that decides `eventInstant`. */
 export function decidingField({ userTime, currentTime, offsetSeconds }: EventTimes): 'user_time' | 'current_time' {
   const isUserTimeComplete = userTime && (userTime.kind === 'instant' || offsetSeconds !== undefined)
   return currentTime && !isUserTimeComplete ? 'current_time' : 'user_time'
@@ -76,8 +76,8 @@ const SECONDS_LENGTH = '2026-05-04T10:00:00Z'.length
 const MILLISECONDS_LENGTH = '2026-05-04T10:00:00.000Z'.length
 
 /**
- * Reads the form that most clients send, digit by digit, in a third of the time. Undefined for everything else, whether it is a
- * time or not.
+ * Parses the form that most clients send, in a third of the time of the general parser. Undefined for every other text, even if it is a
+ * time.
  */
 function fromPlainUtc(text: string): TimeValue | undefined {
   const hasMilliseconds = text.length === MILLISECONDS_LENGTH
@@ -91,7 +91,7 @@ function fromPlainUtc(text: string): TimeValue | undefined {
   return instantOf(Date.UTC(year, month - 1, day, hour, minute, second, milliseconds))
 }
 
-/** The number written from `start` to before `end`; NaN if there is anything but digits. */
+/** The number from `start` to before `end`; NaN if there is anything but digits. */
 function digits(text: string, start: number, end: number): number {
   let number = 0
   for (let index = start; index < end; index++) {
@@ -134,7 +134,7 @@ function isClockTime(hour: number, minute: number, second: number): boolean {
 
 const DAYS_OF_MONTH = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Years before 1000 are refused like everything before 1970, and Date.UTC would count some of them from 1900. */
+/** Refuses years before 1000: they are before 1970 anyway, and Date.UTC adds 1900 to some of them. */
 function isCalendarDate(year: number, month: number, day: number): boolean {
   const isLeapYear = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
   const days = month === 2 && isLeapYear ? 29 : (DAYS_OF_MONTH[month - 1] ?? 0)

@@ -1,35 +1,33 @@
-// Calendar arithmetic in IANA time zones: from instants to local days and back. Intl is asked when offsets change, once for each
-// zone and stretch of time, and its answers are remembered.
+// Calendar arithmetic in IANA time zones: from instants to local days and back. Reads from Intl when offsets change, once for each zone and
+// span of time, and caches the result.
 
 const SECOND_MS = 1000
 const DAY_MS = 24 * 60 * 60 * 1000
 const WEEK_MS = 7 * DAY_MS
-/**
- * Less than the time between any two changes of one zone; the closest since 1970 are 167 hours apart (Boa Vista in October 2000).
- */
+/** Shorter than the time between any two changes of one zone. The closest since 1970 are 167 h apart (Boa Vista, October 2000). */
 const STEP_MS = 3 * DAY_MS
-/** The stretch that Intl is asked about at a time: 128 steps, which take 0.2 ms. */
+/** The span that is read from Intl at a time: 128 steps, which take 0.2 ms. */
 const SPAN_MS = 128 * STEP_MS
 /**
- * From this year on every zone follows rules that name weekdays of months, so years of equal length that begin on the same
- * weekday are alike. This limits what is remembered of a zone: some 150 spans for all the times that clients can write.
+ * From this year on every zone follows rules by weekday and month, so years of equal length that begin on the same weekday have the same
+ * offsets. This bounds the cache of a zone: some 150 spans for all times that clients can send.
  */
-const ALIKE_FROM_YEAR = 2101
-const ALIKE_FROM = Date.UTC(ALIKE_FROM_YEAR, 0, 1)
+const REPEATING_FROM_YEAR = 2101
+const REPEATING_FROM = Date.UTC(REPEATING_FROM_YEAR, 0, 1)
 
-/** Which offset holds until when, in order, alternating: `[until, offset, until, offset]`; the last one has no end. */
+/** Ends and offsets, alternating: `[until, offset, until, offset]`. The last end is Infinity. */
 type Span = readonly number[]
 
-interface ZoneMemory {
+interface CachedZone {
   readonly format: Intl.DateTimeFormat
   readonly spans: Map<number, Span>
 }
 
-const zones = new Map<string, ZoneMemory>()
-/** Year → how much later it is than the year that it is like, in milliseconds. */
-const movedYears = new Map<number, number>()
+const zones = new Map<string, CachedZone>()
+/** Year → milliseconds between it and its equivalent year. */
+const yearShifts = new Map<number, number>()
 
-/** Whether `zone` is a time zone that this runtime knows by a name. Offsets such as `+02:00` are not, though Intl accepts them. */
+/** Whether this runtime has a time zone of this name. Refuses offsets such as `+02:00`, which Intl accepts. */
 export function isTimeZone(zone: string): boolean {
   if (!/^[A-Za-z]/.test(zone)) return false
   try {
@@ -40,24 +38,23 @@ export function isTimeZone(zone: string): boolean {
 }
 
 /**
- * Names that Intl takes, too, though IANA has none of them. They mean different zones to different people: BST is that of Dhaka, IST
- * that of India, CST that of Chicago.
+ * Abbreviations that Intl accepts but IANA does not have. They are ambiguous: Intl reads BST as Dhaka, IST as India, CST as Chicago.
  */
 const ABBREVIATIONS =
   /^(?:ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|IET|IST|JST|MIT|NET|NST|PLT|PNT|PRT|PST|SST|VST|SystemV\/.*)$/i
 
-/** Whether days may be counted by `zone`: it is a time zone, and by the name that IANA has for it. */
+/** Whether `zone` is a time zone and not an ambiguous abbreviation. */
 export function isUnambiguousZone(zone: string): boolean {
   return isTimeZone(zone) && !ABBREVIATIONS.test(zone)
 }
 
-/** What a clock in `zone` shows at `instant`, minus UTC, in milliseconds. */
+/** The offset from UTC of `zone` at `instant`, in milliseconds. */
 export function zoneOffsetMs(zone: string, instant: number): number {
   if (zone === 'UTC') return 0
-  const memory = zones.get(zone) ?? rememberZone(zone)
-  const at = instant < ALIKE_FROM ? instant : toAlikeYear(instant)
+  const cached = zones.get(zone) ?? addZone(zone)
+  const at = instant < REPEATING_FROM ? instant : toEquivalentYear(instant)
   const number = Math.floor(at / SPAN_MS)
-  const span = memory.spans.get(number) ?? rememberSpan(memory, number)
+  const span = cached.spans.get(number) ?? addSpan(cached, number)
   let index = 0
   while (at >= (span[index] as number)) index += 2
   return span[index + 1] as number
@@ -69,8 +66,8 @@ export function localDay(zone: string, instant: number): number {
 }
 
 /**
- * The instant at which a clock in `zone` shows `localMs` (written as if it were UTC). A time that occurs twice is the first of
- * the two; one that is skipped is moved forward by the length of the gap, as ECMAScript's Temporal does ("compatible").
+ * The instant of the local time `localMs` (as if it were UTC) in `zone`. If the time occurs twice, the first; if it is skipped, moved
+ * forward by the length of the gap, like `compatible` of ECMAScript's Temporal.
  */
 export function localToInstant(zone: string, localMs: number): number {
   const before = zoneOffsetMs(zone, localMs - DAY_MS)
@@ -86,7 +83,7 @@ export function toCalendarDate(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10)
 }
 
-/** `YYYY-MM-DD` as days since 1970-01-01; undefined when it is not such a date of the calendar. */
+/** `YYYY-MM-DD` as days since 1970-01-01; undefined if it is not a date of the calendar. */
 export function fromCalendarDate(date: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) return undefined
   const ms = Date.parse(`${date}T00:00:00.000Z`)
@@ -94,38 +91,36 @@ export function fromCalendarDate(date: string): number | undefined {
   return ms / DAY_MS
 }
 
-/** The same moment in the year, one of 28 from `ALIKE_FROM_YEAR` on, that begins and ends on the same weekdays. */
-function toAlikeYear(instant: number): number {
+/** The same moment in the equivalent year: one of 28 from `REPEATING_FROM_YEAR` on, with the same weekdays and length. */
+function toEquivalentYear(instant: number): number {
   const year = new Date(instant).getUTCFullYear()
-  const known = movedYears.get(year)
-  if (known !== undefined) return instant - known
-  const moved = toMovedMs(year)
-  movedYears.set(year, moved)
-  return instant - moved
+  let shift = yearShifts.get(year)
+  if (shift === undefined) yearShifts.set(year, (shift = findYearShiftMs(year)))
+  return instant - shift
 }
 
-function toMovedMs(year: number): number {
+function findYearShiftMs(year: number): number {
   const start = Date.UTC(year, 0, 1)
   const end = Date.UTC(year + 1, 0, 1)
-  for (let like = ALIKE_FROM_YEAR; ; like++) {
-    const moved = start - Date.UTC(like, 0, 1)
-    if (moved % WEEK_MS === 0 && Date.UTC(like + 1, 0, 1) + moved === end) return moved
+  for (let candidate = REPEATING_FROM_YEAR; ; candidate++) {
+    const shift = start - Date.UTC(candidate, 0, 1)
+    if (shift % WEEK_MS === 0 && Date.UTC(candidate + 1, 0, 1) + shift === end) return shift
   }
 }
 
-function rememberZone(zone: string): ZoneMemory {
+function addZone(zone: string): CachedZone {
   const format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' })
-  const memory = { format, spans: new Map<number, Span>() }
-  zones.set(zone, memory)
-  return memory
+  const cached = { format, spans: new Map<number, Span>() }
+  zones.set(zone, cached)
+  return cached
 }
 
-function rememberSpan({ format, spans }: ZoneMemory, number: number): Span {
+function addSpan({ format, spans }: CachedZone, number: number): Span {
   const span: number[] = []
   const start = number * SPAN_MS
-  let offset = askOffset(format, start)
+  let offset = readOffset(format, start)
   for (let from = start; from < start + SPAN_MS; from += STEP_MS) {
-    const next = askOffset(format, from + STEP_MS)
+    const next = readOffset(format, from + STEP_MS)
     if (next === offset) continue
     span.push(findChange(format, from, offset), offset)
     offset = next
@@ -135,22 +130,22 @@ function rememberSpan({ format, spans }: ZoneMemory, number: number): Span {
   return span
 }
 
-/** The instant within the step after `from` at which the offset stops being `offset`; zones change at whole seconds. */
+/** The instant in the step after `from` at which the offset stops being `offset`. Zones change at whole seconds. */
 function findChange(format: Intl.DateTimeFormat, from: number, offset: number): number {
   let [before, after] = [from / SECOND_MS, (from + STEP_MS) / SECOND_MS]
   while (after - before > 1) {
     const middle = Math.floor((before + after) / 2)
-    if (askOffset(format, middle * SECOND_MS) === offset) before = middle
+    if (readOffset(format, middle * SECOND_MS) === offset) before = middle
     else after = middle
   }
   return after * SECOND_MS
 }
 
-/** In English, Intl tells it after the date as `GMT`, `GMT+05:30` or `GMT-00:44:30`. */
-function askOffset(format: Intl.DateTimeFormat, instant: number): number {
-  const told = format.format(instant)
-  const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(told)
-  if (!match) throw new Error(`Intl returned no offset: ${told}`)
+/** In English, Intl writes the offset after the date as `GMT`, `GMT+05:30` or `GMT-00:44:30`. */
+function readOffset(format: Intl.DateTimeFormat, instant: number): number {
+  const text = format.format(instant)
+  const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text)
+  if (!match) throw new Error(`Intl returned no offset: ${text}`)
   const [, sign, hours = '0', minutes = '0', seconds = '0'] = match
   const total = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)
   return (sign === '-' ? -1 : 1) * total * SECOND_MS

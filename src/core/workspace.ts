@@ -7,7 +7,7 @@ import { CUSTOMER_ID } from './users/user.ts'
 const EMAIL_PROTECTIONS = ['none', 'tokenized', 'encrypted'] as const
 export type EmailProtection = (typeof EMAIL_PROTECTIONS)[number]
 
-/** The document's numbers ("Limits"), and one for everything around the five operations. */
+/** The document's limits ("Limits"), and one for all other operations. */
 export const LIMIT_DEFAULTS = {
   search_templates_per_minute: 100,
   fetch_coupon_lists_per_day: 10_000,
@@ -22,17 +22,17 @@ export type Limits = { readonly [name in LimitName]: number }
 
 export interface WorkspaceSettings {
   readonly name: string
-  /** IANA zone in which days begin and times without zone are read. */
+  /** The IANA zone of calendar days and of times without a zone. */
   readonly timezone: string
   readonly suspended: boolean
   readonly emailProtection: EmailProtection
-  /** Identifier names by which users are found; empty when identity resolution is off. */
+  /** The names of identifiers; empty if identity resolution is off. */
   readonly identityResolution: readonly string[]
-  /** Empty when project grouping is off. */
+  /** Empty if project grouping is off. */
   readonly projectCodes: readonly string[]
   /** Names of the active email preference categories. */
   readonly categories: readonly string[]
-  /** How far after receipt an event may be dated. */
+  /** How far in the future an event may be dated. */
   readonly clockSkewSeconds: number
   readonly limits: Limits
 }
@@ -61,12 +61,12 @@ export const DEFAULT_SETTINGS: Omit<WorkspaceSettings, 'name'> = {
   limits: LIMIT_DEFAULTS,
 }
 
-/** Settings as `workspace set` takes them: KEY → text. */
+/** Settings as `workspace set` accepts them: KEY → text. */
 export type SettingTexts = Readonly<Record<string, string>>
 
 /**
- * Applies `KEY=VALUE` texts to the settings: gives what they become and every fault at once (`field` is the key). With any fault,
- * nothing is to be saved. Rules that need the store (fixed once there are users) are the caller's.
+ * Applies `KEY=VALUE` texts to the settings. Returns the new settings and every fault (`field` is the key). With any fault, the caller must
+ * not save. The caller checks rules that need the store, such as settings that are fixed once there are users.
  */
 export function changeSettings(
   settings: WorkspaceSettings,
@@ -89,7 +89,7 @@ export function changeSettings(
 
 const UNNAMEABLE = 'must not be __proto__, which requests cannot contain'
 
-/** The categories with one more, or why the name cannot be one. A name that is there already changes nothing. */
+/** The categories with one more, or the problem of the name. Adding an existing name changes nothing. */
 export function addCategory(categories: readonly string[], name: string): readonly string[] | string {
   const problem = textProblem(name, NAME_LENGTH_MAX)
   if (problem !== undefined) return problem

@@ -104,7 +104,7 @@ function preparePayload(
   reply.header('content-type', 'application/json; charset=utf-8')
   const text = value instanceof JsonText ? value : JSON.stringify(value)
   const bytes = text instanceof JsonText ? text.byteLength : Buffer.byteLength(text)
-  if (operation.method !== 'GET' && !operation.onlyReads) unsent.add(reply.raw, bytes)
+  if (operation.method !== 'GET' && !operation.isReadOnly) unsent.add(reply.raw, bytes)
   else if (!unsent.addIfFits(reply.raw, bytes)) throw tooMuchUnsent()
   return text instanceof JsonText ? streamOf(reply, text.pieces) : text
 }

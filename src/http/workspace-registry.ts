@@ -6,7 +6,7 @@ import { findWorkspace, listWorkspacesChangedSince, type StoredWorkspace } from 
 
 /** Well below the second after which a replaced key must fail. */
 export const REFRESH_MS = 400
-/** How long somebody who asks between these looks may have to wait. */
+/** The longest wait of a request between two of these reads. */
 const SOON_MS_MAX = 1_000
 
 export class WorkspaceRegistry {
@@ -21,7 +21,7 @@ export class WorkspaceRegistry {
     this.#database = database
   }
 
-  /** Reads everything once, then follows the changes. `onError` is told once when the database stops answering. */
+  /** Reads everything once, then follows the changes. Calls `onError` once when the database stops answering. */
   async start(onError: (error: unknown) => void): Promise<void> {
     await this.refresh()
     let isFailing = false
@@ -43,7 +43,7 @@ export class WorkspaceRegistry {
     this.#timer = undefined
   }
 
-  /** What is known now, without asking. */
+  /** The cached workspace; does not query. */
   get(id: string): StoredWorkspace | undefined {
     return this.#workspaces.get(id)
   }

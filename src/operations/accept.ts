@@ -1,4 +1,5 @@
-// The end of every operation that appends to the log: durable first, then the answer of Track Events.
+// The last step of every operation that appends to the log: appends the request, and answers once it is durable. Must not read or
+// write tables.
 import { createHash } from 'node:crypto'
 import { AppError } from '../core/app-error.ts'
 import type { AppendOutcome, EntryContext, EntryKind } from '../log/event-log.ts'
@@ -12,20 +13,20 @@ export interface Accepted {
   readonly request_id: string
 }
 
-/** The parts of a request that become the entry; `body` only where it differs from what was sent. */
+/** What a request adds to the log. `body` only if it differs from the body that was sent. */
 export interface Acceptance {
   readonly kind: EntryKind
   readonly context: EntryContext
   /** How many events the request holds. */
   readonly events: number
   readonly body?: Uint8Array
-  /** Whose entries are to be applied in order; see `NewEntry.partitionKey`. */
+  /** Entries with the same key are applied in order; see `NewEntry.partitionKey`. */
   readonly partitionKey: string
 }
 
 /**
- * Appends the request and answers once it is on disk. A repeat with the same Idempotency-Key is answered as the first
- * was. Throws `conflict` for the same key with another request, `unavailable` when the log takes no more.
+ * Appends the request and answers once it is on disk. A repeat with the same Idempotency-Key gets the answer of the first request.
+ * Throws AppError: `conflict` if the key belongs to another request, `unavailable` if the log is full.
  */
 export function accept(
   request: OperationRequest<object, object, unknown>,
@@ -37,7 +38,7 @@ export function accept(
     kind,
     workspaceId: request.workspace.id,
     requestId: request.requestId,
-    // All of it has been received only now; entries stand in the log in the order of this time.
+    // The request is complete only now. The log orders its entries by this time.
     receivedAt: parts.receiptClock(),
     context,
     events,
@@ -48,7 +49,7 @@ export function accept(
   return answer(appended, request.requestId, request.answerAs)
 }
 
-/** Holds as little as possible of the request, so that its body can be freed while the entry waits for the disk. */
+/** Takes only parts of the request, so that its body can be freed while the entry waits for the disk. */
 async function answer(
   appended: Promise<AppendOutcome>,
   requestId: string,
@@ -77,11 +78,11 @@ function accepted(requestId: string): Accepted {
 }
 
 /**
- * The same key with another operation, campaign, project or body is another request. The hash is kept for a day, so it is taken
- * only of what may be written: with the hash of a body that has its address in it, anyone who sees the hash could try addresses.
- * A sealed address is represented by its keyed hash.
+ * Tells repeats from other requests with the same key: those with another operation, campaign, project or body. The hash is stored
+ * for a day, so it covers only what may be stored. If it covered an email address, anyone who sees the hash could guess addresses. A
+ * sealed address is represented by its keyed hash.
  */
-function hashRequest(kind: EntryKind, { campaign, projectCode, sealedEmail }: EntryContext, kept: Uint8Array): string {
-  const what = JSON.stringify([kind, campaign, projectCode, sealedEmail?.key])
-  return createHash('sha256').update(what).update('\n').update(kept).digest('base64')
+function hashRequest(kind: EntryKind, { campaign, projectCode, sealedEmail }: EntryContext, body: Uint8Array): string {
+  const target = JSON.stringify([kind, campaign, projectCode, sealedEmail?.key])
+  return createHash('sha256').update(target).update('\n').update(body).digest('base64')
 }

@@ -1,4 +1,4 @@
-// Field schemas that operations share. Every text of a request is one that can be stored.
+// Field schemas that operations share. They accept only text that every database can store.
 import { Type, type TObject, type TProperties, type TSchema } from 'typebox'
 import { USER_ID_LENGTH_MAX } from '../core/users/user.ts'
 
@@ -7,8 +7,8 @@ export function Text(min: number, max: number, description?: string) {
   return Type.String({ minLength: min, maxLength: max, format: 'text', ...(description && { description }) })
 }
 
-/** The same, or null, which counts as not sent: many clients send it for what they do not have. */
-export function TextIfAny(min: number, max: number, description: string) {
+/** The same, or null, which counts as not sent: many clients send null for values they do not have. */
+export function NullableText(min: number, max: number, description: string) {
   return Type.Unsafe<string | null>({
     type: ['string', 'null'],
     minLength: min,
@@ -18,7 +18,7 @@ export function TextIfAny(min: number, max: number, description: string) {
   })
 }
 
-/** An object that refuses unknown members, because a mistyped filter or consent key would silently do something else. */
+/** An object that refuses unknown members: otherwise a mistyped filter or consent key would be ignored silently. */
 export function Strict<Properties extends TProperties>(properties: Properties): TObject<Properties> {
   return Type.Object(properties, { additionalProperties: false })
 }
@@ -28,7 +28,7 @@ export function OneOf<Word extends string>(words: readonly Word[], description?:
   return Type.Unsafe<Word>({ type: 'string', enum: [...words], ...(description && { description }) })
 }
 
-/** A value or null, in answers. */
+/** A value or null, in responses. */
 export function Nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()])
 }
@@ -41,20 +41,20 @@ export const WorkspacePath = Strict({
 
 export const CustomerId = Text(1, USER_ID_LENGTH_MAX, 'Identifies the user.')
 
-/** For operations that can also find a user by configured identifiers: null then counts as not sent. */
-export const TrackedCustomerId = TextIfAny(
+/** For operations that also identify users by configured identifiers. Null counts as not sent. */
+export const TrackedCustomerId = NullableText(
   1,
   USER_ID_LENGTH_MAX,
   'Identifies the user. Required unless identity resolution is on and `user_identifiers` identifies the user.',
 )
 
-/** What descriptions of attributes say about numbers in them. */
+/** For descriptions of attributes. */
 export const ATTRIBUTE_NUMBERS = 'Numbers are stored as 64-bit floating point: send longer ones as strings.'
 
-/** A time in answers: ISO 8601 in UTC with milliseconds. */
+/** A time in responses: ISO 8601 in UTC with milliseconds. */
 export const IsoTime = Type.String({ format: 'date-time' })
 
-/** What operations that append to the log answer. */
+/** The response of operations that append to the log. */
 export const AcceptedOutput = Type.Object({
   status: Type.Literal('success'),
   message: Type.String(),

@@ -1,6 +1,6 @@
-// An answer that is JSON already, so that its parts need not be written out again, nor copied, for each request.
+// A response that is JSON already. Its parts are neither serialized again nor copied.
 
-/** What an operation may answer with instead of a value: its JSON in UTF-8, in the pieces it was put together from. */
+/** An operation may return it instead of a value: the JSON in UTF-8, in pieces. */
 export class JsonText {
   readonly pieces: readonly Uint8Array[]
 
@@ -12,7 +12,7 @@ export class JsonText {
     return this.pieces.reduce((bytes, piece) => bytes + piece.byteLength, 0)
   }
 
-  /** An object whose first member, `name`, is a list of values that are written out already; for many small ones. */
+  /** An object whose first member, `name`, is a list of serialized values. For many small values: makes one piece. */
   static objectBeginningWith(
     name: string,
     written: readonly string[],
@@ -23,7 +23,7 @@ export class JsonText {
     return new JsonText([Buffer.from(`{${JSON.stringify(name)}:[${written.join(',')}]${comma}${after}`)])
   }
 
-  /** An object whose last member, `name`, is an object of members that are written out already. */
+  /** An object whose last member, `name`, is an object of serialized members. Copies none of them. */
   static objectEndingWith(
     members: Readonly<Record<string, unknown>>,
     name: string,

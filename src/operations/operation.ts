@@ -1,5 +1,5 @@
-// What an operation is: one value from which come its route, validation, limits, OpenAPI and the reference page.
-// Each operation has one file beside this one; `operations.ts` lists them.
+// The type of an operation: one value from which its route, validation, limits, OpenAPI document and reference page are derived. Each
+// operation has its own file; `operations.ts` lists them.
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Fault } from '../core/app-error.ts'
 import type { Credential, Requirement } from '../core/accounts/credential.ts'
@@ -14,27 +14,27 @@ import type { NameCache } from '../actions/name-cache.ts'
 import type { KeyedQueue } from '../concurrency/keyed-queue.ts'
 import type { UploadSlots } from './coupons/upload-slots.ts'
 
-/** What operations work on; made once at the start. */
+/** What operations work with. Made once, at the start of the server. */
 export interface Parts {
   readonly database: Database
   readonly log: LogWriter
   readonly logReader: LogReader
-  /** Undefined when the server has no PII_KEY; then no workspace encrypts. */
+  /** Undefined if the server has no PII_KEY; then no workspace encrypts emails. */
   readonly emailVault: EmailVault | undefined
   readonly freshness: Freshness
-  /** For Fetch Campaign Stats: the numbers of campaigns. */
+  /** For Fetch Campaign Stats: JSON of the numbers of campaigns. */
   readonly responseCache: ResponseCache
-  /** For Add Coupons: bodies that come as a stream. */
+  /** For Add Coupons: limits uploads. */
   readonly uploadSlots: UploadSlots
-  /** For reports: the places and reasons that campaigns have. */
+  /** For reports: the dimensions and reasons of campaigns. */
   readonly nameCache: NameCache
-  /** For work that must run one at a time, or would block others if a workspace ran as much of it at once as it may. */
+  /** For work that must run one at a time, or that would block other workspaces if one ran many at once. */
   readonly queue: KeyedQueue
-  /** The memory that responses take together while they are prepared. */
+  /** Limits the memory of all responses that are being prepared. */
   readonly responseMemory: ResponseMemory
   /** Milliseconds since the epoch. */
   readonly clock: () => number
-  /** The same for what goes into the log; never goes back. */
+  /** The same for entries of the log; never goes back. */
   readonly receiptClock: () => number
 }
 
@@ -46,21 +46,21 @@ export interface OperationRequest<Path, Query, Body> {
   readonly requestId: string
   /** When the server received it. */
   readonly now: number
-  /** The caller's own address, as far as trusted proxies tell. */
+  /** The caller's address, as reported by trusted proxies. */
   readonly callerAddress: string
   readonly path: Path
   readonly query: Query
   readonly body: Body
-  /** The body as it came, decompressed; empty where an operation takes none. */
+  /** The body as sent, decompressed; empty if the operation takes none. */
   readonly bodyBytes: Uint8Array
-  /** The body as a stream, where the operation takes one and the request sent that media type. */
+  /** The body as a stream, if the request has the media type of the operation's `upload`. */
   readonly upload: AsyncIterable<Uint8Array> | undefined
   readonly header: (name: string) => string | undefined
-  /** Answers under the id of the request that this one repeats. */
+  /** Sends the response with the id of the request that this one repeats. */
   readonly answerAs: (requestId: string) => void
 }
 
-/** What a check beyond the schema sees: members that the schema refused are undefined; those not sent are not there. */
+/** A value as checks beyond the schema see it: members that the schema refused are undefined, members not sent are absent. */
 export type Partially<Value> = Value extends readonly (infer Item)[]
   ? readonly (Partially<Item> | undefined)[]
   : Value extends object
@@ -71,15 +71,15 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   /** snake_case; also the name in metrics and, with capitals, in OpenAPI. */
   readonly name: string
   readonly summary: string
-  /** For the reference page: the rules a caller must know, in the words of the API document. */
+  /** For the reference page: the rules that a caller must know, in the words of the API document. */
   readonly description: string
   readonly group: 'Email templates' | 'Coupon lists' | 'Events and users' | 'Preferences' | 'Campaigns'
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
-  /** Whether it changes nothing though it is not a GET, so that its answer can be asked for again. */
-  readonly onlyReads?: true
+  /** A POST that changes nothing, so that clients may repeat it. */
+  readonly isReadOnly?: true
   /**
-   * Whether simple requests take the fast path (`http/fast-path/`), because clients send very many. The operation takes JSON, and
-   * answers with a small value.
+   * Whether simple requests take the fast path (`http/fast-path/`), because clients send very many. The operation must take JSON and
+   * return a small value.
    */
   readonly isFrequent?: true
   /** In Fastify's notation: `/v1/event/:Workspace_ID`. */
@@ -95,33 +95,33 @@ export interface OperationSpec<Path extends TObject, Query extends TObject, Body
   /** Whether the header X-Forwarded-For is read as the address of the user. */
   readonly takesForwardedFor?: boolean
   readonly limits: readonly LimitName[]
-  /** Units of the limit that a body takes, and the field that holds them; without it every request takes one. */
+  /** How many units of the limits a body takes, and the field that decides it. Without it every request takes one. */
   readonly limitUnits?: { readonly field: string; readonly count: (body: unknown) => number }
   readonly path: Path
   readonly query: Query
-  /** Null where the operation takes no body. */
+  /** Null if the operation takes no body. */
   readonly body: Body | null
   readonly bodyBytesMax?: number
-  /** A body of another media type, given to the handler as a stream. */
+  /** A body of another media type, passed to the handler as a stream. */
   readonly upload?: { readonly mediaType: string; readonly bytesMax: number; readonly example: string }
   /** An example of the body, for the reference page. */
   readonly example?: unknown
-  /** What the schema cannot say. Every fault at once; called with what is valid so far. */
+  /** Returns every fault that the schema cannot find. Called with the fields that are valid so far. */
   readonly faults?: (request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>) => readonly Fault[]
   /**
-   * Faults that only the store can tell, and that `handle` refuses by itself. Called only where something else is at fault, so
-   * that these are told at the same time; called with what is valid so far.
+   * Returns faults that only the store can find. `handle` checks them again. Called only if the request has other faults, so that one
+   * response names all of them. Called with the fields that are valid so far.
    */
   readonly storedFaults?: (
     request: FaultRequest<Static<Path>, Static<Query>, Static<Body>>,
     store: Store,
   ) => Promise<readonly Fault[]>
-  /** What `handle` may refuse with, besides what every operation may. */
+  /** The error codes of `handle`, besides those of every operation. */
   readonly refusals?: readonly ('not_found' | 'conflict')[]
   readonly successStatus: 200 | 201 | 204
   /** Null with 204. */
   readonly output: TSchema | null
-  /** An example of the answer, where one made from its schema would be too large to read. */
+  /** An example of the response, if one generated from the schema would be too large to read. */
   readonly outputExample?: unknown
   readonly handle: (
     request: OperationRequest<Static<Path>, Static<Query>, Static<Body>>,
@@ -135,19 +135,19 @@ export type FaultRequest<Path, Query, Body> = Omit<OperationRequest<Path, Query,
   readonly body: Partially<Body> | undefined
 }
 
-/** The fields of a path or query whose operation is not known. */
+/** The fields of a path or query of any operation. */
 export type RequestFields = Static<TObject>
 
-/** An operation whose types of path, query and body are known only to itself. */
+/** Any operation, without its own types of path, query and body. */
 export type Operation = OperationSpec<TObject, TObject, TSchema, unknown>
 
-/** The body limit where an operation names none. */
+/** The body limit of operations that name none. */
 export const BODY_BYTES_MAX = 1024 * 1024
 
-/** Checks that handler, checks and schemas of one operation agree, then forgets their types. */
+/** Makes the compiler check that handler, checks and schemas of one operation agree. */
 export function defineOperation<Path extends TObject, Query extends TObject, Body extends TSchema, Output>(
   spec: OperationSpec<Path, Query, Body, Output>,
 ): Operation {
-  // The lifecycle validates with these very schemas before it calls, so that the types forgotten here hold there.
+  // The lifecycle validates with these schemas before it calls `handle`, so the types dropped here hold there.
   return spec
 }

@@ -1,4 +1,4 @@
-// The list of all operations: routes, validation, limits, OpenAPI and the reference page come from it.
+// The list of all operations. Routes, validation, limits, the OpenAPI document and the reference page are derived from it.
 import { activateCouponList } from './coupons/activate-coupon-list.ts'
 import { addCoupons } from './coupons/add-coupons.ts'
 import { archiveCouponList } from './coupons/archive-coupon-list.ts'

@@ -1,43 +1,41 @@
-// A page of a list whose items may be large: read in portions, and written out portion by portion, so that a request never holds
-// more than a page of a bounded size and one portion of rows.
+// Reads a page of a list whose items may be large. It reads and serializes rows in portions, so that a request never holds more than
+// one page of bounded size and one portion of rows.
 
-/**
- * A page ends before the item with which its items would take more than this; an item that is larger alone is a page of its own.
- */
+/** A page ends before the item that would exceed this size. An item that is larger alone gets its own page. */
 export const PAGE_BYTES_MAX = 4 * 1024 * 1024
 
 /** The same in words, for descriptions. */
-export const PAGE_ROOM = `${PAGE_BYTES_MAX / (1024 * 1024)} MiB`
+export const PAGE_SIZE_LIMIT = `${PAGE_BYTES_MAX / (1024 * 1024)} MiB`
 
-/** A page of the usual 50, and the row that tells whether another page follows, are read at once. */
+/** One portion holds a usual page of 50, and the row that shows whether another page follows. */
 const PORTION_MAX = 51
 
-export interface PageSource<Place, Row extends Place> {
-  /** Where the page begins: behind this place, or at the beginning of the list. */
-  readonly before: Place | undefined
+export interface PageSource<Key, Row extends Key> {
+  /** The page begins after the row with this key; undefined: at the beginning of the list. */
+  readonly before: Key | undefined
   /** The most items of the page. */
   readonly limit: number
-  /** How many rows to read at once, given where they are small; otherwise `PORTION_MAX`. */
+  /** Rows to read at once, if they are small. Default: `PORTION_MAX`. */
   readonly portionMax?: number
-  /** The rows behind a place, in order, at most `max`; fewer only where the list ends. */
-  readonly read: (portion: { readonly before: Place | undefined; readonly max: number }) => Promise<readonly Row[]>
-  /** A row as the JSON of its item. */
+  /** Returns at most `max` rows after a key, in order; fewer only at the end of the list. */
+  readonly read: (portion: { readonly before: Key | undefined; readonly max: number }) => Promise<readonly Row[]>
+  /** Returns the JSON of a row's item. */
   readonly write: (row: Row) => string
 }
 
-/** What a page holds, as JSON, and its last row where another page follows. */
+/** The items of a page as JSON, and its last row if another page follows. */
 export interface JsonPage<Row> {
   readonly items: readonly string[]
   readonly last: Row | undefined
 }
 
-export async function readPage<Place, Row extends Place>(source: PageSource<Place, Row>): Promise<JsonPage<Row>> {
+export async function readPage<Key, Row extends Key>(source: PageSource<Key, Row>): Promise<JsonPage<Row>> {
   const { before, limit, portionMax = PORTION_MAX, read, write } = source
   const items: string[] = []
   let last: Row | undefined
   let bytes = 0
   for (;;) {
-    // One more than asked for tells whether another page follows.
+    // One more than requested shows whether another page follows.
     const max = Math.min(portionMax, limit + 1 - items.length)
     const rows = await read({ before: last ?? before, max })
     for (const row of rows) {

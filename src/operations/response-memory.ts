@@ -1,21 +1,21 @@
-// Limits how much memory of this process responses take while they are prepared, one response and all together. Made once at the
-// start. Responses that are being sent are limited elsewhere (`http/http-limits.ts`).
+// Limits the memory of responses while they are prepared: of each response, and of all responses of this process together. It does not
+// limit responses that are being sent: `http/http-limits.ts` does.
 import { Semaphore } from '../concurrency/semaphore.ts'
 import { AppError } from '../core/app-error.ts'
 
 /**
- * Bytes of one response. A campaign with all that it may have takes 63 MiB (`SERIES_PER_CAMPAIGN_MAX` says what that is), so any
- * campaign can be requested by itself.
+ * Bytes of one response. The largest campaign that the limits allow takes 63 MiB (see `SERIES_PER_CAMPAIGN_MAX`), so any campaign can
+ * be requested by itself.
  */
-export const ANSWER_BYTES_MAX = 64 * 1024 * 1024
+export const RESPONSE_BYTES_MAX = 64 * 1024 * 1024
 /** Bytes of all responses that are being prepared. */
-const HELD_BYTES_MAX = 2 * ANSWER_BYTES_MAX
-/** How many requests with a large response may wait while another is prepared: of one workspace, and of all. */
+const RESERVED_BYTES_MAX = 2 * RESPONSE_BYTES_MAX
+/** Requests that may wait while a large response is prepared: of one workspace, and of all. */
 export const WAITING_RESPONSES_PER_WORKSPACE_MAX = 8
 export const WAITING_RESPONSES_MAX = 32
 
 export class ResponseMemory {
-  #heldBytes = 0
+  #reservedBytes = 0
   readonly #large = new Semaphore({
     slotsMax: 1,
     waitingMax: WAITING_RESPONSES_MAX,
@@ -23,53 +23,51 @@ export class ResponseMemory {
     refusal: tooManyResponses,
   })
 
-  /** Memory for one response, still empty. */
+  /** A reservation for one response, still empty. */
   open(): MemoryReservation {
-    return new MemoryReservation((bytes) => this.#hold(bytes))
+    return new MemoryReservation((bytes) => this.#reserve(bytes))
   }
 
-  /**
-   * Prepares large responses one at a time; workspaces take turns. Rejects with AppError `unavailable` if too many wait.
-   */
+  /** Prepares large responses one at a time; workspaces take turns. Rejects with AppError `unavailable` if too many wait. */
   prepareLarge<Result>(workspaceId: string, prepare: () => Promise<Result>): Promise<Result> {
     return this.#large.run(workspaceId, prepare)
   }
 
-  #hold(bytes: number): void {
-    if (this.#heldBytes + bytes > HELD_BYTES_MAX) throw tooManyResponses()
-    this.#heldBytes += bytes
+  #reserve(bytes: number): void {
+    if (this.#reservedBytes + bytes > RESERVED_BYTES_MAX) throw tooManyResponses()
+    this.#reservedBytes += bytes
   }
 }
 
-/** The memory of one response, until it is released. */
+/** Counts the memory of one response until it is released. */
 export class MemoryReservation {
-  readonly #hold: (bytes: number) => void
+  readonly #reserve: (bytes: number) => void
   #bytes = 0
 
-  constructor(hold: (bytes: number) => void) {
-    this.#hold = hold
+  constructor(reserve: (bytes: number) => void) {
+    this.#reserve = reserve
   }
 
   /**
-   * Counts a piece of the response. Throws AppError: `conflict` if the response exceeds `ANSWER_BYTES_MAX`, `unavailable` if other
+   * Counts a piece of the response. Throws AppError: `conflict` if the response exceeds `RESPONSE_BYTES_MAX`, `unavailable` if other
    * responses leave no memory.
    */
   add(bytes: number): void {
-    if (this.#bytes + bytes > ANSWER_BYTES_MAX) throw tooLarge()
-    this.#hold(bytes)
+    if (this.#bytes + bytes > RESPONSE_BYTES_MAX) throw tooLarge()
+    this.#reserve(bytes)
     this.#bytes += bytes
   }
 
-  /** Does nothing when it is called again. */
+  /** Does nothing when called again. */
   release(): void {
-    this.#hold(-this.#bytes)
+    this.#reserve(-this.#bytes)
     this.#bytes = 0
   }
 }
 
 function tooLarge(): AppError {
-  const what = `The response would exceed ${ANSWER_BYTES_MAX / (1024 * 1024)} MiB.`
-  return new AppError('conflict', `${what} Request fewer campaigns (campaign_ids, limit) or fewer days.`)
+  const problem = `The response would exceed ${RESPONSE_BYTES_MAX / (1024 * 1024)} MiB.`
+  return new AppError('conflict', `${problem} Request fewer campaigns (campaign_ids, limit) or fewer days.`)
 }
 
 function tooManyResponses(): AppError {

@@ -13,7 +13,7 @@ import {
   type ReportedMessage,
 } from '../core/campaigns/report.ts'
 import { messageOf } from '../core/thrown.ts'
-import { countedAttributes } from '../core/users/user-attributes.ts'
+import { effectiveAttributes } from '../core/users/user-attributes.ts'
 import { CUSTOMER_ID, identitiesOf, isObject, type Identity } from '../core/users/user.ts'
 import type { WorkspaceSettings } from '../core/workspace.ts'
 import { assertNever } from '../core/app-error.ts'
@@ -232,7 +232,7 @@ function readUser(
   subject: Subject,
   { emailProtection }: WorkspaceSettings,
 ): UserEntry {
-  const { email, ...others } = countedAttributes(body.attributes ?? {})
+  const { email, ...others } = effectiveAttributes(body.attributes ?? {})
   const { sealedEmail } = entry.context
   const subjects = [subject]
   // The address was removed from the body before it was written; the sealed one can only be opened with the key.

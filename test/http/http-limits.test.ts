@@ -1,5 +1,5 @@
-// What callers can make one process hold, over real sockets: requests that do not end, answers that nobody reads, stalled
-// uploads, connections. Each has a limit for the whole process, and what is within it goes on.
+// Limits on the memory and time of clients, over real sockets: incomplete requests, unread responses, stalled uploads, connections. Each
+// limit is per process, and clients within it are not affected.
 import dns from 'node:dns'
 import { gzipSync } from 'node:zlib'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import type { ErrorBody } from '../../src/http/answers/error-answer.ts'
 import type { HttpLimits } from '../../src/http/http-limits.ts'
 import { UPLOADS_PER_WORKSPACE_MAX } from '../../src/operations/coupons/upload-slots.ts'
 import { listOpenUploads } from '../../src/store/coupons/coupon-uploads.ts'
-import { CODES_GATHERED_MAX } from '../../src/actions/coupon-upload.ts'
+import { CODES_BUFFERED_MAX } from '../../src/actions/coupon-upload.ts'
 import { codesOf, couponCallsOf, couponsPath, countRows, toCsv } from '../support/calls/coupon-calls.ts'
 import { RawConnection, type RawAnswer } from '../support/raw-http.ts'
 import { expectRefusal, startServer, until, type TestServer } from '../support/server.ts'
@@ -103,7 +103,7 @@ describe('A body that takes too long', () => {
     await trackNow()
   })
 
-  it('however steadily it comes, has no effect', async () => {
+  it('has no effect even if it arrives steadily', async () => {
     const [connection, before] = [await open(), await accepted()]
     const event = eventOf('steady')
     await connection.write(json(EVENTS, event.length + 1_000_000) + event)
@@ -115,14 +115,14 @@ describe('A body that takes too long', () => {
     expect(await accepted()).toBe(before)
   })
 
-  it('is no reason to refuse others meanwhile', async () => {
+  it('does not make the server refuse other requests meanwhile', async () => {
     const connection = await open()
     await connection.write(json(EVENTS, 100))
     while (!connection.hasAnswer) await trackNow()
     expectRaw(await connection.nextAnswer(), [408, 'request_timeout'])
   })
 
-  it('is told from a head that does: 408 too', async () => {
+  it('gets 408 like a head that takes too long', async () => {
     const connection = await open()
     await connection.write('POST /v1/event/main HTTP/1.1\r\nhost: x\r\n')
     expectRaw(await connection.nextAnswer(), [408, 'request_timeout'])
@@ -130,10 +130,10 @@ describe('A body that takes too long', () => {
   })
 })
 
-describe('Bodies that are being received', () => {
+describe('Incomplete bodies', () => {
   stopAfterEach()
 
-  it('hold so much together and no more: 503, and what comes whole passes', async () => {
+  it('share a memory limit: beyond it 503, while complete bodies pass', async () => {
     await start({ receivedBytesMax: 100 * KIB })
     const [first, second] = [await open(), await open()]
     const body = Buffer.alloc(90 * KIB, ' ')
@@ -159,7 +159,7 @@ describe('Bodies that are being received', () => {
     expectRaw(await second.nextAnswer(), [400, 'invalid_request'])
   })
 
-  it('give way, the oldest first, where their workspace holds the most and others need the room', async () => {
+  it('are dropped, oldest first, if their workspace holds the most and others need memory', async () => {
     await start({ receivedBytesMax: 100 * KIB })
     const other = await server.makeWorkspace()
     const standing: RawConnection[] = []
@@ -182,7 +182,7 @@ describe('Bodies that are being received', () => {
     await trackNow()
   })
 
-  it('hold more than their bytes where these come one by one', async () => {
+  it('count for more than their bytes if these arrive one by one', async () => {
     await start({ receivedBytesMax: 100 * KIB })
     const connection = await open()
     await connection.write(json(EVENTS, 'chunked') + '1\r\n \r\n'.repeat(400))
@@ -190,7 +190,7 @@ describe('Bodies that are being received', () => {
     await trackNow()
   })
 
-  it('hold nothing any more when their connections end', async () => {
+  it('release their memory when their connections end', async () => {
     await start({ receivedBytesMax: 100 * KIB })
     const body = Buffer.alloc(90 * KIB, ' ')
     for (let count = 0; count < 3; count++) {
@@ -217,13 +217,13 @@ describe('An upload', () => {
     headOf(couponsPath(id), 'reports', ['content-type: text/csv', 'transfer-encoding: chunked', ...headers])
   const chunkOf = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
 
-  it('that stands still is given up, with all of it that was stored', async () => {
+  it('is abandoned if it stalls, and its codes are removed', async () => {
     await start({ uploadQuietMs: 300 })
     const calls = couponCallsOf(server)
     const id = await calls.make()
     const connection = await open()
     await connection.write(uploadOf(id))
-    await connection.write(chunkOf(toCsv(codesOf('STILL', CODES_GATHERED_MAX + 1_000))))
+    await connection.write(chunkOf(toCsv(codesOf('STILL', CODES_BUFFERED_MAX + 1_000))))
     expectRaw(await connection.nextAnswer(), [408, 'request_timeout'])
     await until('the connection is closed', () => connection.isEnded)
     expect(await listOpenUploads(server.database)).toEqual([])
@@ -231,7 +231,7 @@ describe('An upload', () => {
     expect((await calls.addJson(id, ['NEXT'])).body).toEqual({ added: 1, duplicates: 0 })
   })
 
-  it('may take longer than any other body as long as something comes', async () => {
+  it('may take longer than other bodies as long as data arrives', async () => {
     await start({ bodyWaitMs: 200, uploadQuietMs: 5_000 })
     const calls = couponCallsOf(server)
     const id = await calls.make()
@@ -249,7 +249,7 @@ describe('An upload', () => {
     await calls.expectCodes(id, ['A', 'B', 'C'])
   })
 
-  it('needs a place: those beyond are 503, and a place is given back however an upload ends', async () => {
+  it('needs a slot: without one it gets 503, and every end of an upload releases its slot', async () => {
     await start({ uploadQuietMs: 5_000 })
     const calls = couponCallsOf(server)
     const id = await calls.make()
@@ -281,10 +281,10 @@ describe('An upload', () => {
   })
 })
 
-describe('Requests that are sent before the answer to another', () => {
+describe('Pipelined requests', () => {
   stopAfterEach()
 
-  it('are worked on when that is read, each in its turn', async () => {
+  it('run one after another, each once the client has read the response before', async () => {
     await start({})
     const connection = await open()
     connection.readFirstOnly()
@@ -298,7 +298,7 @@ describe('Requests that are sent before the answer to another', () => {
     expect(await accepted()).toBe(1)
   })
 
-  it('come through in their order, however many, and whatever breaks', async () => {
+  it('are answered in order, however many there are and whichever fails', async () => {
     await start({})
     const connection = await open()
     const some = [track('a'), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n', `${json(EVENTS, 1)}{`, LARGE_PAGE]
@@ -312,7 +312,7 @@ describe('Requests that are sent before the answer to another', () => {
     await writing
   })
 
-  it('wait up to a number in the whole process; past it a connection is closed', async () => {
+  it('are limited per process: beyond the limit a connection is closed', async () => {
     await start({ pipelinedMax: 10 })
     const [first, second] = [await open(), await open()]
     first.readFirstOnly()
@@ -328,7 +328,7 @@ describe('Requests that are sent before the answer to another', () => {
     for (let count = 0; count < 10; count++) expect((await third.nextAnswer()).status).toBe(200)
   })
 
-  it('wait up to a number on each connection; past it that is closed, and no other', async () => {
+  it('are limited per connection: beyond the limit only that connection is closed', async () => {
     await start({ pipelinedPerConnectionMax: 5 })
     const [first, second] = [await open(), await open()]
     first.readFirstOnly()
@@ -340,7 +340,7 @@ describe('Requests that are sent before the answer to another', () => {
     for (let count = 0; count < 6; count++) expect((await first.nextAnswer()).status).toBe(200)
   })
 
-  it('all wait where they have come at once with what a request with an event needs, however many follow', async () => {
+  it('all wait if they arrive at once with a complete request, however many follow', async () => {
     await start({})
     const connection = await open()
     const writing = connection.write(track('a').repeat(2_000))
@@ -349,7 +349,7 @@ describe('Requests that are sent before the answer to another', () => {
   })
 })
 
-describe('Answers that nobody reads', () => {
+describe('Unread responses', () => {
   stopAfterEach()
 
   const page = { page: 1, entries: 15 }
@@ -376,7 +376,7 @@ describe('Answers that nobody reads', () => {
     return connection.isEnded
   }
 
-  it('hold so much together and no more: 503 to what can be asked for again', async () => {
+  it('share a memory limit: beyond it requests that can be repeated get 503', async () => {
     await start({ unsentBytesMax: 20 * MIB })
     await fill()
     const slow = [await leaveUnread(), await leaveUnread()]
@@ -406,7 +406,7 @@ describe('Answers that nobody reads', () => {
     await until('there is room', async () => (await ask()).status === 400)
   })
 
-  it('leave no room for a refusal on the fast path either, but for a short one', async () => {
+  it('leave room on the fast path only for short refusals', async () => {
     await start({ unsentBytesMax: MIB })
     await fill()
     const slow = await leaveUnread()
@@ -423,7 +423,7 @@ describe('Answers that nobody reads', () => {
     await until('there is room', async () => (await ask()).status === 400)
   })
 
-  it('make room for others once they had their time, the oldest first', async () => {
+  it('are dropped after their time limit, oldest first', async () => {
     await start({ unsentBytesMax: 20 * MIB, unsentPatienceMs: 0 })
     await fill()
     const [first, second] = [await leaveUnread(), await leaveUnread()]
@@ -433,7 +433,7 @@ describe('Answers that nobody reads', () => {
     expect((await second.nextAnswer()).status).toBe(200)
   })
 
-  it('end their connections', async () => {
+  it('close their connections', async () => {
     await start({ answerUnreadMs: 50 })
     await fill()
     const connection = await leaveUnread()
@@ -445,7 +445,7 @@ describe('Answers that nobody reads', () => {
 describe('Connections', () => {
   stopAfterEach()
 
-  it('past the limit are told of to operators', async () => {
+  it('beyond the limit are reported to operators', async () => {
     const lines: Record<string, unknown>[] = []
     const diagnostics = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
     const told = await startServer('sqlite', {}, { diagnostics, httpLimits: { connectionsMax: 1, sweepEveryMs: 10 } })
@@ -458,7 +458,7 @@ describe('Connections', () => {
     expect(lines).toMatchObject([{ closed: 1 }])
   })
 
-  it('past the limit are closed at once, and others taken when one ends', async () => {
+  it('beyond the limit are closed at once, and new ones are accepted when one ends', async () => {
     await start({ connectionsMax: 5 })
     await trackNow()
     const kept: RawConnection[] = []
@@ -478,7 +478,7 @@ describe('Connections', () => {
   })
 })
 
-it('A name of several addresses is listened on at one of them, so that no server is without limits', async () => {
+it('The server listens on only one address of a host name, so that no listener lacks limits', async () => {
   const resolve = dns.lookup
   const both = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
   vi.spyOn(dns, 'lookup').mockImplementation(((host: string, options: dns.LookupAllOptions, done: typeof both) => {
@@ -493,7 +493,7 @@ it('A name of several addresses is listened on at one of them, so that no server
   await named.stop()
 })
 
-it('Large answers are written in small pieces, so that whoever reads slowly is seen to read', () => {
+it('Large responses are written in small pieces, so that slow readers make visible progress', () => {
   const sizes = [1, PIECE_BYTES_MAX, 0, PIECE_BYTES_MAX + 1, 3 * MIB]
   const answer = sizes.map((size, index) => Buffer.alloc(size, index))
   const pieces = [...piecesOf(answer)]

@@ -1,33 +1,33 @@
-// The memory that large responses may take: of one and of all, one prepared at a time, with an event loop that stays free.
+// The memory of large responses: limits per response and in total, one prepared at a time, without blocking the event loop.
 import { expect, it } from 'vitest'
 import {
-  ANSWER_BYTES_MAX,
+  RESPONSE_BYTES_MAX,
   ResponseMemory,
   WAITING_RESPONSES_MAX,
   WAITING_RESPONSES_PER_WORKSPACE_MAX,
 } from '../../src/operations/response-memory.ts'
 import { writePieces } from '../../src/operations/write-pieces.ts'
 
-it('holds an answer of up to 64 MiB, and refuses one more byte', () => {
+it('allows a response of up to 64 MiB, and refuses one more byte', () => {
   const held = new ResponseMemory().open()
-  held.add(ANSWER_BYTES_MAX - 1)
+  held.add(RESPONSE_BYTES_MAX - 1)
   held.add(1)
   expect(() => held.add(1)).toThrow(expect.objectContaining({ code: 'conflict' }) as Error)
 })
 
-it('holds two answers of that size, and a third when one of them is released', () => {
+it('allows two responses of that size, and a third when one of them is released', () => {
   const memory = new ResponseMemory()
   const answers = [memory.open(), memory.open()]
-  for (const held of answers) held.add(ANSWER_BYTES_MAX)
+  for (const held of answers) held.add(RESPONSE_BYTES_MAX)
   const next = memory.open()
   expect(() => next.add(1)).toThrow(expect.objectContaining({ code: 'unavailable', retryAfterSeconds: 1 }) as Error)
   answers[1]?.release()
   answers[1]?.release()
-  next.add(ANSWER_BYTES_MAX)
+  next.add(RESPONSE_BYTES_MAX)
   expect(() => memory.open().add(1)).toThrow('too many large responses')
 })
 
-it('works out one after the other, also behind one that failed', async () => {
+it('prepares large responses one after the other, even after one that failed', async () => {
   const memory = new ResponseMemory()
   const steps: string[] = []
   const work = (name: string, fails = false) =>
@@ -43,7 +43,7 @@ it('works out one after the other, also behind one that failed', async () => {
   expect(steps).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
 })
 
-it('lets workspaces take turns, whoever has more to be worked out', async () => {
+it('lets workspaces take turns, however many requests one has', async () => {
   const memory = new ResponseMemory()
   const order: string[] = []
   const work = (workspaceId: string) => memory.prepareLarge(workspaceId, async () => void order.push(workspaceId))
@@ -51,7 +51,7 @@ it('lets workspaces take turns, whoever has more to be worked out', async () => 
   expect(order).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'a'])
 })
 
-it('lets eight of a workspace wait beside the one at work, and others all the same', async () => {
+it('lets eight requests of a workspace wait, and those of other workspaces too', async () => {
   const memory = new ResponseMemory()
   const one = (workspaceId: string) => memory.prepareLarge(workspaceId, async () => 1)
   const turns = Array.from({ length: 1 + WAITING_RESPONSES_PER_WORKSPACE_MAX }, () => one('busy'))
@@ -61,7 +61,7 @@ it('lets eight of a workspace wait beside the one at work, and others all the sa
   expect(await one('busy')).toBe(1)
 })
 
-it('lets 32 wait in all', async () => {
+it('lets 32 requests wait in total', async () => {
   const memory = new ResponseMemory()
   const one = (index: number) => memory.prepareLarge(`workspace ${index}`, async () => 1)
   const turns = Array.from({ length: 1 + WAITING_RESPONSES_MAX }, (_, index) => one(index))
@@ -70,7 +70,7 @@ it('lets 32 wait in all', async () => {
   expect(await one(0)).toBe(1)
 })
 
-it('writes a long text in pieces, with turns for others between them', async () => {
+it('writes a long text in pieces, and lets others run between them', async () => {
   let turns = 0
   let isWriting = true
   const takeTurns = () => {
@@ -86,6 +86,6 @@ it('writes a long text in pieces, with turns for others between them', async () 
   expect(turns).toBeGreaterThanOrEqual(10)
 })
 
-it('writes nothing where there is nothing', async () => {
+it('writes no piece of an empty text', async () => {
   expect(await writePieces([], new ResponseMemory().open())).toEqual([])
 })

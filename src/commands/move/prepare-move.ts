@@ -6,7 +6,11 @@ import type { LogReader } from '../../log/event-log.ts'
 import { openLogReader } from '../../log/open-log.ts'
 import { LogFollower } from '../../pipeline/follower/follow-log.ts'
 import { moveStagedMessageEvents } from '../../store/campaigns/message-events.ts'
-import { cleanAbandonedUploads, giveUpLeftUploads, listLeftUploads } from '../../actions/clean-coupon-uploads.ts'
+import {
+  cleanAbandonedUploads,
+  giveUpInterruptedUploads,
+  listInterruptedUploads,
+} from '../../actions/clean-coupon-uploads.ts'
 import { findCursor, PIPELINE_CURSOR } from '../../store/entries/cursors.ts'
 import { countParkedEntries } from '../../store/entries/parked-entries.ts'
 import type { Database } from '../../store/store.ts'
@@ -58,8 +62,8 @@ export function prepareStore(config: Config, progress: Progress): Promise<Prepar
 
 /** Rolls back interrupted coupon uploads: their codes do not count, and no client got a success answer. */
 async function rollBackUploads(database: Database): Promise<number> {
-  const left = await listLeftUploads(database)
-  await giveUpLeftUploads(database, left)
+  const left = await listInterruptedUploads(database)
+  await giveUpInterruptedUploads(database, left)
   await cleanAbandonedUploads(database, Date.now(), () => false)
   return left.length
 }

@@ -1,4 +1,4 @@
-// The facts from which campaign statistics are counted ("Facts"): what they hold, and which of several reports is kept.
+// The facts that campaign statistics count ("Facts"): their fields, their identity, and which of several reports of a fact wins.
 import type { Goal } from './goal.ts'
 import { EVENT_PLATFORMS, toListed, type Platform } from '../platform.ts'
 
@@ -6,7 +6,7 @@ import { EVENT_PLATFORMS, toListed, type Platform } from '../platform.ts'
 export const GROUPS = ['target', 'campaign_control', 'global_control'] as const
 export type Group = (typeof GROUPS)[number]
 
-/** What can happen to a message; the index of a kind stands for it in the tables. */
+/** What can happen to a message. The tables store the index of a kind. */
 export const MESSAGE_KINDS = ['attempted', 'sent', 'failed', 'delivered', 'impression', 'click'] as const
 export type MessageKind = (typeof MESSAGE_KINDS)[number]
 
@@ -23,7 +23,7 @@ export interface Membership {
   readonly group: Group
   readonly variation: string | null
   readonly locale: string | null
-  /** The reason why the customer was taken out before sending; null if the customer was not. */
+  /** Why the customer was removed before sending; null if not removed. */
   readonly removed: string | null
 }
 
@@ -35,7 +35,7 @@ export interface MessageEvent {
   readonly campaign: number
   readonly customer: number
   readonly platform: string
-  /** The customer id where the report names no device. */
+  /** The customer id if the report names no device. */
   readonly device: string
   readonly kind: MessageKind
   /** Milliseconds since the epoch. */
@@ -44,14 +44,14 @@ export interface MessageEvent {
   readonly reason: string | null
 }
 
-/** A tracked event whose name is the event name of some goal. Identity: its id. */
+/** A tracked event with the event name of some goal. Identity: its id. */
 export interface GoalEvent {
   readonly id: number
   readonly action: string
   readonly time: number
   /**
-   * The goals with conditions that it meets; goals without conditions are met by every event of their name. Nothing else of the
-   * attributes counts.
+   * The goals with conditions that the event meets. Every event of the right name meets goals without conditions. The attributes count
+   * for nothing else.
    */
   readonly met: { has(goal: Goal): boolean }
 }
@@ -66,19 +66,19 @@ export interface FactCaps {
 
 export const FACT_CAPS: FactCaps = { reported: 10_000, goalEvents: 10_000 }
 
-/** The reason of a failure for which none was given. */
+/** The reason of failures that were reported without one. */
 export const UNKNOWN_REASON = 'unknown'
 
 const MESSAGE_PLATFORMS: ReadonlySet<string> = new Set<Platform>(['EMAIL', ...EVENT_PLATFORMS])
 
-/** The platform of a fact as it is kept: the listed ones in capitals, anything else as sent. */
+/** The platform of a fact as it is stored: a listed one in capitals, anything else as sent. */
 export function toMessagePlatform(sent: string): string {
   return toListed(sent, MESSAGE_PLATFORMS)
 }
 
-/** The platform under which a fact is counted. */
-export function countedPlatform(kept: string): Platform {
-  return MESSAGE_PLATFORMS.has(kept) ? (kept as Platform) : 'UNKNOWN'
+/** The platform under which a fact with this stored platform is counted. */
+export function countedPlatform(stored: string): Platform {
+  return MESSAGE_PLATFORMS.has(stored) ? (stored as Platform) : 'UNKNOWN'
 }
 
 /** One customer in one campaign. */
@@ -94,19 +94,17 @@ export interface CustomerPeriod {
   readonly until: number
 }
 
-/** What makes two reports of memberships the same fact. */
+/** Reports of memberships with the same identity are one fact. */
 export function membershipIdentity({ campaign, customer, platform, evaluatedAt }: Membership): string {
   return `${campaign}\0${customer}\0${evaluatedAt}\0${platform}`
 }
 
-/** What makes two reports of message events the same fact. */
+/** Reports of message events with the same identity are one fact. */
 export function messageIdentity(event: MessageEvent): string {
   return `${event.campaign}\0${event.customer}\0${event.kind}\0${event.time}\0${messageKey(event)}`
 }
 
-/**
- * The part of a message event's identity besides its campaign, customer, kind and time. Keys of its two forms are never equal.
- */
+/** The rest of a message event's identity, besides campaign, customer, kind and time. Its two forms are never equal. */
 export function messageKey({
   messageId,
   platform,
@@ -115,7 +113,7 @@ export function messageKey({
   return messageId === null ? `${platform.length}:${platform}${device}` : `=${messageId}`
 }
 
-/** The message id that `messageKey` holds; null where it holds none. */
+/** The message id in a `messageKey`; null if it has none. */
 export function messageIdOf(key: string): string | null {
   return key.startsWith('=') ? key.slice(1) : null
 }
@@ -143,7 +141,7 @@ export function compareMessages(left: MessageEvent, right: MessageEvent): number
   )
 }
 
-/** Identity → of several reports of that fact, the one that wins. */
+/** Identity → the winner among the reports of that fact. */
 export function keepBest<Fact>(
   reports: readonly Fact[],
   identityOf: (fact: Fact) => string,
@@ -152,8 +150,8 @@ export function keepBest<Fact>(
   const best = new Map<string, Fact>()
   for (const report of reports) {
     const identity = identityOf(report)
-    const known = best.get(identity)
-    if (!known || compare(report, known) < 0) best.set(identity, report)
+    const current = best.get(identity)
+    if (!current || compare(report, current) < 0) best.set(identity, report)
   }
   return best
 }
@@ -170,8 +168,8 @@ export function compareTexts(left: string, right: string): number {
 }
 
 /**
- * If only one of the first different units belongs to a surrogate pair, its text comes after the other. Otherwise the units
- * decide: if they are second halves, the first halves are equal.
+ * If only one of the first two different units belongs to a surrogate pair, its text comes after the other. Otherwise the units decide:
+ * if they are second halves, the first halves are equal.
  */
 function codePointOrder(left: string, right: string, index: number): number {
   const isLeftPair = isSurrogate(left.charCodeAt(index))

@@ -1,4 +1,4 @@
-// What may be wrong with conversion goals beyond the types of their members ("Conversions").
+// Finds faults of conversion goals that the schema cannot find ("Conversions").
 import type { Fault } from '../app-error.ts'
 import { nameProblem, NESTING_MAX, valueProblem } from '../attributes.ts'
 import type { Operator } from './goal.ts'
@@ -6,23 +6,23 @@ import { inDigits } from '../in-digits.ts'
 
 /** The most conditions of one goal. */
 export const CONDITIONS_MAX = 20
-/** The most characters of all goals of a campaign as JSON: the goals of all campaigns are held in memory. */
+/** The most characters of a campaign's goals as JSON: memory holds the goals of all campaigns. */
 export const GOALS_JSON_LENGTH_MAX = 65_536
 
 /**
- * The most bytes of the names of a campaign's goals as JSON. They appear at every platform, locale and variation of its
- * statistics, three times at each, and all of a campaign must fit into one answer.
+ * The most bytes of the names of a campaign's goals as JSON. Statistics repeat them three times for each platform, locale and variation,
+ * and a campaign must fit into one response.
  */
 export const GOAL_NAMES_BYTES_MAX = 1_536
 
-/** A condition as it was sent; a member of the wrong type is undefined, one that was not sent is absent. */
+/** A condition as sent: members of the wrong type are undefined, members not sent are absent. */
 export interface SentCondition {
   readonly attribute?: string | undefined
   readonly operator?: Operator | undefined
   readonly value?: unknown
 }
 
-/** A goal as it was sent. */
+/** A goal as sent. */
 export interface SentGoal {
   readonly name?: string | undefined
   readonly event?: string | undefined
@@ -42,13 +42,13 @@ export function goalFaults(goals: readonly (SentGoal | undefined)[], field: stri
         ? []
         : [{ field: `${at}.name`, problem: `must be unique: ${field}[${first}] has the same name` }]),
       ...(problem === undefined ? [] : [{ field: `${at}.event`, problem }]),
-      ...(goal.where ?? []).flatMap((condition, place) => valueFaults(condition, `${at}.where[${place}].value`)),
+      ...(goal.where ?? []).flatMap((condition, position) => valueFaults(condition, `${at}.where[${position}].value`)),
     ]
   })
-  return [...faults, ...roomFaults(goals, field)]
+  return [...faults, ...sizeFaults(goals, field)]
 }
 
-function roomFaults(goals: readonly (SentGoal | undefined)[], field: string): Fault[] {
+function sizeFaults(goals: readonly (SentGoal | undefined)[], field: string): Fault[] {
   const names = goals.map((goal) => goal?.name ?? '')
   const problems = [
     JSON.stringify(goals).length > GOALS_JSON_LENGTH_MAX &&
@@ -64,7 +64,7 @@ function valueFaults(condition: SentCondition | undefined, field: string): Fault
   return problem === undefined ? [] : [{ field, problem }]
 }
 
-/** What is wrong with the value of a condition; undefined when nothing is, and with `exists`, which looks at no value. */
+/** The problem of a condition's value; undefined if it is valid, and for `exists`, which ignores the value. */
 function conditionProblem(condition: SentCondition, operator: Operator): string | undefined {
   const { value } = condition
   switch (operator) {
@@ -84,6 +84,6 @@ function conditionProblem(condition: SentCondition, operator: Operator): string 
     case 'is_not':
       if (value === undefined) return `is required when operator is ${operator}`
   }
-  // As deep as the attribute it is compared with may be.
+  // Nested as deep as the attribute may be.
   return valueProblem(value, NESTING_MAX - 1)
 }

@@ -1,4 +1,4 @@
-// Conversion goals of campaigns: which tracked events meet them ("Conversions").
+// Conversion goals of campaigns, and which tracked events meet them ("Conversions").
 
 export const OPERATORS = ['is', 'is_not', 'greater_than', 'less_than', 'contains', 'exists'] as const
 export type Operator = (typeof OPERATORS)[number]
@@ -8,7 +8,7 @@ export const WINDOW_HOURS_MAX = 240
 export const WINDOW_HOURS_DEFAULT = 36
 const HOUR_MS = 60 * 60 * 1000
 
-/** A condition on one attribute of an event. Nothing is converted: the text `1` is not the number 1. */
+/** A condition on one attribute of an event. Types are not converted: the string `1` is not the number 1. */
 export interface Condition {
   readonly attribute: string
   readonly operator: Operator
@@ -34,7 +34,7 @@ export function hasConditions({ where }: Goal): boolean {
   return where.length > 0
 }
 
-/** Whether the attributes of an event of the goal's own name meet its conditions. */
+/** Whether the attributes of an event meet the conditions. The caller has compared the event's name. */
 export function meetsConditions({ where }: Goal, attributes: Readonly<Record<string, unknown>>): boolean {
   return where.every((condition) => holds(condition, attributes))
 }
@@ -58,7 +58,7 @@ function holds({ attribute, operator, value }: Condition, attributes: Readonly<R
   }
 }
 
-/** A part of a text, or an element of a list. */
+/** A substring of a string, or an element of a list. */
 function contains(actual: unknown, value: unknown): boolean {
   if (typeof actual === 'string') return typeof value === 'string' && actual.includes(value)
   return Array.isArray(actual) && actual.some((element) => isSameJson(element, value))

@@ -1,6 +1,5 @@
-// What other systems report of campaigns (audiences and message events): what the schema cannot say about a report, and how an
-// accepted one becomes facts. The facts depend on nothing but the report and the workspace, so they are the same whenever it is
-// taken apart.
+// Reports of audiences and message events: finds faults that the schema cannot find, and turns accepted reports into facts. Facts must
+// depend only on the report and the workspace, so that they are the same whenever the pipeline computes them.
 import type { Fault } from '../app-error.ts'
 import { toMessagePlatform, type Group, type Membership, type MessageEvent, type MessageKind } from './facts.ts'
 import { futureProblem, parseTimeValue, TIME_PROBLEM } from '../time-value.ts'
@@ -12,7 +11,7 @@ export const REASON_LENGTH_MAX = 64
 export const DEVICE_ID_LENGTH_MAX = 256
 export const MESSAGE_ID_LENGTH_MAX = 256
 
-/** One element of `members`, as it was sent. */
+/** One element of `members`, as sent. */
 export interface Member {
   readonly customer_id: string
   readonly group?: Group
@@ -23,7 +22,7 @@ export interface Member {
   readonly removed?: string
 }
 
-/** One element of `events`, as it was sent. */
+/** One element of `events`, as sent. */
 export interface MessageReport {
   readonly customer_id: string
   readonly platform: string
@@ -34,18 +33,18 @@ export interface MessageReport {
   readonly reason?: string
 }
 
-/** A membership whose customer is still known by the reported id alone. */
+/** A membership before its customer id is resolved to a number. */
 export interface ReportedMembership extends Omit<Membership, 'customer'> {
   readonly customerId: string
 }
 
-/** A message event whose customer is still known by the reported id alone. */
+/** A message event before its customer id is resolved to a number. */
 export interface ReportedMessage extends Omit<MessageEvent, 'customer'> {
   readonly customerId: string
 }
 
-/** What belongs to a report besides its body. */
-export interface ReportPlace {
+/** What a report depends on besides its body. */
+export interface ReportContext {
   /** The number of the campaign. */
   readonly campaign: number
   /** The workspace's time zone, for times without one. */
@@ -55,39 +54,39 @@ export interface ReportPlace {
 /** The settings of a workspace that decide which times are accepted. */
 type TimeSettings = Pick<WorkspaceSettings, 'timezone' | 'clockSkewSeconds'>
 
-/** Items as the checks see them: members that the schema refused are undefined. */
+/** Items as checks see them: members that the schema refused are undefined. */
 type Items<Item> = readonly ({ readonly [Key in keyof Item]?: Item[Key] | undefined } | undefined)[]
 
-/** Every fault of an audience that the schema cannot see: times, the future, names, reasons. */
+/** Every fault of an audience that the schema cannot find, in times, names and reasons. */
 export function memberFaults(members: Items<Member>, settings: TimeSettings, receivedAt: number): Fault[] {
-  const found = new ItemFaults('members')
+  const faults = new ItemFaults('members')
   for (let index = 0; index < members.length; index++) {
     const member = members[index]
     if (!member) continue
     const { evaluated_at, variation, locale, removed } = member
-    if (evaluated_at !== undefined) found.add(index, 'evaluated_at', timeProblem(evaluated_at, settings, receivedAt))
-    if (variation !== undefined) found.add(index, 'variation', levelNameProblem(variation))
-    if (locale !== undefined) found.add(index, 'locale', levelNameProblem(locale))
-    if (removed !== undefined) found.add(index, 'removed', reasonProblem(removed))
+    if (evaluated_at !== undefined) faults.add(index, 'evaluated_at', timeProblem(evaluated_at, settings, receivedAt))
+    if (variation !== undefined) faults.add(index, 'variation', levelNameProblem(variation))
+    if (locale !== undefined) faults.add(index, 'locale', levelNameProblem(locale))
+    if (removed !== undefined) faults.add(index, 'removed', reasonProblem(removed))
   }
-  return found.faults
+  return faults.all
 }
 
-/** Every fault of message events that the schema cannot see: times, the future, reasons. */
+/** Every fault of message events that the schema cannot find, in times and reasons. */
 export function messageFaults(events: Items<MessageReport>, settings: TimeSettings, receivedAt: number): Fault[] {
-  const found = new ItemFaults('events')
+  const faults = new ItemFaults('events')
   for (let index = 0; index < events.length; index++) {
     const event = events[index]
     if (!event) continue
     const { time, reason } = event
-    if (time !== undefined) found.add(index, 'time', timeProblem(time, settings, receivedAt))
-    if (reason !== undefined) found.add(index, 'reason', reasonProblem(reason))
+    if (time !== undefined) faults.add(index, 'time', timeProblem(time, settings, receivedAt))
+    if (reason !== undefined) faults.add(index, 'reason', reasonProblem(reason))
   }
-  return found.faults
+  return faults.all
 }
 
-/** The memberships of an accepted audience, in its order. Throws for a time that would not have been accepted. */
-export function membershipsOf(members: readonly Member[], { campaign, timezone }: ReportPlace): ReportedMembership[] {
+/** The memberships of an accepted audience, in its order. Throws if a time is invalid. */
+export function membershipsOf(members: readonly Member[], { campaign, timezone }: ReportContext): ReportedMembership[] {
   return members.map((member) => ({
     campaign,
     customerId: member.customer_id,
@@ -100,10 +99,10 @@ export function membershipsOf(members: readonly Member[], { campaign, timezone }
   }))
 }
 
-/** The message events of an accepted report, in its order. Throws for a time that would not have been accepted. */
+/** The message events of an accepted report, in its order. Throws if a time is invalid. */
 export function messageEventsOf(
   events: readonly MessageReport[],
-  { campaign, timezone }: ReportPlace,
+  { campaign, timezone }: ReportContext,
 ): ReportedMessage[] {
   return events.map((event) => ({
     campaign,
@@ -117,7 +116,7 @@ export function messageEventsOf(
   }))
 }
 
-/** The fact, when the number of the customer id is known. */
+/** The fact, with the number of the customer id. */
 export function toMembership(reported: ReportedMembership, customer: number): Membership {
   return {
     customer,
@@ -131,7 +130,7 @@ export function toMembership(reported: ReportedMembership, customer: number): Me
   }
 }
 
-/** The same of a message event. */
+/** The fact, with the number of the customer id. */
 export function toMessageEvent(reported: ReportedMessage, customer: number): MessageEvent {
   return {
     customer,
@@ -145,9 +144,9 @@ export function toMessageEvent(reported: ReportedMessage, customer: number): Mes
   }
 }
 
-/** Faults with their paths, which are written only where there is a fault: a report has thousands of items. */
+/** Collects faults. Builds a path only for a fault, because a report has thousands of items. */
 class ItemFaults {
-  readonly faults: Fault[] = []
+  readonly all: Fault[] = []
   readonly #list: string
 
   constructor(list: string) {
@@ -155,7 +154,7 @@ class ItemFaults {
   }
 
   add(index: number, member: string, problem: string | undefined): void {
-    if (problem !== undefined) this.faults.push({ field: `${this.#list}[${index}].${member}`, problem })
+    if (problem !== undefined) this.all.push({ field: `${this.#list}[${index}].${member}`, problem })
   }
 }
 
@@ -175,7 +174,7 @@ function acceptedInstant(value: unknown, timezone: string): number {
   return instant
 }
 
-/** Undefined for what is not a time or lies before 1970, even if a time without zone does so only in the workspace's zone. */
+/** Undefined if it is not a time, or lies before 1970; a time without a zone is read in the workspace's. */
 function toInstant(value: unknown, timezone: string): number | undefined {
   const time = parseTimeValue(value)
   if (!time || time.kind === 'instant') return time?.ms
@@ -185,7 +184,7 @@ function toInstant(value: unknown, timezone: string): number | undefined {
 
 const LEVEL_NAME = /^[\p{L}\p{Nd}]\P{Cc}*$/u
 
-/** What is wrong with the name of a locale or variation, whose length is known to be right; undefined when nothing is. */
+/** The problem of the name of a locale or variation; undefined if it is valid. The schema has checked its length. */
 function levelNameProblem(name: string): string | undefined {
   if (name.startsWith('all_')) return 'must not start with all_, which is reserved for totals'
   if (name.endsWith('_control_group')) return 'must not end with _control_group, which is reserved for control groups'

@@ -1,12 +1,12 @@
-// Reads coupon codes from CSV, one per line, piece by piece as the bytes arrive. Whatever arrives, it keeps no more than a line.
+// Reads coupon codes from CSV, one per line, as the bytes arrive. Holds at most one line in memory.
 import type { Fault } from '../app-error.ts'
 import { couponCodeProblem, toCouponCode } from './coupon-list.ts'
 
-/** At most this many invalid lines are named; all of them are counted. */
+/** The most invalid lines that are reported. All of them are counted. */
 export const INVALID_CODES_NAMED_MAX = 100
 
 const HEADER = 'coupon code'
-/** Includes outer spaces and quotation marks; a code is much shorter. */
+/** With outer spaces and quotation marks. A code is much shorter. */
 const LINE_LENGTH_MAX = 1_024
 /** No line of `LINE_LENGTH_MAX` UTF-16 units has more bytes. */
 const LINE_BYTES_MAX = LINE_LENGTH_MAX * 3
@@ -19,7 +19,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 const NOT_UTF8 = { problem: 'must be valid UTF-8' }
 const TOO_LONG = { problem: `must have at most ${LINE_LENGTH_MAX} characters` }
 
-/** What a line holds: a code, nothing, or something that is not a code. */
+/** A code, undefined for an empty line, or the problem of an invalid line. */
 type Line = string | undefined | { readonly problem: string }
 
 export class CouponCsv {
@@ -27,10 +27,10 @@ export class CouponCsv {
   #invalidLines = 0
   #lines = 0
   #isHeaderPast = false
-  /** The bytes of a line whose end has not come yet; undefined once they are too many to be kept. */
+  /** The bytes of a line whose end has not arrived; undefined if there are too many for a line. */
   #unfinished: Uint8Array | undefined = NO_BYTES
 
-  /** The first lines that do not hold a code, by their number in the file. */
+  /** The first invalid lines, by their number in the file. */
   get faults(): readonly Fault[] {
     return this.#faults
   }
@@ -43,27 +43,27 @@ export class CouponCsv {
   push(bytes: Uint8Array): string[] {
     const end = bytes.lastIndexOf(LINE_FEED)
     if (end === -1) {
-      this.#keep(bytes)
+      this.#append(bytes)
       return []
     }
     const codes = this.#readLines(bytes.subarray(0, end))
     this.#unfinished = NO_BYTES
-    this.#keep(bytes.subarray(end + 1))
+    this.#append(bytes.subarray(end + 1))
     return codes
   }
 
-  /** The code of the last line, if no line feed ends it. */
+  /** The code of the last line, if it has no line feed. */
   end(): string[] {
     return this.#unfinished?.byteLength === 0 ? [] : this.#readLines(NO_BYTES)
   }
 
-  #keep(bytes: Uint8Array): void {
+  #append(bytes: Uint8Array): void {
     if (!this.#unfinished || bytes.byteLength === 0) return
     const isTooLong = this.#unfinished.byteLength + bytes.byteLength > LINE_BYTES_MAX
     this.#unfinished = isTooLong ? undefined : join(this.#unfinished, bytes)
   }
 
-  /** Reads whole lines; what was unfinished is the beginning of the first. */
+  /** Reads whole lines. The unfinished bytes are the beginning of the first. */
   #readLines(bytes: Uint8Array): string[] {
     const codes: string[] = []
     if (this.#unfinished) {
@@ -82,7 +82,7 @@ export class CouponCsv {
       for (const line of text.split('\n')) this.#take(readLine(line), codes)
       return
     }
-    // Goes line by line only to tell which of them is not valid: no byte of a longer character looks like a line feed.
+    // Decodes line by line only to find the invalid ones. No byte of a longer character looks like a line feed.
     for (const line of splitLines(block)) {
       const text = decode(line)
       this.#take(text === undefined ? NOT_UTF8 : readLine(text), codes)
@@ -105,7 +105,7 @@ export class CouponCsv {
   }
 }
 
-/** One line without its line feed. RFC 4180: quotation marks may surround a field, commas separate fields. */
+/** Reads a line without its line feed. RFC 4180: quotation marks may surround a field, commas separate fields. */
 function readLine(text: string): Line {
   if (text.length > LINE_LENGTH_MAX) return TOO_LONG
   const field = text.endsWith('\r') ? text.slice(0, -1) : text

@@ -1,4 +1,4 @@
-// A coupon list: which status it has on a day, how it passes from one to another, and what its label and codes may be.
+// A coupon list: its status on a day, the changes of its status, and the rules for its label and codes.
 import type { Fault } from '../app-error.ts'
 import { codePointLength } from '../bounded-text.ts'
 import { localDay, toCalendarDate } from '../time-zone.ts'
@@ -11,7 +11,7 @@ import { localDay, toCalendarDate } from '../time-zone.ts'
  *     EXPIRED    EXPIRED                    ARCHIVED   ACTIVE                 ACTIVE
  *     ARCHIVED   ARCHIVED                   ARCHIVED   ACTIVE                 refused: it is activated instead
  *
- * No date that is given may lie in the past, so nothing else leads back to ACTIVE.
+ * A new date must not be in the past, so nothing else leads back to ACTIVE.
  */
 export const COUPON_LIST_STATUSES = ['ACTIVE', 'EXPIRED', 'ARCHIVED'] as const
 export type CouponListStatus = (typeof COUPON_LIST_STATUSES)[number]
@@ -23,10 +23,10 @@ export interface AlertConditions {
   readonly couponShortageAlert: { readonly alert: boolean; readonly thresholdCount: number }
 }
 
-/** What a person decides about a list. */
+/** The settings of a list. */
 export interface CouponListDetails {
   readonly name: string
-  /** Messages refer to the list by it, so it never changes. */
+  /** Never changes, because messages refer to the list by it. */
   readonly label: string
   /** The last day on which the list can be used, as `YYYY-MM-DD`. */
   readonly expiresAt: string
@@ -41,7 +41,7 @@ export interface CouponList extends CouponListDetails {
   readonly archivedAt: number | null
   readonly createdAt: number
   readonly updatedAt: number
-  /** Codes ever added and not withdrawn, and those of them not yet given to a user. */
+  /** Codes added and not withdrawn, and those of them not yet given to a user. */
   readonly totalCoupons: number
   readonly availableCoupons: number
 }
@@ -49,7 +49,7 @@ export interface CouponList extends CouponListDetails {
 export const LABEL_LENGTH_MAX = 256
 const COUPON_CODE_LENGTH_MAX = 128
 
-/** What is not given is false or 0 ("alert_conditions"). */
+/** The defaults ("alert_conditions"). */
 export const NO_ALERTS: AlertConditions = {
   successAlert: false,
   failureAlert: false,
@@ -60,7 +60,7 @@ export const NO_ALERTS: AlertConditions = {
 const LABEL = /^[A-Za-z0-9_-]+$/
 const CONTROL_CHARACTER = /\p{Cc}/u
 
-/** The day that the calendar in `timezone` shows at an instant, as `YYYY-MM-DD`. */
+/** The calendar day in `timezone` at an instant, as `YYYY-MM-DD`. */
 export function calendarDate(timezone: string, instant: number): string {
   return toCalendarDate(localDay(timezone, instant))
 }
@@ -72,46 +72,45 @@ export function couponListStatus(list: Pick<CouponList, 'archivedAt' | 'expiresA
 }
 
 /**
- * The time that a change gives as its own, never before that of the last one: requests that wait for each other may run in
- * another order than they were received.
+ * The time of a change. Never before the last change: queued requests may run in another order than they were received.
  */
 export function changedAt({ updatedAt }: Pick<CouponList, 'updatedAt'>, now: number): number {
   return Math.max(now, updatedAt)
 }
 
-/** The list, archived; one that is archived already stays as it is. */
+/** The archived list. A list that is already archived does not change. */
 export function toArchivedList<List extends CouponList>(list: List, now: number): List {
   return list.archivedAt === null ? { ...list, archivedAt: now, updatedAt: changedAt(list, now) } : list
 }
 
-/** The list, ACTIVE until a day that does not lie in the past; nothing changes if it is so already. */
+/** The list, ACTIVE until `expiresAt`, which must not be in the past. Does not change if it already is. */
 export function toActiveList<List extends CouponList>(list: List, expiresAt: string, now: number): List {
   if (list.archivedAt === null && list.expiresAt === expiresAt) return list
   return { ...list, archivedAt: null, expiresAt, updatedAt: changedAt(list, now) }
 }
 
-/** Faults of `expires_at`, which must be a date; `today` is that of the workspace. */
+/** The faults of `expires_at`, which must be a date. `today` is the workspace's. */
 export function expiryFaults(expiresAt: string | undefined, today: string): Fault[] {
   if (expiresAt === undefined || expiresAt >= today) return []
   return [{ field: 'expires_at', problem: `must not be in the past; today is ${today}` }]
 }
 
-/** What is wrong with a label; undefined when nothing is. */
+/** The problem of a label; undefined if it is valid. */
 export function labelProblem(label: string): string | undefined {
   return LABEL.test(label) ? undefined : 'must contain only letters, digits, _ and -'
 }
 
-/** The expression by which a message takes a coupon of the list. */
+/** The expression that inserts a coupon of the list into a message. */
 export function personalizationSnippet(label: string): string {
   return `{{Coupons.CouponListName[${label}]}}`
 }
 
-/** A code as it is kept: without outer spaces. */
+/** A code as it is stored: without outer spaces. */
 export function toCouponCode(sent: string): string {
   return sent.trim()
 }
 
-/** What is wrong with a code as it was sent; undefined when nothing is. */
+/** The problem of a code as sent; undefined if it is valid. */
 export function couponCodeProblem(sent: string): string | undefined {
   const code = toCouponCode(sent)
   if (code === '') return 'must not be empty'

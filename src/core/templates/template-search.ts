@@ -1,6 +1,6 @@
-// What a search of email templates asks for: its filters, its order, and whether it names exact versions.
+// A search for email templates: its filters, its order, and whether it names exact versions.
 
-/** The filters of "Search Email Template". All of them hold; the values of one are alternatives. */
+/** The filters of "Search Email Template". A template must match all of them, and any value of each. */
 export const TEMPLATE_FILTERS = [
   'externalTemplateId',
   'groupId',
@@ -29,7 +29,7 @@ export interface SortRule {
 
 const DEFAULT_SORT: readonly [SortRule] = [{ key: 'last_modified_date', order: 'DESCENDING' }]
 
-/** At least one rule, the most important one first, each key once. */
+/** At least one rule, the most important first, each key once. */
 export type Sort = readonly [SortRule, ...SortRule[]]
 
 /** A search for the latest versions. */
@@ -40,25 +40,25 @@ export interface TemplateSearch {
   readonly sort: Sort
 }
 
-/** The order of a search ("sort_params"): first by the place in the list, then by the place in the object. */
+/** The order of a search ("sort_params"): earlier items take precedence, and within an item earlier keys. */
 export function toSort(params: readonly { readonly [key in SortKey]?: SortOrder | undefined }[]): Sort {
   const orders = new Map<SortKey, SortOrder>()
   for (const param of params) {
-    // A key that comes a second time cannot change the order any more.
+    // A repeated key has no effect.
     for (const [key, order] of Object.entries(param)) if (!orders.has(key as SortKey)) orders.set(key as SortKey, order)
   }
   const [first = DEFAULT_SORT[0], ...others] = [...orders].map(([key, order]) => ({ key, order }))
   return [first, ...others]
 }
 
-/** A filter without its empty texts; undefined when nothing is left ("An empty array or empty string is no filter"). */
+/** A filter without its empty strings; undefined if none is left ("An empty array or empty string is no filter"). */
 export function alternatives(values: readonly (string | undefined)[] | undefined): readonly string[] | undefined {
   const given = new Set(values?.filter((value) => value !== undefined))
   given.delete('')
   return given.size > 0 ? [...given] : undefined
 }
 
-/** Whether a search names templates and nothing else, so that exactly the named versions are meant ("Latest or older"). */
+/** Whether a search has only template ids, so that it means exactly the named versions ("Latest or older"). */
 export function meansExactVersions({ filters, isGrouped }: TemplateSearch): boolean {
   const { externalTemplateId, ...others } = filters
   return externalTemplateId !== undefined && !isGrouped && Object.values(others).every((values) => values === undefined)

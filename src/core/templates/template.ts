@@ -1,13 +1,13 @@
-// An email template: its versions, the group it may be in, and how an update makes the next version of it.
+// An email template: its versions, its group, and how an update creates the next version.
 import type { Fault } from '../app-error.ts'
 
 export const TEMPLATE_TYPES = ['CUSTOM', 'PRE_BUILT'] as const
 export type TemplateType = (typeof TEMPLATE_TYPES)[number]
 
-/** Where a template was written. */
+/** Where a template was created. */
 export type TemplateSource = 'API' | 'DASHBOARD'
 
-/** Characters of HTML. The body of a request (1 MiB) has room for them and for everything beside them. */
+/** Characters of HTML. They fit into the body of a request (1 MiB) together with all other fields. */
 export const EMAIL_CONTENT_LENGTH_MAX = 1_000_000
 export const SUBJECT_LENGTH_MAX = 1_000
 export const SENDER_NAME_LENGTH_MAX = 256
@@ -17,7 +17,7 @@ export const ATTACHMENT_NAME_LENGTH_MAX = 256
 export const TEMPLATE_ID_LENGTH_MAX = 256
 export const LOCALE_LENGTH_MAX = 64
 export const VARIATION_LENGTH_MAX = 64
-/** These three are together in the indexes of the search, whose entries PostgreSQL limits to 2,704 bytes. */
+/** Indexes of the search contain these three together, and PostgreSQL limits an index entry to 2,704 bytes. */
 export const TEMPLATE_NAME_LENGTH_MAX = 256
 export const TEMPLATE_VERSION_LENGTH_MAX = 64
 export const TEMPLATE_USER_LENGTH_MAX = 128
@@ -43,13 +43,13 @@ export interface TemplateMeta {
   readonly templateVersion: string
   readonly templateType: TemplateType
   readonly createdBy: string
-  /** The parent this version names. Null for a parent itself and for a template in no group. */
+  /** The parent. Null for a parent itself and for a template in no group. */
   readonly groupId: string | null
   readonly locale: string | null
   readonly variation: string | null
 }
 
-/** One version of a template. It never changes; an update makes the next one. */
+/** One version of a template. It never changes; an update creates the next one. */
 export interface TemplateVersion {
   readonly externalTemplateId: string
   /** 1, 2, 3, … without a gap. */
@@ -57,16 +57,16 @@ export interface TemplateVersion {
   readonly details: TemplateDetails
   readonly meta: TemplateMeta
   readonly source: TemplateSource
-  /** When the first version was made. */
+  /** When the first version was created. */
   readonly createdAt: number
-  /** When and by whom this version was made. */
+  /** When and by whom this version was created. */
   readonly updatedAt: number
   readonly updatedBy: string
 }
 
 /**
- * What a template is to a group. A group exists as long as templates name the same parent; its id is the parent's,
- * and the parent is its default template. Groups do not nest.
+ * The role of a template in a group. A group exists as long as templates name the same parent. Its id is the parent's, and the parent is
+ * its default template. Groups do not nest.
  *
  * | from    | to      | by                                               |
  * |---------|---------|--------------------------------------------------|
@@ -77,13 +77,13 @@ export interface TemplateVersion {
  */
 export type GroupStanding = 'single' | 'default' | 'child'
 
-/** A template as it is now. */
+/** The latest version and the role of a template. */
 export interface CurrentTemplate {
   readonly latest: TemplateVersion
   readonly standing: GroupStanding
 }
 
-/** The members an update changes. */
+/** The fields that an update changes. */
 export interface TemplateChange {
   readonly details: Partial<TemplateDetails>
   readonly meta: Partial<TemplateMeta>
@@ -99,7 +99,7 @@ export function firstVersion(
   return { ...content, externalTemplateId, version: 1, createdAt: now, updatedAt: now, updatedBy: createdBy }
 }
 
-/** The version that an update makes. The change of group must have passed `groupFault`. */
+/** The version that an update creates. The caller has checked a change of group with `groupFault`. */
 export function nextVersion(
   { latest, standing }: CurrentTemplate,
   change: TemplateChange,
@@ -110,17 +110,17 @@ export function nextVersion(
     ...latest,
     version: latest.version + 1,
     details: { ...latest.details, ...change.details },
-    // A default template may repeat the group id that it is shown with, which names no parent.
+    // Clients may send the group id that responses show for a default template. It names no parent.
     meta: standing === 'default' ? { ...meta, groupId: null } : meta,
-    // Requests that wait for each other may run in another order than they were received.
+    // Queued requests may run in another order than they were received.
     updatedAt: Math.max(now, latest.updatedAt),
     updatedBy,
   }
 }
 
 /**
- * Why a template may not name `groupId` as its group; undefined when it may. A new template has no `current` yet. `parent` is the
- * standing of the template so named; undefined where there is none.
+ * Why a template cannot join the group `groupId`; undefined if it can. A new template has no `current`. `parent` is the role of the
+ * template with that id; undefined if there is none.
  */
 export function groupFault(
   groupId: string | null,

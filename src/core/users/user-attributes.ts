@@ -1,4 +1,4 @@
-// The attributes of users that have a meaning of their own; all others are free-form ("Track user").
+// The attributes of users that have rules of their own; all others are free-form ("Track user").
 import type { Fault } from '../app-error.ts'
 import { checkAttributes } from '../attributes.ts'
 import { isEmail } from './email-address.ts'
@@ -6,7 +6,7 @@ import { isTimeZone } from '../time-zone.ts'
 
 export const EMAIL = 'email'
 
-/** The faults of a user's attributes that the schema cannot see: names and bounds, an invalid address, an unknown zone. */
+/** Every fault of a user's attributes that the schema cannot find: in names and sizes, the email address and the time zone. */
 export function userAttributeFaults(attributes: Readonly<Record<string, unknown>>): Fault[] {
   const faults: Fault[] = []
   checkAttributes(attributes, () => 'attributes', faults)
@@ -20,8 +20,8 @@ export function userAttributeFaults(attributes: Readonly<Record<string, unknown>
   return faults
 }
 
-/** Valid attributes as they count: an empty `email` or `timezone` counts as not sent, and a number in `mobile` as its text. */
-export function countedAttributes(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** Valid attributes as they take effect: an empty `email` or `timezone` counts as not sent, and a number in `mobile` as its text. */
+export function effectiveAttributes(sent: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { email, timezone, mobile } = sent
   if (email !== '' && timezone !== '' && typeof mobile !== 'number') return sent
   const given = Object.entries(sent).filter(([name, value]) => value !== '' || (name !== EMAIL && name !== 'timezone'))

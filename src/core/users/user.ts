@@ -1,4 +1,4 @@
-// A user: how requests refer to one, and how attributes of several reports become one value each.
+// A user: how requests identify one, and how the attributes of several requests are merged.
 import { DETAILS_MAX, type Fault } from '../app-error.ts'
 import { textProblem } from '../bounded-text.ts'
 import { memberPath } from '../field-path.ts'
@@ -6,7 +6,7 @@ import { memberPath } from '../field-path.ts'
 /** The reserved prefix of system names. */
 export const SYSTEM_PREFIX = 'svc_'
 export const USER_ID_LENGTH_MAX = 256
-/** The name of customer ids among a user's identities; no identifier may have this name. */
+/** The name of customer ids among a user's identities. No identifier may have this name. */
 export const CUSTOMER_ID = 'customer_id'
 
 /** One way to find a user: its customer id, or a configured identifier. */
@@ -16,8 +16,8 @@ export interface Identity {
 }
 
 /**
- * How long, as JSON, what is known of one user can become by reports: twice what a request may have, and little enough to be read
- * and written with each batch. Without a limit, names that a client makes up as it goes would grow without end.
+ * The most characters of one user's attributes as JSON: twice a request's, and few enough to read and write them in each batch. Without a
+ * limit, a client that invents names would make them grow forever.
  */
 export const USER_ATTRIBUTES_LENGTH_MAX = 2 * 1024 * 1024
 
@@ -30,15 +30,15 @@ export type Attributes = {
   readonly [name: string]: readonly [value: unknown, receivedAt: number, position: number]
 }
 
-/** How a body refers to its user. A null counts as not sent. */
+/** How a body identifies its user. Null counts as not sent. */
 export interface UserReference {
   readonly customer_id?: string | null | undefined
   readonly user_identifiers?: unknown
 }
 
-/** What is wrong with the way a request refers to its user ("Identity resolution"). */
+/** The faults in how a request identifies its user ("Identity resolution"). */
 export function userReferenceFaults(body: UserReference, identifierNames: readonly string[]): Fault[] {
-  // What was sent but refused by the schema is a fault already, and is not reported as missing too.
+  // A member that the schema refused already has a fault, and is not reported as missing too.
   const isNamed = Object.hasOwn(body, CUSTOMER_ID) && body.customer_id !== null
   if (identifierNames.length === 0) return isNamed ? [] : [{ field: CUSTOMER_ID, problem: 'is required' }]
   const identifiers = body.user_identifiers ?? undefined
@@ -50,16 +50,16 @@ export function userReferenceFaults(body: UserReference, identifierNames: readon
   }
   if (identifiers === undefined) return []
   if (!isObject(identifiers)) return [{ field: 'user_identifiers', problem: 'must be an object' }]
-  // Where there are more, at least `DETAILS_MAX` of these are not configured, which is as many as an answer names.
-  const looked = Object.entries(identifiers).slice(0, DETAILS_MAX + identifierNames.length)
-  const faults = looked.flatMap(([name, value]) => identifierFaults(name, value, identifierNames))
+  // If there are more, at least `DETAILS_MAX` of these are not configured, which is as many as a response names.
+  const checked = Object.entries(identifiers).slice(0, DETAILS_MAX + identifierNames.length)
+  const faults = checked.flatMap(([name, value]) => identifierFaults(name, value, identifierNames))
   if (!isNamed && Object.values(identifiers).every((value) => value === null)) {
     faults.push({ field: 'user_identifiers', problem: 'must contain an identifier when customer_id is not given' })
   }
   return faults
 }
 
-/** The identities in a valid request, the customer id first; identifiers that are not configured are left out. */
+/** The identities in a valid request, the customer id first. Skips identifiers that are not configured. */
 export function identitiesOf(body: UserReference, identifierNames: readonly string[]): Identity[] {
   const { customer_id: customerId } = body
   const identities: Identity[] = typeof customerId === 'string' ? [{ name: CUSTOMER_ID, value: customerId }] : []
@@ -71,7 +71,7 @@ export function identitiesOf(body: UserReference, identifierNames: readonly stri
   return identities
 }
 
-/** The same text for all requests that name a user by the same first identity. */
+/** A key that is equal for all requests whose first identity is the same. */
 export function userKey(
   workspace: { readonly id: string; readonly identityResolution: readonly string[] },
   body: UserReference,
@@ -80,41 +80,41 @@ export function userKey(
   return `${workspace.id} ${first}`
 }
 
-/** Joins two sets of attributes: for each name, the value received last. */
+/** Merges two sets of attributes: for each name, the newest value. */
 export function mergeAttributes(left: Attributes, right: Attributes): Attributes {
   const merged: Record<string, Attributes[string]> = { ...left }
   for (const [name, candidate] of Object.entries(right)) {
-    const known = Object.hasOwn(merged, name) ? merged[name] : undefined
-    if (!known || isNewer(candidate, known)) merged[name] = candidate
+    const current = Object.hasOwn(merged, name) ? merged[name] : undefined
+    if (!current || isNewer(candidate, current)) merged[name] = candidate
   }
   return merged
 }
 
-/** The attributes of one user while reports are added, as far as they fit into `USER_ATTRIBUTES_LENGTH_MAX`. */
+/** Adds attributes of requests to one user, as far as they fit into `USER_ATTRIBUTES_LENGTH_MAX`. */
 export class GrowingAttributes {
-  readonly #kept: Record<string, Attributes[string]>
+  readonly #attributes: Record<string, Attributes[string]>
   #length: number
 
-  constructor(known: Attributes) {
-    this.#kept = { ...known }
-    this.#length = JSON.stringify(known).length
+  constructor(stored: Attributes) {
+    this.#attributes = { ...stored }
+    this.#length = JSON.stringify(stored).length
   }
 
   get attributes(): Attributes {
-    return this.#kept
+    return this.#attributes
   }
 
-  /** Keeps for each name the value received last; gives the names of those that do not fit. */
+  /** Sets the newest value of each name. Returns the names of values that do not fit. */
   add(reported: Attributes): string[] {
     return Object.entries(reported).flatMap(([name, candidate]) => (this.#addOne(name, candidate) ? [] : [name]))
   }
 
   #addOne(name: string, candidate: Attributes[string]): boolean {
-    const known = Object.hasOwn(this.#kept, name) ? this.#kept[name] : undefined
-    if (known && !isNewer(candidate, known)) return true
-    const added = lengthOf(name, candidate) - (known ? lengthOf(name, known) : 0)
+    const current = Object.hasOwn(this.#attributes, name) ? this.#attributes[name] : undefined
+    if (current && !isNewer(candidate, current)) return true
+    const added = lengthOf(name, candidate) - (current ? lengthOf(name, current) : 0)
     if (added > 0 && this.#length + added > USER_ATTRIBUTES_LENGTH_MAX) return false
-    this.#kept[name] = candidate
+    this.#attributes[name] = candidate
     this.#length += added
     return true
   }
@@ -134,10 +134,10 @@ function isNewer(candidate: Attributes[string], current: Attributes[string]): bo
   return candidate[2] > current[2]
 }
 
-/** No two decimals with at most this many digits are the same number in 64-bit floating point. */
+/** Decimals with at most this many digits are different numbers in 64-bit floating point. */
 const FRACTION_DIGITS_MAX = 15
 
-/** Two people whose ids are rounded to the same number would be made one; JSON.parse turns what is too large into Infinity. */
+/** Refuses ids that are rounded: two users could get the same id. JSON.parse turns numbers that are too large into Infinity. */
 function isExact(value: number): boolean {
   if (Number.isInteger(value)) return Number.isSafeInteger(value)
   return Number.isFinite(value) && Number(value.toPrecision(FRACTION_DIGITS_MAX)) === value

@@ -34,7 +34,7 @@ export interface LimitOutcome {
 /** `rate_limited`, or that a whole window could never hold the units: then waiting would not help. */
 export type LimitRefusal = AppError | NeverPasses
 
-/** Answers at once where it can. A promise rejects when shared limits cannot be reached. */
+/** Returns a value if it can decide at once. A promise rejects if shared limits cannot be reached. */
 export interface Limiter {
   /** Takes the units from every limit of the operation, or from none. */
   take(use: LimitUse): LimitOutcome | Promise<LimitOutcome>
@@ -42,7 +42,7 @@ export interface Limiter {
   count(use: Omit<LimitUse, 'units'>): LimitState | Promise<LimitState>
 }
 
-/** A request needs more units than a whole window holds, so that it could wait for ever. */
+/** A request needs more units than a whole window holds, so waiting would never help. */
 export class NeverPasses {
   readonly limitName: LimitName
   readonly limit: number

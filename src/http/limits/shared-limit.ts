@@ -24,7 +24,7 @@ interface Waiting {
   readonly answer: PromiseWithResolvers<LimitOutcome>
 }
 
-/** What the last statement said, and when it was asked, by this process's own steady clock. */
+/** The result of the last statement, and when it was sent, by this process's monotonic clock. */
 interface Known {
   /** One for each limit of the operation, in their order. Until it ends, a window never has more left than is known here. */
   readonly windows: readonly Window[]
@@ -146,7 +146,7 @@ export class SharedLimit {
     this.#others = []
   }
 
-  /** What the windows that still run have left, as far as is known; the whole limit where nothing is known. */
+  /** The remaining units of the windows that still run, as of the last statement; the whole limit without one. */
   #leftAtMost(now: number | undefined): number {
     const latest = now ?? (this.#known ? this.#known.now + this.#askedAt - this.#known.askedAt : 0)
     const windows = this.#open(this.#known?.windows ?? this.#operation.limits.map(() => ({ startsAt: 0, used: 0 })))

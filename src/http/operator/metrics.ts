@@ -11,7 +11,7 @@ export interface LogLag {
   readonly seconds: number
 }
 
-/** What is asked of store and log when somebody scrapes; undefined where they do not answer. */
+/** The gauges read from store and log for each scrape; undefined if they do not answer. */
 export interface GaugeValues {
   readonly lag: LogLag | undefined
   readonly parked: number | undefined
@@ -84,7 +84,7 @@ export class Metrics {
   /** Labels are looked up once per operation, not once per request. */
   readonly #operations = new Map<string, OperationRequests>()
 
-  /** Without `seconds` where nobody knows when the request began. */
+  /** Without `seconds` if the start of the request is unknown. */
   countRequest(operation: string, status: number, seconds?: number): void {
     let requests = this.#operations.get(operation)
     if (!requests) {

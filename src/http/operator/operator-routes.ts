@@ -24,7 +24,7 @@ export interface OperatorOptions {
 
 /** Every path without authentication. */
 export const OPERATOR_PATHS: readonly string[] = [...OPERATOR_PAGES.map(({ path }) => path), ...REFERENCE_PATHS]
-/** What stands before the path in requests that name the whole address. */
+/** The part before the path in requests with an absolute URL. */
 const BEFORE_PATH = /^https?:\/\/[^/?]*/i
 
 /** Well below the ten seconds after which Prometheus gives up by default, and would get none of the counters either. */

@@ -33,7 +33,7 @@ const REFUSALS: Readonly<Record<ErrorCode, string>> = {
 
 const RETRY_AFTER: JsonObject = { $ref: '#/components/headers/RetryAfter' }
 
-/** Headers that a refusal has besides the request id; those of the limits come with every call of a known caller. */
+/** Headers that a refusal has besides the request id; those of the limits come with every call of an authenticated caller. */
 const REFUSAL_HEADERS: Readonly<Partial<Record<ErrorCode, JsonObject>>> = {
   unauthorized: { 'www-authenticate': { schema: { type: 'string' }, description: 'Asks for HTTP Basic.' } },
   conflict: { 'retry-after': RETRY_AFTER },

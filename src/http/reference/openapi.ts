@@ -41,7 +41,7 @@ and nothing has been executed.
 **Bodies** are JSON in UTF-8 and may be sent with \`Content-Encoding: gzip\`; limits of size count what is decompressed.
 `.trim()
 
-/** Codes with which every operation can end; the others are listed where the operation says so. */
+/** The error codes of every operation. An operation names further ones. */
 const ALWAYS: readonly ErrorCode[] = [
   'invalid_request',
   'unauthorized',
@@ -56,9 +56,9 @@ const WITH_BODY: readonly ErrorCode[] = ['request_timeout', 'payload_too_large',
 export function openApiDocument(operations: readonly Operation[], version: string): OpenApiDocument {
   const paths: Record<string, Record<string, JsonObject>> = {}
   for (const operation of operations) {
-    for (const [place, url] of [operation.url, ...(operation.otherUrls ?? [])].entries()) {
+    for (const [index, url] of [operation.url, ...(operation.otherUrls ?? [])].entries()) {
       const path = url.replaceAll(/:(\w+)/g, '{$1}')
-      paths[path] = { ...paths[path], [operation.method.toLowerCase()]: toOperationObject(operation, url, place) }
+      paths[path] = { ...paths[path], [operation.method.toLowerCase()]: toOperationObject(operation, url, index) }
     }
   }
   for (const page of OPERATOR_PAGES) paths[page.path] = { get: toPageObject(page) }
@@ -84,10 +84,10 @@ function toTags(operations: readonly Operation[]): JsonObject[] {
 
 const OPERATOR_TAG = 'Operation of the server'
 
-function toOperationObject(operation: Operation, url: string, place: number): JsonObject {
+function toOperationObject(operation: Operation, url: string, index: number): JsonObject {
   const requestBody = toRequestBody(operation)
   return {
-    operationId: toCapitals(operation.name) + (place === 0 ? '' : String(place + 1)),
+    operationId: toCapitals(operation.name) + (index === 0 ? '' : String(index + 1)),
     tags: [operation.group],
     summary: operation.summary,
     description: `${operation.description}\n\n${boundsOf(operation)}`,
@@ -133,13 +133,24 @@ function toParameters(operation: Operation, url: string): JsonObject[] {
   return [...inPath, ...inQuery, ...headers]
 }
 
-function toParameter(place: 'path' | 'query', name: string, fields: Operation['path'], required: boolean): JsonObject {
+function toParameter(
+  location: 'path' | 'query',
+  name: string,
+  fields: Operation['path'],
+  required: boolean,
+): JsonObject {
   const field = fields.properties[name]
   if (!field) throw new Error(`the path has no schema for ${name}`)
   const { description, items, ...schema } = toJsonSchema(field)
   // To the server, what is sent twice is a list, which it may let pass; a client is to send one text.
   const type = items === undefined ? schema['type'] : 'string'
-  return { name, in: place, required, ...(description !== undefined && { description }), schema: { ...schema, type } }
+  return {
+    name,
+    in: location,
+    required,
+    ...(description !== undefined && { description }),
+    schema: { ...schema, type },
+  }
 }
 
 function toRequestBody({ body, example, upload }: Operation): JsonObject | undefined {

@@ -1,5 +1,5 @@
 // The page on which to read and try every operation. It must load nothing from elsewhere: the assets come from the package of Swagger
-// UI and from `reference-page/`, and the browser is told to refuse everything else.
+// UI and from `reference-page/`, and a header tells the browser to refuse everything else.
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

@@ -12,7 +12,7 @@ interface Addresses {
  * address says nothing about the caller; the known proxy nearest to the caller then stands for it.
  */
 export function callerAddress({ ip, ips }: Addresses): string {
-  // No proxy is trusted, or none has said anything.
+  // No proxy is trusted, or none sent an address.
   if (ips === undefined || ips.length === 1) return ip
   const [peer = ip, ...forwarded] = ips
   return forwarded.map(toForwardedAddress).findLast((address) => address !== undefined) ?? peer

@@ -99,7 +99,7 @@ function isPoison(key: string, member: unknown): boolean {
   return key === 'constructor' && typeof member === 'object' && member !== null && Object.hasOwn(member, 'prototype')
 }
 
-/** The slow look, for requests that are refused anyway: which keys are at fault, with their paths. Each is named once. */
+/** Finds the invalid keys with their paths. Slow, so it runs only for requests that are refused. Names each key once. */
 function keyFaults(text: string): Fault[] {
   const faults = new Map<string, Fault>()
   /** How often each key was met, in every object that is open. */

@@ -2,7 +2,7 @@
 // do not belong in answers or diagnostics.
 import { visit } from 'jsonc-parser'
 
-/** What other languages and notations write where JSON has a value of its own, or none. */
+/** Words of other languages and notations that are not JSON. */
 const FOREIGN_WORDS: ReadonlySet<string> = new Set(
   'NaN nan Infinity inf undefined None nil Null NULL True TRUE False FALSE'.split(' '),
 )

@@ -6,7 +6,7 @@ import { DETAILS_MAX } from '../../core/app-error.ts'
 /** How many items and members of a wrong type are left: with one more than is reported, the body is not looked at any further. */
 const WRONG_MAX = DETAILS_MAX + 1
 
-/** Returns the value itself where nothing is to be cut, otherwise a copy of whatever holds the lists that were cut. */
+/** Returns the value itself where nothing is to be cut, otherwise a copy of the objects around the lists that were cut. */
 export type ListCutter = (value: unknown) => unknown
 
 interface Nesting {

@@ -11,7 +11,7 @@ export function integersOf({ properties }: TObject): readonly string[] {
 }
 
 /**
- * The query with the whole numbers that `integersOf` names converted. Whatever else JavaScript reads as a number stays a text,
+ * The query with the whole numbers that `integersOf` names converted. Other texts that JavaScript reads as numbers stay texts,
  * and is refused as one: Ajv's own conversion would take `-Infinity` for an integer, and for one within all bounds.
  */
 export function readIntegers(names: readonly string[], query: Query): Query {

@@ -62,7 +62,7 @@ export class OperationValidator {
     if (validate(value)) return { value, faults: NO_FAULTS }
     const errors = withoutConsequences(validate.errors ?? [])
     const faults = toFaults(part, errors, value)
-    // A list can be wrong in half a million places: nothing of such a body is looked at any further.
+    // A list can have half a million faults: nothing else of such a body is checked.
     const isHopeless = part === 'body' && errors.length > DETAILS_MAX
     return { value: isHopeless ? undefined : withoutFaulty(value, errors), faults }
   }
@@ -93,12 +93,12 @@ function blame(checked: Validated, names: readonly string[], problem: string): V
   return { value: { ...(value as object), ...undefinedOnes }, faults: [...blamed, ...others] }
 }
 
-/** Where only certain values are right, these are named, and not their type as well. */
+/** If only certain values are allowed, the fault names them, and not their type as well. */
 function withoutConsequences(errors: readonly ErrorObject[]): ErrorObject[] {
   const listed = errors.filter(({ keyword }) => keyword === 'const' || keyword === 'enum')
-  const places = new Set(listed.map(({ instancePath }) => instancePath))
+  const paths = new Set(listed.map(({ instancePath }) => instancePath))
   return errors.filter(({ keyword, instancePath }) => {
-    return keyword !== 'if' && !(keyword === 'type' && places.has(instancePath))
+    return keyword !== 'if' && !(keyword === 'type' && paths.has(instancePath))
   })
 }
 

@@ -1,5 +1,5 @@
-// What the reports of campaigns share: fields of their items, and the operation that brings a report into the log, durably, and
-// leaves everything else to the pipeline.
+// Defines the operations that accept campaign reports, and the fields their items share. They only append the report to the log: the
+// pipeline applies it.
 import { Type, type Static, type TSchema } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
@@ -23,7 +23,7 @@ export const ReportPlatform = Text(
   'EMAIL, ANDROID, IOS, WEB or TV, in any case. Any other value is stored as sent and counted as UNKNOWN.',
 )
 
-/** A time that is read in the same way as `user_time`. */
+/** A time, read like `user_time`. */
 export function ReportTime(description: string) {
   return Type.Unsafe<string | number>({
     type: ['string', 'number'],
@@ -33,24 +33,24 @@ export function ReportTime(description: string) {
   })
 }
 
-/** What one report has of its own. */
+/** What distinguishes one kind of report from the other. */
 export interface ReportSpec<Item extends TSchema> extends Pick<
   Operation,
   'name' | 'summary' | 'description' | 'url' | 'example'
 > {
   readonly kind: EntryKind
-  /** What the body calls its items. */
+  /** The member of the body that holds the items. */
   readonly list: string
   readonly item: Item
-  /** What the schema of the items cannot say. */
+  /** Faults of the items that the schema cannot find. */
   readonly faults: (items: Partially<readonly Static<Item>[]>, workspace: Workspace, receivedAt: number) => Fault[]
-  /** What an item calls its reason. */
+  /** The member of an item that holds its reason. */
   readonly reasonMember: string
-  /** The places and reasons in the items. */
+  /** The dimensions and reasons in the items. */
   readonly names: (items: readonly Static<Item>[]) => ReportedNames
 }
 
-/** The operation that takes such reports in. */
+/** The operation that accepts such reports. */
 export function defineReport<Item extends TSchema>(spec: ReportSpec<Item>): Operation {
   const { kind, list, item, reasonMember, faults, names, ...named } = spec
   return defineOperation({
@@ -78,16 +78,15 @@ export function defineReport<Item extends TSchema>(spec: ReportSpec<Item>): Oper
   })
 }
 
-/** What is known of a report whose items need not stay in memory. */
+/** A report without its items, so that they need not stay in memory. */
 interface AcceptedReport extends Omit<Claim, 'campaign'> {
   readonly kind: EntryKind
   readonly items: number
 }
 
 /**
- * Appends a report, of which only the number of items and the names are needed, and answers once it is durable. Throws AppError
- * `not_found` for a campaign that the workspace does not have, `conflict` where the campaign would have too many names, and
- * whatever `accept` throws.
+ * Appends a report and answers once it is durable. Throws AppError: `not_found` if the workspace has no such campaign, `conflict` if
+ * the campaign would have too many names, and the errors of `accept`.
  */
 async function acceptReport(
   request: OperationRequest<Static<typeof CampaignPath>, object, unknown>,
@@ -96,7 +95,7 @@ async function acceptReport(
 ): Promise<Accepted> {
   const { number } = await requireCampaign(parts.database, request.workspace, request.path.campaign_id)
   await claimNames(parts, { campaign: number, ...named })
-  // A report names users of all partitions, so any will do; repeats of one request go to the same one.
+  // A report has users of all partitions, so any partition will do. Repeats of one request must go to the same one.
   const partitionKey = request.header('idempotency-key') ?? request.requestId
   return accept(request, parts, { kind, context: { campaign: number }, events: items, partitionKey })
 }

@@ -1,4 +1,4 @@
-// How campaigns look on the wire: the fields that requests give and the object that answers hold.
+// Campaigns on the wire: schemas of the fields in requests and responses, and conversion from and to the nouns of core.
 import { Type, type Static } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
@@ -36,7 +36,7 @@ const Value = Type.Unknown({
     '`is` and `is_not` take any JSON value, `greater_than` and `less_than` a number. `contains` takes a substring of a ' +
     'string attribute or an element of a list attribute. `exists` takes no value.',
 })
-const WhatHolds = OneOf(
+const ConditionOperator = OneOf(
   OPERATORS,
   'Types are not converted: the string `1` is not the number 1. `is_not` matches when the attribute is absent.',
 )
@@ -51,7 +51,7 @@ export const ConversionGoals = Type.Array(
     name: Text(1, NAME_LENGTH_MAX, 'Unique within the campaign.'),
     event: EventName,
     where: Type.Optional(
-      Type.Array(Strict({ attribute: Attribute, operator: WhatHolds, value: Type.Optional(Value) }), {
+      Type.Array(Strict({ attribute: Attribute, operator: ConditionOperator, value: Type.Optional(Value) }), {
         maxItems: CONDITIONS_MAX,
         description: 'Conditions on event attributes. All of them must match.',
       }),
@@ -94,18 +94,18 @@ export const CampaignOutput = Type.Object({
 })
 export type CampaignBody = Static<typeof CampaignOutput>
 
-/** Faults beyond the schema in what creating and updating a campaign have in common. */
+/** Faults that the schema cannot find, in the fields that creating and updating a campaign share. */
 export function campaignFaults(
   sent: Partially<{ platforms: readonly string[]; conversion_goals: SentGoals }> | undefined,
 ): Fault[] {
   return [...platformFaults(sent?.platforms ?? []), ...goalFaults(sent?.conversion_goals ?? [], 'conversion_goals')]
 }
 
-/** `email` and `EMAIL` are different texts, but one platform. */
+/** `email` and `EMAIL` are different strings, but one platform. */
 function platformFaults(platforms: Partially<readonly string[]>): Fault[] {
-  const kept = platforms.map((platform) => (platform === undefined ? undefined : toMessagePlatform(platform)))
-  return kept.flatMap((platform, index) => {
-    const first = platform === undefined ? index : kept.indexOf(platform)
+  const normalized = platforms.map((platform) => (platform === undefined ? undefined : toMessagePlatform(platform)))
+  return normalized.flatMap((platform, index) => {
+    const first = platform === undefined ? index : normalized.indexOf(platform)
     if (first === index) return []
     return [{ field: `platforms[${index}]`, problem: `must be unique: platforms[${first}] is the same platform` }]
   })
@@ -115,7 +115,7 @@ export function toPlatforms(sent: readonly string[]): string[] {
   return sent.map(toMessagePlatform)
 }
 
-/** Goals with the defaults for what was not given. `exists` looks at no value, so none is kept. */
+/** Fills in defaults. Drops the value of `exists`, which compares nothing. */
 export function toGoals(sent: SentGoals): Goal[] {
   return sent.map(({ name, event, where = [], window_hours: windowHours = WINDOW_HOURS_DEFAULT }) => {
     const conditions = where.map(({ attribute, operator, value }) => {
@@ -125,7 +125,7 @@ export function toGoals(sent: SentGoals): Goal[] {
   })
 }
 
-/** The campaign, with the recount of its workspace where it is one of those that are counted anew. */
+/** `recount` is the workspace's; it is shown only if this campaign is part of it. */
 export function toCampaignBody(campaign: StoredCampaign, recount: GoalBackfill | undefined): CampaignBody {
   return {
     campaign_id: campaign.id,
@@ -142,7 +142,7 @@ export function toCampaignBody(campaign: StoredCampaign, recount: GoalBackfill |
   }
 }
 
-/** Null for a recount that ended after the campaign was read. */
+/** Null if the recount ended after the campaign was read. */
 function toRecountBody(recount: GoalBackfill | undefined): CampaignBody['recount'] {
   if (!recount?.isRunning || recount.startedAt === null) return null
   return {

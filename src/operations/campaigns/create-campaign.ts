@@ -1,4 +1,4 @@
-// Create campaign: a campaign with its goals, for which audiences and message events can be reported from then on.
+// Create campaign: stores a campaign with its goals. Audiences and message events can be reported for it from then on.
 import { Type } from 'typebox'
 import { v7 as newCampaignId } from 'uuid'
 import { AppError } from '../../core/app-error.ts'
@@ -22,7 +22,7 @@ import {
 import { raiseVersion } from './change-goals.ts'
 import { NoFields, Strict } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
-import { GOALS_ROOM, refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
+import { GOALS_SIZE_LIMIT, refuseTooManyGoals, toGoalsBytes } from './refuse-too-many-goals.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
 export const createCampaign = defineOperation({
@@ -32,7 +32,7 @@ export const createCampaign = defineOperation({
     'Creates a campaign with up to five conversion goals. A tracked event meets a goal when it has the name of the goal ' +
     'and its attributes match all conditions. It counts as a conversion when it happens within `window_hours` after the ' +
     `campaign touched the user. A workspace can have at most ${inDigits(CAMPAIGNS_MAX)} campaigns. Their goals can ` +
-    `total at most ${GOALS_ROOM}.`,
+    `total at most ${GOALS_SIZE_LIMIT}.`,
   group: 'Campaigns',
   method: 'POST',
   url: '/core-services/v1/campaigns',

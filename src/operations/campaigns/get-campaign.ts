@@ -1,4 +1,4 @@
-// Get campaign: one campaign with its goals, and how far a recount of them is.
+// Get campaign: returns one campaign with its goals and the progress of their recount.
 import { findGoalBackfill } from '../../store/campaigns/goal-backfills.ts'
 import { CampaignOutput, CampaignPath, toCampaignBody } from './campaign-body.ts'
 import { NoFields } from '../fields.ts'

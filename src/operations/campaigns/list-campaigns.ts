@@ -1,4 +1,4 @@
-// List campaigns: newest first, in pages that neither overlap nor skip.
+// List campaigns: returns a page, newest first. Pages neither overlap nor skip.
 import { Type } from 'typebox'
 import { invalidRequest, type Fault } from '../../core/app-error.ts'
 import type { Workspace } from '../../core/workspace.ts'
@@ -52,12 +52,12 @@ export const listCampaigns = defineOperation({
     data: Type.Array(CampaignOutput),
     next_before: Nullable(Type.String({ description: 'Id of the last campaign on this page.' })),
   }),
-  // A page of campaigns with large goals takes megabytes: for one workspace no more than one is worked out at a time.
+  // A page with large goals takes megabytes of memory, so each workspace gets one page at a time.
   handle({ workspace, query }, { database, queue }) {
     const work = async () => {
       const { limit = LIMIT_DEFAULT } = query
       const before = await findBefore(database, workspace, query.before)
-      // One more than asked for tells whether another page follows.
+      // One more than requested shows whether another page follows.
       const campaigns = await listCampaignsOf(database, workspace.id, { before, max: limit + 1 })
       const recount = await findGoalBackfill(database, workspace.id)
       const data = campaigns.slice(0, limit).map((campaign) => toCampaignBody(campaign, recount))
@@ -67,7 +67,7 @@ export const listCampaigns = defineOperation({
   },
 })
 
-/** The number of the campaign before which a page begins. Throws AppError `invalid_request` for one that is unknown. */
+/** The number of the campaign before which the page begins. Throws AppError `invalid_request` if it does not exist. */
 async function findBefore(store: Store, workspace: Workspace, id: string | undefined): Promise<number | undefined> {
   if (id === undefined) return undefined
   const campaign = await findCampaign(store, workspace.id, id)

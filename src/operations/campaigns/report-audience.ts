@@ -1,6 +1,11 @@
-// Report an audience: who was in the audience of a campaign.
+// Report an audience: accepts which users were in the audience of a campaign, in which group, and which were removed.
 import { Type } from 'typebox'
-import { namesOfAudience, PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../../core/campaigns/campaign-names.ts'
+import {
+  namesOfAudience,
+  DIMENSION_REASONS_MAX,
+  DIMENSIONS_MAX,
+  REASONS_MAX,
+} from '../../core/campaigns/campaign-names.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../../core/event.ts'
 import { GROUPS } from '../../core/campaigns/facts.ts'
 import { LEVEL_NAME_LENGTH_MAX, memberFaults, REASON_LENGTH_MAX } from '../../core/campaigns/report.ts'
@@ -45,8 +50,8 @@ export const reportAudience = defineReport({
     'it within a second. One invalid member rejects the whole request. Unknown users are created. Members with the same ' +
     '(campaign, user, platform, `evaluated_at`) are one membership: if they differ, the one with `removed` ' +
     'wins, then the group `target`, then `campaign_control`, then `global_control`. A campaign can have at most ' +
-    `${inDigits(PLACES_MAX)} combinations of platform, locale and variation and ${REASONS_MAX} reasons, including ` +
-    `reasons for failures, and the product of the two can be at most ${inDigits(PLACE_REASONS_MAX)}. ` +
+    `${inDigits(DIMENSIONS_MAX)} combinations of platform, locale and variation and ${REASONS_MAX} reasons, including ` +
+    `reasons for failures, and the product of the two can be at most ${inDigits(DIMENSION_REASONS_MAX)}. ` +
     'A report that would exceed a limit is rejected with 409.',
   url: '/core-services/v1/campaigns/:campaign_id/audience',
   kind: 'svc_audience',

@@ -1,6 +1,6 @@
-// Report message events: what happened to the messages of a campaign.
+// Report message events: accepts what happened to the messages of a campaign.
 import { Type } from 'typebox'
-import { namesOfMessages, PLACE_REASONS_MAX, REASONS_MAX } from '../../core/campaigns/campaign-names.ts'
+import { namesOfMessages, DIMENSION_REASONS_MAX, REASONS_MAX } from '../../core/campaigns/campaign-names.ts'
 import { EVENTS_PER_ENTRY_MAX } from '../../core/event.ts'
 import { MESSAGE_KINDS, UNKNOWN_REASON } from '../../core/campaigns/facts.ts'
 import {
@@ -41,7 +41,7 @@ export const reportMessageEvents = defineReport({
     'within a second. One invalid event rejects the whole request. Unknown users are created. Events with the same (user, ' +
     '`message_id`, `kind`, `time`), or without `message_id` the same (user, platform, device, `kind`, `time`), are one event. ' +
     `A campaign can have at most ${REASONS_MAX} reasons, including reasons for removals, and its combinations of platform, ` +
-    `locale and variation times its reasons can be at most ${inDigits(PLACE_REASONS_MAX)}. A report that would exceed a ` +
+    `locale and variation times its reasons can be at most ${inDigits(DIMENSION_REASONS_MAX)}. A report that would exceed a ` +
     'limit is rejected with 409.',
   url: '/core-services/v1/campaigns/:campaign_id/message-events',
   kind: 'svc_message_events',

@@ -1,4 +1,4 @@
-// Update campaign: changes the members that are named. Changed goals are counted anew in the background.
+// Update campaign: changes the fields in the request. The pipeline recounts changed goals in the background.
 import { Type, type Static } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { isSameJson } from '../../core/campaigns/goal.ts'
@@ -62,10 +62,10 @@ export const updateCampaign = defineOperation({
   refusals: ['not_found', 'conflict'],
   successStatus: 200,
   output: CampaignOutput,
-  // One at a time for each workspace, so that the first of many changes finds how many users there are, for all of them.
+  // One change at a time for each workspace, so that only the first of many changes counts the users.
   handle({ workspace, path, body, now }, { database, queue }) {
     const work = async () => {
-      // Counted before the change, whose transaction others wait for.
+      // Counted before the transaction, because other writers wait for that.
       const allUsers = await countForRecount(database, workspace, path.campaign_id, body)
       return database.write(async (store) => {
         await lockCampaigns(store, workspace.id)
@@ -81,9 +81,8 @@ export const updateCampaign = defineOperation({
 })
 
 /**
- * How many users are to be counted anew, which only tells how long that will take. To look at a million of them keeps all others
- * who read from SQLite waiting for a tenth of a second: so it is done where a recount begins, and while it runs, other changes
- * take the number from it.
+ * The number of users to recount. It is used only to show progress. Counting a million users blocks other readers of SQLite for 100 ms,
+ * so they are counted once when a recount starts; changes during the recount reuse the number. 0 if no recount is needed.
  */
 async function countForRecount(
   store: Store,
@@ -111,12 +110,12 @@ function toChanged(campaign: StoredCampaign, changes: Changes, now: number): Sto
     platforms: platforms ? toPlatforms(platforms) : campaign.platforms,
     goals: goals ? toGoals(goals) : campaign.goals,
     updatedBy: changes.updated_by ?? null,
-    // Requests that wait for each other may get here in another order than they were received.
+    // Queued requests may run in another order than they were received.
     updatedAt: Math.max(now, campaign.updatedAt),
   }
 }
 
-/** What becomes of the campaign, and the recount of its workspace from then on. */
+/** Starts a recount if the goals changed. Returns the campaign to save, and the workspace's recount. */
 async function change(
   store: Store,
   before: StoredCampaign,
@@ -132,7 +131,7 @@ async function change(
   return { campaign: { ...after, pendingGeneration: recount.generation }, recount }
 }
 
-/** Goals that take no more room than before are always welcome. */
+/** Goals that are no larger than before are always accepted. */
 async function refuseMoreGoals(store: Store, before: StoredCampaign, after: StoredCampaign): Promise<void> {
   const addedBytes = toGoalsBytes(after.goals) - toGoalsBytes(before.goals)
   if (addedBytes <= 0) return

@@ -1,4 +1,4 @@
-// Activate coupon list: brings an EXPIRED or ARCHIVED list back, by a date that does not lie in the past.
+// Activate coupon list: makes an EXPIRED or ARCHIVED list ACTIVE again, until a date that is not in the past.
 import { calendarDate, expiryFaults, toActiveList } from '../../core/coupons/coupon-list.ts'
 import { lockCouponLists, saveCouponList } from '../../store/coupons/coupon-lists.ts'
 import { CouponListPath, ExpiryDate } from './coupon-list-body.ts'

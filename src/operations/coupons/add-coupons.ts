@@ -1,4 +1,4 @@
-// Add coupons: codes for a list, as a stream of CSV or as JSON, all of them or none.
+// Add coupons: adds codes to a list, from a stream of CSV or from JSON. Adds all of them or none.
 import { Type } from 'typebox'
 import { AppError, type Fault } from '../../core/app-error.ts'
 import { unstorableProblem } from '../../core/bounded-text.ts'
@@ -30,7 +30,7 @@ export const addCoupons = defineOperation({
   path: CouponListPath,
   query: NoFields,
   body: Strict({
-    // Their content is checked code by code, and not past a hundred invalid ones.
+    // `codeFaults` checks the codes, and stops after a hundred invalid ones.
     coupons: Type.Array(Type.String(), { minItems: 1, description: 'Codes of 1 to 128 characters.' }),
   }),
   upload: { mediaType: 'text/csv', bytesMax: UPLOAD_BYTES_MAX, example: 'Coupon Code\nSUMMER-7Q2X\nSUMMER-9KDF\n' },
@@ -68,7 +68,7 @@ async function* codesOfCsv(upload: AsyncIterable<Uint8Array>): AsyncGenerator<re
   const csv = new CouponCsv()
   for await (const bytes of upload) {
     const codes = csv.push(bytes)
-    // After an invalid line the rest is read only to tell what else is wrong.
+    // After an invalid line, the rest is read only to report further invalid lines.
     if (csv.invalidLines === 0 && codes.length > 0) yield codes
   }
   const last = csv.end()
@@ -78,6 +78,6 @@ async function* codesOfCsv(upload: AsyncIterable<Uint8Array>): AsyncGenerator<re
 
 function invalidLines({ invalidLines, faults }: CouponCsv): AppError {
   const named = invalidLines > faults.length ? `; details lists the first ${faults.length}` : ''
-  const what = invalidLines === 1 ? '1 line is not a valid code' : `${invalidLines} lines are not valid codes`
-  return new AppError('invalid_request', `${what}${named}. No codes were added.`, faults)
+  const problem = invalidLines === 1 ? '1 line is not a valid code' : `${invalidLines} lines are not valid codes`
+  return new AppError('invalid_request', `${problem}${named}. No codes were added.`, faults)
 }

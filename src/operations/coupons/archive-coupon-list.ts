@@ -1,4 +1,4 @@
-// Archive coupon list: takes it out of use until it is activated with a new date.
+// Archive coupon list: takes a list out of use until it is activated with a new date.
 import { toArchivedList } from '../../core/coupons/coupon-list.ts'
 import { lockCouponLists, saveCouponList } from '../../store/coupons/coupon-lists.ts'
 import { CouponListPath } from './coupon-list-body.ts'

@@ -1,4 +1,4 @@
-// How coupon lists look on the wire ("Coupon list"): the fields that requests give and the object that answers hold.
+// Coupon lists on the wire ("Coupon list"): schemas of the fields in requests and responses, and conversion from and to core.
 import { Type, type Static } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import {
@@ -74,7 +74,7 @@ export const CouponListOutput = Type.Object({
 })
 export type CouponListBody = Static<typeof CouponListOutput>
 
-/** The list as it is on a day (`YYYY-MM-DD`). */
+/** The status depends on `today` (`YYYY-MM-DD`). */
 export function toCouponListBody(list: CouponList, today: string): CouponListBody {
   const { successAlert, failureAlert, expiryAlert, couponShortageAlert } = list.alertConditions
   return {
@@ -99,7 +99,7 @@ export function toCouponListBody(list: CouponList, today: string): CouponListBod
   }
 }
 
-/** The conditions as they were before, except for those that were given. */
+/** The conditions in the request; the others stay as they were before. */
 export function toAlertConditions(
   given: Static<typeof AlertConditionsInput> = {},
   before: AlertConditions = NO_ALERTS,
@@ -120,7 +120,7 @@ export function toAlertConditions(
   }
 }
 
-/** Faults of subscribers that are not addresses. */
+/** One fault for each subscriber that is not an email address. */
 export function subscriberFaults(subscribers: Partially<readonly string[]> | undefined): Fault[] {
   return (subscribers ?? []).flatMap((address, index) => {
     if (address === undefined || isEmail(address)) return []

@@ -1,4 +1,4 @@
-// Create coupon list: a list without codes, which "Add coupons" fills.
+// Create coupon list: stores a list without codes. "Add coupons" fills it.
 import { Type } from 'typebox'
 import { v7 as newCouponListId } from 'uuid'
 import { AppError } from '../../core/app-error.ts'
@@ -25,7 +25,7 @@ import {
 import { NoFields, Strict, Text } from '../fields.ts'
 import { defineOperation } from '../operation.ts'
 import { refuseTakenNames } from './refuse-taken-names.ts'
-import { refuseTooManySubscribers, SUBSCRIBERS_ROOM, toSubscribersBytes } from './refuse-too-many-subscribers.ts'
+import { refuseTooManySubscribers, SUBSCRIBERS_SIZE_LIMIT, toSubscribersBytes } from './refuse-too-many-subscribers.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
 export const createCouponList = defineOperation({
@@ -35,7 +35,7 @@ export const createCouponList = defineOperation({
     'Creates an ACTIVE coupon list without codes. Its `name` and `label` must each be unique in the workspace, ' +
     'including archived lists. Messages refer to the list by its label, so the label never changes. Alert conditions ' +
     `default to false and 0. A workspace can have at most ${inDigits(COUPON_LISTS_MAX)} lists. Their subscribers can ` +
-    `total at most ${SUBSCRIBERS_ROOM}.`,
+    `total at most ${SUBSCRIBERS_SIZE_LIMIT}.`,
   group: 'Coupon lists',
   method: 'POST',
   url: '/v1/coupon-list',

@@ -1,4 +1,4 @@
-// Fetch Coupon List Details ("2. Fetch Coupon List Details").
+// Fetch Coupon List Details: returns one list ("2. Fetch Coupon List Details").
 import { calendarDate } from '../../core/coupons/coupon-list.ts'
 import { CouponListOutput, CouponListPath, toCouponListBody } from './coupon-list-body.ts'
 import { NoFields } from '../fields.ts'

@@ -1,4 +1,4 @@
-// List coupon lists: all of a workspace, or those with one status.
+// List coupon lists: returns all lists of the workspace, or those with one status.
 import { Type } from 'typebox'
 import {
   calendarDate,
@@ -28,16 +28,16 @@ export const listCouponLists = defineOperation({
   body: null,
   successStatus: 200,
   output: Type.Object({ data: Type.Array(CouponListOutput) }),
-  // All lists may take tens of megabytes: for one workspace no more than one such answer is worked out at a time.
+  // The response may take tens of megabytes, so each workspace gets one at a time.
   handle({ workspace, query, now }, { database, queue, responseMemory }) {
     const today = calendarDate(workspace.timezone, now)
     const work = async () => {
       const lists = await listCouponListsOf(database, workspace.id)
-      const held = responseMemory.open()
+      const reservation = responseMemory.open()
       try {
-        return new JsonText(await writePieces(writeLists(lists, today, query.status), held))
+        return new JsonText(await writePieces(writeLists(lists, today, query.status), reservation))
       } finally {
-        held.release()
+        reservation.release()
       }
     }
     return queue.run(`coupon lists ${workspace.id}`, work, workspace.limits.management_per_minute)

@@ -1,10 +1,10 @@
-// Names and labels of coupon lists are unique in a workspace: the refusal of those that another list has.
+// Keeps names and labels of coupon lists unique in a workspace.
 import { AppError } from '../../core/app-error.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { findTakenNames } from '../../store/coupons/coupon-lists.ts'
 import type { Store } from '../../store/store.ts'
 
-/** Throws AppError `conflict` naming every field that is taken. To be called under the lock of `lockCouponLists`. */
+/** Throws AppError `conflict` that names every taken field. The caller must hold the lock of `lockCouponLists`. */
 export async function refuseTakenNames(
   store: Store,
   workspace: Workspace,

@@ -1,19 +1,19 @@
-// Refuses subscribers with which the listing of all coupon lists of their workspace would grow too large to be answered.
+// Limits the total size of the subscribers of a workspace, because one response lists all its coupon lists.
 import { AppError } from '../../core/app-error.ts'
 import { SUBSCRIBERS_BYTES_MAX } from '../../store/coupons/coupon-lists.ts'
 
-/** How much the subscribers of a workspace may take, in words. */
-export const SUBSCRIBERS_ROOM = `${SUBSCRIBERS_BYTES_MAX / (1024 * 1024)} MiB as JSON`
+/** The limit in words. */
+export const SUBSCRIBERS_SIZE_LIMIT = `${SUBSCRIBERS_BYTES_MAX / (1024 * 1024)} MiB as JSON`
 
-/** How much of what a workspace may have the subscribers of a list take. */
+/** The size of a list's subscribers, as counted against the limit. */
 export function toSubscribersBytes(subscribers: readonly string[]): number {
   return Buffer.byteLength(JSON.stringify(subscribers))
 }
 
-/** Throws AppError `conflict` when the subscribers of a workspace would take more than they may. */
+/** Throws AppError `conflict` if all subscribers of a workspace together would exceed the limit. */
 export function refuseTooManySubscribers(subscribersBytes: number): void {
   if (subscribersBytes <= SUBSCRIBERS_BYTES_MAX) return
-  const problem = `would make the subscribers of all coupon lists in the workspace exceed ${SUBSCRIBERS_ROOM}`
+  const problem = `would make the subscribers of all coupon lists in the workspace exceed ${SUBSCRIBERS_SIZE_LIMIT}`
   const details = [{ field: 'email_alert_subscribers', problem }]
   throw new AppError(
     'conflict',

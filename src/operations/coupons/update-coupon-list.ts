@@ -1,4 +1,4 @@
-// Update coupon list: changes the members that are named. A label never changes, because messages refer to the list by it.
+// Update coupon list: changes the fields in the request. The label never changes, because messages refer to the list by it.
 import { Type, type Static } from 'typebox'
 import { AppError } from '../../core/app-error.ts'
 import { calendarDate, changedAt, expiryFaults, type CouponList } from '../../core/coupons/coupon-list.ts'
@@ -83,7 +83,7 @@ function toChanged<List extends CouponList>(list: List, changes: Static<typeof C
   }
 }
 
-/** Subscribers that take no more room than before are always welcome. */
+/** Subscribers that are no larger than before are always accepted. */
 async function refuseMoreSubscribers(store: Store, before: CouponList, after: CouponList): Promise<void> {
   const addedBytes = toSubscribersBytes(after.emailAlertSubscribers) - toSubscribersBytes(before.emailAlertSubscribers)
   if (addedBytes <= 0) return

@@ -2,9 +2,9 @@
 import { Semaphore } from '../../concurrency/semaphore.ts'
 import { AppError } from '../../core/app-error.ts'
 
-/** Each upload holds up to 50,000 codes, or 2,000,000 characters, and a copy of them while it sorts them. */
+/** Each upload holds up to 50,000 codes or 2,000,000 characters, and a copy of them while it sorts them. */
 export const UPLOAD_SLOTS_MAX = 16
-/** An upload may take a quarter of an hour: some slots are left for other workspaces. */
+/** An upload may take 15 minutes, so some slots are reserved for other workspaces. */
 export const UPLOADS_PER_WORKSPACE_MAX = 12
 const RETRY_AFTER_SECONDS = 10
 

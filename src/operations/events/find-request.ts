@@ -1,4 +1,4 @@
-// What became of a request: accepted and still waiting, processed, or parked with the reason.
+// Get request status: tells whether a request is accepted, processed, or parked with the reason.
 import { Type } from 'typebox'
 import { AppError } from '../../core/app-error.ts'
 import { countEvents } from '../../log/count-events.ts'
@@ -57,7 +57,7 @@ export const findRequest = defineOperation({
     const lookInTurn = () => {
       return parts.queue.run(`requests ${workspace.id}`, look, workspace.limits.management_per_minute)
     }
-    // What was in neither may have gone from the log to the receipts between the two, so these are asked once more.
+    // A request in neither may have moved from the log to the receipts between the two reads, so the receipts are read again.
     const fate = (await fromReceipt(request, parts)) ?? (await lookInTurn())
     if (!fate)
       throw new AppError('not_found', 'The workspace has no request with this id, or it is older than seven days.')
@@ -78,7 +78,7 @@ async function fromReceipt({ workspaceId, requestId }: Request, { database }: Pa
   return { request_id: requestId, status, ...counts, ...(error !== null && { error }) }
 }
 
-/** Looks among what is not applied yet: to find an entry by its id may take a look at all that were received with it. */
+/** Searches the entries that are not applied yet. May read all entries that were received at about the same time. */
 async function fromLog({ workspaceId, requestId }: Request, { database, logReader }: Parts): Promise<Fate | undefined> {
   const first = await logReader.firstAfter(await listPipelineCursors(database, logReader.partitions))
   const entry = first && (await logReader.findByRequestId(requestId, first))

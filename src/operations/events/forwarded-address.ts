@@ -1,14 +1,14 @@
-// What X-Forwarded-For says: the address of the user whose events a server sends on; never a reason to let anyone in.
+// Reads X-Forwarded-For: the address of the user whose events a client's server forwards. Must not decide whether a caller gets in.
 import { isIP, isIPv6 } from 'node:net'
 
 const QUOTED = /^"(.*)"$/
-/** Only brackets tell the port behind an IPv6 address from its last part. */
+/** Without brackets, a port after an IPv6 address looks like its last group. */
 const BRACKETED = /^\[([^\]]*)\](?::\d{1,5})?$/
 const WITH_PORT = /^([^:]*):\d{1,5}$/
 
 /**
- * The first valid address of a comma-separated list, without the port, brackets and quotes that proxies write around it;
- * malformed entries are skipped, undefined when none is left.
+ * The first valid address of a comma-separated list, without the port, brackets and quotes that proxies add. Skips malformed entries;
+ * undefined if there is no valid one.
  */
 export function firstForwardedAddress(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
@@ -19,9 +19,9 @@ export function firstForwardedAddress(header: string | undefined): string | unde
   return undefined
 }
 
-/** The address of one entry of such a list; undefined for a malformed one. */
+/** The address of one entry; undefined if it is malformed. */
 export function toForwardedAddress(entry: string): string | undefined {
-  // A zone (`%eth0`) names a network interface of some machine, and may be of any length.
+  // A zone (`%eth0`) names a network interface of some machine, and may have any length.
   if (entry.includes('%')) return undefined
   if (isIP(entry) !== 0) return entry
   const text = QUOTED.exec(entry)?.[1] ?? entry

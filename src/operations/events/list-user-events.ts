@@ -1,4 +1,4 @@
-// List a user's events: newest first, in pages that neither overlap nor skip.
+// List a user's events: returns a page, newest first. Pages neither overlap nor skip.
 import { Type } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { toEventId } from '../../core/event.ts'
@@ -17,13 +17,13 @@ import { ATTRIBUTE_NUMBERS, IsoTime, Nullable, Strict, Text, WorkspacePath } fro
 import { JsonText } from '../json-text.ts'
 import { defineOperation, type Parts } from '../operation.ts'
 import { BEFORE_LENGTH_MAX, PageCursor } from '../page-cursor.ts'
-import { PAGE_ROOM, readPage } from '../read-page.ts'
-import { inTurnOfUsers } from '../users/turn-of-users.ts'
+import { PAGE_SIZE_LIMIT, readPage } from '../read-page.ts'
+import { queueUserRead } from '../users/queue-user-read.ts'
 import { findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from '../users/user-lookup.ts'
 
 const LIMIT_DEFAULT = 50
 const LIMIT_MAX = 500
-/** The place behind an event: its instant and, among many of one instant, its number. */
+/** The key of an event: its instant and, among events of one instant, its number. */
 const CURSOR = new PageCursor('e', ['time', 'id'])
 
 const EventItem = Type.Object({
@@ -44,7 +44,7 @@ export const listUserEvents = defineOperation({
   description:
     'Returns the events of one user, newest first. Identify the user by `customer_id`, or by `identifier_name` with ' +
     '`identifier_value`. Send the `next_before` of a page as `before` to get the next page. It is null on the last ' +
-    `page. A page ends early, with \`next_before\`, if its events would exceed ${PAGE_ROOM} as JSON. An unknown user has ` +
+    `page. A page ends early, with \`next_before\`, if its events would exceed ${PAGE_SIZE_LIMIT} as JSON. An unknown user has ` +
     'no events.',
   group: 'Events and users',
   method: 'GET',
@@ -69,7 +69,7 @@ export const listUserEvents = defineOperation({
   ],
   successStatus: 200,
   output: Type.Object({ data: Type.Array(EventItem), next_before: Nullable(Type.String()) }),
-  handle: ({ query, workspace }, parts) => inTurnOfUsers(parts.queue, workspace, () => list(query, workspace, parts)),
+  handle: ({ query, workspace }, parts) => queueUserRead(parts.queue, workspace, () => list(query, workspace, parts)),
 })
 
 interface Query extends LookupQuery {
@@ -82,7 +82,7 @@ async function list(query: Query, workspace: Workspace, parts: Parts): Promise<J
   const before = query.before === undefined ? undefined : parseBefore(query.before, workspace.timezone)
   const user = await findNamedUser(query, workspace, parts)
   const all = user ? await listUserIds(parts.database, user.id) : []
-  // Once for all portions: one more than asked for tells whether another page follows.
+  // Read once for all portions. One more than requested shows whether another page follows.
   const userIds = await listIdsOfNewest(parts.database, all, { before, max: limit + 1 })
   const { items, last } = await readPage({
     before,
@@ -100,16 +100,16 @@ function beforeFaults(before: string | undefined, timezone: string): Fault[] {
   ]
 }
 
-/** Where a page begins; undefined for what is neither a cursor nor a time. A time without a zone is in the workspace's. */
+/** Where a page begins; undefined if it is neither a cursor nor a time. A time without a zone is in the workspace's. */
 function parseBefore(before: string, timezone: string): EventCursor | undefined {
-  const place = CURSOR.parse(before)
-  if (place) return place
+  const cursor = CURSOR.parse(before)
+  if (cursor) return cursor
   const value = parseTimeValue(before)
   if (!value) return undefined
   return { time: value.kind === 'instant' ? value.ms : localToInstant(timezone, value.ms), id: 0 }
 }
 
-/** The item as JSON; its attributes are JSON already, and may be most of it. */
+/** The item as JSON. Its attributes are JSON already, and are not parsed. */
 function writeItem(event: StoredEvent): string {
   const before = JSON.stringify({ event_id: toEventId(event.id, event.givenId), action: event.action })
   const after = JSON.stringify({

@@ -1,4 +1,4 @@
-// Track Events: accepts the events of one user, durably, and leaves everything else to the pipeline.
+// Track Events: appends the events of one user to the log. The pipeline applies them.
 import { Type } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
@@ -11,7 +11,7 @@ import {
   ATTRIBUTE_NUMBERS,
   Strict,
   Text,
-  TextIfAny,
+  NullableText,
   TrackedCustomerId,
   WorkspacePath,
 } from '../fields.ts'
@@ -27,7 +27,7 @@ const Time = Type.Unsafe<string | number>({
   description: 'ISO 8601 with or without a zone, epoch seconds or epoch milliseconds (from 100,000,000,000).',
 })
 
-// Unknown members are accepted here: real clients send extras, such as device and SDK keys.
+// Accepts unknown members: real clients send extras, such as device and SDK keys.
 const ActionBody = Type.Object({
   action: Text(1, NAME_LENGTH_MAX, 'Event name. Must not start with the reserved prefix `svc_`.'),
   attributes: Type.Optional(
@@ -40,9 +40,9 @@ const ActionBody = Type.Object({
     }),
   ),
   platform: Type.Optional(
-    TextIfAny(0, NAME_LENGTH_MAX, 'ANDROID, IOS, WEB or TV, in any case. Any other value is stored as sent.'),
+    NullableText(0, NAME_LENGTH_MAX, 'ANDROID, IOS, WEB or TV, in any case. Any other value is stored as sent.'),
   ),
-  app_version: Type.Optional(TextIfAny(0, NAME_LENGTH_MAX, 'App version.')),
+  app_version: Type.Optional(NullableText(0, NAME_LENGTH_MAX, 'App version.')),
   user_time: Type.Optional(Time),
   current_time: Type.Optional(Time),
   user_timezone_offset: Type.Optional(
@@ -51,7 +51,7 @@ const ActionBody = Type.Object({
       description: 'Offset of `user_time` in seconds east of UTC.',
     }),
   ),
-  event_id: Type.Optional(TextIfAny(1, EVENT_ID_LENGTH_MAX, 'Your event id. A repeat is silently dropped.')),
+  event_id: Type.Optional(NullableText(1, EVENT_ID_LENGTH_MAX, 'Your event id. A repeat is silently dropped.')),
 })
 
 export const trackEvents = defineOperation({
@@ -76,9 +76,9 @@ export const trackEvents = defineOperation({
     ...WorkspacePath.properties,
     project_code: Type.Optional(Type.String({ description: PROJECT_CODE })),
   }),
-  // Real clients add parameters of their own to this address.
+  // Accepts unknown parameters: real clients add their own.
   query: Type.Object({
-    // Given twice it is a list, which names no project.
+    // Sent twice it is a list, which names no project.
     project_code: Type.Optional(
       Type.Unsafe<string>({ type: ['string', 'array'], items: { type: 'string' }, description: PROJECT_CODE }),
     ),
@@ -87,7 +87,7 @@ export const trackEvents = defineOperation({
     type: Type.Literal('event'),
     customer_id: Type.Optional(TrackedCustomerId),
     actions: Type.Array(ActionBody, { minItems: 1, maxItems: EVENTS_PER_ENTRY_MAX }),
-    device_id: Type.Optional(TextIfAny(1, NAME_LENGTH_MAX, 'Maps the events to a device. Default: `customer_id`.')),
+    device_id: Type.Optional(NullableText(1, NAME_LENGTH_MAX, 'Maps the events to a device. Default: `customer_id`.')),
     user_identifiers: Type.Optional(
       Type.Unknown({ description: 'Configured identifiers as name/value pairs, if identity resolution is on.' }),
     ),
@@ -123,7 +123,7 @@ function countActions(body: unknown): number {
   return Array.isArray(actions) ? Math.max(1, actions.length) : 1
 }
 
-/** The document leaves open where a project code stands; both places are read ("`project_code`"). */
+/** The document does not say whether the code is in the path or the query, so both are read ("`project_code`"). */
 function projectFaults(codes: readonly string[], inPath: string | undefined, inQuery: string | undefined): Fault[] {
   if (codes.length === 0) return []
   const field = inPath ? 'path.project_code' : 'query.project_code'

@@ -1,4 +1,4 @@
-// Preference history: the proofs of consent of one user, newest first, those of users merged into it included.
+// Preference history: returns the proofs of consent of one user and of the users merged into it, newest first.
 import { Type } from 'typebox'
 import type { PreferenceChange } from '../../core/users/preference.ts'
 import { toIso } from '../../core/time-value.ts'
@@ -13,8 +13,8 @@ import { defineOperation } from '../operation.ts'
 import { OptInOutput, toOptInBody } from './opt-in-body.ts'
 import { BEFORE_LENGTH_MAX, PageCursor } from '../page-cursor.ts'
 import { noSuchCustomer } from './preference-users.ts'
-import { PAGE_ROOM, readPage } from '../read-page.ts'
-import { inTurnOfUsers } from '../users/turn-of-users.ts'
+import { PAGE_SIZE_LIMIT, readPage } from '../read-page.ts'
+import { queueUserRead } from '../users/queue-user-read.ts'
 
 const LIMIT_MAX = 500
 const LIMIT_DEFAULT = 50
@@ -38,7 +38,7 @@ export const listPreferenceChanges = defineOperation({
   description:
     'Returns the proofs of consent of a user, newest first: when, by which key or link and from which address each ' +
     'change was made, and the preferences before and after. If there are more, the response has `next_before`: send it ' +
-    `as \`before\` to get the next page. A page ends early if its proofs would exceed ${PAGE_ROOM} as JSON.`,
+    `as \`before\` to get the next page. A page ends early if its proofs would exceed ${PAGE_SIZE_LIMIT} as JSON.`,
   group: 'Preferences',
   method: 'GET',
   url: '/v1.0/opt-in-management/user-preferences/history',
@@ -62,7 +62,7 @@ export const listPreferenceChanges = defineOperation({
   successStatus: 200,
   output: Type.Object({ data: Type.Array(ChangeOutput), next_before: Type.Optional(Type.String()) }),
   handle: ({ workspace, query }, { database, queue }) =>
-    inTurnOfUsers(queue, workspace, () => list(database, workspace, query)),
+    queueUserRead(queue, workspace, () => list(database, workspace, query)),
 })
 
 interface Query {
@@ -77,7 +77,7 @@ async function list(database: Store, workspace: Workspace, query: Query): Promis
   const userId = await findUserId(database, workspace.id, { name: CUSTOMER_ID, value: query.customer_id })
   if (userId === undefined) throw noSuchCustomer()
   const all = await listUserIds(database, userId)
-  // Once for all portions: one more than asked for tells whether another page follows.
+  // Read once for all portions. One more than requested shows whether another page follows.
   const userIds = await listIdsOfNewestChanges(database, all, { before, max: limit + 1 })
   const { items, last } = await readPage({
     before,

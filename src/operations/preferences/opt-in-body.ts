@@ -1,4 +1,4 @@
-// Email preferences as answers show them, now and in proofs of consent.
+// Email preferences on the wire, as responses show current ones and those in proofs of consent.
 import { Type } from 'typebox'
 import { OPT_IN_STATUSES, type OptIn } from '../../core/users/preference.ts'
 import { OneOf } from '../fields.ts'

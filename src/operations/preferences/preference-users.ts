@@ -1,4 +1,4 @@
-// Whose preferences a request is about: the user with a customer id, or every user with an email address ("Both ids").
+// Resolves whose preferences a request reads or changes: the user with a customer id, or all users with an email address ("Both ids").
 import { AppError, type Fault } from '../../core/app-error.ts'
 import { isEmail } from '../../core/users/email-address.ts'
 import { CUSTOMER_ID } from '../../core/users/user.ts'
@@ -9,30 +9,29 @@ import { toEmailKey } from '../../actions/email-protection.ts'
 import { CustomerId, Text } from '../fields.ts'
 import type { Parts } from '../operation.ts'
 
-/** Users whose preferences are changed or read at once: some 10 ms, which is how long others have to wait. */
+/** Users whose preferences are read or changed in one statement: takes some 10 ms, while other requests wait. */
 const USERS_PER_PORTION = 500
 /**
- * Where a workspace has many or long categories, a portion has fewer users, because each user has all categories, and the proof
- * of a change has them twice. 600 users with 1,000 categories of 250 characters, 500 at a time, kept others waiting for 7 s, at
- * 1.5 GB.
+ * If a workspace has many or long categories, a portion has fewer users: each user has all categories, and each proof has them twice.
+ * 500 users at a time with 1,000 categories of 250 characters blocked other requests for 7 s and took 1.5 GB.
  */
 const CATEGORY_CHARACTERS_PER_PORTION = 1024 * 1024
-/** Longer than any address, so that spaces around one do no harm. */
+/** Longer than any address, so that an address may have spaces around it. */
 const EMAIL_TEXT_LENGTH_MAX = 1_024
 
-/** The two ways to name users; `email_id` decides where both are given. */
+/** The two ways to identify users. `email_id` takes precedence. */
 export const UserIds = {
   customer_id: CustomerId,
   email_id: Text(0, EMAIL_TEXT_LENGTH_MAX, 'Email address of the users. Case and outer spaces are ignored.'),
 }
 
-/** The ids as they were sent; what the schema refused is undefined, what was not sent is not there. */
+/** The ids as sent: undefined if the schema refused one, absent if it was not sent. */
 export interface SentUserIds {
   readonly customer_id?: string | undefined
   readonly email_id?: string | undefined
 }
 
-/** What is wrong with the ids at the path `at`, such as `query`. */
+/** The faults of the ids at the path `at`, such as `query`. */
 export function userIdFaults(ids: SentUserIds, at: string, { emailProtection }: Workspace): Fault[] {
   const hasCustomerId = Object.hasOwn(ids, 'customer_id')
   const field = `${at}.email_id`
@@ -44,7 +43,7 @@ export function userIdFaults(ids: SentUserIds, at: string, { emailProtection }: 
   return ids.email_id === undefined || isEmail(ids.email_id) ? [] : [{ field, problem: 'must be an email address' }]
 }
 
-/** The faults where one of two members is needed, and neither was sent. */
+/** The faults if neither of two members was sent, and one is required. */
 export function eitherRequired(at: string, one: string, other: string): Fault[] {
   return [
     { field: `${at}.${one}`, problem: `is required when ${other} is not given` },
@@ -52,7 +51,7 @@ export function eitherRequired(at: string, one: string, other: string): Fault[] 
   ]
 }
 
-/** For valid ids, the key of the address whose users they mean; undefined where they mean the user with the customer id. */
+/** For valid ids: the key of the address that identifies the users; undefined if the customer id does. */
 export function emailKeyMeant(
   { email_id: email }: SentUserIds,
   { workspace, emailVault }: Pick<Parts, 'emailVault'> & { readonly workspace: Workspace },
@@ -61,14 +60,14 @@ export function emailKeyMeant(
   return toEmailKey(workspace, email, emailVault)
 }
 
-/** How many users of one address are changed or read at once. */
+/** How many users of one address are read or changed in one statement. */
 export function usersPerPortion({ categories }: Workspace): number {
   const characters = categories.reduce((sum, name) => sum + name.length, 0)
   const users = Math.floor(CATEGORY_CHARACTERS_PER_PORTION / Math.max(1, characters))
   return Math.max(1, Math.min(USERS_PER_PORTION, users))
 }
 
-/** The preferences of the user with the customer id among valid ids. Throws `not_found`. */
+/** The preferences of the user with the customer id. Throws AppError `not_found`. */
 export async function requirePreference(
   store: Store,
   workspace: Workspace,
@@ -79,12 +78,12 @@ export async function requirePreference(
   return found
 }
 
-/** The refusal where an address finds nobody. */
+/** No user has the address. */
 export function noSuchEmail(): AppError {
   return new AppError('not_found', 'The workspace has no user with this email_id.')
 }
 
-/** The refusal where a customer id finds nobody. */
+/** No user has the customer id. */
 export function noSuchCustomer(): AppError {
   return new AppError('not_found', 'The workspace has no user with this customer_id.')
 }

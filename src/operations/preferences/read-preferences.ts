@@ -1,4 +1,4 @@
-// Read preferences: what holds now for one user, or for every user with an email address.
+// Read preferences: returns the current preferences of one user, or of every user with an email address.
 import { Type } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { toOptIn } from '../../core/users/preference.ts'
@@ -18,11 +18,11 @@ import {
   UserIds,
   usersPerPortion,
 } from './preference-users.ts'
-import { PAGE_ROOM, readPage, type PageSource } from '../read-page.ts'
-import { inTurnOfUsers } from '../users/turn-of-users.ts'
+import { PAGE_SIZE_LIMIT, readPage, type PageSource } from '../read-page.ts'
+import { queueUserRead } from '../users/queue-user-read.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
-/** More users than nearly any address has: what fits comes in one answer. */
+/** More users than nearly any address has, so one response usually has all of them. */
 const LIMIT_MAX = 10_000
 const CURSOR = new PageCursor('u', ['userId'])
 
@@ -37,7 +37,7 @@ export const readPreferences = defineOperation({
   summary: 'Read preferences',
   description:
     'Returns the current email preferences of the user with a `customer_id`, or of every user with an `email_id`, oldest ' +
-    `user first. A response has at most ${inDigits(LIMIT_MAX)} users, or \`limit\`, and at most ${PAGE_ROOM} as ` +
+    `user first. A response has at most ${inDigits(LIMIT_MAX)} users, or \`limit\`, and at most ${PAGE_SIZE_LIMIT} as ` +
     'JSON. If more users have the address, it has the newest of them and `next_before`: send that as `before` to get the ' +
     'older ones. A user without preferences has `OPT_IN_PENDING`, no categories and `updated_at` null. Categories that the ' +
     'workspace no longer has are omitted.',
@@ -64,23 +64,23 @@ export const readPreferences = defineOperation({
   async handle({ workspace, query }, { database, emailVault, queue }) {
     const { limit = LIMIT_MAX, before } = query
     const active = await findCategories(database, workspace.id)
-    const write = (known: NamedPreference) => JSON.stringify(toBody(known, active))
+    const write = (preference: NamedPreference) => JSON.stringify(toBody(preference, active))
     const emailKey = emailKeyMeant(query, { workspace, emailVault })
     if (emailKey === undefined) {
       return JsonText.objectBeginningWith('data', [write(await requirePreference(database, workspace, query))], {})
     }
-    // From the newest user on: where two users are merged between two portions or pages, which goes into the older one, both are
-    // shown, never neither.
+    // Reads the newest user first. A merge goes into the older user, so if two users are merged between two portions or pages, the
+    // response shows both rather than neither.
     const source: PageSource<{ readonly userId: number }, NamedPreference> = {
       before: before === undefined ? undefined : CURSOR.parse(before),
       limit,
       portionMax: usersPerPortion(workspace),
-      read: ({ before: behind, max }) => {
-        return listPreferencesByEmail(database, workspace.id, emailKey, { before: behind?.userId, max })
+      read: ({ before: last, max }) => {
+        return listPreferencesByEmail(database, workspace.id, emailKey, { before: last?.userId, max })
       },
       write,
     }
-    const { items, last } = await inTurnOfUsers(queue, workspace, () => readPage(source))
+    const { items, last } = await queueUserRead(queue, workspace, () => readPage(source))
     if (items.length === 0 && before === undefined) throw noSuchEmail()
     return JsonText.objectBeginningWith('data', items.toReversed(), last ? { next_before: CURSOR.write(last) } : {})
   },

@@ -1,4 +1,4 @@
-// Update User Email Opt-in Preferences: sets what users consented to, with a proof of it in the same durable transaction.
+// Update User Email Opt-in Preferences: changes what users consented to, and stores a proof of it in the same durable transaction.
 import { Type, type Static } from 'typebox'
 import { AppError, DETAILS_MAX, type Fault } from '../../core/app-error.ts'
 import { memberPath } from '../../core/field-path.ts'
@@ -32,7 +32,7 @@ import {
 } from './preference-users.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
-/** Users that one address may stand for: one request changes all of them, and must end. */
+/** The most users of one address: one request changes all of them, and must end. */
 export const USERS_PER_EMAIL_MAX = 10_000
 const EMAIL_CHANNEL = 'email'
 const WORD_LENGTH_MAX = 64
@@ -112,8 +112,8 @@ export const updatePreferences = defineOperation({
 type Request = OperationRequest<object, object, { readonly user_preferences: UserPreferences }>
 
 /**
- * Changes every user with an address, in one transaction. Where the store has one writer at a time and there is more than a
- * portion to change, it takes several, with turns for others between them.
+ * Changes every user with an address, in one transaction. If the store allows one writer at a time and there is more than one portion,
+ * each portion is a transaction, so that other writers get their turn.
  */
 async function changeEverybody(
   { database, queue }: Pick<Parts, 'database' | 'queue'>,
@@ -128,7 +128,7 @@ async function changeEverybody(
     await changeAtOnce(database, emailKey, request)
     return
   }
-  // Portions of two requests must not mingle: the later request must be the same one for everybody.
+  // Portions of two requests must not interleave: the same request must come last for every user.
   await queue.run(`preferences ${id} ${emailKey}`, () => changeInPortions(database, emailKey, request))
 }
 
@@ -140,7 +140,6 @@ function changeAtOnce(database: Database, emailKey: string, request: Request): P
   })
 }
 
-/** Each portion is a transaction. */
 async function changeInPortions(database: Database, emailKey: string, request: Request): Promise<void> {
   let before: number | undefined
   do {
@@ -150,7 +149,7 @@ async function changeInPortions(database: Database, emailKey: string, request: R
   } while (before !== undefined)
 }
 
-/** Changes the users behind the user `before`, newest first; returns where the next portion begins, if there is one. */
+/** Changes the users older than the user `before`, newest first. Returns the `before` of the next portion; undefined after the last. */
 async function changePortion(
   store: Store,
   emailKey: string,
@@ -160,21 +159,20 @@ async function changePortion(
   const { workspace } = request
   await lockPreferences(store, [workspace.id])
   const max = usersPerPortion(workspace)
-  const known = await listPreferencesByEmail(store, workspace.id, emailKey, { before, max })
-  // Those who had the address when they were counted may have another by now: success would then report a change that was made to
-  // nobody.
-  if (known.length === 0 && before === undefined) throw noSuchEmail()
-  await change(store, known, request)
-  return known.length === max ? known.at(-1)?.userId : undefined
+  const users = await listPreferencesByEmail(store, workspace.id, emailKey, { before, max })
+  // The users may have changed their address since they were counted. Success would then report a change that was not made.
+  if (users.length === 0 && before === undefined) throw noSuchEmail()
+  await change(store, users, request)
+  return users.length === max ? users.at(-1)?.userId : undefined
 }
 
-async function change(store: Store, known: readonly NamedPreference[], request: Request): Promise<void> {
+async function change(store: Store, users: readonly NamedPreference[], request: Request): Promise<void> {
   const { workspace, now, credential, callerAddress } = request
   const wanted = toPreferenceRequest(request.body.user_preferences)
-  // Not those that this process remembers: a user who has just taken one that it does not know yet has not refused all of them.
+  // Read from the store, because the cached settings may lack a new category that the user has just accepted.
   const activeCategories = await findCategories(store, workspace.id)
   const origin: Pick<PreferenceChange, 'by' | 'ip'> = { by: `key:${credential.tile}`, ip: callerAddress }
-  const recorded = known.map((before) => {
+  const recorded = users.map((before) => {
     return recordChange(before, changePreference(before.preference, wanted, { activeCategories, now }), origin)
   })
   const preferences = recorded.map(({ current }) => current)
@@ -187,7 +185,7 @@ function toPreferenceRequest(sent: UserPreferences): PreferenceRequest {
   return { status, categories: sent.categories }
 }
 
-/** Members that the schema refused are there but undefined, and are blamed already. */
+/** Members that the schema refused are present but undefined, and already have a fault. */
 function wordFaults(sent: Partially<UserPreferences>): Fault[] {
   const faults: Fault[] = []
   const { opt_in_status: status, channel } = sent
@@ -203,7 +201,7 @@ function wordFaults(sent: Partially<UserPreferences>): Fault[] {
   return faults
 }
 
-/** Not all faults, where there are more than an answer names. */
+/** At most as many faults as a response names. */
 function categoryFaults(sent: object, active: ReadonlySet<string>): Fault[] {
   const unknown = Object.keys(sent).filter((name) => !active.has(name))
   const problem = 'is not an active category of this workspace'

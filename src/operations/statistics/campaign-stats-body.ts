@@ -1,4 +1,4 @@
-// How the numbers of a campaign look on the wire ("Campaign stats").
+// The numbers of a campaign on the wire ("Campaign stats"): the schema of the response, and its JSON.
 import { Type, type Static, type TSchema } from 'typebox'
 import type {
   CampaignCounts,
@@ -11,7 +11,7 @@ import type {
   VariationCounts,
 } from '../../core/statistics/campaign-counts.ts'
 
-/** Spelt as in the document. */
+/** Spelled as in the document. */
 const CAMPAIGN_CONTROL_REASON = 'user_removed_due_to_campaing_control_group'
 const GLOBAL_CONTROL_REASON = 'user_removed_due_to_global_control_group'
 
@@ -111,8 +111,8 @@ export const CampaignStatsOutput = Type.Object({
 export type CampaignStatsBody = Static<typeof CampaignStatsOutput>
 
 /**
- * The JSON of what is shown of a campaign: one object, in a list. It comes in pieces, none of more than one variation, each
- * worked out when it is asked for: all of them may be more than memory should hold.
+ * The JSON of a campaign: a list with one object. Generates it in pieces of at most one variation, because all of it may be too large for
+ * memory.
  */
 export function* writeCampaignStats(counts: CampaignCounts): Generator<string, void, undefined> {
   yield '[{"platforms":'
@@ -126,7 +126,7 @@ function* writePlatform(locales: LocalesCounts): Generator<string, void, undefin
   yield '}'
 }
 
-/** Readers look for the control groups beside the variations or inside each of them: they are in both places. */
+/** Clients look for the control groups beside the variations or inside each of them, so they are in both. */
 function* writeLocale({
   variations,
   campaignControl,
@@ -143,7 +143,7 @@ function* writeLocale({
   yield `${controls}}}`
 }
 
-/** An object whose members are written one by one. */
+/** An object whose members are generated one by one. */
 function* writeObject<Value>(
   members: Iterable<readonly [key: string, value: Value]>,
   write: (value: Value) => Iterable<string>,

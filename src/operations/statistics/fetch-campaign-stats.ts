@@ -1,4 +1,5 @@
-// Fetch Campaign Stats: a page of campaigns with their numbers over a range of days, all of them from the table of statistics.
+// Fetch Campaign Stats: returns a page of campaigns with their numbers over a range of days. Reads only the table of statistics, never
+// facts.
 import { Type, type Static } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { CampaignSeries, METRIC_TYPES } from '../../core/statistics/campaign-counts.ts'
@@ -7,7 +8,7 @@ import { ALL } from '../../core/statistics/grouping-sets.ts'
 import { fromCalendarDate } from '../../core/time-zone.ts'
 import { toIso } from '../../core/time-value.ts'
 import type { Workspace } from '../../core/workspace.ts'
-import { ANSWER_BYTES_MAX } from '../response-memory.ts'
+import { RESPONSE_BYTES_MAX } from '../response-memory.ts'
 import { CAMPAIGN_ID_LENGTH_MAX } from '../campaigns/campaign-body.ts'
 import { CampaignStatsOutput, writeCampaignStats, type CampaignStatsBody } from './campaign-stats-body.ts'
 import { IsoTime, NoFields, OneOf, Strict, Text } from '../fields.ts'
@@ -94,11 +95,11 @@ export const fetchCampaignStats = defineOperation({
     'without any count in the range is absent from `data`. Distinct users are counted exactly, over any range. The numbers ' +
     'include every event received before `processed_until`. After goals change, they use the previous goals until the recount ' +
     'completes. ' +
-    `A response has at most ${ANSWER_BYTES_MAX / (1024 * 1024)} MiB. A request that would exceed that is rejected with 409: ` +
+    `A response has at most ${RESPONSE_BYTES_MAX / (1024 * 1024)} MiB. A request that would exceed that is rejected with 409: ` +
     'request fewer campaigns.',
   group: 'Campaigns',
   method: 'POST',
-  onlyReads: true,
+  isReadOnly: true,
   url: '/core-services/v1/campaign-stats',
   requires: 'reports',
   takesAppKey: true,
@@ -120,8 +121,8 @@ export const fetchCampaignStats = defineOperation({
   successStatus: 200,
   output: StatsOutput,
   outputExample: exampleAnswer(),
-  // Without ids all campaigns are looked through, which takes the store a fifth of a second for thousands of them: as many such
-  // requests as a workspace may send would keep all others waiting.
+  // Without ids the store searches all campaigns, which takes 200 ms for thousands of them. So each workspace gets one such request at a
+  // time: otherwise one workspace could block all others.
   handle({ workspace, body }, parts) {
     const work = () => answer(workspace, body, parts)
     if (body.campaign_ids) return work()
@@ -132,7 +133,7 @@ export const fetchCampaignStats = defineOperation({
 async function answer(workspace: Workspace, body: StatsBody, parts: Parts): Promise<JsonText> {
   const { offset = 0, limit = CAMPAIGNS_PER_PAGE_MAX } = body
   const range = { firstDay: toDay(body.start_date), lastDay: toDay(body.end_date) }
-  // Asked first: what it promises holds for the numbers that are read after it.
+  // Read before the numbers, so that they include every event before this instant.
   const processedUntil = await parts.freshness.processedUntil()
   const question = { attributionType: body.attribution_type, metricType: body.metric_type, range }
   const reader = new StatsReader(parts, workspace.id, question)
@@ -147,7 +148,7 @@ async function answer(workspace: Workspace, body: StatsBody, parts: Parts): Prom
   return JsonText.objectEndingWith(about, 'data', data)
 }
 
-/** A campaign of which 1,000 messages were sent and 50 clicked, without its platforms, locales and variations. */
+/** A campaign with 1,000 sent messages and 50 clicks, without its platforms, locales and variations. */
 function exampleAnswer(): Static<typeof StatsOutput> {
   const counts = [
     { metric: 'sent', occurrences: 1_000, users: 1_000 },
@@ -165,7 +166,7 @@ function exampleAnswer(): Static<typeof StatsOutput> {
   }
 }
 
-/** Checks only the order and the distance of the dates: what is not a date of the calendar is a fault of its own. */
+/** Checks only the order and distance of the dates: the schema refuses invalid dates. */
 function rangeFaults(start: string | undefined, end: string | undefined): Fault[] {
   if (start === undefined || end === undefined) return []
   const days = toDay(end) - toDay(start)
@@ -174,7 +175,7 @@ function rangeFaults(start: string | undefined, end: string | undefined): Fault[
   return [{ field: 'end_date', problem: `must be at most ${RANGE_DAYS_MAX} days after start_date, not ${days}` }]
 }
 
-/** What the schema overlooks: Ajv remembers items as members of an object, which keeps nothing under `__proto__`. */
+/** Finds repeats that Ajv overlooks: it stores items as members of an object, which loses the name `__proto__`. */
 function repeatFaults(ids: readonly (string | undefined)[]): Fault[] {
   const isRepeated = ids.some((id, index) => id !== undefined && ids.indexOf(id) < index)
   return isRepeated ? [{ field: 'campaign_ids', problem: 'must not repeat an item' }] : []

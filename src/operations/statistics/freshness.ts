@@ -1,4 +1,4 @@
-// Up to when the numbers hold everything ("Presence and freshness").
+// Computes `processed_until`, the instant up to which the numbers include every event ("Presence and freshness").
 import type { LogReader, LogWriter } from '../../log/event-log.ts'
 import { listPipelineCursors } from '../../store/entries/cursors.ts'
 import type { Store } from '../../store/store.ts'

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 
 /** Memory of all entries. */
 const CACHE_BYTES_MAX = 8 * 1024 * 1024
-/** Larger entries are not cached: one must not drive all others out. */
+/** Larger entries are not cached: one must not evict all others. */
 const ENTRY_BYTES_MAX = CACHE_BYTES_MAX / 8
 /** An entry takes this much besides its JSON, which may be empty. */
 const OVERHEAD_BYTES = 512
@@ -27,8 +27,8 @@ export class ResponseCache {
     return cached?.revision === revision ? cached.json : undefined
   }
 
-  /** Caches a response that was made of nothing older than this revision. */
-  keep(question: string, revision: number, json: Buffer): void {
+  /** Caches a response that was made from this revision or a newer one. */
+  set(question: string, revision: number, json: Buffer): void {
     this.#responses.set(question, { revision, json })
   }
 }

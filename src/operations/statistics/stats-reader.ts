@@ -1,5 +1,5 @@
-// Reads the numbers of campaigns for Fetch Campaign Stats, and writes them out as JSON. Numbers that have not changed since they
-// were last asked for are answered from memory (`docs/decisions/0018`).
+// Reads the numbers of campaigns for Fetch Campaign Stats, and serializes them as JSON. Numbers that have not changed since the last
+// request come from the response cache (`docs/decisions/0018`).
 import { AppError } from '../../core/app-error.ts'
 import { CampaignSeries, type DayRange, type StatsQuestion } from '../../core/statistics/campaign-counts.ts'
 import { findCampaignsById, findCountedGenerations, type StoredCampaign } from '../../store/campaigns/campaigns.ts'
@@ -18,62 +18,59 @@ import type { Database } from '../../store/store.ts'
 import type { ResponseMemory, MemoryReservation } from '../response-memory.ts'
 import { writeCampaignStats } from './campaign-stats-body.ts'
 import type { ResponseCache } from './response-cache.ts'
-import { nextTurn, writePieces } from '../write-pieces.ts'
+import { yieldToEventLoop, writePieces } from '../write-pieces.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
-/** Campaigns of one answer that are read at the same time. */
+/** Campaigns of one response that are read at the same time. */
 const READ_AT_ONCE_MAX = 3
-/** How often the goals of a page may change while it is read; a change takes longer than reading one. */
+/** How often a page is read if goals keep changing meanwhile. A change of goals takes longer than reading a page. */
 const READ_TRIES_MAX = 3
-/**
- * The most series read in one statement, of those that goals change and of the others separately: hardly any campaign has more.
- */
+/** The most series read in one statement, with goals and without goals separately. Hardly any campaign has more. */
 const SERIES_AT_ONCE_MAX = 5_000
-/** The same where a campaign has more and this thread reads them page by page: some 5 ms. */
+/** Series per page if a campaign has more: a page takes this thread some 5 ms. */
 const SERIES_PER_PAGE = 500
 /**
- * The most cells read in one statement, some 50 ms. A campaign has more where it went on for months and reached the same users on
- * differing days: 4,500 series with 2,170 cells each kept everybody else who read from SQLite waiting for four seconds.
+ * The most cells read in one statement, which takes some 50 ms. A campaign has more if it ran for months and reached the same users on
+ * different days: 4,500 series with 2,170 cells each blocked other readers of SQLite for 4 s.
  */
 const CELLS_AT_ONCE_MAX = 200_000
-/** The most cells of one page, which nearly always holds far fewer. */
+/** The most cells of one page. Nearly all pages have far fewer. */
 const CELLS_PER_PAGE = 100_000
 /**
- * The most series of a campaign whose numbers can be read; no campaign within the limits of names has more. With p places, r
- * reasons and five goals, there are 6p + 7 places and aggregates: six for each place, one for each of six platforms, and one for
- * everything. At each of these there are 6 kinds of message events, 6 metrics of units, 2 for each goal, one for each reason (and
- * for the unknown one) of a failure and of a removal, and 2 that say that anything is counted, of goals and of the rest: 24 + 2(r
- * + 1). Control groups ignore variations, and have 11 each at the 2p + 7 that remain. Together that is 200p + 12pr + 14r + 336:
- * with 1,000 places and 25 reasons 500,686. They take 51 MiB of memory, and are read in some ten seconds.
+ * The most series of a campaign that can be read. No campaign within the limits of names has more: with p combinations of platform,
+ * locale and variation, r reasons and five goals, there are 6p + 7 combinations with their aggregates: six for each combination, one for
+ * each of six platforms, and one for everything. Each of these has 6 kinds of message events, 6 metrics of units, 2 for each goal, one
+ * for each reason (and for the unknown one) of a failure and of a removal, and 2 that show that anything is counted, with goals and
+ * without: 24 + 2(r + 1). Control groups ignore variations, and have 11 each at the 2p + 7 that remain. Together that is 200p + 12pr +
+ * 14r + 336: 500,686 for 1,000 combinations and 25 reasons. They take 51 MiB of memory, and some 10 s to read.
  */
 export const SERIES_PER_CAMPAIGN_MAX = 510_000
 
-/** Which campaigns are asked for, and which page of them. */
+/** Which campaigns are requested, and which page of them. */
 export interface Selection {
   readonly campaign_ids?: readonly string[]
   readonly offset: number
   readonly limit: number
 }
 
-/** What is asked about each of them. */
+/** What to count of each campaign. */
 export interface RangeQuestion extends StatsQuestion {
   readonly range: DayRange
 }
 
 export interface StatsPage {
-  /** The ids of campaigns with any count in the range, and the JSON of what is shown of each. */
+  /** The ids and JSON of the campaigns with any count in the range. */
   readonly data: readonly (readonly [id: string, json: readonly Buffer[]])[]
   readonly total: number
 }
 
-/** What pages are read from, and where they find room. */
 export interface StatsSources {
   readonly database: Database
   readonly responseCache: ResponseCache
   readonly responseMemory: ResponseMemory
 }
 
-/** Reads the pages of one question. */
+/** Reads pages for one question. */
 export class StatsReader {
   readonly #sources: StatsSources
   readonly #workspaceId: string
@@ -86,28 +83,28 @@ export class StatsReader {
   }
 
   /**
-   * The numbers of a page. It takes several reads to find by which goals its campaigns count, and what they count: where a
-   * recount of goals ended between them, what the first read led to may be deleted already, and all are repeated. Throws AppError
-   * `conflict` for what is too much for one answer, `unavailable` where there is no room beside other answers.
+   * The numbers of a page. It first reads the generation of each campaign's goals, then the numbers of that generation. If a recount
+   * ended in between, those numbers may be deleted, so it starts over. Throws AppError: `conflict` if the page is too large for one
+   * response, `unavailable` if other responses leave no memory.
    */
   async readPage(selection: Selection): Promise<StatsPage> {
-    const held = this.#sources.responseMemory.open()
+    const reservation = this.#sources.responseMemory.open()
     try {
       for (let tries = 0; tries < READ_TRIES_MAX; tries++) {
-        held.release()
+        reservation.release()
         const { campaigns, total } = await this.#findCampaigns(selection)
-        const counted = await this.#countAll(campaigns, held)
-        if (!(await this.#areStanding(campaigns))) continue
-        this.#keep(counted)
-        return { data: counted.filter(({ json }) => json.length > 0).map(({ id, json }) => [id, json]), total }
+        const written = await this.#writeAll(campaigns, reservation)
+        if (!(await this.#haveSameGoals(campaigns))) continue
+        this.#cache(written)
+        return { data: written.filter(({ json }) => json.length > 0).map(({ id, json }) => [id, json]), total }
       }
       throw new AppError('unavailable', 'Campaign goals are being updated. Retry after 1 second.', [], 1)
     } finally {
-      held.release()
+      reservation.release()
     }
   }
 
-  /** The campaigns of the page: of those that were asked for, or of all that have counts. */
+  /** The campaigns of the page: of those with the requested ids, or of all with counts. */
   async #findCampaigns({ campaign_ids: wanted, offset, limit }: Selection) {
     const [store, workspaceId, { range }] = [this.#sources.database, this.#workspaceId, this.#question]
     if (wanted) {
@@ -118,8 +115,8 @@ export class StatsReader {
     return { campaigns: await listCampaignsWithCounts(store, workspaceId, range, { offset, limit }), total }
   }
 
-  /** The revisions are read first: what is counted after that is no older than they say. */
-  async #countAll(campaigns: readonly StoredCampaign[], held: MemoryReservation): Promise<CountedCampaign[]> {
+  /** Reads the revisions before the numbers, so that the numbers are not older than their revision. */
+  async #writeAll(campaigns: readonly StoredCampaign[], reservation: MemoryReservation): Promise<WrittenCampaign[]> {
     const numbers = campaigns.map(({ number }) => number)
     const revisions = await findCampaignRevisions(this.#sources.database, numbers)
     const asked = campaigns.map((campaign) => {
@@ -129,34 +126,34 @@ export class StatsReader {
         campaign,
         question,
         revision,
-        kept: this.#sources.responseCache.find(question, revision),
+        cached: this.#sources.responseCache.find(question, revision),
       }
     })
-    for (const { kept } of asked) held.add(kept?.byteLength ?? 0)
-    const changed = asked.filter(({ kept }) => kept === undefined)
+    for (const { cached } of asked) reservation.add(cached?.byteLength ?? 0)
+    const changed = asked.filter(({ cached }) => cached === undefined)
     const written = new Map<string, readonly Buffer[]>()
     for await (const { item, value } of readAhead(changed, ({ campaign }) => this.#read(campaign))) {
-      written.set(item.id, await this.#toJson(item.campaign, value, held))
-      await nextTurn()
+      written.set(item.id, await this.#toJson(item.campaign, value, reservation))
+      await yieldToEventLoop()
     }
-    return asked.map((one) => ({ ...one, json: one.kept ? toPieces(one.kept) : (written.get(one.id) ?? []) }))
+    return asked.map((one) => ({ ...one, json: one.cached ? toPieces(one.cached) : (written.get(one.id) ?? []) }))
   }
 
-  /** Keeps only what is one piece: what takes more is larger than what is kept. */
-  #keep(counted: readonly CountedCampaign[]): void {
-    for (const { question, revision, json, kept } of counted) {
-      const [only = NOTHING_COUNTED, ...others] = json
-      if (!kept && others.length === 0) this.#sources.responseCache.keep(question, revision, only)
+  /** Caches only JSON in one piece: JSON in several pieces is too large. */
+  #cache(written: readonly WrittenCampaign[]): void {
+    for (const { question, revision, json, cached } of written) {
+      const [only = NO_JSON, ...others] = json
+      if (!cached && others.length === 0) this.#sources.responseCache.set(question, revision, only)
     }
   }
 
-  /** Everything that the shown numbers of a campaign depend on, except for its revision. Its goals go with their generation. */
+  /** Everything that the numbers of a campaign depend on, except its revision. The generation stands for the goals. */
   #questionOf({ number, countedGeneration }: StoredCampaign): string {
     const { range, attributionType, metricType } = this.#question
     return [number, countedGeneration, range.firstDay, range.lastDay, attributionType, metricType].join(' ')
   }
 
-  /** Undefined where a campaign has more series, or more cells of them, than are read at once. */
+  /** Undefined if the campaign has more series or cells than one statement reads. */
   async #read({ number, countedGeneration: generation }: StoredCampaign): Promise<CampaignSeries | undefined> {
     const starts = seriesStarts([{ number, generation }])
     const { database } = this.#sources
@@ -165,7 +162,7 @@ export class StatsReader {
     return rest.length === 0 ? new CampaignSeries().add(counts) : undefined
   }
 
-  /** Counts cells only where there may be too many: not those of campaigns of a few days. */
+  /** Counts cells only if there may be too many. A campaign of a few days cannot have too many. */
   async #hasManyCells(starts: readonly SeriesStart[]): Promise<boolean> {
     const { database } = this.#sources
     const cellsPerSeriesMax = await boundCells(database, starts, this.#question.range)
@@ -173,14 +170,18 @@ export class StatsReader {
     return (await sumCells(database, starts, this.#question, CELLS_AT_ONCE_MAX)) > CELLS_AT_ONCE_MAX
   }
 
-  /** Large campaigns one at a time, so that memory holds no more than one. */
-  #toJson(campaign: StoredCampaign, read: CampaignSeries | undefined, held: MemoryReservation): Promise<Buffer[]> {
-    if (read) return this.#write(campaign, read, held)
-    const work = async () => this.#write(campaign, await this.#readLarge(campaign), held)
+  /** Reads large campaigns one at a time, so that memory holds only one. */
+  #toJson(
+    campaign: StoredCampaign,
+    read: CampaignSeries | undefined,
+    reservation: MemoryReservation,
+  ): Promise<Buffer[]> {
+    if (read) return this.#write(campaign, read, reservation)
+    const work = async () => this.#write(campaign, await this.#readLarge(campaign), reservation)
     return this.#sources.responseMemory.prepareLarge(this.#workspaceId, work)
   }
 
-  /** Page by page of one moment, with turns for other requests between them. */
+  /** Reads page by page from one snapshot, and lets other requests run between pages. */
   async #readLarge({ id, number, countedGeneration: generation }: StoredCampaign): Promise<CampaignSeries> {
     const { database } = this.#sources
     const starts = seriesStarts([{ number, generation }])
@@ -190,7 +191,7 @@ export class StatsReader {
       const series = new CampaignSeries()
       const cellsPerSeriesMax = await boundCells(store, starts, this.#question.range)
       const max = Math.max(1, Math.min(SERIES_PER_PAGE, Math.floor(CELLS_PER_PAGE / Math.max(1, cellsPerSeriesMax))))
-      for (let rest = starts; rest.length > 0; await nextTurn()) {
+      for (let rest = starts; rest.length > 0; await yieldToEventLoop()) {
         const page = await pageSeriesCounts(store, rest, this.#question, max)
         series.add(page.counts)
         rest = page.rest
@@ -199,52 +200,56 @@ export class StatsReader {
     })
   }
 
-  async #write({ countedGoals }: StoredCampaign, series: CampaignSeries, held: MemoryReservation): Promise<Buffer[]> {
+  async #write(
+    { countedGoals }: StoredCampaign,
+    series: CampaignSeries,
+    reservation: MemoryReservation,
+  ): Promise<Buffer[]> {
     if (series.isEmpty) return []
     const goalNames = countedGoals.map(({ name }) => name)
-    return writePieces(writeCampaignStats(series.count(goalNames, this.#question)), held)
+    return writePieces(writeCampaignStats(series.count(goalNames, this.#question)), reservation)
   }
 
-  /** Whether campaigns still count by the goals with which they were read. No generation ever comes back. */
-  async #areStanding(campaigns: readonly StoredCampaign[]): Promise<boolean> {
+  /** Whether the campaigns still use the goals with which they were read. A generation is never reused. */
+  async #haveSameGoals(campaigns: readonly StoredCampaign[]): Promise<boolean> {
     const numbers = campaigns.map(({ number }) => number)
     const generations = await findCountedGenerations(this.#sources.database, this.#workspaceId, numbers)
     return campaigns.every(({ number, countedGeneration }) => generations.get(number) === countedGeneration)
   }
 }
 
-interface CountedCampaign {
+interface WrittenCampaign {
   readonly id: string
   readonly question: string
   readonly revision: number
-  /** Empty where nothing is counted in the range. */
+  /** Empty if nothing is counted in the range. */
   readonly json: readonly Buffer[]
-  /** Undefined where it was counted anew. */
-  readonly kept: Buffer | undefined
+  /** Undefined if the numbers were read from the store. */
+  readonly cached: Buffer | undefined
 }
 
-const NOTHING_COUNTED = Buffer.alloc(0)
+const NO_JSON = Buffer.alloc(0)
 
-function toPieces(kept: Buffer): readonly Buffer[] {
-  return kept.byteLength > 0 ? [kept] : []
+function toPieces(json: Buffer): readonly Buffer[] {
+  return json.byteLength > 0 ? [json] : []
 }
 
 function tooManySeries(id: string): AppError {
-  const what = `Campaign ${id} has more than ${inDigits(SERIES_PER_CAMPAIGN_MAX)} different numbers`
-  const why = 'across its platforms, locales, variations and reasons'
+  const problem = `Campaign ${id} has more than ${inDigits(SERIES_PER_CAMPAIGN_MAX)} different numbers`
+  const where = 'across its platforms, locales, variations and reasons'
   return new AppError(
     'conflict',
-    `${what} ${why}, which is too many for one response. Request other campaigns without it.`,
+    `${problem} ${where}, which is too many for one response. Request other campaigns without it.`,
   )
 }
 
-/** What is read for each item, in their order; the next ones are being read while the caller is busy with one. */
+/** Reads a value for each item, in order. Reads the next ones while the caller works on one. */
 async function* readAhead<Item, Value>(items: readonly Item[], read: (item: Item) => Promise<Value>) {
   const readings: Promise<Value>[] = []
   for (const [index, item] of items.entries()) {
     for (const next of items.slice(index + readings.length, index + READ_AT_ONCE_MAX)) {
       const reading = read(next)
-      // A caller that gives up at an earlier item does not wait for this one.
+      // Nobody awaits this value if the caller fails at an earlier item.
       reading.catch(() => {})
       readings.push(reading)
     }

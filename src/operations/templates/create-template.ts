@@ -1,4 +1,4 @@
-// Create template: always a new one, at its first version.
+// Create email template: stores the first version of a new template.
 import { Type, type Static } from 'typebox'
 import { v7 as newTemplateId } from 'uuid'
 import { firstVersion, type TemplateDetails, type TemplateMeta } from '../../core/templates/template.ts'

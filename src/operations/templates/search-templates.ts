@@ -1,4 +1,4 @@
-// Search Email Template: a page of templates, in their latest versions or in exactly the versions named.
+// Search Email Template: returns a page of templates, in their latest versions or in exactly the requested versions.
 import { Type, type Static } from 'typebox'
 import { TEMPLATE_TYPES, type TemplateVersion } from '../../core/templates/template.ts'
 import {
@@ -27,7 +27,7 @@ const ENTRIES_MAX = 15
 /** Alternatives of one filter. */
 const FILTER_VALUES_MAX = 500
 const FILTER_LENGTH_MAX = 256
-/** There are three keys; more items than that only repeat keys, which then count no more. */
+/** There are three keys. Further items can only repeat keys, which has no effect. */
 const SORT_PARAMS_MAX = 10
 
 const FilterText = (description: string) => Type.Optional(Text(0, FILTER_LENGTH_MAX, description))
@@ -117,7 +117,7 @@ export const searchTemplates = defineOperation({
     'template.',
   group: 'Email templates',
   method: 'POST',
-  onlyReads: true,
+  isReadOnly: true,
   url: '/v1.0/custom-templates/email/search',
   requires: 'data',
   takesAppKey: false,
@@ -137,7 +137,7 @@ export const searchTemplates = defineOperation({
     data: Type.Array(Item),
     total_count: Type.Optional(Type.Integer({ description: 'With `is_count_required`.' })),
   }),
-  // A search through many templates takes the store half a second: as many as a workspace may send would keep all others waiting.
+  // A search through many templates takes 500 ms. So each workspace gets one at a time: otherwise one workspace could block all others.
   handle({ body, workspace }, { database, queue }) {
     const work = () => search(database, workspace.id, body)
     return queue.run(`templates ${workspace.id}`, work, workspace.limits.search_templates_per_minute)
@@ -157,14 +157,14 @@ async function search(store: Store, workspaceId: string, body: SearchBody) {
 
 async function find(store: Store, workspaceId: string, body: SearchBody): Promise<TemplatesPage> {
   const search = { filters: toFilters(body), isGrouped: body.is_grouped_response === true, sort: sortOf(body) }
-  // Past the end is past the end: the product of both numbers may be more than a database can count to.
+  // The product may exceed the integers of a database.
   const offset = Math.min((body.page - 1) * body.entries, Number.MAX_SAFE_INTEGER)
   const page = { offset, limit: body.entries }
   if (meansExactVersions(search)) return findExact(store, workspaceId, body, page)
   return listTemplates(store, workspaceId, search, { ...page, isCounted: body.is_count_required === true })
 }
 
-/** "Latest or older": `external_template_ids` sent alone gives exactly those versions. */
+/** Finds exactly the versions in `external_template_ids`, which was sent without other filters ("Latest or older"). */
 async function findExact(
   store: Store,
   workspaceId: string,

@@ -1,4 +1,4 @@
-// The fields of email templates, as creating and updating one take them and searches show them.
+// Schemas of the fields of email templates, in requests and responses.
 import { Type } from 'typebox'
 import {
   ATTACHMENT_NAME_LENGTH_MAX,
@@ -17,7 +17,7 @@ import {
 } from '../../core/templates/template.ts'
 import { OneOf, Strict, Text } from '../fields.ts'
 
-/** The server makes these ids; none is longer. */
+/** The server generates these ids; none is longer. */
 const EXTERNAL_ID_LENGTH_MAX = 64
 
 export const ExternalTemplateId = Text(
@@ -39,7 +39,7 @@ export const BasicDetails = Strict({
   sender_name: Text(0, SENDER_NAME_LENGTH_MAX, 'Name of the sender.'),
 })
 
-/** `meta_info` with all its members; the last three are only there where they were given. */
+/** `meta_info` with all its members. The last three are absent if they were not sent. */
 export const MetaInfo = Strict({
   template_id: Text(1, TEMPLATE_ID_LENGTH_MAX, 'Your template id. Unique together with `template_version`.'),
   template_name: Text(1, TEMPLATE_NAME_LENGTH_MAX, 'Name of the template.'),
@@ -55,7 +55,7 @@ export const MetaInfo = Strict({
   variation: Text(1, VARIATION_LENGTH_MAX, 'Variation of the template.'),
 })
 
-/** What creating and updating a template answer. */
+/** The response of creating and updating a template. */
 export const SavedTemplate = Type.Object({
   external_template_id: Type.String(),
   version: Type.Integer({ description: 'The version that the request created.' }),

@@ -1,4 +1,4 @@
-// Update template: makes the next version of it. Earlier versions stay as they were.
+// Update email template: stores the next version of a template. Earlier versions never change.
 import { Type, type Static, type TString } from 'typebox'
 import { AppError } from '../../core/app-error.ts'
 import { nextVersion, type TemplateDetails, type TemplateMeta } from '../../core/templates/template.ts'
@@ -103,7 +103,7 @@ function toMeta(body: Static<typeof ChangedMeta>): Partial<TemplateMeta> {
   })
 }
 
-/** Only the members that the request names. */
+/** Drops the members that the request did not send. */
 function given<Members>(members: { readonly [Key in keyof Members]: Members[Key] | undefined }): Partial<Members> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<Members>
 }

@@ -1,4 +1,4 @@
-// Get user: what is known of one user, with the newest value of everything.
+// Get user: returns the newest attributes and identifiers of one user.
 import { Type } from 'typebox'
 import { AppError } from '../../core/app-error.ts'
 import { toIso } from '../../core/time-value.ts'
@@ -9,11 +9,11 @@ import { listYoungestUserIds } from '../../store/users/users.ts'
 import { shownAttributes } from '../../actions/email-protection.ts'
 import { IsoTime, Nullable, Strict, WorkspacePath } from '../fields.ts'
 import { defineOperation, type Parts } from '../operation.ts'
-import { inTurnOfUsers } from './turn-of-users.ts'
+import { queueUserRead } from './queue-user-read.ts'
 import { EMAIL_FIELD, findNamedUser, LOOKUP_FIELDS, lookupFaults, type LookupQuery } from './user-lookup.ts'
 import { inDigits } from '../../core/in-digits.ts'
 
-/** How many of the users that were found to be this one, the youngest, are looked at for the last event. */
+/** The most users merged into this one, youngest first, whose events are searched for the last event. */
 const MERGED_USERS_MAX = 10_000
 
 export const getUser = defineOperation({
@@ -46,14 +46,14 @@ export const getUser = defineOperation({
     created_at: IsoTime,
     last_event_at: Nullable(IsoTime),
   }),
-  handle: ({ query, workspace }, parts) => inTurnOfUsers(parts.queue, workspace, () => read(query, workspace, parts)),
+  handle: ({ query, workspace }, parts) => queueUserRead(parts.queue, workspace, () => read(query, workspace, parts)),
 })
 
 async function read(query: LookupQuery, workspace: Workspace, parts: Parts) {
   const user = await findNamedUser(query, workspace, parts)
   if (!user) throw new AppError('not_found', 'The workspace has no such user.')
   const { database, emailVault } = parts
-  // The first id is the user's own, or that of the user it has been merged into since.
+  // The first id is the user's own, or that of the user it was merged into meanwhile.
   const userIds = await listYoungestUserIds(database, user.id, MERGED_USERS_MAX)
   const identifiers = await listNewestIdentifiers(database, userIds[0] as number)
   const lastEventTime = await findLastEventTime(database, userIds)

@@ -1,7 +1,7 @@
-// Track User: accepts what is known of one user, durably, and leaves everything else to the pipeline.
+// Track User: appends the attributes of one user to the log. The pipeline applies them.
 import { Type, type Static } from 'typebox'
 import { NAME_LENGTH_MAX } from '../../core/attributes.ts'
-import { countedAttributes, userAttributeFaults } from '../../core/users/user-attributes.ts'
+import { effectiveAttributes, userAttributeFaults } from '../../core/users/user-attributes.ts'
 import { USER_ATTRIBUTES_LENGTH_MAX, userKey, userReferenceFaults } from '../../core/users/user.ts'
 import type { Workspace } from '../../core/workspace.ts'
 import { accept } from '../accept.ts'
@@ -67,9 +67,9 @@ export const trackUser = defineOperation({
   takesIdempotencyKey: true,
   limits: ['management_per_minute'],
   path: WorkspacePath,
-  // Real clients add parameters of their own to this address.
+  // Accepts unknown parameters: real clients add their own.
   query: Type.Object({}),
-  // Unknown members are accepted here, as in Track Events.
+  // Accepts unknown members, as Track Events does.
   body: Type.Object({
     type: Type.Literal('customer'),
     customer_id: Type.Optional(TrackedCustomerId),
@@ -98,7 +98,7 @@ export const trackUser = defineOperation({
     const { workspace, body } = request
     const { attributes, sealedEmail } = protectEmail(
       workspace,
-      countedAttributes(body.attributes ?? {}),
+      effectiveAttributes(body.attributes ?? {}),
       parts.emailVault,
     )
     const isProtected = workspace.emailProtection !== 'none'
@@ -112,7 +112,7 @@ export const trackUser = defineOperation({
   },
 })
 
-/** The body written anew, with only those members that are read, so that no address slips by in a member that nobody reads. */
+/** Serializes only the members that the pipeline reads, so that no other member can carry an address into the log. */
 function toBytes(
   { identityResolution }: Workspace,
   { type, customer_id, user_identifiers }: Readonly<Record<string, unknown>>,

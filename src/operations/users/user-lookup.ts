@@ -1,4 +1,4 @@
-// How a query names one user: by customer id, by an identifier, and where the operation allows it by email address.
+// Resolves the user that a query identifies: by customer id, by an identifier or, if the operation allows it, by email address.
 import { Type } from 'typebox'
 import type { Fault } from '../../core/app-error.ts'
 import { EMAIL_LENGTH_MAX, isEmail } from '../../core/users/email-address.ts'
@@ -18,7 +18,7 @@ export const LOOKUP_FIELDS = {
   identifier_value: Type.Optional(Text(1, USER_ID_LENGTH_MAX, 'Value of the identifier.')),
 }
 
-/** In addition, where users are found by address too. */
+/** Also for operations that find users by email address. */
 export const EMAIL_FIELD = {
   email: Type.Optional(
     Text(
@@ -36,14 +36,14 @@ export interface LookupQuery {
   readonly email?: string
 }
 
-/** Each way to name a user, with the fields it takes. */
+/** Each way to identify a user, with its fields. */
 const WAYS: readonly (readonly (keyof LookupQuery)[])[] = [
   ['customer_id'],
   ['email'],
   ['identifier_name', 'identifier_value'],
 ]
 
-/** Why a query does not name exactly one user. `takesEmail`: whether the operation has `EMAIL_FIELD`. */
+/** The faults of a query that does not identify exactly one user. `takesEmail`: whether the operation has `EMAIL_FIELD`. */
 export function lookupFaults(query: Partially<LookupQuery>, workspace: Workspace, takesEmail: boolean): Fault[] {
   const ways = takesEmail ? WAYS : WAYS.filter(([field]) => field !== 'email')
   const used = ways.filter((fields) => fields.some((field) => Object.hasOwn(query, field)))
@@ -59,7 +59,7 @@ export function lookupFaults(query: Partially<LookupQuery>, workspace: Workspace
   return faults
 }
 
-/** The user whom a valid query names; undefined when there is none. */
+/** The user that a valid query identifies; undefined if there is none. */
 export async function findNamedUser(
   query: LookupQuery,
   workspace: Workspace,

@@ -1,4 +1,4 @@
-// The table of names: the places and reasons that reports have given to campaigns, kept so that they do not become too many.
+// The table of names: the dimensions and reasons that reports have given to campaigns. Claims limit their number by it.
 // A name is here before the first report that holds it is in the log, and never goes.
 import { NAME_KINDS, type CampaignNames, type NameKind } from '../../core/campaigns/campaign-names.ts'
 import { insertRows } from '../insert-rows.ts'
@@ -40,7 +40,7 @@ export async function lockCampaignNames(store: Store, campaign: number): Promise
 export async function listCampaignNames({ query }: Store, campaign: number): Promise<CampaignNames> {
   const rows = await query.selectFrom('campaign_names').selectAll().where('campaign', '=', campaign).execute()
   const namesOf = (wanted: NameKind) => new Set(rows.filter(({ kind }) => kind === wanted).map(({ name }) => name))
-  return { place: namesOf('place'), reason: namesOf('reason') }
+  return { dimensions: namesOf('dimensions'), reason: namesOf('reason') }
 }
 
 /** Adds names to campaigns, by their numbers. To be called under `lockCampaignNames`. */

@@ -1,7 +1,6 @@
-// How many different names reports may give to the numbers of a campaign: places and reasons, on every store, before any report
-// is applied.
+// The limits on different names (dimensions and reasons) in the reports of a campaign, on every store, before any report is applied.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../../../src/core/campaigns/campaign-names.ts'
+import { DIMENSION_REASONS_MAX, DIMENSIONS_MAX, REASONS_MAX } from '../../../src/core/campaigns/campaign-names.ts'
 import type { ErrorBody } from '../../../src/http/answers/error-answer.ts'
 import { listCampaignNames } from '../../../src/store/campaigns/campaign-names.ts'
 import type { StoredCampaign } from '../../../src/store/campaigns/campaigns.ts'
@@ -16,10 +15,10 @@ import {
 import { expectRefusal, startServer, type Answer, type TestServer } from '../../support/server.ts'
 import { describeEachStore, describeOnPostgres } from '../../support/stores.ts'
 
-const PLACES_FULL = PLACES_MAX.toLocaleString('en')
+const DIMENSIONS_FULL = DIMENSIONS_MAX.toLocaleString('en')
 
 /** Members in `count` different places, each with a locale of its own. */
-const placesFrom = (first: number, count: number) =>
+const dimensionsFrom = (first: number, count: number) =>
   Array.from({ length: count }, (_, index) => ({ locale: `l${first + index}` }))
 const removalsFrom = (first: number, count: number) =>
   Array.from({ length: count }, (_, index) => ({ removed: `r${first + index}` }))
@@ -48,30 +47,30 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     calls.send(report, campaign.id, reportOf(report, ...items))
   const statusOf = async (report: ReportKind, ...items: readonly object[]) => (await send(report, ...items)).status
   const countNames = async () => {
-    const { place, reason } = await listCampaignNames(server.database, campaign.number)
-    return [place.size, reason.size]
+    const { dimensions, reason } = await listCampaignNames(server.database, campaign.number)
+    return [dimensions.size, reason.size]
   }
 
-  it(`are up to ${PLACES_FULL} places, and one more is refused`, async () => {
-    expect(await statusOf(AUDIENCE, ...placesFrom(0, PLACES_MAX))).toBe(200)
+  it(`are up to ${DIMENSIONS_FULL} dimensions, and one more is refused`, async () => {
+    expect(await statusOf(AUDIENCE, ...dimensionsFrom(0, DIMENSIONS_MAX))).toBe(200)
     const entries = await calls.countEntries()
     const refused = await send(AUDIENCE, { locale: 'l0' }, { locale: 'l1', variation: 'A' })
     expectRefusal(refused, 409, 'conflict', ['members[1]'])
     expect(messageOf(refused)).toBe(
       'The campaign would have more than 1,000 combinations of platform, locale and variation: it has 1,000, and the report adds 1.',
     )
-    expect([await calls.countEntries(), await countNames()]).toEqual([entries, [PLACES_MAX, 0]])
+    expect([await calls.countEntries(), await countNames()]).toEqual([entries, [DIMENSIONS_MAX, 0]])
   })
 
-  it('are accepted when the campaign has them, however full it is', async () => {
-    await send(AUDIENCE, ...placesFrom(0, PLACES_MAX))
+  it('are accepted if the campaign already has them, even at the limit', async () => {
+    await send(AUDIENCE, ...dimensionsFrom(0, DIMENSIONS_MAX))
     await send(MESSAGE_EVENTS, ...failuresFrom(0, 25))
-    expect(await statusOf(AUDIENCE, ...placesFrom(0, PLACES_MAX).toReversed())).toBe(200)
+    expect(await statusOf(AUDIENCE, ...dimensionsFrom(0, DIMENSIONS_MAX).toReversed())).toBe(200)
     expect(await statusOf(AUDIENCE, { locale: 'l7', removed: 'r7' })).toBe(200)
     expect(await statusOf(MESSAGE_EVENTS, { kind: 'failed', reason: 'r24' })).toBe(200)
   })
 
-  it('are places by platform, locale and variation together, missing ones too', async () => {
+  it('count dimensions by platform, locale and variation together, including missing ones', async () => {
     const [locale, variation] = ['x', 'y']
     await send(AUDIENCE, {}, { locale }, { variation }, { locale, variation }, { locale: variation, variation: locale })
     expect(await countNames()).toEqual([5, 0])
@@ -82,7 +81,7 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     expect(await countNames()).toEqual([7, 0])
   })
 
-  it(`are up to ${REASONS_MAX} reasons, of removals and failures together, and one more is refused`, async () => {
+  it(`are up to ${REASONS_MAX} reasons of removals and failures together, and one more is refused`, async () => {
     expect(await statusOf(AUDIENCE, ...removalsFrom(0, 60))).toBe(200)
     expect(await statusOf(MESSAGE_EVENTS, ...failuresFrom(50, 50))).toBe(200)
     const failure = await send(MESSAGE_EVENTS, ...failuresFrom(98, 4))
@@ -96,9 +95,9 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     expect(await countNames()).toEqual([1, REASONS_MAX])
   })
 
-  it('are up to 25,000 places times reasons, whichever of them come first', async () => {
-    expect(PLACE_REASONS_MAX).toBe(25_000)
-    expect(await statusOf(AUDIENCE, ...placesFrom(0, 500))).toBe(200)
+  it('are up to 25,000 dimensions times reasons, if dimensions come first', async () => {
+    expect(DIMENSION_REASONS_MAX).toBe(25_000)
+    expect(await statusOf(AUDIENCE, ...dimensionsFrom(0, 500))).toBe(200)
     expect(await statusOf(MESSAGE_EVENTS, ...failuresFrom(0, 50))).toBe(200)
     const failure = await send(MESSAGE_EVENTS, { kind: 'failed', reason: 'r0' }, { kind: 'failed', reason: 'new' })
     expectRefusal(failure, 409, 'conflict', ['events[1].reason'])
@@ -112,19 +111,19 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     expect(await statusOf(AUDIENCE, { locale: 'l499', removed: 'r49' })).toBe(200)
   })
 
-  it('are up to 25,000 places times reasons also where reasons come first, and with platforms alone', async () => {
+  it('are up to 25,000 dimensions times reasons if reasons come first, and with platforms alone', async () => {
     expect(await statusOf(MESSAGE_EVENTS, ...failuresFrom(0, REASONS_MAX))).toBe(200)
     expectRefusal(
-      await send(AUDIENCE, ...placesFrom(0, 251)),
+      await send(AUDIENCE, ...dimensionsFrom(0, 251)),
       409,
       'conflict',
-      placesFrom(0, 251).map((_, index) => `members[${index}]`),
+      dimensionsFrom(0, 251).map((_, index) => `members[${index}]`),
     )
-    expect(await statusOf(AUDIENCE, ...placesFrom(0, 250))).toBe(200)
+    expect(await statusOf(AUDIENCE, ...dimensionsFrom(0, 250))).toBe(200)
     expect(await countNames()).toEqual([250, REASONS_MAX])
   })
 
-  it('are no reasons that are counted nowhere, nor the one of failures without any', async () => {
+  it('do not count reasons that statistics ignore, nor the reason of failures without one', async () => {
     await send(MESSAGE_EVENTS, ...failuresFrom(0, REASONS_MAX))
     const without = [{ kind: 'failed' }, { kind: 'failed', reason: 'unknown' }, { kind: 'sent', reason: 'late' }]
     expect(await statusOf(MESSAGE_EVENTS, ...without)).toBe(200)
@@ -132,8 +131,8 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     expect(await countNames()).toEqual([1, REASONS_MAX])
   })
 
-  it('are refused of all kinds at once, each new one at the first item that has it', async () => {
-    await send(AUDIENCE, ...placesFrom(0, 999))
+  it('are refused for all kinds at once, each new name at the first item that has it', async () => {
+    await send(AUDIENCE, ...dimensionsFrom(0, 999))
     await send(AUDIENCE, ...removalsFrom(0, 25))
     const reasons = Array.from({ length: 74 }, (_, index) => ({ removed: `s${index + 3}` }))
     const news = [{ locale: 'n1' }, { locale: 'n1', removed: 's1' }, { locale: 'n2', removed: 's2' }, ...reasons]
@@ -147,35 +146,35 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     expect(await countNames()).toEqual([1_000, 25])
   })
 
-  it('are named a thousand times at the most', async () => {
-    const refused = await send(AUDIENCE, ...placesFrom(0, 1_500))
+  it('are reported at most a thousand times', async () => {
+    const refused = await send(AUDIENCE, ...dimensionsFrom(0, 1_500))
     expect([refused.status, problemsOf(refused)?.length]).toEqual([409, 1_000])
     expect(messageOf(refused)).toContain('it has 0, and the report adds 1,500')
   })
 
-  it('are not more when many reports come at once', async () => {
-    const reports = Array.from({ length: 8 }, (_, index) => placesFrom(index * 200, 200))
+  it('do not exceed the limit when many reports arrive at once', async () => {
+    const reports = Array.from({ length: 8 }, (_, index) => dimensionsFrom(index * 200, 200))
     const statuses = await Promise.all(reports.map((places) => statusOf(AUDIENCE, ...places)))
     expect(statuses.filter((status) => status === 200)).toHaveLength(5)
     expect(statuses.filter((status) => status === 409)).toHaveLength(3)
-    expect(await countNames()).toEqual([PLACES_MAX, 0])
+    expect(await countNames()).toEqual([DIMENSIONS_MAX, 0])
   })
 
-  it('are those of one campaign', async () => {
-    await send(AUDIENCE, ...placesFrom(0, PLACES_MAX))
+  it('are limited per campaign', async () => {
+    await send(AUDIENCE, ...dimensionsFrom(0, DIMENSIONS_MAX))
     const other = await calls.makeCampaign()
     expect((await calls.send(AUDIENCE, other.id, reportOf(AUDIENCE, { locale: 'new' }))).status).toBe(200)
   })
 })
 
 describeOnPostgres('The names of a campaign in several processes', () => {
-  it('are not more, and each process knows those that another took', async () => {
+  it('do not exceed the limit, and each process accepts names that another claimed', async () => {
     const one = await startServer('postgres', {}, { withPipeline: false })
     const other = await startServer('postgres', {}, { withPipeline: false, beside: one })
     const [calls, others] = [reportCallsOf(one), reportCallsOf(other)]
     const campaign = await calls.makeCampaign()
     const sends = Array.from({ length: 8 }, (_, index) => {
-      const report = reportOf(AUDIENCE, ...placesFrom(index * 200, 200))
+      const report = reportOf(AUDIENCE, ...dimensionsFrom(index * 200, 200))
       return async (by: ReportCalls) => (await by.send(AUDIENCE, campaign.id, report)).status
     })
     const statuses = await Promise.all(sends.map((send, index) => send(index % 2 === 0 ? calls : others)))

@@ -1,4 +1,4 @@
-// Campaigns through real HTTP, on every store: making, reading, listing and changing them. What a change of goals sets off is in
+// Campaigns through real HTTP, on every store: creating, getting, listing and updating them. The effects of changed goals are in
 // `change-goals.test.ts`.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { CONDITIONS_MAX, GOALS_JSON_LENGTH_MAX } from '../../../src/core/campaigns/goal-faults.ts'
@@ -38,7 +38,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
   beforeEach(() => server.setClock(NOON))
   afterAll(() => server.stop())
 
-  it('creating answers 201 with the id, and getting it answers everything', async () => {
+  it('creating answers 201 with the id, and getting the campaign returns every field', async () => {
     const created = await calls.create({
       name: 'Summer sale',
       platforms: ['email', 'iOS', 'sms'],
@@ -104,11 +104,11 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     ['exists without a value', { conversion_goals: goalWhere({ operator: 'exists' }) }],
     ['an attribute called __proto__', { conversion_goals: goalWhere({ attribute: '__proto__', operator: 'exists' }) }],
   ]
-  it.each(accepted)('creating takes %s', async (_what, fields) => {
+  it.each(accepted)('creating accepts %s', async (_what, fields) => {
     expect(await calls.fetch(await calls.make(fields))).toMatchObject(fields)
   })
 
-  it('two campaigns may have the same name', async () => {
+  it('two campaigns can have the same name', async () => {
     expect(await calls.make({ name: 'Twin' })).not.toBe(await calls.make({ name: 'Twin' }))
   })
 
@@ -232,7 +232,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expect(await calls.fetch(foreign, other)).toMatchObject({ name: 'Theirs', conversion_goals: [] })
   })
 
-  it('listing gives pages, newest first, that neither overlap nor skip', async () => {
+  it('listing returns pages, newest first, that neither overlap nor skip', async () => {
     const workspace = await server.makeWorkspace()
     expect((await calls.list('', workspace)).body).toEqual({ data: [], next_before: null })
     const made: string[] = []
@@ -254,7 +254,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expect(newest).toEqual(await calls.fetch(made[0] as string, workspace))
   })
 
-  it('listing gives 50 campaigns a page unless told otherwise', async () => {
+  it('listing returns 50 campaigns a page by default', async () => {
     const workspace = await server.makeWorkspace()
     for (let count = 0; count < 51; count++) await calls.make({}, workspace)
     const { data, next_before } = (await calls.list('', workspace)).body
@@ -273,7 +273,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expectRefusal(await calls.list(query), 400, 'invalid_request', [faulty])
   })
 
-  it('updating changes the members that are named, and says who did it last', async () => {
+  it('updating changes the fields in the request, and stores who made the last update', async () => {
     const conversion_goals = [goal({ where: [], window_hours: 36 })]
     const id = await calls.make({ name: 'Before', platforms: ['EMAIL'], conversion_goals })
     const before = await calls.fetch(id)
@@ -330,7 +330,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expectRefusal(await calls.patch(await calls.make(), body), 400, 'invalid_request', faulty)
   })
 
-  it('needs the key of the tile reports and SVC-APPKEY, and takes one limit with all management', async () => {
+  it('needs the key of the tile reports and SVC-APPKEY, and counts in the limit of management', async () => {
     const path = `${CAMPAIGNS_PATH}/${await calls.make()}`
     const body = { name: 'x' }
     for (const [method, at, sent] of [
@@ -348,14 +348,14 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expectRefusal(await calls.call('DELETE', path), 405, 'method_not_allowed')
   })
 
-  it('campaigns made at once by several workspaces each have a number of their own', async () => {
+  it('campaigns that several workspaces create at once get different numbers', async () => {
     const workspaces = [server.workspace, await server.makeWorkspace(), await server.makeWorkspace()]
     await Promise.all(workspaces.flatMap((as) => [calls.make({}, as), calls.make({}, as)]))
     const rows = await server.database.query.selectFrom('campaigns').select('number').orderBy('number').execute()
     expect(rows.map(({ number }) => number)).toEqual(rows.map((_, index) => index + 1))
   })
 
-  it(`a workspace has at most ${CAMPAIGNS_MAX} campaigns`, async () => {
+  it(`a workspace can have at most ${CAMPAIGNS_MAX} campaigns`, async () => {
     const workspace = await server.makeWorkspace()
     const first = await calls.make({}, workspace)
     const { query } = server.database
@@ -380,7 +380,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expect((await calls.create()).status).toBe(201)
   })
 
-  it('the goals of all campaigns of a workspace take at most 16 MiB', async () => {
+  it('the goals of all campaigns of a workspace total at most 16 MiB', async () => {
     const workspace = await server.makeWorkspace()
     const { database } = server
     const [small, big] = [
@@ -405,7 +405,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expect((await calls.create({ conversion_goals: small }, workspace)).status).toBe(201)
   })
 
-  it('changes to goals that take no more room than before are welcome in a workspace that is too full', async () => {
+  it('goals that are no larger than before are accepted even in a workspace over the limit', async () => {
     const workspace = await server.makeWorkspace()
     const id = await calls.make({ conversion_goals: [goal({ name: 'A' })] }, workspace)
     const other = await calls.make({}, workspace)
@@ -419,7 +419,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expect([await change('AB'), await change('B')]).toEqual([409, 200])
   })
 
-  it('lets another workspace go before those that wait for large pages of one, however many it sent', async () => {
+  it('serves another workspace before the queued large pages of one workspace', async () => {
     const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
     const where = Array.from({ length: 20 }, () => ({ attribute: 'a', operator: 'is', value: 'x'.repeat(500) }))
     const large = Array.from({ length: 5 }, (_, index) => goal({ name: `Goal ${index}`, where }))

@@ -1,4 +1,4 @@
-// Coupon lists through real HTTP, on every store: making, reading, changing, activating and archiving them.
+// Coupon lists through real HTTP, on every store: creating, fetching, listing, updating, activating and archiving them.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { CouponListBody } from '../../../src/operations/coupons/coupon-list-body.ts'
 import { COUPON_LISTS_MAX, measureCouponLists, SUBSCRIBERS_BYTES_MAX } from '../../../src/store/coupons/coupon-lists.ts'
@@ -37,7 +37,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
   }
   const archive = (id: string) => calls.call('PUT', `${LISTS_PATH}/${id}/archive`)
 
-  it('creating answers 201 with the coupon list of the document, and fetching it answers the same', async () => {
+  it('creating answers 201 with the coupon list of the document, and fetching returns the same', async () => {
     const created = await calls.create({
       name: 'Summer sale',
       label: 'summer_sale',
@@ -71,7 +71,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     expect(await calls.fetch(id)).toEqual(created.body)
   })
 
-  it('alert conditions and subscribers that are not given are false, 0 and empty', async () => {
+  it('alert conditions and subscribers default to false, 0 and none', async () => {
     const list = await calls.fetch(await calls.make())
     expect(list.email_alert_subscribers).toEqual([])
     expect(list.alert_conditions).toEqual({
@@ -125,11 +125,11 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     expectRefusal(await calls.create(fields), 400, 'invalid_request', faulty)
   })
 
-  it('a list whose last day is today can be made', async () => {
+  it('a list can be created whose last day is today', async () => {
     expect((await calls.create({ expires_at: TODAY })).body.status).toBe('ACTIVE')
   })
 
-  it('name and label are unique in a workspace, archived lists included, and both are named', async () => {
+  it('name and label are unique in a workspace, including archived lists, and a refusal names both', async () => {
     const id = await calls.make({ name: 'Taken', label: 'taken' })
     await archive(id)
     expectRefusal(await calls.create({ name: 'Taken' }), 409, 'conflict', ['name'])
@@ -139,7 +139,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     expect((await calls.create({ name: 'Taken', label: 'taken' }, other)).status).toBe(201)
   })
 
-  it('two requests at once cannot both take a name', async () => {
+  it('of two concurrent requests only one gets a name', async () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => calls.create({ name: 'Once' })))
     expect(answers.map(({ status }) => String(status)).toSorted()).toEqual(['201', ...Array(5).fill('409')])
   })
@@ -181,7 +181,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     expect((await patch(id, { expires_at: '2026-03-11' }, workspace)).body.status).toBe('ACTIVE')
   })
 
-  it('listing gives all lists newest first, or those with a status', async () => {
+  it('listing returns all lists, newest first, or those with a status', async () => {
     const workspace = await server.makeWorkspace()
     const list = async (query = '') => {
       const answer = await calls.call<{ data: CouponListBody[] }>('GET', LISTS_PATH + query, { as: workspace })
@@ -214,8 +214,8 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     expectRefusal(answer, 400, 'invalid_request', ['query.status'])
   })
 
-  describe('changes (update_coupon_list, activate_coupon_list, archive_coupon_list)', () => {
-    it('updating changes the members that are named, also within the alert conditions', async () => {
+  describe('Changes (update_coupon_list, activate_coupon_list, archive_coupon_list)', () => {
+    it('updating changes the fields in the request, even within the alert conditions', async () => {
       const id = await calls.make({
         email_alert_subscribers: ['a@example.com'],
         alert_conditions: { failure_alert: true, expiry_alert: { alert: true, days_before: 3 } },
@@ -244,7 +244,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
       expect(await calls.fetch(id)).toEqual({ ...changed.body, email_alert_subscribers: [] })
     })
 
-    it('updating may keep the name, but not take that of another list', async () => {
+    it('updating can repeat the name, but not use that of another list', async () => {
       const id = await calls.make({ name: 'Own' })
       await calls.make({ name: 'Other' })
       expect((await patch(id, { name: 'Own' })).status).toBe(200)
@@ -267,7 +267,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
       expectRefusal(await patch(await calls.make(), body), 400, 'invalid_request', faulty)
     })
 
-    it('an EXPIRED list is ACTIVE again by updating its date, an ARCHIVED one only by activating it', async () => {
+    it('updating the date makes an EXPIRED list ACTIVE; only activating does so for an ARCHIVED one', async () => {
       const id = await calls.make({ expires_at: TODAY })
       server.setClock(NOON + DAY_MS)
       expect((await patch(id, { expires_at: '2026-03-11' })).body.status).toBe('ACTIVE')
@@ -278,7 +278,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
       expect(await calls.fetch(id)).toMatchObject({ status: 'ACTIVE', expires_at: '2026-03-11', name: 'Put away' })
     })
 
-    it('activating an EXPIRED or an active list gives it the date and answers 204', async () => {
+    it('activating an EXPIRED or ACTIVE list sets the date and answers 204', async () => {
       const id = await calls.make({ expires_at: TODAY })
       server.setClock(NOON + DAY_MS)
       expect(await activate(id, '2030-01-01')).toMatchObject({ status: 204, body: '' })
@@ -310,7 +310,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
       expect(await calls.fetch(id)).toEqual(archived)
     })
 
-    it('a change that was received before the last one, and came after it, has the time of that', async () => {
+    it('a change that runs after a later one gets the time of the later one', async () => {
       const [id, other] = [await calls.make(), await calls.make()]
       server.setClock(NOON + 2)
       await patch(id, { name: 'Later' })
@@ -338,7 +338,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     expectRefusal(await calls.call('DELETE', path), 405, 'method_not_allowed')
   })
 
-  it('fetching has its own limit, a number of lists per UTC day', async () => {
+  it('fetching has its own limit per UTC day', async () => {
     const id = await calls.make()
     const answer = await calls.call('GET', `${LISTS_PATH}/${id}`)
     expect(answer.headers.get('x-ratelimit-limit')).toBe('10000')
@@ -347,7 +347,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     expect(other.headers.get('x-ratelimit-limit')).toBe(String(LIMITS_OF_TESTS.management_per_minute))
   })
 
-  it(`a workspace has at most ${COUPON_LISTS_MAX} lists`, async () => {
+  it(`a workspace can have at most ${COUPON_LISTS_MAX} lists`, async () => {
     const workspace = await server.makeWorkspace()
     await calls.make({}, workspace)
     const { query } = server.database
@@ -373,7 +373,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     expect(all.body.data).toHaveLength(COUPON_LISTS_MAX)
   })
 
-  it('the subscribers of all lists of a workspace take at most 16 MiB', async () => {
+  it('the subscribers of all lists of a workspace total at most 16 MiB', async () => {
     const workspace = await server.makeWorkspace()
     const [few, many] = [['a@example.com'], Array.from({ length: 100 }, (_, index) => `${index}@example.com`)]
     const id = await calls.make({ email_alert_subscribers: few }, workspace)
@@ -394,7 +394,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     expect((await calls.create({ email_alert_subscribers: few }, workspace)).status).toBe(201)
   })
 
-  it('lets the listing of another workspace go before those that wait, however many one workspace sent', async () => {
+  it('serves the listing of another workspace before the queued ones of one workspace', async () => {
     const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
     const subscribers = Array.from({ length: 100 }, (_, number) => `${'x'.repeat(60)}@${'y'.repeat(200)}${number}.de`)
     for (let made = 0; made < 60; made++) await calls.make({ email_alert_subscribers: subscribers }, many)

@@ -1,7 +1,7 @@
-// Large uploads of coupons, on every store: invisible until they are complete, all or nothing whatever breaks, and never in
-// the way of others for long.
+// Large uploads of coupons, on every store: they are invisible until complete, add all codes or none after any failure, and never block
+// other writers for long.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { CODES_GATHERED_MAX } from '../../../src/actions/coupon-upload.ts'
+import { CODES_BUFFERED_MAX } from '../../../src/actions/coupon-upload.ts'
 import { cleanAbandonedUploads, cleanUpload } from '../../../src/actions/clean-coupon-uploads.ts'
 import {
   giveUpUpload,
@@ -24,7 +24,7 @@ import { expectRefusal, startServer, until, type TestServer } from '../../suppor
 import { describeEachStore } from '../../support/stores.ts'
 
 /** So many that a part is written before all have come. */
-const MANY = CODES_GATHERED_MAX + 10_000
+const MANY = CODES_BUFFERED_MAX + 10_000
 const CLEANING_WAIT_MS = 10_000
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000
 
@@ -45,7 +45,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await upload.send(toCsv(codes))
     const { number } = await calls.stored(id)
     await until('what was gathered is stored', async () => {
-      return (await countRows(server.database, number)) >= CODES_GATHERED_MAX
+      return (await countRows(server.database, number)) >= CODES_BUFFERED_MAX
     })
     return upload
   }
@@ -62,7 +62,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     })
   }
 
-  it('adds a hundred thousand codes while events are tracked and other lists are changed', async () => {
+  it('adds 100,000 codes while events are tracked and other lists are changed', async () => {
     const [id, other] = [await calls.make(), await calls.make()]
     const codes = codesOf('BIG', 100_000)
     const progress = { isDone: false, requests: 0 }
@@ -88,7 +88,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     expect(stored).toHaveLength(tracked)
   }, 60_000)
 
-  it('shows nothing of an upload before all of it has come, and all of it then', async () => {
+  it('shows no code of an upload until all of them have arrived', async () => {
     const id = await calls.make()
     await calls.addJson(id, ['BEFORE'])
     const codes = codesOf('WHOLE', MANY)
@@ -100,7 +100,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     expect(await noneIsOpen()).toBe(true)
   })
 
-  it('takes nothing back of an upload that is complete, though its process never heard so', async () => {
+  it('removes no code of a completed upload whose process did not receive the result', async () => {
     const id = await calls.make()
     const codes = codesOf('HEARD', MANY)
     const upload = await begin(id, codes)
@@ -112,7 +112,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, codes)
   })
 
-  it('refuses another upload to the list while one runs, but not to another list', async () => {
+  it('refuses another upload to the same list while one runs, but not to another list', async () => {
     const [id, other] = [await calls.make(), await calls.make()]
     const codes = codesOf('FIRST', MANY)
     const upload = await begin(id, codes)
@@ -125,7 +125,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, codes)
   })
 
-  it('several small uploads at once all count', async () => {
+  it('adds the codes of several small concurrent uploads', async () => {
     const id = await calls.make()
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, index) => calls.addJson(id, ['SAME', `OWN-${index}`])),
@@ -136,7 +136,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, ['SAME', ...Array.from({ length: 10 }, (_, index) => `OWN-${index}`)])
   })
 
-  it('adds nothing when the connection breaks, and the next upload begins anew', async () => {
+  it('adds nothing when the connection breaks, and the next upload starts afresh', async () => {
     const id = await calls.make()
     const codes = codesOf('BROKEN', MANY)
     const upload = await begin(id, codes)
@@ -155,7 +155,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     expect(await noneIsOpen()).toBe(true)
   })
 
-  it('adds nothing when the list is archived before all has come', async () => {
+  it('adds nothing when the list is archived before all codes have arrived', async () => {
     const id = await calls.make()
     const upload = await begin(id, codesOf('LATE', MANY))
     await calls.call('PUT', `${LISTS_PATH}/${id}/archive`)
@@ -164,7 +164,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     expect(await noneIsOpen()).toBe(true)
   })
 
-  it('an upload without a sign of life for a minute is taken back before the next one begins', async () => {
+  it('removes an upload without a heartbeat for a minute before the next one begins', async () => {
     const id = await calls.make()
     const now = Date.now()
     server.setClock(now)
@@ -179,7 +179,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
   })
 
   it.each(['nobody uploads to again', 'somebody uploads to again'])(
-    'what is left behind in lists that %s is taken back though the clock was set back since',
+    'removes abandoned codes of lists that %s even if the clock was set back',
     async (who) => {
       const id = await calls.make()
       const now = Date.now()
@@ -195,7 +195,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     },
   )
 
-  it('what is left behind in lists that nobody uploads to again is taken back too', async () => {
+  it('removes abandoned codes even if nobody uploads to their list again', async () => {
     const [left, running] = [await calls.make(), await calls.make()]
     const now = Date.now()
     await leaveBehind(left, codesOf('LEFT', 6_000), now - UPLOAD_ABANDONED_MS)
@@ -208,7 +208,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     expect(await noneIsOpen()).toBe(true)
   })
 
-  it('takes back nothing that other lists were given before the upload, or after it', async () => {
+  it('removes no codes of other lists from before or after the upload', async () => {
     const [before, left, after] = [await calls.make(), await calls.make(), await calls.make()]
     const now = Date.now()
     expect((await calls.addJson(before, ['BEFORE'])).status).toBe(200)
@@ -220,7 +220,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(after, ['AFTER'])
   })
 
-  it('an upload that stood still and was given up adds nothing when it goes on', async () => {
+  it('an upload that stalled and was given up adds nothing when it continues', async () => {
     const id = await calls.make()
     const upload = await begin(id, codesOf('STILL', MANY))
     const [open] = await listOpenUploads(server.database)
@@ -234,9 +234,9 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, ['NEXT'])
   })
 
-  it('an upload that was given up when all of it was written adds nothing when it ends', async () => {
+  it('an upload that was given up after its last write adds nothing when it ends', async () => {
     const id = await calls.make()
-    const upload = await begin(id, codesOf('ALL', CODES_GATHERED_MAX))
+    const upload = await begin(id, codesOf('ALL', CODES_BUFFERED_MAX))
     const [open] = await listOpenUploads(server.database)
     const longAgo = Date.now() - UPLOAD_ABANDONED_MS
     await server.database.write((store) => keepUploadAlive(store, open?.firstCouponId ?? 0, longAgo))
@@ -245,7 +245,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, ['NEXT'])
   })
 
-  it('a slow upload that sends now and then is not given up', async () => {
+  it('a slow upload that keeps sending is not given up', async () => {
     const id = await calls.make()
     const now = Date.now()
     server.setClock(now)
@@ -263,7 +263,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, [...codes, 'SLOW-PART-1', 'SLOW-PART-2', 'SLOW-PART-3'])
   })
 
-  it('a slow upload is not given up where the clock is set back meanwhile', async () => {
+  it('a slow upload is not given up if the clock is set back meanwhile', async () => {
     const id = await calls.make()
     const now = Date.now()
     server.setClock(now + YEAR_MS)
@@ -280,7 +280,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, [...codes, 'BACK-PART'])
   })
 
-  it('eight uploads may run at once; one more is 503 and can be repeated', async () => {
+  it('eight uploads can run at once; one more is 503 and can be retried', async () => {
     const id = await calls.make()
     const codes = codesOf('NINTH', MANY)
     const now = Date.now()

@@ -1,4 +1,4 @@
-// Preferences of users found to be one, and changes that happen at the same time, through HTTP and the running pipeline.
+// Preferences of merged users, and concurrent changes, through HTTP and the running pipeline.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { NO_LIMITS, preferenceCalls, type PreferenceCalls } from '../../support/calls/preference-calls.ts'
 import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
@@ -45,7 +45,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     server.setClock(undefined)
   }
 
-  it('are found by every id they had, with the newest decision on each category and on the status', async () => {
+  it('are found by every id of both, with the newest decision on each category and on the status', async () => {
     const { older, younger, unite } = await makeTwo()
     const start = Date.now() - HOUR_MS
     await setAt(start + 1, {
@@ -62,7 +62,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     }
   })
 
-  it('keep the proofs of both, with one of what the merge changed', async () => {
+  it('have the proofs of both, and one of the changes by the merge', async () => {
     const { older, younger, unite } = await makeTwo()
     const start = Date.now() - HOUR_MS
     await setAt(start + 1, { customer_id: older, opt_in_status: 'OPTED_IN' })
@@ -87,7 +87,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     )
   })
 
-  it('have the proof of the merge behind those of both, and the next one behind it, where all have one time', async () => {
+  it('have the proof of the merge after those of both, and the next change after it, if all have the same time', async () => {
     const { older, younger, unite } = await makeTwo()
     // What follows them is not before them, though the clock says so.
     server.setClock(Date.now() + HOUR_MS)
@@ -104,7 +104,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     expect(proofs.map(({ by }) => by)).toEqual(['key:data', 'merge', 'key:data', 'key:data', 'key:data'])
   })
 
-  it('come in pages that neither overlap nor skip, whoever of them the proofs belong to', async () => {
+  it('have pages of proofs that neither overlap nor skip', async () => {
     const { older, younger, unite } = await makeTwo()
     server.setClock(Date.now() - HOUR_MS)
     for (const customer_id of [older, younger, younger, older, younger]) {
@@ -126,7 +126,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     expect(paged).toEqual(all)
   })
 
-  it('are those of the younger one where the older one had none', async () => {
+  it('are those of the younger user if the older had none', async () => {
     const { older, younger, unite } = await makeTwo()
     await calls.set({ customer_id: younger, categories: { news: true } })
     await unite()
@@ -142,7 +142,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     expect((await calls.readOne(younger)).opt_in_status).toBe('OPTED_IN')
   })
 
-  it('follow through several merges in one request', async () => {
+  it('survive several merges in one request', async () => {
     const one = await makeTwo()
     const two = await makeTwo()
     await calls.set({ customer_id: one.younger, categories: { news: true } })
@@ -163,7 +163,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     }
   })
 
-  it('lose nothing to two changes of one user at the same time', async () => {
+  it('keep both of two concurrent changes of one user', async () => {
     const { older } = await makeTwo()
     await Promise.all(CATEGORIES.map((name) => calls.set({ customer_id: older, categories: { [name]: true } })))
     const everything = Object.fromEntries(CATEGORIES.map((name) => [name, true]))
@@ -174,7 +174,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     proofs.slice(1).forEach((proof, index) => expect(proofs[index]?.before).toEqual(proof.after))
   })
 
-  it('lose nothing to a merge at the same time', { timeout: 60_000 }, async () => {
+  it('keep a change that is concurrent with a merge', { timeout: 60_000 }, async () => {
     for (let round = 0; round < 10; round++) {
       const { older, younger, unite } = await makeTwo()
       const changes = CATEGORIES.map((name, index) => {
@@ -189,7 +189,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     }
   })
 
-  it('are not found by an address that only the merged user had last', async () => {
+  it('are not found by an address that only the merged user had', async () => {
     const { older, younger, unite } = await makeTwo()
     await calls.makeUsers([older], `old-${made}@example.com`)
     await calls.makeUsers([younger], `new-${made}@example.com`)

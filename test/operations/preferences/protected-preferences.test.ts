@@ -32,7 +32,7 @@ describeEachStore('Preferences where emails are tokenized', (kind) => {
     expect((await calls.readOne('c2')).opt_in_status).toBe('OPT_IN_PENDING')
   })
 
-  it('are not found by email_id alone: 400 that says why', async () => {
+  it('are not found by email_id alone: 400 with the reason', async () => {
     const changed = await calls.update({ email_id: EMAIL, ...STATUS })
     expectRefusal(changed, 400, 'invalid_request', ['user_preferences.email_id'])
     expect(JSON.stringify(changed.body)).toContain('stores no email addresses')
@@ -58,7 +58,7 @@ describeEachStore('Preferences where emails are encrypted', (kind) => {
   })
   afterAll(() => server.stop())
 
-  it('are changed by the decrypted address, for all users having it', async () => {
+  it('are changed by the decrypted address, for all users who have it', async () => {
     await calls.set({ email_id: ' anna@EXAMPLE.com', opt_in_status: 'DOUBLE_OPTED_IN' })
     const { body } = await calls.read({ email_id: 'ANNA@example.com' })
     expect(body.data).toMatchObject([
@@ -73,7 +73,7 @@ describeEachStore('Preferences where emails are encrypted', (kind) => {
     expect((await calls.readOne('c3')).opt_in_status).toBe('OPTED_OUT')
   })
 
-  it('answer 404 for an unknown email also when the customer_id is known, and 400 for a malformed one', async () => {
+  it('answer 404 for an unknown email even with a known customer_id, and 400 for a malformed one', async () => {
     const unknown = await calls.update({ customer_id: 'c1', email_id: 'nobody@example.com', ...STATUS })
     expectRefusal(unknown, 404, 'not_found')
     const malformed = await calls.update({ customer_id: 'c1', email_id: 'nobody', ...STATUS })
@@ -81,7 +81,7 @@ describeEachStore('Preferences where emails are encrypted', (kind) => {
   })
 })
 
-describeEachStore('Preferences of a workspace that encrypts emails beside a server without PII_KEY', (kind) => {
+describeEachStore('Preferences of a workspace that encrypts emails on a server without PII_KEY', (kind) => {
   let server: TestServer
   let calls: PreferenceCalls
 
@@ -93,7 +93,7 @@ describeEachStore('Preferences of a workspace that encrypts emails beside a serv
   })
   afterAll(() => server.stop())
 
-  it('answer 503 for an address, and are still changed by customer_id', async () => {
+  it('answer 503 for an address, and can be changed by customer_id', async () => {
     for (const answer of [await calls.update({ email_id: EMAIL, ...STATUS }), await calls.read({ email_id: EMAIL })]) {
       expectRefusal(answer, 503, 'unavailable')
       expect(JSON.stringify(answer.body)).toContain('PII_KEY')

@@ -24,13 +24,13 @@ describeEachStore('Read preferences (read_preferences)', (kind) => {
   })
   afterAll(() => server.stop())
 
-  it('gives OPT_IN_PENDING, no categories and updated_at null where nothing is set yet', async () => {
+  it('returns OPT_IN_PENDING, no categories and updated_at null if nothing is set', async () => {
     await calls.makeUsers(['fresh'])
     const { body } = await calls.read({ customer_id: 'fresh' })
     expect(body).toEqual({ data: [{ customer_id: 'fresh', ...PENDING, updated_at: null }] })
   })
 
-  it('gives status, categories and when they were updated, in ISO 8601 in UTC with milliseconds', async () => {
+  it('returns status, categories and the time of the update, in ISO 8601 in UTC with milliseconds', async () => {
     server.setClock(Date.UTC(2031, 4, 6, 7, 8, 9, 10))
     await calls.set({ customer_id: 'c1', opt_in_status: 'OPTED_IN', categories: { news: true, offers: false } })
     server.setClock(undefined)
@@ -44,12 +44,12 @@ describeEachStore('Read preferences (read_preferences)', (kind) => {
     ])
   })
 
-  it('gives every user with an email, oldest first, matched without case and outer spaces', async () => {
+  it('returns every user with an email, oldest first, matched without case and outer spaces', async () => {
     const { body } = await calls.read({ email_id: ' SHARED@Example.com ' })
     expect(body.data.map(({ customer_id }) => customer_id)).toEqual(['c1', 'c2'])
   })
 
-  it('gives pages from the newest user with an email to the oldest, each with the oldest first', async () => {
+  it('returns pages from the newest user with an email to the oldest, each with the oldest first', async () => {
     await calls.makeUsers(['p1', 'p2', 'p3', 'p4', 'p5'], 'pages@example.com')
     const pages: (string | null)[][] = []
     for (let before: string | undefined, more = true; more; more = before !== undefined) {
@@ -64,7 +64,7 @@ describeEachStore('Read preferences (read_preferences)', (kind) => {
     expect(whole.body).not.toHaveProperty('next_before')
   })
 
-  it('lets email_id decide where both ids are given', async () => {
+  it('uses email_id if both ids are given', async () => {
     const { body } = await calls.read({ customer_id: 'fresh', email_id: 'shared@example.com' })
     expect(body.data.map(({ customer_id }) => customer_id)).toEqual(['c1', 'c2'])
   })
@@ -89,7 +89,7 @@ describeEachStore('Read preferences (read_preferences)', (kind) => {
     expectRefusal(await calls.read(query), 400, 'invalid_request', fields)
   })
 
-  it('keeps categories that the workspace no longer has, and shows them when it has them again', async () => {
+  it('keeps categories that the workspace removed, and shows them when it adds them again', async () => {
     await calls.makeUsers(['kept'])
     await calls.set({ customer_id: 'kept', categories: { news: true, offers: true } })
     const categoriesWith = async (categories: string[]) => {
@@ -126,7 +126,7 @@ describeEachStore('Preference history (list_preference_changes)', (kind) => {
   })
   afterAll(() => server.stop())
 
-  it('holds when, by which key, from which address, before and after of every change, newest first', async () => {
+  it('shows time, key, address, and the preferences before and after each change, newest first', async () => {
     await calls.makeUsers(['proved'])
     server.setClock(Date.UTC(2031, 0, 1))
     await calls.set({ customer_id: 'proved', categories: { news: true } })
@@ -151,14 +151,14 @@ describeEachStore('Preference history (list_preference_changes)', (kind) => {
     ['198.51.100.7, unknown', '127.0.0.1'],
     ['unknown', '127.0.0.1'],
   ]
-  it.each(reported)('holds of what a trusted proxy reports, %s, the address %s', async (header, ip) => {
+  it.each(reported)('shows for the header %s of a trusted proxy the address %s', async (header, ip) => {
     await calls.makeUsers([header])
     const body = { user_preferences: { customer_id: header, opt_in_status: 'OPTED_IN' } }
     await server.call('PUT', PREFERENCES_PATH, { body, headers: { 'x-forwarded-for': header } })
     expect((await calls.history({ customer_id: header })).body.data).toMatchObject([{ ip }])
   })
 
-  it('holds a consent that was given again, and none that was refused', async () => {
+  it('includes a repeated consent, but no refused request', async () => {
     await calls.makeUsers(['again'])
     const consent = { customer_id: 'again', opt_in_status: 'OPTED_IN' }
     await calls.set(consent)
@@ -171,12 +171,12 @@ describeEachStore('Preference history (list_preference_changes)', (kind) => {
     ])
   })
 
-  it('is empty where nothing was ever set', async () => {
+  it('is empty if nothing was ever set', async () => {
     await calls.makeUsers(['empty'])
     expect((await calls.history({ customer_id: 'empty' })).body).toEqual({ data: [] })
   })
 
-  it('comes in pages that neither overlap nor skip, also where changes have the same time', async () => {
+  it('has pages that neither overlap nor skip, even if changes have the same time', async () => {
     await calls.makeUsers(['paged'])
     server.setClock(Date.UTC(2031, 0, 3))
     for (let count = 0; count < 7; count++) {
@@ -198,7 +198,7 @@ describeEachStore('Preference history (list_preference_changes)', (kind) => {
     expect(pages.flat()).toEqual(all)
   })
 
-  it('comes in shorter pages where what holds for many categories would take more than 4 MiB', async () => {
+  it('has shorter pages if many categories would exceed 4 MiB', async () => {
     const names = Array.from({ length: 1_000 }, (_, index) => `${index}`.padEnd(256, 'x'))
     const as = await server.makeWorkspace({ categories: names, limits: NO_LIMITS })
     const theirs = preferenceCalls(server, as)

@@ -1,5 +1,5 @@
-// Update User Email Opt-in Preferences through real HTTP, on every store: one case per rule of the document and of its
-// decisions ("Email opt-in").
+// Update User Email Opt-in Preferences through real HTTP, on every store: one case per rule of the document and its decisions ("Email
+// opt-in").
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS } from '../../../src/core/workspace.ts'
 import { normalizeEmail } from '../../../src/core/users/email-address.ts'
@@ -32,7 +32,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
   })
   afterAll(() => server.stop())
 
-  it('answers 200 with a message that the request was processed successfully, and nothing else', async () => {
+  it('answers 200 with only a message of success', async () => {
     const answer = await calls.update({ customer_id: 'c1', opt_in_status: 'OPTED_IN' })
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ message: expect.stringContaining('processed successfully') as string })
@@ -53,7 +53,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     }
   })
 
-  it.each(['email', 'EMAIL', 'Email', undefined])('takes the channel %s', async (channel) => {
+  it.each(['email', 'EMAIL', 'Email', undefined])('accepts the channel %s', async (channel) => {
     expect((await calls.update({ customer_id: 'c1', opt_in_status: 'OPTED_IN', channel })).status).toBe(200)
   })
 
@@ -107,7 +107,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     expectRefusal(await server.call('PUT', PREFERENCES_PATH, { body }), 400, 'invalid_request', ['customer_id'])
   })
 
-  it('changes nothing where one category is not configured', async () => {
+  it('changes nothing if one category is not configured', async () => {
     await calls.makeUsers(['unchanged'])
     const sent = { customer_id: 'unchanged', opt_in_status: 'OPTED_IN', categories: { news: true, sport: true } }
     expectRefusal(await calls.update(sent), 400, 'invalid_request', ['user_preferences.categories.sport'])
@@ -115,7 +115,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     expect(await calls.proofsOf('unchanged')).toEqual([])
   })
 
-  it('goes by the categories that are active now, also those that another process has just made active', async () => {
+  it('uses the current categories, even those that another process has just added', async () => {
     const workspace = await server.makeWorkspace()
     const all = { ...DEFAULT_SETTINGS, name: workspace.id, categories: ['news', 'late'] }
     await server.changeSettings(workspace, all)
@@ -132,14 +132,14 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     })
   })
 
-  it('sets the named categories; others stay, and one that was never set is absent', async () => {
+  it('sets the categories in the request; others stay, and one that was never set is absent', async () => {
     await calls.makeUsers(['named'])
     await calls.set({ customer_id: 'named', categories: { news: true, offers: false } })
     await calls.set({ customer_id: 'named', categories: { offers: true } })
     expect((await calls.readOne('named')).categories).toEqual({ news: true, offers: true })
   })
 
-  it('opts out who has at least one category false and none true, whatever else the request sent', async () => {
+  it('opts out a user with at least one category false and none true, whatever status the request sent', async () => {
     await calls.makeUsers(['none-left'])
     const statusAfter = async (userPreferences: object) => {
       await calls.set({ customer_id: 'none-left', ...userPreferences })
@@ -170,7 +170,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     expect((await calls.readOne('e4')).categories).toEqual({})
   })
 
-  it('takes any number of requests for one email at the same time', async () => {
+  it('accepts any number of concurrent requests for one email', async () => {
     const workspace = await server.makeWorkspace({ categories: ['news'] })
     const busy = preferenceCalls(server, workspace)
     await busy.makeUsers(['busy'], 'busy@example.com')
@@ -183,7 +183,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     expect(await busy.proofsOf('busy')).toHaveLength(60)
   })
 
-  it('lets email_id decide where both ids are given, also when only the customer_id is known', async () => {
+  it('uses email_id if both ids are given, even if only the customer_id is known', async () => {
     await calls.makeUsers(['both-1'], 'both@example.com')
     await calls.makeUsers(['both-2'])
     await calls.set({ customer_id: 'both-2', email_id: 'both@example.com', ...status })
@@ -195,7 +195,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     expect(await calls.readOne('both-2')).toMatchObject(NOTHING_SET)
   })
 
-  it('follows a user to another address', async () => {
+  it('finds a user by a new address', async () => {
     await calls.makeUsers(['moved'], 'before@example.com')
     await calls.makeUsers(['moved'], 'after@example.com')
     expectRefusal(await calls.update({ email_id: 'before@example.com', ...status }), 404, 'not_found')
@@ -203,7 +203,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     expect((await calls.readOne('moved')).opt_in_status).toBe('OPTED_IN')
   })
 
-  it('neither finds nor changes users of another workspace, nor takes its categories', async () => {
+  it('neither finds nor changes users of another workspace, nor accepts its categories', async () => {
     const workspace = await server.makeWorkspace({ categories: ['theirs'] })
     const others = preferenceCalls(server, workspace)
     await others.makeUsers(['c1'], 'c1@example.com')
@@ -222,7 +222,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     expectRefusal(await put({ headers: { 'svc-appkey': 'other' } }), 403, 'forbidden', ['header.SVC-APPKEY'])
   })
 
-  it('updates as many users with one email as it may change', { timeout: 60_000 }, async () => {
+  it('updates up to the limit of users with one email', { timeout: 60_000 }, async () => {
     const workspace = await server.makeWorkspace({ categories: ['news'] })
     await addUsers(workspace.id, 'many@example.com', USERS_PER_EMAIL_MAX, 1)
     const many = preferenceCalls(server, workspace)
@@ -284,7 +284,7 @@ describeEachStore('Limits of Update User Email Opt-in Preferences (update_prefer
     expect(LIMIT_DEFAULTS).toMatchObject({ update_preferences_per_minute: 1_000, update_preferences_per_day: 360_000 })
   })
 
-  it('are both checked, and nothing is executed past either', async () => {
+  it('are both enforced, and no request beyond either is executed', async () => {
     const limits = { ...NO_LIMITS, update_preferences_per_minute: 2, update_preferences_per_day: 3 }
     await server.changeSettings(server.workspace, { limits })
     await calls.makeUsers(['c1'])

@@ -1,9 +1,9 @@
-// A campaign with every number that the limits of names allow can be shown: as many places and reasons as it may have, five
-// goals, and all of their names as long as they may be.
+// The largest campaign that the limits of names allow fits into one response: with the most dimensions and reasons, five goals, and the
+// longest names.
 import { expect, it } from 'vitest'
 import { ANYTHING } from '../../../src/core/statistics/anything.ts'
 import { CampaignSeries, type SeriesCount } from '../../../src/core/statistics/campaign-counts.ts'
-import { PLACE_REASONS_MAX, PLACES_MAX, REASONS_MAX } from '../../../src/core/campaigns/campaign-names.ts'
+import { DIMENSION_REASONS_MAX, DIMENSIONS_MAX, REASONS_MAX } from '../../../src/core/campaigns/campaign-names.ts'
 import {
   ANY_GROUP,
   AUDIENCE,
@@ -40,12 +40,12 @@ const GENERATION = 1
 type Counted = Pick<Series, 'group' | 'metric'> & { readonly generation?: number }
 
 const MOST: [places: number, reasons: number][] = [
-  [PLACES_MAX, PLACE_REASONS_MAX / PLACES_MAX],
-  [PLACE_REASONS_MAX / REASONS_MAX, REASONS_MAX],
+  [DIMENSIONS_MAX, DIMENSION_REASONS_MAX / DIMENSIONS_MAX],
+  [DIMENSION_REASONS_MAX / REASONS_MAX, REASONS_MAX],
   [500, 50],
 ]
 
-it.each(MOST)('of %i places and %i reasons fits into one answer', async (places, reasons) => {
+it.each(MOST)('a campaign of %i dimensions and %i reasons fits into one response', async (places, reasons) => {
   const goals = longestGoals()
   const counts = seriesOfAll({ places, reasons, goals })
   expect(counts.length).toBe(200 * places + 12 * places * reasons + 14 * reasons + 336)
@@ -57,7 +57,7 @@ it.each(MOST)('of %i places and %i reasons fits into one answer', async (places,
   expect((await writePieces(writeCampaignStats(numbers), held)).length).toBeGreaterThan(1)
 })
 
-it('has goals whose names take no more room than that', () => {
+it('goals have names within the limit that was assumed', () => {
   const goals = longestGoals().map((name) => ({ name, event: 'Bought' }))
   expect(goalFaults(goals, 'conversion_goals')).toEqual([])
   const [first, ...others] = goals

@@ -156,7 +156,7 @@ function manyCells(): CellSum {
 }
 
 function namesOf(campaign: number): CampaignNames {
-  return { place: new Set([`["EMAIL",null,"${campaign}"]`]), reason: new Set([`reason_${campaign}`]) }
+  return { dimensions: new Set([`["EMAIL",null,"${campaign}"]`]), reason: new Set([`reason_${campaign}`]) }
 }
 
 function cellsOf(campaign: number): CellSum {
