@@ -1,5 +1,5 @@
-// Which numbers of one campaign a user's message events can change while the audiences stay as they are: all other numbers are
-// the same before and after, and need not be counted.
+// Finds the numbers of one campaign that new message events can change while audiences stay the same. All other numbers need no
+// recount.
 import type { CampaignHistory } from './campaign-history.ts'
 import { AUDIENCE, UNIT_ACTIVE_DEVICES, UNIT_DEVICES, UNIT_IMPRESSION, UNIT_SENT, type Metric } from './cells.ts'
 import type { MessageEvent, MessageKind } from '../campaigns/facts.ts'
@@ -8,11 +8,11 @@ import type { GroupingSetsOf, SharedGroupingSets } from './grouping-sets.ts'
 /** Applies to performance and units; conversions depend on more. */
 export interface AffectedMetrics {
   readonly kinds: ReadonlySet<MessageKind>
-  /** Those of the places of the message events. */
+  /** The grouping sets of the message events. */
   readonly groupingSets: ReadonlySet<SharedGroupingSets>
 }
 
-/** What the message events of `changed` can change, which the user has, or had, in the campaign of `past`. */
+/** The metrics that the message events in `changed` can change, each of which the user has or had in the campaign. */
 export function affectedMetrics(
   history: CampaignHistory,
   groupingSets: GroupingSetsOf,
@@ -39,7 +39,7 @@ export function affectsUnits(kinds: ReadonlySet<MessageKind>, metric: Metric): b
     case UNIT_ACTIVE_DEVICES:
       return kinds.has('sent')
     default:
-      // What became of a unit, and why.
+      // The state of a unit and its reason.
       return kinds.has('sent') || kinds.has('failed')
   }
 }

@@ -1,5 +1,5 @@
-// Tells where anything is counted at all without reading every series: one more series at each platform, locale and variation
-// holds the sum of all others ("Presence and freshness").
+// Answers "is anything counted here?" without reading every series: at each platform, locale and variation, one more series holds
+// the sum of all others ("Presence and freshness").
 import { ANY_GROUP, cellKey, CellSum, fromCellKey, NO_DAY, seriesKey, type Cell, type Metric } from './cells.ts'
 
 /**

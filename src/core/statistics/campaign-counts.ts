@@ -1,4 +1,4 @@
-// The numbers of one campaign over a range of days, at every platform, locale and variation, from the sums of its series
+// Computes the numbers of one campaign over a range of days, for every platform, locale and variation, from the sums of its series
 // ("Performance", "Delivery funnel and failure breakdown", "Conversions", "Presence and freshness").
 import {
   ANY_GROUP,
@@ -38,7 +38,7 @@ export interface SeriesCount extends Series {
 export const METRIC_TYPES = ['TOTAL', 'UNIQUE'] as const
 export type MetricType = (typeof METRIC_TYPES)[number]
 
-/** Which numbers are asked for. */
+/** Which numbers the caller wants. */
 export interface StatsQuestion {
   readonly attributionType: AttributionType
   readonly metricType: MetricType
@@ -96,7 +96,7 @@ export interface FunnelCounts {
   readonly activeDevices: number
 }
 
-/** The series of a campaign that have a count, by place. */
+/** The series of a campaign that have a count, by their dimensions. */
 export class CampaignSeries {
   readonly #tree: Tree = new Map()
   /** The text of each metric, once: series that were read one by one each bring a copy of it. */
@@ -128,7 +128,7 @@ export class CampaignSeries {
   }
 }
 
-/** The metrics of a goal, put together once instead of for each of hundreds of places. */
+/** The metrics of a goal, put together once instead of hundreds of times. */
 interface GoalMetrics {
   readonly name: string
   readonly converted: string
@@ -143,7 +143,7 @@ function toGoalMetrics(name: string, attribution: AttributionType): GoalMetrics 
 
 type Numbers = Pick<SeriesCount, 'occurrences' | 'users'>
 
-/** The series of one place: group → metric → its numbers. */
+/** The series of one platform, locale and variation: group → metric → its numbers. */
 class DimensionsCounts {
   readonly #groups = new Map<Series['group'], Map<string, Numbers>>()
 
@@ -174,7 +174,7 @@ type Variations = Map<string, DimensionsCounts>
 /** Platform → locale → variation. */
 type Tree = Map<string, Map<string, Variations>>
 
-/** Finds a place, or makes it together with its aggregates: whatever has a count has those too. */
+/** Finds the counts of these dimensions, or adds them together with their aggregates. */
 function countsAt(tree: Tree, platform: string, locale: string, variation: string): DimensionsCounts {
   const existing = tree.get(platform)?.get(locale)?.get(variation)
   if (existing) return existing

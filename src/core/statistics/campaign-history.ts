@@ -1,4 +1,4 @@
-// What one user and one campaign have had to do with each other: the audiences, in order, and what happened to messages.
+// The facts of one user in one campaign: audiences in order of time, and message events.
 import {
   GROUPS,
   compareMemberships,
@@ -70,7 +70,7 @@ export class CampaignHistory {
     return toKeyed(countedPlatform(platform), locale ?? ALL, counted)
   }
 
-  /** Adds where anything of it is counted, by the keys of the places. */
+  /** Adds the dimensions under which any of its facts is counted, by key. */
   addDimensions(byKey: Map<string, KeyedDimensions>): void {
     for (const audience of this.audiences) addByKey(byKey, this.audienceDimensions(audience))
     for (const message of this.messages) addByKey(byKey, this.dimensionsOf(message))

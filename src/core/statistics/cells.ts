@@ -1,5 +1,5 @@
-// Cells: what users with the same days of activity add to one number of one campaign. The table of statistics is the sum
-// of the cells of all users ("One pure function, and sums").
+// Cells: what users with the same active days add to one number of one campaign. The table of statistics is the sum of the cells
+// of all users ("One pure function, and sums").
 import type { Group } from '../campaigns/facts.ts'
 import {
   countGroupingSets,
@@ -50,7 +50,7 @@ export const convertedMetric = (attribution: AttributionType, goal: string): Met
 export const controlConvertedMetric = (goal: string): Metric => `converted:${goal}`
 export const metMetric = (goal: string): Metric => `met:${goal}`
 
-/** Which number of a campaign: everything that identifies a cell but its days. It is of one place or aggregate. */
+/** Which number of a campaign: everything that identifies a cell but its days. Its dimensions may be an aggregate. */
 export interface Series extends Dimensions {
   /** The number of the campaign. */
   readonly campaign: number
@@ -76,7 +76,7 @@ export const NO_DAY = -1_000_000
 export class CellSum {
   readonly #cells = new Map<string, CellCounts>()
   /**
-   * Cells that stand for the same at several levels of their place, which end their keys; spread to these when they are read.
+   * Cells that stand for the same numbers at several grouping sets, which end their keys. Reading spreads them to these sets.
    */
   readonly #spread = new Map<string, CellCounts>()
   /** How many cells these can be when they are spread. */
@@ -93,7 +93,7 @@ export class CellSum {
     return this.#cells.size + this.#spread.size
   }
 
-  /** At least as many as there are cells, told without spreading those that stand for several. */
+  /** An upper bound of `size` that costs no spreading. */
   get sizeMax(): number {
     return this.#cells.size + this.#spreadMax
   }
@@ -103,7 +103,7 @@ export class CellSum {
     addTo(this.#cells, key, users, occurrences)
   }
 
-  /** Adds to the cells at these levels of the place that the key tells. */
+  /** Adds to the cells at these grouping sets of the dimensions in the key. */
   addAtGroupingSets(key: string, groupingSets: GroupingSets, users: number, occurrences: number): void {
     if (groupingSets === OWN_GROUPING_SET) this.add(key, users, occurrences)
     else this.#addSpread(`${key}\0${groupingSets}`, groupingSets, users, occurrences)
@@ -176,7 +176,7 @@ export class CellSum {
   }
 }
 
-/** Changed by the sum that holds it, and by nobody else. */
+/** Only the sum that holds it changes it. */
 type CellCounts = [users: number, occurrences: number]
 
 interface CellSumJson {
@@ -187,7 +187,7 @@ interface CellSumJson {
 /** The cells of one series, four numbers each: day, previous day, users, occurrences. */
 export type SeriesCells = readonly number[]
 
-/** Adds the cells of the series with this key, and of those at other levels of its place, to a sum; −1 takes them away. */
+/** Adds the cells of the series with this key, and of those at its other grouping sets, to a sum; −1 takes them away. */
 export function addCellsOf(
   sum: CellSum,
   {
@@ -210,7 +210,7 @@ export function addCellsOf(
 
 const CELL_NUMBERS = 4
 
-/** How many cells are there because of it: one, none, or one less. */
+/** Returns the change of the number of cells: 1, 0 or −1. */
 function addTo(cells: Map<string, CellCounts>, key: string, users: number, occurrences: number): number {
   const existing = cells.get(key)
   if (!existing) {
@@ -225,7 +225,7 @@ function addTo(cells: Map<string, CellCounts>, key: string, users: number, occur
   return -1
 }
 
-/** The levels that end the key of a cell that stands for several. */
+/** The grouping sets that end the key of a cell that stands for several. */
 function groupingSetsIn(key: string): GroupingSets {
   return Number(key.slice(key.lastIndexOf('\0') + 1))
 }
@@ -235,7 +235,7 @@ export function seriesKey(series: Series): string {
   return seriesKeyAt(series, series.metric, toKeyed(series.platform, series.locale, series.variation).key)
 }
 
-/** The same for a metric at the place with this key. */
+/** The same for a metric at the dimensions with this key. */
 export function seriesKeyAt(
   { campaign, generation, group }: Pick<Series, 'campaign' | 'generation' | 'group'>,
   metric: Metric,

@@ -1,5 +1,5 @@
-// What one user adds to the table of statistics. The definition of every number that Fetch Campaign Stats gives: the table
-// is the sum of this function over all users, however it came about.
+// Computes what one user adds to the table of statistics. This function defines every number of Fetch Campaign Stats: the table is
+// its sum over all users, in whatever steps it was built.
 import { CampaignHistory } from './campaign-history.ts'
 import { ANY_GROUP, CellSum, NO_GENERATION } from './cells.ts'
 import { capGoalEvents } from './goal-event-cap.ts'
@@ -11,14 +11,14 @@ import { affectedMetrics } from './affected-metrics.ts'
 import type { Rules } from './rules.ts'
 import { Tally } from './tally.ts'
 
-/** What is known of one user; each fact once, in any order. */
+/** The facts of one user; each fact once, in any order. */
 export interface History {
   readonly memberships: readonly Membership[]
   readonly messages: readonly MessageEvent[]
   readonly goalEvents: readonly GoalEvent[]
 }
 
-/** What reports have told of one user. */
+/** The reported facts of one user. */
 type ReportedFacts = Omit<History, 'goalEvents'>
 
 /** Which part of a user's contributions is wanted. */
@@ -31,16 +31,16 @@ export interface Scope {
 const EVERYTHING: Scope = { campaigns: 'all', parts: 'all' }
 
 /**
- * The cells of one user, with those of every aggregate level, because distinct users cannot be added up across levels.
+ * The cells of one user, with those of every aggregate, because distinct users cannot be added up across grouping sets.
  *
  * For each campaign, let M be the user's memberships in it, E the message events, and G the tracked events that meet one
- * of its goals. What is counted, each at the platform, locale and variation of its place and at all aggregates of these:
+ * of its goals. What is counted, each at its platform, locale and variation and at all aggregates of these:
  *
- * - performance: each e ∈ E on its day, by kind; its place is that of the latest m ∈ M of its platform not after it, else
+ * - performance: each e ∈ E on its day, by kind; its dimensions are those of the latest m ∈ M of its platform not after it, else
  *   of the earliest, else its platform alone;
  * - units (`delivery-units.ts`): each day of audience of the user's group, with the one state that came of it;
- * - conversions (`conversions.ts`): each g ∈ G on its day, for each attribution type, at the place of the one touch that
- *   it is credited to; in a control group at the place of the latest audience whose window holds it; of very many g only the
+ * - conversions (`conversions.ts`): each g ∈ G on its day, for each attribution type, at the dimensions of the one touch that
+ *   it is credited to; in a control group at those of the latest audience whose window holds it; of very many g only the
  *   first (`goal-event-cap.ts`);
  * - for uplift, each m ∈ M of the user's group whose window holds some g ∈ G, on the day of m.
  *
@@ -54,7 +54,7 @@ export function contributions(history: History, rules: Rules, scope = EVERYTHING
   return sum
 }
 
-/** What a history is counted by. */
+/** The rules and the scope of a count. */
 export interface Counting {
   readonly rules: Rules
   readonly scope: Scope
@@ -128,7 +128,7 @@ function differingMessages(before: History, after: History): readonly MessageEve
   return [...added.filter((message) => !rest.delete(message)), ...rest]
 }
 
-/** All levels of the places of one campaign in two histories. */
+/** The grouping sets of one campaign in two histories. */
 function groupingSetsOf(...histories: readonly (CampaignHistory | undefined)[]): GroupingSetsOf {
   const byKey = new Map<string, KeyedDimensions>()
   for (const history of histories) history?.addDimensions(byKey)
@@ -139,7 +139,7 @@ function isWanted({ campaign }: CampaignHistory, { scope: { campaigns } }: Count
   return campaigns === 'all' || campaigns.has(campaign.number)
 }
 
-/** A history as it is counted. */
+/** A history split by campaign, with the last interactions of its goal events. */
 interface PreparedHistory {
   /** By the numbers of the campaigns. */
   readonly histories: ReadonlyMap<number, CampaignHistory>
@@ -174,7 +174,7 @@ export function findUncounted(history: History, { rules, scope }: Counting): Set
   return found
 }
 
-/** Counts one campaign, at all levels of its places. */
+/** Counts one campaign, at all its grouping sets. */
 function tally(
   history: CampaignHistory,
   { converted }: PreparedHistory,

@@ -1,5 +1,5 @@
-// Conversions: which campaigns a goal event counts for, and what it is credited to ("Conversions, dated by the goal event's
-// day").
+// Counts conversions: which campaigns a goal event counts for, and which touch gets the credit ("Conversions, dated by the goal
+// event's day").
 import { countUntil, TOUCH_KINDS, type CampaignHistory, type TouchKind } from './campaign-history.ts'
 import { ANY_GROUP, controlConvertedMetric, convertedMetric, metMetric, type AttributionType } from './cells.ts'
 import {
@@ -40,7 +40,7 @@ export interface Converted {
   readonly goalEventsMax: number
 }
 
-/** Counts the conversions of one campaign, at the levels of its places. */
+/** Counts the conversions of one campaign, at its grouping sets. */
 export function countConversions(
   history: CampaignHistory,
   groupingSets: GroupingSetsOf,
@@ -87,7 +87,7 @@ export class LastInteractions {
       const touch = goals.length > 0 ? strongestTouch(history, goals, event.time) : undefined
       if (!touch) continue
       const current = this.#last.get(event)
-      // The past itself is not kept: it holds all facts of its campaign.
+      // The map must not hold the history, which has all facts of its campaign.
       if (!current || isStronger(campaign, touch, current)) this.#last.set(event, { campaign, touch })
     }
   }

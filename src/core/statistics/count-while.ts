@@ -1,6 +1,6 @@
-// Looks into sorted lists by halves.
+// Binary search in sorted lists.
 
-/** How many items at the beginning of a list something holds for, where it holds for none behind the first that it does not hold for. */
+/** Counts the leading items for which `holds` is true. It must be false for all items after the first for which it is false. */
 export function countWhile<Item>(sorted: readonly Item[], holds: (item: Item) => boolean): number {
   let [low, high] = [0, sorted.length]
   while (low < high) {

@@ -1,4 +1,4 @@
-// Delivery funnel and failure breakdown: each user on each day of audience, with the one state that came of it
+// Counts the delivery funnel and the failure breakdown: one unit for each user and day of audience, with the one state it ended in
 // ("Delivery funnel and failure breakdown").
 import type { CampaignHistory } from './campaign-history.ts'
 import {
@@ -35,7 +35,7 @@ export const FUNNEL_REMOVALS = {
 
 const BEFORE_SENDING: ReadonlySet<string> = new Set(Object.values(FUNNEL_REMOVALS).flat())
 
-/** What became of a user on a day of audience: one state, whatever the order in which it was reported. */
+/** The state of a unit. It does not depend on the order of reports. */
 type UnitState =
   { readonly state: 'sent' | 'pending' } | { readonly state: 'failed' | 'removed'; readonly reason: string }
 
@@ -46,7 +46,7 @@ export function countUnits(history: CampaignHistory, options: DeliveryOptions): 
   const { timezone, groupingSets, affected } = options
   const kinds = affected?.kinds
   const basis = { campaign: campaign.number, generation: NO_GENERATION, group }
-  // `unitsOf` gives only those at the levels of the narrowing.
+  // `unitsOf` gives only units at the affected grouping sets.
   const tally = new Tally({ timezone, groupingSets, ...basis })
   const messages = group === 'target' ? byAudience(history) : undefined
   for (const { shared, day, members } of unitsOf(history, options)) {
@@ -62,7 +62,7 @@ export function countUnits(history: CampaignHistory, options: DeliveryOptions): 
 /** How performance and units are counted. */
 export interface DeliveryOptions {
   readonly timezone: string
-  /** Of all places of the campaign's past. */
+  /** Of all dimensions in the campaign's history. */
   readonly groupingSets: GroupingSetsOf
   /** If given, only what it can change is counted. */
   readonly affected: AffectedMetrics | undefined
@@ -71,13 +71,13 @@ export interface DeliveryOptions {
 interface Unit {
   readonly shared: SharedGroupingSets
   readonly day: number
-  /** The user's audiences of that day at these levels. */
+  /** The user's audiences of that day at these grouping sets. */
   readonly members: Membership[]
 }
 
 function unitsOf(history: CampaignHistory, { timezone, groupingSets, affected }: DeliveryOptions): Unit[] {
   const units: Unit[] = []
-  /** By the index of the shared levels: day → the unit. */
+  /** By the index of the shared grouping sets: day → the unit. */
   const byIndex: (Map<number, Unit> | undefined)[] = []
   for (const membership of history.audiences) {
     const day = localDay(timezone, membership.evaluatedAt)

@@ -1,5 +1,5 @@
-// Where something is counted: at its place, and at all aggregates of it. Distinct users cannot be added up across these levels, so
-// each has numbers of its own; but at most of them one and the same things are counted.
+// The grouping sets of a fact: its dimensions and all their aggregates. Distinct users cannot be added up across grouping sets, so
+// each has its own numbers; sets that count exactly the same facts share one computation.
 
 /** Stands in place of a platform, locale or variation for the aggregate of all of them. None of them has an empty name. */
 export const ALL = ''
@@ -11,46 +11,46 @@ export interface Dimensions {
   readonly variation: string
 }
 
-/** A place, with the part that ends the keys of all series there. */
+/** Dimensions, with the part that ends the keys of all their series. */
 export interface KeyedDimensions extends Dimensions {
   readonly key: string
 }
 
 /**
- * Some of the levels of a place, one bit for each: bit 0 for the place itself, bit `p + l + v` for that with `ALL` in place of its
- * platform (p = 1, else 0), its locale (l = 2) and its variation (v = 4).
+ * Some grouping sets of dimensions, as bits: bit 0 for the dimensions themselves, bit `p + l + v` for `ALL` instead of the platform
+ * (p = 1, else 0), the locale (l = 2) and the variation (v = 4).
  */
 export type GroupingSets = number
 
-/** The place and all aggregates of it. Where it has `ALL` already, some of them are the same. */
+/** The dimensions and all their aggregates. Where a dimension is `ALL` already, some of them are the same. */
 export const ALL_GROUPING_SETS: GroupingSets = 0b1111_1111
-/** The place alone. */
+/** The dimensions alone. */
 export const OWN_GROUPING_SET: GroupingSets = 0b0000_0001
 const GROUPING_SETS_MAX = 8
 
-/** The levels at which the very same of some places are counted. */
+/** Grouping sets that count the same facts. */
 export interface SharedGroupingSets {
-  /** Counts from 0 within one `LevelsOfPlaces`. */
+  /** Counts from 0 within one `GroupingSetsOf`. */
   readonly index: number
-  /** What the places have in common, and `ALL` where they differ. */
+  /** What the dimensions of these facts have in common, and `ALL` where they differ. */
   readonly dimensions: KeyedDimensions
-  /** Which of its levels these are, each once. */
+  /** Which of their grouping sets these are, each once. */
   readonly groupingSets: GroupingSets
 }
 
-/** All levels of some places, as few sets of them as tell apart what is counted there. Does not change. */
+/** The grouping sets of several dimensions, merged as far as they count the same facts. Immutable. */
 export class GroupingSetsOf {
   readonly sets: readonly SharedGroupingSets[]
   readonly #setsAt: ReadonlyMap<string, readonly SharedGroupingSets[]>
 
-  /** Mostly the same object for the same places, which are given with their keys. */
+  /** Caches: mostly returns the same object for the same dimensions, which are given by key. */
   static of(allDimensions: ReadonlyMap<string, KeyedDimensions>): GroupingSetsOf {
     if (allDimensions.size > CACHED_TOGETHER_MAX) return new GroupingSetsOf([...allDimensions.values()])
     const entry = cacheEntryOf(allDimensions.keys())
     return (entry.groupingSets ??= new GroupingSetsOf([...allDimensions.values()]))
   }
 
-  /** `places` are different ones. */
+  /** The dimensions must differ from each other. */
   private constructor(allDimensions: readonly KeyedDimensions[]) {
     const setsAt = new Map(allDimensions.map(({ key }) => [key, [] as SharedGroupingSets[]]))
     this.sets = setsOf(allDimensions).map(({ members, dimensions, groupingSets }, index) => {
@@ -61,7 +61,7 @@ export class GroupingSetsOf {
     this.#setsAt = setsAt
   }
 
-  /** The sets that hold a level of one of the places. */
+  /** The sets that count facts of these dimensions. Throws for dimensions that were not given at construction. */
   at(dimensions: KeyedDimensions): readonly SharedGroupingSets[] {
     const sets = this.#setsAt.get(dimensions.key)
     if (!sets) throw new Error(`no count was expected at ${JSON.stringify(dimensions)}`)
@@ -69,14 +69,14 @@ export class GroupingSetsOf {
   }
 }
 
-/** Nearly all users have everything in one or two places of a campaign. */
+/** Nearly all users have one or two different dimensions in a campaign. */
 const CACHED_TOGETHER_MAX = 4
-/** The most lists of places whose levels are remembered, with up to three kilobytes each. */
+/** The most cached lists of dimensions, with up to three kilobytes each. */
 const CACHE_ENTRIES_MAX = 2_000
 
 interface CacheEntry {
   groupingSets: GroupingSetsOf | undefined
-  /** By the key of the next place. */
+  /** By the key of the next dimensions. */
   readonly longer: Map<string, CacheEntry>
 }
 
@@ -103,7 +103,7 @@ function cacheEntryOf(keys: Iterable<string>): CacheEntry {
 }
 
 interface SetWithMembers {
-  /** Which of the places are counted there. */
+  /** The indexes of the dimensions that are counted there. */
   readonly members: readonly number[]
   readonly dimensions: KeyedDimensions
   groupingSets: GroupingSets
@@ -137,20 +137,20 @@ function commonDimensions(allDimensions: readonly KeyedDimensions[]): KeyedDimen
   return toKeyed(common('platform'), common('locale'), common('variation'))
 }
 
-/** Which bit of its levels an aggregate of a place has. */
+/** The bit that an aggregate has in `GroupingSets`. */
 function groupingSetNumber(dimensions: Dimensions, aggregate: Dimensions): number {
   const differs = (name: keyof Dimensions) => Number(dimensions[name] !== aggregate[name])
   return differs('platform') + 2 * differs('locale') + 4 * differs('variation')
 }
 
-/** How many levels there are at the most. */
+/** An upper bound: sets that are the same count twice. */
 export function countGroupingSets(groupingSets: GroupingSets): number {
   let count = 0
   for (let rest = groupingSets; rest > 0; rest >>>= 1) count += rest & 1
   return count
 }
 
-/** The levels of a place, each once: up to eight. */
+/** The aggregates at these grouping sets, each once: up to eight. */
 export function aggregatesOf(
   { platform, locale, variation }: Dimensions,
   groupingSets = ALL_GROUPING_SETS,
@@ -171,12 +171,12 @@ export function aggregatesOf(
   return found
 }
 
-/** The most places that are remembered; campaigns have few different platforms, locales and variations. */
+/** The most cached dimensions; campaigns have few different platforms, locales and variations. */
 const KEYED_MAX = 10_000
 const keyed = new Map<string, Map<string, Map<string, KeyedDimensions>>>()
 let keyedCount = 0
 
-/** Mostly the same object for the same place: its key is made and hashed once. */
+/** Caches: mostly returns the same object for the same dimensions, so that their key is made and hashed once. */
 export function toKeyed(platform: string, locale: string, variation: string): KeyedDimensions {
   const existing = keyed.get(platform)?.get(locale)?.get(variation)
   if (existing) return existing

@@ -1,4 +1,4 @@
-// Percentages as answers show them: with two decimals, rounded half away from zero, exactly.
+// Percentages of answers: exact, with two decimals, rounded half away from zero.
 
 /** Percentages are computed in hundredths. */
 const HUNDREDTHS = 10_000

@@ -1,4 +1,4 @@
-// What a workspace counts by: its time zone, and the goals of all its campaigns.
+// The rules by which a workspace is counted: its time zone, and the goals of all its campaigns.
 import type { Goal } from '../campaigns/goal.ts'
 
 /** A campaign with the goals by which it is counted. */
@@ -9,7 +9,7 @@ export interface CampaignGoals {
   readonly goals: readonly Goal[]
 }
 
-/** What a workspace counts by. */
+/** The rules of one workspace. */
 export interface Rules {
   readonly timezone: string
   /** How many goal events of one person a campaign counts. */

@@ -1,11 +1,11 @@
-// Counts one user's days in the series of one campaign, and makes cells of them.
+// Counts the active days of one user in the series of one campaign, and turns them into cells.
 import { addCellsOf, NO_DAY, seriesKeyAt, type CellSum, type Metric, type Series, type SeriesCells } from './cells.ts'
 import type { KeyedDimensions, GroupingSetsOf, SharedGroupingSets } from './grouping-sets.ts'
 import { localDay } from '../time-zone.ts'
 
 export interface TallyOptions extends Pick<Series, 'campaign' | 'generation' | 'group'> {
   readonly timezone: string
-  /** Of all places where something is counted. */
+  /** Of all dimensions under which something is counted. */
   readonly groupingSets: GroupingSetsOf
   /** If given, only at these is anything counted. */
   readonly only?: ReadonlySet<SharedGroupingSets> | undefined
@@ -13,21 +13,21 @@ export interface TallyOptions extends Pick<Series, 'campaign' | 'generation' | '
 
 export class Tally {
   readonly #options: TallyOptions
-  /** By the index of the shared levels: metric → its days. */
+  /** By the index of the shared grouping sets: metric → its days. */
   readonly #days: (Map<Metric, DayCounts> | undefined)[] = []
 
   constructor(options: TallyOptions) {
     this.#options = options
   }
 
-  /** Counts something that happened at an instant, at its place and all aggregates of it. */
+  /** Counts something that happened at an instant, at its dimensions and all their aggregates. */
   add(metric: Metric, dimensions: KeyedDimensions, instant: number): void {
     const { timezone, groupingSets } = this.#options
     const day = localDay(timezone, instant)
     for (const shared of groupingSets.at(dimensions)) this.addOnDay(metric, shared, day, 1)
   }
 
-  /** Counts something, `times` over, at only some of the levels of a place. */
+  /** Counts something, `times` over, at one set of shared grouping sets. */
   addOnDay(metric: Metric, shared: SharedGroupingSets, day: number, times: number): void {
     const { only } = this.#options
     if (only && !only.has(shared)) return
@@ -45,7 +45,7 @@ export class Tally {
 
   /**
    * Each active day makes the user one of those with that day and that active day before it. Cells that are the same in `other`,
-   * which counts the same series at the same levels, are left out: with one tally added and the other taken away, they would cancel
+   * which counts the same series at the same grouping sets, are left out: with one tally added and the other taken away, they would cancel
    * out.
    */
   addTo(sum: CellSum, times: 1 | -1, other?: Tally): void {

@@ -1,4 +1,4 @@
-// Uplift: by how much those who could be reached were likelier to meet a goal than those who were left alone ("Conversions").
+// Computes uplift: how much likelier the target group was to meet a goal than the control group ("Conversions").
 import { exactPercentage, roundPercentage } from './percentage.ts'
 
 /** The standard normal distribution has 95 % of its mass between −z and z. */

@@ -1,6 +1,5 @@
-// The table of weeks in which campaigns had to do with customers: there was an audience, or a touch. It tells which campaigns
-// compete for what a customer did; one row stands for all that a campaign did to a customer in a week, so most facts only find
-// the row that an earlier one has made.
+// The table of campaign activity: the weeks in which a campaign had an audience with a customer, or a touch. It finds the campaigns
+// that compete for a conversion. One row covers a week, so most facts find their row already there.
 import type { CustomerCampaign, CustomerPeriod } from '../../core/campaigns/facts.ts'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
@@ -42,13 +41,13 @@ export function weekOf(instant: number): number {
   return Math.trunc(instant / WEEK_MS)
 }
 
-/** A campaign had to do with a customer. */
+/** An audience or a touch of a campaign with a customer. */
 export interface CampaignInstant extends CustomerCampaign {
   /** Milliseconds since the epoch. */
   readonly instant: number
 }
 
-/** Notes in which weeks campaigns had to do with customers. */
+/** Adds the weeks of these instants. */
 export async function addCampaignActivity(store: Store, instants: readonly CampaignInstant[]): Promise<void> {
   const rows = new Map<string, CampaignActivityRow>()
   for (const { customer, campaign, instant } of instants) {
@@ -56,7 +55,7 @@ export async function addCampaignActivity(store: Store, instants: readonly Campa
     rows.set(`${customer} ${week} ${campaign}`, { customer, week, campaign })
   }
   if (rows.size === 0) return
-  // Others may note the same, and in the same order nobody waits for anybody in a circle.
+  // Other transactions may add the same rows. One order for all prevents deadlocks.
   await insertRows(store, 'campaign_activity', { columns: COLUMNS, rows: [...rows.values()], orderBy: KEY })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
@@ -66,8 +65,8 @@ export async function addCampaignActivity(store: Store, instants: readonly Campa
 export type CampaignPeriod = CustomerPeriod & CustomerCampaign
 
 /**
- * The campaigns that had to do with customers in given periods, with the period of each, `max` at the most. There may be some
- * among them that had so only a few days before or after the period.
+ * The campaigns that were active with customers in given periods, with the period of each, `max` at the most. Weeks are coarse: a
+ * result may have been active only up to a week before or after its period.
  */
 export async function listCampaignsOfPeriods(
   store: Store,

@@ -1,5 +1,5 @@
-// The table of the events that campaigns have goals on: with it, a change of goals finds the campaigns it concerns without
-// reading the goals of all.
+// The table of the events that campaigns have goals on. A change of goals finds the campaigns it concerns here, without reading all
+// goals.
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'
 import { wantedValues } from '../wanted-values.ts'
@@ -42,7 +42,7 @@ export async function createCampaignEvents({ query }: Store, { text, integer, cl
 
 const COLUMNS = { campaign: 'integer', event: 'text', workspace_id: 'text' } as const
 
-/** Adds the events of campaigns for which none are noted yet. */
+/** Adds the events of campaigns that have none yet. */
 export async function addCampaignEvents(store: Store, campaigns: readonly EventsOfCampaign[]): Promise<void> {
   const rows = campaigns.flatMap(({ number, workspaceId, events }) => {
     return [...new Set(events)].map((event) => ({ campaign: number, event, workspace_id: workspaceId }))
@@ -50,7 +50,7 @@ export async function addCampaignEvents(store: Store, campaigns: readonly Events
   if (rows.length > 0) await insertRows(store, 'campaign_events', { columns: COLUMNS, rows }).execute()
 }
 
-/** Replaces the events that are noted for a campaign. */
+/** Replaces the events of a campaign. */
 export async function replaceCampaignEvents(store: Store, campaign: EventsOfCampaign): Promise<void> {
   await store.query.deleteFrom('campaign_events').where('campaign', '=', campaign.number).execute()
   await addCampaignEvents(store, [campaign])

@@ -1,4 +1,4 @@
-// Generations of goals as the tables of statistics hold them: which ones of a campaign are kept, and which lie in between.
+// Generations of goals in the tables of statistics: the current ones of each campaign, and the gaps between them.
 import { NO_GENERATION } from '../../core/statistics/cells.ts'
 
 /** A campaign with a generation of its goals. */
@@ -17,7 +17,7 @@ export interface GenerationGap {
 
 export const GAP_COLUMNS = { campaign: 'integer', after: 'integer', before: 'integer' } as const
 
-/** All generations of the campaigns in `kept`, except `NO_GENERATION` and those in `kept`. */
+/** All generations of these campaigns, except `NO_GENERATION` and the current ones. */
 export function gapsBetween(current: readonly CampaignGeneration[]): GenerationGap[] {
   const generations = new Map<number, number[]>()
   for (const { number, generation } of current) {

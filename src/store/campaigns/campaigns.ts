@@ -1,5 +1,5 @@
-// The table of campaigns. Besides the goals that were set last, it keeps those by which the current numbers were counted: the
-// two differ while a recount runs (`goal-backfills.ts`).
+// The table of campaigns. It has the goals as last set, and those by which the current numbers were counted: the two differ while a
+// backfill runs (`goal-backfills.ts`).
 import { sql, type Selectable } from 'kysely'
 import type { Goal } from '../../core/campaigns/goal.ts'
 import { parseJsonText } from '../../core/parse-json.ts'
@@ -35,7 +35,7 @@ interface CampaignRow {
   /** JSON of `Goal[]`, by which the current numbers were counted. */
   counted_goals: string
   counted_generation: number
-  /** Under which generation a recount counts `goals`; null while none does. */
+  /** The generation under which a backfill counts `goals`; null while none runs. */
   pending_generation: number | null
   created_by: string
   created_at: number
@@ -96,12 +96,12 @@ export function campaignsOf({ query }: Store, workspaceId: string) {
   return query.selectFrom('campaigns').where('campaigns.workspace_id', '=', workspaceId)
 }
 
-/** Makes other changes of the workspace's campaigns and of its recount wait until this transaction ends. */
+/** Makes other changes of the workspace's campaigns and of its backfill wait until this transaction ends. */
 export async function lockCampaigns(store: Store, workspaceId: string): Promise<void> {
   await store.lock(`campaigns ${workspaceId}`)
 }
 
-/** Undefined when the workspace has no such campaign, whoever else may have it. */
+/** Undefined when the workspace has no such campaign, even if another workspace has it. */
 export async function findCampaign(
   { query }: Store,
   workspaceId: string,

@@ -1,5 +1,5 @@
-// What the tables of facts have in common: facts of customers in campaigns, each kept once, whoever reports it again. Each
-// table is named in its own file, which says what its rows are.
+// The common part of the tables of facts: each fact of a customer in a campaign is stored once, however often it is reported. The
+// file of each table defines its rows.
 import type { InsertQueryBuilder, InsertResult, Kysely, SelectQueryBuilder } from 'kysely'
 import { keepBest, type CustomerCampaign } from '../../core/campaigns/facts.ts'
 import { addCampaignActivity, type CampaignInstant } from './campaign-activity.ts'
@@ -16,7 +16,7 @@ export interface FactTableSpec<
 > {
   /** Its rows have the columns `customer` and `campaign`. */
   readonly table: Table
-  /** The table where facts wait before they are moved there (`staging-table.ts`). */
+  /** The staging table (`staging-table.ts`). */
   readonly staging?: keyof Tables
   /** The columns of the primary key. */
   readonly key: readonly (keyof Row & string)[]
@@ -25,23 +25,23 @@ export interface FactTableSpec<
   readonly identityOf: (fact: Fact) => string
   /** Compares different reports of one fact: negative when `left` wins. */
   readonly compare: (left: Fact, right: Fact) => number
-  /** When its campaign had to do with its customer; undefined for a fact that does not tell. */
+  /** When the fact shows its campaign active with its customer; undefined when it does not. */
   readonly activeAt: (fact: Fact) => number | undefined
   readonly toRow: (fact: Fact) => Row
   readonly fromRow: (row: Row) => Fact
 }
 
 export interface FactTable<Fact, Table extends keyof Tables = keyof Tables> {
-  /** One statement that finds what `question` asks for among all facts, wherever they are at the moment. */
+  /** One statement that answers `question` from the table and its staging table. */
   readonly ask: <Sources, Source extends keyof Sources, Output>(
     store: Store,
     question: (table: Table) => SelectQueryBuilder<Sources, Source, Output>,
   ) => SelectQueryBuilder<Sources, Source, Output>
-  /** Moves up to `max` of the facts that wait to where they stay; gives how many still wait. */
+  /** Moves up to `max` facts out of the staging table; returns how many remain there. */
   readonly moveStaged: (store: Store, max: number) => Promise<number>
   /** All facts of customers in campaigns, `max` at the most. */
   readonly listIn: (store: Store, wanted: readonly CustomerCampaign[], max?: number) => Promise<Fact[]>
-  /** All facts of customers, in whatever campaign, `max` at the most. */
+  /** All facts of customers, in any campaign, `max` at the most. */
   readonly listOf: (store: Store, customers: readonly number[], max?: number) => Promise<Fact[]>
   /**
    * Stores facts, each once: of different reports, the one that wins. Gives the identities of those that were not known
@@ -79,16 +79,16 @@ function tablesOf({ query }: Store): Kysely<FactTables> {
  * the second sees both tables as the first has left them.
  */
 function tablesWith<Table extends keyof Tables>(
-  { table, recent }: { readonly table: Table; readonly recent?: keyof Tables },
+  { table, staging }: { readonly table: Table; readonly staging?: keyof Tables },
   { locksRows }: Store,
 ): readonly [Table, ...Table[]] {
   // Both have the same columns.
-  return recent && !locksRows ? [table, recent as Table] : [table]
+  return staging && !locksRows ? [table, staging as Table] : [table]
 }
 
 /** One statement, so that no fact is missed while it is moved from one table to the other. */
 function ask<Table extends keyof Tables, Sources, Source extends keyof Sources, Output>(
-  spec: { readonly table: Table; readonly recent?: keyof Tables },
+  spec: { readonly table: Table; readonly staging?: keyof Tables },
   store: Store,
   question: (table: Table) => SelectQueryBuilder<Sources, Source, Output>,
 ): SelectQueryBuilder<Sources, Source, Output> {
@@ -148,7 +148,7 @@ async function add<Row extends object, Fact extends CustomerCampaign>(
   return added
 }
 
-/** An instant is a part of the identity: a better report of a fact that is known changes nothing here. */
+/** An instant is a part of the identity: a better report of a stored fact changes nothing here. */
 async function addActivity<Fact extends CustomerCampaign>(
   { activeAt }: Pick<FactTableSpec<object, Fact>, 'activeAt'>,
   store: Store,
@@ -169,8 +169,8 @@ async function insertNew<Row extends object, Fact extends CustomerCampaign>(
   facts: ReadonlyMap<string, Fact>,
 ): Promise<Set<string>> {
   if (facts.size === 0) return new Set()
-  const { table, staging: recent, key, columns, toRow } = spec
-  const isStaged = recent && !store.locksRows
+  const { table, staging, key, columns, toRow } = spec
+  const isStaged = staging && !store.locksRows
   const rows = new Map([...facts].map(([identity, fact]) => [identity, toRow(fact)]))
   const fresh = {
     columns,
@@ -179,19 +179,19 @@ async function insertNew<Row extends object, Fact extends CustomerCampaign>(
     ...(isStaged && { notIn: { table, key } }),
   }
   // Cast as in `tablesOf`: only the table's own file knows which of the tables of facts it is.
-  const insert = insertRows(store, isStaged ? recent : table, fresh as never) as unknown as FactInsert
+  const insert = insertRows(store, isStaged ? staging : table, fresh as never) as unknown as FactInsert
   const added = await insert
     .onConflict((conflict) => conflict.doNothing())
     .returning([...key])
     .execute()
-  if (isStaged) await countStagedFacts(store, { ...spec, staging: recent }, added.length)
+  if (isStaged) await countStagedFacts(store, { ...spec, staging }, added.length)
   if (added.length === rows.size) return new Set(facts.keys())
   const keyOf = (row: object) => key.map((column) => (row as Record<string, unknown>)[column]).join('\0')
   const keys = new Set(added.map(keyOf))
   return new Set([...rows].filter(([, row]) => keys.has(keyOf(row))).map(([identity]) => identity))
 }
 
-/** Replaces those facts that are known already and are beaten by another report. */
+/** Replaces stored facts that lose against another report. */
 async function replaceBeaten<Row extends object, Fact extends CustomerCampaign>(
   spec: FactTableSpec<Row, Fact>,
   store: Store,
@@ -218,7 +218,7 @@ async function replaceBeaten<Row extends object, Fact extends CustomerCampaign>(
   }
 }
 
-/** The facts that are kept, each looked up by its key: one customer may have very many, even in one campaign. */
+/** The stored facts, each looked up by its key: one customer may have very many, even in one campaign. */
 async function findStored<Row extends object, Fact extends CustomerCampaign>(
   spec: FactTableSpec<Row, Fact>,
   store: Store,

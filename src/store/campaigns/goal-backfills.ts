@@ -1,4 +1,4 @@
-// The table of goal recounts, a row for each workspace that has campaigns: how far the pipeline has recounted all users by
+// The table of goal backfills, one row for each workspace that has campaigns: how far the pipeline has recounted all users by
 // changed goals. Changes only under `lockCampaigns`.
 import type { Selectable } from 'kysely'
 import { FIRST_GENERATION } from './campaigns.ts'
@@ -51,7 +51,7 @@ export async function createGoalBackfills({ query }: Store, { text, integer }: S
     .execute()
 }
 
-/** What holds for a workspace before its first campaign. */
+/** The state of a workspace before its first campaign. */
 export function firstBackfill(workspaceId: string): GoalBackfill {
   const nothing = { isRunning: false, userCursor: 0, countedUsers: 0, allUsers: 0, startedAt: null }
   return { workspaceId, version: 0, generation: FIRST_GENERATION, ...nothing }
@@ -64,13 +64,13 @@ export async function findGoalBackfill({ query }: Store, workspaceId: string): P
   return row && toGoalBackfill(row)
 }
 
-/** The recounts that are to be continued, in the order of their workspaces; at most one for each. */
+/** The backfills that are running, at most one for each workspace, in the order of workspaces. */
 export async function listRunningBackfills({ query }: Store): Promise<GoalBackfill[]> {
   const rows = query.selectFrom('goal_backfills').selectAll().where('is_running', '=', 1)
   return (await rows.orderBy('workspace_id').execute()).map(toGoalBackfill)
 }
 
-/** Adds or replaces the recount of its workspace. The caller has read it under `lockCampaigns`. */
+/** Adds or replaces the backfill of its workspace. The caller has read it under `lockCampaigns`. */
 export async function saveGoalBackfill({ query }: Store, backfill: GoalBackfill): Promise<void> {
   const columns = {
     version: backfill.version,

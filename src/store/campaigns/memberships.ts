@@ -1,5 +1,5 @@
-// The table of memberships: who was in the audience of a campaign, when and how. Facts: they keep the customer id they were
-// reported with, whoever that turns out to be.
+// The table of memberships: who was in the audience of a campaign, when and how. A fact always keeps the customer id it was reported
+// with, also when users merge.
 import { compareMemberships, membershipIdentity, type Group, type Membership } from '../../core/campaigns/facts.ts'
 import { factTable } from './fact-table.ts'
 import type { SqlTypes, Store } from '../store.ts'

@@ -1,5 +1,5 @@
-// The table of message events: what happened to the messages of campaigns. Facts: they keep the customer id they were reported
-// with, whoever that turns out to be.
+// The table of message events: what happened to the messages of campaigns. A fact always keeps the customer id it was reported with,
+// also when users merge.
 import { sql, type CreateTableBuilder } from 'kysely'
 import { isTouch, TOUCH_KINDS } from '../../core/statistics/campaign-history.ts'
 import {
@@ -33,7 +33,7 @@ interface MessageEventRow {
 declare module '../tables.ts' {
   interface Tables {
     message_events: MessageEventRow
-    /** On SQLite, those that came in last (`staging-table.ts`). */
+    /** On SQLite, the newest ones (`staging-table.ts`). */
     message_events_staging: MessageEventRow
   }
 }
@@ -120,9 +120,9 @@ const FACTS = factTable<MessageEventRow, MessageEvent, 'message_events'>({
 
 /** All message events of customers in campaigns. */
 export const listMessageEvents = FACTS.listIn
-/** All message events of customers, in whatever campaign. */
+/** All message events of customers, in any campaign. */
 export const listMessageEventsOf = FACTS.listOf
-/** Moves up to `max` message events that came in last to where they stay; gives how many have yet to be moved. */
+/** Moves up to `max` message events out of the staging table; returns how many remain there. */
 export const moveStagedMessageEvents = FACTS.moveStaged
 /** Stores message events, each once; gives the identities (`messageIdentity`) of those that were not known before. */
 export const addMessageEvents = FACTS.add

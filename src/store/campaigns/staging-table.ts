@@ -1,16 +1,16 @@
-// Facts that wait beside the table they belong to, in a small table of the same columns. A send reports several facts of each
-// customer within minutes, in no order; where they wait, they are moved in the order of the key, so that a page of the large table
-// is written once for all of a customer's facts instead of once for each (`docs/decisions/0029`).
+// Staging tables: small tables beside a large one, with the same columns, that take new facts first. A send reports several facts of
+// each customer within minutes, in no order. Moving them in the order of the key writes a page of the large table once for all of
+// a customer's facts instead of once for each (`docs/decisions/0029`).
 import { sql, type RawBuilder } from 'kysely'
 import type { ColumnType, SqlTypes, Store } from '../store.ts'
 import type { Tables } from '../tables.ts'
 
 interface StagingTableRow {
-  /** The table where they wait. */
+  /** The name of the staging table. */
   name: string
   /** How many there are. */
   facts: number
-  /** The customer from which on they are moved next. */
+  /** The first customer of the next move. */
   customer: number
 }
 
@@ -20,10 +20,10 @@ declare module '../tables.ts' {
   }
 }
 
-/** How many facts may wait: so many that a customer has several of them, so few that their pages stay in memory. */
+/** How many facts a staging table may hold: so many that a customer has several of them, so few that their pages stay in memory. */
 export const STAGED_FACTS_MAX = 250_000
 
-/** Where facts of one kind are: each in one of the two tables, which have the same columns and the same key. */
+/** A table and its staging table, which have the same columns and the same key. Each fact is in one of the two. */
 export interface StagedTable {
   readonly table: keyof Tables
   readonly staging: keyof Tables
@@ -41,12 +41,12 @@ export async function createStagingTable({ query }: Store, { text, integer }: Sq
     .execute()
 }
 
-/** To be called once, when a table is created where facts wait. */
+/** To be called once, when a staging table is created. */
 export async function startStagingTable({ query }: Store, name: keyof Tables): Promise<void> {
   await query.insertInto('staging_tables').values({ name, facts: 0, customer: 0 }).execute()
 }
 
-/** To be called after `added` facts were put where they wait: where too many wait, some are moved. */
+/** To be called after `added` facts were inserted into the staging table: if it is too full, some are moved. */
 export async function countStagedFacts(store: Store, tables: StagedTable, added: number): Promise<void> {
   if (added === 0) return
   const { facts } = await store.query
@@ -55,14 +55,13 @@ export async function countStagedFacts(store: Store, tables: StagedTable, added:
     .where('name', '=', tables.staging)
     .returning('facts')
     .executeTakeFirstOrThrow()
-  // No more than twice what came, whatever waits, so that no change takes much longer than others.
+  // At most twice the number that was added, so that no transaction takes much longer than others.
   const tooMany = Math.min(facts - STAGED_FACTS_MAX, 2 * added)
   if (tooMany > 0) await moveStagedFacts(store, tables, tooMany)
 }
 
 /**
- * Moves up to `max` facts that have waited to where they stay, at least one; gives how many still wait. To be called in a
- * transaction.
+ * Moves up to `max` facts, at least one, out of the staging table; returns how many remain. To be called in a transaction.
  */
 export async function moveStagedFacts(store: Store, tables: StagedTable, max: number): Promise<number> {
   const { customer } = await store.query
@@ -83,17 +82,17 @@ export async function moveStagedFacts(store: Store, tables: StagedTable, max: nu
 /** Moves the first `max` facts from a customer on; gives how many there were, and the customer to go on with. */
 async function moveFrom(
   { query }: Store,
-  { table, staging: recent, key, columns }: StagedTable,
+  { table, staging, key, columns }: StagedTable,
   { customer, max }: { readonly customer: number; readonly max: number },
 ): Promise<{ readonly moved: number; readonly next: number }> {
   const [all, order] = [toList(Object.keys(columns)), toList(key)]
-  const staged = sql`from ${sql.table(recent)} where customer >= ${customer}`
+  const staged = sql`from ${sql.table(staging)} where customer >= ${customer}`
   // The cast is for SQLite, which would compile the statement anew each time (`docs/decisions/0026`).
   const end = await sql<Record<string, string | number>>`
     select ${order} ${staged} order by ${order} limit 1 offset cast(${max - 1} as bigint)`.execute(query)
   const last = end.rows[0]
   const batch = last ? sql`${staged} and (${order}) <= (${sql.join(key.map((column) => last[column]))})` : staged
-  // A fact is never in both places; if one were, the one that stays would be the fact.
+  // A fact is never in both tables; if one were, the large table would win.
   await sql`
     insert into ${sql.table(table)} (${all}) select ${all} ${batch} order by ${order} on conflict do nothing`.execute(
     query,

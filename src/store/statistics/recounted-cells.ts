@@ -1,5 +1,5 @@
-// Cells counted anew, beside the table. Those of many campaigns are more than memory should hold: what was counted is put, campaign
-// by campaign, into a file that SQLite keeps for this connection alone, and in memory while it is small.
+// Recounted cells, held apart from the table of statistics. Those of many campaigns do not fit into memory: sums go to a temporary
+// SQLite file, campaign by campaign, and stay in memory while they are few.
 import { CellSum } from '../../core/statistics/cells.ts'
 import { SqliteConnection } from '../sqlite/sqlite-connection.ts'
 

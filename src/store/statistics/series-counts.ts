@@ -1,5 +1,5 @@
-// What is asked of the tables of series and statistics: the numbers of campaigns over a range of days, and which campaigns
-// have any ("TOTAL and UNIQUE from one table", "Presence and freshness").
+// Queries over series and statistics: the numbers of campaigns over a range of days, and which campaigns have any ("TOTAL and UNIQUE
+// from one table", "Presence and freshness").
 import { sql, type Expression } from 'kysely'
 import { ANYTHING } from '../../core/statistics/anything.ts'
 import type { DayRange, SeriesCount } from '../../core/statistics/campaign-counts.ts'

@@ -1,5 +1,5 @@
-// The table of series: which statistics of which campaigns there are. Their texts are here once instead of in every cell; a
-// cell carries the number of its series.
+// The table of series: which statistics of which campaigns there are. It stores their texts once; a cell only has the number of its
+// series.
 import { sql, type Expression } from 'kysely'
 import {
   ATTRIBUTION_TYPES,

@@ -1,5 +1,5 @@
-// The table of revisions: a number for each campaign that grows whenever its statistics change. Whoever keeps something made
-// from these sees at one look whether it still holds (`docs/decisions/0018`).
+// The table of revisions: one number for each campaign that grows whenever its statistics change. A cache compares it to see whether
+// its content is still valid (`docs/decisions/0018`).
 import { randomInt } from 'node:crypto'
 import { insertRows } from '../insert-rows.ts'
 import type { SqlTypes, Store } from '../store.ts'

@@ -1,5 +1,5 @@
-// The table of statistics: the sum of what every user contributes, one row for each cell. Numbers over any range of days come
-// from it exactly ("TOTAL and UNIQUE from one table"; `docs/decisions/0014`).
+// The table of statistics: the sum of the contributions of all users, one row for each cell. It gives exact numbers over any range of
+// days ("TOTAL and UNIQUE from one table"; `docs/decisions/0014`).
 import { sql, type SelectQueryBuilder } from 'kysely'
 import { isAnything, sumAnything, withAnything } from '../../core/statistics/anything.ts'
 import type { DayRange } from '../../core/statistics/campaign-counts.ts'
@@ -66,7 +66,7 @@ export async function createStatistics(store: Store, types: SqlTypes): Promise<v
 }
 
 /**
- * Adds a sum of cells to the table and removes rows that come to nothing. To be called in a transaction. Raises the revisions
+ * Adds a sum of cells to the table and removes rows whose counts become 0. To be called in a transaction. Raises the revisions
  * of the campaigns. Rows are locked in the order of their keys, whatever the sum, so that two transactions do not wait for each
  * other in a circle.
  */
@@ -107,8 +107,7 @@ export function withCells(series: SelectQueryBuilder<Tables, 'series', object>, 
 }
 
 /**
- * Deletes what earlier goals have left of the campaigns in `kept`: all generations except `NO_GENERATION` and those that
- * `kept` names. To be called in a transaction. True when there may be more than this call deleted.
+ * Deletes the cells of earlier goals of these campaigns: all generations except `NO_GENERATION` and the current ones. To be called in a transaction. True when there may be more than this call deleted.
  */
 export async function removeGenerations(store: Store, current: readonly CampaignGeneration[]): Promise<boolean> {
   const stale = await listSeriesIn(store, gapsBetween(current), SERIES_REMOVED_PER_CALL_MAX)

@@ -41,7 +41,7 @@ const noControl = {
 }
 const noUplift = { uplift: 0, uplift_low: 0, uplift_high: 0, uplift_significant: false }
 
-describe('the shape', () => {
+describe('The answer', () => {
   it('has every documented number at each variation, 0 where nothing is counted', () => {
     expect(bodyOf([count(ANYTHING, 1)], TOTAL, ['Purchase'])).toEqual({
       platforms: {
@@ -91,7 +91,7 @@ describe('the shape', () => {
     conversion_goal_stats: { Purchase: { conversions: 0, cvr: 0, ...noUplift } },
   }
 
-  it('keeps names that mean something to programs', () => {
+  it('keeps goal names and reasons that are special in JavaScript', () => {
     const goals = ['__proto__', 'constructor', '7']
     const stats = allOf([count('unit.failed:__proto__', 2, target)], TOTAL, goals)
     expect(Object.keys(stats['conversion_goal_stats'] ?? {}).toSorted()).toEqual(goals.toSorted())
@@ -127,11 +127,11 @@ describe('presence', () => {
       ['all_platforms all_locales all_variations', 'all_platforms all_locales B'],
     ],
   ]
-  it.each(cases)('of %s', (_what, counts, keys) => {
+  it.each(cases)('includes the right platforms, locales and variations for %s', (_what, counts, keys) => {
     expect(keysOf(bodyOf(counts)).toSorted()).toEqual(keys.toSorted())
   })
 
-  it('is without any platform when there is nothing', () => {
+  it('includes no platform when nothing is counted', () => {
     expect(bodyOf([], TOTAL, ['Purchase'])).toEqual({ platforms: {} })
   })
 })
@@ -209,7 +209,7 @@ describe('the delivery funnel', () => {
     active_device_token: 850,
   }
 
-  it.each([TOTAL, UNIQUE])('takes away step by step, alike for %o', (question) => {
+  it.each([TOTAL, UNIQUE])('subtracts removed units step by step, the same for %o', (question) => {
     expect(allOf(counts, question)['delivery_funnel']).toEqual(funnel)
   })
 
@@ -288,7 +288,7 @@ describe('control groups', () => {
     })
   })
 
-  it('count alike for every attribution type', () => {
+  it('have the same numbers for every attribution type', () => {
     const answers = ATTRIBUTION_TYPES.map(
       (attributionType) =>
         variationsOf(bodyOf(counts, { attributionType, metricType: 'TOTAL' }, ['Buy']))?.['campaign_control_group'],

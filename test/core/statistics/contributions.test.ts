@@ -1,5 +1,5 @@
-// Campaign statistics over random histories ("One pure function, and sums"): whatever arrives, in whatever order, every answer is
-// the one that a naive model finds by recounting all facts. A failure prints its seed: STATISTICS_SEED=… runs it again.
+// Tests campaign statistics over random histories ("One pure function, and sums"): in any order of arrival, every answer equals the
+// one that a naive model gets by recounting all facts. A failure prints its seed: STATISTICS_SEED=… runs it again.
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
@@ -45,7 +45,7 @@ const someRanges: fc.Arbitrary<RangeChoice[]> = fc.array(fc.tuple(fc.nat(), shif
 })
 
 describe.each(TIMEZONES)('statistics of random histories in %s', (timezone) => {
-  it('are what recounting all facts gives', () => {
+  it('equal a recount of all facts', () => {
     check(
       HISTORIES_PER_ZONE,
       fc.tuple(workspaces(timezone), someRanges),
@@ -103,7 +103,7 @@ const ONCE_WRONG: [what: string, workspace: ModelWorkspace][] = [
   ],
 ]
 
-it.each(ONCE_WRONG)('statistics of %s are what recounting all facts gives', (_, workspace) => {
+it.each(ONCE_WRONG)('statistics of %s equal a recount of all facts', (_, workspace) => {
   expectSameAnswers(StatisticsTable.of(workspace), workspace, rangesOf(workspace))
 })
 
@@ -139,7 +139,7 @@ describe('the table of statistics', () => {
 })
 
 describe('a change of message events', () => {
-  it('changes as much as counting all before and all after does', () => {
+  it('equals the difference between full counts before and after', () => {
     const few = fc.array(fc.nat(), { minLength: 1, maxLength: 2 })
     const how = fc.record({ areNew: fc.boolean(), hasNewAudience: fc.constantFrom(false, false, true) })
     check(MESSAGE_CHANGES, fc.tuple(someZone.chain(workspaces), few, how), ([workspace, few, how]) => {
@@ -158,7 +158,7 @@ describe('a change of message events', () => {
     expectSameChange(workspace({ audiences, messages: [message({ kind }), ...others] }), [0], isNew)
   })
 
-  /** `changed` are places in the list of a user's message events: those events are new, or known from another report before. */
+  /** `changed` are positions in the list of a user's message events: those events are new, or known from another report before. */
   function expectSameChange(
     workspace: ModelWorkspace,
     changed: readonly number[],

@@ -1,4 +1,4 @@
-// Which levels places have, and at which of them one and the same is counted.
+// Tests the grouping sets of dimensions, and which of them share one computation.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CellSum, cellKey, NO_DAY, seriesKey } from '../../../src/core/statistics/cells.ts'
@@ -23,14 +23,14 @@ const together = (allDimensions: readonly KeyedDimensions[]) =>
 
 const keysOf = (allDimensions: readonly KeyedDimensions[]) => allDimensions.map(({ key }) => key).toSorted()
 
-/** Whether something at a place counts at a level, by the definition. */
+/** Whether a fact with these dimensions counts at an aggregate, by the definition. */
 function countsAt(aggregate: Dimensions, dimensions: Dimensions): boolean {
   return (['platform', 'locale', 'variation'] as const).every(
     (name) => aggregate[name] === ALL || aggregate[name] === dimensions[name],
   )
 }
 
-describe('The groupingSets of a dimensions', () => {
+describe('The grouping sets of dimensions', () => {
   it.each([
     ['WEB', 'de', 'A', 8],
     ['WEB', ALL, 'A', 4],
@@ -43,15 +43,15 @@ describe('The groupingSets of a dimensions', () => {
     for (const aggregate of groupingSets) expect(countsAt(aggregate, { platform, locale, variation })).toBe(true)
   })
 
-  it('are some of them where that is asked for', () => {
+  it('are only the requested ones when some are requested', () => {
     const dimensions = toKeyed('WEB', 'de', 'A')
     expect(aggregatesOf(dimensions, OWN_GROUPING_SET)).toEqual([dimensions])
     expect(aggregatesOf(dimensions, 0b1000_0010)).toEqual([toKeyed(ALL, 'de', 'A'), toKeyed(ALL, ALL, ALL)])
   })
 })
 
-describe('The groupingSets of allDimensions', () => {
-  it('are told apart where other of the allDimensions count, and nowhere else', () => {
+describe('The grouping sets of several dimensions', () => {
+  it('are separate exactly where they count different facts', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(someDimensions, { minLength: 1, maxLength: 7, selector: ({ key }) => key }),
@@ -73,7 +73,7 @@ describe('The groupingSets of allDimensions', () => {
     )
   })
 
-  it('are given for each of the allDimensions', () => {
+  it('are found for each of the dimensions', () => {
     fc.assert(
       fc.property(fc.array(someDimensions, { minLength: 1, maxLength: 7 }), (allDimensions) => {
         const groupingSets = together(allDimensions)
@@ -87,12 +87,12 @@ describe('The groupingSets of allDimensions', () => {
     )
   })
 
-  it('are none for any other dimensions', () => {
+  it('throw for dimensions that were not given', () => {
     const groupingSets = together([toKeyed('WEB', 'de', 'A')])
     expect(() => groupingSets.at(toKeyed('WEB', 'de', 'B'))).toThrow('no count was expected at')
   })
 
-  it('are right also where there were more different ones than are remembered', () => {
+  it('are right after the cache has overflowed', () => {
     for (let number = 0; number < 12_000; number++) {
       const [one, other] = [toKeyed('WEB', `l${number}`, 'A'), toKeyed('WEB', 'de', `v${number % 300}`)]
       const groupingSets = together([one, other])
@@ -107,7 +107,7 @@ describe('The groupingSets of allDimensions', () => {
   })
 })
 
-describe('Cells at several groupingSets', () => {
+describe('Cells at several grouping sets', () => {
   const series = seriesKey({
     campaign: 1,
     generation: 0,
@@ -119,7 +119,7 @@ describe('Cells at several groupingSets', () => {
   })
   const key = cellKey(series, 7, NO_DAY)
 
-  it('are those of each of them, and at most as many as is said before', () => {
+  it('are spread to each set, and never exceed the announced maximum', () => {
     const sum = new CellSum()
     sum.addAtGroupingSets(key, ALL_GROUPING_SETS, 1, 3)
     sum.addAtGroupingSets(key, 0b0000_0110, 1, 2)
@@ -132,7 +132,7 @@ describe('Cells at several groupingSets', () => {
     expect([sum.size, sum.sizeMax]).toEqual([8, 8])
   })
 
-  it('are none when they are taken away', () => {
+  it('are gone after they are subtracted', () => {
     const sum = new CellSum()
     sum.addAtGroupingSets(key, ALL_GROUPING_SETS, 1, 3)
     sum.addAtGroupingSets(key, ALL_GROUPING_SETS, -1, -3)

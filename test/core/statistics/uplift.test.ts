@@ -46,6 +46,6 @@ const nothing: [what: string, target: Share, control: Share][] = [
   ['nobody of the control group converted', share(5, 10), share(0, 10)],
   ['nobody at all converted', share(0, 10), share(0, 10)],
 ]
-it.each(nothing)('says nothing when %s', (_what, target, control) => {
+it.each(nothing)('gives no uplift when %s', (_what, target, control) => {
   expect(computeUplift(target, control)).toEqual(NO_UPLIFT)
 })

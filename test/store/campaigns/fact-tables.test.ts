@@ -66,7 +66,7 @@ describeEachStore('The tables of facts', (kind) => {
       ['then the locale by text', { removed: 'z', locale: 'de' }, { removed: 'a', locale: 'en' }],
       ['then the reason by text', { removed: 'a_z' }, { removed: 'aa' }],
     ]
-    it.each(winners)('of different reports: %s', async (_rule, winner, loser) => {
+    it.each(winners)('keep the winner of different reports: %s', async (_rule, winner, loser) => {
       const [first, second, third] = [nextCustomer(), nextCustomer(), nextCustomer()]
       await keepMemberships(membership({ ...loser, customer: first }))
       await keepMemberships(membership({ ...winner, customer: first }))
@@ -94,7 +94,7 @@ describeEachStore('The tables of facts', (kind) => {
       expect(await listMemberships(database, wanted)).toEqual([membership({ customer, campaign: 2 })])
     })
 
-    it('are kept once in any order, within a call and over calls, and tell which were new', async () => {
+    it('are stored once in any order, within a call and over calls, and adding them returns the new ones', async () => {
       const compare = (left: Membership, right: Membership) => compareAudiences(left, right)
       const table = { identityOf: membershipIdentity, compare, normalize: (fact: Membership) => fact }
       await expectKeptOnce(anyMembership(), table, {
@@ -113,7 +113,7 @@ describeEachStore('The tables of facts', (kind) => {
       ['a missing reason as unknown', { reason: 'a' }, {}],
       ['as unknown', {}, { reason: 'z' }],
     ]
-    it.each(winners)('of different reports with one message_id: %s', async (_rule, winner, loser) => {
+    it.each(winners)('keep the winner of different reports with one message_id: %s', async (_rule, winner, loser) => {
       const messageId = 'm'
       const [first, second, third] = [nextCustomer(), nextCustomer(), nextCustomer()]
       await keepMessages(message({ messageId, ...loser, customer: first }))
@@ -168,7 +168,7 @@ describeEachStore('The tables of facts', (kind) => {
       expect(await listTouches(database, periods, 2)).toHaveLength(2)
     })
 
-    it('are kept once in any order, within a call and over calls, and tell which were new', async () => {
+    it('are stored once in any order, within a call and over calls, and adding them returns the new ones', async () => {
       const compare = (left: MessageEvent, right: MessageEvent) =>
         compareByCodePoint(left.platform, right.platform) ||
         compareByCodePoint(left.device, right.device) ||
@@ -186,7 +186,7 @@ describeEachStore('The tables of facts', (kind) => {
     })
   })
 
-  describe('the weeks of campaigns', () => {
+  describe('campaign activity', () => {
     const WEEK = 3_000
 
     async function campaignsOf(customer: number, from: number, until: number): Promise<number[]> {
@@ -195,7 +195,7 @@ describeEachStore('The tables of facts', (kind) => {
       return found.map(({ campaign }) => campaign).toSorted((left, right) => left - right)
     }
 
-    it('are those of audiences and touches, and are found from their first instant to their last', async () => {
+    it('covers audiences and touches, from their first instant to their last', async () => {
       const customer = nextCustomer()
       const [start, end] = [WEEK * WEEK_MS, (WEEK + 1) * WEEK_MS - 1]
       await keepMemberships(
@@ -217,7 +217,7 @@ describeEachStore('The tables of facts', (kind) => {
       expect(await campaignsOf(customer, start - 1, end + 1)).toEqual([1, 2, 3, ...touching])
     })
 
-    it('give each campaign once for a period, however many weeks and facts it has, and as many as asked for', async () => {
+    it('lists each campaign once for a period, and at most the requested number', async () => {
       const customer = nextCustomer()
       const times = Array.from({ length: 30 }, (_, index) => index * (WEEK_MS / 3))
       await keepMessages(...times.flatMap((time) => [1, 2].map((campaign) => message({ customer, campaign, time }))))
@@ -268,7 +268,7 @@ describeEachStore('The tables of facts', (kind) => {
 })
 
 describeOnPostgres('Transactions that add the same facts at the same time', () => {
-  it('do not wait for each other in a circle, whatever the order in which they have them', async () => {
+  it('do not deadlock, in any order of facts', async () => {
     const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     const facts = [1, 2, 3].map((customer) => membership({ customer }))

@@ -1,5 +1,4 @@
-// Message events that wait before they are moved to where they stay, on SQLite: wherever each of them is, every reader finds all of
-// them, in order, and no report counts twice.
+// Tests the staging table of message events on SQLite: readers find every fact in either table, in order, and no report counts twice.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { MESSAGE_KINDS, messageIdentity, type MessageEvent } from '../../../src/core/campaigns/facts.ts'
@@ -18,7 +17,7 @@ import { describeOnPostgres, makeStore, openTestDatabase, type TestPlace } from 
 
 const ALL = Number.MAX_SAFE_INTEGER
 
-describe('Message events that came in last on SQLite', () => {
+describe('Staged message events on SQLite', () => {
   let place: TestPlace
   let database: Database
 
@@ -37,9 +36,9 @@ describe('Message events that came in last on SQLite', () => {
     const rows = await database.query.selectFrom(table).select('customer').orderBy('customer').execute()
     return rows.map(({ customer }) => customer)
   }
-  const noted = () => database.query.selectFrom('staging_tables').selectAll().execute()
+  const counters = () => database.query.selectFrom('staging_tables').selectAll().execute()
 
-  it('are read alike, all of them, after each of the steps in which they are moved', async () => {
+  it('are all found after each step in which they are moved', async () => {
     const customers = [3, 1, 2]
     const facts = customers.flatMap((customer) => factsOf(customer))
     const pairs = customers.flatMap((customer) => [1, 2].map((campaign) => ({ customer, campaign })))
@@ -69,7 +68,7 @@ describe('Message events that came in last on SQLite', () => {
     expect([(await count('message_events')).length, await count('message_events_staging')]).toEqual([facts.length, []])
   })
 
-  it('are replaced by better reports wherever they are', async () => {
+  it('are replaced by better reports in either table', async () => {
     await add(fact(1, { reason: 'z' }), fact(2, { reason: 'z' }))
     await settle(1)
     expect([await count('message_events'), await count('message_events_staging')]).toEqual([[1], [2]])
@@ -82,7 +81,7 @@ describe('Message events that came in last on SQLite', () => {
     expect([await count('message_events'), await count('message_events_staging')]).toEqual([[1], [2, 3]])
   })
 
-  it('are moved in the order of their customers, and from the first again after the last', async () => {
+  it('are moved in the order of customers, starting over after the last', async () => {
     await add(...[5, 3, 1, 4, 2].map((customer) => fact(customer)))
     await settle(3)
     expect([await count('message_events'), await count('message_events_staging')]).toEqual([
@@ -97,7 +96,7 @@ describe('Message events that came in last on SQLite', () => {
     expect(await count('message_events')).toEqual([1, 1, 2, 3, 4, 5])
   })
 
-  it('of one customer are moved in portions too', async () => {
+  it('are moved in batches even when they belong to one customer', async () => {
     await add(...Array.from({ length: 10 }, (_, time) => fact(7, { time })), fact(8))
     for (const left of [7, 4, 1]) expect(await settle(4 - 1)).toBe(left + 1)
     expect(await count('message_events_staging')).toEqual([7, 8])
@@ -105,7 +104,7 @@ describe('Message events that came in last on SQLite', () => {
     expect(await count('message_events_staging')).toEqual([8])
   })
 
-  it('are moved as others come when too many wait, at the most twice as many as came', async () => {
+  it('are moved when the staging table is full, at most twice as many as are added', async () => {
     const pretend = (facts: number) =>
       database.write(({ query }) => query.updateTable('staging_tables').set({ facts }).execute())
     await add(...Array.from({ length: 20 }, (_, index) => fact(index + 1)))
@@ -114,7 +113,7 @@ describe('Message events that came in last on SQLite', () => {
     expect(await count('message_events')).toEqual([])
     await add(fact(103), fact(104), fact(105))
     expect(await count('message_events')).toEqual([1, 2, 3])
-    expect(await noted()).toEqual([{ name: 'message_events_staging', facts: STAGED_FACTS_MAX, customer: 3 }])
+    expect(await counters()).toEqual([{ name: 'message_events_staging', facts: STAGED_FACTS_MAX, customer: 3 }])
     await pretend(STAGED_FACTS_MAX + 1_000)
     await add(fact(106), fact(107))
     expect(await count('message_events')).toEqual([1, 2, 3, 4, 5, 6, 7])
@@ -127,7 +126,7 @@ describe('Message events that came in last on SQLite', () => {
     await add(...factsOf(1), ...factsOf(2))
     await settle(3)
     await add(...factsOf(2), ...factsOf(3))
-    const [before] = await noted()
+    const [before] = await counters()
     expect(before?.facts).toBe((await count('message_events_staging')).length)
     const failed = database.write(async (store) => {
       await addMessageEvents(store, factsOf(4))
@@ -135,7 +134,7 @@ describe('Message events that came in last on SQLite', () => {
       throw new Error('the batch fails')
     })
     await expect(failed).rejects.toThrow('the batch fails')
-    expect(await noted()).toEqual([before])
+    expect(await counters()).toEqual([before])
     expect(await count('message_events_staging')).toHaveLength(before?.facts ?? 0)
   })
 
@@ -148,8 +147,8 @@ describe('Message events that came in last on SQLite', () => {
   })
 })
 
-describeOnPostgres('Message events that came in last', () => {
-  it('do not wait: others may add the same at the same time', async () => {
+describeOnPostgres('Message events on PostgreSQL', () => {
+  it('skip the staging table, since several transactions may add the same event', async () => {
     const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     await database.write((store) => addMessageEvents(store, factsOf(1)))

@@ -188,7 +188,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect(await findCampaignRevisions(database, [campaign])).toEqual(new Map())
     })
 
-    it('keeps no row of what came to nothing', async () => {
+    it('keeps no row whose counts became 0', async () => {
       const campaign = newCampaign()
       const first = sumOf(campaign, [{}, { day: 11 }])
       const both = sumOf(campaign, [{}, { day: 11 }, { day: 12 }])
@@ -467,7 +467,7 @@ describeEachStore('The table of statistics', (kind) => {
 })
 
 describeOnPostgres('Transactions that add to the same cells at the same time', () => {
-  it('do not wait for each other in a circle, whatever the order of what they add', async () => {
+  it('do not deadlock, in any order of cells', async () => {
     const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     const cells = [10, 11, 12].map((day) => ({ day }))

@@ -68,7 +68,7 @@ describeEachStore('Campaigns', (kind) => {
       ['number', 'workspace_id', 'event', 'campaign', 'id'],
       (store) => savePendingGeneration(store, { number: 1, workspaceId: 'w1', events: ['A', 'B'] }, 2),
     ],
-    ['the recount of a workspace', ['workspace_id'], (store) => findGoalBackfill(store, 'w1')],
+    ['the backfill of a workspace', ['workspace_id'], (store) => findGoalBackfill(store, 'w1')],
     ['the number of users', ['workspace_id'], (store) => countUsers(store, 'w1')],
   ]
   it.each(lookups)('finds %s by an index', async (_what, narrowedBy, work) => {

@@ -117,7 +117,7 @@ describeEachStore('Facts of campaigns', (kind) => {
   )
 })
 
-describeOnPostgres('Facts that nothing is known of', () => {
+describeOnPostgres('Facts in tables that were never analyzed', () => {
   const readers: [
     who: string,
     options: DatabaseOptions,

@@ -123,7 +123,7 @@ describeEachStore('Statistics', (kind) => {
   })
 })
 
-describeOnPostgres('Statistics that nothing is known of', () => {
+describeOnPostgres('Statistics in tables that were never analyzed', () => {
   it('are looked at only for the campaigns of the workspace', async () => {
     const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
