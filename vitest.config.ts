@@ -88,8 +88,8 @@ export default defineConfig({
     // Each file has processes and threads of its own: they need not all compile the same sources. `bin/tidings` keeps them there too.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/tidings') },
     // For what never ends, not for what is slow: the slowest machine takes several times as long as the usual one.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     sequence: { sequencer: LongestFirst },
   },
 })

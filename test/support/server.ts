@@ -118,7 +118,7 @@ async function placeBeside({ databaseUrl }: TestServer): Promise<TestPlace> {
 }
 
 /** Longer than the partitions of a process that was killed stay leased to it, shorter than a test may take. */
-const UNTIL_MS_MAX = 40_000
+const UNTIL_MS_MAX = 120_000
 /**
  * The time between looks is this part of what was waited so far, so that a long wait leaves the processors to what it waits for.
  */
