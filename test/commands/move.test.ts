@@ -175,7 +175,7 @@ describeOnPostgres('A moved server', () => {
     const { status, stdout } = await run(['move', '--to', other.databaseUrl as string], { DATA_DIR: source.dataDir })
     expect(status).toBe(0)
     expect(stdout).toContain('same PII_KEY')
-    expect(stdout).toContain(`Serve ${source.dataDir} no more`)
+    expect(stdout).toContain(`Do not start the old server on ${source.dataDir} again`)
     await other.remove()
   })
 })
