@@ -1,24 +1,18 @@
-// Updates the statistics and stores the facts of reports. Reports and goal events become changes, one per user; a change
-// becomes a difference, the contributions after the batch minus those before it; differences are added up to cells.
-// Rejects the batch when a campaign does not exist or too many cells change. Neither stores nor counts reported facts
-// beyond a cap, and does not count goal events beyond one.
+// Updates the statistics and stores the facts of reports. Reports and goal events become changes, one per user, which
+// `statistics/count-changes.ts` adds up to cells. Rejects the batch when a campaign does not exist or too many cells
+// change. Neither stores nor counts reported facts beyond a cap, and does not count goal events beyond one.
 import { CellSum } from '../core/statistics/cells.ts'
-import { membershipIdentity, messageIdentity, type Membership, type MessageEvent } from '../core/campaigns/facts.ts'
-import { toMembership, toMessageEvent } from '../core/campaigns/report.ts'
+import type { Membership, MessageEvent } from '../core/campaigns/facts.ts'
 import type { NamedEvent } from '../store/users/events.ts'
-import { addMemberships } from '../store/campaigns/memberships.ts'
-import { addMessageEvents } from '../store/campaigns/message-events.ts'
 import { addCells } from '../store/statistics/statistics.ts'
 import { addUncountedEvents } from '../store/statistics/uncounted-events.ts'
 import type { Store } from '../store/store.ts'
 import { findUsersWithAliases, survivorsOf, type UserWithAliases } from '../store/users/users.ts'
-import { isReport, type Batch, type EventsEntry, type ReportEntry, type Subject } from './batch.ts'
-import { DeduplicatedChanges } from '../statistics/deduplicate-changes.ts'
-import { addDifference, findUncountedNew } from '../statistics/difference.ts'
+import type { Batch, EventsEntry, ReportEntry, Subject } from './batch.ts'
+import { countChanges, Excess, type Totals } from '../statistics/count-changes.ts'
 import { GoalCatalogs, type GoalCatalog } from '../statistics/goal-catalog.ts'
-import { loadConcernedHistories, loadHistories } from '../statistics/histories.ts'
-import { inPortions } from '../statistics/portions.ts'
-import type { CappedHistory, Change, StoredChange } from '../statistics/stored-history.ts'
+import type { Change } from '../statistics/stored-history.ts'
+import { countFacts, readReports, storeFacts, withoutExcess, type Report } from './reported-facts.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
 import type { StoredEvents } from './store-events.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
@@ -60,9 +54,9 @@ export async function countStatistics(
 ): Promise<CountedFacts> {
   const { goalCatalogs = new GoalCatalogs() } = options
   const resolved: ResolvedBatch = { ...batch, ...users, ...storedEvents, goalCatalogs }
-  const reports = readReports(resolved)
+  const reports = readReports(batch, users)
   const { sum, excess } = await countBatch(store, resolved, reports)
-  const accepted = reports.map((report) => excess.without(report))
+  const accepted = reports.map((report) => withoutExcess(report, excess))
   const stored = await storeFacts(store, accepted)
   const newFacts = new Map<ReportEntry, number>()
   const refusedFacts = new Map<ReportEntry, number>()
@@ -79,80 +73,19 @@ export async function countStatistics(
 /** A batch with the results that the functions below read. */
 interface ResolvedBatch extends Batch, ResolvedUsers, StoredEvents, Required<CountOptions> {}
 
-/** A report and its facts, in the order of the report. */
-interface Report {
-  readonly read: ReportEntry
-  readonly memberships: readonly Membership[]
-  readonly messages: readonly MessageEvent[]
-}
-
-function countFacts({ memberships, messages }: Report): number {
-  return memberships.length + messages.length
-}
-
-/** The facts and goal events of a batch beyond the caps. */
-class Excess {
-  /** User id → how many facts and events. */
-  readonly byUser = new Map<number, number>()
-  /** Stored events that a campaign does not count. */
-  readonly events = new Set<number>()
-  /** Reported facts that are neither stored nor counted. */
-  readonly #refused = new Set<Membership | MessageEvent>()
-
-  add(
-    { userId }: UserWithAliases,
-    refused: readonly (Membership | MessageEvent)[],
-    uncounted: readonly number[],
-  ): void {
-    if (refused.length + uncounted.length === 0) return
-    for (const fact of refused) this.#refused.add(fact)
-    for (const id of uncounted) this.events.add(id)
-    this.byUser.set(userId, (this.byUser.get(userId) ?? 0) + refused.length + uncounted.length)
-  }
-
-  without(report: Report): Report {
-    if (this.#refused.size === 0) return report
-    return {
-      read: report.read,
-      memberships: report.memberships.filter((one) => !this.#refused.has(one)),
-      messages: report.messages.filter((one) => !this.#refused.has(one)),
-    }
-  }
-}
-
-/** The reports among the entries of a batch whose users are resolved. */
-function readReports({ entries, customerOf }: ResolvedBatch): Report[] {
-  const reports: Report[] = []
-  for (const read of entries) {
-    if (!isReport(read)) continue
-    const customerBehind = (customerId: string) => customerOf.get(read.subjectOf.get(customerId) as Subject) as number
-    reports.push({
-      read,
-      memberships: read.memberships.map((one) => toMembership(one, customerBehind(one.customerId))),
-      messages: read.messages.map((one) => toMessageEvent(one, customerBehind(one.customerId))),
-    })
-  }
-  return reports
-}
-
-interface CountedBatch {
-  /** What the batch adds to the statistics. */
-  readonly sum: CellSum
-  readonly excess: Excess
-}
-
 /** Counts a batch whose users are resolved and whose events are stored. */
-async function countBatch(store: Store, batch: ResolvedBatch, reports: readonly Report[]): Promise<CountedBatch> {
-  const [sum, excess] = [new CellSum(), new Excess()]
+async function countBatch(store: Store, batch: ResolvedBatch, reports: readonly Report[]): Promise<Totals> {
+  const keepInBounds = (sum: CellSum) => keepCellsInBounds(store, batch, sum)
+  const totals: Totals = { sum: new CellSum(), excess: new Excess(), keepInBounds }
   for (const workspaceId of new Set(batch.entries.map(({ entry }) => entry.workspaceId))) {
     const own = reports.filter(({ read }) => read.entry.workspaceId === workspaceId)
     const catalog = await batch.goalCatalogs.open(store, workspaceId)
     requireCampaigns(own, workspaceId, catalog)
     if (!catalog) continue
     const changes = await findChanges(store, batch, { catalog, reports: own })
-    await countChanges(store, { batch, catalog, sum, excess }, changes)
+    await countChanges(store, catalog, changes, totals)
   }
-  return { sum, excess }
+  return totals
 }
 
 /** Rejects facts of campaigns that do not exist: nothing could ever count them. */
@@ -269,85 +202,15 @@ async function findUsersOf(
   return users
 }
 
-interface Count extends CountedBatch {
-  readonly batch: ResolvedBatch
-  readonly catalog: GoalCatalog
-}
-
-/** Adds the differences of changes to the sum, and what exceeds a cap to the excess. */
-async function countChanges(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const merged = changes.filter(({ before }) => before.length > 1)
-  const single = changes.filter(({ before }) => before.length === 1)
-  await countMerged(store, count, merged)
-  await countSingle(store, count, single)
-}
-
-/** Counts merged users from all their facts. */
-async function countMerged(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const { catalog, sum } = count
-  const load = (portion: readonly Change[]) => loadHistories(store, catalog, portion)
-  for await (const [change, stored] of inPortions(changes, load)) {
-    addDifference(sum, catalog, withinCaps(count, change, stored))
-    await keepInBounds(store, count)
-  }
-}
-
-/** Counts all other users from the facts that their change concerns. */
-async function countSingle(store: Store, count: Count, changes: readonly Change[]): Promise<void> {
-  const { catalog, sum } = count
-  const deduplicated = new DeduplicatedChanges(sum, catalog)
-  const load = (portion: readonly Change[]) => loadConcernedHistories(store, catalog, portion)
-  for await (const [change, stored] of inPortions(changes, load)) {
-    deduplicated.add(withinCaps(count, change, stored))
-    await keepInBounds(store, count)
-  }
-  deduplicated.settle()
-  await keepInBounds(store, count)
-}
-
-/** The change within the caps; the rest is added to the excess. */
-function withinCaps({ catalog, excess }: Count, change: Change, stored: CappedHistory): StoredChange {
-  const within = { ...change, stored, facts: stored.accepted }
-  excess.add(change.user, stored.refused, findUncountedNew(catalog, within))
-  return within
-}
-
 /**
  * Rejects a batch of several entries that changes too many cells, so that it is halved. When a single entry changes more
  * cells than memory may hold, writes the cells so far before the others. Two such transactions may deadlock; the
  * database then ends one, which is tried again.
  */
-async function keepInBounds(store: Store, { batch, sum }: Count): Promise<void> {
+async function keepCellsInBounds(store: Store, batch: Batch, sum: CellSum): Promise<void> {
   const isTooMuch = sum.sizeMax > CELLS_PER_BATCH_MAX && sum.size > CELLS_PER_BATCH_MAX
   if (isTooMuch && batch.entries.length > 1) throw new TooMuchAtOnce()
   if (sum.sizeMax <= CELLS_AT_ONCE_MAX) return
   await addCells(store, sum)
   sum.clear()
-}
-
-/** Stores the facts of reports, each once. Returns the number of new facts of each report. */
-async function storeFacts(store: Store, reports: readonly Report[]): Promise<number[]> {
-  const allMemberships = reports.flatMap(({ memberships }) => memberships)
-  const allMessages = reports.flatMap(({ messages }) => messages)
-  const fresh: Fresh = {
-    memberships: await addMemberships(store, allMemberships),
-    messages: await addMessageEvents(store, allMessages),
-  }
-  const areAll = fresh.memberships.size + fresh.messages.size === allMemberships.length + allMessages.length
-  return reports.map((report) =>
-    areAll ? report.memberships.length + report.messages.length : takeFresh(report, fresh),
-  )
-}
-
-/** The identities of the facts that were new. */
-interface Fresh {
-  readonly memberships: Set<string>
-  readonly messages: Set<string>
-}
-
-/** The number of new facts of a report. Of repeats within the batch, only the first is new. */
-function takeFresh({ memberships, messages }: Report, fresh: Fresh): number {
-  const members = memberships.filter((membership) => fresh.memberships.delete(membershipIdentity(membership)))
-  const events = messages.filter((message) => fresh.messages.delete(messageIdentity(message)))
-  return members.length + events.length
 }
