@@ -83,8 +83,10 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 2,
     // Files follow each other in one process, which has loaded what they need: loading is an eighth of the work of the shorter ones.
     isolate: false,
-    globalSetup: [join(import.meta.dirname, 'test/support/migrated-stores.ts')],
-    setupFiles: [join(import.meta.dirname, 'test/support/after-file.ts')],
+    globalSetup: ['migrated-stores', 'built-program'].map((name) =>
+      join(import.meta.dirname, `test/support/setup/${name}.ts`),
+    ),
+    setupFiles: [join(import.meta.dirname, 'test/support/setup/after-file.ts')],
     // Each file has processes and threads of its own: they need not all compile the same sources. `bin/tidings` keeps them there too.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/tidings') },
     // For what never ends, not for what is slow: the slowest machine takes several times as long as the usual one.

@@ -12,7 +12,7 @@ import type { Batch, EventsEntry, ReportEntry, Subject } from './batch.ts'
 import { countChanges, Excess, type Totals } from '../statistics/count-changes.ts'
 import { GoalCatalogs, type GoalCatalog } from '../statistics/goal-catalog.ts'
 import type { Change } from '../statistics/stored-history.ts'
-import { countFacts, readReports, storeFacts, withoutExcess, type Report } from './reported-facts.ts'
+import { countReported, readReports, storeFacts, withoutExcess, type Report } from './reported-facts.ts'
 import type { ResolvedUsers } from './resolve-users.ts'
 import type { StoredEvents } from './store-events.ts'
 import { TooMuchAtOnce } from './users-at-once.ts'
@@ -62,7 +62,7 @@ export async function countStatistics(
   const refusedFacts = new Map<ReportEntry, number>()
   for (const [index, report] of reports.entries()) {
     newFacts.set(report.read, stored[index] as number)
-    refusedFacts.set(report.read, countFacts(report) - countFacts(accepted[index] as Report))
+    refusedFacts.set(report.read, countReported(report) - countReported(accepted[index] as Report))
   }
   await addUncountedEvents(store, excess.byUser)
   // Late in the batch, because other writers of the same campaigns wait from here on.

@@ -31,7 +31,7 @@ export function readReports({ entries }: Batch, { customerOf }: ResolvedUsers): 
 }
 
 /** How many facts a report has. */
-export function countFacts({ memberships, messages }: Report): number {
+export function countReported({ memberships, messages }: Report): number {
   return memberships.length + messages.length
 }
 

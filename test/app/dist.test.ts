@@ -1,41 +1,27 @@
-// `npm run build`, and a server that has `dist/` and no sources, as in the image.
-import { execFile } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+// The program that `npm run build` makes. Other suites start it too.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { copyCheckout, linkModules } from './checkout.ts'
-import { basic, run, startServing, type FirstWorkspace, type ServingProgram } from '../support/program.ts'
+import { ROOT } from '../support/setup/checkout.ts'
+import { basic, BIN, run, startServing, type FirstWorkspace, type ServingProgram } from '../support/program.ts'
 import { until } from '../support/server.ts'
 import { readVersion } from '../../src/app/version.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const BUILD_WAIT_MS = 120_000
 /** So long that the log compresses it. */
 const LONG_TEXT = 'word '.repeat(2_000)
 
 let folder: string
-let bin: string
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'tidings-dist-'))
-  bin = copyCheckout(join(folder, 'checkout'))
-  const checkout = dirname(dirname(bin))
-  linkModules(checkout, (entry) => entry !== '.cache')
-  copyFileSync(join(ROOT, 'rolldown.config.ts'), join(checkout, 'rolldown.config.ts'))
-  await promisify(execFile)('npm', ['run', 'build'], { cwd: checkout, timeout: BUILD_WAIT_MS })
-  rmSync(join(checkout, 'src'), { recursive: true })
-}, BUILD_WAIT_MS)
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'tidings-dist-'))))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 /** Serves from `dist/`. */
 function serve(): Promise<ServingProgram> {
-  return startServing({ DATA_DIR: join(folder, 'data') }, [], bin)
+  return startServing({ DATA_DIR: join(folder, 'data') })
 }
 
 it('has a file for the process and for each kind of thread, and starts these', () => {
-  const dist = join(dirname(dirname(bin)), 'dist')
+  const dist = join(dirname(dirname(BIN)), 'dist')
   const files = readdirSync(dist).filter((file) => file.endsWith('.js'))
   const threads = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('-thread.ts'))
@@ -50,7 +36,7 @@ it('has a file for the process and for each kind of thread, and starts these', (
 })
 
 it('knows its version', async () => {
-  expect(await run(['--version'], {}, bin)).toEqual({ status: 0, stdout: `${readVersion()}\n`, stderr: '' })
+  expect(await run(['--version'])).toEqual({ status: 0, stdout: `${readVersion()}\n`, stderr: '' })
 })
 
 it('serves events after it was killed, and the reference page', { timeout: 60_000 }, async () => {

@@ -4,8 +4,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { copyCheckout, linkModules } from './checkout.ts'
-import { BIN, run } from '../support/program.ts'
+import { copyCheckout, linkModules, ROOT } from '../support/setup/checkout.ts'
+import { run } from '../support/program.ts'
 
 const NOBODY = 65_534
 
@@ -46,7 +46,7 @@ function makePath(name: string, node: string | undefined): string {
 it('runs through symbolic links, from any folder, with the Node of its own checkout', async () => {
   const direct = join(folder, 'direct')
   const relative = join(folder, 'relative')
-  symlinkSync(BIN, direct)
+  symlinkSync(join(ROOT, 'bin/tidings'), direct)
   symlinkSync('direct', relative)
   const { status, stdout } = await run(['--version'], { PATH: makePath('no-node', undefined) }, relative)
   expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string })

@@ -1,13 +1,13 @@
-// The program itself, started as an operator starts it: `bin/tidings` in a process of its own.
+// The program that `npm run build` made, started as an operator starts it: `bin/tidings` in a process of its own.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { inject } from 'vitest'
 import type { Fault } from '../../src/core/app-error.ts'
 import { endWithTests } from './end-with-tests.ts'
 import type { TestPlace } from './stores.ts'
 import { until } from './server.ts'
 
-export const BIN = fileURLToPath(new URL('../../bin/tidings', import.meta.url))
+export const BIN = inject('builtProgram')
 
 const END_WAIT_MS = 40_000
 

@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { migrate } from '../../src/store/migrations.ts'
-import { openDatabase, statePathOf, type DatabaseLocation } from '../../src/store/open-database.ts'
-import { administer, besideDatabase, findPostgres } from './find-postgres.ts'
+import { migrate } from '../../../src/store/migrations.ts'
+import { openDatabase, statePathOf, type DatabaseLocation } from '../../../src/store/open-database.ts'
+import { administer, besideDatabase, findPostgres } from '../find-postgres.ts'
 
 export interface MigratedStores {
   /** The file of an embedded store. */

@@ -1,18 +1,18 @@
 // A checkout with only what a start needs: copies of the sources, and links to the packages.
 import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { BIN } from '../support/program.ts'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
-const ROOT = dirname(dirname(BIN))
+export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Makes it in a folder that is not there yet, without any packages; returns its `bin/tidings`. */
+/** Makes a checkout without packages in a folder that does not exist yet. Returns its `bin/tidings`. */
 export function copyCheckout(checkout: string): string {
   mkdirSync(checkout)
   for (const part of ['bin', 'src', 'package.json']) cpSync(join(ROOT, part), join(checkout, part), { recursive: true })
   return join(checkout, 'bin', 'tidings')
 }
 
-/** Links what is installed here, or some of it, into it; returns the folder. */
+/** Links the packages that are installed here, or some of them, into a checkout. Returns the folder of packages. */
 export function linkModules(checkout: string, isWanted: (entry: string) => boolean): string {
   const modules = join(checkout, 'node_modules')
   mkdirSync(modules)
