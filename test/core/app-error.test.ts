@@ -1,4 +1,4 @@
-// How refusals name the fields they blame, whoever blames them.
+// How refusals name fields: long paths are shortened, and the number of faults is limited.
 import { describe, expect, it } from 'vitest'
 import { AppError, DETAILS_MAX, invalidRequest } from '../../src/core/app-error.ts'
 import { trackUser } from '../../src/operations/users/track-user.ts'
@@ -9,7 +9,7 @@ const LONG = 'x'.repeat(100_000)
 const ENDS = `${'x'.repeat(256)}…${'x'.repeat(256)}`
 
 describe('A field with a long path', () => {
-  it('is told by both of its ends, in details and in the message', () => {
+  it('is shortened to its two ends, in details and in the message', () => {
     const { message, details } = invalidRequest([{ field: LONG, problem: 'is long' }])
     expect(details).toEqual([{ field: ENDS, problem: 'is long' }])
     expect(message).toBe(`The request is invalid: ${ENDS} is long.`)
@@ -20,7 +20,7 @@ describe('A field with a long path', () => {
     expect(details).toEqual([{ field: ENDS, problem: 'is taken' }])
   })
 
-  it('is told whole up to 512 characters', () => {
+  it('is named in full up to 512 characters', () => {
     const field = 'x'.repeat(512)
     expect(invalidRequest([{ field, problem: 'is long' }]).details).toEqual([{ field, problem: 'is long' }])
   })
@@ -41,12 +41,12 @@ describe('A field with a long path', () => {
       `user_preferences.categories.${'x'.repeat(228)}…${'x'.repeat(256)}`,
     ],
   ]
-  it.each(blamed)('is shortened where it is %s that its operation refuses', (_what, faults, field) => {
+  it.each(blamed)('is shortened if it is %s that an operation refuses', (_what, faults, field) => {
     expect(invalidRequest(faults()).details.map((detail) => detail.field)).toEqual([field])
   })
 })
 
-describe('Faults of names that a client makes up', () => {
+describe('Faults in names that clients choose', () => {
   const workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 1, identityResolution: ['a', 'b'] }
   const names = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`svc_${index}`, true]))
   const bodies: [what: string, faults: () => readonly unknown[]][] = [
@@ -66,7 +66,7 @@ describe('Faults of names that a client makes up', () => {
       },
     ],
   ]
-  it.each(bodies)('are looked for up to as many as are told: %s', (_what, faults) => {
+  it.each(bodies)('are collected only up to the number that a refusal lists: %s', (_what, faults) => {
     const { length } = faults()
     expect(length).toBeGreaterThanOrEqual(DETAILS_MAX)
     expect(length).toBeLessThan(DETAILS_MAX + 10)

@@ -1,4 +1,4 @@
-// Words compared without case: only ASCII letters have case, and nothing that merely looks like them.
+// Comparing words without case: only ASCII letters have case, not letters that merely look like them.
 import { expect, it } from 'vitest'
 import { toAsciiCapitals } from '../../src/core/ascii-capitals.ts'
 import { toMessagePlatform } from '../../src/core/campaigns/facts.ts'
@@ -22,6 +22,6 @@ const platforms: [sent: string, event: string, message: string][] = [
   ['Email', 'Email', 'EMAIL'],
   ['emaıl', 'emaıl', 'emaıl'],
 ]
-it.each(platforms)('the platform %j is kept as %j, and of a message as %j', (sent, event, message) => {
+it.each(platforms)('the platform %j is stored as %j for an event and %j for a message', (sent, event, message) => {
   expect([toPlatform(sent), toMessagePlatform(sent)]).toEqual([event, message])
 })

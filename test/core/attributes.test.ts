@@ -1,4 +1,4 @@
-// Names, bounds and depth of attributes ("Reserved prefix", "Bounds"), and the texts and references they share rules with.
+// Names, bounds and depth of attributes ("Reserved prefix", "Bounds"), and the rules for texts that other fields share.
 import { describe, expect, it } from 'vitest'
 import type { Fault } from '../../src/core/app-error.ts'
 import { checkAttributes, nameProblem } from '../../src/core/attributes.ts'
@@ -17,26 +17,34 @@ function many(count: number): Record<string, unknown> {
 
 describe('attributes', () => {
   const cases: [what: string, attributes: Record<string, unknown>, fields: string[]][] = [
-    ['none', {}, []],
-    ['any JSON value', { a: null, b: '', c: [], d: {}, e: 0, f: false, g: [[{}]], h: 1e308, i: '\u0000\ud800' }, []],
-    ['500 of them', many(500), []],
-    ['501 of them', many(501), ['at']],
-    ['a name of one character', { a: 1 }, []],
-    ['a name of 256 characters', { ['a'.repeat(256)]: 1 }, []],
-    ['a name of 257 characters', { ['a'.repeat(257)]: 1 }, [`at.${'a'.repeat(257)}`]],
-    ['a name of 256 code points in 512 units', { [EMOJI.repeat(256)]: 1 }, []],
-    ['a name of 257 code points', { [EMOJI.repeat(257)]: 1 }, [`at.${EMOJI.repeat(257)}`]],
-    ['an empty name', { '': 1 }, ['at[""]']],
-    ['the reserved prefix', { svc_a: 1, svc_: 1 }, ['at.svc_a', 'at.svc_']],
-    ['the prefix in other case, or not in front', { SVC_a: 1, Svc_a: 1, 'a.svc_': 1, ' svc_': 1, svc: 1 }, []],
-    ['the prefix further inside', { a: { svc_b: [{ svc_c: 1 }] } }, []],
-    ['ten levels', { a: nested(9) }, []],
-    ['ten levels, the last empty', { a: nested(8, {}) }, []],
-    ['eleven levels', { a: nested(10) }, ['at.a']],
-    ['eleven levels, the last empty', { a: nested(9, []) }, ['at.a']],
-    ['eleven levels behind shallow members', { a: [1, {}, [nested(8)]] }, ['at.a']],
-    ['a number beyond 64-bit floating point', { a: Infinity, b: [{ c: -Infinity }] }, ['at.a', 'at.b']],
-    ['all faults at once', { svc_a: nested(10), '': 1, ok: 1 }, ['at.svc_a', 'at.svc_a', 'at[""]']],
+    ['may be empty', {}, []],
+    [
+      'may hold any JSON value',
+      { a: null, b: '', c: [], d: {}, e: 0, f: false, g: [[{}]], h: 1e308, i: '\u0000\ud800' },
+      [],
+    ],
+    ['may number 500', many(500), []],
+    ['must not number 501', many(501), ['at']],
+    ['may have a name of one character', { a: 1 }, []],
+    ['may have a name of 256 characters', { ['a'.repeat(256)]: 1 }, []],
+    ['must not have a name of 257 characters', { ['a'.repeat(257)]: 1 }, [`at.${'a'.repeat(257)}`]],
+    ['may have a name of 256 code points in 512 UTF-16 units', { [EMOJI.repeat(256)]: 1 }, []],
+    ['must not have a name of 257 code points', { [EMOJI.repeat(257)]: 1 }, [`at.${EMOJI.repeat(257)}`]],
+    ['must not have an empty name', { '': 1 }, ['at[""]']],
+    ['must not have the reserved prefix', { svc_a: 1, svc_: 1 }, ['at.svc_a', 'at.svc_']],
+    [
+      'may have the prefix in another case, or not at the start',
+      { SVC_a: 1, Svc_a: 1, 'a.svc_': 1, ' svc_': 1, svc: 1 },
+      [],
+    ],
+    ['may have the prefix in nested names', { a: { svc_b: [{ svc_c: 1 }] } }, []],
+    ['may have ten levels', { a: nested(9) }, []],
+    ['may have ten levels with the last one empty', { a: nested(8, {}) }, []],
+    ['must not have eleven levels', { a: nested(10) }, ['at.a']],
+    ['must not have eleven levels with the last one empty', { a: nested(9, []) }, ['at.a']],
+    ['must not have eleven levels behind shallow members', { a: [1, {}, [nested(8)]] }, ['at.a']],
+    ['must not hold a number beyond 64-bit floating point', { a: Infinity, b: [{ c: -Infinity }] }, ['at.a', 'at.b']],
+    ['have all faults named at once', { svc_a: nested(10), '': 1, ok: 1 }, ['at.svc_a', 'at.svc_a', 'at[""]']],
   ]
   it.each(cases)('%s', (_what, attributes, fields) => {
     const faults: Fault[] = []
@@ -62,19 +70,19 @@ describe('the name of an event', () => {
     [EMOJI.repeat(256), 'none'],
     [`${EMOJI.repeat(256)}a`, 'must have a name of at most 256 characters'],
   ]
-  it.each(cases)('%j: %s', (name, problem) => {
+  it.each(cases)('if it is %j, has the problem: %s', (name, problem) => {
     expect(nameProblem(name) ?? 'none').toBe(problem)
   })
 })
 
 describe('the known attributes of users', () => {
   const cases: [what: string, attributes: Record<string, unknown>, fields: string[]][] = [
-    ['an address and a zone', { email: 'a@b.example', timezone: 'Asia/Tokyo' }, []],
-    ['nulls', { email: null, timezone: null, mobile: null, locale: null }, []],
-    ['an address that is none', { email: 'a@b@c' }, ['attributes.email']],
-    ['a zone that is none', { timezone: 'Mars/Olympus' }, ['attributes.timezone']],
-    ['the same names further inside', { contact: { email: 'x', timezone: 'y' } }, []],
-    ['the reserved prefix', { svc_email: 'a@b.example' }, ['attributes.svc_email']],
+    ['may be an email address and a time zone', { email: 'a@b.example', timezone: 'Asia/Tokyo' }, []],
+    ['may be null', { email: null, timezone: null, mobile: null, locale: null }, []],
+    ['must not hold a malformed email address', { email: 'a@b@c' }, ['attributes.email']],
+    ['must not hold an unknown time zone', { timezone: 'Mars/Olympus' }, ['attributes.timezone']],
+    ['are not checked in nested objects', { contact: { email: 'x', timezone: 'y' } }, []],
+    ['must not have the reserved prefix', { svc_email: 'a@b.example' }, ['attributes.svc_email']],
   ]
   it.each(cases)('%s', (_what, attributes, fields) => {
     expect(userAttributeFaults(attributes).map(({ field }) => field)).toEqual(fields)
@@ -117,11 +125,11 @@ describe('a text', () => {
     [undefined, 'must be a string'],
     [['a'], 'must be a string'],
   ]
-  it.each(problems)('%j of at most 3 characters: %s', (value, problem) => {
+  it.each(problems)('limited to 3 characters, if it is %j, has the problem: %s', (value, problem) => {
     expect(textProblem(value, 3)).toBe(problem)
   })
 
-  it('that no database takes is made one that all take', () => {
+  it('has the characters replaced that a database cannot store', () => {
     const stored = toStorable('a\u0000b\ud83dc\ude00\u0001')
     expect(stored).toBe('a\ufffdb\ufffdc\ufffd\u0001')
     expect(unstorableProblem(stored)).toBeUndefined()

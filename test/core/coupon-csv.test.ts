@@ -1,4 +1,4 @@
-// Coupon codes from CSV: what each line may look like, however the bytes are split on their way.
+// Coupon codes from CSV: which lines are valid, wherever the bytes are split on their way.
 import { describe, expect, it } from 'vitest'
 import { CouponCsv, INVALID_CODES_NAMED_MAX } from '../../src/core/coupons/coupon-csv.ts'
 
@@ -16,20 +16,20 @@ const long = 'x'.repeat(128)
 const spaces = ' '.repeat(5_000)
 
 const files: [what: string, text: string, codes: string[], invalid: string[]][] = [
-  ['one code a line', 'A\nB\n', ['A', 'B'], []],
-  ['a last line without its end', 'A\nB', ['A', 'B'], []],
+  ['one code per line', 'A\nB\n', ['A', 'B'], []],
+  ['a last line without a line break', 'A\nB', ['A', 'B'], []],
   ['CRLF', 'A\r\nB\r\n', ['A', 'B'], []],
-  ['the header', 'Coupon Code\nA\n', ['A'], []],
-  ['the header in quotation marks, with a byte order mark', '\ufeff"Coupon Code"\r\nA\r\n', ['A'], []],
-  ['the header after empty lines', '\n \nCoupon Code\nA', ['A'], []],
-  ['a code that is called as the header', 'A\nCoupon Code', ['A', 'Coupon Code'], []],
+  ['a header', 'Coupon Code\nA\n', ['A'], []],
+  ['a header in quotation marks after a byte order mark', '\ufeff"Coupon Code"\r\nA\r\n', ['A'], []],
+  ['a header after empty lines', '\n \nCoupon Code\nA', ['A'], []],
+  ['a code that equals the header', 'A\nCoupon Code', ['A', 'Coupon Code'], []],
   ['a byte order mark', '\ufeffA\nB', ['A', 'B'], []],
   ['empty lines', '\n\r\nA\n   \n\nB\n\n', ['A', 'B'], []],
-  ['nothing', '', [], []],
+  ['an empty file', '', [], []],
   ['a header alone', 'Coupon Code', [], []],
   ['outer spaces', '  A  \n"  B "\n "C" ', ['A', 'B', 'C'], []],
   ['quotation marks', '"A"\n"B,1"\n"C""c"\nD"d', ['A', 'B,1', 'C"c', 'D"d'], []],
-  ['quotation marks that are not closed', '"A\nB"\n"C"c\n"D""', ['B"'], ['line 1', 'line 3', 'line 4']],
+  ['unclosed quotation marks', '"A\nB"\n"C"c\n"D""', ['B"'], ['line 1', 'line 3', 'line 4']],
   ['a second column', 'A,1\nB\nC,', ['B'], ['line 1', 'line 3']],
   ['a header of two columns', 'Coupon Code,Value\nA', ['A'], ['line 1']],
   ['an empty code in quotation marks', 'A\n""\n" "', ['A'], ['line 2', 'line 3']],
@@ -60,7 +60,7 @@ describe('coupon codes from CSV', () => {
     }
   })
 
-  it('reads a code of many bytes behind many spaces, however it is cut, and lines of up to 1,024 characters', () => {
+  it('reads a code of many bytes after many spaces, wherever it is split, and lines of up to 1,024 characters', () => {
     const code = '😀'.repeat(128)
     const bytes = Buffer.from(`${' '.repeat(700)}${code}\n`)
     for (const pieceLength of [bytes.byteLength, 1_100])

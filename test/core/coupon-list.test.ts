@@ -1,4 +1,4 @@
-// Coupon lists without store or HTTP: the state table of the status, the days of the calendar, and what labels and codes may be.
+// Coupon lists without store or HTTP: the state table of the status, calendar dates, and valid labels and codes.
 import { describe, expect, it } from 'vitest'
 import {
   calendarDate,
@@ -49,7 +49,7 @@ describe('the status of a coupon list', () => {
     ['2026-03-11', 5, 'ARCHIVED'],
     [YESTERDAY, 5, 'ARCHIVED'],
   ]
-  it.each(days)('of one that expires at %s and was archived at %s is %s', (expiresAt, archivedAt, status) => {
+  it.each(days)('that expires on %s and was archived at %s is %s', (expiresAt, archivedAt, status) => {
     expect(couponListStatus({ expiresAt, archivedAt }, TODAY)).toBe(status)
   })
 
@@ -61,12 +61,12 @@ describe('the status of a coupon list', () => {
     ['EXPIRED', 'activate', 'ACTIVE'],
     ['ARCHIVED', 'activate', 'ACTIVE'],
   ]
-  it.each(changes)('from %s by %s is %s', (from, change, to) => {
+  it.each(changes)('changes from %s on %s to %s', (from, change, to) => {
     const changed = change === 'archive' ? toArchivedList(lists[from], NOW) : toActiveList(lists[from], TODAY, NOW)
     expect(couponListStatus(changed, TODAY)).toBe(to)
   })
 
-  it('stays as it is, with its time of change, when nothing changes', () => {
+  it('stays the same when nothing changes, and so does the update time', () => {
     expect(toArchivedList(lists.ARCHIVED, NOW)).toBe(lists.ARCHIVED)
     expect(toActiveList(lists.ACTIVE, TODAY, NOW)).toBe(lists.ACTIVE)
     expect(toArchivedList(lists.ACTIVE, NOW).updatedAt).toBe(NOW)
@@ -84,7 +84,7 @@ describe('dates of coupon lists', () => {
     ['Asia/Kathmandu', '2026-03-10T18:14:59.999Z', '2026-03-10'],
     ['Asia/Kathmandu', '2026-03-10T18:15:00.000Z', '2026-03-11'],
   ]
-  it.each(zones)('in %s at %s it is %s', (zone, instant, date) => {
+  it.each(zones)('follow the time zone: in %s at %s it is %s', (zone, instant, date) => {
     expect(calendarDate(zone, Date.parse(instant))).toBe(date)
   })
 
@@ -109,7 +109,7 @@ describe('labels and codes', () => {
     expect(labelProblem(label) === undefined).toBe(isValid)
   })
 
-  it('the snippet holds the label without quotes', () => {
+  it('the snippet contains the label without quotes', () => {
     expect(personalizationSnippet('summer')).toBe('{{Coupons.CouponListName[summer]}}')
   })
 

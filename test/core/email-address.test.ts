@@ -1,11 +1,11 @@
-// Email addresses: what counts as one, and when two are the same.
+// Email addresses: which texts are valid, and when two are the same.
 import { describe, expect, it } from 'vitest'
 import { EMAIL_LENGTH_MAX, isEmail, normalizeEmail } from '../../src/core/users/email-address.ts'
 
 describe('an email address', () => {
   const longest = `a@${'b'.repeat(EMAIL_LENGTH_MAX - 2)}`
   const accepted: [what: string, address: string][] = [
-    ['a plain one', 'anna@example.com'],
+    ['a local part and a domain', 'anna@example.com'],
     ['outer spaces', ' \tanna@example.com\n'],
     ['capitals', 'Anna@Example.COM'],
     ['a domain of one label', 'root@localhost'],
@@ -14,19 +14,19 @@ describe('an email address', () => {
     ['one character on each side', 'a@b'],
     ['a local part of 64 characters', `${'a'.repeat(64)}@example.com`],
     [`${EMAIL_LENGTH_MAX} characters`, longest],
-    ['outer spaces beyond its length', ` ${longest} `],
-    ['an address in digits', 'anna@[192.0.2.1]'],
+    ['outer spaces beyond the greatest length', ` ${longest} `],
+    ['an IP address as its domain', 'anna@[192.0.2.1]'],
   ]
   it.each(accepted)('may have %s', (_what, address) => {
     expect(isEmail(address)).toBe(true)
   })
 
   const refused: [what: string, address: string][] = [
-    ['nothing', ''],
-    ['spaces alone', '   '],
+    ['no characters', ''],
+    ['only spaces', '   '],
     ['no @', 'anna.example.com'],
     ['nothing before the @', '@example.com'],
-    ['nothing behind the @', 'anna@'],
+    ['nothing after the @', 'anna@'],
     ['two @', 'anna@home@example.com'],
     ['a space inside', 'anna smith@example.com'],
     ['a line break inside', 'anna@example.com\nbcc:eve@example.com'],
@@ -39,14 +39,14 @@ describe('an email address', () => {
     ['a local part of 65 characters', `${'a'.repeat(65)}@example.com`],
     [`${EMAIL_LENGTH_MAX + 1} characters`, `${longest}b`],
     ['two addresses', 'anna@example.com,eve@example.com'],
-    ['a name around it', 'Anna <anna@example.com>'],
+    ['a display name', 'Anna <anna@example.com>'],
   ]
-  it.each(refused)('does not have %s', (_what, address) => {
+  it.each(refused)('must not have %s', (_what, address) => {
     expect(isEmail(address)).toBe(false)
   })
 
-  // A check that tried all ways to read them would take longer than a test may.
-  it('is checked in a time that does not grow with tricks', () => {
+  // A check that backtracks would run into the timeout of the test.
+  it('is checked in linear time, even if it is crafted to cause backtracking', () => {
     expect(isEmail(`a@${'a.'.repeat(200_000)}`)).toBe(false)
     expect(isEmail(`a@${'a.'.repeat(158)}@`)).toBe(false)
   })
@@ -67,7 +67,7 @@ describe('two addresses', () => {
     expect(normalizeEmail(left) === normalizeEmail(right)).toBe(areSame)
   })
 
-  it('are as normal after one step as after two', () => {
+  it('are normalized in one step: a second one changes nothing', () => {
     for (const address of [' ANNA@Example.com ', 'İstanbul@example.com', 'ΣΊΣΥΦΟΣ@example.gr']) {
       expect(normalizeEmail(normalizeEmail(address))).toBe(normalizeEmail(address))
     }

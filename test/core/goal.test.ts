@@ -1,4 +1,4 @@
-// Which events meet a goal ("Conversions"): every operator on every kind of value, without converting types.
+// Which events meet a goal ("Conversions"): every operator on every type of value, without type conversion.
 import { describe, expect, it } from 'vitest'
 import { meetsConditions, windowMs, type Condition, type Goal, type Operator } from '../../src/core/campaigns/goal.ts'
 
@@ -12,7 +12,7 @@ function parse(json: string): Record<string, unknown> {
 }
 
 describe('A goal', () => {
-  // The attribute `a` of the event as JSON, undefined where it is absent; the operator; the value as JSON.
+  // The attribute `a` of the event as JSON, undefined if it is missing; the operator; the value as JSON.
   const cases: [actual: string | undefined, operator: Operator, value: string, meets: boolean][] = [
     ['"x"', 'is', '"x"', true],
     ['"x"', 'is', '"X"', false],
@@ -96,14 +96,14 @@ describe('A goal', () => {
     ['"x"', 'exists', '"y"', true],
     [undefined, 'exists', 'null', false],
   ]
-  it.each(cases)('where a is %s and shall be: %s %s', (actual, operator, value, isMet) => {
+  it.each(cases)('checks an attribute value of %s with: %s %s', (actual, operator, value, isMet) => {
     const attributes = parse(actual === undefined ? '{"b":1}' : `{"a":${actual}}`)
     const condition = { attribute: 'a', operator, value: JSON.parse(value) as unknown }
     expect(meetsConditions(goalWhere(condition), attributes)).toBe(isMet)
   })
 
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'length'])(
-    'takes %s for an attribute only where the event has it',
+    'finds the attribute %s only if the event itself has it',
     (attribute) => {
       const exists = goalWhere({ attribute, operator: 'exists' })
       const isNot = goalWhere({ attribute, operator: 'is_not', value: null })
@@ -122,13 +122,13 @@ describe('A goal', () => {
     ['the first does not hold', [big, paid], { amount: 100, paid: true }, false],
     ['the last does not hold', [big, paid], { amount: 101, paid: false }, false],
     ['two conditions on one attribute', [big, { ...big, operator: 'less_than', value: 200 }], { amount: 150 }, true],
-    ['two that exclude each other', [big, { ...big, operator: 'less_than' }], { amount: 150 }, false],
+    ['two conditions that exclude each other', [big, { ...big, operator: 'less_than' }], { amount: 150 }, false],
   ]
   it.each(combined)('is met when all conditions hold: %s', (_what, where, attributes, isMet) => {
     expect(meetsConditions(goalWhere(...where), attributes)).toBe(isMet)
   })
 
-  it('has a window of elapsed time', () => {
+  it('has a window in elapsed time: 36 hours are 129,600,000 ms', () => {
     expect(windowMs(goalWhere())).toBe(129_600_000)
   })
 })

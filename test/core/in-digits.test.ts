@@ -1,4 +1,4 @@
-// Large numbers in texts for people.
+// Large numbers in messages get thousands separators.
 import { expect, it } from 'vitest'
 import { inDigits } from '../../src/core/in-digits.ts'
 
@@ -10,6 +10,6 @@ it.each([
   [123_456, '123,456'],
   [1_000_000, '1,000,000'],
   [1_234_567_890, '1,234,567,890'],
-])('%d is %s', (count, digits) => {
+])('%d is written %s', (count, digits) => {
   expect(inDigits(count)).toBe(digits)
 })

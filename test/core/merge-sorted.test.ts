@@ -1,9 +1,9 @@
-// Several sorted lists as one.
+// Merges several sorted lists into one.
 import { expect, it } from 'vitest'
 import { array, assert, property, string } from 'fast-check'
 import { mergeSorted } from '../../src/core/merge-sorted.ts'
 
-it('gives what sorting all lists together gives', () => {
+it('merging sorted lists gives the same as sorting all their items', () => {
   assert(
     property(array(array(string())), (lists) => {
       const merged = [...mergeSorted(lists.map((list) => list.toSorted()))]

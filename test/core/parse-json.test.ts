@@ -1,9 +1,9 @@
-// JSON.parse, without the keys that V8 mistakes for others.
+// The JSON parser that keeps keys which V8's own parser confuses with each other.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseJsonText } from '../../src/core/parse-json.ts'
 
-/** Compared as entries, so that nothing here has to be parsed. */
+/** Entries, so that the expected values need no parsing. */
 const entriesOf = (value: unknown) => Object.entries(value as object)
 
 describe('A JSON text', () => {
@@ -11,7 +11,7 @@ describe('A JSON text', () => {
     ['a quote after a backslash', String.raw`{"a":1,"b\\":2}`, String.raw`{"a":1,"b\"":2}`, 'b"'],
     ['a line break after a backslash', String.raw`{"c":1,"\\":2}`, String.raw`{"c":1,"\n" :2}`, '\n'],
     [
-      'escaped letters after what they are written as',
+      'escaped letters after a key with their source text',
       String.raw`{"d":1,"gr\\u0":2}`,
       String.raw`{"d":1,"gr\u00f6\u00dfe":2}`,
       'größe',
@@ -23,10 +23,10 @@ describe('A JSON text', () => {
     expect(entriesOf((parseJsonText(`[[${second}]]`) as unknown[][])[0]?.[0])[1]).toEqual([key, 2])
   })
 
-  it('keeps any keys and values, whatever came before', () => {
+  it('keeps all keys and values, regardless of the texts parsed before', () => {
     const unit = fc.constantFrom('a', 'b', '\\', '"', '\n', 'n', 'u', '0', 'ö', ':')
     const text = fc.string({ unit, minLength: 1, maxLength: 4 })
-    // Numbers as keys would be put in order.
+    // JavaScript would reorder keys that are numbers.
     const members = fc.uniqueArray(
       fc.tuple(
         text.map((key) => `a${key}`),
@@ -46,7 +46,7 @@ describe('A JSON text', () => {
     )
   })
 
-  it('keeps of a key that is given twice the last value, and a key of the prototype as a key', () => {
+  it('keeps the last value of a repeated key, and __proto__ as an ordinary key', () => {
     const read = parseJsonText(String.raw`{"\\":1,"__proto__":{"x":1},"b":{},"b":null}`)
     expect(entriesOf(read)).toEqual([
       ['\\', 1],
@@ -61,11 +61,11 @@ describe('A JSON text', () => {
     expect(parseJsonText(JSON.stringify({ 'b\\': long }))).toEqual({ 'b\\': long })
   })
 
-  it.each(['"\\\\"', '[]', '3', 'null'])('is read where it is no object: %s', (text) => {
+  it.each(['"\\\\"', '[]', '3', 'null'])('can be something other than an object: %s', (text) => {
     expect(parseJsonText(text)).toEqual(JSON.parse(text))
   })
 
-  it('is refused where it is none', () => {
+  it('that is malformed is a SyntaxError', () => {
     expect(() => parseJsonText(String.raw`{"\\":1`)).toThrow(SyntaxError)
   })
 })

@@ -1,4 +1,4 @@
-// The rule of email preferences, without store or HTTP: what a request makes of them, and what merging two makes.
+// The rules of email preferences, without store or HTTP: what a request changes, and how the preferences of two users merge.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -18,7 +18,7 @@ import {
 
 const ACTIVE = new Set(['news', 'offers', 'events'])
 
-/** Preferences where everything was decided at one time. */
+/** Preferences in which everything was decided at the same time. */
 function decided(status: OptInStatus | null, categories: OptIn['categories'], at: number): Preference {
   const entries = Object.entries(categories).map(([name, isIn]) => [name, [isIn, at] as const])
   return { status: status && [status, at], categories: Object.fromEntries(entries), updatedAt: at }
@@ -39,49 +39,49 @@ describe('a request', () => {
       { status: 'OPTED_IN', categories: { news: true, offers: true, events: false } },
     ],
     [
-      'that leaves at least one false and none true opts out',
+      'opts out if it leaves at least one category false and none true',
       decided('OPTED_IN', { news: true }, 1),
       { categories: { news: false } },
       { status: 'OPTED_OUT', categories: { news: false } },
     ],
     [
-      'that leaves none true opts out, whatever else it sent',
+      'opts out if it leaves no category true, even if it sent another status',
       NOTHING_SET,
       { status: 'OPTED_IN', categories: { news: false } },
       { status: 'OPTED_OUT', categories: { news: false } },
     ],
     [
-      'that leaves one true keeps the status it sent',
+      'keeps the status it sent if it leaves one category true',
       decided(null, { offers: true }, 1),
       { status: 'OPTED_IN', categories: { news: false } },
       { status: 'OPTED_IN', categories: { offers: true, news: false } },
     ],
     [
-      'counts a category that was never set as neither',
+      'counts a category that was never set as neither true nor false',
       NOTHING_SET,
       { categories: { news: true } },
       { status: 'OPT_IN_PENDING', categories: { news: true } },
     ],
     [
-      'with empty categories opts out where all that is left is false',
+      'with empty categories opts out if all stored ones are false',
       decided('OPTED_IN', { news: false }, 1),
       { categories: {} },
       { status: 'OPTED_OUT', categories: { news: false } },
     ],
     [
-      'with empty categories changes nothing where none was ever set',
+      'with empty categories changes nothing if none was ever set',
       decided('OPTED_IN', {}, 1),
       { categories: {} },
       { status: 'OPTED_IN', categories: {} },
     ],
     [
-      'without categories opts in although all of them are false',
+      'without categories opts in even if all stored ones are false',
       decided('OPTED_OUT', { news: false }, 1),
       { status: 'OPTED_IN' },
       { status: 'OPTED_IN', categories: { news: false } },
     ],
     [
-      'opts out also where a category is true that the workspace no longer has',
+      'opts out even if a category is true that the workspace no longer has',
       decided('OPTED_IN', { old: true }, 1),
       { categories: { news: false } },
       { status: 'OPTED_OUT', categories: { old: true, news: false } },
@@ -91,7 +91,7 @@ describe('a request', () => {
     expect(toOptIn(changePreference(before, request, { activeCategories: ACTIVE, now: 2 }))).toEqual(after)
   })
 
-  it('dates what it decides, and only that', () => {
+  it('dates only what it decides', () => {
     const before = { ...decided('OPTED_IN', { news: true, offers: true }, 1) }
     expect(changePreference(before, { categories: { news: false } }, { activeCategories: ACTIVE, now: 2 })).toEqual({
       status: ['OPTED_IN', 1],
@@ -100,7 +100,7 @@ describe('a request', () => {
     })
   })
 
-  it('is never dated before what it follows', () => {
+  it('is never dated before the change it follows', () => {
     const before = decided('OPTED_IN', {}, 9)
     expect(changePreference(before, { status: 'OPTED_OUT' }, { activeCategories: ACTIVE, now: 2 })).toEqual(
       decided('OPTED_OUT', {}, 9),
@@ -119,27 +119,27 @@ describe('statuses', () => {
     [' OPTED_IN', undefined],
     ['', undefined],
   ]
-  it.each(words)('reads %j as %s', (text, status) => {
+  it.each(words)('are read in any ASCII case: %j is %s', (text, status) => {
     expect(toOptInStatus(text)).toBe(status)
   })
 })
 
-describe('what is shown', () => {
-  it('is OPT_IN_PENDING and no categories where nothing is set', () => {
+describe('the preferences shown', () => {
+  it('are OPT_IN_PENDING and no categories if nothing is set', () => {
     expect(toOptIn(NOTHING_SET)).toEqual({ status: 'OPT_IN_PENDING', categories: {} })
   })
 
-  it('leaves out categories that the workspace no longer has', () => {
+  it('leave out categories that the workspace no longer has', () => {
     const preference = decided('OPTED_IN', { old: true, news: false }, 1)
     expect(toOptIn(preference, ACTIVE).categories).toEqual({ news: false })
   })
 })
 
 describe('a proof', () => {
-  it('holds when, by whom, from where, before and after, and counts the changes of its user', () => {
-    const known = { ...nothingSetFor(7), lastChange: 4 }
+  it('holds time, key, address, the preferences before and after, and the number of the change', () => {
+    const last = { ...nothingSetFor(7), lastChange: 4 }
     const after = changePreference(NOTHING_SET, { categories: { news: true } }, { activeCategories: ACTIVE, now: 3 })
-    const { current, change } = recordChange(known, after, { by: 'key:data', ip: '192.0.2.1' })
+    const { current, change } = recordChange(last, after, { by: 'key:data', ip: '192.0.2.1' })
     expect(current).toEqual({ userId: 7, preference: after, lastChange: 5 })
     expect(change).toEqual({
       userId: 7,
@@ -153,7 +153,7 @@ describe('a proof', () => {
   })
 })
 
-describe('two users found to be one', () => {
+describe('merged users', () => {
   const cases: [rule: string, left: Preference, right: Preference, merged: Preference][] = [
     [
       'have the newest decision on each category',
@@ -167,14 +167,14 @@ describe('two users found to be one', () => {
       decided('OPTED_OUT', {}, 2),
       { status: ['OPTED_OUT', 2], categories: { news: [true, 9] }, updatedAt: 9 },
     ],
-    ['have what one of them had alone', NOTHING_SET, decided('OPTED_IN', {}, 2), decided('OPTED_IN', {}, 2)],
+    ['have what only one of them had', NOTHING_SET, decided('OPTED_IN', {}, 2), decided('OPTED_IN', {}, 2)],
     [
-      'have what allows less of two decisions made together',
+      'have the stricter of two decisions made at the same time',
       decided('DOUBLE_OPTED_IN', { news: true }, 2),
       decided('OPTED_OUT', { news: false }, 2),
       decided('OPTED_OUT', { news: false }, 2),
     ],
-    ['have nothing where neither had', NOTHING_SET, NOTHING_SET, NOTHING_SET],
+    ['have nothing if neither had anything', NOTHING_SET, NOTHING_SET, NOTHING_SET],
   ]
   it.each(cases)('%s', (_rule, left, right, merged) => {
     expect(mergePreferences(left, right)).toEqual(merged)
@@ -188,7 +188,7 @@ describe('two users found to be one', () => {
     updatedAt: fc.option(time),
   })
 
-  it('have the same preferences in whatever order it is found out, and however often', () => {
+  it('have the same preferences in any order of merges, however often they are repeated', () => {
     fc.assert(
       fc.property(preference, preference, preference, (first, second, third) => {
         const merged = mergePreferences(mergePreferences(first, second), third)

@@ -14,7 +14,7 @@ import {
 
 const NOW = Date.parse('2026-05-04T10:00:00Z')
 const SETTINGS = { timezone: 'Europe/Berlin', clockSkewSeconds: 300 }
-const PLACE = { campaign: 7, timezone: SETTINGS.timezone }
+const CONTEXT = { campaign: 7, timezone: SETTINGS.timezone }
 
 const member = (fields: Partial<Member> = {}): Member => ({
   customer_id: 'c1',
@@ -34,44 +34,44 @@ const fieldsOf = (faults: readonly { readonly field: string }[]) => faults.map((
 const memberFieldsOf = (fields: Partial<Member>) => fieldsOf(memberFaults([member(fields)], SETTINGS, NOW))
 const eventFieldsOf = (fields: Partial<MessageReport>) => fieldsOf(messageFaults([event(fields)], SETTINGS, NOW))
 
-/** What is sent as a time, and its instant; undefined for what is refused. */
+/** A time as sent, and its instant; undefined if the time is refused. */
 const TIMES: readonly (readonly [rule: string, sent: unknown, instant: string | undefined])[] = [
   ['an instant in UTC', '2026-05-04T09:00:00Z', '2026-05-04T09:00:00.000Z'],
   ['an instant with an offset', '2026-05-04T09:00:00.5+05:30', '2026-05-04T03:30:00.500Z'],
-  ['a clock without zone, in the zone of the workspace', '2026-05-04T09:00', '2026-05-04T07:00:00.000Z'],
-  ['a date alone, in the zone of the workspace', '2026-05-04', '2026-05-03T22:00:00.000Z'],
-  ['a clock that was skipped there', '2026-03-29T02:30:00', '2026-03-29T01:30:00.000Z'],
-  ['a clock that came twice there', '2025-10-26T02:30:00', '2025-10-26T00:30:00.000Z'],
+  ['a local time, in the time zone of the workspace', '2026-05-04T09:00', '2026-05-04T07:00:00.000Z'],
+  ['a date alone, in the time zone of the workspace', '2026-05-04', '2026-05-03T22:00:00.000Z'],
+  ['a local time that was skipped there', '2026-03-29T02:30:00', '2026-03-29T01:30:00.000Z'],
+  ['a local time that occurred twice there', '2025-10-26T02:30:00', '2025-10-26T00:30:00.000Z'],
   ['seconds since the epoch', 1_777_888_800, '2026-05-04T10:00:00.000Z'],
   ['fractions of seconds', '1777888799.25', '2026-05-04T09:59:59.250Z'],
   ['milliseconds since the epoch', 1_777_888_800_001, '2026-05-04T10:00:00.001Z'],
-  ['the first instant there is', 0, '1970-01-01T00:00:00.000Z'],
-  ['the first clock there is', '1970-01-01T01:00', '1970-01-01T00:00:00.000Z'],
+  ['the first valid instant', 0, '1970-01-01T00:00:00.000Z'],
+  ['the first valid local time', '1970-01-01T01:00', '1970-01-01T00:00:00.000Z'],
   ['the last instant within the clock skew', NOW + 300_000, '2026-05-04T10:05:00.000Z'],
   ['the first instant past the clock skew', NOW + 300_001, undefined],
-  ['a clock past it only in its zone', '2026-05-04T12:05:01', undefined],
+  ['a local time past the clock skew only in its time zone', '2026-05-04T12:05:01', undefined],
   ['an instant before 1970', -1, undefined],
-  ['a clock before 1970 only in its zone', '1970-01-01T00:59', undefined],
-  ['a day that no month has', '2026-02-30', undefined],
-  ['no text of a time', 'yesterday', undefined],
+  ['a local time before 1970 only in its time zone', '1970-01-01T00:59', undefined],
+  ['a day that its month does not have', '2026-02-30', undefined],
+  ['a text that is not a time', 'yesterday', undefined],
   ['an empty text', '', undefined],
   ['null', null, undefined],
   ['a list', ['2026-05-04'], undefined],
 ]
 
 describe('the time of a report', () => {
-  it.each(TIMES)('is read, and refused, as user_time is: %s', (_rule, sent, instant) => {
+  it.each(TIMES)('is read or refused like user_time: %s', (_rule, sent, instant) => {
     const refused = instant === undefined
     expect(memberFieldsOf({ evaluated_at: sent })).toEqual(refused ? ['members[0].evaluated_at'] : [])
     expect(eventFieldsOf({ time: sent })).toEqual(refused ? ['events[0].time'] : [])
     if (refused) return
-    const [membership] = membershipsOf([member({ evaluated_at: sent })], PLACE)
-    const [message] = messageEventsOf([event({ time: sent })], PLACE)
+    const [membership] = membershipsOf([member({ evaluated_at: sent })], CONTEXT)
+    const [message] = messageEventsOf([event({ time: sent })], CONTEXT)
     expect(new Date(membership?.evaluatedAt ?? NaN).toISOString()).toBe(instant)
     expect(new Date(message?.time ?? NaN).toISOString()).toBe(instant)
   })
 
-  it('says whether it lies in the future or is none', () => {
+  it('is refused with the reason: in the future, or not a time', () => {
     const late = '2026-05-04T17:30:00+02:00'
     const faults = memberFaults([member({ evaluated_at: late }), member({ evaluated_at: 'x' })], SETTINGS, NOW)
     expect(faults.map(({ problem }) => problem)).toEqual([
@@ -80,39 +80,39 @@ describe('the time of a report', () => {
     ])
   })
 
-  it('follows the clock skew of the workspace', () => {
+  it('may be in the future by the clock skew of the workspace', () => {
     const late = [event({ time: NOW + 60_000 })]
     expect(messageFaults(late, { ...SETTINGS, clockSkewSeconds: 60 }, NOW)).toEqual([])
     expect(fieldsOf(messageFaults(late, { ...SETTINGS, clockSkewSeconds: 59 }, NOW))).toEqual(['events[0].time'])
   })
 
-  it('that was never accepted is not taken apart', () => {
-    expect(() => membershipsOf([member({ evaluated_at: 'yesterday' })], PLACE)).toThrow(
+  it('throws if it was never validated', () => {
+    expect(() => membershipsOf([member({ evaluated_at: 'yesterday' })], CONTEXT)).toThrow(
       'the report contains an invalid time',
     )
-    expect(() => messageEventsOf([event({ time: null })], PLACE)).toThrow('the report contains an invalid time')
+    expect(() => messageEventsOf([event({ time: null })], CONTEXT)).toThrow('the report contains an invalid time')
   })
 })
 
 describe('the name of a locale or variation', () => {
-  const names: [rule: string, name: string, isTaken: boolean][] = [
+  const names: [rule: string, name: string, isAccepted: boolean][] = [
     ['a letter', 'A', true],
     ['a digit', '1', true],
     ['a locale', 'pt-BR', true],
     ['letters of any script', 'ελληνικά', true],
     ['digits of any script', '٣', true],
     ['letters beyond the basic plane', '𝒜😀', true],
-    ['spaces and signs after the first', 'Blue, 50 % (new)', true],
-    ['a name of the language itself', 'constructor', true],
-    ['what begins with all', 'allday', true],
+    ['spaces and signs after the first character', 'Blue, 50 % (new)', true],
+    ['a property of every JavaScript object', 'constructor', true],
+    ['a name that begins with all', 'allday', true],
     ['capitals', 'ALL_DAY', true],
-    ['what ends with control_group but for the line', 'control_group', true],
-    ['a control group in its midst', 'a_control_group_b', true],
-    ['what begins with all_', 'all_locales', false],
+    ['control_group without an underscore before it', 'control_group', true],
+    ['_control_group in the middle', 'a_control_group_b', true],
+    ['a name that begins with all_', 'all_locales', false],
     ['all_ alone', 'all_', false],
-    ['what ends with _control_group', 'campaign_control_group', false],
-    ['what ends so after anything else', 'a_control_group', false],
-    ['what is both', 'all_control_group', false],
+    ['a name that ends with _control_group', 'campaign_control_group', false],
+    ['any name that ends with _control_group', 'a_control_group', false],
+    ['all_ before _control_group', 'all_control_group', false],
     ['__proto__', '__proto__', false],
     ['a space first', ' A', false],
     ['a sign first', '-A', false],
@@ -123,27 +123,27 @@ describe('the name of a locale or variation', () => {
     ['a delete character', 'A\u007f', false],
     ['a control character of Latin-1', 'A\u0085', false],
   ]
-  it.each(names)('%s: %j is taken: %s', (_rule, name, isTaken) => {
-    expect(memberFieldsOf({ locale: name })).toEqual(isTaken ? [] : ['members[0].locale'])
-    expect(memberFieldsOf({ variation: name })).toEqual(isTaken ? [] : ['members[0].variation'])
+  it.each(names)('%s: %j is accepted: %s', (_rule, name, isAccepted) => {
+    expect(memberFieldsOf({ locale: name })).toEqual(isAccepted ? [] : ['members[0].locale'])
+    expect(memberFieldsOf({ variation: name })).toEqual(isAccepted ? [] : ['members[0].variation'])
   })
 })
 
 describe('a reason', () => {
-  const reasons: [rule: string, reason: string, isTaken: boolean][] = [
-    ['letters and lines', 'user_removed_due_to_opt_out', true],
+  const reasons: [rule: string, reason: string, isAccepted: boolean][] = [
+    ['letters and underscores', 'user_removed_due_to_opt_out', true],
     ['digits', '550', true],
-    ['lines alone', '__proto__', true],
+    ['only underscores', '__proto__', true],
     ['capitals', 'Opt_out', false],
     ['spaces', 'opt out', false],
     ['other signs', 'opt-out', false],
     ['other letters', 'abgemeldet_ü', false],
     ['a line break at the end', 'opt_out\n', false],
   ]
-  it.each(reasons)('%s: %j is taken: %s', (_rule, reason, isTaken) => {
-    expect(memberFieldsOf({ removed: reason })).toEqual(isTaken ? [] : ['members[0].removed'])
+  it.each(reasons)('%s: %j is accepted: %s', (_rule, reason, isAccepted) => {
+    expect(memberFieldsOf({ removed: reason })).toEqual(isAccepted ? [] : ['members[0].removed'])
     for (const kind of MESSAGE_KINDS)
-      expect(eventFieldsOf({ kind, reason })).toEqual(isTaken ? [] : ['events[0].reason'])
+      expect(eventFieldsOf({ kind, reason })).toEqual(isAccepted ? [] : ['events[0].reason'])
   })
 })
 
@@ -167,7 +167,7 @@ describe('the faults of a report', () => {
     ])
   })
 
-  it('leave out what the schema has refused already', () => {
+  it('leave out what the schema has already refused', () => {
     const refused = { evaluated_at: undefined, locale: undefined, variation: undefined, removed: undefined }
     expect(memberFaults([undefined, refused], SETTINGS, NOW)).toEqual([])
     expect(messageFaults([undefined, { time: undefined, reason: undefined }], SETTINGS, NOW)).toEqual([])
@@ -175,8 +175,8 @@ describe('the faults of a report', () => {
 })
 
 describe('the memberships of an audience', () => {
-  it('have defaults for what was not sent', () => {
-    expect(membershipsOf([member()], PLACE)).toEqual([
+  it('have defaults for fields that were not sent', () => {
+    expect(membershipsOf([member()], CONTEXT)).toEqual([
       {
         campaign: 7,
         customerId: 'c1',
@@ -190,9 +190,9 @@ describe('the memberships of an audience', () => {
     ])
   })
 
-  it.each(GROUPS)('hold all that was sent, in the group %s', (group) => {
+  it.each(GROUPS)('hold every field that was sent, in the group %s', (group) => {
     const sent = member({ customer_id: 'c2', group, variation: 'A', locale: 'de', platform: 'tv', removed: 'gone' })
-    expect(membershipsOf([sent], PLACE)).toEqual([
+    expect(membershipsOf([sent], CONTEXT)).toEqual([
       {
         campaign: 7,
         customerId: 'c2',
@@ -206,7 +206,7 @@ describe('the memberships of an audience', () => {
     ])
   })
 
-  const platforms: [sent: string, kept: string][] = [
+  const platforms: [sent: string, stored: string][] = [
     ['email', 'EMAIL'],
     ['iOs', 'IOS'],
     ['ANDROID', 'ANDROID'],
@@ -214,15 +214,15 @@ describe('the memberships of an audience', () => {
     ['unknown', 'unknown'],
     [' web', ' web'],
   ]
-  it.each(platforms)('and message events of the platform %j are kept under %j', (sent, kept) => {
-    expect(membershipsOf([member({ platform: sent })], PLACE)).toMatchObject([{ platform: kept }])
-    expect(messageEventsOf([event({ platform: sent })], PLACE)).toMatchObject([{ platform: kept }])
+  it.each(platforms)('and message events of the platform %j are stored as %j', (sent, stored) => {
+    expect(membershipsOf([member({ platform: sent })], CONTEXT)).toMatchObject([{ platform: stored }])
+    expect(messageEventsOf([event({ platform: sent })], CONTEXT)).toMatchObject([{ platform: stored }])
   })
 })
 
 describe('the message events of a report', () => {
-  it('have the customer id as device where none was sent', () => {
-    expect(messageEventsOf([event()], PLACE)).toEqual([
+  it('have the customer id as device if none was sent', () => {
+    expect(messageEventsOf([event()], CONTEXT)).toEqual([
       {
         campaign: 7,
         customerId: 'c1',
@@ -236,9 +236,9 @@ describe('the message events of a report', () => {
     ])
   })
 
-  it.each(MESSAGE_KINDS)('hold all that was sent, of the kind %s', (kind) => {
+  it.each(MESSAGE_KINDS)('hold every field that was sent, for the kind %s', (kind) => {
     const sent = event({ platform: 'IOS', kind, device_id: 'd1', message_id: 'm1', reason: 'gone' })
-    expect(messageEventsOf([sent], PLACE)).toEqual([
+    expect(messageEventsOf([sent], CONTEXT)).toEqual([
       {
         campaign: 7,
         customerId: 'c1',
@@ -284,31 +284,30 @@ describe('the facts of a report', () => {
     { requiredKeys: ['customer_id', 'platform', 'time', 'kind'] },
   )
 
-  /** Expects that for items in another order, with their members in another order, `take` gives the same, in that other order. */
+  /** Expects that `take` returns the same facts, reordered, for reordered items with reordered members. */
   function expectOrderless<Item extends object, Fact>(item: fc.Arbitrary<Item>, take: (items: Item[]) => Fact[]): void {
     const items = fc.array(item, { maxLength: 20 })
     const shuffled = items.chain((all) => {
-      const places = fc.shuffledSubarray([...all.keys()], { minLength: all.length })
-      return fc.tuple(fc.constant(all), places)
+      const order = fc.shuffledSubarray([...all.keys()], { minLength: all.length })
+      return fc.tuple(fc.constant(all), order)
     })
     fc.assert(
-      fc.property(shuffled, ([all, places]) => {
+      fc.property(shuffled, ([all, order]) => {
         const facts = take(all)
-        const others = take(places.map((place) => turned(all[place] as Item)))
-        expect(others).toEqual(places.map((place) => facts[place]))
-        // Nothing of a former report is left over in a later one.
+        const others = take(order.map((index) => withReversedMembers(all[index] as Item)))
+        expect(others).toEqual(order.map((index) => facts[index]))
+        // No state of an earlier report remains in a later one.
         expect(take(structuredClone(all))).toEqual(facts)
       }),
     )
   }
 
-  it('are the same in whatever order its items and their members stand', () => {
-    expectOrderless(anyMember, (members) => membershipsOf(members, PLACE))
-    expectOrderless(anyEvent, (events) => messageEventsOf(events, PLACE))
+  it('do not depend on the order of its items or their members', () => {
+    expectOrderless(anyMember, (members) => membershipsOf(members, CONTEXT))
+    expectOrderless(anyEvent, (events) => messageEventsOf(events, CONTEXT))
   })
 })
 
-/** The same members in reverse order. */
-function turned<Item extends object>(item: Item): Item {
+function withReversedMembers<Item extends object>(item: Item): Item {
   return Object.fromEntries(Object.entries(item).toReversed()) as Item
 }

@@ -33,7 +33,7 @@ function template(standing: GroupStanding): CurrentTemplate {
   return { latest, standing }
 }
 
-describe('what a template may name as its group', () => {
+describe('group_id', () => {
   const cases: [
     current: GroupStanding | 'new',
     groupId: string | null,
@@ -61,17 +61,17 @@ describe('what a template may name as its group', () => {
     ['default', 'other', 'single', false],
     ['default', null, 'none', false],
   ]
-  it.each(cases)('a %s template, naming %s, which is %s: %s', (current, groupId, parent, may) => {
+  it.each(cases)('of a %s template may name %s, which is %s: %s', (current, groupId, parent, may) => {
     const now = current === 'new' ? undefined : template(current)
     const fault = groupFault(groupId, parent === 'none' ? undefined : parent, now)
     expect(fault?.field).toBe(may ? undefined : 'meta_info.group_id')
   })
 })
 
-describe('the next version', () => {
+describe('the next version of a template', () => {
   const by = { updatedBy: 'ben', now: 2_000 }
 
-  it('has the changed members and all others of the version before', () => {
+  it('has the changed members and all others of the previous version', () => {
     const made = nextVersion(template('single'), { details: { subject: 'new' }, meta: { locale: 'de' } }, by)
     expect(made).toEqual({
       externalTemplateId: 'own',
@@ -85,11 +85,11 @@ describe('the next version', () => {
     })
   })
 
-  it('is never older than the version before', () => {
+  it('is never dated before the previous version', () => {
     expect(nextVersion(template('single'), { details: {}, meta: {} }, { ...by, now: 500 }).updatedAt).toBe(1_000)
   })
 
-  it('of a default template names no parent, though its own id may be sent as its group', () => {
+  it('that is a default names no parent, even if its own id is sent as its group', () => {
     expect(nextVersion(template('default'), { details: {}, meta: { groupId: 'own' } }, by).meta.groupId).toBeNull()
   })
 })
@@ -98,20 +98,20 @@ describe('sort_params', () => {
   const ascending = 'ASCENDING'
   const descending = 'DESCENDING'
   const cases: [rule: string, params: Parameters<typeof toSort>[0], sort: string[]][] = [
-    ['the default is last_modified_date DESCENDING', [], ['last_modified_date DESCENDING']],
-    ['an item without keys says nothing', [{}], ['last_modified_date DESCENDING']],
+    ['default to last_modified_date DESCENDING', [], ['last_modified_date DESCENDING']],
+    ['ignore an item without keys', [{}], ['last_modified_date DESCENDING']],
     [
-      'the order in the array is priority',
+      'take priority in the order of the array',
       [{ last_modified_by: descending }, { template_name: ascending }],
       ['last_modified_by DESCENDING', 'template_name ASCENDING'],
     ],
     [
-      'then the order in the object',
+      'take priority in the order of each object',
       [{ last_modified_date: ascending, template_name: descending }, { last_modified_by: ascending }],
       ['last_modified_date ASCENDING', 'template_name DESCENDING', 'last_modified_by ASCENDING'],
     ],
     [
-      'a key that comes again counts no more',
+      'ignore a repeated key',
       [{ template_name: descending }, { template_name: ascending }],
       ['template_name DESCENDING'],
     ],
@@ -131,16 +131,26 @@ describe('filters', () => {
       ['', 'a', 'a', 'b'],
       ['a', 'b'],
     ],
-  ])('%j are the alternatives %j', (values, expected) => {
+  ])('read %j as the alternatives %j', (values, expected) => {
     expect(alternatives(values)).toEqual(expected)
   })
 
   const cases: [rule: string, filters: TemplateFilters, isGrouped: boolean, exact: boolean][] = [
-    ['ids alone mean exactly those versions', { externalTemplateId: ['a'] }, false, true],
-    ['so do ids beside a filter that is none', { externalTemplateId: ['a'], groupId: undefined }, false, true],
-    ['ids beside a filter mean the latest versions', { externalTemplateId: ['a'], groupId: ['g'] }, false, false],
-    ['so do ids of a grouped answer', { externalTemplateId: ['a'] }, true, false],
-    ['and so does a search without ids', {}, false, false],
+    ['with only ids select exactly those versions', { externalTemplateId: ['a'] }, false, true],
+    [
+      'with ids and an undefined filter select exactly those versions',
+      { externalTemplateId: ['a'], groupId: undefined },
+      false,
+      true,
+    ],
+    [
+      'with ids and another filter select the latest versions',
+      { externalTemplateId: ['a'], groupId: ['g'] },
+      false,
+      false,
+    ],
+    ['with ids for a grouped answer select the latest versions', { externalTemplateId: ['a'] }, true, false],
+    ['without ids select the latest versions', {}, false, false],
   ]
   it.each(cases)('%s', (_rule, filters, isGrouped, exact) => {
     expect(meansExactVersions({ filters, isGrouped, sort: toSort([]) })).toBe(exact)

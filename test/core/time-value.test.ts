@@ -23,7 +23,7 @@ describe('a time value', () => {
     ['2026-02-28T00:00:00.000Z', instant('2026-02-28T00:00:00Z')],
     ['1970-01-01T00:00:00Z', instant('1970-01-01T00:00:00Z')],
     ['9999-12-31T23:59:59.999Z', instant('9999-12-31T23:59:59.999Z')],
-    // Without a zone it is what a clock shows.
+    // Without a zone it is a local time.
     ['2026-05-04T10:00:00', local('2026-05-04T10:00:00')],
     ['2026-05-04T10:00', local('2026-05-04T10:00:00')],
     ['2026-05-04T10:00:00.75', local('2026-05-04T10:00:00.750')],
@@ -37,35 +37,35 @@ describe('a time value', () => {
     [100_000_000_000, { kind: 'instant', ms: 100_000_000_000 }],
     [1_777_888_800_123, { kind: 'instant', ms: 1_777_888_800_123 }],
     [1_777_888_800_123.6, { kind: 'instant', ms: 1_777_888_800_124 }],
-    // The same as texts.
+    // The same numbers as strings.
     ['0', { kind: 'instant', ms: 0 }],
     ['1777888800', { kind: 'instant', ms: 1_777_888_800_000 }],
     ['1777888800.25', { kind: 'instant', ms: 1_777_888_800_250 }],
     ['100000000000', { kind: 'instant', ms: 100_000_000_000 }],
     ['001777888800', { kind: 'instant', ms: 1_777_888_800_000 }],
   ]
-  it.each(read)('%j is read', (value, expected) => {
+  it.each(read)('is read from %j', (value, expected) => {
     expect(parseTimeValue(value)).toEqual(expected)
   })
 
   const refused: Readonly<Record<string, readonly unknown[]>> = {
     'no time at all': ['', ' ', 'now', 'tomorrow', null, undefined, true, {}, [], [1], new Date(0), 5n],
-    'another notation': ['Mon, 04 May 2026 10:00:00 GMT', '04.05.2026', '2026/05/04', '20260504T10', '2026-W19-1'],
+    'in another notation': ['Mon, 04 May 2026 10:00:00 GMT', '04.05.2026', '2026/05/04', '20260504T10', '2026-W19-1'],
     'not quite ISO 8601': ['2026-5-4', '2026-05', '2026-124', '2026-05-04 10:00', '2026-05-04t10:00z', '2026-05-04T'],
-    'more or fewer digits': ['+2026-05-04', '-2026-05-04', '12026-05-04', '2026-05-04T10', '2026-05-04T1:00'],
-    'something around it': [' 2026-05-04', '2026-05-04\n', '1777888800 ', ' 1777888800'],
-    'not of the calendar': ['2026-02-29', '2100-02-29', '2026-04-31', '2026-13-01', '2026-00-10', '2026-05-00'],
-    'not of the calendar, with a time': ['2026-02-29T00:00:00Z', '2026-04-31T00:00:00.000Z', '2026-13-01T00:00:00Z'],
+    'of more or fewer digits': ['+2026-05-04', '-2026-05-04', '12026-05-04', '2026-05-04T10', '2026-05-04T1:00'],
+    'surrounded by other text': [' 2026-05-04', '2026-05-04\n', '1777888800 ', ' 1777888800'],
+    'not in the calendar': ['2026-02-29', '2100-02-29', '2026-04-31', '2026-13-01', '2026-00-10', '2026-05-00'],
+    'not in the calendar, with a time': ['2026-02-29T00:00:00Z', '2026-04-31T00:00:00.000Z', '2026-13-01T00:00:00Z'],
     'not on the clock': ['2026-05-04T24:00:00', '2026-05-04T10:60', '2026-05-04T10:00:60Z'],
-    'other marks or digits': [
+    'in other marks or digits': [
       '2026-05-04 10:00:00Z',
       '2026-05-04T10.00.00Z',
       '2026-05-04T1a:00:00.000Z',
       '2026-05-04T10:00:0:Z',
       '2026-05-04T10:00:00,0a0Z',
     ],
-    'no fraction': ['2026-05-04T10:00:00.Z', '2026-05-04T10:00:00.1234567890Z', '2026-05-04T10:00.5Z'],
-    'no zone': [
+    'invalid in its fraction': ['2026-05-04T10:00:00.Z', '2026-05-04T10:00:00.1234567890Z', '2026-05-04T10:00.5Z'],
+    'invalid in its zone': [
       '2026-05-04T10:00:00+5',
       '2026-05-04T10:00:00+05:',
       '2026-05-04T10:00:00+053',
@@ -73,18 +73,18 @@ describe('a time value', () => {
       '2026-05-04T10:00:00 Z',
       '2026-05-04T10:00CET',
     ],
-    'a zone too far': ['2026-05-04T10:00:00+15:01', '2026-05-04T10:00:00-16:00'],
+    'in a zone too far from UTC': ['2026-05-04T10:00:00+15:01', '2026-05-04T10:00:00-16:00'],
     'a date with zone': ['2026-05-04Z', '2026-05-04+02:00'],
     'before 1970': ['1969-12-31T23:59:59Z', '1970-01-01T00:59:59+01:00', '1969-12-31', '0070-01-01', -1, -0.001, '-1'],
     'past the year 9999': ['9999-12-31T23:59:59-01:00', 253_402_300_800_000, 1e300, Infinity],
-    'no plain number': ['1e9', '0x10', '1_777', '.5', '5.', '+5', 'Infinity', 'NaN', '١٢', Number.NaN],
+    'not a plain number': ['1e9', '0x10', '1_777', '.5', '5.', '+5', 'Infinity', 'NaN', '١٢', Number.NaN],
   }
   const cases = Object.entries(refused).flatMap(([what, values]) => values.map((value) => [what, value] as const))
   it.each(cases)('that is %s is refused: %o', (_what, value) => {
     expect(parseTimeValue(value)).toBeUndefined()
   })
 
-  it('is answered in ISO 8601, in UTC, with milliseconds', () => {
+  it('is written in ISO 8601, in UTC, with milliseconds', () => {
     expect([0, 1_777_888_800_123, 253_402_300_799_999].map(toIso)).toEqual([
       '1970-01-01T00:00:00.000Z',
       '2026-05-04T10:00:00.123Z',
@@ -104,7 +104,7 @@ describe('an offset in seconds', () => {
     ['+3600', 3_600],
     ['3600.0', 3_600],
   ]
-  it.each(read)('%j is read', (value, seconds) => {
+  it.each(read)('is read from %j', (value, seconds) => {
     expect(parseOffsetSeconds(value)).toBe(seconds)
   })
 
@@ -124,7 +124,7 @@ describe('an offset in seconds', () => {
     [],
     {},
   ]
-  it.each(refused.map((value) => [value]))('%o is none', (value) => {
+  it.each(refused.map((value) => [value]))('is not read from %o', (value) => {
     expect(parseOffsetSeconds(value)).toBeUndefined()
   })
 })
@@ -133,7 +133,7 @@ describe("the event's instant", () => {
   const at = (text: string | undefined) => (text === undefined ? undefined : parseTimeValue(text))
   const RECEIVED = '2026-07-01T12:00:00.000Z'
 
-  /** In a workspace of Europe/Berlin, two hours east of UTC in July. */
+  /** In a workspace in Europe/Berlin, two hours east of UTC in July. */
   const cases: [
     user: string | undefined,
     current: string | undefined,
@@ -160,7 +160,7 @@ describe("the event's instant", () => {
     [undefined, undefined, 7200, 'user_time', RECEIVED],
   ]
   it.each(cases)(
-    'user_time %s, current_time %s, offset %s: by %s it is %s',
+    'with user_time %s, current_time %s and offset %s is decided by %s: %s',
     (user, current, offset, decides, expected) => {
       const times = { userTime: at(user), currentTime: at(current), offsetSeconds: offset }
       expect(toIso(eventInstant(times, 'Europe/Berlin', Date.parse(RECEIVED)))).toBe(expected)

@@ -13,7 +13,7 @@ import {
 const HOUR = 3_600
 
 describe('an IANA time zone', () => {
-  const cases: [zone: string, isKnown: boolean][] = [
+  const cases: [zone: string, isValid: boolean][] = [
     ['UTC', true],
     ['Europe/Berlin', true],
     ['Asia/Kolkata', true],
@@ -28,8 +28,8 @@ describe('an IANA time zone', () => {
     ['UTC\u0000', false],
     ['constructor', false],
   ]
-  it.each(cases)('%j: %s', (zone, isKnown) => {
-    expect([isTimeZone(zone), isUnambiguousZone(zone)]).toEqual([isKnown, isKnown])
+  it.each(cases)('%j is valid: %s', (zone, isValid) => {
+    expect([isTimeZone(zone), isUnambiguousZone(zone)]).toEqual([isValid, isValid])
   })
 
   it.each(['BST', 'IST', 'CST', 'pst', 'SystemV/PST8'])('is not %s, though the runtime knows it', (zone) => {
@@ -56,15 +56,15 @@ describe("a zone's offset", () => {
     ['America/St_Johns', '2006-10-29T02:31:00Z', -2.5 * HOUR, -3.5 * HOUR],
     ['Africa/Monrovia', '1972-01-07T00:44:30Z', -2_670, 0],
   ]
-  it.each(changes)('of %s changes at %s from %i to %i seconds', (zone, at, before, after) => {
+  it.each(changes)('in %s changes at %s from %i to %i seconds', (zone, at, before, after) => {
     const instant = Date.parse(at)
     const around = [instant - 900_000, instant - 1, instant, instant + 900_000]
     expect(around.map((near) => zoneOffsetMs(zone, near) / 1000)).toEqual([before, before, after, after])
-    // Asked again, from memory and in another order.
+    // Again, from the cache and in another order.
     expect(around.toReversed().map((near) => zoneOffsetMs(zone, near) / 1000)).toEqual([after, after, before, before])
   })
 
-  it('of UTC is always 0', () => {
+  it('in UTC is always 0', () => {
     expect([0, 1_777_888_800_123].map((instant) => zoneOffsetMs('UTC', instant))).toEqual([0, 0])
   })
 })
@@ -82,7 +82,7 @@ const ODD_ZONES = `
 const DAY_MS = 86_400_000
 const YEAR_10_000 = Date.UTC(10_000, 0, 1)
 
-/** A clock of the zone by Intl, read part by part. */
+/** Reads the offset of a zone from the parts of a clock time by Intl. */
 function readClock(zone: string): (instant: number) => number {
   const numeric = 'numeric' as const
   const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: 'h23' } as const
@@ -96,12 +96,12 @@ function readClock(zone: string): (instant: number) => number {
   }
 }
 
-describe('what is remembered of a zone', () => {
-  it.each(ODD_ZONES)('is what Intl tells of %s, at any time that can be written', (zone) => {
+describe('the cached offsets of a zone', () => {
+  it.each(ODD_ZONES)('equal those of Intl for %s, at any time that can be written', (zone) => {
     const offsetAt = readClock(zone)
     const instants: number[] = []
     for (let index = 0; index < 300; index++) {
-      // Steps without a common measure with days, weeks and years.
+      // Irrational steps, which coincide with no period of days, weeks or years.
       instants.push(Math.floor((index * 0.618_033_988_75 * YEAR_10_000) % YEAR_10_000))
       instants.push(Math.floor((index * 0.618_033_988_75 * Date.UTC(2128, 0, 1)) % Date.UTC(2128, 0, 1)))
     }
@@ -110,7 +110,7 @@ describe('what is remembered of a zone', () => {
     expect(wrong.map((instant) => new Date(instant).toISOString())).toEqual([])
   })
 
-  it.each(ODD_ZONES)('changes with the clock of %s to the second', (zone) => {
+  it.each(ODD_ZONES)('change with the clock of %s to the second', (zone) => {
     const offsetAt = readClock(zone)
     const wrong: string[] = []
     for (let day = 0; day < 365 * 60; day++) {
@@ -128,19 +128,19 @@ describe('what is remembered of a zone', () => {
     expect(wrong).toEqual([])
   })
 
-  it('needs no question for a time that was never asked for, in a year that was', () => {
+  it('give new times in cached years without asking Intl again', () => {
     const asked = vi.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts')
     const short = Intl.DateTimeFormat.prototype as { readonly format: unknown }
     const askedShort = vi.spyOn(short, 'format', 'get')
-    const questions = () => asked.mock.calls.length + askedShort.mock.calls.length
+    const countCalls = () => asked.mock.calls.length + askedShort.mock.calls.length
     try {
       const everyDay = Array.from({ length: 57 * 365 }, (_, day) => day * DAY_MS)
       for (const day of everyDay) localToInstant('Europe/Vienna', day)
-      const first = questions()
-      // 55 spans of 129 steps, and two changes a year that are found by halves.
+      const first = countCalls()
+      // 55 spans of 129 steps, and two changes a year found by bisection.
       expect(first).toBeLessThan(10_000)
       for (const day of everyDay) localToInstant('Europe/Vienna', day + 1_000_000)
-      expect(questions() - first).toBe(0)
+      expect(countCalls() - first).toBe(0)
     } finally {
       asked.mockRestore()
       askedShort.mockRestore()
@@ -164,10 +164,10 @@ describe('a clock time in a zone', () => {
     ['a midnight that is skipped', 'America/Sao_Paulo', '2018-11-04T00:00:00', '2018-11-04T03:00:00Z'],
     ['a midnight that occurs twice', 'America/Havana', '2026-11-01T00:30:00', '2026-11-01T04:30:00Z'],
     ['skipped by half an hour', 'Australia/Lord_Howe', '2026-10-04T02:15:00', '2026-10-03T15:45:00Z'],
-    ['twice by half an hour', 'Australia/Lord_Howe', '2026-04-05T01:45:00', '2026-04-04T14:45:00Z'],
-    ['of a day that never was', 'Pacific/Apia', '2011-12-30T12:00:00', '2011-12-30T22:00:00Z'],
-    ['of the day after one that never was', 'Pacific/Apia', '2011-12-31T00:00:00', '2011-12-30T10:00:00Z'],
-    ['of the day before one that never was', 'Pacific/Apia', '2011-12-29T23:59:59', '2011-12-30T09:59:59Z'],
+    ['that occurs twice by half an hour', 'Australia/Lord_Howe', '2026-04-05T01:45:00', '2026-04-04T14:45:00Z'],
+    ['on a skipped day', 'Pacific/Apia', '2011-12-30T12:00:00', '2011-12-30T22:00:00Z'],
+    ['on the day after a skipped one', 'Pacific/Apia', '2011-12-31T00:00:00', '2011-12-30T10:00:00Z'],
+    ['on the day before a skipped one', 'Pacific/Apia', '2011-12-29T23:59:59', '2011-12-30T09:59:59Z'],
     ['skipped a minute past midnight', 'America/St_Johns', '2006-04-02T00:30:00', '2006-04-02T04:00:00Z'],
     ['without daylight saving', 'Asia/Kolkata', '2026-05-04T00:00:00', '2026-05-03T18:30:00Z'],
     ['in UTC', 'UTC', '2026-05-04T00:00:00', '2026-05-04T00:00:00Z'],
@@ -176,7 +176,7 @@ describe('a clock time in a zone', () => {
     expect(new Date(localToInstant(zone, Date.parse(`${shown}Z`)))).toEqual(new Date(instant))
   })
 
-  it('is the same after a way there and back, all through a year of changes', () => {
+  it('converts to an instant and back unchanged, throughout a year with clock changes', () => {
     const wrong: string[] = []
     const zones = ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Pacific/Chatham']
     const [start, end] = [Date.parse('2026-01-01T00:00:00Z'), Date.parse('2027-01-01T00:00:00Z')]
@@ -184,7 +184,7 @@ describe('a clock time in a zone', () => {
       for (let instant = start; instant < end; instant += 29 * 60_000) {
         const shown = instant + zoneOffsetMs(zone, instant)
         const back = localToInstant(zone, shown)
-        // The second of two equal clock times gives the first, which is at most an hour before.
+        // The second of two equal clock times gives the first, at most an hour earlier.
         const isSame = back + zoneOffsetMs(zone, back) === shown
         const isFirst = back <= instant && instant - back <= HOUR * 1000
         if (!isSame || !isFirst) wrong.push(`${zone} ${new Date(instant).toISOString()}`)
@@ -214,13 +214,13 @@ describe('a day', () => {
     ['1969-12-31', -1],
     ['2024-02-29', 19_782],
   ]
-  it.each(dates)('the date %s is the day %i', (date, day) => {
+  it.each(dates)('of the date %s has the number %i', (date, day) => {
     expect(fromCalendarDate(date)).toBe(day)
     expect(toCalendarDate(day)).toBe(date)
   })
 
   const others = ['2026-02-29', '2026-04-31', '2026-13-01', '2026-1-1', '2026-01-01T00:00', ' 2026-01-01', '']
-  it.each(others)('%j is no date', (text) => {
+  it.each(others)('is not read from %j', (text) => {
     expect(fromCalendarDate(text)).toBeUndefined()
   })
 })

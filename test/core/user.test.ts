@@ -15,15 +15,19 @@ import { changeSettings, DEFAULT_SETTINGS } from '../../src/core/workspace.ts'
 const NAMES = ['svc_mobile', 'crm']
 const LONG = 'x'.repeat(257)
 
-describe('a request where identity resolution is off', () => {
+describe('a request with identity resolution off', () => {
   const cases: [what: string, body: object, fields: string[]][] = [
-    ['with customer_id', { customer_id: 'a' }, []],
-    ['without customer_id', {}, ['customer_id']],
-    ['with identifiers instead', { user_identifiers: { crm: '1' } }, ['customer_id']],
-    ['with a customer_id that is null', { customer_id: null, user_identifiers: { crm: '1' } }, ['customer_id']],
-    ['whose identifiers nobody reads', { customer_id: 'a', user_identifiers: { crm: 5, x: {} } }, []],
-    ['whose identifiers are no object', { customer_id: 'a', user_identifiers: 'x' }, []],
-    ['whose customer_id the schema refused', { customer_id: undefined }, []],
+    ['is accepted with customer_id', { customer_id: 'a' }, []],
+    ['is refused without customer_id', {}, ['customer_id']],
+    ['is refused with identifiers instead', { user_identifiers: { crm: '1' } }, ['customer_id']],
+    [
+      'is refused with a customer_id that is null',
+      { customer_id: null, user_identifiers: { crm: '1' } },
+      ['customer_id'],
+    ],
+    ['is accepted with identifiers that are ignored', { customer_id: 'a', user_identifiers: { crm: 5, x: {} } }, []],
+    ['is accepted with ignored identifiers that are not an object', { customer_id: 'a', user_identifiers: 'x' }, []],
+    ['is not refused again for a customer_id that the schema refused', { customer_id: undefined }, []],
   ]
   it.each(cases)('%s', (_what, body, fields) => {
     expect(userReferenceFaults(body, []).map(({ field }) => field)).toEqual(fields)
@@ -35,50 +39,74 @@ describe('a request where identity resolution is off', () => {
   })
 })
 
-describe('a request where identity resolution is on', () => {
+describe('a request with identity resolution on', () => {
   const cases: [what: string, body: object, fields: string[]][] = [
-    ['with customer_id alone', { customer_id: 'a' }, []],
-    ['with an identifier alone', { user_identifiers: { crm: '1' } }, []],
-    ['with all of them', { customer_id: 'a', user_identifiers: { crm: '1', svc_mobile: '2' } }, []],
-    ['with a number as identifier', { user_identifiers: { svc_mobile: 491_701 } }, []],
-    ['with a fraction as identifier', { user_identifiers: { crm: 1.5 } }, []],
-    ['with the greatest number that is kept exactly', { user_identifiers: { crm: Number.MAX_SAFE_INTEGER } }, []],
-    ['with a number that is rounded', { user_identifiers: { crm: 2 ** 53 } }, ['user_identifiers.crm']],
-    ['with a fraction that is rounded', { user_identifiers: { crm: 2 ** 51 + 0.5 } }, ['user_identifiers.crm']],
-    ['with a number beyond all', { user_identifiers: { crm: -Infinity } }, ['user_identifiers.crm']],
-    ['with neither', {}, ['customer_id', 'user_identifiers']],
-    ['with no identifiers in the object', { user_identifiers: {} }, ['user_identifiers']],
-    ['with customer_id and no identifiers in the object', { customer_id: 'a', user_identifiers: {} }, []],
-    ['whose customer_id the schema refused', { customer_id: undefined }, []],
-    ['with an identifier that is not configured', { user_identifiers: { x: '1' } }, ['user_identifiers.x']],
+    ['is accepted with customer_id alone', { customer_id: 'a' }, []],
+    ['is accepted with an identifier alone', { user_identifiers: { crm: '1' } }, []],
     [
-      'with several that are not configured',
+      'is accepted with customer_id and identifiers',
+      { customer_id: 'a', user_identifiers: { crm: '1', svc_mobile: '2' } },
+      [],
+    ],
+    ['is accepted with a number as identifier', { user_identifiers: { svc_mobile: 491_701 } }, []],
+    ['is accepted with a fraction as identifier', { user_identifiers: { crm: 1.5 } }, []],
+    ['is accepted with the greatest exact number', { user_identifiers: { crm: Number.MAX_SAFE_INTEGER } }, []],
+    [
+      'is refused with a number that would be rounded',
+      { user_identifiers: { crm: 2 ** 53 } },
+      ['user_identifiers.crm'],
+    ],
+    [
+      'is refused with a fraction that would be rounded',
+      { user_identifiers: { crm: 2 ** 51 + 0.5 } },
+      ['user_identifiers.crm'],
+    ],
+    ['is refused with an infinite number', { user_identifiers: { crm: -Infinity } }, ['user_identifiers.crm']],
+    ['is refused with neither', {}, ['customer_id', 'user_identifiers']],
+    ['is refused with no identifiers in the object', { user_identifiers: {} }, ['user_identifiers']],
+    ['is accepted with customer_id and no identifiers in the object', { customer_id: 'a', user_identifiers: {} }, []],
+    ['is not refused again for a customer_id that the schema refused', { customer_id: undefined }, []],
+    ['is refused with an identifier that is not configured', { user_identifiers: { x: '1' } }, ['user_identifiers.x']],
+    [
+      'is refused with several identifiers that are not configured',
       { customer_id: 'a', user_identifiers: { x: '1', y: '2', crm: '3' } },
       ['user_identifiers.x', 'user_identifiers.y'],
     ],
-    ['with the name of a method', { user_identifiers: { toString: 'a' } }, ['user_identifiers.toString']],
-    ['with an empty identifier', { user_identifiers: { crm: '' } }, ['user_identifiers.crm']],
-    ['with an identifier of 257 characters', { user_identifiers: { crm: LONG } }, ['user_identifiers.crm']],
-    ['with an identifier that is null', { user_identifiers: { crm: null } }, ['user_identifiers']],
-    ['with one that is null beside another', { user_identifiers: { crm: null, svc_mobile: '1' } }, []],
+    ['is refused with the name of a method', { user_identifiers: { toString: 'a' } }, ['user_identifiers.toString']],
+    ['is refused with an empty identifier', { user_identifiers: { crm: '' } }, ['user_identifiers.crm']],
+    ['is refused with an identifier of 257 characters', { user_identifiers: { crm: LONG } }, ['user_identifiers.crm']],
+    ['is refused with an identifier that is null', { user_identifiers: { crm: null } }, ['user_identifiers']],
     [
-      'with one that is null and not configured',
+      'is accepted with an identifier that is null beside another',
+      { user_identifiers: { crm: null, svc_mobile: '1' } },
+      [],
+    ],
+    [
+      'is refused with an identifier that is null and not configured',
       { customer_id: 'a', user_identifiers: { x: null } },
       ['user_identifiers.x'],
     ],
     [
-      'with an identifier without a name',
+      'is refused with an identifier without a name',
       { customer_id: 'a', user_identifiers: { '': '1' } },
       ['user_identifiers[""]'],
     ],
-    ['whose customer_id is null', { customer_id: null }, ['customer_id', 'user_identifiers']],
-    ['whose customer_id is null beside an identifier', { customer_id: null, user_identifiers: { crm: '1' } }, []],
-    ['with an identifier that is a list', { user_identifiers: { crm: ['1'] } }, ['user_identifiers.crm']],
-    ['with a NUL character', { user_identifiers: { crm: 'a\u0000' } }, ['user_identifiers.crm']],
-    ['with half a surrogate pair', { user_identifiers: { crm: '\ud83d' } }, ['user_identifiers.crm']],
-    ['whose identifiers are null', { customer_id: 'a', user_identifiers: null }, []],
-    ['whose identifiers are a list', { customer_id: 'a', user_identifiers: [] }, ['user_identifiers']],
-    ['whose identifiers are a text', { customer_id: 'a', user_identifiers: 'crm' }, ['user_identifiers']],
+    ['is refused with a customer_id that is null alone', { customer_id: null }, ['customer_id', 'user_identifiers']],
+    [
+      'is accepted with a customer_id that is null beside an identifier',
+      { customer_id: null, user_identifiers: { crm: '1' } },
+      [],
+    ],
+    ['is refused with an identifier that is a list', { user_identifiers: { crm: ['1'] } }, ['user_identifiers.crm']],
+    ['is refused with a NUL character', { user_identifiers: { crm: 'a\u0000' } }, ['user_identifiers.crm']],
+    ['is refused with half a surrogate pair', { user_identifiers: { crm: '\ud83d' } }, ['user_identifiers.crm']],
+    ['is accepted with identifiers that are null', { customer_id: 'a', user_identifiers: null }, []],
+    ['is refused with identifiers that are a list', { customer_id: 'a', user_identifiers: [] }, ['user_identifiers']],
+    [
+      'is refused with identifiers that are a string',
+      { customer_id: 'a', user_identifiers: 'crm' },
+      ['user_identifiers'],
+    ],
   ]
   it.each(cases)('%s', (_what, body, fields) => {
     expect(userReferenceFaults(body, NAMES).map(({ field }) => field)).toEqual(fields)
@@ -93,7 +121,7 @@ describe('a request where identity resolution is on', () => {
     ])
   })
 
-  it('names nobody by what is null', () => {
+  it('names nobody by null values', () => {
     const body = { customer_id: null, user_identifiers: { crm: 'c', svc_mobile: null } }
     expect(identitiesOf(body, NAMES)).toEqual([{ name: 'crm', value: 'c' }])
     expect(identitiesOf({ customer_id: 'a', user_identifiers: null }, NAMES)).toEqual([
@@ -101,7 +129,7 @@ describe('a request where identity resolution is on', () => {
     ])
   })
 
-  it('names nobody by what objects inherit', () => {
+  it('names nobody by inherited properties', () => {
     expect(identitiesOf({ user_identifiers: {} }, ['toString', 'constructor'])).toEqual([])
   })
 })
@@ -117,7 +145,7 @@ describe('the setting identity_resolution', () => {
     ['customer_id', ['identity_resolution']],
     ['crm,__proto__', ['identity_resolution']],
   ]
-  it.each(cases)('%j', (text, fields) => {
+  it.each(cases)('is checked: %j', (text, fields) => {
     const { faults } = changeSettings(settings, { identity_resolution: text })
     expect(faults.map(({ field }) => field)).toEqual(fields)
   })
@@ -125,14 +153,24 @@ describe('the setting identity_resolution', () => {
 
 describe('attributes of two reports', () => {
   const cases: [what: string, left: Attributes, right: Attributes, merged: Attributes][] = [
-    ['different names stay', { a: [1, 5, 5] }, { b: [2, 3, 3] }, { a: [1, 5, 5], b: [2, 3, 3] }],
-    ['the newer value wins', { a: ['old', 1, 1] }, { a: ['new', 2, 2] }, { a: ['new', 2, 2] }],
-    ['whatever the order', { a: ['new', 2, 2] }, { a: ['old', 1, 1] }, { a: ['new', 2, 2] }],
-    ['a newer null wins', { a: ['x', 1, 1] }, { a: [null, 2, 2] }, { a: [null, 2, 2] }],
-    ['of one millisecond the later in the log', { a: ['b', 1, 8] }, { a: ['a', 1, 9] }, { a: ['a', 1, 9] }],
-    ['whatever the order of these', { a: ['a', 1, 10] }, { a: ['b', 1, 9] }, { a: ['a', 1, 10] }],
+    ['keep different names', { a: [1, 5, 5] }, { b: [2, 3, 3] }, { a: [1, 5, 5], b: [2, 3, 3] }],
+    ['merge into the newer value', { a: ['old', 1, 1] }, { a: ['new', 2, 2] }, { a: ['new', 2, 2] }],
+    ['merge into the newer value in any order', { a: ['new', 2, 2] }, { a: ['old', 1, 1] }, { a: ['new', 2, 2] }],
+    ['merge into a newer null', { a: ['x', 1, 1] }, { a: [null, 2, 2] }, { a: [null, 2, 2] }],
     [
-      'the later in the log after the clock was set back',
+      'merge within a millisecond into the later in the log',
+      { a: ['b', 1, 8] },
+      { a: ['a', 1, 9] },
+      { a: ['a', 1, 9] },
+    ],
+    [
+      'merge within a millisecond into the later in the log in any order',
+      { a: ['a', 1, 10] },
+      { a: ['b', 1, 9] },
+      { a: ['a', 1, 10] },
+    ],
+    [
+      'merge into the later in the log even if the clock was set back',
       { a: ['old', 2, 8] },
       { a: ['new', 1, 9] },
       { a: ['new', 1, 9] },
@@ -142,7 +180,7 @@ describe('attributes of two reports', () => {
     expect(mergeAttributes(left, right)).toEqual(merged)
   })
 
-  it('may have the names of the language itself', () => {
+  it('may have names that JavaScript objects inherit', () => {
     const [left, right] = ['{"toString":[1,1,1]}', '{"constructor":[2,1,1]}'].map(
       (text) => JSON.parse(text) as Attributes,
     )
@@ -150,8 +188,8 @@ describe('attributes of two reports', () => {
     expect(JSON.stringify(merged)).toBe('{"toString":[1,1,1],"constructor":[2,1,1]}')
   })
 
-  it('are the same together in every order and grouping', () => {
-    // One value for each position; the clock is set back from time to time.
+  it('merge into the same in every order and grouping', () => {
+    // One value per position; the clock is sometimes set back.
     const value = fc
       .nat(9)
       .map((position): Attributes[string] => [[null, 'a', position][position % 3], position % 4, position])
@@ -168,33 +206,33 @@ describe('attributes of two reports', () => {
 
 describe('the attributes of one user', () => {
   const half = 'x'.repeat(USER_ATTRIBUTES_LENGTH_MAX / 2 - 30)
-  const grow = (known: Attributes, ...reports: readonly Attributes[]) => {
-    const growing = new GrowingAttributes(known)
+  const grow = (existing: Attributes, ...reports: readonly Attributes[]) => {
+    const growing = new GrowingAttributes(existing)
     const leftOut = reports.map((report) => growing.add(report))
     return { attributes: growing.attributes, leftOut }
   }
 
-  it('are all kept while they fit', () => {
+  it('are all stored while they fit', () => {
     const left: Attributes = { a: [half, 1, 1], b: [1, 1, 1] }
     const right: Attributes = { b: [2, 2, 2], c: [half.slice(60), 2, 2] }
     expect(grow(left, right)).toEqual({ attributes: mergeAttributes(left, right), leftOut: [[]] })
   })
 
-  it.each(['constructor', 'toString', 'length'])('are kept when one is called %s', (name) => {
+  it.each(['constructor', 'toString', 'length'])('are stored if one is called %s', (name) => {
     const report: Attributes = { [name]: ['x', 1, 1] }
     expect(grow({}, report)).toEqual({ attributes: report, leftOut: [[]] })
   })
 
-  it('are kept as they were where the new ones do not fit, one by one', () => {
+  it('keep their old values, one by one, if the new ones do not fit', () => {
     const left: Attributes = { a: [half, 1, 1], b: [half, 1, 1], c: ['long', 1, 1] }
     const right: Attributes = { d: [half, 2, 2], c: ['short', 2, 2], e: [half, 2, 2], a: ['', 2, 2] }
-    // What has become free is there for the next.
+    // Space that became free is available to the next report.
     const { attributes, leftOut } = grow(left, right, { d: [half, 3, 3] })
     expect(leftOut).toEqual([['d', 'e'], []])
     expect(attributes).toEqual({ a: ['', 2, 2], b: [half, 1, 1], c: ['short', 2, 2], d: [half, 3, 3] })
   })
 
-  it('are never longer than they may be, and what they would be without a bound where they fit', () => {
+  it('never exceed their limit, and merge as without a limit if they fit', () => {
     const text = fc.integer({ min: 0, max: 2 ** 19 }).map((length) => '"'.repeat(length))
     const some = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.tuple(text, fc.constant(1), fc.nat()))
     fc.assert(

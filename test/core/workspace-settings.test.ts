@@ -1,4 +1,4 @@
-// What the settings of a workspace may be, and its categories.
+// Valid values for the settings of a workspace, and its categories.
 import { describe, expect, it } from 'vitest'
 import { addCategory, changeSettings, DEFAULT_SETTINGS, type WorkspaceSettings } from '../../src/core/workspace.ts'
 
@@ -17,7 +17,7 @@ describe('A setting', () => {
     ['suspended', 'TRUE'],
     ['timezone', 'BST'],
   ]
-  it.each(refused)('%s is not %s', (key, value) => {
+  it.each(refused)('%s must not be %s', (key, value) => {
     const { settings, faults } = changeSettings(SETTINGS, { [key]: value })
     expect(faults.map(({ field }) => field)).toEqual([key])
     expect(settings).toEqual(SETTINGS)
@@ -33,14 +33,14 @@ describe('A setting', () => {
     expect(changeSettings(SETTINGS, { [key]: value })).toEqual({ settings: { ...SETTINGS, ...changed }, faults: [] })
   })
 
-  it('makes no email address an identifier while emails are protected', () => {
+  it('must not make an email address an identifier while emails are protected', () => {
     const texts = { email_protection: 'tokenized', identity_resolution: 'work_e-mail' }
     expect(changeSettings(SETTINGS, texts).faults.map(({ field }) => field)).toEqual(['identity_resolution'])
   })
 })
 
 describe('The categories of a workspace', () => {
-  it('are a thousand at most', () => {
+  it('number at most a thousand', () => {
     const many = Array.from({ length: 999 }, (_, index) => `c${index}`)
     expect(addCategory(many, 'last')).toHaveLength(1_000)
     expect(addCategory([...many, 'last'], 'one more')).toMatch(/at most 1000/)

@@ -1,5 +1,5 @@
-// Which numbers of a campaign are shown, under which keys, and what each is computed from ("Performance", "Delivery funnel and
-// failure breakdown", "Conversions", "Presence and freshness").
+// Which numbers of a campaign are shown, under which keys, and how each is computed ("Performance", "Delivery funnel and failure
+// breakdown", "Conversions", "Presence and freshness").
 import { describe, expect, it } from 'vitest'
 import { ANYTHING } from '../../../src/core/statistics/anything.ts'
 import { CampaignSeries, type SeriesCount, type StatsQuestion } from '../../../src/core/statistics/campaign-counts.ts'
@@ -7,10 +7,19 @@ import { ANY_GROUP, ATTRIBUTION_TYPES, type AttributionType } from '../../../src
 import { ALL } from '../../../src/core/statistics/grouping-sets.ts'
 import { writeCampaignStats, type CampaignStatsBody } from '../../../src/operations/statistics/campaign-stats-body.ts'
 
-/** A count in the aggregate of everything, in no group, unless something else is given. */
+/** A count in the total aggregate, in no group, unless `given` says otherwise. */
 function count(metric: string, occurrences: number, given: Partial<SeriesCount> = {}): SeriesCount {
-  const place = { platform: ALL, locale: ALL, variation: ALL }
-  return { campaign: 1, generation: 0, group: ANY_GROUP, metric, ...place, users: occurrences, occurrences, ...given }
+  const dimensions = { platform: ALL, locale: ALL, variation: ALL }
+  return {
+    campaign: 1,
+    generation: 0,
+    group: ANY_GROUP,
+    metric,
+    ...dimensions,
+    users: occurrences,
+    occurrences,
+    ...given,
+  }
 }
 
 const target = { group: 'target' } as const
@@ -25,7 +34,7 @@ function bodyOf(counts: SeriesCount[], question = TOTAL, goals: string[] = []): 
   return (JSON.parse(json) as [CampaignStatsBody])[0]
 }
 
-/** The aggregate of everything. */
+/** The numbers of the total aggregate. */
 function allOf(counts: SeriesCount[], question = TOTAL, goals: string[] = []) {
   return variationsOf(bodyOf(counts, question, goals))?.['all_variations'] as unknown as Record<string, never>
 }
@@ -42,7 +51,7 @@ const noControl = {
 const noUplift = { uplift: 0, uplift_low: 0, uplift_high: 0, uplift_significant: false }
 
 describe('The answer', () => {
-  it('has every documented number at each variation, 0 where nothing is counted', () => {
+  it('has every documented number at each variation, 0 if nothing is counted', () => {
     expect(bodyOf([count(ANYTHING, 1)], TOTAL, ['Purchase'])).toEqual({
       platforms: {
         all_platforms: {
@@ -91,7 +100,7 @@ describe('The answer', () => {
     conversion_goal_stats: { Purchase: { conversions: 0, cvr: 0, ...noUplift } },
   }
 
-  it('keeps goal names and reasons that are special in JavaScript', () => {
+  it('keeps goal names and reasons that are properties of every JavaScript object', () => {
     const goals = ['__proto__', 'constructor', '7']
     const stats = allOf([count('unit.failed:__proto__', 2, target)], TOTAL, goals)
     expect(Object.keys(stats['conversion_goal_stats'] ?? {}).toSorted()).toEqual(goals.toSorted())
@@ -111,7 +120,7 @@ describe('presence', () => {
   const aggregates = ['all_platforms all_locales all_variations', 'IOS all_locales all_variations']
   const cases: [what: string, counts: SeriesCount[], keys: string[]][] = [
     ['nothing', [], []],
-    ['series that came to nothing', [count('sent', 0)], []],
+    ['series that sum to zero', [count('sent', 0)], []],
     ['a platform', [count('sent', 1, { platform: 'IOS' })], aggregates],
     ['a locale', [count('click', 1, { platform: 'IOS', locale: 'de' })], [...aggregates, 'IOS de all_variations']],
     [
@@ -145,7 +154,7 @@ describe('performance', () => {
     count('click', 5, { users: 4 }),
   ]
 
-  it('is of occurrences for TOTAL and of distinct users for UNIQUE, rates from the counts of the same answer', () => {
+  it('counts occurrences for TOTAL and distinct users for UNIQUE, and computes rates from the same counts', () => {
     expect(allOf(counts)['performance_stats']).toEqual({
       attempted: 40,
       sent: 30,
@@ -170,7 +179,7 @@ describe('performance', () => {
     })
   })
 
-  it('has delivered / sent as delivery_rate where the delivered are above 0', () => {
+  it('computes delivery_rate as delivered / sent if any message is delivered', () => {
     const stats = allOf([...counts, count('delivered', 27, { users: 12 })])
     expect(stats['performance_stats']).toMatchObject({ delivery_rate: 90 })
   })
@@ -213,7 +222,7 @@ describe('the delivery funnel', () => {
     expect(allOf(counts, question)['delivery_funnel']).toEqual(funnel)
   })
 
-  it('has in the breakdown all units by the reason of their final state, removed and failed', () => {
+  it('breaks down removed and failed units by the reason of their final state', () => {
     const breakdown = { ...Object.fromEntries(removals.map((reason, index) => [reason, 2 ** index])), bounced: 10 }
     expect(allOf(counts)['failure_breakdown']).toEqual({ ...breakdown, suppressed: 64 + 3 })
   })
@@ -240,7 +249,7 @@ describe('conversions', () => {
     ['TOTAL_CONVERSIONS', 40, 0.4],
     ['CLICK_CONVERSIONS', 50, 50],
   ]
-  it.each(cases)('by %s are %i, with their own divisor of cvr', (attributionType, conversions, cvr) => {
+  it.each(cases)('by %s are %i, and divide by their own base for cvr', (attributionType, conversions, cvr) => {
     const total = allOf([...bases, ...converted], { attributionType, metricType: 'TOTAL' }, ['Buy'])
     expect(total['conversion_goal_stats']).toMatchObject({ Buy: { conversions, cvr } })
     const unique = allOf([...bases, ...converted], { attributionType, metricType: 'UNIQUE' }, ['Buy'])
@@ -265,7 +274,7 @@ describe('control groups', () => {
     count('sent', 3, { variation: 'A' }),
   ]
 
-  it('count their units, with the one reason as the document spells it', () => {
+  it('count their units under a single reason, spelled as in the document', () => {
     expect(variationsOf(bodyOf(counts))).toMatchObject({
       campaign_control_group: {
         delivery_funnel: { reachable_users_in_segment: 40 },
@@ -296,7 +305,7 @@ describe('control groups', () => {
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
   })
 
-  it('stand beside all_variations and, the same, inside every variation', () => {
+  it('appear beside all_variations and, with equal numbers, inside every variation', () => {
     const variations = variationsOf(bodyOf(counts, TOTAL, ['Buy']))
     expect(Object.keys(variations ?? {}).toSorted()).toEqual([
       'A',
@@ -310,9 +319,9 @@ describe('control groups', () => {
     }
   })
 
-  it('are those of the platform and locale they stand in', () => {
-    const place = { platform: 'IOS', locale: 'de' }
-    const body = bodyOf([...counts, count('audience', 5, { ...campaignControl, ...place })])
+  it('count only users of the platform and locale they appear in', () => {
+    const dimensions = { platform: 'IOS', locale: 'de' }
+    const body = bodyOf([...counts, count('audience', 5, { ...campaignControl, ...dimensions })])
     const units = (platform?: string, locale?: string) =>
       variationsOf(body, platform, locale)?.['campaign_control_group']?.delivery_funnel.reachable_users_in_segment
     expect([units(), units('IOS'), units('IOS', 'de')]).toEqual([40, 0, 5])
@@ -337,25 +346,25 @@ describe('uplift', () => {
     expect(upliftOf([...counts, ...controlOf(globalControl, 1, 2)], question)).toMatchObject(up50)
   })
 
-  it('compares with the global control group where there is no other', () => {
+  it('compares with the global control group if there is no other', () => {
     expect(upliftOf([...targetOf(300, 1_000), ...controlOf(globalControl, 200, 1_000)])).toMatchObject(up50)
   })
 
-  it('does not compare with the global one when nobody of the campaign control group met the goal', () => {
+  it('does not fall back to the global control group when nobody in the campaign control group met the goal', () => {
     const controls = [...controlOf(campaignControl, 0, 10), ...controlOf(globalControl, 200, 1_000)]
     expect(upliftOf([...targetOf(300, 1_000), ...controls])).toMatchObject({ Buy: noUplift })
   })
 
-  it('is that of each variation against the control group of its platform and locale', () => {
+  it('compares each variation with the control group of its platform and locale', () => {
     const counts = [...targetOf(300, 1_000, { variation: 'A' }), ...controlOf(campaignControl, 200, 1_000)]
     const variations = variationsOf(bodyOf(counts, TOTAL, ['Buy']))
     expect(variations?.['A']?.conversion_goal_stats).toMatchObject(up50)
     expect(variations?.['all_variations']?.conversion_goal_stats).toMatchObject({ Buy: noUplift })
   })
 
-  it('takes the global control group only of the same platform and locale', () => {
-    const place = { platform: 'IOS' }
-    const counts = [...targetOf(300, 1_000, place), ...controlOf(globalControl, 200, 1_000)]
+  it('uses only the global control group of the same platform and locale', () => {
+    const dimensions = { platform: 'IOS' }
+    const counts = [...targetOf(300, 1_000, dimensions), ...controlOf(globalControl, 200, 1_000)]
     const variations = variationsOf(bodyOf(counts, TOTAL, ['Buy']), 'IOS')
     expect(variations?.['all_variations']?.conversion_goal_stats).toMatchObject({ Buy: noUplift })
   })

@@ -13,7 +13,7 @@ import { StatisticsModel, type Question } from '../../support/statistics/statist
 import { StatisticsTable, cellsOf } from '../../support/statistics/statistics-table.ts'
 
 const SEED = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 2 ** 31)
-/** More than a thousand in all. */
+/** More than a thousand histories in total. */
 const HISTORIES_PER_ZONE = 160
 const ARRIVALS = 500
 const MERGES = 100
@@ -35,7 +35,7 @@ vi.setConfig({ testTimeout: 120_000 })
 
 const someZone = fc.constantFrom(...TIMEZONES)
 
-/** Chooses a range: from one day of activity, or beside it, to another. */
+/** Chooses a range between two days, each on a day of activity or next to one. */
 type RangeChoice = readonly [from: number, shift: number, to: number, shift: number]
 const shift = fc.integer({ min: -1, max: 1 })
 const someRanges: fc.Arbitrary<RangeChoice[]> = fc.array(fc.tuple(fc.nat(), shift, fc.nat(), shift), {
@@ -57,10 +57,10 @@ describe.each(TIMEZONES)('statistics of random histories in %s', (timezone) => {
   })
 })
 
-/** The smallest of the histories that failed once, or that are hardly ever met. */
+/** Minimal histories that failed once, or that random ones hardly ever contain. */
 const ONCE_WRONG: [what: string, workspace: ModelWorkspace][] = [
   [
-    'a user who is in two groups at one instant, removed from the one that comes after',
+    'a user in two groups at the same instant, removed from the second',
     workspace({
       users: [['ann', 'anna']],
       audiences: [
@@ -70,7 +70,7 @@ const ONCE_WRONG: [what: string, workspace: ModelWorkspace][] = [
     }),
   ],
   [
-    'a user of a control group whose audiences before a goal event are of one instant and two platforms',
+    'a control user with audiences on two platforms at the same instant before a goal event',
     workspace({
       goals: [goal({})],
       audiences: ['web', 'fridge', 'android'].map((platform, index) => {
@@ -80,14 +80,14 @@ const ONCE_WRONG: [what: string, workspace: ModelWorkspace][] = [
     }),
   ],
   [
-    'an impression on a platform from which the user was removed, and something sent on another',
+    'an impression on a platform from which the user was removed, and a message sent on another',
     workspace({
       audiences: [member({ removed: 'x' }), member({ platform: 'web' })],
       messages: [message({ kind: 'impression' }), message({ platform: 'web' })],
     }),
   ],
   [
-    'a user who met a goal at the last instant of its window, and a control group of whom one met it',
+    'a user who met a goal at the last instant of its window, and a control group in which one user met it',
     workspace({
       goals: [goal({})],
       audiences: [member({}), ...['bob', 'cyd'].map((customerId) => member({ customerId, group: 'global_control' }))],
@@ -95,7 +95,7 @@ const ONCE_WRONG: [what: string, workspace: ModelWorkspace][] = [
     }),
   ],
   [
-    'a user for whom sending failed for three reasons at one instant',
+    'a user to whom sending failed for three reasons at the same instant',
     workspace({
       audiences: [member({})],
       messages: ['b', 'a', 'c'].map((reason) => message({ kind: 'failed', reason, messageId: reason })),
@@ -108,7 +108,7 @@ it.each(ONCE_WRONG)('statistics of %s equal a recount of all facts', (_, workspa
 })
 
 describe('the table of statistics', () => {
-  it('is the same in any order of arrival, with any repetition and in steps of any size, while users become one', () => {
+  it('is the same in any order of arrival, with any repetition and in steps of any size, while users merge', () => {
     check(ARRIVALS, someZone.chain(arrivals), ({ workspace, steps }) => {
       const table = new StatisticsTable(workspace.timezone, workspace.campaigns)
       for (const { users, ...reports } of steps) table.apply(reports, users)
@@ -116,7 +116,7 @@ describe('the table of statistics', () => {
     })
   })
 
-  it('counts two users found to be one person as one', () => {
+  it('counts merged users as one', () => {
     check(MERGES, someZone.chain(workspaces), (workspace) => {
       const apart = { ...workspace, users: [] }
       const table = StatisticsTable.of(apart)
@@ -126,7 +126,7 @@ describe('the table of statistics', () => {
     })
   })
 
-  it('needs no more for a changed goal than to recount every campaign with a goal on its old or its new event name', () => {
+  it('is correct after a goal change if only campaigns with a goal on its old or new event are recounted', () => {
     check(CHANGES, fc.tuple(someZone.chain(workspaces), fc.nat(), goals()), ([workspace, chosen, goals]) => {
       const changed = { id: workspace.campaigns[chosen % workspace.campaigns.length]?.id ?? '', goals }
       const campaigns = workspace.campaigns.map((campaign) => (campaign.id === changed.id ? changed : campaign))
@@ -139,7 +139,7 @@ describe('the table of statistics', () => {
 })
 
 describe('a change of message events', () => {
-  it('equals the difference between full counts before and after', () => {
+  it('adds the difference between full counts before and after', () => {
     const few = fc.array(fc.nat(), { minLength: 1, maxLength: 2 })
     const how = fc.record({ areNew: fc.boolean(), hasNewAudience: fc.constantFrom(false, false, true) })
     check(MESSAGE_CHANGES, fc.tuple(someZone.chain(workspaces), few, how), ([workspace, few, how]) => {
@@ -149,16 +149,19 @@ describe('a change of message events', () => {
 
   const audiences = [member({})]
   const isNew = { areNew: true, hasNewAudience: false }
-  it.each(MESSAGE_KINDS)('does so where only one of kind %s is new to a message', (kind) => {
+  it.each(MESSAGE_KINDS)('adds that difference if only an event of kind %s is new to a message', (kind) => {
     const messages = MESSAGE_KINDS.map((kind) => message({ kind }))
     expectSameChange(workspace({ audiences, messages }), [MESSAGE_KINDS.indexOf(kind)], isNew)
   })
-  it.each(['attempted', 'failed', 'click'] as const)('does so where one of kind %s is new to one not sent', (kind) => {
-    const others = ['delivered', 'impression'].map((kind) => message({ kind: kind as MessageEvent['kind'] }))
-    expectSameChange(workspace({ audiences, messages: [message({ kind }), ...others] }), [0], isNew)
-  })
+  it.each(['attempted', 'failed', 'click'] as const)(
+    'adds that difference if an event of kind %s is new to a message not sent',
+    (kind) => {
+      const others = ['delivered', 'impression'].map((kind) => message({ kind: kind as MessageEvent['kind'] }))
+      expectSameChange(workspace({ audiences, messages: [message({ kind }), ...others] }), [0], isNew)
+    },
+  )
 
-  /** `changed` are positions in the list of a user's message events: those events are new, or known from another report before. */
+  /** `changed` are indexes in a user's list of message events: those events are new, or were in another report before. */
   function expectSameChange(
     workspace: ModelWorkspace,
     changed: readonly number[],
@@ -166,9 +169,9 @@ describe('a change of message events', () => {
   ): void {
     const { histories, rules } = StatisticsTable.of(workspace)
     for (const after of histories) {
-      const places = new Set(changed.map((place) => place % after.messages.length))
-      const messages = after.messages.flatMap((message, place) => {
-        if (!places.has(place)) return [message]
+      const indexes = new Set(changed.map((index) => index % after.messages.length))
+      const messages = after.messages.flatMap((message, index) => {
+        if (!indexes.has(index)) return [message]
         return areNew ? [] : [reportedBefore(message)]
       })
       const before = { ...after, messages, ...(hasNewAudience && { memberships: after.memberships.slice(1) }) }
@@ -186,7 +189,7 @@ describe('a change of message events', () => {
 })
 
 describe('the contributions of a user', () => {
-  it('are those of every single campaign, and those of its goals and of everything else', () => {
+  it('are the sum over single campaigns, of which the goals can be computed alone', () => {
     check(PARTS, someZone.chain(workspaces), (workspace) => {
       const { histories, rules } = StatisticsTable.of(workspace)
       for (const history of histories) {
@@ -221,14 +224,14 @@ function expectSameAnswers(table: StatisticsTable, workspace: ModelWorkspace, ra
       return { id, question, found: table.campaignStats(id, question), expected: model.campaignStats(id, question) }
     }),
   )
-  // A comparison that can explain itself takes longer than all else.
+  // `toEqual` for every answer would take longer than everything else.
   const wrong = answers.find(({ found, expected }) => {
     return !isDeepStrictEqual(found, expected) && !isDeepStrictEqual(onTheWire(found), expected)
   })
   expect({ ...wrong?.question, found: onTheWire(wrong?.found) }).toEqual({ ...wrong?.question, found: wrong?.expected })
 }
 
-/** The value as a reader gets it: JSON knows neither −0 nor undefined members. */
+/** The value as a client receives it: JSON has neither −0 nor undefined members. */
 function onTheWire(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
 }

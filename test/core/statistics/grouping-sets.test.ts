@@ -36,12 +36,15 @@ describe('The grouping sets of dimensions', () => {
     ['WEB', ALL, 'A', 4],
     ['WEB', ALL, ALL, 2],
     [ALL, ALL, ALL, 1],
-  ])('are it and its aggregates, each once: %j, %j, %j', (platform, locale, variation, count) => {
-    const groupingSets = aggregatesOf(toKeyed(platform, locale, variation))
-    expect(new Set(keysOf(groupingSets)).size).toBe(count)
-    expect(groupingSets).toHaveLength(count)
-    for (const aggregate of groupingSets) expect(countsAt(aggregate, { platform, locale, variation })).toBe(true)
-  })
+  ])(
+    'are the dimensions themselves and their aggregates, each once: %j, %j, %j',
+    (platform, locale, variation, count) => {
+      const groupingSets = aggregatesOf(toKeyed(platform, locale, variation))
+      expect(new Set(keysOf(groupingSets)).size).toBe(count)
+      expect(groupingSets).toHaveLength(count)
+      for (const aggregate of groupingSets) expect(countsAt(aggregate, { platform, locale, variation })).toBe(true)
+    },
+  )
 
   it('are only the requested ones when some are requested', () => {
     const dimensions = toKeyed('WEB', 'de', 'A')
@@ -51,7 +54,7 @@ describe('The grouping sets of dimensions', () => {
 })
 
 describe('The grouping sets of several dimensions', () => {
-  it('are separate exactly where they count different facts', () => {
+  it('share one computation exactly if they count the same facts', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(someDimensions, { minLength: 1, maxLength: 7, selector: ({ key }) => key }),
@@ -73,7 +76,7 @@ describe('The grouping sets of several dimensions', () => {
     )
   })
 
-  it('are found for each of the dimensions', () => {
+  it('can be looked up for each of the dimensions', () => {
     fc.assert(
       fc.property(fc.array(someDimensions, { minLength: 1, maxLength: 7 }), (allDimensions) => {
         const groupingSets = together(allDimensions)
@@ -92,7 +95,7 @@ describe('The grouping sets of several dimensions', () => {
     expect(() => groupingSets.at(toKeyed('WEB', 'de', 'B'))).toThrow('no count was expected at')
   })
 
-  it('are right after the cache has overflowed', () => {
+  it('are correct after the cache has overflowed', () => {
     for (let number = 0; number < 12_000; number++) {
       const [one, other] = [toKeyed('WEB', `l${number}`, 'A'), toKeyed('WEB', 'de', `v${number % 300}`)]
       const groupingSets = together([one, other])
@@ -119,7 +122,7 @@ describe('Cells at several grouping sets', () => {
   })
   const key = cellKey(series, 7, NO_DAY)
 
-  it('are spread to each set, and never exceed the announced maximum', () => {
+  it('are added to each set, and never exceed the announced maximum', () => {
     const sum = new CellSum()
     sum.addAtGroupingSets(key, ALL_GROUPING_SETS, 1, 3)
     sum.addAtGroupingSets(key, 0b0000_0110, 1, 2)
@@ -132,7 +135,7 @@ describe('Cells at several grouping sets', () => {
     expect([sum.size, sum.sizeMax]).toEqual([8, 8])
   })
 
-  it('are gone after they are subtracted', () => {
+  it('disappear when they are subtracted', () => {
     const sum = new CellSum()
     sum.addAtGroupingSets(key, ALL_GROUPING_SETS, 1, 3)
     sum.addAtGroupingSets(key, ALL_GROUPING_SETS, -1, -3)

@@ -12,7 +12,7 @@ describe('a percentage of counts', () => {
     [1, 3, 33.33],
     [2, 3, 66.67],
     [1, 16, 6.25],
-    // Halves of a hundredth, which doubles only come close to.
+    // Halves of a hundredth, which doubles only approximate.
     [1, 800, 0.13],
     [3, 800, 0.38],
     [201, 20_000, 1.01],
@@ -47,7 +47,7 @@ describe('a percentage of whole numbers of any size', () => {
   })
 })
 
-describe('a percentage that is no quotient of counts', () => {
+describe('a percentage that is not a quotient of counts', () => {
   const cases: [value: number, shown: number][] = [
     [0, 0],
     [-0, 0],

@@ -38,7 +38,7 @@ describe('conversions', () => {
     [HOUR, [message({ kind: 'delivered' })], []],
     [0, [{ ...click, customerId: 'bob' }], []],
   ]
-  it.each(windows)('%d ms after the touch count where the window of an hour holds it', (after, messages, expected) => {
+  it.each(windows)('%d ms after the touch count only within the window of an hour', (after, messages, expected) => {
     const found = everywhere.filter((attributionType) => {
       const question = { ...DAY_OF_NOON, attributionType }
       const facts = { messages, events: [event({ time: NOON + after })], goals: [goal({})] }
@@ -47,7 +47,7 @@ describe('conversions', () => {
     expect(found).toEqual(expected)
   })
 
-  it('count events or users, are dated by the event, and divide by the number the attribution type names', () => {
+  it('count events or users, are dated by the event, and divide by the base of the attribution type', () => {
     const messages = [
       ...['d', 'e', 'f', 'g'].map((deviceId) => message({ deviceId })),
       ...['d', 'e'].map((deviceId) => message({ deviceId, kind: 'impression' })),
@@ -70,7 +70,7 @@ describe('conversions', () => {
     expect(stats('CLICK_CONVERSIONS', 'TOTAL')).toEqual([2, 66.67])
   })
 
-  it('are credited to the latest touch, at one instant to the first platform by text', () => {
+  it('are credited to the latest touch, at the same instant to the first platform in text order', () => {
     const audiences = [member({ platform: 'tv', variation: 'T' }), member({ platform: 'ios', variation: 'I' })]
     const messages = [
       message({ kind: 'impression', platform: 'tv' }),
@@ -86,18 +86,23 @@ describe('conversions', () => {
 
   const winners: [what: string, messages: MessageReport[], winner: string, attribution: readonly string[]][] = [
     [
-      'a click before any impression',
+      'a click rather than any impression',
       [click, message({ kind: 'impression', campaignId: 'c2', time: NOON + 2 })],
       'c1',
       everywhere,
     ],
-    ['an impression before what was sent', [impression, message({ campaignId: 'c2', time: NOON + 2 })], 'c1', []],
-    ['the latest', [click, { ...click, campaignId: 'c2', time: NOON + 1 }], 'c2', everywhere],
-    ['at one instant the lower campaign', [{ ...click, campaignId: 'c2' }, click], 'c1', everywhere],
-    ['only a touch in its own window', [message({}), { ...click, campaignId: 'c2', time: NOON - 2 * HOUR }], 'c1', []],
+    ['an impression rather than a sent message', [impression, message({ campaignId: 'c2', time: NOON + 2 })], 'c1', []],
+    ['the latest touch', [click, { ...click, campaignId: 'c2', time: NOON + 1 }], 'c2', everywhere],
+    ['the lower campaign at the same instant', [{ ...click, campaignId: 'c2' }, click], 'c1', everywhere],
+    [
+      'a touch only within its own window',
+      [message({}), { ...click, campaignId: 'c2', time: NOON - 2 * HOUR }],
+      'c1',
+      [],
+    ],
     ['no campaign whose goal is not met', [message({}), { ...click, campaignId: 'c3' }], 'c1', []],
   ]
-  it.each(winners)('give the last interaction to %s', (_, messages, winner, attributions) => {
+  it.each(winners)('are credited to %s', (_, messages, winner, attributions) => {
     const campaigns = ['c1', 'c2', 'c3'].map((id) => {
       return { id, goals: [goal({ event: id === 'c3' ? 'signed_up' : 'purchase' })] }
     })
@@ -114,7 +119,7 @@ describe('conversions', () => {
     expect(winnersBy('CLICK_CONVERSIONS')).toEqual(attributions.includes('CLICK_CONVERSIONS') ? [winner] : [])
   })
 
-  it('count for every goal of the winning campaign that is met and whose own window holds the winning touch', () => {
+  it('count for every goal of the winning campaign that is met and whose own window includes the winning touch', () => {
     const goals = [
       goal({ name: 'short' }),
       goal({ name: 'long', windowHours: 36 }),
@@ -155,7 +160,7 @@ describe('conversions', () => {
     ['exists', undefined, null, true],
     ['exists', undefined, undefined, false],
   ]
-  it.each(conditions)('with the condition %s %j on %j: %s', (operator, value, actual, isMet) => {
+  it.each(conditions)('count if the condition %s %j holds for %j: %s', (operator, value, actual, isMet) => {
     const where = [{ attribute: 'a', operator, value }]
     const attributes = actual === undefined ? {} : { a: actual }
     const facts = { messages: [impression], events: [event({ attributes })], goals: [goal({ where })] }
@@ -189,7 +194,7 @@ describe('control groups', () => {
     })
   })
 
-  it('stand beside the variations and inside each, and make no variation of their own', () => {
+  it('appear beside the variations and inside each, and add no variation of their own', () => {
     const audiences = [...controls, member({ variation: 'A' })]
     const variations = statsOf({ audiences, events, goals: [goal({})] })?.platforms['EMAIL']?.locales['all_locales']
     const names = Object.keys(variations?.variations ?? {}).toSorted()
@@ -200,7 +205,7 @@ describe('control groups', () => {
     expect(others['all_variations']).toMatchObject({ campaign_control_group: others['campaign_control_group'] })
   })
 
-  it('credit an event to the latest audience whose window holds it', () => {
+  it('credit an event to the latest audience whose window includes it', () => {
     const group = 'global_control'
     const audiences = [
       member({ group, locale: 'en' }),
@@ -213,7 +218,7 @@ describe('control groups', () => {
     expect(['en', 'de', 'fr', 'all_locales'].map(conversionsAt)).toEqual([0, 1, 0, 1])
   })
 
-  it('credit an event, of audiences at one instant, to the first platform by text, removed or not', () => {
+  it('credit an event to the first platform in text order among audiences at the same instant, removed or not', () => {
     const group = 'campaign_control'
     const audiences = [member({ group, platform: 'web', removed: 'x' }), member({ group, platform: 'ios' })]
     const facts = { audiences, events: [event({})], goals: [goal({})] }
@@ -224,7 +229,7 @@ describe('control groups', () => {
     expect(conversionsOn('WEB')).toMatchObject({ bought: { conversions: 0 } })
   })
 
-  it('leave alone what is credited to touches', () => {
+  it('do not affect conversions credited to touches', () => {
     const messages = [message({ customerId: 'a', kind: 'impression' })]
     const stats = variationOf({ audiences: controls, messages, events, goals: [goal({})] })
     expect(stats?.conversion_goal_stats['bought']).toMatchObject({ conversions: 2, cvr: 200 })
@@ -288,14 +293,17 @@ describe('uplift', () => {
       [0, 0, 0, false],
     ],
   ]
-  it.each(cases)('of %j against %j', ([met, users], [controlMet, controlUsers], [uplift, low, high, isSignificant]) => {
-    expect(upliftOf({ met, users }, { met: controlMet, users: controlUsers })).toEqual({
-      uplift,
-      uplift_low: low,
-      uplift_high: high,
-      uplift_significant: isSignificant,
-    })
-  })
+  it.each(cases)(
+    'is computed for %j against %j',
+    ([met, users], [controlMet, controlUsers], [uplift, low, high, isSignificant]) => {
+      expect(upliftOf({ met, users }, { met: controlMet, users: controlUsers })).toEqual({
+        uplift,
+        uplift_low: low,
+        uplift_high: high,
+        uplift_significant: isSignificant,
+      })
+    },
+  )
 
   it('compares users of the target group, removed or not, with the control group of the same platform and locale', () => {
     const audiences = [
@@ -308,7 +316,7 @@ describe('uplift', () => {
       member({ customerId: 'g', group: 'global_control', platform: 'tv' }),
       member({ customerId: 'h', platform: 'tv' }),
     ]
-    // The day after: dated by the audience.
+    // The next day: uplift is dated by the audience.
     const events = ['b', 'c', 'g', 'h'].map((customerId) =>
       event({ customerId, eventId: customerId, time: NOON + 24 * HOUR }),
     )
@@ -327,7 +335,7 @@ describe('presence', () => {
   const audience = member({ evaluatedAt: NOON - 24 * HOUR, locale: 'en', variation: 'A' })
   const touch = message({ kind: 'click', time: NOON - 24 * HOUR })
 
-  it('has nothing to show of a campaign without a fact in the range', () => {
+  it('shows nothing for a campaign without facts in the range', () => {
     expect(statsOf({ audiences: [audience], messages: [touch], goals: [goal({})] })).toBeUndefined()
     expect(statsOf({ messages: [message({ campaignId: 'c2' })] })).toBeUndefined()
   })
@@ -352,7 +360,7 @@ describe('presence', () => {
     })
   })
 
-  it('shows nothing for an audience of another group than the first', () => {
+  it('shows nothing for an audience in another group than that of the first audience', () => {
     const audiences = [audience, member({ group: 'campaign_control' })]
     expect(statsOf({ audiences })).toBeUndefined()
   })

@@ -1,5 +1,5 @@
 // Pins the naive model of campaign statistics to `docs/api/statistics.md`, from facts to the delivery funnel: small examples, one
-// for each rule, whose numbers were worked out by hand. These are why its findings are trusted everywhere else.
+// for each rule, whose numbers were worked out by hand. Other tests trust the model because of these.
 import { describe, expect, it } from 'vitest'
 import {
   DAY_OF_NOON,
@@ -16,8 +16,8 @@ import { compareByCodePoint, dayOf } from '../../support/statistics/statistics-m
 import { percentage } from '../../support/statistics/statistics-model-numbers.ts'
 import type { Question } from '../../support/statistics/statistics-model.ts'
 
-describe('which reports are one fact', () => {
-  it('counts what was reported twice once', () => {
+describe('facts from reports', () => {
+  it('count once if they are reported twice', () => {
     const audiences = [member({}), member({})]
     const messages = [message({}), message({})]
     const all = variationOf({ audiences, messages })
@@ -25,7 +25,7 @@ describe('which reports are one fact', () => {
     expect(all?.performance_stats).toMatchObject({ sent: 1 })
   })
 
-  it('keeps of different reports of a member the one that was removed, then the first group, variation, locale, reason', () => {
+  it('prefer a removed member among its reports, then the first group, variation, locale and reason', () => {
     const audiences = [
       member({ group: 'campaign_control' }),
       member({ variation: 'B', locale: 'a' }),
@@ -42,7 +42,7 @@ describe('which reports are one fact', () => {
     })
   })
 
-  it('tells members apart by campaign, reported customer, platform and instant, a listed platform in any case', () => {
+  it('distinguish members by campaign, reported customer, platform and instant, with listed platforms in any case', () => {
     const evaluatedAt = NOON + 24 * HOUR
     const audiences = [
       member({ platform: 'ios' }),
@@ -58,7 +58,7 @@ describe('which reports are one fact', () => {
     expect([at('IOS'), at('UNKNOWN'), at('all_platforms')]).toEqual([3, 1, 3])
   })
 
-  it('tells message events apart by message_id, else by platform and device, which is the customer id by default', () => {
+  it('distinguish message events by message_id, else by platform and device, which defaults to the customer id', () => {
     const messages = [
       message({ messageId: 'm', platform: 'web', deviceId: 'd' }),
       message({ messageId: 'm', platform: 'Android', deviceId: 'e' }),
@@ -71,7 +71,7 @@ describe('which reports are one fact', () => {
     expect([sent('ANDROID'), sent('WEB'), sent('EMAIL'), sent('all_platforms')]).toEqual([1, undefined, 3, 4])
   })
 
-  it('keeps the first reason by text of a message event, a missing one being unknown', () => {
+  it('have the first reason of a message event in text order, where a missing one is unknown', () => {
     const failed = (reason: string | null) => message({ kind: 'failed', reason })
     const breakdown = (...reasons: (string | null)[]) =>
       variationOf({ audiences: [member({})], messages: reasons.map(failed) })?.failure_breakdown
@@ -79,7 +79,7 @@ describe('which reports are one fact', () => {
     expect(breakdown(null, 'bounced')).toEqual({ bounced: 1 })
   })
 
-  it('keeps facts of two customer ids of one user apart, and counts one user', () => {
+  it('remain separate for two customer ids of one user, who counts once', () => {
     const messages = [message({ customerId: 'ann' }), message({ customerId: 'anna' })]
     const question: Question = { ...DAY_OF_NOON, metricType: 'UNIQUE' }
     const users = [['ann', 'anna']]
@@ -88,7 +88,7 @@ describe('which reports are one fact', () => {
     expect(variationOf({ messages }, { question })?.performance_stats['sent']).toBe(2)
   })
 
-  it('compares texts by code point, in which an emoji comes after all of the basic plane', () => {
+  it('compare texts by code point, so that an emoji comes after the whole basic plane', () => {
     expect(['\u{1F600}', 'b', '\uFFFD', 'a\u{1F600}', 'a', ''].toSorted(compareByCodePoint)).toEqual([
       '',
       'a',
@@ -110,30 +110,42 @@ describe('which reports are one fact', () => {
     ['2026-01-01T18:15:00.000Z', 'Asia/Kathmandu', '2026-01-02'],
     ['2026-01-01T18:14:59.999Z', 'Asia/Kathmandu', '2026-01-01'],
   ]
-  it.each(days)('has %s in %s on %s', (instant, timezone, day) => {
+  it.each(days)('of the instant %s in %s belong to the day %s', (instant, timezone, day) => {
     expect(dayOf(Date.parse(instant), timezone)).toBe(day)
   })
 })
 
-describe('where a message event belongs', () => {
+describe('attribution to audiences', () => {
   const early = member({ evaluatedAt: NOON - HOUR, locale: 'en', variation: 'A' })
   const late = member({ evaluatedAt: NOON + HOUR, locale: 'de', variation: 'B' })
 
   const cases: [what: string, audiences: AudienceReport[], locales: string[]][] = [
-    ['to the latest audience that is not after it', [early, member({ locale: 'fr' }), late], ['fr']],
-    ['to an earlier one', [early, late], ['en']],
-    ['else to the earliest', [late, { ...late, evaluatedAt: NOON + 2 * HOUR, locale: 'it' }], ['de']],
-    ['to none of another platform', [{ ...early, platform: 'web' }], []],
-    ['to none of another campaign', [{ ...early, campaignId: 'c2' }], []],
-    ['to none of another user', [{ ...early, customerId: 'bob' }], []],
-    ['to one that was removed', [early, { ...early, evaluatedAt: NOON, locale: 'fr', removed: 'x' }], ['fr']],
     [
-      'to one of another group',
+      'gives a message event to the latest audience that is not after it',
+      [early, member({ locale: 'fr' }), late],
+      ['fr'],
+    ],
+    ['gives a message event to an earlier audience', [early, late], ['en']],
+    [
+      'gives a message event before all audiences to the earliest',
+      [late, { ...late, evaluatedAt: NOON + 2 * HOUR, locale: 'it' }],
+      ['de'],
+    ],
+    ['gives no message event to an audience of another platform', [{ ...early, platform: 'web' }], []],
+    ['gives no message event to an audience of another campaign', [{ ...early, campaignId: 'c2' }], []],
+    ['gives no message event to an audience of another user', [{ ...early, customerId: 'bob' }], []],
+    [
+      'gives a message event to a removed audience',
+      [early, { ...early, evaluatedAt: NOON, locale: 'fr', removed: 'x' }],
+      ['fr'],
+    ],
+    [
+      'gives a message event to an audience of another group',
       [early, { ...early, evaluatedAt: NOON, locale: 'fr', group: 'campaign_control' }],
       ['fr'],
     ],
     [
-      'at one instant to what wins as a report',
+      'prefers among audiences at the same instant the one that wins as a report',
       [
         member({ locale: 'en', customerId: 'anna' }),
         member({ locale: 'de', group: 'global_control' }),
@@ -150,7 +162,7 @@ describe('where a message event belongs', () => {
     expect(found).toEqual(locales)
   })
 
-  it('counts only in the aggregates where the audience names no locale or no variation, or there is none', () => {
+  it('counts a message event only in aggregates if its audience has no locale or variation, or if there is no audience', () => {
     expect(keysOf({ messages: [message({})] })).toEqual({ locales: ['all_locales'], variations: ['all_variations'] })
     expect(keysOf({ audiences: [member({ variation: 'B' })], messages: [message({})] })).toEqual({
       locales: ['all_locales'],
@@ -158,7 +170,7 @@ describe('where a message event belongs', () => {
     })
   })
 
-  it('puts a user in the group of the earliest audience, at one instant in the target, and counts no other', () => {
+  it('puts a user only in the group of the earliest audience, at the same instant in the target group', () => {
     const reachable = (audiences: AudienceReport[]) => {
       const facts = { audiences, users: [['ann', 'anna']] }
       return [
@@ -185,7 +197,7 @@ describe('performance', () => {
   ]
   const delivered = message({ customerId: 'b', kind: 'delivered' })
 
-  it('counts occurrences, and rates of them', () => {
+  it('counts occurrences, and computes rates from them', () => {
     expect(variationOf({ messages })?.performance_stats).toEqual({
       attempted: 4,
       sent: 3,
@@ -199,7 +211,7 @@ describe('performance', () => {
     })
   })
 
-  it('counts distinct users, and rates of them', () => {
+  it('counts distinct users, and computes rates from them', () => {
     const question: Question = { ...DAY_OF_NOON, metricType: 'UNIQUE' }
     expect(variationOf({ messages }, { question })?.performance_stats).toEqual({
       attempted: 3,
@@ -214,7 +226,7 @@ describe('performance', () => {
     })
   })
 
-  it('takes deliveries instead of impressions where there are any', () => {
+  it('computes the delivery rate from deliveries if there are any, else from impressions', () => {
     expect(variationOf({ messages: [...messages, delivered] })?.performance_stats['delivery_rate']).toBe(33.33)
     expect(variationOf({ messages: [delivered] })?.performance_stats['delivery_rate']).toBe(0)
   })
@@ -235,7 +247,7 @@ describe('performance', () => {
     [201, 20_000, 1.01],
     [7, 2, 350],
   ]
-  it.each(percentages)('%d of %d is %d per cent', (part, whole, percent) => {
+  it.each(percentages)('shows %d of %d as %d per cent', (part, whole, percent) => {
     expect(percentage(part, whole)).toBe(percent)
   })
 })
@@ -243,7 +255,7 @@ describe('performance', () => {
 describe('the delivery funnel', () => {
   const reasons = ['uninstall', 'hard_bounce', 'complaint', 'opt_out', 'frequency_capping', 'duplicate', 'else']
 
-  it('takes out units step by step, by the reason of their removal', () => {
+  it('subtracts units step by step, by the reason of their removal', () => {
     const audiences = reasons.map((reason) => member({ customerId: reason, removed: `user_removed_due_to_${reason}` }))
     const stays = member({ customerId: 'stays' })
     expect(variationOf({ audiences: [...audiences, stays] })).toMatchObject({
@@ -259,7 +271,7 @@ describe('the delivery funnel', () => {
     })
   })
 
-  it('does not look at failures of the same text', () => {
+  it('subtracts no failed units with the reason of a removal', () => {
     const failed = message({ kind: 'failed', reason: 'user_removed_due_to_duplicate' })
     expect(variationOf({ audiences: [member({})], messages: [failed] })).toMatchObject({
       delivery_funnel: { reachable_users_in_segment: 1, users_after_dup: 1, sent: 0, pending: 0 },
@@ -267,7 +279,7 @@ describe('the delivery funnel', () => {
     })
   })
 
-  it('counts a user once on each day of audience, alike for both metric types, by the events of any day', () => {
+  it('counts a user once per day of audience, equally for both metric types, by the events of any day', () => {
     const audiences = [
       member({}),
       member({ evaluatedAt: NOON + 1 }),
@@ -285,7 +297,7 @@ describe('the delivery funnel', () => {
     }
   })
 
-  it('has a unit removed only if all its audiences are, and takes the reason of the latest', () => {
+  it('counts a unit as removed only if all its audiences are, for the reason of the latest', () => {
     const first = member({ removed: 'first', platform: 'web' })
     const last = member({ evaluatedAt: NOON + 1, removed: 'last' })
     const tie = member({ evaluatedAt: NOON + 1, removed: 'earlier', customerId: 'anna' })
@@ -299,7 +311,7 @@ describe('the delivery funnel', () => {
 
   const states: [what: string, messages: MessageReport[], expected: object][] = [
     ['pending without sent or failed', [message({ kind: 'attempted' })], { pending: 1 }],
-    ['sent, in any order', [message({}), message({ kind: 'failed', time: NOON + 1 })], { sent: 1 }],
+    ['sent, even if a failure follows', [message({}), message({ kind: 'failed', time: NOON + 1 })], { sent: 1 }],
     [
       'failed, by the reason of the latest failure',
       [
@@ -311,13 +323,13 @@ describe('the delivery funnel', () => {
     ],
     ['failed for an unknown reason', [message({ kind: 'failed' })], { unknown: 1 }],
   ]
-  it.each(states)('has a unit %s', (_, messages, expected) => {
+  it.each(states)('counts a unit as %s', (_, messages, expected) => {
     const all = variationOf({ audiences: [member({})], messages })
     const counted = { sent: all?.delivery_funnel['sent'], pending: all?.delivery_funnel['pending'] }
     expect({ ...counted, ...all?.failure_breakdown }).toEqual({ sent: 0, pending: 0, ...expected })
   })
 
-  it('asks only the audiences that were not removed what was sent and seen, but all of them for devices', () => {
+  it('counts sent messages and impressions only of audiences that were not removed, but devices of all', () => {
     const audiences = [member({ removed: 'x' }), member({ platform: 'web' })]
     const messages = [message({}), message({ kind: 'impression', deviceId: 'd' })]
     const funnel = { sent: 0, pending: 1, impressions: 0, user_devices: 2, active_device_token: 1 }
@@ -327,7 +339,7 @@ describe('the delivery funnel', () => {
     expect(variationOf({ audiences, messages })?.delivery_funnel).toMatchObject(sent)
   })
 
-  it('counts sent units with an impression, and the devices of units that are left', () => {
+  it('counts sent units with an impression, and the devices of remaining units', () => {
     const audiences = [member({}), member({ customerId: 'gone', removed: 'user_removed_due_to_duplicate' })]
     const messages = [
       message({ deviceId: 'd' }),

@@ -27,7 +27,7 @@ const intervals: Record<string, Row[]> = {
     [share(987, 2_000), share(925, 2_000), 6.7, 0, 13.85, true],
     [share(715, 2_000), share(775, 2_000), -7.74, -14.88, 0, true],
   ],
-  'begins at −100 where none of the target group converted, and adds ½ to all four numbers for the upper bound': [
+  'begins at −100 if nobody in the target group converted, and adds ½ to all four numbers for the upper bound': [
     [share(0, 10), share(1, 10), -100, -100, 628.32, false],
     [share(0, 1_000), share(50, 1_000), -100, -100, -83.97, true],
     [share(0, 5), share(5, 5), -100, -100, 27.75, false],
@@ -42,8 +42,8 @@ for (const [rule, rows] of Object.entries(intervals)) {
 const nothing: [what: string, target: Share, control: Share][] = [
   ['the target group is empty', share(0, 0), share(5, 10)],
   ['the control group is empty', share(5, 10), share(0, 0)],
-  ['both are empty', share(0, 0), share(0, 0)],
-  ['nobody of the control group converted', share(5, 10), share(0, 10)],
+  ['both groups are empty', share(0, 0), share(0, 0)],
+  ['nobody in the control group converted', share(5, 10), share(0, 10)],
   ['nobody at all converted', share(0, 10), share(0, 10)],
 ]
 it.each(nothing)('gives no uplift when %s', (_what, target, control) => {
