@@ -1,15 +1,15 @@
-// JSON put together from parts that are written out already: the same text as if all of it were written at once.
+// JSON assembled from parts that are already serialized equals the text of serializing everything at once.
 import { expect, it } from 'vitest'
 import { JsonText } from '../../src/operations/json-text.ts'
 
 const values: [what: string, members: Record<string, unknown>, last: Record<string, unknown>][] = [
-  ['nothing', {}, {}],
-  ['members before it', { a: 1, b: [null, 'x'] }, {}],
-  ['one member in it', { a: 1 }, { one: { deep: [1, 2] } }],
-  ['several members in it, and none before', {}, { one: 1, two: 'zwei', three: null }],
-  ['names and texts that need care', { 'a"b': 'c\\d' }, { 'quote "': '\u2028 ü 😀', ['__proto__']: 1, '': '' }],
+  ['no members', {}, {}],
+  ['members before its last object', { a: 1, b: [null, 'x'] }, {}],
+  ['one member in its last object', { a: 1 }, { one: { deep: [1, 2] } }],
+  ['several members in its last object, and none before it', {}, { one: 1, two: 'zwei', three: null }],
+  ['names and strings that need escaping', { 'a"b': 'c\\d' }, { 'quote "': '\u2028 ü 😀', ['__proto__']: 1, '': '' }],
 ]
-it.each(values)('holds %s', (_what, members, last) => {
+it.each(values)('an object contains %s', (_what, members, last) => {
   const written = Object.entries(last).map(([key, value]) => [key, [Buffer.from(JSON.stringify(value))]] as const)
   const json = JsonText.objectEndingWith(members, 'data', written)
   const text = Buffer.concat(json.pieces).toString('utf8')
@@ -18,12 +18,12 @@ it.each(values)('holds %s', (_what, members, last) => {
 })
 
 const lists: [what: string, list: unknown[], members: Record<string, unknown>][] = [
-  ['nothing', [], {}],
-  ['members behind it', [], { next: null }],
-  ['one value in it', [{ a: 1 }], {}],
-  ['several values in it, and members behind it', [1, 'zwei "2"', { three: [null] }], { 'n"': 'ü', more: 2 }],
+  ['no values', [], {}],
+  ['no values before members', [], { next: null }],
+  ['one value', [{ a: 1 }], {}],
+  ['several values before members', [1, 'zwei "2"', { three: [null] }], { 'n"': 'ü', more: 2 }],
 ]
-it.each(lists)('begins with a list that holds %s', (_what, list, members) => {
+it.each(lists)('an object begins with a list of %s', (_what, list, members) => {
   const written = list.map((value) => JSON.stringify(value))
   const json = JsonText.objectBeginningWith('data', written, members)
   const text = Buffer.concat(json.pieces).toString('utf8')

@@ -8,14 +8,14 @@ import {
 } from '../../src/operations/response-memory.ts'
 import { writePieces } from '../../src/operations/write-pieces.ts'
 
-it('allows a response of up to 64 MiB, and refuses one more byte', () => {
+it('a response may take up to 64 MiB, and one more byte is refused', () => {
   const held = new ResponseMemory().open()
   held.add(RESPONSE_BYTES_MAX - 1)
   held.add(1)
   expect(() => held.add(1)).toThrow(expect.objectContaining({ code: 'conflict' }) as Error)
 })
 
-it('allows two responses of that size, and a third when one of them is released', () => {
+it('two responses of that size are allowed, and a third when one of them is released', () => {
   const memory = new ResponseMemory()
   const answers = [memory.open(), memory.open()]
   for (const held of answers) held.add(RESPONSE_BYTES_MAX)
@@ -27,7 +27,7 @@ it('allows two responses of that size, and a third when one of them is released'
   expect(() => memory.open().add(1)).toThrow('too many large responses')
 })
 
-it('prepares large responses one after the other, even after one that failed', async () => {
+it('large responses are prepared sequentially, even after one failed', async () => {
   const memory = new ResponseMemory()
   const steps: string[] = []
   const work = (name: string, fails = false) =>
@@ -43,7 +43,7 @@ it('prepares large responses one after the other, even after one that failed', a
   expect(steps).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
 })
 
-it('lets workspaces take turns, however many requests one has', async () => {
+it('workspaces take turns, regardless of how many requests each has', async () => {
   const memory = new ResponseMemory()
   const order: string[] = []
   const work = (workspaceId: string) => memory.prepareLarge(workspaceId, async () => void order.push(workspaceId))
@@ -51,7 +51,7 @@ it('lets workspaces take turns, however many requests one has', async () => {
   expect(order).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'a'])
 })
 
-it('lets eight requests of a workspace wait, and those of other workspaces too', async () => {
+it('eight requests of a workspace may wait, besides those of other workspaces', async () => {
   const memory = new ResponseMemory()
   const one = (workspaceId: string) => memory.prepareLarge(workspaceId, async () => 1)
   const turns = Array.from({ length: 1 + WAITING_RESPONSES_PER_WORKSPACE_MAX }, () => one('busy'))
@@ -61,7 +61,7 @@ it('lets eight requests of a workspace wait, and those of other workspaces too',
   expect(await one('busy')).toBe(1)
 })
 
-it('lets 32 requests wait in total', async () => {
+it('32 requests may wait in total', async () => {
   const memory = new ResponseMemory()
   const one = (index: number) => memory.prepareLarge(`workspace ${index}`, async () => 1)
   const turns = Array.from({ length: 1 + WAITING_RESPONSES_MAX }, (_, index) => one(index))
@@ -70,7 +70,7 @@ it('lets 32 requests wait in total', async () => {
   expect(await one(0)).toBe(1)
 })
 
-it('writes a long text in pieces, and lets others run between them', async () => {
+it('a long text is written in pieces, and other work runs between them', async () => {
   let turns = 0
   let isWriting = true
   const takeTurns = () => {
@@ -86,6 +86,6 @@ it('writes a long text in pieces, and lets others run between them', async () =>
   expect(turns).toBeGreaterThanOrEqual(10)
 })
 
-it('writes no piece of an empty text', async () => {
+it('an empty text is written without a piece', async () => {
   expect(await writePieces([], new ResponseMemory().open())).toEqual([])
 })

@@ -1,11 +1,11 @@
-// How many uploads are taken in at once, of all workspaces and of each.
+// How many uploads can run at once, in total and per workspace.
 import { expect, it } from 'vitest'
 import { UPLOAD_SLOTS_MAX, UPLOADS_PER_WORKSPACE_MAX, UploadSlots } from '../../src/operations/coupons/upload-slots.ts'
 
 const REFUSED = { code: 'unavailable' }
 const finish = async () => 'done'
 
-it('leaves slots to other workspaces, however many uploads of one workspace stand still', async () => {
+it('stalled uploads of one workspace leave slots for other workspaces', async () => {
   const slots = new UploadSlots()
   const still = Promise.withResolvers<string>()
   const uploads = Array.from({ length: UPLOADS_PER_WORKSPACE_MAX }, () => slots.run('main', () => still.promise))
@@ -16,7 +16,7 @@ it('leaves slots to other workspaces, however many uploads of one workspace stan
   await expect(slots.run('main', finish)).resolves.toBe('done')
 })
 
-it('has so many slots for all workspaces together', async () => {
+it('all workspaces together have a limited number of slots', async () => {
   const slots = new UploadSlots()
   const still = Promise.withResolvers<string>()
   const uploads = Array.from({ length: UPLOAD_SLOTS_MAX }, (_, index) => {

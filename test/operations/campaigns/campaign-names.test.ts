@@ -1,4 +1,4 @@
-// The limits on different names (dimensions and reasons) in the reports of a campaign, on every store, before any report is applied.
+// The limits on different names (dimensions and reasons) in the reports of a campaign, on every store, before reports are applied.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { DIMENSION_REASONS_MAX, DIMENSIONS_MAX, REASONS_MAX } from '../../../src/core/campaigns/campaign-names.ts'
 import type { ErrorBody } from '../../../src/http/answers/error-answer.ts'
@@ -17,7 +17,7 @@ import { describeEachStore, describeOnPostgres } from '../../support/stores.ts'
 
 const DIMENSIONS_FULL = DIMENSIONS_MAX.toLocaleString('en')
 
-/** Members in `count` different places, each with a locale of its own. */
+/** Members with `count` different dimensions, each with its own locale. */
 const dimensionsFrom = (first: number, count: number) =>
   Array.from({ length: count }, (_, index) => ({ locale: `l${first + index}` }))
 const removalsFrom = (first: number, count: number) =>
@@ -95,7 +95,7 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     expect(await countNames()).toEqual([1, REASONS_MAX])
   })
 
-  it('are up to 25,000 dimensions times reasons, if dimensions come first', async () => {
+  it('are up to 25,000 dimensions times reasons if dimensions come first', async () => {
     expect(DIMENSION_REASONS_MAX).toBe(25_000)
     expect(await statusOf(AUDIENCE, ...dimensionsFrom(0, 500))).toBe(200)
     expect(await statusOf(MESSAGE_EVENTS, ...failuresFrom(0, 50))).toBe(200)
@@ -131,7 +131,7 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     expect(await countNames()).toEqual([1, REASONS_MAX])
   })
 
-  it('are refused for all kinds at once, each new name at the first item that has it', async () => {
+  it('are refused for all kinds at once, each new name at its first item', async () => {
     await send(AUDIENCE, ...dimensionsFrom(0, 999))
     await send(AUDIENCE, ...removalsFrom(0, 25))
     const reasons = Array.from({ length: 74 }, (_, index) => ({ removed: `s${index + 3}` }))
@@ -146,7 +146,7 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
     expect(await countNames()).toEqual([1_000, 25])
   })
 
-  it('are reported at most a thousand times', async () => {
+  it('have at most a thousand faults reported', async () => {
     const refused = await send(AUDIENCE, ...dimensionsFrom(0, 1_500))
     expect([refused.status, problemsOf(refused)?.length]).toEqual([409, 1_000])
     expect(messageOf(refused)).toContain('it has 0, and the report adds 1,500')
@@ -154,7 +154,7 @@ describeEachStore('The names in campaign reports (report_audience, report_messag
 
   it('do not exceed the limit when many reports arrive at once', async () => {
     const reports = Array.from({ length: 8 }, (_, index) => dimensionsFrom(index * 200, 200))
-    const statuses = await Promise.all(reports.map((places) => statusOf(AUDIENCE, ...places)))
+    const statuses = await Promise.all(reports.map((members) => statusOf(AUDIENCE, ...members)))
     expect(statuses.filter((status) => status === 200)).toHaveLength(5)
     expect(statuses.filter((status) => status === 409)).toHaveLength(3)
     expect(await countNames()).toEqual([DIMENSIONS_MAX, 0])

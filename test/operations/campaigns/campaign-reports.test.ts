@@ -1,5 +1,4 @@
-// What both reports of campaigns have in common, through real HTTP on every store: who may send them, what they must be about,
-// how large they may be, how they are repeated, and what ends up in the log.
+// Both reports of campaigns, through real HTTP on every store: credentials, campaigns, sizes, repeats, and the entries in the log.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EVENTS_PER_ENTRY_MAX } from '../../../src/core/event.ts'
 import { countEvents } from '../../../src/log/count-events.ts'
@@ -33,7 +32,7 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
     const one = reportOf(report, {})
     const send = (body: unknown = one, headers = {}) => calls.send(report, campaign.id, body, { headers })
 
-    it('is answered as Track Events are', async () => {
+    it('is answered like Track Events', async () => {
       const answer = await send()
       expect(answer.status).toBe(200)
       expect(answer.body).toEqual({
@@ -43,10 +42,10 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
       })
     })
 
-    it('stands in the log as it was sent, under the number of its campaign', async () => {
+    it('is stored in the log as it was sent, with the number of its campaign', async () => {
       const text = `${JSON.stringify(reportOf(report, {}, { customer_id: 'ü😀' }), null, 1)}\n`
       const entry = await calls.entryOf(await send(text))
-      // A log that many write to stamps it by its own clock.
+      // A shared log stamps it by its own clock.
       const receivedAt = kind === 'sqlite' ? NOW : entry.receivedAt
       expect(entry).toMatchObject({ kind: report.kind, workspaceId: 'main', receivedAt })
       expect(entry.context).toEqual({ campaign: campaign.number })
@@ -54,7 +53,7 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
       expect(countEvents(entry)).toBe(2)
     })
 
-    it('can be asked for by its request id, with the number of its items', async () => {
+    it('can be found by its request id, with the number of its items', async () => {
       const { body } = await send(reportOf(report, {}, {}, {}))
       const found = await server.call('GET', `/v1/event/main/requests/${body.request_id}`)
       expect(found.body).toEqual({
@@ -66,7 +65,7 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
       })
     })
 
-    it('knows users by customer_id alone, also where identity resolution is on', async () => {
+    it('identifies users only by customer_id, even with identity resolution on', async () => {
       const as = await server.makeWorkspace({ identityResolution: ['crm'] })
       const { id } = await calls.makeCampaign(as)
       expect((await calls.send(report, id, one, { as })).status).toBe(200)
@@ -93,17 +92,17 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
       expectRefusal(await calls.send(report, id, one), 400, 'invalid_request', ['path.campaign_id'])
     })
 
-    it('needs the key of the tile reports', async () => {
+    it('requires the key of the tile reports', async () => {
       expectRefusal(await calls.send(report, campaign.id, one, { tile: 'data' }), 403, 'forbidden')
     })
 
-    it('needs SVC-APPKEY, of the same workspace', async () => {
+    it('requires SVC-APPKEY of the same workspace', async () => {
       const field = 'header.SVC-APPKEY'
       expectRefusal(await send(one, { 'svc-appkey': undefined }), 400, 'invalid_request', [field])
       expectRefusal(await send(one, { 'svc-appkey': 'other' }), 403, 'forbidden', [field])
     })
 
-    it('takes one unit of the limit, however many items it has', async () => {
+    it('takes one unit of the limit for any number of items', async () => {
       const as = await server.makeWorkspace({ limits: { ...LIMIT_DEFAULTS, management_per_minute: 2 } })
       const { id } = await calls.makeCampaign(as)
       const statuses: [number, string | null][] = []
@@ -123,12 +122,16 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
       ['an empty list', { [list]: [] }, [list]],
       ['an object in place of the list', { [list]: item }, [list]],
       ['a list as body', [item], ['body']],
-      ['items that are none', { [list]: [null, 1, item, 'x', []] }, [0, 1, 3, 4].map((index) => `${list}[${index}]`)],
+      [
+        'items that are not objects',
+        { [list]: [null, 1, item, 'x', []] },
+        [0, 1, 3, 4].map((index) => `${list}[${index}]`),
+      ],
       ['unknown members', { ...one, campaign: 1 }, ['campaign']],
       ['unknown members of items', reportOf(report, {}, { sdk: 1, svc_x: 2 }), [`${list}[1].sdk`, `${list}[1].svc_x`]],
-      ['names of the language itself', reportOf(report, { constructor: 1 }), [`${list}[0].constructor`]],
+      ['names that every JavaScript object has', reportOf(report, { constructor: 1 }), [`${list}[0].constructor`]],
       ['__proto__ as a name', JSON.stringify(one).replace('"platform"', '"__proto__"'), [`${list}[0].__proto__`]],
-      ['a member given twice', JSON.stringify(one).replace('"platform"', '"customer_id"'), [`${list}[0].customer_id`]],
+      ['a repeated member', JSON.stringify(one).replace('"platform"', '"customer_id"'), [`${list}[0].customer_id`]],
       ['an empty customer_id', reportOf(report, { customer_id: '' }), [`${list}[0].customer_id`]],
       [
         'a customer_id of 257 characters',
@@ -142,7 +145,7 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
       ['a platform of 257 characters', reportOf(report, { platform: 'x'.repeat(257) }), [`${list}[0].platform`]],
       ['a platform that is null', reportOf(report, { platform: null }), [`${list}[0].platform`]],
     ]
-    it.each(refusals)('refuses %s, and keeps nothing of it', async (_rule, body, fields) => {
+    it.each(refusals)('refuses %s, and stores nothing', async (_rule, body, fields) => {
       const before = await calls.countEntries()
       expectRefusal(await send(body), 400, 'invalid_request', fields)
       expect(await calls.countEntries()).toBe(before)
@@ -156,16 +159,16 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
 
     const taken: [rule: string, fields: object][] = [
       ['a customer_id of 256 characters beyond the basic plane', { customer_id: '😀'.repeat(256) }],
-      ['a customer_id that is a name of the language itself', { customer_id: '__proto__' }],
+      ['a customer_id that is a property of every JavaScript object', { customer_id: '__proto__' }],
       ['a platform of 256 characters', { platform: 'x'.repeat(256) }],
-      ['a platform that nobody knows', { platform: 'constructor' }],
+      ['an unknown platform', { platform: 'constructor' }],
     ]
-    it.each(taken)('takes %s', async (_rule, fields) => {
+    it.each(taken)('accepts %s', async (_rule, fields) => {
       const entry = await calls.entryOf(await send(reportOf(report, fields)))
       expect(JSON.parse(Buffer.from(entry.body).toString())).toEqual(reportOf(report, fields))
     })
 
-    it('answers a repeat with the same Idempotency-Key as the first, and keeps it once', async () => {
+    it('answers a repeat with the same Idempotency-Key like the first, and stores it once', async () => {
       const headers = { 'idempotency-key': `${path} 1` }
       const first = await send(one, headers)
       const before = await calls.countEntries()
@@ -189,14 +192,14 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
       for (const answer of others) expectRefusal(answer, 409, 'conflict', ['header.Idempotency-Key'])
     })
 
-    it('that was refused leaves its Idempotency-Key free', async () => {
+    it('that was refused does not use up its Idempotency-Key', async () => {
       const headers = { 'idempotency-key': `${path} 3` }
       expectRefusal(await calls.send(report, 'unknown', one, { headers }), 404, 'not_found')
       expectRefusal(await send({ [list]: [] }, headers), 400, 'invalid_request', [list])
       expect((await send(one, headers)).status).toBe(200)
     })
 
-    it(`takes ${EVENTS_PER_ENTRY_MAX} items and refuses one more`, async () => {
+    it(`accepts ${EVENTS_PER_ENTRY_MAX} items and refuses one more`, async () => {
       const small = Object.fromEntries(Object.entries(item).map(([name, value]) => [name, SHORT[name] ?? value]))
       const items = Array.from({ length: EVENTS_PER_ENTRY_MAX }, () => small)
       const entry = await calls.entryOf(await send({ [list]: items }))
@@ -206,7 +209,7 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
       expect(JSON.stringify(answer.body)).toContain(`at most ${EVENTS_PER_ENTRY_MAX} items`)
     })
 
-    it('takes a body of 1 MiB and refuses one byte more', async () => {
+    it('accepts a body of 1 MiB and refuses one byte more', async () => {
       const text = JSON.stringify(one)
       const entry = await calls.entryOf(await send(text.padEnd(BODY_BYTES_MAX)))
       expect(entry.body.byteLength).toBe(BODY_BYTES_MAX)
@@ -215,5 +218,5 @@ describeEachStore('A campaign report (report_audience, report_message_events)', 
   })
 })
 
-/** Values so short that the highest number of items allowed fits into 1 MiB. */
+/** Values so short that the maximum number of items fits into 1 MiB. */
 const SHORT: Readonly<Record<string, unknown>> = { customer_id: 'c', platform: 'p', evaluated_at: 1, time: 1 }

@@ -31,7 +31,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
   let calls: CampaignCalls
 
   beforeAll(async () => {
-    // Nothing counts here, so that a recount that began stays.
+    // Without a pipeline, a recount never ends.
     server = await startServer(kind, {}, { withPipeline: false })
     calls = campaignCallsOf(server)
   })
@@ -94,14 +94,17 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     ['20 platforms', { platforms: Array.from({ length: 20 }, (_, index) => `p${index}`) }],
     ['a window of one hour', { conversion_goals: [goal({ window_hours: 1 })] }],
     ['20 conditions', { conversion_goals: goalWhere(...conditions(CONDITIONS_MAX)) }],
-    ['is with null', { conversion_goals: goalWhere({ operator: 'is', value: null }) }],
+    ['the operator is with null', { conversion_goals: goalWhere({ operator: 'is', value: null }) }],
     [
-      'is with as many levels as an attribute has',
+      'the operator is with as many levels as an attribute may have',
       { conversion_goals: goalWhere({ operator: 'is', value: nested(9) }) },
     ],
-    ['contains with null', { conversion_goals: goalWhere({ operator: 'contains', value: null }) }],
-    ['contains with an empty text', { conversion_goals: goalWhere({ operator: 'contains', value: '' }) }],
-    ['exists without a value', { conversion_goals: goalWhere({ operator: 'exists' }) }],
+    ['the operator contains with null', { conversion_goals: goalWhere({ operator: 'contains', value: null }) }],
+    [
+      'the operator contains with an empty string',
+      { conversion_goals: goalWhere({ operator: 'contains', value: '' }) },
+    ],
+    ['the operator exists without a value', { conversion_goals: goalWhere({ operator: 'exists' }) }],
     ['an attribute called __proto__', { conversion_goals: goalWhere({ attribute: '__proto__', operator: 'exists' }) }],
   ]
   it.each(accepted)('creating accepts %s', async (_what, fields) => {
@@ -113,7 +116,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
   })
 
   const badGoals: [rule: string, goals: unknown, faulty: string[]][] = [
-    ['goals that are no list', goal(), ['conversion_goals']],
+    ['goals that are not a list', goal(), ['conversion_goals']],
     ['six goals', goals(6), ['conversion_goals']],
     ['a goal without a name', [goal({ name: undefined })], ['conversion_goals[0].name']],
     ['a goal with an empty name', [goal({ name: '' })], ['conversion_goals[0].name']],
@@ -125,17 +128,17 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     ['an event with a long name', [goal({ event: 'x'.repeat(257) })], ['conversion_goals[0].event']],
     ['a window of no hours', [goal({ window_hours: 0 })], ['conversion_goals[0].window_hours']],
     ['a window of 241 hours', [goal({ window_hours: 241 })], ['conversion_goals[0].window_hours']],
-    ['half an hour', [goal({ window_hours: 1.5 })], ['conversion_goals[0].window_hours']],
-    ['a window as text', [goal({ window_hours: '36' })], ['conversion_goals[0].window_hours']],
+    ['a window with half an hour', [goal({ window_hours: 1.5 })], ['conversion_goals[0].window_hours']],
+    ['a window as a string', [goal({ window_hours: '36' })], ['conversion_goals[0].window_hours']],
     ['an unknown member of a goal', [goal({ window: 36 })], ['conversion_goals[0].window']],
     ['21 conditions', goalWhere(...conditions(CONDITIONS_MAX + 1)), ['conversion_goals[0].where']],
     [
-      'a condition on no attribute',
+      'a condition without an attribute',
       [goal({ where: [{ operator: 'exists' }] })],
       ['conversion_goals[0].where[0].attribute'],
     ],
     [
-      'a condition on an attribute without a name',
+      'a condition with an empty attribute name',
       goalWhere({ attribute: '', operator: 'exists' }),
       ['conversion_goals[0].where[0].attribute'],
     ],
@@ -147,7 +150,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
       ['conversion_goals[0].where[0].values'],
     ],
     [
-      'goals that take too much room',
+      'goals that are too large',
       goalWhere({ operator: 'is', value: 'x'.repeat(GOALS_JSON_LENGTH_MAX) }),
       ['conversion_goals'],
     ],
@@ -197,7 +200,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     ['21 platforms', { platforms: Array.from({ length: 21 }, (_, index) => `p${index}`) }, ['platforms']],
     ['an empty platform', { platforms: ['EMAIL', ''] }, ['platforms[1]']],
     ['a platform twice', { platforms: ['EMAIL', 'EMAIL'] }, ['platforms']],
-    ['a platform twice in other letters', { platforms: ['EMAIL', 'web', 'email'] }, ['platforms[2]']],
+    ['a platform twice in another case', { platforms: ['EMAIL', 'web', 'email'] }, ['platforms[2]']],
     ['missing goals', { conversion_goals: undefined }, ['conversion_goals']],
     ['a missing creator', { created_by: undefined }, ['created_by']],
     ['an empty creator', { created_by: '' }, ['created_by']],
@@ -248,7 +251,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
       before = body.next_before === null ? '' : `&before=${body.next_before}`
     } while (before !== '')
     expect(pages).toEqual([made.slice(0, 2), made.slice(2, 4), made.slice(4)])
-    // A page that is full and the last says so.
+    // A full last page has no next page.
     expect((await calls.list('?limit=5', workspace)).body).toMatchObject({ next_before: null })
     const [newest] = (await calls.list('', workspace)).body.data
     expect(newest).toEqual(await calls.fetch(made[0] as string, workspace))
@@ -291,7 +294,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     server.setClock(NOON + 2)
     const again = { ...changed.body, name: 'Nobody said', updated_by: null, updated_at: '2026-03-10T12:00:00.002Z' }
     expect((await calls.patch(id, { name: 'Nobody said' })).body).toEqual(again)
-    // Received before the last, and come after it.
+    // Received before the last update, but executed after it.
     server.setClock(NOON)
     expect((await calls.patch(id, { name: 'Late' })).body).toEqual({ ...again, name: 'Late' })
   })
@@ -306,13 +309,13 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
 
   const badChanges: [rule: string, body: unknown, faulty: string[]][] = [
     ['nothing to change', {}, ['body']],
-    ['only who changes', { updated_by: 'ben' }, ['body']],
-    ['a body that is no object', [], ['body']],
+    ['only an updater', { updated_by: 'ben' }, ['body']],
+    ['a body that is not an object', [], ['body']],
     ['a creator', { name: 'x', created_by: 'eve' }, ['created_by']],
     ['an id', { name: 'x', campaign_id: 'other' }, ['campaign_id']],
     ['an empty name', { name: '' }, ['name']],
     ['no platforms', { platforms: [] }, ['platforms']],
-    ['a platform twice in other letters', { platforms: ['tv', 'TV'] }, ['platforms[1]']],
+    ['a platform twice in another case', { platforms: ['tv', 'TV'] }, ['platforms[1]']],
     ['an empty updater', { name: 'x', updated_by: '' }, ['updated_by']],
     [
       'every fault at once',
@@ -330,7 +333,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expectRefusal(await calls.patch(await calls.make(), body), 400, 'invalid_request', faulty)
   })
 
-  it('needs the key of the tile reports and SVC-APPKEY, and counts in the limit of management', async () => {
+  it('every operation requires the key of the tile reports and SVC-APPKEY, and counts in the limit of management', async () => {
     const path = `${CAMPAIGNS_PATH}/${await calls.make()}`
     const body = { name: 'x' }
     for (const [method, at, sent] of [
@@ -390,7 +393,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     const id = await calls.make({ conversion_goals: small }, workspace)
     const other = await calls.make({}, workspace)
     const { goalsBytes } = await measureCampaigns(database, workspace.id)
-    // Leaves room for not quite a thousand bytes more; an emoji is one character of four bytes.
+    // Leaves room for about 900 bytes more; an emoji is one character of four bytes.
     const name = EMOJI.repeat(Math.floor((GOALS_BYTES_MAX - goalsBytes - 900) / 4))
     const filled = JSON.stringify([{ name, event: 'E', where: [], windowHours: 1 }])
     await database.write(async ({ query }) => {
@@ -419,7 +422,7 @@ describeEachStore('Campaigns (create_campaign, get_campaign, list_campaigns, upd
     expect([await change('AB'), await change('B')]).toEqual([409, 200])
   })
 
-  it('serves another workspace before the queued large pages of one workspace', async () => {
+  it('listing serves another workspace before the queued large pages of one workspace', async () => {
     const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
     const where = Array.from({ length: 20 }, () => ({ attribute: 'a', operator: 'is', value: 'x'.repeat(500) }))
     const large = Array.from({ length: 5 }, (_, index) => goal({ name: `Goal ${index}`, where }))

@@ -1,4 +1,4 @@
-// What changes of campaigns set off, on every store: which campaigns are to be counted anew, by what, and how it is shown.
+// The recount that a change of goals starts, on every store: which campaigns it includes, by which goals, and how clients see it.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { startRecount } from '../../../src/operations/campaigns/change-goals.ts'
 import type { Parts } from '../../../src/operations/operation.ts'
@@ -29,7 +29,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
   let workspace: TestWorkspace
 
   beforeAll(async () => {
-    // Nothing counts here, so that a recount that began stays.
+    // Without a pipeline, a recount never ends.
     server = await startServer(kind, {}, { withPipeline: false })
     calls = campaignCallsOf(server)
   })
@@ -51,14 +51,14 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     const changed = { ...(await recount()), ...changes }
     await server.database.write((store) => saveGoalBackfill(store, changed))
   }
-  /** Changes goals in this process, beside the server. */
+  /** Changes goals without HTTP, with these parts. */
   const changeBy = async (parts: Pick<Parts, 'database' | 'queue'>, campaign_id: string, { id }: TestWorkspace) => {
     const found = await findWorkspace(server.database, id)
     const body = { conversion_goals: [goalOn('D')] }
     const request = { workspace: found?.workspace, path: { campaign_id }, body, now: NOON }
     await updateCampaign.handle(request as never, parts as Parts)
   }
-  /** Does what the end of a recount does: what was counted by the goals before gives way. */
+  /** Ends a recount like the pipeline: the pending goals and generation become the counted ones. */
   const finish = async (...ids: string[]) => {
     for (const campaign of await Promise.all(ids.map(stored))) {
       const { goals: countedGoals, pendingGeneration, countedGeneration: before } = campaign
@@ -74,7 +74,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     await server.database.write((store) => saveUsers(store, users))
   }
 
-  it('is set at once, while what was counted keeps its goals and its generation', async () => {
+  it('is stored at once, while the counted numbers keep their goals and generation', async () => {
     const id = await make(goalOn('A'))
     const { goals: before } = await stored(id)
     await setGoals(id, goalOn('B'))
@@ -83,7 +83,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     expect(after).toMatchObject({ countedGoals: before, countedGeneration: 1, pendingGeneration: 2 })
   })
 
-  it('shows a recount of all users of the workspace, those merged into others left out', async () => {
+  it('shows a recount of all users of the workspace, except those merged into others', async () => {
     await addUsers(workspace, 1, 2, 3, 4)
     await addUsers(server.workspace, 5)
     await server.database.write((store) => mergeUsers(store, [{ from: 3, into: 1 }]))
@@ -100,7 +100,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     expect((await calls.fetch(id, workspace)).recount).toBeNull()
   })
 
-  it('looks at all users only where a recount begins, not for each of many changes', async () => {
+  it('counts all users only when a recount begins, not for each of many changes', async () => {
     await addUsers(workspace, 11, 12)
     const id = await make(goalOn('A'))
     expect((await setGoals(id, goalOn('B'))).recount).toMatchObject({ all_users: 2 })
@@ -110,16 +110,16 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     expect((await setGoals(id, goalOn('D'))).recount).toMatchObject({ all_users: 3 })
   })
 
-  it('looks at all users once for many changes that come at the same time', async () => {
+  it('counts all users once for many concurrent changes', async () => {
     const ids = await Promise.all(['A', 'B', 'C'].map((event) => make(goalOn(event))))
-    let looks = 0
-    const parts = { database: meddled(server.database, 'users', async () => void looks++, 3), queue: new KeyedQueue() }
+    let counts = 0
+    const parts = { database: meddled(server.database, 'users', async () => void counts++, 3), queue: new KeyedQueue() }
     await Promise.all(ids.map((id) => changeBy(parts, id, workspace)))
-    expect(looks).toBe(1)
+    expect(counts).toBe(1)
     expect((await recount()).generation).toBe(4)
   })
 
-  it('does not wait for those of other workspaces', async () => {
+  it('does not wait for changes in other workspaces', async () => {
     const other = await server.makeWorkspace()
     const [id, otherId] = [await make(goalOn('A')), await calls.make({ conversion_goals: [goalOn('A')] }, other)]
     const gate = Promise.withResolvers<void>()
@@ -131,14 +131,14 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     await waiting
   })
 
-  it('waits behind as many others as the workspace may send', async () => {
+  it('can wait in the queue after as many others as the workspace may send', async () => {
     const id = await make(goalOn('A'))
     const changes = Array.from({ length: QUEUED_PER_KEY_MAX + 2 }, (_, index) => setGoals(id, goalOn(`B${index}`)))
     await Promise.all(changes)
     expect(await recount()).toMatchObject({ generation: changes.length + 1 })
   })
 
-  it('shows no recount that ended while the campaign was read', async () => {
+  it('does not show a recount that ended while the campaign was read', async () => {
     const id = await make(goalOn('A'))
     await setGoals(id, goalOn('B'))
     await saveRecount({ isRunning: false })
@@ -149,28 +149,28 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
   const same: [what: string, before: object[], after: object[]][] = [
     ['no goals', [], []],
     ['the same goals', [goalOn('A'), goalOn('B')], [goalOn('A'), goalOn('B')]],
-    ['a default written out', [goalOn('A')], [goalOn('A', { window_hours: 36, where: [] })]],
+    ['an explicit default', [goalOn('A')], [goalOn('A', { window_hours: 36, where: [] })]],
     ['members in another order', [goalOn('A')], [{ event: 'A', name: 'On A' }]],
     [
       'a value with members in another order',
       [goalWhere(condition)],
       [goalWhere({ ...condition, value: { y: 0, x: [1] } })],
     ],
-    ['a zero with a sign', [goalWhere({ ...condition, value: 0 })], [goalWhere({ ...condition, value: -0 })]],
+    ['a negative zero', [goalWhere({ ...condition, value: 0 })], [goalWhere({ ...condition, value: -0 })]],
     [
-      'a value that nothing looks at',
+      'a value that the operator ignores',
       [goalWhere({ attribute: 'a', operator: 'exists' })],
       [goalWhere({ attribute: 'a', operator: 'exists', value: 1 })],
     ],
   ]
-  it.each(same)('counts nothing anew for %s', async (_what, before, after) => {
+  it.each(same)('starts no recount for %s', async (_what, before, after) => {
     const id = await make(...before)
     expect((await setGoals(id, ...after)).recount).toBeNull()
     expect(await stored(id)).toMatchObject({ pendingGeneration: null })
     expect(await recount()).toMatchObject({ isRunning: false, generation: 1, startedAt: null })
   })
 
-  it('counts nothing anew for another name or other platforms', async () => {
+  it('starts no recount for another name or other platforms', async () => {
     const id = await make(goalOn('A'))
     const { status, body } = await calls.patch(id, { name: 'Other', platforms: ['WEB'] }, workspace)
     expect([status, body.recount]).toEqual([200, null])
@@ -189,9 +189,9 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     ['a first goal', [], [goalOn('A')]],
     ['one goal more', [goalOn('A')], [goalOn('A'), goalOn('B')]],
     ['one goal less', [goalOn('A'), goalOn('B')], [goalOn('A')]],
-    ['no goal any more', [goalOn('A')], []],
+    ['no goals any more', [goalOn('A')], []],
   ]
-  it.each(different)('counts anew for %s', async (_what, before, after) => {
+  it.each(different)('starts a recount for %s', async (_what, before, after) => {
     const id = await make(...before)
     expect((await setGoals(id, ...after)).recount).not.toBeNull()
     expect(await stored(id)).toMatchObject({ countedGeneration: 1, pendingGeneration: 2 })
@@ -203,12 +203,12 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     ['a goal on its old event', [goalOn('Old')], true],
     ['a goal on its new event', [goalOn('New', { name: 'x', window_hours: 1 })], true],
     ['one of several goals on its event', [goalOn('Other'), goalOn('New')], true],
-    ['a goal on an event it kept', [goalOn('Kept')], true],
+    ['a goal on an event it still has', [goalOn('Kept')], true],
     ['a goal on another event', [goalOn('Other')], false],
-    ['a goal on an event in other letters', [goalOn('new')], false],
+    ['a goal on its event in another case', [goalOn('new')], false],
     ['no goal', [], false],
   ]
-  it.each(others)('has another campaign with %s counted anew: %j', async (_what, goals, isRecounted) => {
+  it.each(others)('recounts another campaign with %s: %j', async (_what, goals, isRecounted) => {
     const id = await make(goalOn('Old'), goalOn('Kept'))
     const other = await make(...goals)
     const before = await stored(other)
@@ -217,7 +217,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     expect((await calls.fetch(other, workspace)).recount !== null).toBe(isRecounted)
   })
 
-  it('leaves campaigns of other workspaces alone', async () => {
+  it('does not recount campaigns of other workspaces', async () => {
     const foreign = await calls.make({ conversion_goals: [goalOn('A')] })
     const before = await findGoalBackfill(server.database, server.workspace.id)
     await setGoals(await make(goalOn('A')), goalOn('B'))
@@ -225,17 +225,17 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     expect(await findGoalBackfill(server.database, server.workspace.id)).toEqual(before)
   })
 
-  it('has those counted anew, too, whose numbers still count its event by goals they had', async () => {
+  it('also recounts campaigns whose numbers still include its event by their previous goals', async () => {
     const [former, changed] = [await make(goalOn('A')), await make(goalOn('A'))]
     await setGoals(former, goalOn('B'))
-    // As if nobody had noted that it is to be counted.
-    const unnoted = { ...(await stored(former)), pendingGeneration: null }
-    await server.database.write((store) => saveCampaign(store, unnoted))
+    // As if it were not marked as pending.
+    const unmarked = { ...(await stored(former)), pendingGeneration: null }
+    await server.database.write((store) => saveCampaign(store, unmarked))
     await setGoals(changed, goalOn('C'))
     expect(await stored(former)).toMatchObject({ pendingGeneration: 3 })
   })
 
-  it('finds the others by their events alone, without reading the goals of any', async () => {
+  it('finds the other campaigns by their events, without reading their goals', async () => {
     const [id, beside, apart] = [await make(goalOn('A')), await make(goalOn('A')), await make(goalOn('Z'))]
     const change = { before: await stored(id), goals: [], allUsers: 0, now: NOON }
     const values = await countValues(server.database, (store) => startRecount(store, change))
@@ -244,7 +244,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     expect(await stored(apart)).toMatchObject({ pendingGeneration: null })
   })
 
-  it('begins a running recount again, with all campaigns it had, under a new generation', async () => {
+  it('restarts a running recount, with all its campaigns, under a new generation', async () => {
     const [first, beside, second, apart] = [
       await make(goalOn('A')),
       await make(goalOn('A')),
@@ -262,7 +262,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     expect(await recount()).toMatchObject(again)
   })
 
-  it('taken back while it is counted is a change of its own', async () => {
+  it('that is reverted during its recount is another change', async () => {
     const id = await make(goalOn('A'))
     await setGoals(id, goalOn('B'))
     const taken = await setGoals(id, goalOn('A'))
@@ -284,7 +284,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     expect(await stored(id)).toMatchObject({ countedGeneration: 4, pendingGeneration: null })
   })
 
-  it('is counted on when campaigns are renamed, or made, meanwhile', async () => {
+  it('continues its recount when campaigns are renamed or created meanwhile', async () => {
     const id = await make(goalOn('A'))
     await setGoals(id, goalOn('B'))
     await saveRecount({ userCursor: 7, countedUsers: 5 })
@@ -296,7 +296,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     expect(await recount()).toEqual({ ...running, version: running.version + 1 })
   })
 
-  it('and every campaign that is made raise the version of the workspace; another name or other platforms do not', async () => {
+  it('raises the version of the workspace, like a new campaign, but unlike another name or other platforms', async () => {
     expect(await findGoalBackfill(server.database, workspace.id)).toBeUndefined()
     const versions: number[] = []
     const note = async () => versions.push((await recount()).version)
@@ -311,7 +311,7 @@ describeEachStore('A change of goals (update_campaign)', (kind) => {
     expect(versions).toEqual([1, 2, 2, 3])
   })
 
-  it('of one campaign never undoes that of another made at the same time', async () => {
+  it('of one campaign never undoes a concurrent change of another', async () => {
     const ids = await Promise.all(['A', 'B', 'C', 'D'].map((event) => make(goalOn(event))))
     await Promise.all(ids.map((id) => setGoals(id, goalOn('E'))))
     const campaigns = await Promise.all(ids.map(stored))

@@ -1,4 +1,4 @@
-// Report an audience through real HTTP, on every store: what a member may say, and what of it is refused.
+// Report an audience through real HTTP, on every store: which members are accepted, and which are refused.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { GROUPS } from '../../../src/core/campaigns/facts.ts'
 import type { StoredCampaign } from '../../../src/store/campaigns/campaigns.ts'
@@ -33,7 +33,7 @@ describeEachStore('Report an audience (report_audience)', (kind) => {
     ['a group in capitals', { group: 'TARGET' }, ['group']],
     ['a group that is null', { group: null }, ['group']],
     ['an evaluated_at before 1970', { evaluated_at: -1 }, ['evaluated_at']],
-    ['an evaluated_at that is no time', { evaluated_at: 'now' }, ['evaluated_at']],
+    ['an evaluated_at that is not a time', { evaluated_at: 'now' }, ['evaluated_at']],
     ['an evaluated_at that is null', { evaluated_at: null }, ['evaluated_at']],
     ['an evaluated_at that is true', { evaluated_at: true }, ['evaluated_at']],
     ['an evaluated_at past the clock skew', { evaluated_at: NOW + 300_001 }, ['evaluated_at']],
@@ -59,12 +59,12 @@ describeEachStore('Report an audience (report_audience)', (kind) => {
     expectRefusal(answer, 400, 'invalid_request', paths)
   })
 
-  it('refuses a member without what is required', async () => {
+  it('refuses a member without the required fields', async () => {
     const required = ['customer_id', 'evaluated_at', 'platform'].map((field) => `members[0].${field}`)
     expectRefusal(await send({ members: [{}] }), 400, 'invalid_request', required)
   })
 
-  it('names every fault at once, those of the schema and those beyond it', async () => {
+  it('names every fault at once, including those beyond the schema', async () => {
     const members = [
       { customer_id: '', group: 'x', locale: 'all_', platform: 1, evaluated_at: NOW * 2, sdk: 1 },
       { customer_id: 'c1', platform: 'EMAIL', evaluated_at: 'x', variation: '', removed: '!' },
@@ -83,19 +83,19 @@ describeEachStore('Report an audience (report_audience)', (kind) => {
     ...GROUPS.map((group): [string, object] => [`the group ${group}`, { group }]),
     ['a locale and a variation', { locale: 'pt-BR', variation: 'Blue 2' }],
     ['64 characters beyond the basic plane', { locale: '𝒜'.repeat(64), variation: '𝒜'.repeat(64) }],
-    ['names of the language itself', { locale: 'constructor', variation: 'toString', removed: '__proto__' }],
+    ['names that every JavaScript object has', { locale: 'constructor', variation: 'toString', removed: '__proto__' }],
     ['a reason of 64 characters', { removed: 'x'.repeat(64) }],
     ['an evaluated_at at the end of the clock skew', { evaluated_at: NOW + 300_000 }],
     ['an evaluated_at long ago', { evaluated_at: 0 }],
-    ['an evaluated_at without zone', { evaluated_at: FIRST_CLOCK }],
+    ['an evaluated_at without a zone', { evaluated_at: FIRST_CLOCK }],
   ]
-  it.each(taken)('takes %s', async (_rule, fields) => {
+  it.each(taken)('accepts %s', async (_rule, fields) => {
     const sent = reportOf(AUDIENCE, fields, {})
     const entry = await calls.entryOf(await send(sent))
     expect(JSON.parse(Buffer.from(entry.body).toString())).toEqual(sent)
   })
 
-  it('reads times without zone in the time zone of the workspace, and goes by its clock skew', async () => {
+  it('reads times without a zone in the time zone of the workspace, and applies its clock skew', async () => {
     const as = await server.makeWorkspace({ timezone: 'Europe/Berlin', clockSkewSeconds: 0 })
     const { id } = await calls.makeCampaign(as)
     const times = ['2026-05-04T12:00:00', '2026-05-04T12:00:01', FIRST_CLOCK, NOW, NOW + 1]

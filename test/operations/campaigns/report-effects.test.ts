@@ -1,5 +1,5 @@
-// What reports of campaigns bring about, on every store: receipts, customers that nobody knew, one person behind several customer
-// ids, and reports that could not be applied at first.
+// The effects of campaign reports, on every store: receipts, new customers, merged users, and reports that could not be applied
+// at first.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { raiseVersion } from '../../../src/operations/campaigns/change-goals.ts'
 import { LogFollower } from '../../../src/pipeline/follower/follow-log.ts'
@@ -38,7 +38,7 @@ describeEachStore('The effects of a campaign report (report_audience, report_mes
     const body = reportOf(report, ...items)
     return server.call<AcceptedBody>('POST', path, { tile: 'reports', as: workspace, body })
   }
-  /** Sends a report and returns what became of it. */
+  /** Sends a report and returns its status once it is applied. */
   const apply = async (report: ReportKind, ...items: readonly object[]): Promise<Fate> => {
     return tracking.fateOf(await send(report, ...items))
   }
@@ -56,18 +56,21 @@ describeEachStore('The effects of a campaign report (report_audience, report_mes
     ['message events', MESSAGE_EVENTS, { reason: 'late' }, { device_id: 'd2' }],
     ['message events with message_id', MESSAGE_EVENTS, { message_id: 'm', platform: 'WEB' }, { message_id: 'm2' }],
   ]
-  it.each(repeats)('counts its %s, and as duplicates those that are known facts', async (_, report, again, other) => {
-    const first = 'message_id' in again ? { message_id: 'm' } : {}
-    expect(await apply(report, first, again, first)).toMatchObject({ status: 'processed', events: 3, duplicates: 2 })
-    expect(await apply(report, again, other)).toMatchObject({ status: 'processed', events: 2, duplicates: 1 })
-    expect(await apply(report, other, again)).toMatchObject({ status: 'processed', events: 2, duplicates: 2 })
-  })
+  it.each(repeats)(
+    'include the number of its %s, and of duplicates that were reported before',
+    async (_, report, again, other) => {
+      const first = 'message_id' in again ? { message_id: 'm' } : {}
+      expect(await apply(report, first, again, first)).toMatchObject({ status: 'processed', events: 3, duplicates: 2 })
+      expect(await apply(report, again, other)).toMatchObject({ status: 'processed', events: 2, duplicates: 1 })
+      expect(await apply(report, other, again)).toMatchObject({ status: 'processed', events: 2, duplicates: 2 })
+    },
+  )
 
-  it('counts thousands of users of one report, whatever they had before', async () => {
+  it('include the counts of thousands of users, even if some have many facts', async () => {
     const users = 1_500
     const ids = Array.from({ length: users }, (_, index) => `c${index}`)
     const items = ids.map((customer_id) => ({ customer_id }))
-    // Few with much before, so that portions become smaller and larger again.
+    // A few users have many facts, so that portions become smaller and larger again.
     const past = (customer_id: string) =>
       Array.from({ length: 200 }, (_, second) => ({ customer_id, time: Date.parse('2026-05-03T09:00:00Z') + second }))
     for (const report of [past('c0'), past('c500'), past('c1000')]) await apply(MESSAGE_EVENTS, ...report)
@@ -79,7 +82,7 @@ describeEachStore('The effects of a campaign report (report_audience, report_mes
     expect(verified.differingCells).toBe(0)
   })
 
-  it.each([AUDIENCE, MESSAGE_EVENTS])('($path) creates the customers that nobody knew', async (report) => {
+  it.each([AUDIENCE, MESSAGE_EVENTS])('($path) include the creation of new customers', async (report) => {
     expect((await tracking.getUser({ customer_id: 'c2' })).status).toBe(404)
     await apply(report, { customer_id: 'c1' }, { customer_id: 'c2' })
     for (const customer_id of ['c1', 'c2']) {
@@ -97,7 +100,7 @@ describeEachStore('The effects of a campaign report (report_audience, report_mes
     }
   })
 
-  it('finds the one person that several customer ids have turned out to be', async () => {
+  it('include merged users once, under any of their customer ids', async () => {
     const track = (fields: object) => tracking.apply({ type: 'event', actions: [{ action: 'A' }], ...fields })
     await track({ customer_id: 'old', user_identifiers: { crm: 'x' } })
     await apply(MESSAGE_EVENTS, { customer_id: 'old' }, { customer_id: 'new' })
@@ -134,7 +137,7 @@ describeEachStore('A campaign report in batches of the pipeline (report_audience
     })
   }
 
-  it('is counted for one person where users become one in turn, all in one batch', async () => {
+  it('is counted for one user after successive merges in one batch', async () => {
     const workspaceId = await bench.makeWorkspace({ identityResolution: ['crm', 'card'] })
     const track = (customer_id: string, user_identifiers = {}): TestEntry => {
       return { body: { type: 'event', customer_id, user_identifiers, actions: [{ action: 'A' }] } }
@@ -145,7 +148,7 @@ describeEachStore('A campaign report in batches of the pipeline (report_audience
     await bench.append(report(await makeCampaign(), ...items))
     await bench.follow()
     expect(await verifyStatistics(bench.database, workspaceId, () => {})).toMatchObject({ users: 3, facts: 3 })
-    // The second one takes along who was found to be it just before.
+    // The second merge includes the user that the first one merged.
     await bench.append(track('younger', { card: 'y' }), track('older', { crm: 'x' }))
     const { batches } = await bench.follow()
     expect(batches).toHaveLength(1)
@@ -153,7 +156,7 @@ describeEachStore('A campaign report in batches of the pipeline (report_audience
     expect([users, facts, differingCells]).toEqual([1, 3, 0])
   })
 
-  it('waits for its turn to write behind others where it and the one before it change too many numbers at once', async () => {
+  it('is applied in a separate batch, after other writers, if two reports together change too many numbers', async () => {
     const workspaceId = await bench.makeWorkspace()
     const campaign = await makeCampaign()
     const members = Array.from({ length: 2_000 }, (_, index) => {
@@ -189,7 +192,7 @@ describeEachStore('A campaign report in batches of the pipeline (report_audience
     expect([users, facts, differingCells]).toEqual([2_000, 2_000, 0])
   }, 120_000)
 
-  it('because its campaign is not there is parked, and nothing of it is kept', async () => {
+  it('is parked if its campaign does not exist, and nothing of it is stored', async () => {
     const theirs = await makeCampaign()
     await bench.makeWorkspace()
     const reasons = async (campaign: number | undefined) => {
@@ -199,17 +202,17 @@ describeEachStore('A campaign report in batches of the pipeline (report_audience
     }
     const error = `workspace ${bench.workspaceId} has no campaign with the number ${theirs}`
     expect(await reasons(theirs)).toMatchObject({ status: 'parked', events: 1, error })
-    // Also where the workspace has one of its own.
+    // Even if the workspace has another campaign.
     await makeCampaign()
     expect(await reasons(theirs)).toMatchObject({ status: 'parked', events: 1, error })
     expect(await reasons(undefined)).toMatchObject({ status: 'parked', error: 'the entry has no campaign' })
     expect(await hasUsers(bench.database, bench.workspaceId)).toBe(false)
   })
 
-  it('is counted when it is replayed, but for the facts that came by other ways meanwhile', async () => {
+  it('is counted when it is replayed, except for facts reported meanwhile', async () => {
     const workspaceId = `late-${bench.workspaceId}`
     const start = await bench.cursor()
-    // As the campaign will be called once it is there.
+    // The number that the campaign will get.
     const campaign = (await makeCampaign()) + 1
     const parked = { ...report(campaign, { customer_id: 'a' }, { customer_id: 'b' }), workspaceId }
     const [id] = await bench.append(parked)
@@ -228,7 +231,7 @@ describeEachStore('A campaign report in batches of the pipeline (report_audience
   })
 })
 
-/** The part of campaign stats that is looked at here. */
+/** The part of campaign stats that these tests read. */
 interface StatsBody {
   readonly data: Record<string, [Platforms]>
 }
@@ -239,7 +242,7 @@ interface Platforms {
 
 type Variations = Record<string, { readonly performance_stats: Record<string, number> }>
 
-/** Counts how often others are let pass. */
+/** Counts how often it yields to other writers. */
 class CountingWriterLock extends WriterLock {
   turns = 0
 

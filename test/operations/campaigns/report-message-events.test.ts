@@ -1,4 +1,4 @@
-// Report message events through real HTTP, on every store: what an event may say, and what of it is refused.
+// Report message events through real HTTP, on every store: which events are accepted, and which are refused.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MESSAGE_KINDS } from '../../../src/core/campaigns/facts.ts'
 import type { StoredCampaign } from '../../../src/store/campaigns/campaigns.ts'
@@ -31,7 +31,7 @@ describeEachStore('Report message events (report_message_events)', (kind) => {
     ['a kind in capitals', { kind: 'SENT' }, ['kind']],
     ['a kind that is a number', { kind: 1 }, ['kind']],
     ['a time before 1970', { time: '1969-12-31T23:59:59Z' }, ['time']],
-    ['a time that is none', { time: '' }, ['time']],
+    ['an empty time', { time: '' }, ['time']],
     ['a time that is null', { time: null }, ['time']],
     ['a time that is a list', { time: [NOW] }, ['time']],
     ['a time past the clock skew', { time: NOW + 300_001 }, ['time']],
@@ -46,7 +46,7 @@ describeEachStore('Report message events (report_message_events)', (kind) => {
     ['an empty reason', { reason: '' }, ['reason']],
     ['a reason of 65 characters', { kind: 'failed', reason: 'x'.repeat(65) }, ['reason']],
     ['a reason with a sign', { kind: 'failed', reason: 'opt-out' }, ['reason']],
-    ['a reason that is no reason, with any kind', { kind: 'click', reason: 'No' }, ['reason']],
+    ['an invalid reason, even for a kind without reasons', { kind: 'click', reason: 'No' }, ['reason']],
   ]
   it.each(refusals)('refuses %s, naming the event', async (_rule, fields, refused) => {
     const answer = await send(reportOf(MESSAGE_EVENTS, {}, fields))
@@ -54,12 +54,12 @@ describeEachStore('Report message events (report_message_events)', (kind) => {
     expectRefusal(answer, 400, 'invalid_request', paths)
   })
 
-  it('refuses an event without what is required', async () => {
+  it('refuses an event without the required fields', async () => {
     const required = ['customer_id', 'platform', 'kind', 'time'].map((field) => `events[0].${field}`)
     expectRefusal(await send({ events: [{}] }), 400, 'invalid_request', required)
   })
 
-  it('names every fault at once, those of the schema and those beyond it', async () => {
+  it('names every fault at once, including those beyond the schema', async () => {
     const events = [
       { customer_id: '', platform: '', device_id: '', kind: '', time: NOW * 2, message_id: '', reason: '-', sdk: 1 },
       { customer_id: 'c1', platform: 'EMAIL', kind: 'sent', time: 'x', reason: '' },
@@ -78,20 +78,20 @@ describeEachStore('Report message events (report_message_events)', (kind) => {
   const taken: [rule: string, fields: object][] = [
     ...MESSAGE_KINDS.map((of): [string, object] => [`the kind ${of} with a reason`, { kind: of, reason: 'gone' }]),
     ['ids of 256 characters', { device_id: '😀'.repeat(256), message_id: '😀'.repeat(256) }],
-    ['ids that are names of the language itself', { device_id: '__proto__', message_id: 'constructor' }],
+    ['ids that are properties of every JavaScript object', { device_id: '__proto__', message_id: 'constructor' }],
     ['a reason of 64 characters', { kind: 'failed', reason: 'x'.repeat(64) }],
-    ['a reason that is a name of the language itself', { kind: 'failed', reason: '__proto__' }],
+    ['a reason that is a property of every JavaScript object', { kind: 'failed', reason: '__proto__' }],
     ['a time at the end of the clock skew', { time: NOW + 300_000 }],
-    ['a time without zone', { time: '2026-05-04T10:00' }],
-    ['a time in seconds as a text', { time: '1777888800' }],
+    ['a time without a zone', { time: '2026-05-04T10:00' }],
+    ['a time in seconds as a string', { time: '1777888800' }],
   ]
-  it.each(taken)('takes %s', async (_rule, fields) => {
+  it.each(taken)('accepts %s', async (_rule, fields) => {
     const sent = reportOf(MESSAGE_EVENTS, fields, {})
     const entry = await calls.entryOf(await send(sent))
     expect(JSON.parse(Buffer.from(entry.body).toString())).toEqual(sent)
   })
 
-  it('reads times without zone in the time zone of the workspace, and goes by its clock skew', async () => {
+  it('reads times without a zone in the time zone of the workspace, and applies its clock skew', async () => {
     const as = await server.makeWorkspace({ timezone: 'America/New_York', clockSkewSeconds: 60 })
     const { id } = await calls.makeCampaign(as)
     const times = ['2026-05-04T06:01:00', '2026-05-04T06:01:01', '2026-05-04T06:01:01Z', NOW + 60_001]

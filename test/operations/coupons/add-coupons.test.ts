@@ -1,4 +1,4 @@
-// Add coupons through real HTTP, on every store: what a request may hold, and what each results in.
+// Add coupons through real HTTP, on every store: which requests are accepted, and their results.
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ErrorBody } from '../../../src/http/answers/error-answer.ts'
@@ -8,7 +8,7 @@ import { describeEachStore } from '../../support/stores.ts'
 
 const MIB = 1024 * 1024
 const DAY_MS = 24 * 60 * 60 * 1000
-/** Empty lines, from which a body of any size can be made. */
+/** Empty lines, for bodies of any size. */
 const PADDING = `${' '.repeat(1_023)}\n`
 
 describeEachStore('Add coupons (add_coupons)', (kind) => {
@@ -21,7 +21,7 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
   })
   afterAll(() => server.stop())
 
-  it('adds one code a line of text/csv, without the header, empty lines and outer spaces', async () => {
+  it('adds one code per line of text/csv, without the header, empty lines and outer spaces', async () => {
     const id = await calls.make()
     const answer = await calls.addCsv(id, '\ufeffCoupon Code\r\nA-1\r\n\r\n  B-2  \r\n"C,3"\r\n"D""4"')
     expect(answer.status).toBe(200)
@@ -36,7 +36,7 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, ['A-1', 'B-2', 'Größe-😀'])
   })
 
-  it('codes that the list has already, or that come twice, are duplicates and no errors', async () => {
+  it('codes that the list already has, or that are sent twice, are duplicates and not errors', async () => {
     const id = await calls.make()
     expect((await calls.addCsv(id, 'A\nB\nA\n A \n"B"')).body).toEqual({ added: 2, duplicates: 3 })
     expect((await calls.addJson(id, ['B', 'C', 'c', 'C'])).body).toEqual({ added: 2, duplicates: 2 })
@@ -49,7 +49,7 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
     expect((await calls.addJson(other, ['A'])).body).toEqual({ added: 1, duplicates: 0 })
   })
 
-  it('the time of change is that of the last codes that were new', async () => {
+  it('only new codes change the update time of a list', async () => {
     const id = await calls.make()
     server.setClock(Date.parse('2190-01-01T00:00:00Z'))
     await calls.addJson(id, ['A'])
@@ -71,7 +71,7 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, [])
   })
 
-  it('names the first hundred invalid lines and says how many there are', async () => {
+  it('names the first hundred invalid lines and their total', async () => {
     const id = await calls.make()
     const answer = await calls.addCsv(id, `A\n${'B,1\n'.repeat(250)}C\n`)
     const lines = Array.from({ length: 100 }, (_, index) => `line ${index + 2}`)
@@ -81,12 +81,12 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
   })
 
   const badJson: [rule: string, coupons: unknown, faulty: string[]][] = [
-    ['codes that are empty or hold control characters', ['A', '', 'B\n'], ['coupons[1]', 'coupons[2]']],
+    ['codes that are empty or contain control characters', ['A', '', 'B\n'], ['coupons[1]', 'coupons[2]']],
     ['a code of 129 characters', ['x'.repeat(129)], ['coupons[0]']],
-    ['a code that is no text', ['A', 1, null], ['coupons[1]', 'coupons[2]']],
+    ['a code that is not a string', ['A', 1, null], ['coupons[1]', 'coupons[2]']],
     ['a code that cannot be stored', ['A\ud800'], ['coupons[0]']],
     ['no codes', [], ['coupons']],
-    ['something else than a list', 'A', ['coupons']],
+    ['something other than a list', 'A', ['coupons']],
   ]
   it.each(badJson)('JSON refuses %s', async (_rule, coupons, faulty) => {
     const id = await calls.make()
@@ -101,7 +101,7 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
     expectRefusal(await calls.addJson(await calls.make(), coupons), 400, 'invalid_request', named)
   })
 
-  it('a body that is wrong in very many places is refused as fast as others', async () => {
+  it('a body with very many faults is refused as fast as others', async () => {
     const answer = await calls.addJson(await calls.make(), Array(200_000).fill(1))
     expect(answer.status).toBe(400)
     const { details, message } = (answer.body as unknown as ErrorBody).error
@@ -132,7 +132,7 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
   })
 
   const csvTypes = ['text/csv; charset=utf-8', 'text/csv;header=present; charset="utf-8"', 'Text/CSV']
-  it.each(csvTypes)('takes the media type %s', async (mediaType) => {
+  it.each(csvTypes)('accepts the media type %s', async (mediaType) => {
     const id = await calls.make()
     expect((await calls.addCsv(id, 'A', { 'content-type': mediaType })).body).toEqual({ added: 1, duplicates: 0 })
   })
@@ -144,7 +144,7 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, [])
   })
 
-  it('text/csv stays 415 for operations that do not take it', async () => {
+  it('text/csv is 415 for other operations', async () => {
     const answer = await calls.call('POST', LISTS_PATH, { body: 'A', headers: { 'content-type': 'text/csv' } })
     expectRefusal(answer, 415, 'unsupported_media_type')
   })
@@ -159,7 +159,7 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, ['A', 'B'])
   })
 
-  it('64 MiB are accepted, and one byte more is 413, compressed or not', async () => {
+  it('accepts 64 MiB, and answers 413 to one byte more, compressed or not', async () => {
     const id = await calls.make()
     const most = Buffer.from(`A\n${PADDING.repeat(64 * 1024)}`).subarray(0, 64 * MIB)
     const more = Buffer.concat([most, Buffer.from('B')])
@@ -171,7 +171,7 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, ['A'])
   })
 
-  it('a stream of unknown length is 413 once it is too long', async () => {
+  it('answers 413 to a stream of unknown length once it is too long', async () => {
     const id = await calls.make()
     const upload = calls.openUpload(id)
     const part = PADDING.repeat(1_024)
@@ -181,7 +181,7 @@ describeEachStore('Add coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, [])
   })
 
-  it('JSON is bounded by 1 MiB', async () => {
+  it('JSON is limited to 1 MiB', async () => {
     const answer = await calls.addJson(await calls.make(), ['A'.repeat(MIB)])
     expectRefusal(answer, 413, 'payload_too_large')
   })

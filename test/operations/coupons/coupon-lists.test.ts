@@ -93,9 +93,9 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     ['a label with a bracket', { label: 'a]' }, ['label']],
     ['a date in the past', { expires_at: YESTERDAY }, ['expires_at']],
     ['a date with a time', { expires_at: '2030-01-01T00:00:00Z' }, ['expires_at']],
-    ['a day that no calendar has', { expires_at: '2030-02-30' }, ['expires_at']],
+    ['a day that is not in the calendar', { expires_at: '2030-02-30' }, ['expires_at']],
     [
-      'a subscriber who is no address',
+      'a subscriber that is not an email address',
       { email_alert_subscribers: ['a@example.com', 'b'] },
       ['email_alert_subscribers[1]'],
     ],
@@ -290,7 +290,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     const badDates: [what: string, expiresAt: unknown][] = [
       ['in the past', YESTERDAY],
       ['missing', undefined],
-      ['not a date', 'soon'],
+      ['invalid', 'soon'],
     ]
     it.each(badDates)('activating refuses a date that is %s', async (_what, expiresAt) => {
       const id = await calls.make()
@@ -325,7 +325,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     })
   })
 
-  it('needs the key of the tile reports and SVC-APPKEY', async () => {
+  it('every operation requires the key of the tile reports and SVC-APPKEY', async () => {
     const id = await calls.make()
     const path = `${LISTS_PATH}/${id}`
     expectRefusal(await calls.call('GET', path, { tile: 'data' }), 403, 'forbidden')
@@ -379,7 +379,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     const id = await calls.make({ email_alert_subscribers: few }, workspace)
     const other = await calls.make({}, workspace)
     const { subscribersBytes } = await measureCouponLists(server.database, workspace.id)
-    // Leaves room for not quite a thousand bytes more; an emoji is one character of four bytes.
+    // Leaves room for about 900 bytes more; an emoji is one character of four bytes.
     const filled = JSON.stringify(['😀'.repeat(Math.floor((SUBSCRIBERS_BYTES_MAX - subscribersBytes - 900) / 4))])
     await server.database.write(async ({ query }) => {
       await query.updateTable('coupon_lists').set({ email_alert_subscribers: filled }).where('id', '=', other).execute()
@@ -394,7 +394,7 @@ describeEachStore('Coupon lists (create_coupon_list, fetch_coupon_list, list_cou
     expect((await calls.create({ email_alert_subscribers: few }, workspace)).status).toBe(201)
   })
 
-  it('serves the listing of another workspace before the queued ones of one workspace', async () => {
+  it('listing serves another workspace before the queued requests of one workspace', async () => {
     const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
     const subscribers = Array.from({ length: 100 }, (_, number) => `${'x'.repeat(60)}@${'y'.repeat(200)}${number}.de`)
     for (let made = 0; made < 60; made++) await calls.make({ email_alert_subscribers: subscribers }, many)

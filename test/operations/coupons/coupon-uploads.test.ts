@@ -1,5 +1,5 @@
-// Large uploads of coupons, on every store: they are invisible until complete, add all codes or none after any failure, and never block
-// other writers for long.
+// Large uploads of coupons, on every store: they are invisible until complete, add all codes or none after any failure, and never
+// block other writers for long.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { CODES_BUFFERED_MAX } from '../../../src/actions/coupon-upload.ts'
 import { cleanAbandonedUploads, cleanUpload } from '../../../src/actions/clean-coupon-uploads.ts'
@@ -23,7 +23,7 @@ import {
 import { expectRefusal, startServer, until, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
 
-/** So many that a part is written before all have come. */
+/** So many codes that a part is stored before all have arrived. */
 const MANY = CODES_BUFFERED_MAX + 10_000
 const CLEANING_WAIT_MS = 10_000
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000
@@ -44,14 +44,14 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     const upload = calls.openUpload(id)
     await upload.send(toCsv(codes))
     const { number } = await calls.stored(id)
-    await until('what was gathered is stored', async () => {
+    await until('the buffered codes are stored', async () => {
       return (await countRows(server.database, number)) >= CODES_BUFFERED_MAX
     })
     return upload
   }
   const noneIsOpen = async () => (await listOpenUploads(server.database)).length === 0
 
-  /** Leaves what a process leaves behind that was killed in the middle of an upload. */
+  /** Stores what remains of an upload whose process was killed. */
   const leaveBehind = async (id: string, codes: readonly string[], heartbeatAt: number) => {
     const { number } = await calls.stored(id)
     return server.database.write(async (store) => {
@@ -73,11 +73,11 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
       expect((await server.call('POST', '/v1/event/main', { body: event })).status).toBe(200)
       const change = { body: { name: `Name ${progress.requests}` } }
       expect((await calls.call('PATCH', `${LISTS_PATH}/${other}`, change)).status).toBe(200)
-      // Everything or nothing, also for who looks in between.
+      // All codes or none, even for a read during the upload.
       expect([0, 100_000]).toContain((await calls.fetch(id)).total_coupons)
     }
     expect((await upload).body).toEqual({ added: 100_000, duplicates: 2 })
-    // Were it one transaction, the first change would have had to wait for all of it.
+    // In a single transaction, the first change would have waited for the whole upload.
     expect(progress.requests).toBeGreaterThan(5)
     await calls.expectCodes(id, codes)
     const tracked = Math.min(progress.requests, 500)
@@ -136,12 +136,12 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, ['SAME', ...Array.from({ length: 10 }, (_, index) => `OWN-${index}`)])
   })
 
-  it('adds nothing when the connection breaks, and the next upload starts afresh', async () => {
+  it('adds nothing when the connection breaks, and the next upload starts from the beginning', async () => {
     const id = await calls.make()
     const codes = codesOf('BROKEN', MANY)
     const upload = await begin(id, codes)
     upload.breakOff()
-    await until('the broken upload is taken back', noneIsOpen)
+    await until('the broken upload is removed', noneIsOpen)
     await calls.expectCodes(id, [])
     expect((await calls.addCsv(id, toCsv(codes))).body).toEqual({ added: MANY, duplicates: 0 })
     await calls.expectCodes(id, codes)
@@ -220,7 +220,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(after, ['AFTER'])
   })
 
-  it('an upload that stalled and was given up adds nothing when it continues', async () => {
+  it('adds nothing when a stalled upload continues after it was abandoned', async () => {
     const id = await calls.make()
     const upload = await begin(id, codesOf('STILL', MANY))
     const [open] = await listOpenUploads(server.database)
@@ -228,13 +228,13 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await server.database.write((store) => keepUploadAlive(store, open?.firstCouponId ?? 0, longAgo))
     expect((await calls.addJson(id, ['NEXT'])).body).toEqual({ added: 1, duplicates: 0 })
     await upload.send(toCsv(codesOf('MORE', MANY)))
-    // Not one chunk more is written, so that it need not be taken back by whoever may be killed before.
+    // It stores no further chunk, which another process would have to remove if this one is killed.
     expectRefusal(await upload.answer, 409, 'conflict')
     upload.breakOff()
     await calls.expectCodes(id, ['NEXT'])
   })
 
-  it('an upload that was given up after its last write adds nothing when it ends', async () => {
+  it('adds nothing when an upload ends that was abandoned after its last write', async () => {
     const id = await calls.make()
     const upload = await begin(id, codesOf('ALL', CODES_BUFFERED_MAX))
     const [open] = await listOpenUploads(server.database)
@@ -245,7 +245,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, ['NEXT'])
   })
 
-  it('a slow upload that keeps sending is not given up', async () => {
+  it('does not abandon a slow upload that keeps sending', async () => {
     const id = await calls.make()
     const now = Date.now()
     server.setClock(now)
@@ -254,7 +254,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     for (let step = 1; step <= 3; step++) {
       server.setClock(now + (step * UPLOAD_ABANDONED_MS) / 2)
       await upload.send(`SLOW-PART-${step}\n`)
-      await until('the upload has given a sign of life', async () => {
+      await until('the upload has a heartbeat', async () => {
         const [open] = await listOpenUploads(server.database)
         return open?.heartbeatAt === now + (step * UPLOAD_ABANDONED_MS) / 2
       })
@@ -263,7 +263,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, [...codes, 'SLOW-PART-1', 'SLOW-PART-2', 'SLOW-PART-3'])
   })
 
-  it('a slow upload is not given up if the clock is set back meanwhile', async () => {
+  it('does not abandon a slow upload if the clock is set back meanwhile', async () => {
     const id = await calls.make()
     const now = Date.now()
     server.setClock(now + YEAR_MS)
@@ -271,7 +271,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     const upload = await begin(id, codes)
     server.setClock(now)
     await upload.send('BACK-PART\n')
-    await until('the upload has given a sign of life', async () => {
+    await until('the upload has a heartbeat', async () => {
       const [open] = await listOpenUploads(server.database)
       return open?.heartbeatAt === now
     })
@@ -280,7 +280,7 @@ describeEachStore('Uploads of coupons (add_coupons)', (kind) => {
     await calls.expectCodes(id, [...codes, 'BACK-PART'])
   })
 
-  it('eight uploads can run at once; one more is 503 and can be retried', async () => {
+  it('runs eight uploads at once, and answers 503 to one more, which can be retried', async () => {
     const id = await calls.make()
     const codes = codesOf('NINTH', MANY)
     const now = Date.now()

@@ -1,4 +1,4 @@
-// What became of a request, through real HTTP, on every store.
+// Get request status through real HTTP, on every store.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { saveReceipts } from '../../../src/store/entries/request-receipts.ts'
 import { newRequestId } from '../../../src/http/requests/request-id.ts'
@@ -21,7 +21,7 @@ describeEachStore('Get request status (find_request)', (kind) => {
     return server.call<Fate>('GET', `/v1/event/main/requests/${id}`, { tile })
   }
 
-  it('is accepted or processed at once, and processed soon; events count those sent', async () => {
+  it('shows accepted or processed at once, and processed soon, with the number of sent events', async () => {
     const actions = [{ action: 'A', event_id: 'a' }, { action: 'B' }, { action: 'A', event_id: 'a' }]
     const answer = await tracking.events({ type: 'event', customer_id: 'c1', actions })
     const { request_id } = answer.body
@@ -33,7 +33,7 @@ describeEachStore('Get request status (find_request)', (kind) => {
     expect((await tracking.listEvents({ customer_id: 'c1' })).body.data).toHaveLength(2)
   })
 
-  it('is parked with the reason when it cannot be applied', async () => {
+  it('shows parked with the reason when the request cannot be applied', async () => {
     const parked = { requestId: 'parked-1', workspaceId: 'main', status: 'parked', events: 2 } as const
     const receipt = {
       ...parked,
@@ -58,7 +58,7 @@ describeEachStore('Get request status (find_request)', (kind) => {
     expect(await tracking.fateOf(answer)).toMatchObject({ status: 'processed', events: 0, duplicates: 0 })
   })
 
-  it('answers with the key of either tile', async () => {
+  it('accepts the key of either tile', async () => {
     const answer = await tracking.events({ type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] })
     await tracking.fateOf(answer)
     const found = await find(answer.body.request_id, 'reports')
@@ -80,23 +80,29 @@ describeEachStore('Get request status (find_request)', (kind) => {
     expectRefusal(await find(refused.headers.get('x-request-id') as string), 404, 'not_found')
   })
 
-  it('is accepted as long as it waits in the log', async () => {
+  it('shows accepted as long as the request waits in the log', async () => {
     const waiting = await startServer(kind, {}, { withPipeline: false })
     try {
       const actions = [{ action: 'A' }, { action: 'B' }]
       const sent = await trackingOf(waiting).events({ type: 'event', customer_id: 'c1', actions })
       const { request_id } = sent.body
-      const ask = (as = waiting.workspace) => {
+      const findIt = (as = waiting.workspace) => {
         return waiting.call<Fate>('GET', `/v1/event/${as.id}/requests/${request_id}`, { as })
       }
-      expect((await ask()).body).toEqual({ request_id, status: 'accepted', events: 2, duplicates: 0, not_counted: 0 })
-      expectRefusal(await ask(await waiting.makeWorkspace()), 404, 'not_found')
+      expect((await findIt()).body).toEqual({
+        request_id,
+        status: 'accepted',
+        events: 2,
+        duplicates: 0,
+        not_counted: 0,
+      })
+      expectRefusal(await findIt(await waiting.makeWorkspace()), 404, 'not_found')
     } finally {
       await waiting.stop()
     }
   })
 
-  it('is known at every moment while it is applied', async () => {
+  it('never answers 404 while the request is being applied', async () => {
     const asked = Array.from({ length: 40 }, async (_, index) => {
       const { body } = await tracking.events({ type: 'event', customer_id: `c${index}`, actions: [{ action: 'A' }] })
       const statuses = new Set<string | number>()
@@ -111,7 +117,7 @@ describeEachStore('Get request status (find_request)', (kind) => {
     expect(statuses).not.toContain(404)
   })
 
-  it('lets another workspace go before those that one looks for in vain', async () => {
+  it('serves another workspace before queued searches of one workspace for unknown requests', async () => {
     const other = await server.makeWorkspace()
     const unknown = (as: TestWorkspace) => {
       return server.call<Fate>('GET', `/v1/event/${as.id}/requests/${newRequestId()}`, { as })

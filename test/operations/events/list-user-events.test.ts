@@ -1,4 +1,4 @@
-// List a user's events through real HTTP, on every store: what is shown, in which order, and pages that fit together.
+// List a user's events through real HTTP, on every store: their fields, order and pages.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { LIMIT_DEFAULTS } from '../../../src/core/workspace.ts'
 import { expectOthersFirst } from '../../support/held-turn.ts'
@@ -14,7 +14,7 @@ interface TestAction {
 
 const events = (customer_id: string, ...actions: TestAction[]) => ({ type: 'event', customer_id, actions })
 
-/** All pages, one after the other; fails where one is empty but not the last. */
+/** Reads all pages; fails if a page before the last is empty. */
 async function listAll(tracking: Tracking, query: Query): Promise<EventItem[][]> {
   const pages: EventItem[][] = []
   let before: string | undefined
@@ -42,7 +42,7 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
   })
   afterAll(() => server.stop())
 
-  it('shows everything that was sent', async ({ skip }) => {
+  it('shows every field that was sent', async ({ skip }) => {
     skip(kind !== 'sqlite', 'a log that many write to stamps entries by its own clock')
     server.setClock(Date.parse('2026-05-04T10:00:00.000Z'))
     const full = {
@@ -74,13 +74,13 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     })
   })
 
-  it('lets another workspace go before those that wait for large pages of one, and for large users', async () => {
+  it('serves another workspace before queued reads of large pages and large users of one workspace', async () => {
     const many = await server.makeWorkspace()
     const large = trackingOf(server, many)
     const text = 'x'.repeat(100_000)
     const action = events('large', { action: 'A', attributes: { text } })
-    const told = { type: 'customer', customer_id: 'large', attributes: { text: text.repeat(10) } }
-    await large.apply(...Array.from({ length: 20 }, () => action), told)
+    const user = { type: 'customer', customer_id: 'large', attributes: { text: text.repeat(10) } }
+    await large.apply(...Array.from({ length: 20 }, () => action), user)
     await tracking.apply(events('small', { action: 'A' }))
     const small = async () => expect((await tracking.listEvents({ customer_id: 'small' })).body.data).toHaveLength(1)
     const reads: (() => Promise<Answer<unknown>>)[] = [
@@ -93,17 +93,17 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     }
   })
 
-  it('waits with all that reads of users for each other, as many as their limits let through', async () => {
+  it('shares a queue with all reads of users, which holds as many as their limits allow', async () => {
     const as = await server.makeWorkspace()
-    const known = trackingOf(server, as)
+    const theirs = trackingOf(server, as)
     const preferences = preferenceCalls(server, as)
     const email = 'ann@example.com'
-    await known.apply({ type: 'customer', customer_id: 'known', attributes: { email } })
+    await theirs.apply({ type: 'customer', customer_id: 'known', attributes: { email } })
     await server.changeSettings(as, { limits: { ...LIMIT_DEFAULTS, management_per_minute: 10 } })
     const user = { customer_id: 'known' }
     const reads: (() => Promise<Answer<object>>)[] = [
-      () => known.listEvents(user),
-      () => known.getUser(user),
+      () => theirs.listEvents(user),
+      () => theirs.getUser(user),
       () => preferences.history(user),
       () => preferences.read({ email_id: email }),
     ]
@@ -111,7 +111,7 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
   })
 
-  it('shows what was not sent as null, and makes an id of its own for each event', async () => {
+  it('shows fields that were not sent as null, and generates a unique id for each event', async () => {
     await tracking.apply(events('bare', { action: 'A' }, { action: 'A' }))
     const { data } = (await tracking.listEvents({ customer_id: 'bare' })).body
     expect(data).toHaveLength(2)
@@ -120,7 +120,7 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     expect(new Set(data.map(({ event_id }) => event_id)).size).toBe(2)
   })
 
-  it('lists the newest first, by the instant of the event and not by its receipt', async () => {
+  it('lists the newest events first, by the instant of the event and not by its receipt', async () => {
     const at = (action: string, user_time: string) => ({ action, user_time })
     await tracking.apply(
       events('order', at('second', '2026-01-02T00:00:00Z'), at('first', '2026-01-01T00:00:00Z')),
@@ -130,7 +130,7 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     expect(data.map(({ action }) => action)).toEqual(['third', 'second', 'first', 'zeroth'])
   })
 
-  it('pages never overlap or skip, also when many events share one instant', async () => {
+  it('returns pages that never overlap or skip, even when many events share one instant', async () => {
     const many = (instant: string, count: number, from: number) => {
       return Array.from({ length: count }, (_, index) => ({ action: `e${from + index}`, user_time: instant }))
     }
@@ -151,7 +151,7 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     }
   })
 
-  it('a page is not moved by events that arrive meanwhile', async () => {
+  it('returns the same pages when events arrive meanwhile', async () => {
     const at = (action: string, day: number) => ({ action, user_time: `2026-01-0${day}T00:00:00Z` })
     await tracking.apply(events('growing', at('a', 1), at('b', 2), at('c', 3)))
     const first = (await tracking.listEvents({ customer_id: 'growing', limit: 2 })).body
@@ -161,7 +161,7 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     expect([...first.data, ...second.data].map(({ action }) => action)).toEqual(['c', 'b', 'a'])
   })
 
-  it('lists 50 events unless asked for up to 500', async () => {
+  it('lists 50 events by default, and up to 500 on request', async () => {
     const actions = Array.from({ length: 501 }, (_, index) => ({ action: `e${index}` }))
     await tracking.apply(events('limits', ...actions))
     const lengthOf = async (limit?: number) => {
@@ -170,7 +170,7 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     expect([await lengthOf(), await lengthOf(500), await lengthOf(1)]).toEqual([50, 500, 1])
   })
 
-  it('a page ends before its events take more than 4 MiB, and the next goes on there', async () => {
+  it('ends a page before its events exceed 4 MiB, and continues with the next page', async () => {
     const text = 'x'.repeat(120_000)
     const names = Array.from({ length: 40 }, (_, index) => `e${index}`)
     await tracking.apply(...names.map((action) => events('large', { action, attributes: { text } })))
@@ -191,7 +191,7 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     ['2026-01-01T00:00:00Z', []],
   ]
   it.each(times)(
-    'lists only events before the time %s, without zone in that of the workspace',
+    'lists only events before the time %s, by default in the time zone of the workspace',
     async (before, actions) => {
       const customer_id = `times-${before}`
       const at = (action: string, day: number) => ({ action, user_time: `2026-01-0${day}T00:00:00Z` })
@@ -201,7 +201,7 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     },
   )
 
-  it('finds the user by an identifier, and shows the events of both where two users became one', async () => {
+  it('finds the user by an identifier, and shows the events of both merged users', async () => {
     const by = (crm: string, action: string, day: number) => {
       const user_time = `2026-01-0${day}T00:00:00Z`
       return { type: 'event', user_identifiers: { crm }, actions: [{ action, user_time }] }
@@ -221,13 +221,13 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
     expect(body.last_event_at).toBe('2026-01-04T00:00:00.000Z')
   })
 
-  it('a user known by identifiers alone has no device_id', async () => {
+  it('shows no device_id for a user identified without customer_id', async () => {
     await resolving.apply({ type: 'event', user_identifiers: { crm: 'd' }, actions: [{ action: 'A' }] })
     const { data } = (await resolving.listEvents({ identifier_name: 'crm', identifier_value: 'd' })).body
     expect(data[0]?.device_id).toBeNull()
   })
 
-  it('an unknown user has no events', async () => {
+  it('lists no events for an unknown user', async () => {
     const answer = await tracking.listEvents({ customer_id: 'nobody' })
     expect([answer.status, answer.body]).toEqual([200, { data: [], next_before: null }])
   })
@@ -245,23 +245,23 @@ describeEachStore("List a user's events (list_user_events)", (kind) => {
       { customer_id: 'a', identifier_name: 'crm', identifier_value: 'b' },
       ['query.customer_id', 'query.identifier_name', 'query.identifier_value'],
     ],
-    ['half an identifier', { identifier_name: 'crm' }, ['query.identifier_value']],
+    ['an identifier without a value', { identifier_name: 'crm' }, ['query.identifier_value']],
     [
-      'an email, by which no events are found',
+      'an email, which does not identify a user here',
       { email: 'a@b.example' },
       ['query.customer_id', 'query.email', 'query.identifier_name', 'query.identifier_value'],
     ],
     ['a limit of 0', { customer_id: 'a', limit: 0 }, ['query.limit']],
     ['a limit of 501', { customer_id: 'a', limit: 501 }, ['query.limit']],
     ['a fractional limit', { customer_id: 'a', limit: 1.5 }, ['query.limit']],
-    ['a limit without end', { customer_id: 'a', limit: 'Infinity' }, ['query.limit']],
-    ['a limit without beginning', { customer_id: 'a', limit: '-Infinity' }, ['query.limit']],
-    ['a limit beyond all counting', { customer_id: 'a', limit: '1e400' }, ['query.limit']],
+    ['an infinite limit', { customer_id: 'a', limit: 'Infinity' }, ['query.limit']],
+    ['a negative infinite limit', { customer_id: 'a', limit: '-Infinity' }, ['query.limit']],
+    ['a limit that overflows to infinity', { customer_id: 'a', limit: '1e400' }, ['query.limit']],
     ['a limit in hexadecimal digits', { customer_id: 'a', limit: '0x10' }, ['query.limit']],
-    ['a limit that is no number', { customer_id: 'a', limit: 'ten' }, ['query.limit']],
+    ['a limit that is not a number', { customer_id: 'a', limit: 'ten' }, ['query.limit']],
     ['a before that is neither cursor nor time', { customer_id: 'a', before: 'yesterday' }, ['query.before']],
-    ['a cursor cut short', { customer_id: 'a', before: 'e1-' }, ['query.before']],
-    ['a cursor past every number', { customer_id: 'a', before: 'ezzzzzzzzzzz-zzzzzzzzzzz' }, ['query.before']],
+    ['a truncated cursor', { customer_id: 'a', before: 'e1-' }, ['query.before']],
+    ['a cursor beyond the integer range', { customer_id: 'a', before: 'ezzzzzzzzzzz-zzzzzzzzzzz' }, ['query.before']],
     [
       'every fault at once',
       { limit: 0, before: '' },

@@ -1,5 +1,5 @@
-// Track Events again and again, through real HTTP on every store: retries that do not double ("Retries"), and the limit that
-// counts events ("Rate").
+// Retries of Track Events through real HTTP, on every store: they store events once ("Retries"), and the limit counts events
+// ("Rate").
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -31,7 +31,7 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
     return (await tracking.listEvents({ customer_id: customerId, limit: 500 })).body.data.length
   }
 
-  it('with the same Idempotency-Key are answered the same and kept once', async () => {
+  it('with the same Idempotency-Key get the same answer and are stored once', async () => {
     const first = await send('same', event('same', A))
     const repeat = await send('same', event('same', A))
     expect(repeat.status).toBe(200)
@@ -41,7 +41,7 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
     expect(await countEvents('same')).toBe(2)
   })
 
-  it('at the same moment are kept once', async () => {
+  it('at the same moment are stored once', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => send('at once', event('at once', A))))
     expect(new Set(answers.map(({ status, body }) => `${status} ${body.request_id}`)).size).toBe(1)
     await tracking.apply(event('at once', A))
@@ -57,7 +57,7 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
     const first = await send(what, event('changed', A))
     expect(first.status).toBe(200)
     expectRefusal(await send(what, body), 409, 'conflict', ['header.Idempotency-Key'])
-    // The key still stands for the first request.
+    // The key still belongs to the first request.
     expect((await send(what, event('changed', A))).body).toEqual(first.body)
   })
 
@@ -68,7 +68,7 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
     expectRefusal(other, 409, 'conflict', ['header.Idempotency-Key'])
   })
 
-  it('with the same key to an address that differs in what is ignored are repeats', async () => {
+  it('with the same key to a path that differs only in ignored parts are repeats', async () => {
     const headers = { 'idempotency-key': 'address' }
     const first = await tracking.events(event('address', A), headers, '?_ts=1')
     for (const path of ['?_ts=2', '', '/ignored', '?project_code=ignored']) {
@@ -77,7 +77,7 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
     }
   })
 
-  it('with the same key are repeats wherever the project stands, and refused with 409 for another', async () => {
+  it('with the same key are repeats if the project moves between path and query, but 409 for another project', async () => {
     const grouped = trackingOf(server, await server.makeWorkspace({ projectCodes: ['shop', 'app'] }))
     const headers = { 'idempotency-key': 'project' }
     const first = await grouped.events(event('project', A), headers, '/shop')
@@ -87,7 +87,7 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
     expectRefusal(other, 409, 'conflict', ['header.Idempotency-Key'])
   })
 
-  it('with different keys, or without one, are requests of their own', async () => {
+  it('with different keys, or without one, are separate requests', async () => {
     const answers = [await send('k1', event('own', A)), await send('k2', event('own', A))]
     answers.push(await tracking.events(event('own', A)), await tracking.events(event('own', A)))
     expect(new Set(answers.map(({ body }) => body.request_id)).size).toBe(4)
@@ -95,7 +95,7 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
     expect(await countEvents('own')).toBe(4)
   })
 
-  it('are remembered in their workspace, not beyond', async () => {
+  it('are recognised only in their workspace', async () => {
     const other = trackingOf(server, await server.makeWorkspace())
     const first = await send('shared', event('shared', A))
     const theirs = await send('shared', event('shared', { action: 'B' }), other)
@@ -103,13 +103,13 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
     expect(theirs.body.request_id).not.toBe(first.body.request_id)
   })
 
-  it('of a request that was refused are not remembered', async () => {
+  it('of a refused request are new requests', async () => {
     expectRefusal(await send('refused', event('refused')), 400, 'invalid_request', ['actions'])
     expect((await send('refused', event('refused', A))).status).toBe(200)
   })
 
-  it('are remembered for 24 hours', async ({ skip }) => {
-    skip(kind !== 'sqlite', 'a log that many write to goes by the clock of its database, which no test can move')
+  it('are recognised for 24 hours', async ({ skip }) => {
+    skip(kind !== 'sqlite', 'a shared log uses the clock of its database, which a test cannot change')
     const start = Date.now()
     server.setClock(start)
     const first = await send('day', event('day', A))
@@ -126,11 +126,11 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
     expectRefusal(await send(key, event('key', A)), 400, 'invalid_request', ['header.Idempotency-Key'])
   })
 
-  it('take a key of 128 characters', async () => {
+  it('may have a key of 128 characters', async () => {
     expect((await send('x'.repeat(128), event('key', A))).status).toBe(200)
   })
 
-  it('with an event_id that is known are dropped silently, in any request and for any user', async () => {
+  it('with an existing event_id are dropped silently, in any request and for any user', async () => {
     const first = await tracking.events(event('ids', { ...A, event_id: 'e1' }, { ...A, event_id: 'e2' }))
     expect(await tracking.fateOf(first)).toMatchObject({ events: 2, duplicates: 0 })
     const again = await tracking.events(event('ids', { ...A, event_id: 'e1' }, { ...A, event_id: 'e3' }, A))
@@ -140,7 +140,7 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
     expect([await countEvents('ids'), await countEvents('ids-2')]).toEqual([4, 0])
   })
 
-  it('with an event_id of another workspace are kept', async () => {
+  it('with an event_id of another workspace are stored', async () => {
     const other = trackingOf(server, await server.makeWorkspace())
     await tracking.apply(event('c1', { ...A, event_id: 'w' }))
     expect(await other.fateOf(await other.events(event('c1', { ...A, event_id: 'w' })))).toMatchObject({
@@ -151,7 +151,7 @@ describeEachStore('Retries of Track Events (track_events)', (kind) => {
 
 describeEachStore('The limit of Track Events (track_events)', (kind) => {
   let server: TestServer
-  /** The beginning of a minute. */
+  /** The start of a minute. */
   const start = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS
 
   beforeAll(async () => void (server = await startServer(kind)))
@@ -170,7 +170,7 @@ describeEachStore('The limit of Track Events (track_events)', (kind) => {
     expect(answer.headers.get('x-ratelimit-remaining')).toBe('29997')
   })
 
-  it('is exact at the edge: a request takes as many as it has actions', async () => {
+  it('is exact: a request takes as many units as it has actions', async () => {
     const tracking = await limitedTo(10)
     server.setClock(start + 20_000)
     const steps: [count: number, status: number, remaining: string][] = [
@@ -193,7 +193,7 @@ describeEachStore('The limit of Track Events (track_events)', (kind) => {
     server.setClock(undefined)
   })
 
-  it('a request refused with 429 leaves nothing', async () => {
+  it('stores nothing of a request refused with 429', async () => {
     const tracking = await limitedTo(2)
     server.setClock(start)
     await tracking.fateOf(await tracking.events(events(2)))
@@ -205,7 +205,7 @@ describeEachStore('The limit of Track Events (track_events)', (kind) => {
     expect(data.map(({ action }) => action)).toEqual(['B', 'A', 'A'])
   })
 
-  it('a request with more events than a whole minute holds is refused with the reason, and takes nothing', async () => {
+  it('refuses a request with more events than a whole minute allows, with the reason, and takes nothing', async () => {
     const tracking = await limitedTo(3)
     server.setClock(start)
     const answer = await tracking.events(events(4))
@@ -216,7 +216,7 @@ describeEachStore('The limit of Track Events (track_events)', (kind) => {
     server.setClock(undefined)
   })
 
-  it('counts refused requests with their actions, broken bodies as one, and repeats', async () => {
+  it('counts refused requests by their actions, broken bodies as one, and repeats', async () => {
     const tracking = await limitedTo(20)
     server.setClock(start)
     const remaining = async (body: unknown, headers?: Record<string, string>) => {
@@ -233,7 +233,7 @@ describeEachStore('The limit of Track Events (track_events)', (kind) => {
 })
 
 describe('A retry that reaches a newer version', () => {
-  it('is found by the hash that the older one has kept, whose form therefore stays as it is', async () => {
+  it('is recognised by the hash that the older version stored, whose format must not change', async () => {
     const server = await startServer('sqlite')
     await trackingOf(server).events(event('kept', A), { 'idempotency-key': 'kept' })
     const log = new SqliteFile(join(server.dataDir, LOG_FILE), { readonly: true })

@@ -1,4 +1,4 @@
-// Whom Track Events tracks, and for which project, through real HTTP on every store ("Identity resolution", "project_code").
+// Users and projects of Track Events, through real HTTP on every store ("Identity resolution", "project_code").
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { expectRefusal, startServer, type TestServer, type TestWorkspace } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
@@ -18,13 +18,13 @@ describeEachStore('Identity resolution in Track Events (track_events)', (kind) =
   })
   afterAll(() => server.stop())
 
-  it('off: customer_id is needed', async () => {
+  it('when off, requires customer_id', async () => {
     const answer = await off.events({ ...event, user_identifiers: { svc_mobile: '1' } })
     expectRefusal(answer, 400, 'invalid_request', ['customer_id'])
   })
 
   it.each([[{ svc_mobile: '1' }], ['anything'], [null], [[1]], [{ svc_mobile: { a: 1 } }]])(
-    'off: user_identifiers %j are ignored',
+    'when off, ignores user_identifiers %j',
     async (user_identifiers) => {
       await off.apply({ ...event, customer_id: 'c1', user_identifiers })
       expect((await off.getUser({ customer_id: 'c1' })).body.user_identifiers).toEqual({})
@@ -33,15 +33,19 @@ describeEachStore('Identity resolution in Track Events (track_events)', (kind) =
 
   const refusals: [rule: string, body: object, fields: string[]][] = [
     ['neither customer_id nor user_identifiers', {}, ['customer_id', 'user_identifiers']],
-    ['user_identifiers without any', { user_identifiers: {} }, ['user_identifiers']],
-    ['user_identifiers that are no object', { customer_id: 'a', user_identifiers: '1' }, ['user_identifiers']],
+    ['empty user_identifiers', { user_identifiers: {} }, ['user_identifiers']],
+    ['user_identifiers that are not an object', { customer_id: 'a', user_identifiers: '1' }, ['user_identifiers']],
     ['a customer_id that is null', { customer_id: null }, ['customer_id', 'user_identifiers']],
-    ['both that are null', { customer_id: null, user_identifiers: null }, ['customer_id', 'user_identifiers']],
+    [
+      'customer_id and user_identifiers that are null',
+      { customer_id: null, user_identifiers: null },
+      ['customer_id', 'user_identifiers'],
+    ],
     ['identifiers that are all null', { user_identifiers: { crm: null, svc_mobile: null } }, ['user_identifiers']],
     ['user_identifiers that are a list', { customer_id: 'a', user_identifiers: [] }, ['user_identifiers']],
     ['an identifier that is not configured', { user_identifiers: { x: '1' } }, ['user_identifiers.x']],
     [
-      'one that is not configured beside one that is',
+      'an identifier that is not configured beside one that is',
       { customer_id: 'a', user_identifiers: { crm: '1', email: 'a@b.example' } },
       ['user_identifiers.email'],
     ],
@@ -54,11 +58,11 @@ describeEachStore('Identity resolution in Track Events (track_events)', (kind) =
       ['user_identifiers.crm', 'user_identifiers.svc_mobile'],
     ],
   ]
-  it.each(refusals)('on: refuses %s', async (_rule, body, fields) => {
+  it.each(refusals)('when on, refuses %s', async (_rule, body, fields) => {
     expectRefusal(await on.events({ ...event, ...body }), 400, 'invalid_request', fields)
   })
 
-  it('on: customer_id alone is enough, and so is one identifier, whose name may have the reserved prefix', async () => {
+  it('when on, accepts customer_id alone or one identifier, whose name may have the reserved prefix', async () => {
     await on.apply(
       { ...event, customer_id: 'alone' },
       { ...event, user_identifiers: { svc_mobile: '100' } },
@@ -69,7 +73,7 @@ describeEachStore('Identity resolution in Track Events (track_events)', (kind) =
     expect((await on.listEvents(query)).body.data).toHaveLength(2)
   })
 
-  it('on: what is null of customer_id and user_identifiers is as if it was not sent', async () => {
+  it('when on, ignores customer_id and user_identifiers that are null', async () => {
     await on.apply(
       { ...event, customer_id: null, user_identifiers: { svc_mobile: '150', crm: null } },
       { ...event, customer_id: 'nobody-else', user_identifiers: { svc_mobile: null, crm: null } },
@@ -82,7 +86,7 @@ describeEachStore('Identity resolution in Track Events (track_events)', (kind) =
     expect((await on.getUser({ customer_id: 'nobody-else' })).body.user_identifiers).toEqual({})
   })
 
-  it('on: a user is found by any of its ids', async () => {
+  it('when on, finds a user by any of its ids', async () => {
     await on.apply(
       { ...event, customer_id: 'any', user_identifiers: { svc_mobile: '200', crm: 'c200' } },
       { ...event, user_identifiers: { svc_mobile: '200' } },
@@ -92,7 +96,7 @@ describeEachStore('Identity resolution in Track Events (track_events)', (kind) =
     expect((await on.listEvents({ customer_id: 'any' })).body.data).toHaveLength(4)
   })
 
-  it('on: several users found become one; their events follow, and every id they had still finds them', async () => {
+  it('when on, merges several matching users with their events, and every id still finds them', async () => {
     await on.apply(
       { ...event, user_identifiers: { svc_mobile: '300' } },
       { ...event, user_identifiers: { crm: 'c300' } },
@@ -115,7 +119,7 @@ describeEachStore('Identity resolution in Track Events (track_events)', (kind) =
     }
   })
 
-  it('on: two customer ids that turn out to be one person both find it', async () => {
+  it('when on, finds a merged user by both customer ids', async () => {
     await on.apply(
       { ...event, customer_id: 'first', user_identifiers: { crm: 'c400' } },
       { ...event, customer_id: 'second' },
@@ -140,7 +144,7 @@ describeEachStore('project_code in Track Events (track_events)', (kind) => {
 
   const body = { ...event, customer_id: 'c1' }
 
-  /** The project of each event of a user, oldest first; no answer shows it. */
+  /** The project of each event of a user, oldest first, from the database because no answer shows it. */
   async function projectsOf(customerId: string): Promise<(string | null)[]> {
     const events = server.database.query.selectFrom('events').select('project_code').where('device_id', '=', customerId)
     return (await events.orderBy('id').execute()).map(({ project_code }) => project_code)
@@ -156,17 +160,17 @@ describeEachStore('project_code in Track Events (track_events)', (kind) => {
   })
 
   const refusals: [rule: string, path: string, field: string][] = [
-    ['a missing one', '', 'query.project_code'],
-    ['an empty one', '?project_code=', 'query.project_code'],
-    ['an empty one in the path', '/', 'query.project_code'],
-    ['one that is not storable', '/%00', 'path.project_code'],
-    ['an unknown one in the query', '?project_code=other', 'query.project_code'],
-    ['an unknown one in the path', '/other', 'path.project_code'],
-    ['an unknown one in the path beside a right one in the query', '/other?project_code=app', 'path.project_code'],
-    ['one in other case', '/APP', 'path.project_code'],
-    ['two in the query', '?project_code=app&project_code=web-shop', 'query.project_code'],
+    ['a missing project', '', 'query.project_code'],
+    ['an empty project', '?project_code=', 'query.project_code'],
+    ['an empty project in the path', '/', 'query.project_code'],
+    ['a project that cannot be stored', '/%00', 'path.project_code'],
+    ['an unknown project in the query', '?project_code=other', 'query.project_code'],
+    ['an unknown project in the path', '/other', 'path.project_code'],
+    ['an unknown project in the path beside a valid one in the query', '/other?project_code=app', 'path.project_code'],
+    ['a project in another case', '/APP', 'path.project_code'],
+    ['two projects in the query', '?project_code=app&project_code=web-shop', 'query.project_code'],
   ]
-  it.each(refusals)('refuses %s where project grouping is on', async (_rule, path, field) => {
+  it.each(refusals)('must not be %s with project grouping on', async (_rule, path, field) => {
     expectRefusal(await tracking.events(body, {}, path), 400, 'invalid_request', [field])
   })
 
@@ -180,7 +184,7 @@ describeEachStore('project_code in Track Events (track_events)', (kind) => {
     '?project_code=a&project_code=b',
   ]
   it.each(ignored.map((path, index) => [index, path] as const))(
-    'is ignored where project grouping is off: %i, %j',
+    'is ignored with project grouping off: %i, %j',
     async (index, path) => {
       const off = trackingOf(server)
       const customer_id = `off-${index}`
@@ -189,7 +193,7 @@ describeEachStore('project_code in Track Events (track_events)', (kind) => {
     },
   )
 
-  it('the same Idempotency-Key for another project is another request', async () => {
+  it('distinguishes requests with the same Idempotency-Key', async () => {
     const key = { 'idempotency-key': 'project' }
     expect((await tracking.events(body, key, '/app')).status).toBe(200)
     expectRefusal(await tracking.events(body, key, '/web-shop'), 409, 'conflict', ['header.Idempotency-Key'])

@@ -1,4 +1,4 @@
-// Track Events through real HTTP, on every store: what is accepted, what is refused, and what of it can be read back.
+// Track Events through real HTTP, on every store: what is accepted, what is refused, and what is stored.
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
@@ -27,7 +27,7 @@ describeEachStore('Track Events (track_events)', (kind) => {
   })
   afterAll(() => server.stop())
 
-  /** Sends a body for a user of its own, and reads the events back in the order in which they were sent. */
+  /** Sends a body for a separate user, and reads the events back in the order in which they were sent. */
   async function readBack(body: object, headers?: Record<string, string>): Promise<EventItem[]> {
     const customer_id = (body as { customer_id?: string }).customer_id ?? `user-${++users}`
     const fate = await tracking.fateOf(await tracking.events({ type: 'event', customer_id, ...body }, headers))
@@ -48,7 +48,7 @@ describeEachStore('Track Events (track_events)', (kind) => {
 
   const refusals: [rule: string, body: unknown, fields: string[]][] = [
     ['a type other than event', { ...event, type: 'customer' }, ['type']],
-    ['a type in other case', { ...event, type: 'Event' }, ['type']],
+    ['a type in another case', { ...event, type: 'Event' }, ['type']],
     ['a missing type', { customer_id: 'c1', actions: [action] }, ['type']],
     ['a missing customer_id', { type: 'event', actions: [action] }, ['customer_id']],
     ['an empty customer_id', { ...event, customer_id: '' }, ['customer_id']],
@@ -61,8 +61,8 @@ describeEachStore('Track Events (track_events)', (kind) => {
     ['an action name that is null', withAction({ action: null }), ['actions[1].action']],
     ['an action that is null', { ...event, actions: [action, null] }, ['actions[1]']],
     ['actions that are one object', { ...event, actions: action }, ['actions']],
-    ['an action that is a text', { ...event, actions: [action, 'Order Placed'] }, ['actions[1]']],
-    ['an action without name', { ...event, actions: [{ attributes: {} }] }, ['actions[0].action']],
+    ['an action that is a string', { ...event, actions: [action, 'Order Placed'] }, ['actions[1]']],
+    ['an action without a name', { ...event, actions: [{ attributes: {} }] }, ['actions[0].action']],
     ['an empty action name', withAction({ action: '' }), ['actions[1].action']],
     ['an action name that is a number', withAction({ action: 1 }), ['actions[1].action']],
     ['an action name of 257 characters', withAction({ action: 'x'.repeat(257) }), ['actions[1].action']],
@@ -70,7 +70,7 @@ describeEachStore('Track Events (track_events)', (kind) => {
     ['an action name with the reserved prefix', withAction({ action: 'svc_x' }), ['actions[1].action']],
     ['an attribute with the reserved prefix', withAttributes({ a: 1, svc_x: 1 }), ['actions[1].attributes.svc_x']],
     ['attributes that are a list', withAttributes([1]), ['actions[1].attributes']],
-    ['attributes that are a text', withAttributes('a'), ['actions[1].attributes']],
+    ['attributes that are a string', withAttributes('a'), ['actions[1].attributes']],
     ['an empty attribute name', withAttributes({ '': 1 }), ['actions[1].attributes[""]']],
     [
       'an attribute name of 257 characters',
@@ -108,12 +108,12 @@ describeEachStore('Track Events (track_events)', (kind) => {
   const accepted: [rule: string, fields: object, shown: Partial<EventItem>][] = [
     ['an action name of 256 characters', { action: 'x'.repeat(256) }, { action: 'x'.repeat(256) }],
     ['an action name of 256 code points', { action: EMOJI.repeat(256) }, { action: EMOJI.repeat(256) }],
-    ['the reserved prefix in other case', { action: 'SVC_x' }, { action: 'SVC_x' }],
+    ['the reserved prefix in another case', { action: 'SVC_x' }, { action: 'SVC_x' }],
     ['500 attributes', { attributes: many(500) }, { attributes: many(500) }],
     ['attributes nested 10 levels', { attributes: { deep: nested(9) } }, { attributes: { deep: nested(9) } }],
-    ['the reserved prefix further inside', { attributes: { a: { svc_b: 1 } } }, { attributes: { a: { svc_b: 1 } } }],
-    ['absent attributes, as none', { attributes: undefined }, { attributes: {} }],
-    ['attributes that are null, as none', { attributes: null }, { attributes: {} }],
+    ['the reserved prefix in nested names', { attributes: { a: { svc_b: 1 } } }, { attributes: { a: { svc_b: 1 } } }],
+    ['missing attributes as empty', { attributes: undefined }, { attributes: {} }],
+    ['attributes that are null as empty', { attributes: null }, { attributes: {} }],
     [
       'a platform and an app_version that are null',
       { platform: null, app_version: null },
@@ -123,18 +123,18 @@ describeEachStore('Track Events (track_events)', (kind) => {
     ['an event_id of 128 characters', { event_id: 'x'.repeat(128) }, { event_id: 'x'.repeat(128) }],
     ['android in any case', { platform: 'Android' }, { platform: 'ANDROID' }],
     ['ios in any case', { platform: 'iOS' }, { platform: 'IOS' }],
-    ['a platform whose capitals only look like ios', { platform: 'ıoſ' }, { platform: 'ıoſ' }],
+    ['a platform that only looks like ios', { platform: 'ıoſ' }, { platform: 'ıoſ' }],
     ['web in any case', { platform: 'web' }, { platform: 'WEB' }],
     ['tv in any case', { platform: 'tV' }, { platform: 'TV' }],
-    ['any other platform, as sent', { platform: 'Smart Fridge' }, { platform: 'Smart Fridge' }],
-    ['an absent platform', { platform: undefined }, { platform: null }],
+    ['any other platform as sent', { platform: 'Smart Fridge' }, { platform: 'Smart Fridge' }],
+    ['a missing platform', { platform: undefined }, { platform: null }],
   ]
-  it.each(accepted)('keeps %s', async (_rule, fields, shown) => {
+  it.each(accepted)('stores %s', async (_rule, fields, shown) => {
     const [kept] = await readBack({ actions: [{ ...action, ...fields }] })
     expect(kept).toMatchObject({ ...(Object.hasOwn(fields, 'action') ? {} : { action: action.action }), ...shown })
   })
 
-  it('keeps any JSON value of an attribute', async () => {
+  it('stores any JSON value of an attribute', async () => {
     const attributes = {
       nothing: null,
       empty: '',
@@ -151,7 +151,7 @@ describeEachStore('Track Events (track_events)', (kind) => {
     expect(kept?.attributes).toEqual(attributes)
   })
 
-  it('keeps a customer_id and a device_id of 256 code points', async () => {
+  it('stores a customer_id and a device_id of 256 code points', async () => {
     const [kept] = await readBack({
       customer_id: EMOJI.repeat(256),
       device_id: `d${EMOJI.repeat(255)}`,
@@ -160,12 +160,12 @@ describeEachStore('Track Events (track_events)', (kind) => {
     expect(kept?.device_id).toBe(`d${EMOJI.repeat(255)}`)
   })
 
-  it('takes customer_id as device_id where none is given', async () => {
+  it('uses customer_id as device_id if none is sent', async () => {
     const [kept] = await readBack({ customer_id: 'device-default', actions: [action] })
     expect(kept?.device_id).toBe('device-default')
   })
 
-  it('takes a device_id, user_identifiers and event_id that are null as if they were not sent', async () => {
+  it('ignores a device_id, user_identifiers and event_id that are null', async () => {
     const [first, second] = await readBack({
       customer_id: 'nulls',
       device_id: null,
@@ -180,7 +180,7 @@ describeEachStore('Track Events (track_events)', (kind) => {
     expect(first?.event_id).toMatch(/^\d+-0$/)
   })
 
-  it('ignores unknown fields, whatever they hold', async () => {
+  it('ignores unknown fields with any values', async () => {
     const extras = { sdk: { version: 1 }, customer: null, svc_key: 'x', user_identifiers: { no: 1 }, event_id: 5 }
     const body = { actions: [{ ...action, vendor: true, svc_x: {}, id: null }], ...extras }
     const [kept] = await readBack(body)
@@ -191,7 +191,7 @@ describeEachStore('Track Events (track_events)', (kind) => {
     expect((await tracking.events(event, {}, '?app=1&project_code=any')).status).toBe(200)
   })
 
-  it('keeps nothing of a request with one invalid action, so that the corrected retry cannot double', async () => {
+  it('stores nothing of a request with one invalid action, so that a corrected retry adds no duplicates', async () => {
     const actions = [{ action: 'a' }, { action: 'b' }, { action: 'c' }]
     const broken = { ...event, customer_id: 'all', actions: [...actions, { action: 'svc_d' }] }
     expectRefusal(await tracking.events(broken), 400, 'invalid_request', ['actions[3].action'])
@@ -199,7 +199,7 @@ describeEachStore('Track Events (track_events)', (kind) => {
     expect(kept.map((item) => item.action)).toEqual(['a', 'b', 'c'])
   })
 
-  it('two equal events without event_id are two events', async () => {
+  it('stores two equal events without event_id as two events', async () => {
     await tracking.apply({ ...event, customer_id: 'equal', actions: [action, action] })
     const kept = await readBack({ customer_id: 'equal', actions: [action] })
     expect(kept).toHaveLength(3)
@@ -234,17 +234,17 @@ describeEachStore('Track Events (track_events)', (kind) => {
     ['fe80::1%eth0, 198.51.100.1', '198.51.100.1'],
     ['fe80::1%eth0', null],
   ]
-  it.each(addresses)('of X-Forwarded-For %j keeps the first valid address', async (header, ip) => {
+  it.each(addresses)('stores from X-Forwarded-For %j the first valid address', async (header, ip) => {
     const [kept] = await readBack({ actions: [action] }, { 'x-forwarded-for': header })
     expect(kept?.ip).toBe(ip)
   })
 
-  it('keeps no address without X-Forwarded-For', async () => {
+  it('stores no address without X-Forwarded-For', async () => {
     const [kept] = await readBack({ actions: [action] })
     expect(kept?.ip).toBeNull()
   })
 
-  it('takes as many actions as fit the body limit of 128 KiB, and refuses one byte more', async () => {
+  it('accepts as many actions as fit into 128 KiB, and refuses one byte more', async () => {
     const count = Math.floor((BODY_BYTES_MAX - 100) / '{"action":"a"},'.length)
     const body = { ...event, customer_id: 'full', actions: Array.from({ length: count }, () => ({ action: 'a' })) }
     const full = JSON.stringify(body).padEnd(BODY_BYTES_MAX)
@@ -252,14 +252,14 @@ describeEachStore('Track Events (track_events)', (kind) => {
     expectRefusal(await tracking.events(`${full} `), 413, 'payload_too_large')
   })
 
-  it('takes gzip, and counts the decompressed bytes', async () => {
+  it('accepts gzip, and limits the decompressed bytes', async () => {
     const gzip = { 'content-encoding': 'gzip' }
     expect((await tracking.events(gzipSync(JSON.stringify(event)), gzip)).status).toBe(200)
     const large = gzipSync(JSON.stringify(event).padEnd(BODY_BYTES_MAX + 1))
     expectRefusal(await tracking.events(large, gzip), 413, 'payload_too_large')
   })
 
-  it('needs the key of the tile data', async () => {
+  it('requires the key of the tile data', async () => {
     const answer = await server.call('POST', '/v1/event/main', { tile: 'reports', body: event })
     expectRefusal(answer, 403, 'forbidden')
   })

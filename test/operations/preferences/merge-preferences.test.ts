@@ -28,7 +28,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
   })
   afterAll(() => server.stop())
 
-  /** Two users that share nothing yet, the older first, and what makes them one. */
+  /** Creates two separate users; `unite` merges them. */
   async function makeTwo(): Promise<{ older: string; younger: string; unite: () => Promise<void> }> {
     const number = ++made
     const [older, younger] = [`older-${number}`, `younger-${number}`]
@@ -62,7 +62,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     }
   })
 
-  it('have the proofs of both, and one of the changes by the merge', async () => {
+  it('have the proofs of both users, and one for the change by the merge', async () => {
     const { older, younger, unite } = await makeTwo()
     const start = Date.now() - HOUR_MS
     await setAt(start + 1, { customer_id: older, opt_in_status: 'OPTED_IN' })
@@ -87,9 +87,9 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     )
   })
 
-  it('have the proof of the merge after those of both, and the next change after it, if all have the same time', async () => {
+  it('have the proof of the merge after those of both users and before the next change, even at the same time', async () => {
     const { older, younger, unite } = await makeTwo()
-    // What follows them is not before them, though the clock says so.
+    // Later changes must not get an earlier time when the clock goes back.
     server.setClock(Date.now() + HOUR_MS)
     for (const opt_in_status of ['OPTED_IN', 'OPT_IN_PENDING', 'OPTED_OUT']) {
       await calls.set({ customer_id: younger, opt_in_status })
@@ -170,7 +170,7 @@ describeEachStore('Preferences of merged users (read_preferences, update_prefere
     expect((await calls.readOne(older)).categories).toEqual(everything)
     const proofs = await calls.proofsOf(older)
     expect(proofs).toHaveLength(CATEGORIES.length)
-    // Each change begins where the one before it ended.
+    // Each change starts from the result of the previous one.
     proofs.slice(1).forEach((proof, index) => expect(proofs[index]?.before).toEqual(proof.after))
   })
 

@@ -1,4 +1,4 @@
-// Whose preferences a request is about, as the store tells it: what is read about users, and users who are merged meanwhile.
+// The users that a request for preferences identifies, in the store: which columns are read, and what concurrent merges change.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { nothingSetFor, recordChange } from '../../../src/core/users/preference.ts'
 import { CUSTOMER_ID } from '../../../src/core/users/user.ts'
@@ -38,7 +38,7 @@ describeEachStore(
       await place.remove()
     })
 
-    /** Makes users with one address, oldest first, the youngest of whom has opted out; and what makes that one the oldest. */
+    /** Creates users with one address, oldest first. The youngest has opted out; `unite` merges it into the oldest. */
     async function makeUsers(count: number) {
       const email = `${++made}@example.com`
       const ids = Array.from({ length: count }, (_, index) => made * 1_000 + index)
@@ -57,7 +57,7 @@ describeEachStore(
       return { email, ids, customerIds: ids.map((id) => `c${id}`), youngest: `c${youngest}`, unite }
     }
 
-    /** Reads preferences, where a merge comes after the first look at users. */
+    /** Reads preferences while a merge commits after the first query of users. */
     async function readDuring(merge: () => Promise<void>, query: SentUserIds): Promise<PreferencesBody[]> {
       const request = { workspace: WORKSPACE, query } as never
       const parts: Partial<Parts> = { database: meddled(database, 'users', merge), queue: new KeyedQueue() }
@@ -80,8 +80,8 @@ describeEachStore(
 
     const long = Array.from({ length: 100 }, (_, index) => String(index).padEnd(256, '.'))
     it.each([
-      { what: 'some hundred at once', count: MORE_THAN_A_PAGE, categories: [], rows: [500, 100] },
-      { what: 'fewer at once where the categories are long', count: 90, categories: long, rows: [40, 40, 10] },
+      { what: 'a few hundred at once', count: MORE_THAN_A_PAGE, categories: [], rows: [500, 100] },
+      { what: 'fewer at once if the categories are long', count: 90, categories: long, rows: [40, 40, 10] },
     ])('are read in portions, $what', async ({ count, categories, rows }) => {
       const { email, customerIds } = await makeUsers(count)
       const { database: watched, rowsOfQueries } = watchRows(database)
@@ -98,9 +98,9 @@ describeEachStore(
     })
 
     it.each([
-      { what: 'some hundred each', count: MORE_THAN_A_PAGE, categories: [], portions: 2 },
-      { what: 'fewer each where the categories are long', count: 90, categories: long, portions: 3 },
-    ])('are changed in portions, $what, or in one step where many may write', async (example) => {
+      { what: 'a few hundred each', count: MORE_THAN_A_PAGE, categories: [], portions: 2 },
+      { what: 'fewer each if the categories are long', count: 90, categories: long, portions: 3 },
+    ])('are changed in portions, $what, or in one step on PostgreSQL', async (example) => {
       const { email, customerIds } = await makeUsers(example.count)
       let transactions = 0
       const counting: Database['write'] = (change) => {
@@ -118,7 +118,7 @@ describeEachStore(
       expect(new Set(shown.map(({ opt_in_status }) => opt_in_status))).toEqual(new Set(['OPTED_IN']))
     })
 
-    it('are changed by one request after the other, where each takes several transactions', async () => {
+    it('are changed by one request at a time, even if each takes several transactions', async () => {
       const { email } = await makeUsers(MORE_THAN_A_PAGE)
       const queue = new KeyedQueue()
       const order: string[] = []
@@ -147,33 +147,39 @@ describeEachStore(
       expect(order).toEqual([first, last].flatMap((status) => Array.from({ length: portions }, () => status)))
     })
 
-    it.each([1, MORE_THAN_A_PAGE])('are nobody where all %i with an email have another by then', async (count) => {
-      const { email, ids } = await makeUsers(count)
-      const move = () => database.write((store) => addUsers(store, ids, `${email}.another`))
-      const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_OUT' } }
-      const request = {
-        workspace: WORKSPACE,
-        now: 7,
-        credential: { kind: 'key', tile: 'data' },
-        callerAddress: '127.0.0.1',
-        body,
-      }
-      const parts = { database: meddled(database, 'users', move), queue: new KeyedQueue() }
-      const updated = updatePreferences.handle(request as never, parts as unknown as Parts)
-      await expect(updated).rejects.toMatchObject({ code: 'not_found' })
-    })
+    it.each([1, MORE_THAN_A_PAGE])(
+      'are not found if all %i with an email get another one before the change',
+      async (count) => {
+        const { email, ids } = await makeUsers(count)
+        const move = () => database.write((store) => addUsers(store, ids, `${email}.another`))
+        const body = { user_preferences: { email_id: email, opt_in_status: 'OPTED_OUT' } }
+        const request = {
+          workspace: WORKSPACE,
+          now: 7,
+          credential: { kind: 'key', tile: 'data' },
+          callerAddress: '127.0.0.1',
+          body,
+        }
+        const parts = { database: meddled(database, 'users', move), queue: new KeyedQueue() }
+        const updated = updatePreferences.handle(request as never, parts as unknown as Parts)
+        await expect(updated).rejects.toMatchObject({ code: 'not_found' })
+      },
+    )
 
-    it('are shown opted out where the one with a customer id is merged while it is read', async () => {
+    it('are shown opted out if the user with a customer id is merged during the read', async () => {
       const { youngest, unite } = await makeUsers(2)
       expect(await readDuring(unite, { customer_id: youngest })).toMatchObject([{ opt_in_status: 'OPTED_OUT' }])
     })
 
-    it.each([2, MORE_THAN_A_PAGE])('are shown opted out where one of %i with an email is merged', async (count) => {
-      const { email, customerIds, unite } = await makeUsers(count)
-      const shown = await readDuring(unite, { email_id: email })
-      expect(shown.map(({ customer_id }) => customer_id)).toEqual(customerIds)
-      expect(shown.at(-1)?.opt_in_status).toBe('OPTED_OUT')
-    })
+    it.each([2, MORE_THAN_A_PAGE])(
+      'are shown opted out if one of %i with an email is merged during the read',
+      async (count) => {
+        const { email, customerIds, unite } = await makeUsers(count)
+        const shown = await readDuring(unite, { email_id: email })
+        expect(shown.map(({ customer_id }) => customer_id)).toEqual(customerIds)
+        expect(shown.at(-1)?.opt_in_status).toBe('OPTED_OUT')
+      },
+    )
   },
 )
 

@@ -23,7 +23,7 @@ describeEachStore('Preferences where emails are tokenized', (kind) => {
     ['another address', 'other@example.com'],
     ['their address', EMAIL],
     ['a malformed address', 'anna'],
-  ])('are changed by customer_id alone, with %s beside it', async (_what, email_id) => {
+  ])('are changed only by customer_id, even if %s is sent with it', async (_what, email_id) => {
     for (const opt_in_status of ['OPTED_OUT', 'OPTED_IN']) {
       await calls.set({ customer_id: 'c1', email_id, opt_in_status })
       const { body } = await calls.read({ customer_id: 'c1', email_id })
@@ -32,7 +32,7 @@ describeEachStore('Preferences where emails are tokenized', (kind) => {
     expect((await calls.readOne('c2')).opt_in_status).toBe('OPT_IN_PENDING')
   })
 
-  it('are not found by email_id alone: 400 with the reason', async () => {
+  it('answer 400 with the reason for email_id alone', async () => {
     const changed = await calls.update({ email_id: EMAIL, ...STATUS })
     expectRefusal(changed, 400, 'invalid_request', ['user_preferences.email_id'])
     expect(JSON.stringify(changed.body)).toContain('stores no email addresses')
@@ -68,12 +68,12 @@ describeEachStore('Preferences where emails are encrypted', (kind) => {
     expect((await calls.readOne('c3')).opt_in_status).toBe('OPT_IN_PENDING')
   })
 
-  it('are changed by the user id', async () => {
+  it('are changed by customer_id', async () => {
     await calls.set({ customer_id: 'c3', opt_in_status: 'OPTED_OUT' })
     expect((await calls.readOne('c3')).opt_in_status).toBe('OPTED_OUT')
   })
 
-  it('answer 404 for an unknown email even with a known customer_id, and 400 for a malformed one', async () => {
+  it('answer 404 for an unknown email even with an existing customer_id, and 400 for a malformed one', async () => {
     const unknown = await calls.update({ customer_id: 'c1', email_id: 'nobody@example.com', ...STATUS })
     expectRefusal(unknown, 404, 'not_found')
     const malformed = await calls.update({ customer_id: 'c1', email_id: 'nobody', ...STATUS })

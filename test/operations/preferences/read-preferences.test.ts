@@ -79,17 +79,17 @@ describeEachStore('Read preferences (read_preferences)', (kind) => {
     ['neither id', {}, ['query.customer_id', 'query.email_id']],
     ['an empty customer_id', { customer_id: '' }, ['query.customer_id']],
     ['a malformed email_id', { email_id: 'anna' }, ['query.email_id']],
-    ['a malformed email_id beside a known customer_id', { customer_id: 'c1', email_id: '' }, ['query.email_id']],
+    ['a malformed email_id beside an existing customer_id', { customer_id: 'c1', email_id: '' }, ['query.email_id']],
     ['an unknown parameter', { customer_id: 'c1', email: 'a@b.de' }, ['query.email']],
     ['a limit of 0', { email_id: 'shared@example.com', limit: '0' }, ['query.limit']],
     ['a limit of 10,001', { email_id: 'shared@example.com', limit: '10001' }, ['query.limit']],
-    ['a before that no answer gave', { email_id: 'shared@example.com', before: '2031-01-01' }, ['query.before']],
+    ['a before that is not a cursor', { email_id: 'shared@example.com', before: '2031-01-01' }, ['query.before']],
   ]
   it.each(refusals)('refuses %s', async (_rule, query, fields) => {
     expectRefusal(await calls.read(query), 400, 'invalid_request', fields)
   })
 
-  it('keeps categories that the workspace removed, and shows them when it adds them again', async () => {
+  it('stores categories that the workspace removed, and shows them when it adds them again', async () => {
     await calls.makeUsers(['kept'])
     await calls.set({ customer_id: 'kept', categories: { news: true, offers: true } })
     const categoriesWith = async (categories: string[]) => {
@@ -107,7 +107,7 @@ describeEachStore('Read preferences (read_preferences)', (kind) => {
     expectRefusal(await others.history({ customer_id: 'c1' }), 404, 'not_found')
   })
 
-  it.each(['', '/history'])('needs the key of the tile data and SVC-APPKEY (%s)', async (path) => {
+  it.each(['', '/history'])('requires the key of the tile data and SVC-APPKEY (%s)', async (path) => {
     const get = (options: object) => server.call('GET', `${PREFERENCES_PATH}${path}?customer_id=c1`, options)
     expectRefusal(await get({ tile: 'reports' }), 403, 'forbidden')
     expectRefusal(await get({ headers: { 'svc-appkey': '' } }), 400, 'invalid_request', ['header.SVC-APPKEY'])
@@ -228,8 +228,8 @@ describeEachStore('Preference history (list_preference_changes)', (kind) => {
     ['an email_id', { customer_id: 'proved', email_id: 'a@b.de' }, ['query.email_id']],
     ['a limit of 0', { customer_id: 'proved', limit: '0' }, ['query.limit']],
     ['a limit of 501', { customer_id: 'proved', limit: '501' }, ['query.limit']],
-    ['a limit that is no number', { customer_id: 'proved', limit: 'all' }, ['query.limit']],
-    ['a before that no page gave', { customer_id: 'proved', before: '2031-01-01' }, ['query.before']],
+    ['a limit that is not a number', { customer_id: 'proved', limit: 'all' }, ['query.limit']],
+    ['a before that is not a cursor', { customer_id: 'proved', before: '2031-01-01' }, ['query.before']],
   ]
   it.each(refusals)('refuses %s', async (_rule, query, fields) => {
     expectRefusal(await calls.history(query), 400, 'invalid_request', fields)

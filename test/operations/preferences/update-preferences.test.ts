@@ -1,5 +1,5 @@
-// Update User Email Opt-in Preferences through real HTTP, on every store: one case per rule of the document and its decisions ("Email
-// opt-in").
+// Update User Email Opt-in Preferences through real HTTP, on every store: one case per rule of the document and its decisions
+// ("Email opt-in").
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS } from '../../../src/core/workspace.ts'
 import { normalizeEmail } from '../../../src/core/users/email-address.ts'
@@ -32,7 +32,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
   })
   afterAll(() => server.stop())
 
-  it('answers 200 with only a message of success', async () => {
+  it('answers 200 with only a success message', async () => {
     const answer = await calls.update({ customer_id: 'c1', opt_in_status: 'OPTED_IN' })
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ message: expect.stringContaining('processed successfully') as string })
@@ -78,17 +78,17 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     ['a customer_id of 257 characters', { customer_id: 'x'.repeat(257), ...status }, ['user_preferences.customer_id']],
     ['a malformed email_id', { email_id: 'c1', ...status }, ['user_preferences.email_id']],
     [
-      'a malformed email_id beside a known customer_id',
+      'a malformed email_id beside an existing customer_id',
       { ...id, email_id: '@', ...status },
       ['user_preferences.email_id'],
     ],
     ['an empty email_id', { email_id: '', ...status }, ['user_preferences.email_id']],
     ['categories that are a list', { ...id, categories: ['news'] }, ['user_preferences.categories']],
     ['categories that are null', { ...id, categories: null }, ['user_preferences.categories']],
-    ['a value that is a text', { ...id, categories: { news: 'true' } }, ['user_preferences.categories.news']],
+    ['a value that is a string', { ...id, categories: { news: 'true' } }, ['user_preferences.categories.news']],
     ['a value that is null', { ...id, categories: { news: null } }, ['user_preferences.categories.news']],
     [
-      'categories that are not configured, naming each',
+      'every category that is not configured',
       { ...id, categories: { news: true, News: true, sport: false } },
       ['user_preferences.categories.News', 'user_preferences.categories.sport'],
     ],
@@ -139,7 +139,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     expect((await calls.readOne('named')).categories).toEqual({ news: true, offers: true })
   })
 
-  it('opts out a user with at least one category false and none true, whatever status the request sent', async () => {
+  it('opts out a user with at least one category false and none true, even if the request sent another status', async () => {
     await calls.makeUsers(['none-left'])
     const statusAfter = async (userPreferences: object) => {
       await calls.set({ customer_id: 'none-left', ...userPreferences })
@@ -183,7 +183,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     expect(await busy.proofsOf('busy')).toHaveLength(60)
   })
 
-  it('uses email_id if both ids are given, even if only the customer_id is known', async () => {
+  it('uses email_id if both ids are given, even if only the customer_id exists', async () => {
     await calls.makeUsers(['both-1'], 'both@example.com')
     await calls.makeUsers(['both-2'])
     await calls.set({ customer_id: 'both-2', email_id: 'both@example.com', ...status })
@@ -214,7 +214,7 @@ describeEachStore('Update User Email Opt-in Preferences (update_preferences)', (
     expectRefusal(taken, 400, 'invalid_request', ['user_preferences.categories.news'])
   })
 
-  it('needs the key of the tile data, and SVC-APPKEY with the workspace id', async () => {
+  it('requires the key of the tile data, and SVC-APPKEY with the workspace id', async () => {
     const body = { user_preferences: { ...id, ...status } }
     const put = (options: object) => server.call('PUT', PREFERENCES_PATH, { body, ...options })
     expectRefusal(await put({ tile: 'reports' }), 403, 'forbidden')

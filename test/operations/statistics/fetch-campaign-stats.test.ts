@@ -1,4 +1,4 @@
-// Fetch Campaign Stats through real HTTP, on every store: its rules, its paging, and what its numbers are read from.
+// Fetch Campaign Stats through real HTTP, on every store: its rules, its pages, and the cells that its numbers add up.
 import SqliteFile from 'better-sqlite3'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -67,13 +67,13 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
     return id
   }
 
-  /** Adds counts to the aggregates of one campaign: one message sent, to one user, unless something else is given. */
+  /** Adds counts to the aggregates of one campaign: by default one message sent to one user. */
   async function count(workspace: TestWorkspace, id: string, date: string, given: Partial<Cell> = {}): Promise<void> {
     const { users = 1, occurrences = 1, previousDay = NO_DAY, ...series } = given
     await server.database.write(async (store) => {
       const campaign = (await findCampaign(store, workspace.id, id))?.number as number
-      const place = { platform: ALL, locale: ALL, variation: ALL }
-      const sent = { campaign, generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...place } as const
+      const dimensions = { platform: ALL, locale: ALL, variation: ALL }
+      const sent = { campaign, generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...dimensions } as const
       const sum = new CellSum()
       sum.addAtGroupingSets(
         cellKey(seriesKey({ ...sent, ...series }), dayOf(date), previousDay),
@@ -87,8 +87,8 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
 
   /** Makes campaigns, and counts one message sent in each. */
   async function makeCountedCampaigns(workspace: TestWorkspace, campaigns: number): Promise<void> {
-    const place = { platform: ALL, locale: ALL, variation: ALL }
-    const sent = { generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...place } as const
+    const dimensions = { platform: ALL, locale: ALL, variation: ALL }
+    const sent = { generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...dimensions } as const
     await server.database.write(async (store) => {
       const sum = new CellSum()
       for (let index = 0; index < campaigns; index++) {
@@ -101,7 +101,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
     })
   }
 
-  it('answers what it was asked, with nothing while nothing is counted', async () => {
+  it('answers with the request id and no data while nothing is counted', async () => {
     const answer = await fetchStats(request)
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({
@@ -134,10 +134,10 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
   const refusals: [rule: string, change: Record<string, unknown>, fields: string[]][] = [
     ['a missing request_id', { request_id: undefined }, ['request_id']],
     ['an empty request_id', { request_id: '' }, ['request_id']],
-    ['a request_id that is no string', { request_id: 7 }, ['request_id']],
+    ['a request_id that is not a string', { request_id: 7 }, ['request_id']],
     ['a missing start_date', { start_date: undefined }, ['start_date']],
     ['a missing end_date', { end_date: undefined }, ['end_date']],
-    ['a date that is not of the calendar', { start_date: '2026-02-30' }, ['start_date']],
+    ['a date that is not in the calendar', { start_date: '2026-02-30' }, ['start_date']],
     ['a date with a time', { end_date: '2026-03-31T00:00:00Z' }, ['end_date']],
     ['a date in another notation', { start_date: '01-03-2026' }, ['start_date']],
     ['a start after the end', { start_date: '2026-04-01' }, ['end_date']],
@@ -150,18 +150,18 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
     ['an empty list of campaign ids', { campaign_ids: [] }, ['campaign_ids']],
     ['eleven campaign ids', { campaign_ids: ids(11) }, ['campaign_ids']],
     ['a repeated campaign id', { campaign_ids: ['a', 'b', 'a'] }, ['campaign_ids']],
-    ['a repeated campaign id that no object can hold', { campaign_ids: ['__proto__', '__proto__'] }, ['campaign_ids']],
+    ['the repeated campaign id __proto__', { campaign_ids: ['__proto__', '__proto__'] }, ['campaign_ids']],
     ['an empty campaign id', { campaign_ids: [''] }, ['campaign_ids[0]']],
-    ['a campaign id that is no string', { campaign_ids: ['a', 7] }, ['campaign_ids[1]']],
+    ['a campaign id that is not a string', { campaign_ids: ['a', 7] }, ['campaign_ids[1]']],
     ['a negative offset', { offset: -1 }, ['offset']],
     ['a fractional offset', { offset: 0.5 }, ['offset']],
-    ['an offset beyond all counting', { offset: 1e300 }, ['offset']],
+    ['an offset beyond the integer range', { offset: 1e300 }, ['offset']],
     ['an offset that is a string', { offset: '0' }, ['offset']],
     ['a limit of 0', { limit: 0 }, ['limit']],
     ['a limit of 11', { limit: 11 }, ['limit']],
     ['an unknown field', { campaign_id: 'a' }, ['campaign_id']],
     [
-      'everything wrong at once',
+      'every fault at once',
       { request_id: null, start_date: 'x', metric_type: 'x', limit: 99, extra: 1 },
       ['extra', 'limit', 'metric_type', 'request_id', 'start_date'],
     ],
@@ -170,7 +170,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
     expectRefusal(await fetchStats({ ...request, ...change }), 400, 'invalid_request', fields)
   })
 
-  it('needs SVC-APPKEY and the key of the tile reports', async () => {
+  it('requires SVC-APPKEY and the key of the tile reports', async () => {
     expectRefusal(await fetchStats(request, { headers: { 'svc-appkey': undefined } }), 400, 'invalid_request', [
       'header.SVC-APPKEY',
     ])
@@ -192,7 +192,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
   it('pages through every campaign with any count in the range, newest first', async () => {
     const workspace = await server.makeWorkspace()
     const other = await server.makeWorkspace()
-    // Ids say nothing of the age.
+    // The ids are not in order of age.
     const oldestFirst = Array.from({ length: 12 }, (_, index) => `paged-${(index * 5) % 12}`)
     for (const campaign of oldestFirst) {
       await makeCampaign(workspace, [], campaign)
@@ -224,7 +224,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
     expect(body).toMatchObject({ total_campaigns: 12, current_page: 1, total_pages: 2 })
   })
 
-  it('lets another workspace go before those that wait to look through all campaigns of one', async () => {
+  it('serves another workspace before queued searches through all campaigns of one workspace', async () => {
     const [many, other] = [await server.makeWorkspace(), await server.makeWorkspace()]
     await makeCountedCampaigns(many, 400)
     await makeCountedCampaigns(other, 1)
@@ -257,7 +257,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
     ])
   })
 
-  it('counts unknown and countless campaigns that were asked for, and leaves them out of data', async () => {
+  it('counts requested campaigns that are unknown or have no counts, and leaves them out of data', async () => {
     const workspace = await server.makeWorkspace()
     const other = await server.makeWorkspace()
     for (const [of, id, date] of [
@@ -301,7 +301,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
     expect(await performance('UNIQUE')).toEqual({ ...rest, attempted: 3, sent: 2, sent_rate: 66.67 })
   })
 
-  it('answers all goals of the campaign, with conversions of the attribution type asked for and their uplift', async () => {
+  it('shows all goals of the campaign, with conversions of the requested attribution type and their uplift', async () => {
     const workspace = await server.makeWorkspace()
     const c = await makeCampaign(workspace, ['Buy', 'Visit'])
     const met = { metric: metMetric('Buy'), generation: 1 }
@@ -328,7 +328,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
     expect(await goalStats({ attribution_type: 'IN_SESSION' })).toMatchObject({ Buy: { conversions: 3, cvr: 30 } })
   })
 
-  it('keeps to the goals by which the numbers were counted while changed ones are being counted', async () => {
+  it('shows the goals by which the numbers were counted while a recount by changed goals is running', async () => {
     const workspace = await server.makeWorkspace()
     const c = await makeCampaign(workspace, ['Buy'])
     const converted = (goal: string, generation: number) => {
@@ -355,7 +355,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
     expect([await goalNames(), await goalNames(april)]).toEqual([['Visit 1'], ['Visit 1']])
   })
 
-  it('gives the numbers as they are, however often they were asked for before', async () => {
+  it('shows the current numbers, regardless of earlier requests for them', async () => {
     const workspace = await server.makeWorkspace()
     const [changing, resting] = [await makeCampaign(workspace), await makeCampaign(workspace)]
     await count(workspace, resting, '2026-03-02', { occurrences: 5 })
@@ -384,7 +384,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
     expect(await sent()).toEqual([undefined, 5])
   })
 
-  it('says as processed_until the instant of the answer when nothing waits', async () => {
+  it('sets processed_until to the time of the answer when nothing waits', async () => {
     const answer = await until('processed_until is not before the request', async () => {
       const askedAt = Date.now()
       const processedUntil = Date.parse((await fetchStats(request)).body.processed_until)
@@ -413,7 +413,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
   })
 
   it('keeps processed_until at the oldest event that is not on disk yet', async ({ skip }) => {
-    skip(kind !== 'sqlite', 'a log that many write to stamps entries by its own clock, when they are committed')
+    skip(kind !== 'sqlite', 'a shared log stamps entries by its own clock when it commits them')
     const lock = new SqliteFile(join(server.dataDir, LOG_FILE))
     lock.exec('begin immediate')
     const sentAt = Date.now()
@@ -433,14 +433,14 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
   })
 
   it('never lets processed_until go back', async ({ skip }) => {
-    skip(kind !== 'sqlite', 'a log that many write to stamps entries by its own clock, when they are committed')
+    skip(kind !== 'sqlite', 'a shared log stamps entries by its own clock when it commits them')
     const later = Date.now() + 60_000
     server.setClock(later)
     const first = (await fetchStats(request)).body.processed_until
     server.setClock(undefined)
     const second = (await fetchStats(request)).body.processed_until
     expect([first, second]).toEqual([new Date(later).toISOString(), new Date(later).toISOString()])
-    // Nor is anything received before it that is not in the numbers yet.
+    // An event that is not yet in the numbers must not be received before it.
     const tracking = trackingOf(server)
     await tracking.apply({ type: 'event', customer_id: 'after', actions: [{ action: 'Opened' }] })
     const [event] = (await tracking.listEvents({ customer_id: 'after' })).body.data
@@ -448,7 +448,7 @@ describeEachStore('Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
   })
 })
 
-/** The aggregate of everything in a campaign. */
+/** The total aggregate of a campaign. */
 function allOf({ data }: Stats, id: string): VariationBody | undefined {
   const locale = data[id]?.[0]?.platforms['all_platforms']?.locales['all_locales']
   return locale?.variations['all_variations'] as VariationBody | undefined

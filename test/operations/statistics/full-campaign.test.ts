@@ -1,5 +1,5 @@
-// The largest campaign that the limits of names allow fits into one response: with the most dimensions and reasons, five goals, and the
-// longest names.
+// The largest campaign that the limits of names allow fits into one response: with the most dimensions and reasons, five goals, and
+// the longest names.
 import { expect, it } from 'vitest'
 import { ANYTHING } from '../../../src/core/statistics/anything.ts'
 import { CampaignSeries, type SeriesCount } from '../../../src/core/statistics/campaign-counts.ts'
@@ -31,24 +31,24 @@ import { SERIES_PER_CAMPAIGN_MAX } from '../../../src/operations/statistics/stat
 import { writePieces } from '../../../src/operations/write-pieces.ts'
 
 const PLATFORMS = ['EMAIL', 'ANDROID', 'IOS', 'WEB', 'TV', 'UNKNOWN']
-/** A letter of four bytes. */
+/** A letter of four bytes in UTF-8. */
 const LONG_LETTER = '\u{1d49c}'
-/** The count of everything. */
+/** Every count has this value. */
 const OCCURRENCES = 987_654_321_098
 const GENERATION = 1
 
 type Counted = Pick<Series, 'group' | 'metric'> & { readonly generation?: number }
 
-const MOST: [places: number, reasons: number][] = [
+const MOST: [dimensions: number, reasons: number][] = [
   [DIMENSIONS_MAX, DIMENSION_REASONS_MAX / DIMENSIONS_MAX],
   [DIMENSION_REASONS_MAX / REASONS_MAX, REASONS_MAX],
   [500, 50],
 ]
 
-it.each(MOST)('a campaign of %i dimensions and %i reasons fits into one response', async (places, reasons) => {
+it.each(MOST)('a campaign of %i dimensions and %i reasons fits into one response', async (dimensions, reasons) => {
   const goals = longestGoals()
-  const counts = seriesOfAll({ places, reasons, goals })
-  expect(counts.length).toBe(200 * places + 12 * places * reasons + 14 * reasons + 336)
+  const counts = seriesOfAll({ dimensions, reasons, goals })
+  expect(counts.length).toBe(200 * dimensions + 12 * dimensions * reasons + 14 * reasons + 336)
   expect(counts.length).toBeLessThanOrEqual(SERIES_PER_CAMPAIGN_MAX)
   const numbers = new CampaignSeries()
     .add(counts)
@@ -57,7 +57,7 @@ it.each(MOST)('a campaign of %i dimensions and %i reasons fits into one response
   expect((await writePieces(writeCampaignStats(numbers), held)).length).toBeGreaterThan(1)
 })
 
-it('goals have names within the limit that was assumed', () => {
+it('the longest names of goals are within the limit', () => {
   const goals = longestGoals().map((name) => ({ name, event: 'Bought' }))
   expect(goalFaults(goals, 'conversion_goals')).toEqual([])
   const [first, ...others] = goals
@@ -71,11 +71,11 @@ function longestGoals(): string[] {
   return Array.from({ length: GOALS_MAX }, (_, index) => String(index).padEnd(bytes, 'x'))
 }
 
-function seriesOfAll(of: { readonly places: number; readonly reasons: number; readonly goals: readonly string[] }) {
+function seriesOfAll(of: { readonly dimensions: number; readonly reasons: number; readonly goals: readonly string[] }) {
   const everywhere = [...countedOfAnybody(of.goals), ...countedOfTarget(of.goals, of.reasons)]
   const ofControls = GROUPS.filter((group) => group !== 'target').flatMap((group) => countedOfControl(group, of.goals))
-  return levelsOfAll(of.places).flatMap(({ platform, locale, variation }) => {
-    // In control groups variations are ignored.
+  return levelsOfAll(of.dimensions).flatMap(({ platform, locale, variation }) => {
+    // Control groups ignore variations.
     const counted = variation === ALL ? [...everywhere, ...ofControls] : everywhere
     return counted.map((own): SeriesCount => {
       const numbers = { occurrences: OCCURRENCES, users: OCCURRENCES }
@@ -84,13 +84,13 @@ function seriesOfAll(of: { readonly places: number; readonly reasons: number; re
   })
 }
 
-/** Every place with its aggregates, where no two have the same locale or variation; and each platform alone. */
-function levelsOfAll(places: number): KeyedDimensions[] {
+/** All dimensions, of which no two share a locale or variation, with their aggregates; and each platform alone. */
+function levelsOfAll(dimensions: number): KeyedDimensions[] {
   const levels = new Map<string, KeyedDimensions>()
   const add = (platform: string, name: string) => {
     for (const level of aggregatesOf({ platform, locale: name, variation: name })) levels.set(level.key, level)
   }
-  for (let index = 0; index < places; index++) {
+  for (let index = 0; index < dimensions; index++) {
     const tail = String(index)
     add(PLATFORMS[index % PLATFORMS.length] as string, LONG_LETTER.repeat(LEVEL_NAME_LENGTH_MAX - tail.length) + tail)
   }

@@ -1,5 +1,5 @@
-// Fetch Campaign Stats of campaigns with very many numbers: read in pages of one moment, and refused past a bound instead of
-// ending the process.
+// Fetch Campaign Stats of campaigns with very many numbers: read in pages of one snapshot, and refused past a limit instead of
+// crashing the process.
 import { sql, type KyselyPlugin } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '../../../src/core/statistics/cells.ts'
@@ -34,9 +34,9 @@ const QUESTION = {
   metricType: 'TOTAL',
 } as const
 const PATH = '/core-services/v1/campaign-stats'
-/** Five names of 1 KiB each, at three places of every variation. */
+/** Five names of 1 KiB each, which every variation contains three times. */
 const LONG_GOALS = Array.from({ length: 5 }, (_, index) => `${index}${'😀'.repeat(255)}`)
-/** So many variations that the answer takes some 34 MiB with these goals. */
+/** So many variations that the answer takes about 34 MiB with these goals. */
 const HALF_AN_ANSWER = 2_000
 
 describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stats)', (kind) => {
@@ -52,7 +52,7 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
     })
 
   /**
-   * A campaign with this many variations, v1, v2 …, in each of which every metric counts as often as the variation's number says.
+   * Creates a campaign with variations v1, v2 …, in which every metric has the number of the variation as its count.
    */
   async function makeCampaign(id: string, variations: number, metrics: string[], goals: string[] = []) {
     return server.database.write(async (store) => {
@@ -74,7 +74,7 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
     })
   }
 
-  /** Further series, without any count. */
+  /** Adds series without counts. */
   async function addSeriesTo(id: string, count: number) {
     await server.database.write(async ({ query }) => {
       const rows = sql`with recursive rows(i) as (select 1 union all select i + 1 from rows where i < ${sql.lit(count)})`
@@ -87,7 +87,7 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
   const variationsOf = (stats: CampaignStatsBody | undefined) =>
     (stats?.platforms['EMAIL']?.locales['de']?.variations ?? {}) as Record<string, VariationBody>
 
-  it('holds every number of a campaign that has more series than are read at once', async () => {
+  it('contains every number of a campaign that has more series than one query reads', async () => {
     await makeCampaign('many', 4_000, ['sent', 'click', 'attempted'])
     const { status, body } = await fetchStats('many')
     expect(status).toBe(200)
@@ -106,7 +106,7 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
     expect(wrong).toEqual([])
   })
 
-  /** Reads a campaign from a database that the test watches. */
+  /** Reads a campaign from a database that the test instruments. */
   async function readFrom(database: Database, id: string, question: RangeQuestion = QUESTION) {
     const sources = { database, responseCache: new ResponseCache(), responseMemory: new ResponseMemory() }
     const reader = new StatsReader(sources, server.workspace.id, question)
@@ -114,9 +114,9 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
     return variationsOf((JSON.parse(Buffer.concat([...(data[0]?.[1] ?? [])]).toString()) as [CampaignStatsBody])[0])
   }
 
-  it('is of one moment, whatever changes between its pages', async () => {
+  it('comes from one snapshot, even if numbers change between its pages', async () => {
     const number = await makeCampaign('moving', 4_000, ['sent', 'click'])
-    // One more message is sent and clicked after each query. Clicks and messages sent stand in pages that are far apart.
+    // One more message is sent and clicked after each query. Sent messages and clicks are on pages that are far apart.
     const plugin: KyselyPlugin = {
       transformQuery: ({ node }) => node,
       async transformResult({ result }) {
@@ -135,7 +135,7 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
     expect(click).toBe(sent)
   })
 
-  it('leaves others their turn between its pages', async () => {
+  it('lets other work run between its pages', async () => {
     await makeCampaign('long', 4_000, ['sent', 'click'])
     const { database } = server
     let [turns, isReading] = [0, false]
@@ -157,7 +157,7 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
     expect(turns).toBeGreaterThanOrEqual(16)
   })
 
-  /** On each of 31 days, each of 100 variations is sent to users who last got it a day ago, two days ago and so on. */
+  /** Sends each of 100 variations on each of 31 days to users who last got it one day ago, two days ago and so on. */
   async function sendOften(id: string, gaps: number) {
     const number = await makeCampaign(id, 100, ['sent'])
     const [first, anything] = [number * 10_000_000, number * 10_000_000 + 9_000_000].map((value) => sql.lit(value))
@@ -176,7 +176,7 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
     })
   }
 
-  it('is read in pages where its numbers are sums over very many days', async () => {
+  it('is read in pages if its numbers are sums over very many days', async () => {
     await sendOften('irregular', 70)
     await sendOften('daily', 1)
     const { database } = server
@@ -199,11 +199,11 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
     const pages = queries
     expect(pages).toBeGreaterThanOrEqual(3)
     expect(await sentOf('daily')).toEqual(Array.from({ length: 100 }, () => 31))
-    // At once, and not from the snapshot.
+    // Read with a single query outside a snapshot.
     expect(queries).toBe(pages)
   })
 
-  it('is refused where a campaign has more numbers than can be read', async () => {
+  it('is refused if a campaign has more numbers than can be read', async () => {
     await makeCampaign('endless', 1, ['sent'])
     await addSeriesTo('endless', SERIES_PER_CAMPAIGN_MAX)
     const refused = await fetchStats('endless')
@@ -211,7 +211,7 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
     expect((refused.body as unknown as ErrorBody).error.message).toMatch(/^Campaign endless has more than 510,000 /)
   })
 
-  it('is refused where it would take more than 64 MiB, and says to ask for fewer campaigns', async () => {
+  it('is refused if it would exceed 64 MiB, with the advice to request fewer campaigns', async () => {
     await makeCampaign('half', HALF_AN_ANSWER, ['sent'], LONG_GOALS)
     await makeCampaign('other half', HALF_AN_ANSWER, ['sent'], LONG_GOALS)
     const refused = await fetchStats('half', 'other half')
@@ -228,9 +228,9 @@ describeEachStore('A large response of Fetch Campaign Stats (fetch_campaign_stat
 /** One more message to one variation, sent and clicked. */
 function oneMore(campaign: number): CellSum {
   const sum = new CellSum()
-  const place = { platform: 'EMAIL', locale: 'de', variation: 'v999' }
+  const dimensions = { platform: 'EMAIL', locale: 'de', variation: 'v999' }
   for (const metric of ['sent', 'click']) {
-    const series = seriesKey({ campaign, generation: NO_GENERATION, group: ANY_GROUP, metric, ...place })
+    const series = seriesKey({ campaign, generation: NO_GENERATION, group: ANY_GROUP, metric, ...dimensions })
     sum.add(cellKey(series, DAY, NO_DAY), 0, 1)
   }
   return sum

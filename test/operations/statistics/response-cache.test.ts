@@ -4,7 +4,7 @@ import { ResponseCache } from '../../../src/operations/statistics/response-cache
 
 const MIB = 1024 * 1024
 
-it('returns a response at its own revision, and at no other', () => {
+it('the cache returns a response at its own revision, and at no other', () => {
   const cache = new ResponseCache()
   cache.set('question', 7, Buffer.from('answer'))
   expect(cache.find('question', 7)?.toString()).toBe('answer')
@@ -13,7 +13,7 @@ it('returns a response at its own revision, and at no other', () => {
   expect(cache.find('another', 7)).toBeUndefined()
 })
 
-it('returns the response that was set last', () => {
+it('the cache returns the response that was set last', () => {
   const cache = new ResponseCache()
   cache.set('question', 1, Buffer.from('old'))
   cache.set('question', 2, Buffer.from('new'))
@@ -21,7 +21,7 @@ it('returns the response that was set last', () => {
   expect(cache.find('question', 2)?.toString()).toBe('new')
 })
 
-it('holds 8 MiB, and evicts the least recently used response', () => {
+it('the cache holds 8 MiB, and evicts the least recently used response', () => {
   const cache = new ResponseCache()
   for (let index = 0; index < 8; index++) cache.set(`question ${index}`, 1, Buffer.alloc(MIB - 512))
   expect(cache.find('question 0', 1)?.byteLength).toBe(MIB - 512)
@@ -32,7 +32,7 @@ it('holds 8 MiB, and evicts the least recently used response', () => {
   expect(cache.find('question 8', 1)?.byteLength).toBe(MIB - 512)
 })
 
-it('counts 512 bytes for each response, so that empty ones are limited too', () => {
+it('the cache adds 512 bytes for each response, so that empty ones are limited too', () => {
   const cache = new ResponseCache()
   const most = (8 * MIB) / 512
   for (let index = 0; index <= most; index++) cache.set(`question ${index}`, 1, Buffer.alloc(0))
@@ -40,7 +40,7 @@ it('counts 512 bytes for each response, so that empty ones are limited too', () 
   expect(cache.find('question 1', 1)?.byteLength).toBe(0)
 })
 
-it('counts a response that is set again once', () => {
+it('the cache counts a response that is set again once', () => {
   const cache = new ResponseCache()
   cache.set('other', 1, Buffer.alloc(1))
   for (let revision = 1; revision <= 100; revision++) cache.set('question', revision, Buffer.alloc(MIB))
@@ -48,7 +48,7 @@ it('counts a response that is set again once', () => {
   expect(cache.find('question', 100)?.byteLength).toBe(MIB)
 })
 
-it('does not cache a response over 1 MiB, and drops the one that it replaces', () => {
+it('the cache refuses a response over 1 MiB, and drops the one that it replaces', () => {
   const cache = new ResponseCache()
   cache.set('question', 1, Buffer.alloc(1))
   cache.set('question', 2, Buffer.alloc(MIB + 1))

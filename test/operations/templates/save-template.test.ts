@@ -6,7 +6,7 @@ import { newTemplate, ROOMY, TemplateCaller, TEMPLATES } from '../../support/cal
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const KiB = 1024
-/** Characters of four bytes in UTF-8 and two units in UTF-16, of which no two are the same: nothing can compress them. */
+/** Different characters of four bytes in UTF-8 and two units in UTF-16, which cannot be compressed. */
 function wide(length: number): string {
   return String.fromCodePoint(...Array.from({ length }, (_item, index) => 0x20000 + ((index * 7919) % 40_000)))
 }
@@ -25,13 +25,13 @@ describeEachStore('Create and update email templates (create_template, update_te
 
   const group = (id: string) => templates.find({ group_id: id })
 
-  it('answers the id made for the template, and version 1', async () => {
+  it('answers with the generated id of the template and version 1', async () => {
     const answer = await templates.create(newTemplate())
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({ external_template_id: expect.stringMatching(UUID_V7) as string, version: 1 })
   })
 
-  it('keeps everything that was sent', async () => {
+  it('stores every field that was sent', async () => {
     const details = {
       email_content: '<h1>Grüße</h1>',
       subject: 'Welcome',
@@ -47,7 +47,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     expect(item.meta_info).toEqual(body.meta_info)
   })
 
-  it('fills what was not sent: CUSTOM, empty texts, no attachments', async () => {
+  it('uses defaults for fields that were not sent: CUSTOM, empty texts, no attachments', async () => {
     const item = await templates.latest(await templates.add())
     expect(item.meta_info['template_type']).toBe('CUSTOM')
     expect(item.basic_details).toEqual({
@@ -59,7 +59,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     })
   })
 
-  it('takes every text at its greatest length, and refuses one character more', async () => {
+  it('accepts every text at its maximum length, and refuses one character more', async () => {
     const lengths = {
       template_id: 256,
       template_name: 256,
@@ -71,7 +71,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     const ofLength = (more: number) => {
       return Object.fromEntries(Object.entries(lengths).map(([name, length]) => [name, wide(length + more)]))
     }
-    // Its id is as long as one can be too: all of this stands together in one entry of an index.
+    // The workspace id has its maximum length too: one index entry contains all of this.
     const longest = new TemplateCaller(server, await server.makeWorkspace(ROOMY, 'w'.repeat(64)))
     const id = await longest.add({ ...ofLength(0), group_id: await longest.add() }, { subject: wide(1_000) })
     await longest.change(id, {}, wide(128))
@@ -81,7 +81,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     expectRefusal(tooLong, 400, 'invalid_request', [...fields, 'basic_details.subject'])
   })
 
-  it('takes content of nearly 1 MiB, and answers 413 above', async () => {
+  it('accepts content of almost 1 MiB, and answers 413 to more', async () => {
     const id = await templates.add({}, { email_content: 'x'.repeat(1_000_000) })
     expect((await templates.latest(id)).basic_details['email_content']).toHaveLength(1_000_000)
     expectRefusal(
@@ -96,7 +96,7 @@ describeEachStore('Create and update email templates (create_template, update_te
   const refusals: [rule: string, body: unknown, fields: string[]][] = [
     ['a template without its two parts', {}, ['basic_details', 'meta_info']],
     [
-      'a template without what identifies it',
+      'a template without its identifying fields',
       { basic_details: {}, meta_info: {} },
       [
         'basic_details.email_content',
@@ -112,12 +112,12 @@ describeEachStore('Create and update email templates (create_template, update_te
       ['meta_info.template_nam', 'x'],
     ],
     [
-      'a type that is none',
+      'an unknown type',
       { basic_details: details, meta_info: { ...meta, template_type: 'custom' } },
       ['meta_info.template_type'],
     ],
     [
-      'empty texts that identify',
+      'empty identifying fields',
       { basic_details: details, meta_info: { ...meta, template_id: '', group_id: '' } },
       ['meta_info.template_id', 'meta_info.group_id'],
     ],
@@ -127,7 +127,7 @@ describeEachStore('Create and update email templates (create_template, update_te
       ['basic_details.attachments'],
     ],
     [
-      'an attachment without its address',
+      'an attachment without its URL',
       { basic_details: { ...details, attachments: [{ name: 'a' }] }, meta_info: meta },
       ['basic_details.attachments[0].url'],
     ],
@@ -142,7 +142,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     expectRefusal(await templates.create(body), 400, 'invalid_request', fields)
   })
 
-  it('names a group that a template cannot join together with everything else that is wrong', async () => {
+  it('reports a group that a template cannot join together with all other faults', async () => {
     const parent = await templates.add()
     const child = await templates.add({ group_id: parent })
     for (const group of ['nobody', child]) {
@@ -159,7 +159,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     expectRefusal(await templates.update(unknown), 400, 'invalid_request', ['updated_by', 'meta_info.group_id'])
   })
 
-  it('needs the key of the tile data, and SVC-APPKEY', async () => {
+  it('requires the key of the tile data, and SVC-APPKEY', async () => {
     const body = newTemplate()
     const call = (options: object) => server.call('POST', TEMPLATES, { as: workspace, body, ...options })
     expectRefusal(await call({ tile: 'reports' }), 403, 'forbidden')
@@ -184,13 +184,13 @@ describeEachStore('Create and update email templates (create_template, update_te
     expect((await elsewhere.create(newTemplate(one))).status).toBe(200)
   })
 
-  it('gives a template_version free when its template has moved on', async () => {
+  it('allows a template_version again after its template changed to another', async () => {
     const meta = { template_id: 'moves', template_version: '1' }
     await templates.change(await templates.add(meta), { template_version: '2' })
     expect((await templates.create(newTemplate(meta))).status).toBe(200)
   })
 
-  it('makes a new version of the members that are sent, and keeps the others', async () => {
+  it('creates a new version with the members that are sent, and keeps the others', async () => {
     server.setClock(Date.parse('2025-01-01T00:00:00Z'))
     const id = await templates.add({ template_name: 'Before', locale: 'de' }, { sender_name: 'Team' })
     server.setClock(Date.parse('2025-01-02T00:00:00Z'))
@@ -219,7 +219,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     ])
   })
 
-  it('refuses an update of a template that is not there, or is of another workspace', async () => {
+  it('answers 404 to an update of an unknown template, or of one of another workspace', async () => {
     const elsewhere = new TemplateCaller(server, await server.makeWorkspace(ROOMY))
     for (const id of ['nobody', await elsewhere.add()]) {
       const body = { external_template_id: id, updated_by: 'ben' }
@@ -227,7 +227,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     }
   })
 
-  it('refuses an update that does not say what and by whom, or has unknown members', async () => {
+  it('refuses an update without its template or updater, or with unknown members', async () => {
     const body = { basic_details: { subjet: 'x' }, meta_info: { template_name: null } }
     expectRefusal(await templates.update(body), 400, 'invalid_request', [
       'external_template_id',
@@ -237,7 +237,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     ])
   })
 
-  it('never gives two versions the same number, nor loses a change, however many updates come at once', async () => {
+  it('never gives two versions the same number or loses a change in concurrent updates', async () => {
     const id = await templates.add()
     const members = ['template_name', 'template_version', 'locale', 'variation', 'template_id', 'created_by']
     const versions = await Promise.all(members.map((member) => templates.change(id, { [member]: `new ${member}` })))
@@ -247,7 +247,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     for (const member of members) expect(item.meta_info[member]).toBe(`new ${member}`)
   })
 
-  it('lets only one of those have a template_id with its template_version who ask at once', async () => {
+  it('accepts only one of concurrent requests with the same template_id and template_version', async () => {
     const body = newTemplate()
     const answers = await Promise.all(Array.from({ length: 5 }, () => templates.create(body)))
     expect(answers.map(({ status }) => status).toSorted((left, right) => left - right)).toEqual([
@@ -271,7 +271,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     expect((await templates.latest(parent)).version).toBe(1)
   })
 
-  it('keeps the default template of a group what it is, whatever else an update changes', async () => {
+  it('keeps the default template of a group as the default when an update changes other members', async () => {
     const parent = await templates.add()
     await templates.add({ group_id: parent })
     const { meta_info: shown } = await templates.latest(parent)
@@ -293,7 +293,7 @@ describeEachStore('Create and update email templates (create_template, update_te
       [single, single],
       [single, 'nobody'],
       [child, child],
-      // The default template of a group stays in it: others name it.
+      // The default template must stay in its group, because others name it.
       [parent, single],
       [parent, null],
     ]
@@ -310,7 +310,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     expectRefusal(await templates.create(body), 400, 'invalid_request', ['meta_info.group_id'])
   })
 
-  it('moves a template from one group to another, and ends a group that its last child has left', async () => {
+  it('moves a template from one group to another, and ends a group when its last child leaves', async () => {
     const [left, joined] = [await templates.add(), await templates.add()]
     const child = await templates.add({ group_id: left })
     await templates.change(child, { group_id: joined })
@@ -322,7 +322,7 @@ describeEachStore('Create and update email templates (create_template, update_te
     await templates.change(child, { group_id: null })
     expect(await group(joined)).toEqual([])
     expect((await templates.latest(child)).meta_info).not.toHaveProperty('group_id')
-    // Free of its group, a former parent may join another.
+    // A parent whose group has ended may join another.
     await templates.change(left, { group_id: joined })
     expect(await group(joined)).toHaveLength(2)
   })

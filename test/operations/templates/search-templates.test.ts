@@ -8,7 +8,7 @@ import { describeEachStore } from '../../support/stores.ts'
 import { newTemplate, ROOMY, SEARCH, TemplateCaller, TEMPLATES } from '../../support/calls/template-calls.ts'
 
 const all = { page: 1, entries: 15 }
-/** The only version of a template of which nothing is stored but what searches go through. */
+/** The only version of a template, with just the fields that searches read. */
 const latestOf = (number: number) => {
   const meta = {
     templateId: `id-${number}`,
@@ -33,23 +33,23 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
 
   const newCaller = async () => new TemplateCaller(server, await server.makeWorkspace(ROOMY))
 
-  describe('what a request must be', () => {
+  describe('requests', () => {
     let templates: TemplateCaller
     beforeAll(async () => void (templates = await newCaller()))
 
     const refusals: [rule: string, body: unknown, fields: string[]][] = [
-      ['a request without page and entries', {}, ['page', 'entries']],
+      ['neither page nor entries', {}, ['page', 'entries']],
       ['page 0', { ...all, page: 0 }, ['page']],
       ['a negative page', { ...all, page: -1 }, ['page']],
       ['a fractional page', { ...all, page: 1.5 }, ['page']],
-      ['a page as text', { ...all, page: '1' }, ['page']],
-      ['a page no database can count to', { ...all, page: 1e300 }, ['page']],
-      ['no entries', { ...all, entries: 0 }, ['entries']],
+      ['a page as a string', { ...all, page: '1' }, ['page']],
+      ['a page beyond the integer range', { ...all, page: 1e300 }, ['page']],
+      ['zero entries', { ...all, entries: 0 }, ['entries']],
       ['more than 15 entries', { ...all, entries: 16 }, ['entries']],
       ['an unknown filter', { ...all, template_nam: 'x' }, ['template_nam']],
-      ['a type that is none', { ...all, template_type: ['CUSTOM', 'custom'] }, ['template_type[1]']],
+      ['an unknown type', { ...all, template_type: ['CUSTOM', 'custom'] }, ['template_type[1]']],
       [
-        'a filter of the wrong kind',
+        'a filter of the wrong type',
         { ...all, template_name: ['x'], created_by: 'x' },
         ['template_name', 'created_by'],
       ],
@@ -60,22 +60,22 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
         ['sort_params[0].template_name'],
       ],
       [
-        'an item of external_template_ids without its id, or with a version that is none',
+        'an item of external_template_ids without its id, or with an invalid version',
         { ...all, external_template_ids: [{ version: 1 }, { external_template_id: 'x', version: 0 }] },
         ['external_template_ids[0].external_template_id', 'external_template_ids[1].version'],
       ],
       ['more than 500 alternatives', { ...all, created_by: Array.from({ length: 501 }, String) }, ['created_by']],
       [
-        'switches that are not true or false',
+        'flags that are not booleans',
         { ...all, is_count_required: 'true', is_grouped_response: 1 },
         ['is_count_required', 'is_grouped_response'],
       ],
     ]
-    it.each(refusals)('refuses %s', async (_rule, body, fields) => {
+    it.each(refusals)('are refused with %s', async (_rule, body, fields) => {
       expectRefusal(await templates.search(body), 400, 'invalid_request', fields)
     })
 
-    it('needs the key of the tile data, and no SVC-APPKEY', async () => {
+    it('require the key of the tile data, and no SVC-APPKEY', async () => {
       const call = (options: object) => server.call('POST', SEARCH, { body: all, ...options })
       expect((await call({ headers: { 'svc-appkey': undefined } })).status).toBe(200)
       expect((await call({ headers: { 'svc-appkey': 'another' } })).status).toBe(200)
@@ -83,7 +83,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       expectRefusal(await call({ as: null }), 401, 'unauthorized')
     })
 
-    it('takes 100 requests a minute', async () => {
+    it('are limited to 100 a minute', async () => {
       server.setClock(day(1))
       const limited = new TemplateCaller(server, await server.makeWorkspace())
       const answer = await limited.search(all)
@@ -94,7 +94,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       server.setClock(undefined)
     })
 
-    it('answers an empty page where there is nothing, and no total_count unless asked', async () => {
+    it('return an empty page if there are no templates, and total_count only if requested', async () => {
       const empty = await newCaller()
       expect((await empty.search(all)).body).toEqual({ data: [] })
       expect((await empty.search({ ...all, is_count_required: true })).body).toEqual({ data: [], total_count: 0 })
@@ -120,36 +120,40 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
     })
 
     const cases: [rule: string, body: object, names: string[]][] = [
-      ['empty filters return all email templates', {}, ['Alpha', 'Beta', 'Gamma']],
-      ['template_name returns the template with this name', { template_name: 'Alpha' }, ['Alpha']],
-      ['template_name is exact', { template_name: 'alpha' }, []],
-      ['a name of a version before is none of the latest', { template_name: 'Was Beta' }, []],
-      ['template_id matches meta_info.template_id', { template_id: 'a' }, ['Alpha', 'Gamma']],
-      ['template_version', { template_version: '1.0' }, ['Alpha', 'Beta']],
-      ['template_type', { template_type: ['PRE_BUILT'] }, ['Beta']],
-      ['template_type with both', { template_type: ['PRE_BUILT', 'CUSTOM'] }, ['Alpha', 'Beta', 'Gamma']],
+      ['return all email templates if they are empty', {}, ['Alpha', 'Beta', 'Gamma']],
+      ['return the template with this template_name', { template_name: 'Alpha' }, ['Alpha']],
+      ['match template_name exactly', { template_name: 'alpha' }, []],
+      ['do not match the name of a previous version', { template_name: 'Was Beta' }, []],
+      ['match template_id with meta_info.template_id', { template_id: 'a' }, ['Alpha', 'Gamma']],
+      ['match template_version', { template_version: '1.0' }, ['Alpha', 'Beta']],
+      ['match template_type', { template_type: ['PRE_BUILT'] }, ['Beta']],
+      ['accept both values of template_type', { template_type: ['PRE_BUILT', 'CUSTOM'] }, ['Alpha', 'Beta', 'Gamma']],
       [
-        'templates written through the API have the source API',
+        'find templates created through the API by the source API',
         { template_source: ['API'] },
         ['Alpha', 'Beta', 'Gamma'],
       ],
-      ['an unknown source finds nothing', { template_source: ['IMPORT'] }, []],
-      ['created_by', { created_by: ['anna'] }, ['Alpha']],
-      ['values of one filter are alternatives', { created_by: ['anna', 'ben', 'nobody'] }, ['Alpha', 'Beta']],
-      ['updated_by is the last updater, before any update the creator', { updated_by: ['anna'] }, ['Alpha', 'Gamma']],
-      ['different filters all hold', { updated_by: ['anna'], created_by: ['cleo'], template_id: 'a' }, ['Gamma']],
-      ['different filters all hold, also when none does', { template_name: 'Alpha', created_by: ['ben'] }, []],
+      ['find nothing by an unknown source', { template_source: ['IMPORT'] }, []],
+      ['match created_by', { created_by: ['anna'] }, ['Alpha']],
+      ['treat the values of one filter as alternatives', { created_by: ['anna', 'ben', 'nobody'] }, ['Alpha', 'Beta']],
       [
-        'an empty array is no filter',
+        'match updated_by with the last updater, or with the creator before any update',
+        { updated_by: ['anna'] },
+        ['Alpha', 'Gamma'],
+      ],
+      ['must all match', { updated_by: ['anna'], created_by: ['cleo'], template_id: 'a' }, ['Gamma']],
+      ['find nothing if no template matches all of them', { template_name: 'Alpha', created_by: ['ben'] }, []],
+      [
+        'ignore an empty array',
         { created_by: [], template_type: [], external_template_ids: [] },
         ['Alpha', 'Beta', 'Gamma'],
       ],
       [
-        'an empty string is no filter',
+        'ignore an empty string',
         { template_name: '', group_id: '', created_by: [''], template_type: [''] },
         ['Alpha', 'Beta', 'Gamma'],
       ],
-      ['a group that is none holds nothing', { group_id: 'nobody' }, []],
+      ['find nothing by an unknown group', { group_id: 'nobody' }, []],
     ]
     it.each(cases)('%s', async (_rule, body, names) => {
       const answer = await templates.search({ ...all, ...body, is_count_required: true })
@@ -158,7 +162,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       expect(answer.body.total_count).toBe(names.length)
     })
 
-    it('reads a filter as text, never as SQL', async () => {
+    it('are read as text, never as SQL', async () => {
       for (const text of ["' or 1=1 --", '%', '_lpha'])
         expect(await templates.names({ template_name: text })).toEqual([])
     })
@@ -171,23 +175,23 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       return { external_template_id: ids[name], ...(version !== undefined && { version }) }
     }
 
-    it('returns exactly the versions named, old ones too, when only ids are sent', async () => {
+    it('return exactly the named versions, even old ones, if only ids are sent', async () => {
       const external_template_ids = [named('Beta', 2), named('Alpha', 1), named('Gamma', 9)]
       expect((await versions({ external_template_ids })).toSorted()).toEqual(['Alpha 1', 'Was Beta 2'])
     })
 
-    it('takes an id without version as the latest', async () => {
+    it('return the latest version for an id without a version', async () => {
       expect(await versions({ external_template_ids: [named('Beta')] })).toEqual(['Beta 3'])
     })
 
-    it('gives each version once, and several of one template', async () => {
+    it('return each version once, and several of one template', async () => {
       const external_template_ids = [named('Beta', 1), named('Beta', 3), named('Beta'), named('Beta', 1)]
       const answer = await templates.search({ ...all, external_template_ids, is_count_required: true })
       expect(answer.body.data.map(({ version }) => version)).toEqual([3, 1])
       expect(answer.body.total_count).toBe(2)
     })
 
-    it('sorts, pages and counts exact versions by what each of them says', async () => {
+    it('sort, page and count exact versions by the fields of each version', async () => {
       const external_template_ids = [named('Beta', 1), named('Beta', 2), named('Beta', 3), named('Gamma', 1)]
       const body = { external_template_ids, sort_params: [{ template_name: 'ASCENDING' }], is_count_required: true }
       expect(await versions(body)).toEqual(['Beta 1', 'Beta 3', 'Gamma 1', 'Was Beta 2'])
@@ -198,7 +202,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       expect(await versions(backwards)).toEqual(['Was Beta 2', 'Gamma 1', 'Beta 3', 'Beta 1'])
     })
 
-    it('returns the latest versions of the ids sent beside any other filter', async () => {
+    it('return the latest versions of ids that are sent with another filter', async () => {
       const external_template_ids = [named('Beta', 1), named('Alpha', 1)]
       expect(await versions({ external_template_ids, template_type: ['PRE_BUILT'] })).toEqual(['Beta 3'])
       expect((await versions({ external_template_ids, is_grouped_response: true })).toSorted()).toEqual([
@@ -208,7 +212,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       expect(await versions({ external_template_ids: [named('Beta', 1)], template_name: '' })).toEqual(['Beta 1'])
     })
 
-    it('finds nothing of another workspace, by id neither', async () => {
+    it('find nothing of another workspace, even by id', async () => {
       const elsewhere = await newCaller()
       expect(await elsewhere.find({})).toEqual([])
       expect(await elsewhere.find({ external_template_ids: [named('Alpha', 1), named('Beta')] })).toEqual([])
@@ -220,7 +224,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
 
     beforeAll(async () => {
       templates = await newCaller()
-      // By code point: capitals before small letters, and 𝔸 behind ﬁ, though its first UTF-16 unit is smaller.
+      // By code point: capitals before small letters, and 𝔸 after ﬁ, although its first UTF-16 unit is smaller.
       const rows = [
         ['b', 'zoe', 5],
         ['B', 'ann', 1],
@@ -239,26 +243,30 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
     const ascending = 'ASCENDING'
     const descending = 'DESCENDING'
     const cases: [rule: string, sort: object[] | undefined, days: number[]][] = [
-      ['by default the last modified comes first', undefined, [6, 5, 4, 3, 2, 1]],
-      ['an empty list is the default', [], [6, 5, 4, 3, 2, 1]],
-      ['last_modified_date ASCENDING', [{ last_modified_date: ascending }], [1, 2, 3, 4, 5, 6]],
-      ['last_modified_date DESCENDING', [{ last_modified_date: descending }], [6, 5, 4, 3, 2, 1]],
-      ['template_name ASCENDING, ties by template id', [{ template_name: ascending }], [1, 2, 5, 6, 4, 3]],
-      ['template_name DESCENDING', [{ template_name: descending }], [3, 4, 6, 5, 2, 1]],
-      ['last_modified_by ASCENDING', [{ last_modified_by: ascending }], [1, 3, 6, 4, 2, 5]],
-      ['last_modified_by DESCENDING', [{ last_modified_by: descending }], [5, 2, 4, 6, 3, 1]],
+      ['returns the last modified template first by default', undefined, [6, 5, 4, 3, 2, 1]],
+      ['uses the default for an empty list', [], [6, 5, 4, 3, 2, 1]],
+      ['sorts by last_modified_date ASCENDING', [{ last_modified_date: ascending }], [1, 2, 3, 4, 5, 6]],
+      ['sorts by last_modified_date DESCENDING', [{ last_modified_date: descending }], [6, 5, 4, 3, 2, 1]],
       [
-        'the order in the array is priority',
+        'sorts by template_name ASCENDING, with ties by template id',
+        [{ template_name: ascending }],
+        [1, 2, 5, 6, 4, 3],
+      ],
+      ['sorts by template_name DESCENDING', [{ template_name: descending }], [3, 4, 6, 5, 2, 1]],
+      ['sorts by last_modified_by ASCENDING', [{ last_modified_by: ascending }], [1, 3, 6, 4, 2, 5]],
+      ['sorts by last_modified_by DESCENDING', [{ last_modified_by: descending }], [5, 2, 4, 6, 3, 1]],
+      [
+        'gives priority to earlier items of the array',
         [{ last_modified_by: ascending }, { last_modified_date: descending }],
         [6, 3, 1, 4, 2, 5],
       ],
       [
-        'then the order in the object',
+        'gives priority to earlier keys of an object',
         [{ last_modified_by: ascending, template_name: descending }],
         [3, 6, 1, 4, 2, 5],
       ],
       [
-        'all three keys',
+        'sorts by all three keys',
         [{ template_name: ascending, last_modified_date: descending, last_modified_by: ascending }],
         [1, 2, 6, 5, 4, 3],
       ],
@@ -266,14 +274,14 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
     it.each(cases)('%s', async (_rule, sort, days) => {
       const items = await templates.find({ ...(sort && { sort_params: sort }) })
       expect(items.map((item) => new Date(item.updated_at).getUTCDate())).toEqual(days)
-      // A filter by which everything passes takes other ways through the indexes, with the same order.
+      // A filter that everything matches uses other indexes, with the same order.
       const filtered = await templates.find({ ...(sort && { sort_params: sort }), created_by: ['ann', 'bob', 'zoe'] })
       expect(filtered).toEqual(items)
       const ids = items.map(({ external_template_id }) => ({ external_template_id }))
       expect(await templates.find({ ...(sort && { sort_params: sort }), external_template_ids: ids })).toEqual(items)
     })
 
-    it('never overlaps pages, also where all sorting keys are equal', async () => {
+    it('returns pages that never overlap, even if all sorting keys are equal', async () => {
       const equal = await newCaller()
       server.setClock(day(1))
       const ids: string[] = []
@@ -292,7 +300,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       }
     })
 
-    it('answers an empty page past the end, with the count', async () => {
+    it('returns an empty page with the count past the end', async () => {
       for (const page of [2, 1_000_000, Number.MAX_SAFE_INTEGER]) {
         const answer = await templates.search({ page, entries: 15, is_count_required: true })
         expect(answer.status).toBe(200)
@@ -301,7 +309,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
     })
   })
 
-  describe('groups', () => {
+  describe('searches with groups', () => {
     let templates: TemplateCaller
     let parent: string
     let single: string
@@ -325,7 +333,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       server.setClock(undefined)
     })
 
-    it('gives items exactly as the document says', async () => {
+    it('return items exactly as documented', async () => {
       const [item] = await templates.find({ external_template_ids: [{ external_template_id: children[0] }] })
       expect(item).toEqual({
         external_template_id: children[0],
@@ -354,7 +362,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       })
     })
 
-    it('returns all templates of a group by the id of its parent', async () => {
+    it('return all their templates by the id of the parent', async () => {
       const items = await templates.find({ group_id: parent })
       expect(items.map((item) => item.external_template_id).toSorted()).toEqual([parent, ...children].toSorted())
       for (const item of items) {
@@ -365,7 +373,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       expect(await templates.find({ group_id: single })).toEqual([])
     })
 
-    it('leaves is_default_template_of_group and group_id away on a template in no group', async () => {
+    it('add neither is_default_template_of_group nor group_id to a template in no group', async () => {
       const item = await templates.latest(single)
       expect(item).not.toHaveProperty('is_default_template_of_group')
       expect(item.meta_info).not.toHaveProperty('group_id')
@@ -376,7 +384,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       return { unique_locale_count: locales, unique_variation_count: variations, total_templates_in_group: total }
     }
 
-    it('shows only default templates, with counts of their groups, and templates in no group', async () => {
+    it('return only default templates, with counts of their groups, and templates in no group', async () => {
       const body = { ...all, is_grouped_response: true, is_count_required: true, sort_params: byName }
       const { data, total_count } = (await templates.search(body)).body
       expect(total_count).toBe(3)
@@ -386,12 +394,12 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       for (const name of Object.keys(counts(0, 0, 0))) expect(data[2]).not.toHaveProperty(name)
     })
 
-    it('shows no counts unless the answer is grouped', async () => {
+    it('show counts only in a grouped answer', async () => {
       const [item] = await templates.find({ template_name: 'parent', is_grouped_response: false })
       for (const name of Object.keys(counts(0, 0, 0))) expect(item).not.toHaveProperty(name)
     })
 
-    it('chooses among defaults and singles by filters, and counts the whole group all the same', async () => {
+    it('filter default templates and templates in no group, and still count the whole group', async () => {
       const grouped = { is_grouped_response: true, sort_params: byName }
       expect(await templates.names({ ...grouped, created_by: ['ann'] })).toEqual(['parent'])
       expect(await templates.names({ ...grouped, created_by: ['bob'] })).toEqual(['single'])
@@ -403,7 +411,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
       expect(item).toMatchObject(counts(2, 2, 4))
     })
 
-    it('shows an old version with the group it named, and whether its template is a default now', async () => {
+    it('show an old version with the group it named, and whether its template is a default now', async () => {
       const child = await templates.add({ template_name: 'leaver', group_id: parent })
       await templates.change(child, { group_id: null })
       const named = (id: string) => ({ external_template_ids: [{ external_template_id: id, version: 1 }] })
@@ -418,7 +426,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
     })
   })
 
-  it('finds a template at once after it was created or updated', async () => {
+  it('finds a template as soon as it is created or updated', async () => {
     const templates = await newCaller()
     const id = await templates.add({ template_name: 'now' })
     expect(await templates.names({ template_name: 'now' })).toEqual(['now'])
@@ -427,7 +435,7 @@ describeEachStore('Search Email Template (search_templates)', (kind) => {
     expect(await templates.names({ template_name: 'then' })).toEqual(['then'])
   })
 
-  it('lets the search of another workspace go before those that wait, however many one workspace sent', async () => {
+  it('serves the search of another workspace before the queued ones of one workspace', async () => {
     const workspace = await server.makeWorkspace(ROOMY)
     const [many, other] = [new TemplateCaller(server, workspace), await newCaller()]
     await other.add({ template_name: 'beside' })

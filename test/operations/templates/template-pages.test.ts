@@ -1,4 +1,4 @@
-// Searches for email templates while others change them: every answer is as of one moment.
+// Searches for email templates during changes: every answer comes from one snapshot.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { firstVersion, nextVersion, type TemplateMeta } from '../../../src/core/templates/template.ts'
 import { DEFAULT_SETTINGS, type Workspace } from '../../../src/core/workspace.ts'
@@ -43,7 +43,7 @@ describeEachStore('A search during changes of templates (search_templates)', (ki
     })
   }
 
-  /** The answer, where a change comes after the first look at templates. */
+  /** The answer of a search during which a change commits after the first query of templates. */
   async function searchDuring(change: () => Promise<void>, filters: object) {
     const request = { workspace: WORKSPACE, body: { ...ALL, ...filters } } as never
     const parts: Partial<Parts> = { database: meddled(database, 'templates', change), queue: new KeyedQueue() }
@@ -59,12 +59,12 @@ describeEachStore('A search during changes of templates (search_templates)', (ki
     expect(data).toHaveLength(total_count)
   })
 
-  it('counts none where it shows none while the first is added', async () => {
+  it('counts none if it shows none while the first is added', async () => {
     const { data, total_count } = await searchDuring(() => add('first', 'First', null), { template_name: 'First' })
     expect(data).toHaveLength(total_count)
   })
 
-  it('reads large templates of a page in several statements, between which others read', async () => {
+  it('reads large templates of a page in several statements, so that others can read between them', async () => {
     const names = ['a', 'b', 'c', 'd', 'e']
     const lengths = [400_000, 400_000, 400_000, 1_100_000, 10]
     const contents = lengths.map((length, index) => String(index).repeat(length))
@@ -75,11 +75,11 @@ describeEachStore('A search during changes of templates (search_templates)', (ki
     const keys = names.map((name) => ({ externalTemplateId: `large-${name}`, version: 1 }))
     const found = await findTemplateVersions(watched, WORKSPACE.id, keys)
     expect(found.map(({ details }) => details.emailContent)).toEqual(contents)
-    // Their sizes; two; one that has no room beside them; the largest alone; the last.
+    // The sizes of all; two templates; one that does not fit with them; the largest alone; the last.
     expect(rowsOfQueries).toEqual([5, 2, 1, 1, 1])
   })
 
-  it('shows a default template with the counts of its group while the last other one leaves it', async () => {
+  it('shows a default template with the counts of its group while the last child leaves it', async () => {
     await add('parent', 'Grouped', null)
     await add('child', 'Grouped', 'parent')
     const grouped = { template_name: 'Grouped', is_grouped_response: true }

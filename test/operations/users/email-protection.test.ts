@@ -1,4 +1,4 @@
-// Email protection through real HTTP, on every store: no byte of an address is where it must not be, and users are still found.
+// Email protection through real HTTP, on every store: no file or table contains a protected address, and users can still be found.
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { trackingOf, type Tracking } from '../../support/calls/tracking.ts'
 const ADDRESS = 'Anna.Secret@Example.com'
 const IDEMPOTENCY = { 'idempotency-key': 'k1' }
 
-/** Everything the server has written: the files of log and state, and every row of every table of PostgreSQL. */
+/** All data that the server has written: the files of log and state, and every row of every table of PostgreSQL. */
 async function written(server: TestServer): Promise<string> {
   const files = readdirSync(server.dataDir, { recursive: true, withFileTypes: true }).filter((file) => file.isFile())
   const texts = files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'))
@@ -30,7 +30,7 @@ async function readTables(url: string): Promise<string[]> {
     const texts: string[] = []
     for (const { name } of tables.rows) {
       const { rows } = await client.query<{ text: string }>(`select t::text as text from ${name} t`)
-      // Bytes are shown in hexadecimal; what stands in them is to be found too.
+      // PostgreSQL shows bytes in hexadecimal; they must be searched too.
       const bytes = rows.flatMap(({ text }) => [...text.matchAll(/\\\\x([0-9a-f]+)/g)].map(([, hex = '']) => hex))
       texts.push(...rows.map(({ text }) => text), ...bytes.map((hex) => Buffer.from(hex, 'hex').toString('latin1')))
     }
@@ -60,7 +60,7 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
     ['tokenized', { plan: 'free' }],
     ['encrypted', { plan: 'free', email: ADDRESS }],
   ]
-  it.each(hiding)('where emails are %s, no file and no table ever holds the address', async (protection, shown) => {
+  it.each(hiding)('writes the address to no file and no table if emails are %s', async (protection, shown) => {
     const tracking = tracked(protection)
     const body = { ...user({ plan: 'free', email: ADDRESS }), email: ADDRESS, contact: { email: ADDRESS } }
     await tracking.fateOf(await tracking.user(body, IDEMPOTENCY))
@@ -68,17 +68,17 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
     const text = await written(server)
     expect(text).not.toContain('anna.secret')
     expect(text).not.toContain(Buffer.from(ADDRESS).toString('base64').slice(0, -4).toLowerCase())
-    // The look finds what is there.
+    // The search does find stored attributes.
     expect(text).toContain('plan')
   })
 
-  it('where emails are not protected, the address is kept as it was sent', async () => {
+  it('stores the address as it was sent if emails are not protected', async () => {
     const address = 'Open.Address@Example.com'
     await tracked('none').apply(user({ email: address }))
     expect(await written(server)).toContain(address.toLowerCase())
   })
 
-  it('where emails are tokenized, user_identifiers that nobody reads are not written either', async () => {
+  it('does not write ignored user_identifiers if emails are tokenized', async () => {
     const workspace = await server.makeWorkspace({ emailProtection: 'tokenized' })
     const tracking = trackingOf(server, workspace)
     await tracking.apply({ ...user({}), user_identifiers: { email: ADDRESS } })
@@ -86,7 +86,7 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
   })
 
   it.each(['tokenized', 'encrypted'] as const)(
-    'where emails are %s, other attributes are kept as they are sent',
+    'stores other attributes as they were sent if emails are %s',
     async (protection) => {
       const attributes = { Email: 'free-form', EMAIL: 'too' }
       await tracked(protection).apply(user({ ...attributes, email: 'x@example.com' }, 'capitals'))
@@ -95,7 +95,7 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
     },
   )
 
-  it('where emails are protected, identifiers still find the user', async () => {
+  it('finds users by identifiers if emails are protected', async () => {
     for (const protection of ['tokenized', 'encrypted'] as const) {
       const body = { ...user({ email: 'x@example.com' }, 'named'), user_identifiers: { crm: `crm-${protection}` } }
       await tracked(protection).apply(body)
@@ -104,20 +104,20 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
     }
   })
 
-  it.each(['none', 'encrypted'] as const)('finds users by email where emails are %s', async (protection) => {
+  it.each(['none', 'encrypted'] as const)('finds users by email if emails are %s', async (protection) => {
     await tracked(protection).apply(user({ email: 'Find.Me@Example.com' }, 'found'))
     const { status, body } = await tracked(protection).getUser({ email: ' find.me@EXAMPLE.com' })
     expect({ status, id: body.customer_id }).toEqual({ status: 200, id: 'found' })
     expect(body.attributes['email']).toBe('Find.Me@Example.com')
   })
 
-  it('where emails are tokenized, the lookup by email is refused with the reason', async () => {
+  it('refuses the lookup by email with the reason if emails are tokenized', async () => {
     const answer = await tracked('tokenized').getUser({ email: ADDRESS })
     expectRefusal(answer, 400, 'invalid_request', ['query.email'])
     expect(JSON.stringify(answer.body)).toContain('stores no email addresses')
   })
 
-  it('where emails are encrypted, a null clears the address, and a new one replaces it', async () => {
+  it('replaces the address by a new one, and clears it with null, if emails are encrypted', async () => {
     const tracking = tracked('encrypted')
     await tracking.apply(user({ email: 'old@example.com' }, 'moves'), user({ email: 'new@example.com' }, 'moves'))
     expectRefusal(await tracking.getUser({ email: 'old@example.com' }), 404, 'not_found')
@@ -128,7 +128,7 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
   })
 
   it.each(['none', 'tokenized', 'encrypted'] as const)(
-    'where emails are %s, an empty address changes nothing, and a number as mobile is kept as its text',
+    'ignores an empty address, and stores a number as mobile as a string, if emails are %s',
     async (protection) => {
       const tracking = tracked(protection)
       await tracking.apply(
@@ -142,7 +142,7 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
     },
   )
 
-  it('where emails are encrypted, the newest address stays when two users become one', async () => {
+  it('keeps the newest address of merged users if emails are encrypted', async () => {
     const tracking = tracked('encrypted')
     await tracking.apply(
       { type: 'customer', user_identifiers: { crm: 'e1' }, attributes: { email: 'first@example.com' } },
@@ -156,16 +156,16 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
 
   const retries: [EmailProtection, what: string, attributes: object, status: number][] = [
     ['tokenized', 'the same body', { plan: 'free', email: ADDRESS }, 200],
-    ['tokenized', 'another address, of which nothing is kept', { plan: 'free', email: 'b@example.com' }, 200],
+    ['tokenized', 'another address, which is not stored', { plan: 'free', email: 'b@example.com' }, 200],
     ['tokenized', 'another attribute', { plan: 'paid', email: ADDRESS }, 409],
-    ['encrypted', 'the same body, sealed anew', { plan: 'free', email: ADDRESS }, 200],
+    ['encrypted', 'the same body, encrypted again', { plan: 'free', email: ADDRESS }, 200],
     ['encrypted', 'the same address by its keyed hash', { plan: 'free', email: ADDRESS.toUpperCase() }, 200],
     ['encrypted', 'another address', { plan: 'free', email: 'b@example.com' }, 409],
     ['encrypted', 'no address', { plan: 'free' }, 409],
     ['encrypted', 'another attribute', { plan: 'paid', email: ADDRESS }, 409],
   ]
   it.each(retries)(
-    'where emails are %s, a retry is known without a hash of the address: with %s',
+    'if emails are %s, recognises a retry without a hash of the address: with %s',
     async (protection, what, attributes, status) => {
       const headers = { 'idempotency-key': what }
       const first = await tracked(protection).user(user({ plan: 'free', email: ADDRESS }), headers)
@@ -174,7 +174,7 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
     },
   )
 
-  it('the same address is sealed differently each time, and hashed differently in each workspace', async () => {
+  it('encrypts the same address differently each time, and hashes it differently in each workspace', async () => {
     const other = await server.makeWorkspace({ emailProtection: 'encrypted' })
     await tracked('encrypted').apply(
       user({ email: 'same@example.com' }, 's1'),
@@ -193,7 +193,7 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
   })
 
   it.each(['none', 'tokenized', 'encrypted'] as const)(
-    'refuses a malformed email where emails are %s, without repeating it',
+    'refuses a malformed email if emails are %s, without repeating it',
     async (protection) => {
       const answer = await tracked(protection).user(user({ email: 'anna.secret at example' }))
       expectRefusal(answer, 400, 'invalid_request', ['attributes.email'])
@@ -201,7 +201,7 @@ describeEachStore('Email protection (track_user, get_user)', (kind) => {
     },
   )
 
-  it('where the server has no PII_KEY, an address that must be encrypted is refused with 503', async () => {
+  it('refuses an address that must be encrypted with 503 if the server has no PII_KEY', async () => {
     const keyless = await startServer(kind)
     try {
       const workspace = await keyless.makeWorkspace({ emailProtection: 'encrypted' })

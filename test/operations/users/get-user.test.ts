@@ -1,4 +1,4 @@
-// Get user through real HTTP, on every store: the ways to find one, and what is shown.
+// Get user through real HTTP, on every store: how users are found, and which fields are shown.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
@@ -9,7 +9,7 @@ const IDENTIFIERS = ['svc_mobile', 'crm']
 describeEachStore('Get user (get_user)', (kind) => {
   let server: TestServer
   let tracking: Tracking
-  /** Tracks in a workspace with identity resolution. */
+  /** Tracking in a workspace with identity resolution. */
   let resolving: Tracking
 
   beforeAll(async () => {
@@ -19,8 +19,8 @@ describeEachStore('Get user (get_user)', (kind) => {
   })
   afterAll(() => server.stop())
 
-  it('shows customer_id, attributes, identifiers, and when the user was made and last active', async ({ skip }) => {
-    skip(kind !== 'sqlite', 'a log that many write to stamps entries by its own clock')
+  it('shows customer_id, attributes, identifiers, and when the user was created and last active', async ({ skip }) => {
+    skip(kind !== 'sqlite', 'a shared log stamps entries by its own clock')
     const receivedAt = Date.parse('2026-05-04T10:00:00.000Z')
     server.setClock(receivedAt)
     await resolving.apply(
@@ -42,13 +42,13 @@ describeEachStore('Get user (get_user)', (kind) => {
     })
   })
 
-  it('shows null where no event and no customer_id is known', async () => {
+  it('shows null for a user without events and customer_id', async () => {
     await resolving.apply({ type: 'customer', user_identifiers: { crm: 'nameless' } })
     const { body } = await resolving.getUser({ identifier_name: 'crm', identifier_value: 'nameless' })
     expect(body).toMatchObject({ customer_id: null, last_event_at: null, user_identifiers: { crm: 'nameless' } })
   })
 
-  it('finds a user by every value an identifier ever had, and shows the newest', async () => {
+  it('finds a user by every value that an identifier ever had, and shows the newest', async () => {
     const report = (mobile: string | number) => {
       return { type: 'customer', customer_id: 'mobile', user_identifiers: { svc_mobile: mobile } }
     }
@@ -62,7 +62,7 @@ describeEachStore('Get user (get_user)', (kind) => {
     expect(body.user_identifiers).toEqual({ svc_mobile: 'z-old' })
   })
 
-  it('shows the newest values and the last event of a user whom many were found to be', async () => {
+  it('shows the newest values and the last event of a user merged from many', async () => {
     const apart = Array.from({ length: 150 }, (_, index) => ({ type: 'customer', customer_id: `crowd-${index}` }))
     const together = apart.map(({ customer_id }) => ({
       type: 'customer',
@@ -97,7 +97,7 @@ describeEachStore('Get user (get_user)', (kind) => {
     expect((await tracking.getUser({ email: 'both@example.com' })).body.customer_id).toBe('older')
   })
 
-  it('finds nobody by an email that was replaced, or cleared with null', async () => {
+  it('does not find a user by an email that was replaced, or cleared with null', async () => {
     const report = (email: string | null) => ({ type: 'customer', customer_id: 'moved', attributes: { email } })
     await tracking.apply(report('first@example.com'), report('second@example.com'))
     expectRefusal(await tracking.getUser({ email: 'first@example.com' }), 404, 'not_found')
@@ -135,8 +135,8 @@ describeEachStore('Get user (get_user)', (kind) => {
       { customer_id: 'a', email: 'a@b.example', identifier_name: 'crm', identifier_value: 'x' },
       ['query.customer_id', 'query.email', 'query.identifier_name', 'query.identifier_value'],
     ],
-    ['an identifier without value', { identifier_name: 'crm' }, ['query.identifier_value']],
-    ['a value without identifier', { identifier_value: 'x' }, ['query.identifier_name']],
+    ['an identifier without a value', { identifier_name: 'crm' }, ['query.identifier_value']],
+    ['a value without an identifier', { identifier_value: 'x' }, ['query.identifier_name']],
     [
       'an identifier that is not configured',
       { identifier_name: 'x', identifier_value: 'y' },
@@ -155,12 +155,12 @@ describeEachStore('Get user (get_user)', (kind) => {
     expectRefusal(await resolving.getUser(query), 400, 'invalid_request', fields)
   })
 
-  it('refuses identifiers where identity resolution is off', async () => {
+  it('refuses identifiers if identity resolution is off', async () => {
     const answer = await tracking.getUser({ identifier_name: 'crm', identifier_value: 'x' })
     expectRefusal(answer, 400, 'invalid_request', ['query.identifier_name'])
   })
 
-  it('needs the key of the tile data', async () => {
+  it('requires the key of the tile data', async () => {
     const answer = await server.call('GET', '/v1/customer/main?customer_id=c1', { tile: 'reports' })
     expectRefusal(answer, 403, 'forbidden')
   })

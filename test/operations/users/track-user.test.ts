@@ -1,4 +1,4 @@
-// Track User through real HTTP, on every store: what is refused, what is kept, and which value wins.
+// Track User through real HTTP, on every store: what is refused, what is stored, and which value wins.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { expectRefusal, startServer, type TestServer } from '../../support/server.ts'
 import { describeEachStore } from '../../support/stores.ts'
@@ -30,7 +30,7 @@ describeEachStore('Track User (track_user)', (kind) => {
 
   const refusals: [rule: string, body: unknown, fields: string[]][] = [
     ['a type other than customer', { ...user({}), type: 'event' }, ['type']],
-    ['a type in other case', { ...user({}), type: 'Customer' }, ['type']],
+    ['a type in another case', { ...user({}), type: 'Customer' }, ['type']],
     ['a missing type', { customer_id: 'c1' }, ['type']],
     ['a missing customer_id', { type: 'customer', attributes: {} }, ['customer_id']],
     ['an empty customer_id', user({}, ''), ['customer_id']],
@@ -40,18 +40,18 @@ describeEachStore('Track User (track_user)', (kind) => {
     ['a customer_id that is null', { type: 'customer', customer_id: null, attributes: {} }, ['customer_id']],
     ['an email that is a number', user({ email: 5 }), ['attributes.email']],
     ['an email without @', user({ email: 'anna' }), ['attributes.email']],
-    ['an email of spaces', user({ email: ' ' }), ['attributes.email']],
+    ['an email of only spaces', user({ email: ' ' }), ['attributes.email']],
     ['an email with a space in it', user({ email: 'an na@example.com' }), ['attributes.email']],
     ['a mobile that is a fraction', user({ mobile: 49.17 }), ['attributes.mobile']],
     ['a mobile that is negative', user({ mobile: -49170 }), ['attributes.mobile']],
-    ['a mobile that is rounded', user({ mobile: 2 ** 53 }), ['attributes.mobile']],
+    ['a mobile that would be rounded', user({ mobile: 2 ** 53 }), ['attributes.mobile']],
     ['a mobile that is true', user({ mobile: true }), ['attributes.mobile']],
     ['a mobile of 257 characters', user({ mobile: '1'.repeat(257) }), ['attributes.mobile']],
     ['a locale that is a list', user({ locale: ['de'] }), ['attributes.locale']],
     ['a timezone that is a number', user({ timezone: 2 }), ['attributes.timezone']],
     ['an unknown timezone', user({ timezone: 'Europe/Atlantis' }), ['attributes.timezone']],
     ['an offset as timezone', user({ timezone: '+02:00' }), ['attributes.timezone']],
-    ['a timezone of spaces', user({ timezone: ' ' }), ['attributes.timezone']],
+    ['a timezone of only spaces', user({ timezone: ' ' }), ['attributes.timezone']],
     ['a name with the reserved prefix', user({ svc_plan: 1 }), ['attributes.svc_plan']],
     ['an empty name', user({ '': 1 }), ['attributes[""]']],
     ['a name of 257 characters', user({ ['n'.repeat(257)]: 1 }), [`attributes.${'n'.repeat(257)}`]],
@@ -68,22 +68,26 @@ describeEachStore('Track User (track_user)', (kind) => {
   })
 
   const accepted: [rule: string, customerId: string, attributes: Record<string, unknown>][] = [
-    ['every known attribute', 'k1', { email: 'A@b.example', mobile: '+49 1', locale: 'de', timezone: 'Europe/Berlin' }],
-    ['nulls of the known attributes', 'k2', { email: null, mobile: null, locale: null, timezone: null }],
+    [
+      'every standard attribute',
+      'k1',
+      { email: 'A@b.example', mobile: '+49 1', locale: 'de', timezone: 'Europe/Berlin' },
+    ],
+    ['standard attributes that are null', 'k2', { email: null, mobile: null, locale: null, timezone: null }],
     ['an email with outer spaces, shown as sent', 'k3', { email: ' Anna@Example.com ' }],
     ['any JSON value of a free attribute', 'k4', { a: null, b: '', c: [1, [{}]], d: { e: true }, f: -0.5 }],
     ['500 attributes', 'k5', names(500)],
     ['a name of 256 characters beyond the basic plane', 'k6', { ['😀'.repeat(256)]: 1 }],
     ['attributes nested 10 levels', 'k7', { deep: nested(9) }],
-    ['the reserved prefix further inside', 'k8', { plan: { svc_name: 1 } }],
-    ['names of the language itself', 'k9', { constructor: 'c', toString: 't', hasOwnProperty: 1 }],
+    ['the reserved prefix in nested names', 'k8', { plan: { svc_name: 1 } }],
+    ['names that every JavaScript object has', 'k9', { constructor: 'c', toString: 't', hasOwnProperty: 1 }],
     [
-      'texts that no database column takes, in free attributes',
+      'strings that no database column accepts, in free attributes',
       'k10',
       { nul: 'a\u0000b', half: '\ud800', '\u0000': 1 },
     ],
   ]
-  it.each(accepted)('keeps %s', async (_rule, customerId, attributes) => {
+  it.each(accepted)('stores %s', async (_rule, customerId, attributes) => {
     await tracking.apply(user(attributes, customerId))
     const { status, body } = await tracking.getUser({ customer_id: customerId })
     expect({ status, attributes: body.attributes }).toEqual({ status: 200, attributes })
@@ -103,18 +107,18 @@ describeEachStore('Track User (track_user)', (kind) => {
     })
   })
 
-  it('takes an empty email and timezone as if they were not sent, and null clears them', async () => {
-    const known = { email: 'stays@example.com', timezone: 'Europe/Berlin', locale: 'de', mobile: '+49 1' }
-    await tracking.apply(user(known, 'empty'), user({ email: '', timezone: '', locale: '', mobile: '' }, 'empty'))
+  it('ignores an empty email and timezone, and clears them with null', async () => {
+    const existing = { email: 'stays@example.com', timezone: 'Europe/Berlin', locale: 'de', mobile: '+49 1' }
+    await tracking.apply(user(existing, 'empty'), user({ email: '', timezone: '', locale: '', mobile: '' }, 'empty'))
     const { body } = await tracking.getUser({ email: 'stays@example.com' })
-    expect(body).toMatchObject({ customer_id: 'empty', attributes: { ...known, locale: '', mobile: '' } })
+    expect(body).toMatchObject({ customer_id: 'empty', attributes: { ...existing, locale: '', mobile: '' } })
     await tracking.apply(user({ email: null, timezone: null }, 'empty'))
     const cleared = await tracking.getUser({ customer_id: 'empty' })
     expect(cleared.body.attributes).toMatchObject({ email: null, timezone: null })
   })
 
   it.each([0, 4_917_012_345_678, Number.MAX_SAFE_INTEGER])(
-    'keeps a whole number as mobile as its text: %d',
+    'stores a whole number as mobile as a string: %d',
     async (mobile) => {
       await tracking.apply(user({ mobile, score: mobile }, `mobile-${mobile}`))
       const { body } = await tracking.getUser({ customer_id: `mobile-${mobile}` })
@@ -141,7 +145,7 @@ describeEachStore('Track User (track_user)', (kind) => {
     expect((await other.getUser({ customer_id: 'both' })).body.attributes).toEqual({ in: 'other' })
   })
 
-  it('keeps names that are written with escapes, whatever names others have sent', async () => {
+  it('stores names written with escapes, regardless of names that others sent', async () => {
     const sent = (attributes: string) => `{"type":"customer","customer_id":"escaped","attributes":${attributes}}`
     const other = trackingOf(server, await server.makeWorkspace())
     await other.fateOf(await other.user(sent(String.raw`{"id":1,"gr\\u0":2,"\\":3}`)))
@@ -150,7 +154,7 @@ describeEachStore('Track User (track_user)', (kind) => {
     expect((await other.getUser({ customer_id: 'escaped' })).body.attributes).toEqual({ id: 1, 'gr\\u0': 2, '\\': 3 })
   })
 
-  it('answers a repeat with the same Idempotency-Key as the first, and keeps it once', async () => {
+  it('answers a repeat with the same Idempotency-Key like the first, and stores it once', async () => {
     const first = await tracking.user(user({ plan: 'one' }, 'retry'), { 'idempotency-key': 'u1' })
     const repeat = await tracking.user(user({ plan: 'one' }, 'retry'), { 'idempotency-key': 'u1' })
     expect(repeat.body).toEqual(first.body)
@@ -161,7 +165,7 @@ describeEachStore('Track User (track_user)', (kind) => {
     expect((await tracking.getUser({ customer_id: 'retry' })).body.attributes).toEqual({ plan: 'one' })
   })
 
-  it('takes a body of 1 MiB and refuses one byte more', async () => {
+  it('accepts a body of 1 MiB and refuses one byte more', async () => {
     const sized = (bytes: number) => {
       const empty = JSON.stringify(user({ text: '' }, 'large')).length
       return JSON.stringify(user({ text: 'x'.repeat(bytes - empty) }, 'large'))
@@ -170,7 +174,7 @@ describeEachStore('Track User (track_user)', (kind) => {
     expectRefusal(await tracking.user(sized(1024 * 1024 + 1)), 413, 'payload_too_large')
   })
 
-  it('needs the key of the tile data', async () => {
+  it('requires the key of the tile data', async () => {
     const answer = await server.call('POST', '/v1/customer/main', { tile: 'reports', body: user({}) })
     expectRefusal(answer, 403, 'forbidden')
   })
