@@ -1,4 +1,4 @@
-// Authentication through real HTTP, on every store ("Authentication", "Tiles"): who gets in, who does not, and from when on.
+// Authentication through real HTTP, on every store ("Authentication", "Tiles"): which requests pass, and when changes take effect.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { LIMIT_DEFAULTS } from '../../src/core/workspace.ts'
 import type { ErrorBody } from '../../src/http/answers/error-answer.ts'
@@ -25,7 +25,7 @@ import {
 } from '../support/server.ts'
 import { describeEachStore, openTestDatabase } from '../support/stores.ts'
 
-/** How soon a change made elsewhere must hold. */
+/** How soon a change made by another process must take effect. */
 const KNOWN_AFTER_MS = 1_000
 const FAILURES_PER_MINUTE = 100
 
@@ -36,26 +36,26 @@ describeEachStore('Authentication', (kind) => {
   let server: TestServer
   /** The same store as another process sees it. */
   let elsewhere: Database
-  /** How a wrong key looks from outside. */
+  /** What a client sees after a wrong key. */
   let failure: object
 
   beforeAll(async () => {
     server = await startServer(kind)
     elsewhere = await openTestDatabase(server)
-    failure = outside(await read(basic('main', 'wrong')))
+    failure = visibleTo(await read(basic('main', 'wrong')))
   })
   afterAll(async () => {
     await elsewhere.close()
     await server.stop()
   })
 
-  /** Reads a list that the tile `data` may read, with this header, and with nothing else that tells who calls. */
+  /** Reads a list that the tile `data` may read, authenticated by this header alone. */
   const read = (authorization: string | undefined, id = 'main') => {
     return server.call<ErrorBody>('GET', `/v1/event/${id}?customer_id=c1`, { as: null, headers: { authorization } })
   }
   const readAs = ({ id, dataKey }: TestWorkspace) => read(basic(id, dataKey), id)
 
-  it('takes the workspace id as user name and an API key as password', async () => {
+  it('accepts the workspace id as user name and an API key as password', async () => {
     expect((await read(basic('main', server.workspace.dataKey))).status).toBe(200)
   })
 
@@ -64,9 +64,9 @@ describeEachStore('Authentication', (kind) => {
     ['a scheme in capitals', (credentials) => `BASIC ${encode(credentials)}`],
     ['several spaces', (credentials) => `Basic   ${encode(credentials)}`],
     ['base64 without padding', (credentials) => `Basic ${encode(credentials).replaceAll('=', '')}`],
-    ['the alphabet for addresses', (credentials) => `Basic ${Buffer.from(credentials).toString('base64url')}`],
+    ['the base64 alphabet for URLs', (credentials) => `Basic ${Buffer.from(credentials).toString('base64url')}`],
   ]
-  it.each(accepted)('takes %s', async (_what, header) => {
+  it.each(accepted)('accepts %s', async (_what, header) => {
     expect((await read(header(`main:${server.workspace.dataKey}`))).status).toBe(200)
   })
 
@@ -79,41 +79,41 @@ describeEachStore('Authentication', (kind) => {
     ['credentials that are not encoded', (key) => `Basic main:${key}`],
     ['broken base64', (key) => `Basic ${encode(`main:${key}`).slice(0, -6)}!*`],
     ['one character of base64', () => 'Basic a'],
-    ['something behind the credentials', (key) => `${basic('main', key)} x`],
+    ['text after the credentials', (key) => `${basic('main', key)} x`],
     ['no colon', (key) => `Basic ${encode(`main${key}`)}`],
-    ['nothing but a colon', () => `Basic ${encode(':')}`],
+    ['only a colon', () => `Basic ${encode(':')}`],
     ['no user name', (key) => basic('', key)],
     ['no password', () => basic('main', '')],
     ['bytes that are not UTF-8', () => `Basic ${encode(Uint8Array.of(0x6d, 0x61, 0x69, 0x6e, 0x3a, 0xff, 0xfe))}`],
     ['NUL in the user name', (key) => basic('main\0', key)],
     ['an unknown workspace', (key) => basic('nobody', key)],
     ['a workspace id in capitals', (key) => basic('MAIN', key)],
-    ['a user name that is no workspace id', (key) => basic("' or ''='", key)],
+    ['a user name that is not a workspace id', (key) => basic("' or ''='", key)],
     ['a very long user name', (key) => basic('m'.repeat(5_000), key)],
     ['a wrong key', () => basic('main', generateKey('data'))],
     ['a key in capitals', (key) => basic('main', key.toUpperCase())],
-    ['a key cut short', (key) => basic('main', key.slice(0, -1))],
-    ['something behind the key', (key) => basic('main', `${key} `)],
+    ['a truncated key', (key) => basic('main', key.slice(0, -1))],
+    ['text after the key', (key) => basic('main', `${key} `)],
     ['the hash of the key', (key) => basic('main', hashKey(key))],
-    ['the hash that stands for no workspace', () => basic('nobody', '0'.repeat(64))],
+    ['the hash of an unknown workspace', () => basic('nobody', '0'.repeat(64))],
     ['a key of another workspace', (_key, otherKey) => basic('main', otherKey)],
   ]
-  it.each(failures)('refuses %s, and looks from outside like every other failure', async (_what, header) => {
+  it.each(failures)('refuses %s with the same answer as every other failure', async (_what, header) => {
     const other = await server.makeWorkspace()
     const answer = await read(header(server.workspace.dataKey, other.dataKey))
     expectRefusal(answer, 401, 'unauthorized')
     expect(answer.headers.get('www-authenticate')).toMatch(/^Basic /)
-    expect(outside(answer)).toEqual(failure)
+    expect(visibleTo(answer)).toEqual(failure)
   })
 
-  it('says which scheme and what in it is needed', async () => {
+  it('names the scheme and the credentials it needs', async () => {
     const { body } = await read(`Bearer ${server.workspace.dataKey}`)
     expect(body.error.message).toBe(
       'The Authorization header is missing or wrong. Send "Basic", a space, and the base64 of id:key, a workspace id and one of its API keys.',
     )
   })
 
-  it('asks the database once for every failure, whatever is wrong, so that all take as long', async () => {
+  it('queries the database once for every kind of failure, so that all take equally long', async () => {
     const headers = failures.map(([, header]) => header(server.workspace.dataKey, 'x'))
     for (const header of headers) {
       const queries = await recordQueries(server.database, async (store) => {
@@ -126,7 +126,7 @@ describeEachStore('Authentication', (kind) => {
     }
   })
 
-  it('counts the failures of the addresses beyond ten thousand a minute together', async () => {
+  it('counts failures of addresses beyond ten thousand a minute together', async () => {
     const registry = Object.assign(new WorkspaceRegistry(server.database), { reload: async () => undefined })
     const authentication = new Authentication(registry)
     const attempt = readBasic(basic('main', 'wrong'))
@@ -140,7 +140,7 @@ describeEachStore('Authentication', (kind) => {
     expect(await fail('known-1')).toBe('unauthorized')
   })
 
-  it('tells an unknown path and method before it asks who calls', async () => {
+  it('comes after the refusal of an unknown path or method', async () => {
     expect((await server.call('GET', '/v1/nothing', { as: null })).status).toBe(404)
     expect((await server.call('DELETE', '/v1/event/main', { as: null })).status).toBe(405)
   })
@@ -149,7 +149,7 @@ describeEachStore('Authentication', (kind) => {
     ['data', 'reports', 'GET', '/v1/event/main?customer_id=c1'],
     ['reports', 'data', 'POST', '/core-services/v1/campaign-stats'],
   ] as const)(
-    'refuses a right key of the wrong tile with 403 that names the tile %s',
+    'refuses a valid key of the wrong tile with a 403 that names the tile %s',
     async (needed, tile, method, path) => {
       const answer = await server.call<ErrorBody>(method, path, { tile, ...(method === 'POST' && { body: {} }) })
       expectRefusal(answer, 403, 'forbidden')
@@ -163,13 +163,13 @@ describeEachStore('Authentication', (kind) => {
     expectRefusal(await read(basic(other.id, other.dataKey), 'main'), 403, 'forbidden', ['path.Workspace_ID'])
   })
 
-  it('knows a new workspace at once, also when another process made it', async () => {
+  it('accepts a new workspace at once, even if another process created it', async () => {
     for (const id of ['made-1', 'made-2', 'made-3']) {
       expect((await readAs(await createWorkspace(elsewhere, id, {}, Date.now()))).status).toBe(200)
     }
   })
 
-  it('takes what newer settings allow at once, also when another process saved them', async () => {
+  it('applies newer settings that allow more at once, even if another process saved them', async () => {
     const workspace = await createWorkspace(elsewhere, 'changed', {}, Date.now())
     const body = { type: 'event', user_identifiers: { crm: '1' }, actions: [{ action: 'A' }] }
     const track = () => server.call('POST', `/v1/event/${workspace.id}`, { as: workspace, body })
@@ -183,12 +183,12 @@ describeEachStore('Authentication', (kind) => {
     await resolveBy('crm')
     expect((await track()).status).toBe(200)
     await resolveBy()
-    await until('that is known', async () => (await track()).status === 400)
+    await until('the settings are applied', async () => (await track()).status === 400)
     await resolveBy('crm', 'svc_mobile')
     expect((await track()).status).toBe(200)
   })
 
-  it('refuses a workspace that newer settings suspend, whatever else they allow', async () => {
+  it('refuses a workspace that newer settings suspend, even if they allow more otherwise', async () => {
     const workspace = await createWorkspace(elsewhere, 'halted', {}, Date.now())
     const body = { type: 'event', user_identifiers: { crm: '1' }, actions: [{ action: 'A' }] }
     const track = () => server.call('POST', `/v1/event/${workspace.id}`, { as: workspace, body })
@@ -200,7 +200,7 @@ describeEachStore('Authentication', (kind) => {
     expectRefusal(await track(), 403, 'forbidden')
   })
 
-  it('keeps the newer of two looks that overtake each other', async () => {
+  it('keeps the newer of two concurrent reads of a workspace', async () => {
     const { id } = await server.makeWorkspace()
     const changing = meddled(elsewhere, 'workspaces', async () => {
       await elsewhere.write(async (store) => {
@@ -214,7 +214,7 @@ describeEachStore('Authentication', (kind) => {
     expect(registry.get(id)?.workspace.suspended).toBe(true)
   })
 
-  it('asks the database once for all whose requests are to be refused', async () => {
+  it('queries the database once for all requests that are about to be refused', async () => {
     const queries = await recordQueries(elsewhere, async (store) => {
       const registry = new WorkspaceRegistry({ ...elsewhere, query: store.query })
       await Promise.all(Array.from({ length: 20 }, () => registry.refreshSoon()))
@@ -224,7 +224,7 @@ describeEachStore('Authentication', (kind) => {
     expect(queries).toHaveLength(2)
   })
 
-  it('takes a new key at once and refuses the old one after a second, also when another process made it', async () => {
+  it('accepts a new key at once and refuses the old one after a second, even if another process created it', async () => {
     const workspace = await createWorkspace(elsewhere, 'rekeyed', {}, Date.now())
     expect((await readAs(workspace)).status).toBe(200)
     const newKey = generateKey('data')
@@ -232,12 +232,12 @@ describeEachStore('Authentication', (kind) => {
     expect((await read(basic(workspace.id, newKey), workspace.id)).status).toBe(200)
     await until('the old key fails', async () => (await readAs(workspace)).status === 401)
     expect(REFRESH_MS).toBeLessThan(KNOWN_AFTER_MS)
-    // The key of the other tile stays what it was.
+    // The key of the other tile does not change.
     const stats = { as: workspace, tile: 'reports', body: {} } as const
     expect((await server.call('POST', '/core-services/v1/campaign-stats', stats)).status).toBe(400)
   })
 
-  it('refuses a suspended workspace with 403 after a second, also when another process suspended it', async () => {
+  it('refuses a suspended workspace with 403 after a second, even if another process suspended it', async () => {
     const workspace = await createWorkspace(elsewhere, 'suspended', {}, Date.now())
     expect((await readAs(workspace)).status).toBe(200)
     for (const [suspended, status] of [
@@ -252,7 +252,7 @@ describeEachStore('Authentication', (kind) => {
     }
   })
 
-  it('refuses a suspended workspace before a wrong tile, and a wrong key before both', async () => {
+  it('refuses a wrong key first, then a suspended workspace, then a wrong tile', async () => {
     const workspace = await server.makeWorkspace({ suspended: true })
     const stats = (options: object) => server.call<ErrorBody>('POST', '/core-services/v1/campaign-stats', options)
     const suspended = await stats({ as: workspace, tile: 'data', body: {} })
@@ -261,7 +261,7 @@ describeEachStore('Authentication', (kind) => {
     expectRefusal(await read(basic(workspace.id, 'wrong'), workspace.id), 401, 'unauthorized')
   })
 
-  it('uses up nothing of the limits of a workspace when it fails', async () => {
+  it('takes nothing from the limits of a workspace when it fails', async () => {
     const limits = { ...LIMIT_DEFAULTS, management_per_minute: 2 }
     const workspace = await server.makeWorkspace({ limits })
     for (let count = 0; count < 5; count++) {
@@ -287,7 +287,7 @@ describeEachStore('Failed authentication from one address', (kind) => {
     return server.call('GET', '/v1/event/main?customer_id=c1', { as: null, headers })
   }
 
-  it('gets 429 after 100 failures a minute, while a right key and other addresses pass', async () => {
+  it('gets 429 after 100 failures a minute, while a valid key and other addresses pass', async () => {
     const [here, there] = ['198.51.100.1', '198.51.100.2']
     const failures = Array.from({ length: FAILURES_PER_MINUTE }, () => read('wrong', here))
     expect(new Set((await Promise.all(failures)).map(({ status }) => status))).toEqual(new Set([401]))
@@ -302,7 +302,7 @@ describeEachStore('Failed authentication from one address', (kind) => {
     expectRefusal(await read('wrong', here), 401, 'unauthorized')
   })
 
-  it('is none without the header, for clients that send their key when they are asked for it: always 401', async () => {
+  it('does not count requests without the header, as clients may wait for a 401 to send their key', async () => {
     const from = '198.51.100.5'
     const unasked = Array.from({ length: FAILURES_PER_MINUTE + 1 }, () => read(undefined, from))
     expect(new Set((await Promise.all(unasked)).map(({ status }) => status))).toEqual(new Set([401]))
@@ -315,17 +315,17 @@ describeEachStore('Failed authentication from one address', (kind) => {
   const alike: [name: string, from: (attempt: number) => string][] = [
     ['another port', (attempt) => `198.51.100.3:${1_024 + attempt}`],
     ['another port of an IPv6 address', (attempt) => `[2001:db8::3]:${1_024 + attempt}`],
-    ['another entry that is no address', (attempt) => `nowhere-${attempt}`],
+    ['another entry that is not an address', (attempt) => `nowhere-${attempt}`],
   ]
-  it.each(alike)('counts what a trusted proxy reports with %s each time as one address', async (_name, from) => {
+  it.each(alike)('counts as one address what a trusted proxy reports with %s each time', async (_name, from) => {
     const failures = Array.from({ length: FAILURES_PER_MINUTE }, (_, attempt) => read('wrong', from(attempt)))
     expect(new Set((await Promise.all(failures)).map(({ status }) => status))).toEqual(new Set([401]))
     expectRefusal(await read('wrong', from(FAILURES_PER_MINUTE)), 429, 'rate_limited')
   })
 })
 
-/** What a stranger can tell apart: the answer without its own id and date. */
-function outside({ status, headers, body }: Answer<ErrorBody>): object {
+/** What a client without a key can distinguish: the answer without its id and date. */
+function visibleTo({ status, headers, body }: Answer<ErrorBody>): object {
   const shown = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date')
   return { status, headers: Object.fromEntries(shown), body: { ...body, error: { ...body.error, request_id: '' } } }
 }

@@ -1,4 +1,4 @@
-// What operators read: enough to find a request, and never what somebody sent, whatever breaks.
+// The diagnostics that operators read: they identify a request, but never contain what a client sent, even after errors.
 import { Writable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import Fastify from 'fastify'
@@ -26,7 +26,7 @@ interface Line {
 }
 
 const [WARN, ERROR] = [40, 50]
-/** Put into everything that a request may hold. */
+/** Appears in every part of the requests. */
 const SECRET = 'secret'
 const headers = {
   'x-request-id': 'client-id-1',
@@ -78,7 +78,7 @@ async function withServer(
   return diagnostics
 }
 
-/** Sends the secret in every place that a request has; all of it is refused or accepted as usual. */
+/** Sends the secret in every part of a request; the server refuses or accepts the requests as usual. */
 async function sendSecrets(server: TestServer): Promise<void> {
   const attributes = { [`${SECRET}_name`]: `${SECRET}-value`, email: `${SECRET}@example.com` }
   const event = { type: 'event', customer_id: `${SECRET}-user`, actions: [{ action: `${SECRET}-action`, attributes }] }
@@ -116,7 +116,7 @@ async function sendBroken(server: TestServer): Promise<void> {
   }
 }
 
-/** A client that goes away in the middle of its body. */
+/** A client that disconnects in the middle of its body. */
 async function sendHalf({ url, workspace }: TestServer): Promise<void> {
   const connection = await RawConnection.open(url)
   const credentials = Buffer.from(`${workspace.id}:${workspace.dataKey}`).toString('base64')
@@ -134,7 +134,7 @@ function expectNothingSent(diagnostics: Diagnostics, { workspace }: TestServer):
 }
 
 describeEachStore('Diagnostics', (kind) => {
-  it('hold nothing of what was sent, at the finest level, and blame nobody where nothing broke', async () => {
+  it('contain nothing that clients sent, even at the finest level, and no warning if nothing failed', async () => {
     const diagnostics = await withServer(kind, 'trace', async (server, lines) => {
       await sendSecrets(server)
       await sendBroken(server)
@@ -146,7 +146,7 @@ describeEachStore('Diagnostics', (kind) => {
     expect(diagnostics.lines.filter(({ msg }) => msg === 'request').length).toBeGreaterThan(15)
   })
 
-  it('hold nothing of what was sent while the store is broken, and one line for every failure', async () => {
+  it('contain nothing that clients sent while the store is broken, and one line for every failure', async () => {
     await withServer(kind, 'info', async (server, diagnostics) => {
       await server.database.write(async ({ query }) => {
         await query.schema.dropTable('user_identities').execute()
@@ -168,7 +168,7 @@ describeEachStore('Diagnostics', (kind) => {
     })
   })
 
-  it('hold at the level debug a line for every request: operation, status, duration, the id of the client', async () => {
+  it('contain a line for every request at level debug: operation, status, duration, id of the client', async () => {
     const ids: (string | null)[] = []
     const diagnostics = await withServer(kind, 'debug', async (server) => {
       const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'Opened' }] }
@@ -190,10 +190,10 @@ describeEachStore('Diagnostics', (kind) => {
     expect(diagnostics.of(ids[0] as string)[0]?.duration_ms).toBeGreaterThan(0)
   })
 
-  it('hold the reason of a 503', async () => {
+  it('contain the reason for a 503', async () => {
     let id: string | null = null
     const diagnostics = await withServer(kind, 'info', async (server) => {
-      // The server has no key for them.
+      // The server has no key to encrypt with.
       const as = await server.makeWorkspace({ emailProtection: 'encrypted' })
       const body = { type: 'customer', customer_id: 'c1', attributes: { email: 'a@example.com' } }
       const answer = await server.call('POST', `/v1/customer/${as.id}`, { as, body })
@@ -204,7 +204,7 @@ describeEachStore('Diagnostics', (kind) => {
     expect(diagnostics.of(id)).toMatchObject([{ level: WARN, operation: 'track_user', reason }])
   })
 
-  it('hold at the level debug a line also for what has no path that can be read, or is not HTTP', async () => {
+  it('contain a line at level debug even for an unreadable path and for input that is not HTTP', async () => {
     const ids: string[] = []
     const diagnostics = await withServer(kind, 'debug', async ({ url }) => {
       for (const sent of [`GET /%zz${SECRET} HTTP/1.1\r\nhost: x\r\n\r\n`, `${SECRET}\r\n\r\n`]) {
@@ -223,7 +223,7 @@ describeEachStore('Diagnostics', (kind) => {
     expect(diagnostics.text).not.toContain(SECRET)
   })
 
-  it('hold no line for a request that is not the fault of the server, at the level info', async () => {
+  it('contain no line at level info for a refusal that is not the fault of the server', async () => {
     const diagnostics = await withServer(kind, 'info', async (server) => {
       await server.call('POST', '/v1/event/main', { body: {} })
       await server.call('GET', '/nowhere')
@@ -231,7 +231,7 @@ describeEachStore('Diagnostics', (kind) => {
     expect(diagnostics.lines.filter(({ request_id }) => request_id !== undefined)).toEqual([])
   })
 
-  it('hold no line for a client that goes away before its large answer', async () => {
+  it('contain no error for a client that disconnects before its large answer', async () => {
     const diagnostics = await withServer(kind, 'info', async (server) => {
       const made = await server.call('POST', TEMPLATES, { body: newTemplate({}, LARGE) })
       expect(made.status).toBe(200)
@@ -242,7 +242,7 @@ describeEachStore('Diagnostics', (kind) => {
         await connection.write(`${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
         connection.close()
       }
-      // Behind all of them.
+      // This one is answered after all of them.
       expect((await server.call('POST', SEARCH, { body: { page: 1, entries: 15 } })).status).toBe(200)
     })
     expect(diagnostics.lines.filter(({ level }) => level >= ERROR)).toEqual([])
@@ -255,21 +255,21 @@ function basicOf({ workspace: { id, dataKey } }: TestServer): string {
   return `Basic ${btoa(`${id}:${dataKey}`)}`
 }
 
-describe('What is said of an error', () => {
+describe('The description of an error', () => {
   const errors: [what: string, error: unknown, description: object][] = [
-    ['its own words', new TypeError('x is not a function'), { type: 'TypeError', message: 'x is not a function' }],
+    ['its own message', new TypeError('x is not a function'), { type: 'TypeError', message: 'x is not a function' }],
     [
-      "the database's words and code",
+      "the database's message and code",
       new StoreError('other', '42P01', 'relation "x" does not exist'),
       { type: 'StoreError', code: '42P01', message: 'relation "x" does not exist' },
     ],
     [
-      'no words that quote data',
+      'no message that quotes data',
       new StoreError('other', '22P02', `invalid input syntax: "${SECRET}"`),
       { type: 'StoreError', code: '22P02' },
     ],
-    ['no words that quote JSON', new SyntaxError(`Unexpected token in "${SECRET}"`), { type: 'SyntaxError' }],
-    ['the type alone of what is none', SECRET, { type: 'string' }],
+    ['no message that quotes JSON', new SyntaxError(`Unexpected token in "${SECRET}"`), { type: 'SyntaxError' }],
+    ['only the type of a thrown value that is not an error', SECRET, { type: 'string' }],
     [
       'why the database cannot be reached',
       new Unreachable('connect ECONNREFUSED'),
@@ -280,13 +280,13 @@ describe('What is said of an error', () => {
       },
     ],
   ]
-  it.each(errors)('is %s', (_what, error, description) => {
-    const { stack, ...said } = describeError(error)
-    expect(said).toEqual(description)
+  it.each(errors)('contains %s', (_what, error, description) => {
+    const { stack, ...described } = describeError(error)
+    expect(described).toEqual(description)
     expect(JSON.stringify(stack) ?? '').not.toContain(SECRET)
   })
 
-  it('is where it broke only for what nobody foresaw', () => {
+  it('contains a stack trace only for an unexpected error', () => {
     expect(describeError(new TypeError('x')).stack?.length).toBeGreaterThan(0)
     expect(describeError(new TablesAreNewer('9999-later'))).toEqual({
       type: 'AppError',
@@ -295,7 +295,7 @@ describe('What is said of an error', () => {
   })
 })
 
-it('what Fastify itself may write of an error is what is said of any', async () => {
+it('Fastify describes errors in its own lines like the server does', async () => {
   const diagnostics = new Diagnostics('info')
   const app = Fastify(loggerOptions(diagnostics.logger))
   app.log.error({ err: new SyntaxError(SECRET) }, 'of a request')
@@ -307,7 +307,7 @@ it('what Fastify itself may write of an error is what is said of any', async () 
   expect(diagnostics.text).not.toContain(SECRET)
 })
 
-it('what Fastify itself may write of a request and its reply holds neither headers nor bodies', async () => {
+it('Fastify writes neither headers nor bodies of requests and replies', async () => {
   const diagnostics = new Diagnostics('info')
   const app = Fastify(loggerOptions(diagnostics.logger))
   app.post('/', (request, reply) => {

@@ -1,9 +1,9 @@
-// Bodies that nobody should send: examples with hostile values, names and structure, and then with broken bytes.
+// Generates hostile bodies: examples with hostile values, names and structure, some with broken bytes.
 import * as fc from 'fast-check'
 
 const DEEP = 70
 
-/** JSON of one value each; some of it JSON.stringify would never write. */
+/** JSON of one value each; JSON.stringify would never write some of it. */
 const HOSTILE_VALUES: readonly string[] = Object.values({
   words: ['null', 'true', 'false'],
   numbers: ['0', '-1', '0.5', '-0', '9007199254740993', '1e21', '1e400', '-1e400', '1e-400', '1'.padEnd(400, '0')],
@@ -28,7 +28,7 @@ const HOSTILE_VALUES: readonly string[] = Object.values({
   methods: ['{"toString":1,"valueOf":null,"hasOwnProperty":[]}', '{"length":-1}', '{"then":1}', '{"toJSON":1}'],
 }).flat()
 
-/** Names to give to members, and members to add. */
+/** Names for members that are renamed or added. */
 const HOSTILE_NAMES = [
   '__proto__',
   'constructor',
@@ -45,9 +45,9 @@ const HOSTILE_NAMES = [
   'then',
 ]
 
-/** One step of a mutation: which place of the body, what to do there, and with what. */
+/** One step of a mutation: `target` chooses the part of the body to change. */
 const anyStep = fc.record({
-  place: fc.nat(),
+  target: fc.nat(),
   change: fc.constantFrom('replace', 'replace', 'replace', 'remove', 'rename', 'add', 'repeat', 'wrap'),
   value: fc.constantFrom(...HOSTILE_VALUES),
   name: fc.constantFrom(...HOSTILE_NAMES),
@@ -74,37 +74,37 @@ export function anyHostileBody(examples: readonly unknown[]): fc.Arbitrary<Uint8
   })
 }
 
-/** One hostile text, for places outside of bodies. */
+/** One hostile text, for the parts of a request other than its body. */
 export const anyHostileText: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(...HOSTILE_NAMES, ...HOSTILE_VALUES.filter(({ length }) => length < 1_000)),
   fc.string({ unit: 'binary' }),
 )
 
-/** The body as a tree of texts, so that a name may stand twice and a number may be too large. */
+/** The body as a tree of texts, which can repeat a name and hold a number that is too large. */
 type Tree = string | { readonly list: Tree[] } | { readonly members: [name: string, value: Tree][] }
 
-function mutate(text: string, { place, change, value, name }: Step): string {
+function mutate(text: string, { target, change, value, name }: Step): string {
   const tree = toTree(text)
-  // What a former step made is left as it is when it can no longer be taken apart.
+  // An earlier step may have made the text unparsable.
   if (tree === undefined) return text
   const holders = holdersOf(tree)
-  const holder = holders[place % Math.max(1, holders.length)]
+  const holder = holders[target % Math.max(1, holders.length)]
   if (!holder || change === 'wrap') return change === 'wrap' ? `[${text}]` : value
-  if ('list' in holder) changeList(holder.list, place, change, value)
-  else changeMembers(holder.members, { place, change, value, name })
+  if ('list' in holder) changeList(holder.list, target, change, value)
+  else changeMembers(holder.members, { target, change, value, name })
   return toText(tree)
 }
 
-function changeList(list: Tree[], place: number, change: Step['change'], value: string): void {
-  const index = place % Math.max(1, list.length)
+function changeList(list: Tree[], target: number, change: Step['change'], value: string): void {
+  const index = target % Math.max(1, list.length)
   if (change === 'remove') list.splice(index, 1)
   else if (change === 'add' || list.length === 0) list.push(value)
   else if (change === 'repeat') list.push(...Array.from({ length: 20 }, () => list[index] as Tree))
   else list[index] = value
 }
 
-function changeMembers(members: [string, Tree][], { place, change, value, name }: Step): void {
-  const index = place % Math.max(1, members.length)
+function changeMembers(members: [string, Tree][], { target, change, value, name }: Step): void {
+  const index = target % Math.max(1, members.length)
   const member = members[index]
   if (change === 'add' || !member) members.push([name, value])
   else if (change === 'remove') members.splice(index, 1)
@@ -117,7 +117,7 @@ function changeBytes(bytes: Uint8Array, { kind, at, byte }: ByteChange): Uint8Ar
   const index = at % Math.max(1, bytes.length)
   switch (kind) {
     case 'flip':
-      // A cut before may have left nothing to flip.
+      // An earlier cut may have left nothing to flip.
       return bytes.length === 0 ? bytes : bytes.with(index, byte)
     case 'insert':
       return Buffer.concat([bytes.subarray(0, index), Buffer.of(byte), bytes.subarray(index)])

@@ -1,5 +1,5 @@
-// Whatever is sent, the server answers with a reason and goes on: never a 5xx, nothing parked that was accepted, and no answer
-// that is not ours. A failure names the seed and what was sent.
+// The server answers hostile input with a reason and keeps working: it never answers 5xx, parks nothing that it accepted, and
+// always answers in our format. A failure names the seed and the input.
 import { randomBytes } from 'node:crypto'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -66,7 +66,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
     })
   }
 
-  /** Sends bodies, a few at once; returns the answers in their order. Fails when one of them is not as it must be. */
+  /** Sends bodies, a few at once; returns the answers in order. Fails if one is neither a success nor a proper refusal. */
   async function expectProperAnswers(operation: Operation, bodies: readonly Uint8Array[], as = workspace) {
     const answers: Answer<AcceptedBody>[] = []
     for (let start = 0; start < bodies.length; start += AT_ONCE) {
@@ -86,27 +86,27 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
 
   const operationNamed = (name: string) => OPERATIONS.find((operation) => operation.name === name) as Operation
 
-  /** Waits until all of the log is applied. */
+  /** Waits until the whole log is applied. */
   async function settle(): Promise<void> {
     const tracking = trackingOf(server, workspace)
     const last = await tracking.events({ type: 'event', customer_id: 'last', actions: [{ action: 'last' }] })
     expect(await tracking.fateOf(last)).toMatchObject({ status: 'processed' })
   }
 
-  it.each(named())('Track Events and Track User answer %s', async (_what, text, hasToBeRefused) => {
+  it.each(named())('gets a proper answer from Track Events and Track User: %s', async (_what, text, isRefused) => {
     const bodies = [toBytes(text)]
     const answers = [
       ...(await expectProperAnswers(operationNamed('track_events'), bodies)),
       ...(await expectProperAnswers(operationNamed('track_user'), bodies)),
     ]
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(hasToBeRefused ? 0 : 1)
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(isRefused ? 0 : 1)
   })
 
-  it('every mutated body of Track Events that is accepted is applied', async () => {
+  it('never prevents an accepted mutated body of Track Events from being applied', async () => {
     const bodies = fc.sample(anyHostileBody([EVENTS]), { numRuns: BODIES[kind].main, seed: SEED })
     const answers = await expectProperAnswers(operationNamed('track_events'), bodies)
     const accepted = answers.filter(({ status }) => status === 200).map(({ body }) => body.request_id)
-    // Both must be there for the test to mean anything.
+    // The test needs both accepted and refused bodies.
     expect(accepted.length).toBeGreaterThan(bodies.length / 20)
     expect(accepted.length).toBeLessThan(bodies.length)
     await settle()
@@ -115,7 +115,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
   }, 120_000)
 
   it.each(['none', 'tokenized', 'encrypted'] as const)(
-    'every mutated body of Track User that is accepted is applied, with emails %s',
+    'never prevents an accepted mutated body of Track User from being applied, with emails %s',
     async (emailProtection) => {
       const settings = { limits: UNLIMITED, identityResolution: ['crm'], emailProtection }
       const as = await server.makeWorkspace(settings)
@@ -126,7 +126,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
       await settle()
       expect(await countParkedEntries(server.database)).toBe(0)
       await expectProcessed(server, accepted)
-      // Whatever was made of the user can be shown.
+      // The resulting user can be shown.
       const shown = await trackingOf(server, as).getUser({ customer_id: 'c1' })
       expect(shown.status).toBe(200)
     },
@@ -134,7 +134,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
   )
 
   it.each(BODY_OPERATIONS.map((operation) => [operation.name, operation] as const))(
-    '%s answers mutated bodies without failing',
+    'in bodies of %s never makes it fail',
     async (_name, operation) => {
       const bodies = fc.sample(anyHostileBody([operation.example]), { numRuns: BODIES[kind].other, seed: SEED })
       await expectProperAnswers(operation, bodies)
@@ -143,7 +143,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
   )
 
   it.each(OPERATIONS.map((operation) => [operation.name, operation] as const))(
-    '%s answers hostile paths and queries without failing',
+    'in paths and queries of %s never makes it fail',
     async (_name, operation) => {
       const texts = fc.sample(anyHostileText, { numRuns: 60, seed: SEED })
       const fields = Object.keys(operation.query.properties)
@@ -166,7 +166,7 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
     60_000,
   )
 
-  it('and after all of it the server works as before, and no prototype has grown', async () => {
+  it('leaves the server working and all prototypes unchanged', async () => {
     const tracking = trackingOf(server, await server.makeWorkspace())
     await tracking.apply(
       { type: 'event', customer_id: 'after', actions: [{ action: 'A', attributes: { a: 1 } }] },
@@ -179,8 +179,8 @@ describeEachStore(`Hostile input (HOSTILE_SEED=${SEED})`, (kind) => {
   })
 })
 
-/** Texts with a place for the type, so that each is a body of both operations. */
-function named(): [what: string, text: string | Uint8Array, hasToBeRefused: boolean][] {
+/** Bodies for both operations; Track User refuses them for their type at least. */
+function named(): [what: string, text: string | Uint8Array, isRefused: boolean][] {
   const event = (rest: string) => `{"type":"event","customer_id":"c1","actions":[{"action":"A"${rest}}]}`
   const depth = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
   return [
@@ -190,27 +190,27 @@ function named(): [what: string, text: string | Uint8Array, hasToBeRefused: bool
     ['half a body', event('').slice(0, 30), true],
     ['two bodies', event('') + event(''), true],
     ['a comment', `/* */${event('')}`, true],
-    ['a comma too many', event(','), true],
+    ['an extra comma', event(','), true],
     ['single quotes', event('').replaceAll('"', `'`), true],
     ['NaN', event(',"attributes":{"a":NaN}'), true],
-    ['raw NUL in a text', event(',"attributes":{"a":"\u0000"}'), true],
-    ['a raw line break in a text', event(',"attributes":{"a":"\n"}'), true],
-    ['bytes that are not UTF-8 in a text', Buffer.from(event(',"attributes":{"a":"\u00ff"}'), 'latin1'), true],
+    ['raw NUL in a string', event(',"attributes":{"a":"\u0000"}'), true],
+    ['a raw line break in a string', event(',"attributes":{"a":"\n"}'), true],
+    ['bytes that are not UTF-8 in a string', Buffer.from(event(',"attributes":{"a":"\u00ff"}'), 'latin1'), true],
     ['bytes that are not UTF-8 in a name', Buffer.from(event(',"attributes":{"\u00c3":1}'), 'latin1'), true],
     ['an overlong encoding', Buffer.from(event(',"attributes":{"a":"\u00c0\u0080"}'), 'latin1'), true],
     ['an encoded surrogate', Buffer.from(event(',"attributes":{"a":"\u00ed\u00a0\u0080"}'), 'latin1'), true],
     ['UTF-16', Buffer.from(event(''), 'utf16le'), true],
-    ['a name given twice', event(',"action":"B"'), true],
-    ['a name given twice, once escaped', event(',"\\u0061ction":"B"'), true],
-    ['an attribute given twice', event(',"attributes":{"a":1,"a":1}'), true],
+    ['a repeated name', event(',"action":"B"'), true],
+    ['a repeated name, once escaped', event(',"\\u0061ction":"B"'), true],
+    ['a repeated attribute', event(',"attributes":{"a":1,"a":1}'), true],
     ['__proto__ as a name', event(',"attributes":{"__proto__":{"isAdmin":true}}'), true],
     ['__proto__ escaped', event(',"attributes":{"\\u005f_proto__":{"isAdmin":true}}'), true],
     ['__proto__ in an unknown member', event(',"x":[{"y":{"__proto__":null}}]'), true],
     ['constructor.prototype', event(',"attributes":{"constructor":{"prototype":{"isAdmin":true}}}'), true],
     ['constructor alone', event(',"attributes":{"constructor":{"name":1},"prototype":1}'), false],
-    ['a number beyond all', event(',"attributes":{"a":1e400}'), true],
+    ['a number that overflows to infinity', event(',"attributes":{"a":1e400}'), true],
     ['a number of 1,000 digits', event(`,"attributes":{"a":${'9'.repeat(1_000)}}`), true],
-    ['a number too small', event(',"attributes":{"a":1e-400}'), false],
+    ['a number that underflows to zero', event(',"attributes":{"a":1e-400}'), false],
     ['half a surrogate pair in an attribute', event(',"attributes":{"\\ud800":"\\udfff"}'), false],
     ['half a surrogate pair in the action', event('').replace('"A"', '"\\ud800"'), true],
     ['the NUL character in an attribute', event(',"attributes":{"\\u0000":"\\u0000"}'), false],
@@ -223,7 +223,7 @@ function named(): [what: string, text: string | Uint8Array, hasToBeRefused: bool
     ['10,000 levels of lists', '['.repeat(10_000) + ']'.repeat(10_000), true],
     ['60,000 levels of lists that never end', '['.repeat(60_000), true],
     ['20,000 levels of objects', '{"a":'.repeat(20_000), true],
-    ['a text of 100,000 characters', event(`,"attributes":{"a":"${'x'.repeat(100_000)}"}`), false],
+    ['a string of 100,000 characters', event(`,"attributes":{"a":"${'x'.repeat(100_000)}"}`), false],
     [
       '8,000 unknown members',
       event(`,"x":{${Array.from({ length: 8_000 }, (_, index) => `"${index}":1`).join(',')}}`),
@@ -236,20 +236,20 @@ function toBytes(text: string | Uint8Array): Uint8Array {
   return typeof text === 'string' ? new Uint8Array(Buffer.from(text)) : text
 }
 
-/** Success, or a refusal in the one shape of all refusals. */
+/** Whether the answer is a success, or a refusal in the common format. */
 function isProper({ status, headers, body }: Answer<unknown>): boolean {
   if (status >= 200 && status < 300) return true
   const { error } = body as Partial<ErrorBody>
   return status >= 400 && status < 500 && error?.request_id === headers.get('x-request-id')
 }
 
-/** Expects that every one of the requests has a receipt that says so. */
+/** Expects that every request has a receipt as processed. */
 async function expectProcessed(server: TestServer, requestIds: readonly string[]): Promise<void> {
   const processed = await until('every accepted request is processed', async () => {
     const receipts = server.database.query.selectFrom('request_receipts').select('request_id')
     const rows = await receipts.where('status', '=', 'processed').execute()
-    const known = new Set(rows.map(({ request_id }) => request_id))
-    return requestIds.every((id) => known.has(id)) && known
+    const found = new Set(rows.map(({ request_id }) => request_id))
+    return requestIds.every((id) => found.has(id)) && found
   })
   expect(processed.size).toBeGreaterThanOrEqual(requestIds.length)
 }

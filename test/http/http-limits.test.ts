@@ -1,5 +1,5 @@
-// Limits on the memory and time of clients, over real sockets: incomplete requests, unread responses, stalled uploads, connections. Each
-// limit is per process, and clients within it are not affected.
+// Limits on the memory and time of clients, over real sockets: incomplete requests, unread responses, stalled uploads, connections.
+// Each limit is per process, and clients within it are not affected.
 import dns from 'node:dns'
 import { gzipSync } from 'node:zlib'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -27,10 +27,10 @@ let opened: RawConnection[]
 beforeEach(() => void (opened = []))
 afterEach(closeAll)
 
-/** For tests that each start a server with limits of their own. */
+/** For tests that each start a server with their own limits. */
 function stopAfterEach(): void {
   afterEach(async () => {
-    // Or what these wait for would be waited for here too.
+    // First, because the server waits for their requests when it stops.
     closeAll()
     await server.stop()
   })
@@ -40,7 +40,7 @@ function closeAll(): void {
   for (const connection of opened) connection.close()
 }
 
-/** A server with small limits, checked so often that no test waits long for it. */
+/** A server with small limits, checked so often that no test waits long. */
 async function start(httpLimits: Partial<HttpLimits>): Promise<void> {
   server = await startServer('sqlite', {}, { httpLimits: { sweepEveryMs: 10, ...httpLimits }, withPipeline: false })
 }
@@ -87,13 +87,13 @@ describe('A body that takes too long', () => {
   afterAll(() => server.stop())
 
   const stalls: [what: string, sent: () => (string | Uint8Array)[]][] = [
-    ['of which nothing comes', () => [json(EVENTS, 100)]],
+    ['of which nothing arrives', () => [json(EVENTS, 100)]],
     ['that stops in the middle', () => [json(EVENTS, 100), '{"type":']],
-    ['in chunks without the last', () => [json(EVENTS, 'chunked'), '1\r\n{\r\n']],
+    ['in chunks without the last one', () => [json(EVENTS, 'chunked'), '1\r\n{\r\n']],
     ['as gzip', () => [json(EVENTS, 100, 'content-encoding: gzip'), gzipSync('{"type":"event"}').subarray(0, 20)]],
     ['that is too large and stops', () => [json(EVENTS, MIB), Buffer.alloc(200 * KIB, ' ')]],
   ]
-  it.each(stalls)('%s is refused with 408, and its connection closed', async (_what, sent) => {
+  it.each(stalls)('%s is refused with 408, and its connection closes', async (_what, sent) => {
     const connection = await open()
     for (const part of sent()) await connection.write(part)
     const answer = await connection.nextAnswer()
@@ -140,7 +140,7 @@ describe('Incomplete bodies', () => {
     await first.write(json(EVENTS, body.length + 1))
     await first.write(body)
     let refused: RawAnswer | undefined
-    // Nobody outside can tell when all that was sent first is counted.
+    // A client cannot see when the server has counted everything that was sent first.
     while (refused?.status !== 503) {
       await second.write(json(EVENTS, body.length))
       await second.write(body)
@@ -153,7 +153,7 @@ describe('Incomplete bodies', () => {
     expect((await second.nextAnswer()).status).toBe(200)
     await first.write('{')
     expectRaw(await first.nextAnswer(), [400, 'invalid_request'])
-    // Neither what was refused nor what was read is held any more.
+    // The server holds neither refused nor completed bodies any more.
     await second.write(json(EVENTS, body.length))
     await second.write(body)
     expectRaw(await second.nextAnswer(), [400, 'invalid_request'])
@@ -238,7 +238,7 @@ describe('An upload', () => {
     const connection = await open()
     await connection.write(uploadOf(id) + chunkOf('A\n'))
     for (const code of ['B', 'C']) {
-      // A body that begins after the upload, and is given up before its end.
+      // A body that begins after the upload, and times out before the upload ends.
       const other = await open()
       await other.write(json(EVENTS, 100))
       expect((await other.nextAnswer()).status).toBe(408)
@@ -257,7 +257,7 @@ describe('An upload', () => {
     const begin = async () => {
       const connection = await open()
       await connection.write(uploadOf(id, 'expect: 100-continue'))
-      // The server has begun with the request when it says so.
+      // This answer shows that the server has begun with the request.
       expect((await connection.nextAnswer()).status).toBe(100)
       running.push(connection)
     }
@@ -265,7 +265,7 @@ describe('An upload', () => {
     const refused = await calls.addCsv(id, 'B')
     expectRefusal(refused, 503, 'unavailable')
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-    // Few codes that came whole hold nothing meanwhile.
+    // A complete request with few codes needs no slot.
     expect((await calls.addJson(id, ['C'])).status).toBe(200)
     const ends: ((upload: RawConnection) => unknown)[] = [
       (upload) => upload.write(`${chunkOf('D\n')}0\r\n\r\n`),
@@ -274,7 +274,7 @@ describe('An upload', () => {
     ]
     for (const end of ends) {
       await end(running.shift() as RawConnection)
-      await until('a place is free', async () => (await calls.addCsv(id, 'E')).status === 200)
+      await until('a slot is free', async () => (await calls.addCsv(id, 'E')).status === 200)
       await begin()
       expectRefusal(await calls.addCsv(id, 'E'), 503, 'unavailable')
     }
@@ -298,7 +298,7 @@ describe('Pipelined requests', () => {
     expect(await accepted()).toBe(1)
   })
 
-  it('are answered in order, however many there are and whichever fails', async () => {
+  it('are answered in order, in any number and even if some fail', async () => {
     await start({})
     const connection = await open()
     const some = [track('a'), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n', `${json(EVENTS, 1)}{`, LARGE_PAGE]
@@ -340,7 +340,7 @@ describe('Pipelined requests', () => {
     for (let count = 0; count < 6; count++) expect((await first.nextAnswer()).status).toBe(200)
   })
 
-  it('all wait if they arrive at once with a complete request, however many follow', async () => {
+  it('all wait if they arrive at once with a complete request, in any number', async () => {
     await start({})
     const connection = await open()
     const writing = connection.write(track('a').repeat(2_000))
@@ -353,7 +353,7 @@ describe('Unread responses', () => {
   stopAfterEach()
 
   const page = { page: 1, entries: 15 }
-  /** Templates of which one page takes 9 MiB: much more of an answer than the system takes over. */
+  /** Templates of which one page takes 9 MiB: much more than the socket buffers of the system hold. */
   const fill = async () => {
     const details = { email_content: 'x'.repeat(900 * KIB) }
     for (let count = 0; count < 10; count++) {
@@ -361,7 +361,7 @@ describe('Unread responses', () => {
     }
   }
   const search = () => server.call('POST', SEARCH, { body: page })
-  /** A search whose answer has begun to come, and is not read any further. */
+  /** A search whose client stops reading after the answer has begun to arrive. */
   const leaveUnread = async () => {
     const connection = await open()
     const body = JSON.stringify(page)
@@ -394,7 +394,7 @@ describe('Unread responses', () => {
   it.each([
     ['many faults', 500, 'x'],
     ['some faults whose characters need three bytes each', 120, '€'],
-  ])('leave no room for a refusal with %s either, but for a short one', async (_, faults, character) => {
+  ])('leave no room for a refusal with %s, only for a short one', async (_, faults, character) => {
     await start({ unsentBytesMax: 9_300_000 })
     await fill()
     const slow = await leaveUnread()
@@ -406,11 +406,11 @@ describe('Unread responses', () => {
     await until('there is room', async () => (await ask()).status === 400)
   })
 
-  it('leave room on the fast path only for short refusals', async () => {
+  it('leave room only for short refusals on the fast path', async () => {
     await start({ unsentBytesMax: MIB })
     await fill()
     const slow = await leaveUnread()
-    // It comes in one read.
+    // The server gets it in one read.
     const attributes = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`${at}-${'x'.repeat(400)}`, 1]))
     const body = JSON.stringify({ type: 'event', customer_id: 'c', actions: [{ action: 'A', attributes }] })
     const ask = async () => {
@@ -448,13 +448,13 @@ describe('Connections', () => {
   it('beyond the limit are reported to operators', async () => {
     const lines: Record<string, unknown>[] = []
     const diagnostics = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
-    const told = await startServer('sqlite', {}, { diagnostics, httpLimits: { connectionsMax: 1, sweepEveryMs: 10 } })
-    const kept = await RawConnection.open(told.url)
-    const beyond = await RawConnection.open(told.url)
+    const small = await startServer('sqlite', {}, { diagnostics, httpLimits: { connectionsMax: 1, sweepEveryMs: 10 } })
+    const kept = await RawConnection.open(small.url)
+    const beyond = await RawConnection.open(small.url)
     await until('it is closed', () => beyond.isEnded)
-    await until('operators are told', () => lines.length > 0)
+    await until('operators get a line', () => lines.length > 0)
     kept.close()
-    await told.stop()
+    await small.stop()
     expect(lines).toMatchObject([{ closed: 1 }])
   })
 

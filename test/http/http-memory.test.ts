@@ -1,5 +1,5 @@
-// How much memory clients can make a real server process hold: each attack sends or asks for far more than the bound, and the server
-// goes on answering. The exact rules are in `http-limits.test.ts`.
+// How much memory clients can make a real server process hold: each attack sends or asks for far more than the limit, and the
+// server keeps answering. The exact rules are in `http-limits.test.ts`.
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { LIMIT_DEFAULTS, type Limits } from '../../src/core/workspace.ts'
@@ -15,11 +15,11 @@ const MIB = 1024 * KIB
 const STATS = '/core-services/v1/campaign-stats'
 const UNLIMITED = Object.fromEntries(Object.keys(LIMIT_DEFAULTS).map((name) => [name, 1_000_000])) as unknown as Limits
 const EVENT = JSON.stringify({ type: 'event', customer_id: 'c', actions: [{ action: 'A' }] })
-/** One page of templates has 9 MiB. */
+/** One page of templates takes 9 MiB. */
 const PAGE = JSON.stringify({ page: 1, entries: 15 })
 
 const isMeasured = process.platform === 'linux'
-if (!isMeasured) process.stderr.write('skipped: only Linux tells the memory of another process\n')
+if (!isMeasured) process.stderr.write('skipped: only Linux shows the memory of another process\n')
 
 describe.skipIf(!isMeasured)('The memory of a server', () => {
   let place: TestPlace
@@ -54,7 +54,7 @@ describe.skipIf(!isMeasured)('The memory of a server', () => {
     return Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / KIB
   }
 
-  /** Waits until a limit is reached: the server has refused or given up a request. Then its memory stands still. */
+  /** Waits until a limit is reached: the server has refused or aborted a request, and its memory no longer changes. */
   async function untilRefusing(operation: string): Promise<void> {
     const refused = new RegExp(`^tidings_http_requests_total{operation="${operation}",status="(408|499|503)"}`, 'm')
     const wait = 150_000
@@ -72,7 +72,7 @@ describe.skipIf(!isMeasured)('The memory of a server', () => {
 
   const readMetrics = async () => (await fetch(`${server.started.url}/metrics`)).text()
 
-  /** `send` is the part of one client; all begin at once. `growthMibMax`: on top of the highest memory of a server that is used. */
+  /** `send` does the work of one client; all begin at once. `growthMibMax` is added to the peak memory of a server in use. */
   interface Attack {
     readonly what: string
     readonly clients: number
@@ -149,7 +149,7 @@ describe.skipIf(!isMeasured)('The memory of a server', () => {
     expect((await post('/v1/event/main', EVENT)).status).toBe(200)
     const before = readMemoryMib('VmHWM')
     const opening = Array.from({ length: attack.clients }, async () => {
-      // What the server does not read keeps this from resolving.
+      // Does not resolve while the server leaves data unread.
       void attack.send(await open())
     })
     await Promise.all(opening)
@@ -157,7 +157,7 @@ describe.skipIf(!isMeasured)('The memory of a server', () => {
     expect((await post('/v1/event/main', EVENT)).status).toBe(200)
     expect(readMemoryMib('VmHWM') - before).toBeLessThan(attack.growthMibMax)
     for (const connection of opened.splice(0)) connection.close()
-    // It would work on for long.
+    // It would continue for long.
     await server.stop('SIGKILL')
   })
 })

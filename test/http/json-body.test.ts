@@ -1,4 +1,4 @@
-// Strict JSON: what is read, what is refused, and which place is blamed.
+// The strict JSON parser: what it accepts, what it refuses, and which position or field it names.
 import { gzipSync } from 'node:zlib'
 import { assert, constantFrom, jsonValue, nat, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -45,8 +45,8 @@ describe('A JSON body', () => {
   const refused: [what: string, bytes: string | Uint8Array, faults: string[]][] = [
     ['nothing', '', ['body: must not be empty']],
     ['white space only', '  ', [breaks(2, 'the body ends')]],
-    ['an open end', '{"a":', [breaks(5, 'the body ends')]],
-    ['an open string', '{"a":"b', [breaks(7, 'the body ends')]],
+    ['an incomplete value', '{"a":', [breaks(5, 'the body ends')]],
+    ['an unterminated string', '{"a":"b', [breaks(7, 'the body ends')]],
     ['a comma at the end', '{"a":1,}', [breaks(7, '} stands')]],
     ['a comment', '{"a":1} // x', [breaks(8, '/ stands')]],
     ['two values', '{} {}', [breaks(3, '{ stands')]],
@@ -59,15 +59,15 @@ describe('A JSON body', () => {
     ['undefined', '{"a":[undefined]}', [breaks(6, 'undefined stands')]],
     ['undefined alone', 'undefined', [breaks(0, 'undefined stands')]],
     ['Infinity', '{"a":Infinity}', [breaks(5, 'Infinity stands')]],
-    ['Infinity below zero', '{"a":-Infinity}', [breaks(6, 'Infinity stands')]],
+    ['negative infinity', '{"a":-Infinity}', [breaks(6, 'Infinity stands')]],
     ['XML', '<xml/>', [breaks(0, '< stands')]],
-    ['a form', 'secret=1&b=2', [breaks(0, 'a word without quotes stands')]],
-    ['what JavaScript makes of an object', '[object Object]', [breaks(1, 'a word without quotes stands')]],
+    ['form data', 'secret=1&b=2', [breaks(0, 'a word without quotes stands')]],
+    ['the string form of a JavaScript object', '[object Object]', [breaks(1, 'a word without quotes stands')]],
     ['a comment before a value', '{"a":/*x*/1}', [breaks(5, '/ stands')]],
     ['a leading zero', '[01]', [breaks(2, 'a number stands')]],
-    ['a string behind a string', '["a" "b"]', [breaks(5, 'a string stands')]],
-    ['a space that JSON does not know', '[\u00a01]', [breaks(1, 'a character stands that does not belong there')]],
-    ['a word of the body far behind', `[${'1,'.repeat(50_000)}NaN]`, [breaks(100_001, 'NaN stands')]],
+    ['a string after a string', '["a" "b"]', [breaks(5, 'a string stands')]],
+    ['a space that JSON does not allow', '[\u00a01]', [breaks(1, 'a character stands that does not belong there')]],
+    ['a word far into the body', `[${'1,'.repeat(50_000)}NaN]`, [breaks(100_001, 'NaN stands')]],
     [
       'a word before a hundred thousand levels',
       `[x,"\n${'['.repeat(100_000)}`,
@@ -83,17 +83,17 @@ describe('A JSON body', () => {
     ['an overlong form of UTF-8', Uint8Array.of(0x22, 0xc0, 0xaf, 0x22), ['body: must be valid UTF-8']],
     ['a surrogate in UTF-8', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22), ['body: must be valid UTF-8']],
     ['UTF-16', Buffer.from('{"a":1}', 'utf16le'), [expectBroken()]],
-    ['a key twice', '{"a":1,"b":2,"a":3}', ['a: must not be given twice']],
-    ['a key twice, once in escapes', String.raw`{"a":1,"\u0061":2}`, ['a: must not be given twice']],
+    ['a repeated key', '{"a":1,"b":2,"a":3}', ['a: must not be given twice']],
+    ['a repeated key, once in escapes', String.raw`{"a":1,"\u0061":2}`, ['a: must not be given twice']],
     [
-      'keys twice in several places',
+      'repeated keys in several objects',
       '{"a":[{"x":1},{"x":1,"x":2}],"b":{"c":{"d":1,"d":1}}}',
       ['a[1].x: must not be given twice', 'b.c.d: must not be given twice'],
     ],
-    ['a key twice whose members have the same keys', '{"a":{"x":1},"a":{"x":2}}', ['a: must not be given twice']],
+    ['a repeated key whose values have the same keys', '{"a":{"x":1},"a":{"x":2}}', ['a: must not be given twice']],
     ['a key three times', '{"a":1,"a":2,"a":3}', ['a: must not be given twice']],
     [
-      'a key twice in each of two objects at one path',
+      'a repeated key in each of two objects at one path',
       '{"a":{"x":1,"x":2},"a":{"x":1,"x":2}}',
       ['a.x: must not be given twice', 'a: must not be given twice'],
     ],
@@ -105,19 +105,19 @@ describe('A JSON body', () => {
       ['constructor.prototype: is not allowed as a name'],
     ],
     [
-      'only the culprit beside a key that merely ends so',
+      'a repeated key beside one that only ends with its name',
       '{"myconstructor":{"prototype":1},"a":1,"a":2}',
       ['a: must not be given twice'],
     ],
     [`more than ${JSON_DEPTH_MAX} levels`, nested(JSON_DEPTH_MAX + 1), ['body: must not be nested deeper than 64']],
     ['a hundred thousand levels', '['.repeat(100_000), ['body: must not be nested deeper than 64']],
-    ['a hundred thousand levels behind an open string', `"\n${'['.repeat(100_000)}`, [expectBroken()]],
+    ['a hundred thousand levels after an unterminated string', `"\n${'['.repeat(100_000)}`, [expectBroken()]],
   ]
   it.each(refused)('may not hold %s', (_what, bytes, faults) => {
     expect(faultsOf(bytes)).toEqual(faults)
   })
 
-  it('is read as JSON.parse reads it, whatever it holds', () => {
+  it('is parsed like JSON.parse does, for any value', () => {
     assert(
       property(jsonValue({ maxDepth: 8 }), (value) => {
         const text = JSON.stringify(value)
@@ -128,14 +128,14 @@ describe('A JSON body', () => {
   })
 
   it.each(['{"password":"secret-text" "x"}', '{"a":secret-text}', 'secret=text', '["\\secret"]'])(
-    'never repeats what it holds in a refusal: %s',
+    'is never quoted in a refusal: %s',
     (text) => {
       expect(faultsOf(text)).toEqual([expectBroken()])
       expect(faultsOf(text).join()).not.toContain('secret')
     },
   )
 
-  it('names the place and what stands there, wherever it breaks', () => {
+  it('is refused with the position and the offending text, wherever it breaks', () => {
     const signs = '{}[],:"\\0.-+e /<\u0000aN'.split('')
     const text = JSON.stringify({ a: [1, -2.5e3, true, false, null, 'x\n"'], b: { c: {} }, d: '' })
     assert(
@@ -152,28 +152,28 @@ describe('The faults of keys', () => {
   const twice = (names: readonly string[]) => names.map((name) => `"${name}":1,"${name}":2`).join()
   const names = Array.from({ length: DETAILS_MAX + 100 }, (_, index) => `n${index}`)
 
-  it('are no more than an answer names', () => {
+  it('are limited to the number that an answer lists', () => {
     expect(faultsOf(`{${twice(names)}}`)).toHaveLength(DETAILS_MAX)
   })
 
-  const ALIKE = ['a.__proto__: is not allowed as a name', 'a: must not be given twice']
+  const EQUAL = ['a.__proto__: is not allowed as a name', 'a: must not be given twice']
   it.each([
-    [1_000, [...ALIKE, 'last: must not be given twice']],
-    [50_000, ALIKE],
-  ])('are not looked for without end where many are told alike: %i', (alike, faults) => {
-    const repeated = '"a":{"__proto__":1},'.repeat(alike)
+    [1_000, [...EQUAL, 'last: must not be given twice']],
+    [50_000, EQUAL],
+  ])('are searched only up to a bound if many are equal: %i', (equal, faults) => {
+    const repeated = '"a":{"__proto__":1},'.repeat(equal)
     expect(faultsOf(`{${repeated}${twice(['last'])}}`).toSorted()).toEqual(faults)
   })
 
   const around: [what: string, before: string, after: string][] = [
     ['a long name', `{"${'p'.repeat(100_000)}":`, '}'],
     [
-      'as many names as there may be',
+      'as many names as are allowed',
       `{"${'p'.repeat(500)}":`.repeat(JSON_DEPTH_MAX - 1),
       '}'.repeat(JSON_DEPTH_MAX - 1),
     ],
   ]
-  it.each(around)('tell the field, but never all of %s', (_what, before, after) => {
+  it.each(around)('name the field, but shorten %s', (_what, before, after) => {
     const faults = faultsOf(`${before}{${twice(names)}}${after}`)
     expect(faults).toHaveLength(DETAILS_MAX)
     expect(Math.max(...faults.map(({ length }) => length))).toBeLessThan(600)
@@ -206,13 +206,13 @@ describe('The path of a field', () => {
     ['a long name', [`${'x'.repeat(300)}${'y'.repeat(300)}`], `${'x'.repeat(256)}…${'y'.repeat(256)}`],
     ['long names', ['x'.repeat(10_000), 3, 'y'.repeat(10_000)], `${'x'.repeat(256)}…${'y'.repeat(256)}`],
     ['many names', Array.from({ length: 300 }, () => 'abc'), `${'abc.'.repeat(64)}…${'.abc'.repeat(64)}`],
-    ['a character in two', [`x${'😀'.repeat(400)}x`], `x${'😀'.repeat(127)}\ufffd…\ufffd${'😀'.repeat(127)}x`],
+    ['a surrogate pair cut in two', [`x${'😀'.repeat(400)}x`], `x${'😀'.repeat(127)}\ufffd…\ufffd${'😀'.repeat(127)}x`],
   ]
   it.each(longPaths)('is shortened in its middle: %s', (_what, path, text) => {
     expect(toFieldPath(path)).toBe(text)
   })
 
-  it('is told whole up to 512 characters', () => {
+  it('is written in full up to 512 characters', () => {
     const name = `a${'x'.repeat(510)}b`
     expect(toFieldPath([name])).toBe(name)
   })

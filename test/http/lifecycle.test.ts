@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-/** A request of an operation, and what is wrong with it. */
+/** A request to an operation, and what is wrong with it. */
 interface Draft {
   method: string
   path: string
@@ -124,7 +124,7 @@ const DEFECTS: readonly Defect[] = [
 ]
 
 describe('The order of refusals', () => {
-  /** One workspace of each kind, made when it is first needed. */
+  /** One workspace of each kind, created when it is first needed. */
   const workspaces = new Map<string, Promise<TestWorkspace>>()
 
   async function makeWorkspace({ isSuspended, isExhausted }: Draft): Promise<TestWorkspace> {
@@ -157,7 +157,7 @@ describe('The order of refusals', () => {
   function send(draft: Draft, workspace: TestWorkspace): Promise<Answer<ErrorBody>> {
     const { method, path, tile, key, headers, body } = draft
     const as = key === undefined ? workspace : { ...workspace, dataKey: key, reportsKey: key }
-    // An address that ends in the path of Track Events goes on with the workspace.
+    // A URL that ends in the path of Track Events continues with the workspace.
     const address = path.endsWith('/v1/event/') ? path + workspace.id : path
     return server.call<ErrorBody>(method, address, { as, tile, headers, body })
   }
@@ -169,13 +169,13 @@ describe('The order of refusals', () => {
   const pairs = DEFECTS.flatMap((first, index) => DEFECTS.slice(index).map((second) => ({ first, second })))
 
   describe.each(operations)('of %s', (_name, method, path, body) => {
-    // One minute for all, or an exhausted limit would be whole again in between.
+    // The same minute for all, or an exhausted limit would be reset in between.
     beforeAll(() => server.setClock(Date.parse('2026-03-01T12:00:00Z')))
     afterAll(() => server.setClock(undefined))
 
     it.each(pairs)('puts $first.what before $second.what', async ({ first, second }) => {
       const draft = draftOf(method, path, body)
-      // The later one first: the earlier one may change what the other has changed, such as the path.
+      // Spoils the later one first: the earlier one may change the same part, such as the path.
       second.spoil(draft)
       first.spoil(draft)
       const answer = await send(draft, await workspaceOf(draft))
@@ -197,7 +197,7 @@ describe('An unknown path', () => {
     '/core-services/v1/campaign-stats/x',
     '/metrics/x',
   ]
-  it.each(paths)('%s is 404, with and without authentication, whatever the method and the body', async (path) => {
+  it.each(paths)('%s is 404, with and without authentication, for any method and body', async (path) => {
     for (const method of ['GET', 'POST', 'DELETE']) {
       const body = method === 'GET' ? undefined : 'x'
       for (const type of ['application/json', 'text/plain', 'none']) {
@@ -284,7 +284,7 @@ describe('A wrong method', () => {
     expect([status, allow]).toEqual([405, allowed.join(', ')])
   })
 
-  it('is 405 at every path, unlike the methods that the path takes', async () => {
+  it('is 405 at every path, unlike the methods that the path allows', async () => {
     for (const [path, allowed] of paths) {
       for (const method of allowed) {
         const { status } = await call(method, path.replaceAll(/:\w+/g, 'x'))
@@ -362,7 +362,7 @@ describe('SVC-APPKEY', () => {
     { what: 'is broken', body: '{"user_preferences":', field: 'body' },
     { what: 'is empty', body: '', field: 'body' },
     { what: 'has a key twice', body: '{"user_preferences":[],"user_preferences":[]}', field: 'user_preferences' },
-  ])('missing is named beside a body that $what', async ({ body, field }) => {
+  ])('is named as missing together with a body that $what', async ({ body, field }) => {
     const path = '/v1.0/opt-in-management/user-preferences?x=1'
     const headers = { 'svc-appkey': undefined, 'content-type': 'application/json' }
     const answer = await server.call('PUT', path, { body, headers })
@@ -449,7 +449,7 @@ describe('Malformed input', () => {
     '/docs/..%2f..%2fpackage.json',
     '/?x=%ff',
   ]
-  it.each(junk)('%s never causes a 5xx', async (path) => {
+  it.each(junk)('never causes a 5xx: %s', async (path) => {
     for (const [method, body] of [['GET'], ['POST', event], ['PUT', {}], ['PATCH', {}]] as const) {
       for (const tile of ['data', 'reports'] as const) {
         const answer = await server.call<Partial<ErrorBody>>(method, path, { tile, body })
@@ -460,14 +460,14 @@ describe('Malformed input', () => {
     }
   })
 
-  // Ajv takes the first three for integers within all bounds: pages of everything, or such as never end.
-  it.each(['Infinity', '-Infinity', '1e400', '+5', '0x10', ''])('the limit %j is refused', async (limit) => {
+  // Ajv accepts the first three as integers within all bounds, which would read everything or never end.
+  it.each(['Infinity', '-Infinity', '1e400', '+5', '0x10', ''])('is refused as a limit: %j', async (limit) => {
     const path = `/core-services/v1/campaigns?limit=${encodeURIComponent(limit)}`
     expectRefusal(await server.call('GET', path, { tile: 'reports' }), 400, 'invalid_request', ['query.limit'])
   })
 
   it.each(['%FC', 'M%FCller', '%', '100%', '%ZZ', '%ED%A0%80', '%C0%80'])(
-    'an undecodable query parameter is refused: %s',
+    'is refused in an undecodable query parameter: %s',
     async (sent) => {
       const customer_id = sent
       await server.call('POST', '/v1/customer/main', { body: { type: 'customer', customer_id } })
@@ -480,7 +480,7 @@ describe('Malformed input', () => {
     },
   )
 
-  it('an undecodable query parameter that no operation reads is ignored', async () => {
+  it('is ignored in an undecodable query parameter that no operation reads', async () => {
     const body = { type: 'event', customer_id: 'a', actions: [{ action: 'A' }] }
     expect((await server.call('POST', '/v1/event/main?utm=%FC', { body })).status).toBe(200)
   })
@@ -488,7 +488,7 @@ describe('Malformed input', () => {
   it.each([
     ['/v1/customer/main?customer_id=a&customer_id=b', 'customer_id'],
     ['/v1/event/main?customer_id=a&limit=1&limit=1', 'limit'],
-  ])('a query parameter that is given twice is refused for that: %s', async (path, name) => {
+  ])('is refused in a query parameter that is given twice: %s', async (path, name) => {
     const answer = await server.call<{ error: { details: object[] } }>('GET', path)
     expectRefusal(answer, 400, 'invalid_request', [`query.${name}`])
     expect(answer.body.error.details).toEqual([{ field: `query.${name}`, problem: 'must be given only once' }])
@@ -510,7 +510,7 @@ describe('Input that is not HTTP', () => {
       'a length beside chunks',
       'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
-    ['an address of a hundred thousand characters', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\nhost: x\r\n\r\n`],
+    ['a URL of a hundred thousand characters', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\nhost: x\r\n\r\n`],
     ['a header of a hundred thousand characters', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(100_000)}\r\n\r\n`],
     ['ten thousand headers', `GET / HTTP/1.1\r\nhost: x\r\n${'x: y\r\n'.repeat(10_000)}\r\n`],
   ]
@@ -542,11 +542,11 @@ describe('Input that is not HTTP', () => {
 
   const unusual: [what: string, text: string, status: number][] = [
     ['HTTP/1.0 without a Host', 'GET /healthz HTTP/1.0\r\n\r\n', 200],
-    ['an expectation that nobody knows', 'GET /healthz HTTP/1.1\r\nhost: x\r\nexpect: miracles\r\n\r\n', 200],
-    ['a wish to upgrade', 'GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n', 200],
-    ['a wish for a tunnel', 'CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n', 404],
-    ['an absolute address', `GET http://x/healthz HTTP/1.1\r\nhost: x\r\n\r\n`, 200],
-    ['a body where none belongs', 'GET /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nab', 200],
+    ['an unknown expectation', 'GET /healthz HTTP/1.1\r\nhost: x\r\nexpect: miracles\r\n\r\n', 200],
+    ['an upgrade request', 'GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n', 200],
+    ['a tunnel request', 'CONNECT x:80 HTTP/1.1\r\nhost: x:80\r\n\r\n', 404],
+    ['an absolute URL', `GET http://x/healthz HTTP/1.1\r\nhost: x\r\n\r\n`, 200],
+    ['a body with GET', 'GET /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nab', 200],
   ]
   it.each(unusual)('is distinguished from %s', async (_what, text, status) => {
     const connection = await RawConnection.open(server.url)

@@ -1,4 +1,4 @@
-// The OpenAPI document: a valid one, and the same as what the server does.
+// The OpenAPI document is valid and describes what the server does.
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -33,7 +33,7 @@ interface DescribedOperation {
 
 const document = openApiDocument(OPERATIONS, '1.2.3')
 
-/** Every address of every operation, as the document writes it. */
+/** Every path of every operation, as the document writes it. */
 const addresses = OPERATIONS.flatMap((operation) =>
   [operation.url, ...(operation.otherUrls ?? [])].map((url) => {
     const path = url.replaceAll(/:(\w+)/g, '{$1}')
@@ -60,7 +60,7 @@ describe('The OpenAPI document', () => {
     expect(document.openapi).toMatch(/^3\.1\./)
   })
 
-  it('has every address of every operation, the pages for operators, and nothing else', () => {
+  it('has every path of every operation, the pages for operators, and nothing else', () => {
     const described = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     )
@@ -68,7 +68,7 @@ describe('The OpenAPI document', () => {
     expect(described.toSorted()).toEqual(expected.toSorted())
   })
 
-  it('gives every operation an id of its own', () => {
+  it('gives every operation a unique id', () => {
     const ids = Object.values(document.paths).flatMap((methods) =>
       Object.values(methods).map(({ operationId }) => operationId),
     )
@@ -92,7 +92,7 @@ describe('The OpenAPI document', () => {
   it.each(addresses)('describes $line as it is served', ({ operation, path }) => {
     const described = find(path, operation.method)
     const { parameters = [] } = described
-    const named = (place: string) => parameters.filter((parameter) => parameter.in === place)
+    const named = (location: string) => parameters.filter((parameter) => parameter.in === location)
     expect(named('path').map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? [])
     expect(named('query').map(({ name }) => name)).toEqual(Object.keys(operation.query.properties))
     expect(headersOf(described)).toEqual([
@@ -116,13 +116,13 @@ describe('The OpenAPI document', () => {
     for (const name of operation.limits) expect(described.description).toContain(`limits.${name}`)
   })
 
-  it('promises of a 503 neither that nothing was done nor that something was, and says how to repeat it', () => {
+  it('does not claim that nothing was executed after a 503, and says how to repeat the request', () => {
     const { responses } = document.components as { responses: { Unavailable: { readonly description: string } } }
     expect(responses.Unavailable.description).not.toContain('nothing was executed')
     expect(responses.Unavailable.description).toContain('`Idempotency-Key`')
   })
 
-  it('counts the days of a range of Fetch Campaign Stats as it takes them: 31 with both ends', () => {
+  it('describes the range of Fetch Campaign Stats as the operation accepts it: 31 days with both ends', () => {
     const { description } = find(fetchCampaignStats.url, 'POST')
     expect(description).toContain('from `start_date` to `end_date`, both inclusive and at most 30 days apart')
     const { example, body } = fetchCampaignStats
@@ -131,11 +131,11 @@ describe('The OpenAPI document', () => {
   })
 
   const bodies = OPERATIONS.flatMap((operation) => (operation.body ? [{ operation, body: operation.body }] : []))
-  it.each(bodies)('has an example of $operation.summary that the operation takes', ({ operation, body }) => {
+  it.each(bodies)('has an example for $operation.summary that the operation accepts', ({ operation, body }) => {
     expect(new OperationValidator(operation).body(body, operation.example).faults).toEqual([])
   })
 
-  it('shows an answer of Fetch Campaign Stats that keeps to its schema, and is short', () => {
+  it('has a short example answer of Fetch Campaign Stats that matches its schema', () => {
     const { output, outputExample } = fetchCampaignStats
     expect(output && Value.Check(output, outputExample)).toBe(true)
     expect(JSON.stringify(outputExample).length).toBeLessThan(4_096)
@@ -143,7 +143,7 @@ describe('The OpenAPI document', () => {
     expect(success.content['application/json']).toMatchObject({ example: outputExample })
   })
 
-  it('shows codes to upload that the operation takes', () => {
+  it('has example codes to upload that the operation accepts', () => {
     const csv = new CouponCsv()
     const codes = csv.push(Buffer.from(addCoupons.upload?.example ?? ''))
     expect([...codes, ...csv.end()]).toEqual(['SUMMER-7Q2X', 'SUMMER-9KDF'])
@@ -152,7 +152,7 @@ describe('The OpenAPI document', () => {
     expect(content['text/csv']?.example).toBe(addCoupons.upload?.example)
   })
 
-  it.each(OPERATIONS)('has schemas of $summary that can be checked', (operation) => {
+  it.each(OPERATIONS)('has schemas for $summary that the validator can compile', (operation) => {
     const validator = new OperationValidator(operation)
     const { body } = operation
     expect(() => [validator.path({}), validator.query({}, ''), body && validator.body(body, {})]).not.toThrow()
@@ -166,7 +166,7 @@ describe('The OpenAPI document', () => {
     ],
     ['/v1/customer/{Workspace_ID}', [['customer_id'], ['attributes'], ['attributes', 'email']]],
   ]
-  it.each(nullable)('says where %s takes null: %j', (path, members) => {
+  it.each(nullable)('says where %s accepts null: %j', (path, members) => {
     for (const member of members) {
       const found = member.reduce(
         memberOf,
@@ -181,13 +181,13 @@ describe('The OpenAPI document', () => {
     ['/v1/event/{Workspace_ID}/{project_code}', ['actions', 'attributes']],
     ['/v1/customer/{Workspace_ID}', ['attributes']],
   ]
-  it.each(anyName)('says that %s takes any names there: %j', (path, members) => {
+  it.each(anyName)('says that %s accepts any names in: %j', (path, members) => {
     const body = find(path, 'POST').requestBody?.content['application/json']?.schema as Schema
-    // A generated client refuses what its types do not name, as the document's own examples.
+    // A generated client refuses names that its types lack, such as those of the document's own examples.
     expect(members.reduce(memberOf, body).additionalProperties).toBe(true)
   })
 
-  it('shows objects with names of their own as generators of clients know them', () => {
+  it('describes objects with arbitrary names in a form that client generators support', () => {
     expect(JSON.stringify(document)).not.toContain('patternProperties')
     const answer = find('/v1.0/opt-in-management/user-preferences/history', 'GET').responses['200'] as {
       readonly content: Record<string, { readonly schema: Schema }>
@@ -202,7 +202,7 @@ describe('The OpenAPI document', () => {
     expect(types.filter((type) => type !== 'string' && type !== 'integer')).toEqual([])
   })
 
-  it('says nothing of formats that are our own', () => {
+  it('omits formats that only we define', () => {
     expect(JSON.stringify(document)).not.toContain('"format":"text"')
   })
 })

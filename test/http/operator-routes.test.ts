@@ -1,4 +1,4 @@
-// What operators ask of a running server: its name, whether it lives and is ready, and its metrics.
+// The pages for operators: name, liveness, readiness and metrics of a running server.
 import SqliteFile from 'better-sqlite3'
 import { join } from 'node:path'
 import { Client } from 'pg'
@@ -16,11 +16,11 @@ import { MESSAGE_EVENTS, reportOf } from '../support/calls/report-calls.ts'
 import { describeEachStore, describeOnPostgres } from '../support/stores.ts'
 import { expectRefusal, startServer, until, type TestServer } from '../support/server.ts'
 
-/** How long a scrape may take, unless Prometheus is told otherwise. */
+/** The default scrape timeout of Prometheus. */
 const PROMETHEUS_WAIT_MS = 10_000
 const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Opened' }, { action: 'Closed' }] }
 
-/** The value of a metric, with its labels as they stand in the text; undefined when it is not there. */
+/** The value of a metric, named with its labels as in the text; undefined if it is missing. */
 async function readMetric(server: TestServer, name: string): Promise<number | undefined> {
   const { body } = await server.call<string>('GET', '/metrics', { as: null })
   const line = body.split('\n').find((text) => text.startsWith(`${name} `))
@@ -40,22 +40,22 @@ describeEachStore('The pages for operators', (kind) => {
 
   const get = <Body>(path: string) => server.call<Body>('GET', path, { as: null })
 
-  it('tell name, version and what else there is, without authentication', async () => {
+  it('show name, version and links to the other pages, without authentication', async () => {
     const { status, body } = await get<{ name: string; version: string; links: Record<string, string> }>('/')
     expect([status, body.name, body.version]).toEqual([200, 'tidings', readVersion()])
     for (const link of Object.values(body.links)) expect([link, (await get(link)).status]).toEqual([link, 200])
   })
 
-  it('tell that the process lives, and its version', async () => {
+  it('show that the process is alive, and its version', async () => {
     expect(await get('/healthz')).toMatchObject({ status: 200, body: { status: 'ok', version: readVersion() } })
   })
 
-  it('tell that store and log can be written', async () => {
+  it('show that store and log can be written', async () => {
     expect(await ready(server)).toMatchObject({ status: 200, body: { status: 'ok' } })
   })
 
   it.each(['/', '/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'])(
-    'answer HEAD %s as GET, without the body',
+    'answer HEAD %s like GET, without the body',
     async (path) => {
       const answer = await fetch(server.url + path, { method: 'HEAD' })
       const type = (await get(path)).headers.get('content-type')
@@ -63,7 +63,7 @@ describeEachStore('The pages for operators', (kind) => {
     },
   )
 
-  it.each(['/healthz', '/readyz', '/metrics', '/openapi.json'])('know %s by this spelling alone', async (path) => {
+  it.each(['/healthz', '/readyz', '/metrics', '/openapi.json'])('include %s only in this spelling', async (path) => {
     const encoded = `/%${path.charCodeAt(1).toString(16)}${path.slice(2)}`
     for (const other of [`/${path}`, `${path}/`, encoded, `/${encoded}//?x=1`]) {
       expectRefusal(await get(other), 404, 'not_found')
@@ -76,7 +76,7 @@ describeEachStore('The pages for operators', (kind) => {
     connection.close()
   })
 
-  it('are not authenticated, and count in no limit', async () => {
+  it('need no authentication, and count in no limit', async () => {
     const answer = await server.call('GET', '/healthz', { headers: { authorization: 'Basic broken' } })
     expect([answer.status, answer.headers.has('x-ratelimit-limit')]).toEqual([200, false])
   })
@@ -99,14 +99,14 @@ describeEachStore('The metrics', (kind) => {
     })
   }
 
-  it('are text as Prometheus reads it', async () => {
+  it('are in the text format of Prometheus', async () => {
     const answer = await server.call<string>('GET', '/metrics', { as: null })
     expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
     expect(answer.body).toMatch(/^# HELP tidings_http_requests_total/m)
     expect(answer.body).toMatch(/^process_resident_memory_bytes \d+$/m)
   })
 
-  it('count requests by operation and status, and how long they took', async () => {
+  it('count requests by operation and status, and measure their duration', async () => {
     const name = (status: number) => `tidings_http_requests_total{operation="track_events",status="${status}"}`
     const before = await Promise.all([metric(name(200)), metric(name(400)), metric(name(401))])
     await track()
@@ -122,7 +122,7 @@ describeEachStore('The metrics', (kind) => {
     expect(took).toBe(expected.reduce((sum, count) => sum + count))
   })
 
-  it('count what belongs to no operation as none', async () => {
+  it('count a request to no operation as none', async () => {
     const name = 'tidings_http_requests_total{operation="none",status="404"}'
     const before = (await metric(name)) ?? 0
     await server.call('GET', '/nowhere')
@@ -130,9 +130,9 @@ describeEachStore('The metrics', (kind) => {
   })
 
   const unhooked: [what: string, sent: string, status: number][] = [
-    ['a path that cannot be read', 'GET /v1/event/%zz HTTP/1.1\r\nhost: x\r\n\r\n', 404],
+    ['an undecodable path', 'GET /v1/event/%zz HTTP/1.1\r\nhost: x\r\n\r\n', 404],
     ['a part of a path that is too long', `GET /v1/event/${'x'.repeat(2_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 404],
-    ['what is not HTTP', 'hello\r\n\r\n', 400],
+    ['input that is not HTTP', 'hello\r\n\r\n', 400],
     ['a head that is too large', `GET / HTTP/1.1\r\nhost: x\r\nlarge: ${'x'.repeat(40_000)}\r\n\r\n`, 400],
   ]
   it.each(unhooked)('count the answer to %s', async (_what, sent, status) => {
@@ -145,7 +145,7 @@ describeEachStore('The metrics', (kind) => {
     await until('it is counted', async () => (await count()) === before + 1)
   })
 
-  it('count requests whose client left before the whole answer as 499, each once', async () => {
+  it('count a request as 499, once, if its client disconnects before the whole answer', async () => {
     const count = (operation: string, status: number) =>
       metric(`tidings_http_requests_total{operation="${operation}",status="${status}"}`)
     const left = () => Promise.all(['track_events', 'create_coupon_list', 'none'].map((name) => count(name, 499)))
@@ -165,19 +165,19 @@ describeEachStore('The metrics', (kind) => {
         const connection = await RawConnection.open(server.url)
         connection.readFirstOnly()
         await connection.write(sent)
-        // What came before this has been read when it is answered.
+        // When this is answered, the server has read what came before.
         await server.call('GET', '/healthz')
         connection.reset()
       }
       await until('all are counted', async () => (await left()).every((times) => times === 1))
     })
-    // Waits its turn behind the other.
+    // Waits in the queue after the other one.
     const next = await server.call('POST', LISTS_PATH, { tile: 'reports', body: list.replaceAll(/left/gi, 'next') })
     expect(next.status).toBe(201)
     expect([await left(), await count('create_coupon_list', 201)]).toEqual([[1, 1, 1], 1])
   })
 
-  it('count no request that breaks in its body twice', async () => {
+  it('count a request with a broken body once', async () => {
     const count = (operation: string, status: number) =>
       metric(`tidings_http_requests_total{operation="${operation}",status="${status}"}`)
     const [left, refused] = [(await count('track_events', 499)) ?? 0, await count('none', 400)]
@@ -192,7 +192,7 @@ describeEachStore('The metrics', (kind) => {
     expect(await count('none', 400)).toBe(refused)
   })
 
-  it('count events accepted and processed, repeats left out, and the commits of the log', async () => {
+  it('count accepted and processed events without repeats, and the commits of the log', async () => {
     const names = ['tidings_events_accepted_total', 'tidings_events_processed_total', 'tidings_log_commit_entries_sum']
     const read = () => Promise.all(names.map((name) => metric(name)))
     const counts = await until('nothing waits', async () => {
@@ -211,7 +211,7 @@ describeEachStore('The metrics', (kind) => {
     expect(await metric('tidings_pipeline_batch_seconds_count')).toBeGreaterThan(0)
   })
 
-  it('count what is reported of campaigns as events, too', async () => {
+  it('count the items of campaign reports as events', async () => {
     const read = async () => {
       const names = ['tidings_events_accepted_total', 'tidings_events_processed_total']
       const [accepted = 0, processed = 0] = await Promise.all(names.map((name) => metric(name)))
@@ -228,7 +228,7 @@ describeEachStore('The metrics', (kind) => {
     })
   })
 
-  it('tell how far the pipeline is behind the log', async () => {
+  it('show how far the pipeline is behind the log', async () => {
     const lag = async () => [await metric('tidings_log_lag_entries'), await metric('tidings_log_lag_seconds')]
     await until('nothing waits', async () => (await metric('tidings_log_lag_entries')) === 0)
     await withoutPipeline(async () => {
@@ -244,10 +244,10 @@ describeEachStore('The metrics', (kind) => {
     await until('nothing waits', async () => (await lag()).every((value) => value === 0))
   })
 
-  it('count entries that are parked, and those that wait for an operator', async () => {
+  it('count entries that were parked, and those that wait for an operator', async () => {
     const workspace = await server.makeWorkspace()
     const send = () => server.call('POST', `/v1/event/${workspace.id}`, { as: workspace, body: event })
-    // The server remembers the workspace; the pipeline asks the store, where an entry of none can never be applied.
+    // The server caches the workspace; the pipeline reads the store, and cannot apply an entry without a workspace.
     expect((await send()).status).toBe(200)
     await until('it is applied', async () => (await metric('tidings_log_lag_entries')) === 0)
     await server.database.write(async ({ query }) => {
@@ -255,19 +255,19 @@ describeEachStore('The metrics', (kind) => {
     })
     expect((await send()).status).toBe(200)
     await until('the entry is parked', async () => (await metric('tidings_entries_parked')) === 1)
-    // That one is read from the store; this one follows when the pipeline tells of its commit.
+    // That metric comes from the store; this one follows when the pipeline reports its commit.
     await until('it is counted', async () => (await metric('tidings_entries_parked_total')) === 1)
   })
 })
 
-describeEachStore('The metrics of a server that waits for a head no longer than a moment', (kind) => {
+describeEachStore('The metrics of a server with a short timeout for heads', (kind) => {
   let server: TestServer
   beforeAll(async () => {
     server = await startServer(kind, {}, { httpLimits: { headWaitMs: 500, sweepEveryMs: 10 } })
   })
   afterAll(() => server.stop())
 
-  it('count what did not come whole, and not the connections on which nothing came', async () => {
+  it('count incomplete heads, but not connections on which nothing arrived', async () => {
     for (const sent of ['', 'GET / HTTP/1.1\r\nhost']) {
       const connection = await RawConnection.open(server.url)
       await connection.write(sent)
@@ -309,14 +309,17 @@ describeEachStore('/readyz', (kind) => {
       ['store', STATE_FILE],
       ['log', LOG_FILE],
     ]
-    it.each(files)('is 503 with the reason while another has locked the %s, and 200 afterwards', async (what, file) => {
-      lock(file)
-      await expectNotReady(new RegExp(`^Not ready: the ${what} does not answer\\.$`))
-      locks.pop()?.close()
-      expect(await untilReady()).toBe(true)
-    })
+    it.each(files)(
+      'is 503 with the reason while another process locks the %s, and 200 afterwards',
+      async (what, file) => {
+        lock(file)
+        await expectNotReady(new RegExp(`^Not ready: the ${what} does not answer\\.$`))
+        locks.pop()?.close()
+        expect(await untilReady()).toBe(true)
+      },
+    )
 
-    it('does not pile up attempts while nothing answers', async () => {
+    it('does not accumulate attempts while the store does not answer', async () => {
       lock(STATE_FILE)
       const answers = await Promise.all(Array.from({ length: 50 }, () => ready(server)))
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]))
@@ -326,7 +329,7 @@ describeEachStore('/readyz', (kind) => {
   }
 
   function declareGone(): void {
-    it('is 503 with the reason while the database is gone, and 200 afterwards', async () => {
+    it('is 503 with the reason while the database is missing, and 200 afterwards', async () => {
       const url = new URL(server.databaseUrl as string)
       const name = url.pathname.slice(1)
       url.pathname = '/postgres'
@@ -350,7 +353,7 @@ describeEachStore('/readyz', (kind) => {
   }
 })
 
-describeOnPostgres('/metrics, while the database takes questions and answers none,', () => {
+describeOnPostgres('/metrics, while the database accepts queries and never answers,', () => {
   let proxy: CuttableProxy
   let first: TestServer
   let server: TestServer
@@ -365,8 +368,8 @@ describeOnPostgres('/metrics, while the database takes questions and answers non
     await first.stop()
   })
 
-  it('tells what the process counts, before Prometheus gives up', async () => {
-    // From here on there is a connection that answers.
+  it('shows the counts of the process before Prometheus times out', async () => {
+    // Opens a connection to the database before the proxy holds it.
     expect(await readMetric(server, 'tidings_entries_parked')).toBe(0)
     proxy.hold()
     try {
@@ -379,6 +382,6 @@ describeOnPostgres('/metrics, while the database takes questions and answers non
       proxy.cut()
       proxy.restore()
     }
-    await until('it tells again', async () => (await readMetric(server, 'tidings_entries_parked')) === 0)
+    await until('the metric is back', async () => (await readMetric(server, 'tidings_entries_parked')) === 0)
   })
 })

@@ -1,4 +1,4 @@
-// The reference page in a process that may not open any more files, and then may again. Prints the status of each answer.
+// Requests the reference page while the process cannot open more files, and again when it can. Prints the status of each answer.
 import { closeSync, openSync } from 'node:fs'
 import Fastify from 'fastify'
 import { addReferencePage } from '../../src/http/reference/reference-page.ts'
@@ -11,15 +11,15 @@ export interface PageStatuses {
 const app = Fastify()
 addReferencePage(app)
 const statusOf = async (path: string) => (await app.inject(path)).statusCode
-// What answers is loaded by the first request.
+// The first request loads the code that answers.
 await statusOf('/docs/icon.svg')
-const opened = openAllThere()
+const opened = openAsManyAsPossible()
 const without = await statusOf('/docs')
 for (const file of opened) closeSync(file)
 const after = await statusOf('/docs')
 process.stdout.write(JSON.stringify({ without, after } satisfies PageStatuses))
 
-function openAllThere(): number[] {
+function openAsManyAsPossible(): number[] {
   const files: number[] = []
   try {
     for (;;) files.push(openSync(import.meta.filename, 'r'))

@@ -1,4 +1,4 @@
-// The reference page over HTTP: everything it names is served by Tidings itself, and nothing is loaded from elsewhere.
+// The reference page over HTTP: Tidings itself serves everything it refers to, and the page loads nothing from other servers.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { runInNewContext } from 'node:vm'
@@ -19,7 +19,7 @@ describe('The reference page', () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(new URL(path, server.url), { headers: { 'accept-encoding': 'identity', ...headers } })
 
-  /** Every address in an attribute of the page. */
+  /** Every URL in an attribute of the page. */
   const addresses = () =>
     [...page.body.matchAll(/(?:src|href|action)="([^"]*)"/g)].map(([, address]) => String(address))
 
@@ -29,12 +29,12 @@ describe('The reference page', () => {
     expect(page.body).toContain('<title>Tidings API reference</title>')
   })
 
-  it('is found with a slash at its end too', async () => {
+  it('is also served with a trailing slash', async () => {
     const answer = await fetch(new URL('/docs/', server.url))
     expect([answer.status, answer.url]).toEqual([200, `${server.url}/docs`])
   })
 
-  it('names only what Tidings serves, relative to itself', async () => {
+  it('refers only to what Tidings serves, by relative URLs', async () => {
     expect(new Set(addresses())).toEqual(
       new Set([
         'docs',
@@ -65,12 +65,12 @@ describe('The reference page', () => {
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
   })
 
-  it('has no script and no style inside of it', () => {
+  it('has no inline script and no inline style', () => {
     expect(page.body).not.toMatch(/<script(?![^>]*\ssrc=)/)
     expect(page.body).not.toMatch(/<style|\sstyle=|\son\w+=/)
   })
 
-  it('tells the browser to load nothing from elsewhere', () => {
+  it('forbids the browser to load anything from other servers', () => {
     const policy = new Map(
       page.headers
         .get('content-security-policy')
@@ -89,7 +89,7 @@ describe('The reference page', () => {
     })
   })
 
-  it('loads the document from beside itself, keeps no keys and asks no validator', async () => {
+  it('loads the document by a relative URL, stores no keys and uses no validator', async () => {
     const script = await (await get('/docs/start.js')).text()
     expect(script).toContain("url: 'openapi.json'")
     expect(script).toContain('persistAuthorization: false')
@@ -97,17 +97,17 @@ describe('The reference page', () => {
     expect(script).not.toMatch(/https?:/)
   })
 
-  it('leaves the main part of the page to Swagger UI, which calls its own so', () => {
+  it('has no main element, because Swagger UI adds one', () => {
     expect(page.body).not.toContain('<main')
   })
 
-  it('colours names of headers with more weight than Swagger UI, whose colour is for light pages', async () => {
+  it('overrides the colour of header names in Swagger UI, which suits only light pages', async () => {
     const theirs = await (await get('/docs/swagger-ui.css')).text()
     expect(theirs).toContain('.swagger-ui table.headers td{color:')
     expect(await (await get('/docs/page.css')).text()).toContain('.swagger-ui table.headers td.header-col,')
   })
 
-  it('puts on a phone below each other what stands side by side elsewhere', async () => {
+  it('stacks on a phone what is side by side on larger screens', async () => {
     const style = await (await get('/docs/page.css')).text()
     expect(style).toMatch(/\.page-header \{\s+display: flex;\s+flex-wrap: wrap;/)
     expect(style).toMatch(/@media \(max-width: 480px\) \{[^@]*\.swagger-ui table\.parameters/)
@@ -119,7 +119,7 @@ describe('The reference page', () => {
     [4_000_000, 'plain'],
   ]
   it.each(texts)(
-    'shows a text of %d characters %s, since the browser stands still for colours of more',
+    'shows a text of %d characters %s, since highlighting longer ones freezes the browser',
     async (length, shown) => {
       const { SyntaxHighlighter } = pluginOf(await (await get('/docs/start.js')).text())
       const children = 'x'.repeat(length)
@@ -128,7 +128,7 @@ describe('The reference page', () => {
     },
   )
 
-  it('shows a long text as its place in the page asks for', async () => {
+  it('shows a long text with the plain renderer that Swagger UI passes', async () => {
     const { SyntaxHighlighter } = pluginOf(await (await get('/docs/start.js')).text())
     const renderPlainText = ({ PlainTextViewer }: Record<string, unknown>) => ({
       type: 'asked for',
@@ -138,20 +138,20 @@ describe('The reference page', () => {
     expect(element).toEqual({ type: 'asked for', of: 'plain' })
   })
 
-  it('names the field of a body for those who do not see it', async () => {
+  it('labels the field of a body for screen readers', async () => {
     const { TextArea } = pluginOf(await (await get('/docs/start.js')).text())
     const element = TextArea('textarea', SYSTEM)({ value: '{}' })
     expect(element.given).toEqual({ 'aria-label': 'Request body', value: '{}' })
   })
 
-  it('has styles that load nothing from elsewhere', async () => {
+  it('has styles that load nothing from other servers', async () => {
     for (const path of ['/docs/page.css', '/docs/swagger-ui.css']) {
       const style = await (await get(path)).text()
       expect(style).not.toMatch(/@import|url\(\s*['"]?(?!['"]?data:)/)
     }
   })
 
-  it('spares the browser what it has already', async () => {
+  it('answers 304 for a file that the browser has cached', async () => {
     const first = await get('/docs/swagger-ui-bundle.js')
     const tag = first.headers.get('etag') ?? ''
     const second = await get('/docs/swagger-ui-bundle.js', { 'if-none-match': tag })
@@ -174,7 +174,7 @@ describe('The reference page', () => {
     expect((await answer.text()) === (await plain.text())).toBe(true)
   })
 
-  it('serves nothing else from the packages', async () => {
+  it('serves no other file of the packages', async () => {
     for (const path of [
       '/docs/package.json',
       '/docs/index.html',
@@ -192,7 +192,7 @@ interface Element {
   readonly children?: string
 }
 
-/** What Swagger UI gives to those who wrap its components, with elements that only say what they are elements of. */
+/** What Swagger UI passes to wrappers of its components; its elements only record their type. */
 const SYSTEM = {
   React: { createElement: (type: string, given: Element['given'], children?: string) => ({ type, given, children }) },
   getComponent: (name: string) => (name === 'PlainTextViewer' ? 'plain' : undefined),
@@ -201,7 +201,7 @@ const SYSTEM = {
 type Wrapper = (original: string, system: typeof SYSTEM) => (given: Readonly<Record<string, unknown>>) => Element
 type Wrappers = Readonly<Record<'SyntaxHighlighter' | 'TextArea', Wrapper>>
 
-/** Runs the page's script as a browser does, and returns what it wraps of Swagger UI. */
+/** Runs the page's script like a browser, and returns its wrappers of Swagger UI components. */
 function pluginOf(script: string): Wrappers {
   const started: { plugins: readonly (() => { readonly wrapComponents: Wrappers })[] }[] = []
   const window = {
@@ -214,8 +214,8 @@ function pluginOf(script: string): Wrappers {
   return plugin().wrapComponents
 }
 
-it('The reference page is read again where it could not be read before', async () => {
-  // Few enough to be opened in a moment, and more than Node needs for itself.
+it('The reference page is read again after reading it failed', async () => {
+  // Few enough to open quickly, and more than Node itself needs.
   const command = 'ulimit -n 256; exec "$0" "$@"'
   const program = new URL('page-without-files.ts', import.meta.url).pathname
   const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, program])

@@ -1,5 +1,5 @@
-// How bodies are read over real HTTP: their size to the byte, compression, media types, and that a client whose request is
-// refused can read the answer and go on.
+// How bodies are read over real HTTP: their exact size limit, compression, media types, and that a client whose request is refused
+// can read the answer and continue.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -51,7 +51,7 @@ const fetchStats: Subject = {
 }
 const subjects = [trackEvents, fetchStats]
 
-/** The JSON of the subject's value, made `bytes` long by white space at its end. */
+/** The JSON of the subject's value, padded with white space to `bytes`. */
 function padded({ value }: Subject, bytes: number): Buffer {
   return Buffer.from(JSON.stringify(value).padEnd(bytes, ' '))
 }
@@ -70,33 +70,33 @@ describe('The body of a request', () => {
     expectRefusal(await send(subject, padded(subject, subject.bytesMax + 1)), 413, 'payload_too_large')
   })
 
-  it.each(subjects)('of $name is counted decompressed', async (subject) => {
+  it.each(subjects)('of $name is measured decompressed', async (subject) => {
     const gzipped = { 'content-encoding': 'gzip' }
     expect((await send(subject, gzipSync(padded(subject, subject.bytesMax)), gzipped)).status).toBe(200)
     const refused = await send(subject, gzipSync(padded(subject, subject.bytesMax + 1)), gzipped)
     expectRefusal(refused, 413, 'payload_too_large')
   })
 
-  it('is refused past the limit however small it is compressed', async () => {
+  it('is refused past the limit even if it compresses well', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * MIB, ' '))
     expect(bomb.byteLength).toBeLessThan(128 * KIB)
     expectRefusal(await track(bomb, { 'content-encoding': 'gzip' }), 413, 'payload_too_large')
   })
 
-  it('is refused past the limit also where it decompresses to nothing', async () => {
+  it('is refused past the limit even if it decompresses to nothing', async () => {
     const nothing = gzipSync('')
     const endless = Buffer.concat(Array.from({ length: 20_000 }, () => nothing))
     expect(endless.byteLength).toBeGreaterThan(256 * KIB)
     expectRefusal(await track(endless, { 'content-encoding': 'gzip' }), 413, 'payload_too_large')
   })
 
-  it('may be compressed to more than the limit where it cannot be compressed', async () => {
+  it('may exceed the limit as gzip if it is incompressible', async () => {
     const text = randomBytes(fetchStats.bytesMax)
       .toString('base64url')
       .slice(0, fetchStats.bytesMax - 2)
     const compressed = gzipSync(`"${text}"`, { level: 0 })
     expect(compressed.byteLength).toBeGreaterThan(fetchStats.bytesMax)
-    // Read whole, and only then found to be no object.
+    // The server reads all of it before it finds that it is not an object.
     expectRefusal(await send(fetchStats, compressed, { 'content-encoding': 'gzip' }), 400, 'invalid_request', ['body'])
   })
 
@@ -109,19 +109,19 @@ describe('The body of a request', () => {
       'gzip',
       Buffer.concat([gzipSync('{"type":"event",'), gzipSync('"customer_id":"c1","actions":[{"action":"a"}]}')]),
     ],
-    ['no compression, said so', 'identity', Buffer.from(JSON.stringify(event))],
+    ['identity, which is no compression', 'identity', Buffer.from(JSON.stringify(event))],
   ]
-  it.each(encoded)('may come as %s', async (_what, encoding, body) => {
+  it.each(encoded)('may arrive as %s', async (_what, encoding, body) => {
     expect((await track(body, { 'content-encoding': encoding })).status).toBe(200)
   })
 
   const broken: [what: string, body: Uint8Array][] = [
-    ['that is none', Buffer.from(JSON.stringify(event))],
+    ['that is not gzip', Buffer.from(JSON.stringify(event))],
     ['that is cut off', gzipSync(JSON.stringify(event)).subarray(0, -10)],
     ['with a wrong checksum', corrupted(gzipSync(JSON.stringify(event)))],
     ['of nothing', gzipSync('')],
   ]
-  it.each(broken)('is refused as gzip %s', async (_what, body) => {
+  it.each(broken)('is refused as a gzip body %s', async (_what, body) => {
     expectRefusal(await track(body, { 'content-encoding': 'gzip' }), 400, 'invalid_request', ['body'])
   })
 
@@ -156,13 +156,13 @@ describe('The body of a request', () => {
     [undefined, 415],
   ]
   it.each(mediaTypes)('with Content-Type %s is answered %i', async (type, status) => {
-    // As bytes, for which no client adds a type of its own.
+    // As bytes, for which fetch adds no type.
     const answer = await track(Buffer.from(JSON.stringify(event)), { 'content-type': type })
     expect(answer.status).toBe(status)
     expect(codeOf(answer)).toBe(status === 415 ? 'unsupported_media_type' : undefined)
   })
 
-  it.each(['', 'foo', 'text/plain'])('counts in the limit of events also with Content-Type %j', async (type) => {
+  it.each(['', 'foo', 'text/plain'])('counts in the limit of events even with Content-Type %j', async (type) => {
     const workspace = await server.makeWorkspace()
     const answer = await server.call('POST', `/v1/event/${workspace.id}`, {
       as: workspace,
@@ -184,9 +184,9 @@ describe('The body of a request', () => {
     ['broken JSON', '{"type":', ['body']],
     ['a list', '[]', ['body']],
     ['null', 'null', ['body']],
-    ['a text', '"event"', ['body']],
-    ['a key twice', `{"type":"event",${JSON.stringify(event).slice(1)}`, ['type']],
-    ['a prototype', `{"__proto__":{},${JSON.stringify(event).slice(1)}`, ['__proto__']],
+    ['a string', '"event"', ['body']],
+    ['an object with a repeated key', `{"type":"event",${JSON.stringify(event).slice(1)}`, ['type']],
+    ['an object with __proto__', `{"__proto__":{},${JSON.stringify(event).slice(1)}`, ['__proto__']],
     ['invalid UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), ['body']],
     ['a byte order mark', `\ufeff${JSON.stringify(event)}`, ['body']],
     ['a hundred thousand levels', '['.repeat(100_000), ['body']],
@@ -196,7 +196,7 @@ describe('The body of a request', () => {
   })
 })
 
-describe('The body of a client that left before anybody reads it', () => {
+describe('The body of a client that disconnects before the server reads it', () => {
   const bodies = new ReceivedBodies(HTTP_LIMITS)
   const toRead: BodyToRead = { sender: 'main', bytesMax: MIB, bodies }
   const readers: [how: string, read: (request: IncomingMessage) => Promise<unknown>][] = [
@@ -208,7 +208,7 @@ describe('The body of a client that left before anybody reads it', () => {
   )
 
   it.each(cases)(
-    'is refused now, and waited for no more: $how, Content-Encoding $encoding',
+    'is refused without waiting for more: $how, Content-Encoding $encoding',
     async ({ read, encoding }) => {
       const http = createServer().listen(0, '127.0.0.1')
       await once(http, 'listening')
@@ -242,7 +242,7 @@ describe('A connection', () => {
   const good = () => head(JSON.stringify(event).length) + JSON.stringify(event)
 
   it.each([128 * KIB + 1, MIB, 20 * MIB])(
-    'of a client that sends %i bytes before it reads gets 413, and goes on',
+    'of a client that sends %i bytes before it reads gets 413, and continues',
     async (bytes) => {
       const connection = await open()
       await connection.write(head(bytes))
@@ -255,7 +255,7 @@ describe('A connection', () => {
     },
   )
 
-  it('of a client that never stops sending gets 413 in between', async () => {
+  it('of a client that never stops sending gets 413 meanwhile', async () => {
     const connection = await open()
     await connection.write(head('chunked'))
     const chunk = `${MIB.toString(16)}\r\n${' '.repeat(MIB)}\r\n`
@@ -271,7 +271,7 @@ describe('A connection', () => {
     ['broken gzip', 'content-encoding: gzip', 400],
     ['an unknown encoding', 'content-encoding: br', 415],
     ['another media type', 'content-type: text/plain', 415],
-  ])('goes on after %s', async (_what, header, status) => {
+  ])('continues after %s', async (_what, header, status) => {
     const connection = await open()
     await connection.write(head(MIB, [header]))
     await connection.write(Buffer.alloc(MIB, 'x'))
@@ -289,7 +289,7 @@ describe('A connection', () => {
     ['of HTTP/1.0', (length) => withWrongKey(head(length)).replace('HTTP/1.1', 'HTTP/1.0'), 401],
   ]
   it.each(closed)(
-    'that is not kept takes all of a request %s, so that the answer is read',
+    'that is not kept alive receives all of a request %s, so that the client can read the answer',
     async (_what, of, status) => {
       const pieces = 10
       const connection = await RawConnection.open(server.url, true)
@@ -303,7 +303,7 @@ describe('A connection', () => {
     },
   )
 
-  it('answers requests that are sent all at once in their order', async () => {
+  it('answers requests that are sent at once in order', async () => {
     const connection = await open()
     const broken = head(1) + '{'
     await connection.write(good() + broken + good() + 'GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n' + good())
@@ -313,7 +313,7 @@ describe('A connection', () => {
     connection.close()
   })
 
-  /** The statuses of the answers that come before the server closes the connection, and whether there are no others. */
+  /** The statuses of `count` answers before the server closes the connection, and whether there are no others. */
   async function statusesUntilEnd(connection: RawConnection, count: number) {
     const statuses: number[] = []
     while (statuses.length < count) statuses.push((await connection.nextAnswer()).status)
@@ -327,14 +327,14 @@ describe('A connection', () => {
     ['a request whose body breaks', () => `${head('chunked')}zz\r\n`],
     ['a request without an end', () => 'GET /healthz HTTP/1.1\r\nhost\r\n'],
   ]
-  it.each(stray)('answers what came whole, and then ends, where %s follows', async (_what, behind) => {
+  it.each(stray)('answers complete requests and then ends if %s follows', async (_what, behind) => {
     const connection = await open()
     await connection.write(good() + good() + behind())
     expect(await statusesUntilEnd(connection, 2)).toEqual({ statuses: [200, 200], isAll: true })
     connection.close()
   })
 
-  it('ends after 400 where a stray byte comes after the answer', async () => {
+  it('ends with 400 if a stray byte follows the answer', async () => {
     const connection = await open()
     await connection.write(good())
     expect((await connection.nextAnswer()).status).toBe(200)
@@ -343,7 +343,7 @@ describe('A connection', () => {
     connection.close()
   })
 
-  it('gives one request one answer, also where its body breaks after it', async () => {
+  it('sends one answer to a request, even if its body breaks after the answer', async () => {
     const connection = await open()
     await connection.write(withWrongKey(head('chunked')))
     expectRaw(await connection.nextAnswer(), 401, 'unauthorized')
@@ -352,7 +352,7 @@ describe('A connection', () => {
     connection.close()
   })
 
-  it('goes on where a body ends well after its answer, and answers 400 to a stray byte behind it', async () => {
+  it('continues if a body completes after its answer, and answers 400 to a stray byte after that', async () => {
     const connection = await open()
     for (const behind of [good(), 'x\r\n\r\n']) {
       await connection.write(withWrongKey(head('chunked')))
@@ -364,7 +364,7 @@ describe('A connection', () => {
     connection.close()
   })
 
-  it('sends large answers whole where garbage comes before they have ended', async () => {
+  it('sends large answers completely even if garbage arrives before they end', async () => {
     const path = '/docs/swagger-ui-bundle.js'
     const { body } = await server.call<string>('GET', path)
     const connection = await open()
@@ -397,7 +397,7 @@ describe('A body in chunks', () => {
   const LAST = '0\r\n\r\n'
   const head = (...extra: string[]) => headOf(server, 'chunked', extra)
 
-  it('may have one for each event of a request', async () => {
+  it('may have one chunk per event of a request', async () => {
     const text = JSON.stringify(event)
     await connection.write(head() + BLANKS.repeat(EVENTS_PER_ENTRY_MAX - 1) + chunkOf(text).toString() + LAST)
     expect((await connection.nextAnswer()).status).toBe(200)
@@ -413,8 +413,8 @@ describe('A body in chunks', () => {
   const shortCodes = Array.from({ length: 40_000 }, (_, index) => index.toString(36).padStart(3, '0'))
   it.each([
     ['of a few characters', codesOf('C', EVENTS_PER_ENTRY_MAX + 1_000)],
-    ['the shortest, of which one read brings most', shortCodes],
-  ])('may have one for each code in an upload: %s', async (_what, codes) => {
+    ['as short as possible, so that one read returns many', shortCodes],
+  ])('may have one chunk per code of an upload: %s', async (_what, codes) => {
     const id = await calls.make()
     await connection.write(uploadOf(id) + codes.map((code) => chunkOf(`${code}\n`).toString()).join('') + LAST)
     expect((await connection.nextAnswer()).status).toBe(200)
@@ -426,7 +426,7 @@ describe('A client that finishes sending', () => {
   let server: TestServer
   let connection: RawConnection
   beforeAll(async () => {
-    // A connection that stayed open would soon leave no room for others.
+    // Connections that stayed open would soon reach this limit.
     server = await startServer('sqlite', {}, { httpLimits: { connectionsMax: 3 } })
   })
   beforeEach(async () => void (connection = await RawConnection.open(server.url)))
@@ -443,7 +443,7 @@ describe('A client that finishes sending', () => {
     ['several at once', () => good() + PAGE + good(), [200, 200, 200]],
     ['half a head', () => good().slice(0, 20), [400]],
     ['half a body', () => good().slice(0, -1), [400]],
-    ['half a body behind a request', () => good() + good().slice(0, -1), [200, 400]],
+    ['half a body after a request', () => good() + good().slice(0, -1), [200, 400]],
   ]
   it.each(sent)('after %s gets every answer, and its connection ends', async (_what, parts, statuses) => {
     await connection.write(parts())
@@ -455,7 +455,7 @@ describe('A client that finishes sending', () => {
     expect(connection.hasAnswer).toBe(false)
   })
 
-  it('after an answer on a connection that is kept ends that, however many do', async () => {
+  it('after an answer on a kept-alive connection ends it, for any number of clients', async () => {
     for (let count = 0; count < 10; count++) {
       const kept = await RawConnection.open(server.url)
       await kept.write(good())

@@ -1,8 +1,8 @@
-// Ids of requests, whoever makes them.
+// The generator of request ids.
 import { expect, it } from 'vitest'
 import { newRequestId } from '../../src/http/requests/request-id.ts'
 
-it('are UUIDs of version 7 that begin with the time, each another', () => {
+it('request ids are unique UUIDs of version 7 that begin with the time', () => {
   const earliest = Date.now()
   const ids = Array.from({ length: 10_000 }, () => newRequestId())
   const latest = Date.now()

@@ -1,5 +1,5 @@
-// What schemas make of a body: each fault is named once, and a list that is too long must not cost more than one of the
-// allowed length.
+// Validation of bodies by schemas: each fault is named once, and a list that is too long costs no more than one of the allowed
+// length.
 import { describe, expect, it } from 'vitest'
 import type { TSchema } from 'typebox'
 import { DETAILS_MAX } from '../../src/core/app-error.ts'
@@ -18,29 +18,29 @@ import { trackEvents } from '../../src/operations/events/track-events.ts'
 import { updatePreferences } from '../../src/operations/preferences/update-preferences.ts'
 import type { Operation } from '../../src/operations/operation.ts'
 
-describe('A list with more items than it may have', () => {
+describe('A list with too many items', () => {
   const member = { customer_id: 'c1', platform: 'WEB', evaluated_at: 1 }
   const check = (body: unknown) => checkBody(reportAudience, body)
   const members = (count: number, last: unknown) => [...Array.from({ length: count - 1 }, () => member), last]
 
-  it('is refused as a whole, and what stands past its end is not looked at', () => {
+  it('is refused as a whole without checking the items past its limit', () => {
     const { faults, value } = check({ members: members(EVENTS_PER_ENTRY_MAX + 2, 'wrong'), mistyped: 1 })
     expect(faults.map(({ field }) => field)).toEqual(['mistyped', 'members'])
     expect(value).toEqual({ members: undefined })
   })
 
-  it('has the faults of its items named, and of everything beside it', () => {
+  it('is refused with the faults of its items and of the fields beside it', () => {
     const { faults } = check({ members: ['wrong', ...members(EVENTS_PER_ENTRY_MAX, member)], mistyped: 1 })
     expect(faults.map(({ field }) => field)).toEqual(['mistyped', 'members', 'members[0]'])
   })
 
-  it('leaves the body as it was sent', () => {
+  it('does not change the body', () => {
     const body = { members: members(EVENTS_PER_ENTRY_MAX + 2, member) }
     check(body)
     expect(body.members).toHaveLength(EVENTS_PER_ENTRY_MAX + 2)
   })
 
-  it('is not one with exactly as many', () => {
+  it('is not one with exactly the allowed number', () => {
     const body = { members: members(EVENTS_PER_ENTRY_MAX, member) }
     const { faults, value } = check(body)
     expect(faults).toEqual([])
@@ -48,7 +48,7 @@ describe('A list with more items than it may have', () => {
   })
 })
 
-describe('A list inside of others that has more items than it may have', () => {
+describe('A nested list with too many items', () => {
   const attachment = { name: 'terms.pdf', url: 'https://files.example.com/terms.pdf' }
   const condition = { attribute: 'amount', operator: 'exists' }
   const inTemplate = (attachments: unknown) => ({
@@ -64,12 +64,12 @@ describe('A list inside of others that has more items than it may have', () => {
     ],
     created_by: 'ada',
   })
-  const places: [field: string, operation: Operation, item: object, max: number, body: (list: unknown) => object][] = [
+  const lists: [field: string, operation: Operation, item: object, max: number, body: (list: unknown) => object][] = [
     ['basic_details.attachments', createTemplate, attachment, ATTACHMENTS_MAX, inTemplate],
     ['conversion_goals[1].where', createCampaign, condition, CONDITIONS_MAX, inCampaign],
   ]
 
-  it.each(places)('is looked at one item past its end: %s', (field, operation, item, max, toBody) => {
+  it.each(lists)('is checked up to its limit, and refused as a whole: %s', (field, operation, item, max, toBody) => {
     const list = [0, ...Array.from({ length: max }, () => item), 0, 0]
     const body = toBody(list)
     const { faults, value } = checkBody(operation, body)
@@ -82,7 +82,7 @@ describe('A list inside of others that has more items than it may have', () => {
     expect(list).toHaveLength(max + 3)
   })
 
-  it.each(places)('is not one with exactly as many: %s', (_field, operation, item, max, toBody) => {
+  it.each(lists)('is not one with exactly the allowed number: %s', (_field, operation, item, max, toBody) => {
     const body = toBody(Array.from({ length: max }, () => item))
     const { faults, value } = checkBody(operation, body)
     expect(faults).toEqual([])
@@ -90,7 +90,7 @@ describe('A list inside of others that has more items than it may have', () => {
   })
 })
 
-describe('A member that is called like the index of an item', () => {
+describe('A member named like the index of an item', () => {
   const inCategories = (categories: object) => ({ user_preferences: { customer_id: 'c1', categories } })
 
   it.each(['007', '0', '12', '-1', '1e3'])('is named as it was sent: %s', (name) => {
@@ -99,7 +99,7 @@ describe('A member that is called like the index of an item', () => {
     expect(value).toStrictEqual(inCategories({ Offers: true, [name]: undefined }))
   })
 
-  it('is no item of a list', () => {
+  it('is not confused with an item of a list', () => {
     const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }, { action: 5 }] }
     const { faults, value } = checkBody(trackEvents, body)
     expect(faults).toEqual([{ field: 'actions[1].action', problem: 'must be a string' }])
@@ -107,7 +107,7 @@ describe('A member that is called like the index of an item', () => {
   })
 })
 
-describe('A value of the wrong type, or none of those that are right', () => {
+describe('A value of the wrong type, or not among the allowed ones', () => {
   const action = { action: 'Order Placed' }
   const cases: [operation: Operation, body: object, field: string, problem: string][] = [
     [trackEvents, { type: 5, customer_id: 'c1', actions: [action] }, 'type', 'must be "event"'],
@@ -131,7 +131,7 @@ describe('A value of the wrong type, or none of those that are right', () => {
   })
 })
 
-describe('A list that may hold whatever fits', () => {
+describe('A list without a limit on its items', () => {
   const codes = (...wrong: unknown[]) => ({ coupons: ['a', ...wrong, 'b'] })
   const categories = (count: number) => {
     const entries = Array.from({ length: count }, (_, index) => [`c${index}`, 1])
@@ -139,7 +139,7 @@ describe('A list that may hold whatever fits', () => {
   }
   const cut = (operation: Operation, body: unknown) => listCutterOf(operation.body as TSchema)?.(body)
 
-  it('is looked at up to as many items of a wrong type as are told, and one', () => {
+  it('is checked up to one more item of a wrong type than a refusal lists', () => {
     const half = Array.from({ length: 100_000 }, () => 1)
     expect(cut(addCoupons, codes(...half))).toEqual({ coupons: ['a', ...half.slice(0, DETAILS_MAX + 1)] })
     expect(checkBody(addCoupons, codes(...half)).faults).toHaveLength(DETAILS_MAX)
@@ -148,12 +148,12 @@ describe('A list that may hold whatever fits', () => {
     expect(checkBody(addCoupons, few).faults.at(-1)?.field).toBe(`coupons[${DETAILS_MAX}]`)
   })
 
-  it('is looked at as a whole where it holds what it should', () => {
+  it('is checked completely if its items are valid', () => {
     const body = { coupons: Array.from({ length: 200_000 }, (_, index) => `c${index}`) }
     expect(checkBody(addCoupons, body)).toEqual({ value: body, faults: [] })
   })
 
-  it('may have names', () => {
+  it('may also be an object with names', () => {
     expect(cut(updatePreferences, categories(90_000))).toEqual(categories(DETAILS_MAX + 1))
     expect(checkBody(updatePreferences, categories(90_000)).faults).toHaveLength(DETAILS_MAX)
     const few = categories(DETAILS_MAX)
@@ -161,8 +161,8 @@ describe('A list that may hold whatever fits', () => {
   })
 })
 
-describe('A member that is not known, under a very long name', () => {
-  it('is told by both ends of its name, and is gone', () => {
+describe('An unknown member with a very long name', () => {
+  it('is named by the two ends of its name, and removed', () => {
     const name = `first${'x'.repeat(100_000)}last`
     const { faults, value } = checkBody(searchTemplates, { page: 1, entries: 1, [name]: 1 })
     expect(faults).toEqual([{ field: expect.stringMatching(/^firstx+…x+last$/), problem: 'is not known here' }])
@@ -171,7 +171,7 @@ describe('A member that is not known, under a very long name', () => {
   })
 })
 
-it.each(['?', '#'])('A query behind %s, where the router begins to read one, has its whole numbers read', (sign) => {
+it.each(['?', '#'])('A query after %s, where the router begins to read one, has its integers parsed', (sign) => {
   const url = `/v1/event/main${sign}customer_id=c&limit=10`
   const { value, faults } = new OperationValidator(listUserEvents).query({ customer_id: 'c', limit: '10' }, url)
   expect([value, faults]).toEqual([{ customer_id: 'c', limit: 10 }, []])

@@ -1,5 +1,5 @@
-// Simple requests on the fast path get the same answers as those that Node's HTTP server reads, and everything else goes to Node
-// with every byte before it.
+// Simple requests on the fast path get the same answers as from Node's HTTP server, and all other input goes to Node with every
+// byte before it.
 import { channel } from 'node:diagnostics_channel'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ describeEachStore('A simple request', (kind) => {
   let server: TestServer
   let other: TestWorkspace
   let opened: RawConnection[]
-  /** Requests that came to Node's own server in this process. */
+  /** Requests that reached Node's own server in this process. */
   let byNode = 0
   const count = () => void byNode++
   const channelOfNode = channel('http.server.request.start')
@@ -45,7 +45,7 @@ describeEachStore('A simple request', (kind) => {
     requestOf({ ...head, headers: { authorization: keyOf(server.workspace), ...head.headers } })
   const customer = (name: string) => ({ body: JSON.stringify(eventOf(name)) })
 
-  /** What is the same for two answers to the same request. */
+  /** The part that is equal in two answers to the same request. */
   function comparable({ status, headers, body }: RawAnswer) {
     const id = headers.get('x-request-id') ?? ''
     expect(id).toMatch(/^[0-9a-f-]{36}$/)
@@ -57,9 +57,13 @@ describeEachStore('A simple request', (kind) => {
 
   const cases: [what: string, head: () => Head, status: number][] = [
     ['is accepted', () => ({}), 200],
-    ['with faults names them all', () => ({ body: '{"type":"x","actions":[{"action":""},{"action":"svc_a"}]}' }), 400],
-    ['that is no JSON says where it breaks', () => ({ body: '{"type":' }), 400],
-    ['without a body says so', () => ({ body: '' }), 400],
+    [
+      'with faults is refused with all of them',
+      () => ({ body: '{"type":"x","actions":[{"action":""},{"action":"svc_a"}]}' }),
+      400,
+    ],
+    ['with broken JSON is refused with the position', () => ({ body: '{"type":' }), 400],
+    ['without a body is refused with that reason', () => ({ body: '' }), 400],
     ['without a key is refused', () => ({ headers: { authorization: undefined } }), 401],
     ['with a wrong key is refused', () => ({ headers: { authorization: 'Basic bWFpbjp4' } }), 401],
     ['with the key of another workspace is refused', () => ({ headers: { authorization: keyOf(other) } }), 403],
@@ -82,7 +86,7 @@ describeEachStore('A simple request', (kind) => {
       200,
     ],
   ]
-  it.each(cases)('%s, as by Node', async (_what, head, status) => {
+  it.each(cases)('%s, as it is by Node', async (_what, head, status) => {
     const [fast, usual] = [await open(), await open()]
     byNode = 0
     await fast.write(track(head()))
@@ -94,7 +98,7 @@ describeEachStore('A simple request', (kind) => {
     expect(byNode).toBe(1)
   })
 
-  it('is repeated with its key: answered with the first id, and refused with another body', async () => {
+  it('repeated with its Idempotency-Key gets the first id, and a 409 with another body', async () => {
     const headers = { 'idempotency-key': 'simple-1' }
     const connection = await open()
     byNode = 0
@@ -109,7 +113,7 @@ describeEachStore('A simple request', (kind) => {
     expect(byNode).toBe(0)
   })
 
-  it('may come after others on its connection, and in pieces', async () => {
+  it('may arrive after others on its connection, and in pieces', async () => {
     const connection = await open()
     const accepted = await countAccepted(server)
     byNode = 0
@@ -118,12 +122,12 @@ describeEachStore('A simple request', (kind) => {
     for (const pieces of [[request], [request.slice(0, bodyStart + 5), request.slice(bodyStart + 5)], [request]]) {
       for (const piece of pieces) {
         await connection.write(piece)
-        // Each is a read of its own.
+        // The server reads each piece separately.
         await fetch(`${server.url}/healthz`)
       }
       expect((await connection.nextAnswer()).status).toBe(200)
     }
-    // What was asked in between came to Node.
+    // The requests in between reached Node.
     expect(byNode).toBe(4)
     expect(await countAccepted(server)).toBe(accepted + 3)
   })
@@ -139,16 +143,16 @@ describeEachStore('A simple request', (kind) => {
     ],
     ['two requests at once', () => [track(customer('a')) + track(customer('b')), track()], [200, 200, 200], 3],
     ['a head in two pieces', () => [track(), track().slice(0, 40), track().slice(40)], [200, 200], 1],
-    ['what is no HTTP', () => [track(), 'nonsense\r\n\r\n'], [200, 400], 0],
+    ['input that is not HTTP', () => [track(), 'nonsense\r\n\r\n'], [200, 400], 0],
     ['a body in very many pieces', () => [...inPieces(track({ body: largeBody })), track()], [200, 200], 2],
   ]
-  it.each(others)('and %s behind it are all answered, in their order', async (_what, sent, statuses, toNode) => {
+  it.each(others)('and %s after it are all answered, in order', async (_what, sent, statuses, toNode) => {
     const connection = await open()
     const pieces = sent()
     byNode = 0
     for (const piece of pieces) {
       await connection.write(piece)
-      // Each is a read of its own.
+      // The server reads each piece separately.
       await fetch(`${server.url}/healthz`)
     }
     const answers: number[] = []
@@ -157,7 +161,7 @@ describeEachStore('A simple request', (kind) => {
     expect(byNode - pieces.length).toBe(toNode)
   })
 
-  it('is answered before what comes while it is carried out', async () => {
+  it('is answered before requests that arrive while it is executed', async () => {
     const connection = await open()
     const requests = Array.from({ length: 30 }, (_, index) => track(customer(`early-${index}`)))
     const accepted = await countAccepted(server)
@@ -166,7 +170,7 @@ describeEachStore('A simple request', (kind) => {
     expect(await countAccepted(server)).toBe(accepted + requests.length)
   })
 
-  it('of a client that sends nothing more is answered, and the connection ended', async () => {
+  it('of a client that finishes sending is answered, and its connection ends', async () => {
     const connection = await open(true)
     await connection.write(track())
     connection.finishSending()
@@ -174,7 +178,7 @@ describeEachStore('A simple request', (kind) => {
     await until('the connection is ended', () => connection.isEnded)
   })
 
-  it('whose body ends too early is refused, as by Node', async () => {
+  it('whose body ends too early is refused, as it is by Node', async () => {
     const answers: object[] = []
     for (const headers of [{}, { 'proxy-connection': 'keep-alive' }]) {
       const connection = await open(true)
@@ -188,20 +192,20 @@ describeEachStore('A simple request', (kind) => {
     expect(answers[0]).toEqual(answers[1])
   })
 
-  it('without its body is refused for its key before that comes', async () => {
+  it('with a missing key is refused before its body arrives', async () => {
     const connection = await open()
     await connection.write(track({ headers: { authorization: undefined } }).slice(0, -5))
     expect((await connection.nextAnswer()).status).toBe(401)
   })
 
-  it('keeps its connection for longer than the first request may take to come', async () => {
+  it('keeps its connection open for longer than the first request may take to arrive', async () => {
     const [used, unused] = [await open(), await open(true)]
     await used.write(track())
     expect((await used.nextAnswer()).status).toBe(200)
-    // Nothing comes on the other one for so long that it is told so.
+    // The other connection sends nothing until it times out.
     expect((await unused.nextAnswer()).status).toBe(408)
     await until('the other is ended', () => unused.isEnded)
-    // That harms nobody else.
+    // Other connections are not affected.
     unused.reset()
     expect(used.isEnded).toBe(false)
     await used.write(track())
@@ -223,9 +227,9 @@ describe('On the fast path', () => {
     return connection.nextAnswer()
   }
 
-  it('failures are counted for the address that a trusted proxy tells', async () => {
+  it('failures count for the address that a trusted proxy reports', async () => {
     await start({ TRUSTED_PROXIES: '127.0.0.1' })
-    // All of them are to fall into one minute.
+    // All of them must be in the same minute.
     server.setClock(Date.UTC(2030, 0, 1, 12))
     const from = (address: string) => ({ 'x-forwarded-for': address })
     const statuses = new Set<number>()
@@ -237,7 +241,7 @@ describe('On the fast path', () => {
     await stop()
   })
 
-  it('operators are told of an answer that blames the server', async () => {
+  it('an answer that is the fault of the server appears in the diagnostics', async () => {
     const lines: string[] = []
     await start({}, { diagnostics: pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }) })
     renameSync(join(server.dataDir, LOG_FILE), join(server.dataDir, 'elsewhere'))
@@ -246,14 +250,14 @@ describe('On the fast path', () => {
       return answer.status === 503 && answer
     })
     expect(refused.headers.get('retry-after')).toBe('1')
-    const told = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
-    expect(told).toContainEqual(
+    const reported = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(reported).toContainEqual(
       expect.objectContaining({ request_id: refused.headers.get('x-request-id'), operation: 'track_events' }),
     )
     await stop()
   })
 
-  /** Whatever was sent before has been read when this resolves. */
+  /** Resolves when the server has read everything sent before. */
   const roundTrip = () => fetch(`${server.url}/healthz`)
 
   /** Keeps requests from being answered until the returned function is called. */
@@ -266,28 +270,28 @@ describe('On the fast path', () => {
     }
   }
 
-  it('a request in hand is waited for when the process stops, unlike one that does not come whole', async () => {
-    // Nobody gets it for being slow meanwhile.
+  it('a process that stops waits for a request in execution, but not for an incomplete one', async () => {
+    // So that no timeout closes the connection first.
     await start({}, { httpLimits: { stopStalledMs: 0, sweepEveryMs: 60_000 } })
-    // The key is known from here on, so that a body may be waited for.
+    // Caches the key, without which the server does not wait for a body.
     expect((await send()).status).toBe(200)
     const stalled = await RawConnection.open(server.url)
     const authorization = `Basic ${btoa(`main:${server.workspace.dataKey}`)}`
     await stalled.write(requestOf({ headers: { authorization } }).slice(0, -5))
     await roundTrip()
-    const letGo = holdLog()
+    const releaseLog = holdLog()
     const answered = send()
     await roundTrip()
     const stopped = stop()
     await until('the other is closed', () => stalled.isEnded)
-    letGo()
+    releaseLog()
     expect((await answered).status).toBe(200)
     await stopped
   })
 
-  it('what comes while a request is carried out is answered behind it', async () => {
+  it('a request that arrives while another is executed is answered after it', async () => {
     await start()
-    const letGo = holdLog()
+    const releaseLog = holdLog()
     const first = send()
     await roundTrip()
     const early = requestOf({ headers: { authorization: 'Basic bWFpbjp4' } })
@@ -296,13 +300,13 @@ describe('On the fast path', () => {
       await roundTrip()
     }
     expect(connection.hasAnswer).toBe(false)
-    letGo()
+    releaseLog()
     expect((await first).status).toBe(200)
     expect((await connection.nextAnswer()).status).toBe(401)
     await stop()
   })
 
-  it('connections end when the process stops, with an answer that says so, or when they are idle', async () => {
+  it('connections end when the process stops: busy ones with an answer that says so, idle ones at once', async () => {
     await start()
     const [busy, idle] = [connection, await RawConnection.open(server.url)]
     connection = idle
@@ -314,13 +318,13 @@ describe('On the fast path', () => {
     await until('it is stopping', async () => (await fetch(`${server.url}/readyz`)).status === 503)
     expect((await send()).headers.get('connection')).toBe('close')
     await until('the idle one is closed', () => idle.isEnded)
-    // A first request may have been on its way.
+    // A first request may still be in transit.
     connection = unused
     expect((await send()).headers.get('connection')).toBe('close')
     await stopped
   })
 
-  it('a connection is closed when it was idle for longer than clients are told', async () => {
+  it('a connection closes when it has been idle for longer than Keep-Alive announces', async () => {
     await start({}, { httpLimits: { sweepEveryMs: 10 } })
     const { headers } = await send()
     expect(headers.get('keep-alive')).toBe('timeout=72')
@@ -333,14 +337,14 @@ describe('On the fast path', () => {
     await stop()
   })
 
-  /** What the metrics count of Track Events with this status. */
+  /** The number of Track Events answers with this status in the metrics. */
   async function countAnswers(status: number): Promise<number> {
     const text = await (await fetch(`${server.url}/metrics`)).text()
     const line = new RegExp(`^tidings_http_requests_total{operation="track_events",status="${status}"} (\\d+)$`, 'm')
     return Number(line.exec(text)?.[1] ?? 0)
   }
 
-  /** Sends requests, each once the answer to the one before is sent, until one of these waits for a client that does not read. */
+  /** Sends requests, each after the answer to the previous one, until an answer waits for a client that does not read. */
   async function fillConnection(): Promise<number> {
     connection.readFirstOnly()
     const attributes = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`${at}-${'x'.repeat(400)}`, 1]))
@@ -353,7 +357,7 @@ describe('On the fast path', () => {
     }
   }
 
-  it('an answer counts as sent only when the client has made room for all of it', async () => {
+  it('an answer counts as sent only when the client has room for all of it', async () => {
     await start()
     const sent = await fillConnection()
     expect(await countAnswers(400)).toBe(sent - 1)
@@ -364,7 +368,7 @@ describe('On the fast path', () => {
     await stop()
   })
 
-  it('an answer does not count as sent where the connection ends before that', async () => {
+  it('an answer does not count as sent if the connection ends first', async () => {
     await start()
     const sent = await fillConnection()
     connection.reset()

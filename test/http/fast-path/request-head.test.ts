@@ -1,4 +1,4 @@
-// Which heads the fast path recognises, and that it never reads one differently than Node does.
+// Which heads the fast path recognises. It never reads a head differently than Node does.
 import { createServer, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
@@ -16,7 +16,7 @@ describe('A head', () => {
   const simple: [what: string, head: Head, params: object][] = [
     ['with the fewest headers', {}, { Workspace_ID: 'main' }],
     [
-      'of an address with two names',
+      'of a path with two parameters',
       { line: `POST ${EVENTS}/p HTTP/1.1` },
       { Workspace_ID: 'main', project_code: 'p' },
     ],
@@ -37,7 +37,7 @@ describe('A head', () => {
     expect(request.slice(start?.bodyStart, start?.end)).toBe(head.body ?? JSON.stringify(eventOf('c')))
   })
 
-  it('like the last one is not parsed again, whatever its length', () => {
+  it('that equals the last one is not parsed again, regardless of its length', () => {
     const last = heads.read(Buffer.from(requestOf({})))?.head
     const longer = Buffer.from(requestOf({ body: ' '.repeat(1_000) }))
     expect(heads.read(longer, last)?.head).toBe(last)
@@ -55,45 +55,45 @@ describe('A head', () => {
     ['with an escape in its path', requestOf({ line: 'POST /v1/event/m%61in HTTP/1.1' })],
     ['with an empty part in its path', requestOf({ line: 'POST /v1//event/main HTTP/1.1' })],
     ['that ends with a slash', requestOf({ line: `POST ${EVENTS}/ HTTP/1.1` })],
-    ['with a whole address', requestOf({ line: `POST http://tidings.test${EVENTS} HTTP/1.1` })],
+    ['with an absolute URL', requestOf({ line: `POST http://tidings.test${EVENTS} HTTP/1.1` })],
     ['with a very long name in its path', requestOf({ line: `POST /v1/event/${'m'.repeat(1_025)} HTTP/1.1` })],
     ['of HTTP/1.0', requestOf({ line: `POST ${EVENTS} HTTP/1.0` })],
     ['with two spaces', requestOf({ line: `POST  ${EVENTS} HTTP/1.1` })],
-    ['behind an empty line', `\r\n${requestOf({})}`],
+    ['after an empty line', `\r\n${requestOf({})}`],
     ['without a host', requestOf({ headers: { host: undefined } })],
     ['without a media type', requestOf({ headers: { 'content-type': undefined } })],
     ['of another media type', requestOf({ headers: { 'content-type': 'application/jsonp' } })],
     ['of another charset', requestOf({ headers: { 'content-type': 'application/json; charset=latin1' } })],
     ['without a length', requestOf({ headers: { 'content-length': undefined } })],
     ['with a signed length', requestOf({ headers: { 'content-length': '+2' } })],
-    ['with two lengths in one', requestOf({ headers: { 'content-length': '2, 2' } })],
-    ['with a length twice', requestOf({ headers: { 'Content-Length': '2' } })],
+    ['with two lengths in one header', requestOf({ headers: { 'content-length': '2, 2' } })],
+    ['with two length headers', requestOf({ headers: { 'Content-Length': '2' } })],
     ['with a body that is too large', requestOf({ body: ' '.repeat(1_001) })],
     ['with a header twice', requestOf({ headers: { 'x-a': '1', 'X-A': '2' } })],
-    ['with a name that every object has', requestOf({ headers: { constructor: '1' } })],
-    ['in chunks', requestOf({ headers: { 'transfer-encoding': 'chunked' } })],
-    ['that is compressed', requestOf({ headers: { 'content-encoding': 'gzip' } })],
-    ['that asks before it sends', requestOf({ headers: { expect: '100-continue' } })],
+    ['with a header name that every object has', requestOf({ headers: { constructor: '1' } })],
+    ['with a chunked body', requestOf({ headers: { 'transfer-encoding': 'chunked' } })],
+    ['with a compressed body', requestOf({ headers: { 'content-encoding': 'gzip' } })],
+    ['that asks before it sends the body', requestOf({ headers: { expect: '100-continue' } })],
     ['that asks for another protocol', requestOf({ headers: { upgrade: 'websocket' } })],
     ['that closes the connection', requestOf({ headers: { connection: 'close' } })],
     ['that names headers of the connection', requestOf({ headers: { connection: 'keep-alive, x-a' } })],
     ['that closes the connection of a proxy', requestOf({ headers: { 'proxy-connection': 'close' } })],
     ['with a space before a colon', requestOf({ headers: { 'x-a ': '1' } })],
-    ['with a line that goes on', requestOf({ headers: { 'x-a': '1\r\n 2' } })],
+    ['with a header continued on the next line', requestOf({ headers: { 'x-a': '1\r\n 2' } })],
     ['with a bare line feed', requestOf({ headers: { 'x-a': '1\nx-b: 2' } })],
     ['with a bare carriage return', requestOf({ headers: { 'x-a': '1\rx-b: 2' } })],
     ['with a NUL', requestOf({ headers: { 'x-a': '\0' } })],
     ['with a character beyond ASCII', requestOf({ headers: { 'x-a': 'é' } })],
     ['that is very large', requestOf({ headers: { 'x-a': 'a'.repeat(4_096) } })],
     ['with more than fifty headers', requestOf({ headers: manyHeaders(48) })],
-    ['that is not whole', requestOf({}).slice(0, 60)],
+    ['that is incomplete', requestOf({}).slice(0, 60)],
   ]
-  it.each(others)('%s is not', (_what, request) => {
+  it.each(others)('%s is not recognised', (_what, request) => {
     expect(heads.read(Buffer.from(request))).toBeUndefined()
   })
 })
 
-/** Bytes that mean something in HTTP, more often than others. */
+/** Mostly bytes with a meaning in HTTP. */
 const SIGNS = [
   '\r',
   '\n',
@@ -108,7 +108,7 @@ const SIGNS = [
   '__proto__: 1\r\n',
 ]
 
-it('takes of thousands of changed heads only those that Node reads alike, whatever head came before', async () => {
+it('the fast path takes a mutated head only if Node reads it equally, regardless of the head before', async () => {
   const seed = Date.now()
   const random = randomFrom(seed)
   const reader = await startReader()
@@ -120,7 +120,7 @@ it('takes of thousands of changed heads only those that Node reads alike, whatev
       const request = mutate(original, random)
       const bytes = Buffer.from(request, 'latin1')
       const start = heads.read(bytes)
-      // Told where something differs.
+      // Identifies a failure.
       const from = { seed, request }
       expect({ ...from, start: heads.read(bytes, last) }).toEqual({ ...from, start })
       if (!start || start.end !== bytes.length) continue
@@ -133,17 +133,17 @@ it('takes of thousands of changed heads only those that Node reads alike, whatev
   } finally {
     reader.stop()
   }
-  // Otherwise nothing was compared.
+  // Otherwise the test compared too little.
   expect(taken).toBeGreaterThan(200)
 })
 
-/** One to three places of a text replaced, removed or added to. */
+/** Replaces, removes or inserts one to three characters of a text. */
 function mutate(text: string, random: (below: number) => number): string {
   let changed = text
   for (let times = 1 + random(3); times > 0; times--) {
-    const place = random(changed.length)
+    const index = random(changed.length)
     const sign = SIGNS[random(SIGNS.length)] as string
-    changed = changed.slice(0, place) + (random(4) === 0 ? '' : sign) + changed.slice(place + random(2))
+    changed = changed.slice(0, index) + (random(4) === 0 ? '' : sign) + changed.slice(index + random(2))
   }
   return changed
 }
@@ -156,7 +156,7 @@ function randomFrom(seed: number): (below: number) => number {
   }
 }
 
-/** How Node has read a request; with the length of its body apart from the other headers. */
+/** A request as Node reads it, with the length of its body apart from the other headers. */
 interface ReadByNode {
   readonly method?: string
   readonly url?: string
@@ -166,7 +166,7 @@ interface ReadByNode {
   readonly refusal?: string
 }
 
-/** Node's own server, which tells how it has read a request. */
+/** Node's own server, which answers with the request as it read it. */
 async function startReader() {
   const server = createServer((request: IncomingMessage, response) => {
     let body = ''

@@ -1,9 +1,9 @@
-// Requests to Track Events as texts: those that take the fast path, and, with one line changed, those that do not.
+// Builds requests to Track Events as text: simple ones that take the fast path, and, with one line changed, others that do not.
 
 export const EVENTS = '/v1/event/main'
 export const eventOf = (customer: string) => ({ type: 'event', customer_id: customer, actions: [{ action: 'Visit' }] })
 
-/** Lines of a head, and what of them is changed. */
+/** Changes to a simple request. */
 export interface Head {
   readonly line?: string
   readonly headers?: Readonly<Record<string, string | undefined>>

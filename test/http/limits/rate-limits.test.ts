@@ -27,7 +27,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS
 const SECOND_MS = 1_000
 const visits = (count: number) => Array.from({ length: count }, () => ({ action: 'Visit' }))
 
-/** The statuses of changes of one preference, one after the other; 404 because nobody has that id. */
+/** The statuses of sequential changes of one preference; 404 because no user has that id. */
 async function updateOften(server: TestServer, workspace: TestWorkspace, times: number): Promise<number[]> {
   const body = { user_preferences: { customer_id: 'nobody', opt_in_status: 'OPTED_IN' } }
   const statuses: number[] = []
@@ -37,7 +37,7 @@ async function updateOften(server: TestServer, workspace: TestWorkspace, times: 
   return statuses
 }
 
-/** The statuses of requests with one event each, one after the other. Their operation has no daily limit. */
+/** The statuses of sequential requests with one event each. Their operation has no daily limit. */
 async function trackOften(server: TestServer, workspace: TestWorkspace, times: number): Promise<number[]> {
   const body = { type: 'event', customer_id: 'c1', actions: visits(1) }
   const statuses: number[] = []
@@ -49,7 +49,7 @@ async function trackOften(server: TestServer, workspace: TestWorkspace, times: n
 
 interface Starts {
   readonly limits: Partial<Limits>
-  /** What the clock of the server says, start by start. */
+  /** The time of the server's clock at each start. */
   readonly times: readonly number[]
   readonly send: typeof updateOften
 }
@@ -73,7 +73,7 @@ async function sendAtStarts(kind: StoreKind, { limits, times, send }: Starts): P
   }
 }
 
-/** The head of a Track Events request whose body is asked for as soon as the request is received. */
+/** The head of a Track Events request whose body the server asks for once it has received the head. */
 function headOf({ id, dataKey }: TestWorkspace, length: number): string {
   const lines = [
     `POST /v1/event/${id} HTTP/1.1`,
@@ -86,10 +86,10 @@ function headOf({ id, dataKey }: TestWorkspace, length: number): string {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-/** What the headers say, in numbers. */
-function limitsTold({ headers }: Answer<unknown>): { limit: number; remaining: number; reset: number } {
-  const told = (name: string) => Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN)
-  return { limit: told('limit'), remaining: told('remaining'), reset: told('reset') }
+/** The values of the limit headers. */
+function limitsOf({ headers }: Answer<unknown>): { limit: number; remaining: number; reset: number } {
+  const header = (name: string) => Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN)
+  return { limit: header('limit'), remaining: header('remaining'), reset: header('reset') }
 }
 
 describeEachStore('A limit', (kind) => {
@@ -110,7 +110,7 @@ describeEachStore('A limit', (kind) => {
     return server.call('GET', `/v1/event/${as.id}?customer_id=c1`, { as, ...options })
   }
 
-  it('lets through as many as it holds and no more, until the next UTC minute begins', async () => {
+  it('allows exactly its number of requests until the next UTC minute begins', async () => {
     const workspace = await makeWorkspace({ management_per_minute: 3 })
     server.setClock(NOON + 17 * SECOND_MS)
     const statuses = [await list(workspace), await list(workspace), await list(workspace)].map(({ status }) => status)
@@ -122,26 +122,26 @@ describeEachStore('A limit', (kind) => {
     expect((await list(workspace)).status).toBe(200)
   })
 
-  it('lets through exactly as many as it holds of those that come together', async () => {
+  it('allows exactly its number of concurrent requests', async () => {
     const workspace = await makeWorkspace({ management_per_minute: 20 })
     const answers = await Promise.all(Array.from({ length: 50 }, () => list(workspace)))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(20)
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
   })
 
-  it('tells what it holds, what is left, and when the next window begins in UTC epoch seconds', async () => {
+  it('reports its size, the remaining units, and the start of the next window in UTC epoch seconds', async () => {
     const workspace = await makeWorkspace({ management_per_minute: 2 })
     server.setClock(NOON + 17_001)
     const reset = (NOON + MINUTE_MS) / SECOND_MS
-    expect(limitsTold(await list(workspace))).toEqual({ limit: 2, remaining: 1, reset })
-    expect(limitsTold(await list(workspace))).toEqual({ limit: 2, remaining: 0, reset })
+    expect(limitsOf(await list(workspace))).toEqual({ limit: 2, remaining: 1, reset })
+    expect(limitsOf(await list(workspace))).toEqual({ limit: 2, remaining: 0, reset })
     const refused = await list(workspace)
-    expect(limitsTold(refused)).toEqual({ limit: 2, remaining: 0, reset })
-    // Whoever waits as long as told is let through.
+    expect(limitsOf(refused)).toEqual({ limit: 2, remaining: 0, reset })
+    // Rounded up: a client that waits this long is within the next window.
     expect(refused.headers.get('retry-after')).toBe('43')
   })
 
-  it('with windows of a day begins anew at midnight in UTC, wherever the workspace is', async () => {
+  it('per day resets at midnight UTC, regardless of the time zone of the workspace', async () => {
     const limits = { update_preferences_per_day: 2 }
     const workspace = await makeWorkspace(limits, { timezone: 'Pacific/Auckland' })
     const body = { user_preferences: { customer_id: 'nobody', opt_in_status: 'OPTED_IN' } }
@@ -157,29 +157,29 @@ describeEachStore('A limit', (kind) => {
     expect((await update()).status).toBe(404)
   })
 
-  it('of two tells the one with the smallest share left, and when both are used up the one that lasts longer', async () => {
+  it('with the smallest remaining share is reported if there are two, or the longer one if both are used up', async () => {
     const limits = { update_preferences_per_minute: 4, update_preferences_per_day: 6 }
     const workspace = await makeWorkspace(limits)
     const body = { user_preferences: { customer_id: 'nobody', opt_in_status: 'OPTED_IN' } }
-    const told = async () => limitsTold(await server.call('PUT', PREFERENCES_PATH, { as: workspace, body }))
+    const report = async () => limitsOf(await server.call('PUT', PREFERENCES_PATH, { as: workspace, body }))
     const [minute, day] = [NOON + MINUTE_MS, Date.UTC(2030, 5, 16)].map((at) => at / SECOND_MS)
-    expect(await told()).toEqual({ limit: 4, remaining: 3, reset: minute })
-    expect(await told()).toEqual({ limit: 4, remaining: 2, reset: minute })
-    expect(await told()).toEqual({ limit: 4, remaining: 1, reset: minute })
+    expect(await report()).toEqual({ limit: 4, remaining: 3, reset: minute })
+    expect(await report()).toEqual({ limit: 4, remaining: 2, reset: minute })
+    expect(await report()).toEqual({ limit: 4, remaining: 1, reset: minute })
     server.setClock(NOON + MINUTE_MS)
-    expect(await told()).toEqual({ limit: 6, remaining: 2, reset: day })
-    expect(await told()).toEqual({ limit: 6, remaining: 1, reset: day })
-    expect(await told()).toEqual({ limit: 6, remaining: 0, reset: day })
-    expect(await told()).toEqual({ limit: 6, remaining: 0, reset: day })
+    expect(await report()).toEqual({ limit: 6, remaining: 2, reset: day })
+    expect(await report()).toEqual({ limit: 6, remaining: 1, reset: day })
+    expect(await report()).toEqual({ limit: 6, remaining: 0, reset: day })
+    expect(await report()).toEqual({ limit: 6, remaining: 0, reset: day })
   })
 
-  it('of two with equal shares left tells the one that lasts longer', async () => {
+  it('with the longer window is reported if two have equal shares left', async () => {
     const workspace = await makeWorkspace({ update_preferences_per_minute: 2, update_preferences_per_day: 2 })
     const body = { user_preferences: { customer_id: 'nobody', opt_in_status: 'OPTED_IN' } }
     const reset = Date.UTC(2030, 5, 16) / SECOND_MS
     for (const remaining of [1, 0, 0]) {
       const answer = await server.call('PUT', PREFERENCES_PATH, { as: workspace, body })
-      expect(limitsTold(answer)).toEqual({ limit: 2, remaining, reset })
+      expect(limitsOf(answer)).toEqual({ limit: 2, remaining, reset })
     }
     const refused = await server.call('PUT', PREFERENCES_PATH, { as: workspace, body })
     expect(refused.headers.get('retry-after')).toBe(String(reset - NOON / SECOND_MS))
@@ -189,8 +189,8 @@ describeEachStore('A limit', (kind) => {
     const workspace = await makeWorkspace({ track_events_per_minute: 10 })
     const body = { type: 'event', customer_id: 'c1', actions: visits(2) }
     const headers = { 'idempotency-key': 'again' }
-    expect(limitsTold(await track(workspace, body, { headers })).remaining).toBe(8)
-    expect(limitsTold(await track(workspace, body, { headers })).remaining).toBe(6)
+    expect(limitsOf(await track(workspace, body, { headers })).remaining).toBe(8)
+    expect(limitsOf(await track(workspace, body, { headers })).remaining).toBe(6)
   })
 
   const event = { type: 'event', customer_id: 'c1', actions: visits(1) }
@@ -199,25 +199,25 @@ describeEachStore('A limit', (kind) => {
     [400, 'no actions', { body: { ...event, actions: [] } }],
     [400, 'broken JSON', { body: '{"type":' }],
     [400, 'an empty body', { body: '' }],
-    [400, 'gzip that is none', { body: event, headers: { 'content-encoding': 'gzip' } }],
+    [400, 'invalid gzip', { body: event, headers: { 'content-encoding': 'gzip' } }],
     [403, 'a key of the other tile', { body: event, tile: 'reports' }],
     [403, 'another workspace in the path', { body: event, path: '/v1/event/other' }],
     [409, 'an Idempotency-Key of another request', { body: event, headers: { 'idempotency-key': 'taken' } }],
     [413, 'a body that is too large', { body: { ...event, device_id: 'x'.repeat(128 * 1024) } }],
     [415, 'another media type', { body: 'x', headers: { 'content-type': 'text/plain' } }],
-    [415, 'a media type that is none', { body: 'x', headers: { 'content-type': 'x' } }],
+    [415, 'an invalid media type', { body: 'x', headers: { 'content-type': 'x' } }],
     [415, 'another content encoding', { body: event, headers: { 'content-encoding': 'br' } }],
   ]
   it.each(refusals)(
-    'counts a request that is refused with %d (%s), and tells what is left',
+    'counts a request that is refused with %d (%s), and reports the remaining units',
     async (status, _, options) => {
       const workspace = await makeWorkspace({ track_events_per_minute: 10 })
       const first = { ...event, customer_id: 'other' }
       await track(workspace, first, { headers: { 'idempotency-key': 'taken' } })
       const path = options.path ?? `/v1/event/${workspace.id}`
       const answer = await server.call('POST', path, { as: workspace, ...options })
-      expect({ status: answer.status, ...limitsTold(answer) }).toMatchObject({ status, limit: 10, remaining: 8 })
-      expect(limitsTold(await track(workspace, event)).remaining).toBe(7)
+      expect({ status: answer.status, ...limitsOf(answer) }).toMatchObject({ status, limit: 10, remaining: 8 })
+      expect(limitsOf(await track(workspace, event)).remaining).toBe(7)
     },
   )
 
@@ -225,18 +225,18 @@ describeEachStore('A limit', (kind) => {
     const workspace = await makeWorkspace({ management_per_minute: 10 })
     const get = () => server.call('GET', `/v1/customer/${workspace.id}?customer_id=nobody`, { as: workspace })
     const first = await get()
-    expect({ status: first.status, remaining: limitsTold(first).remaining }).toEqual({ status: 404, remaining: 9 })
-    expect(limitsTold(await get()).remaining).toBe(8)
+    expect({ status: first.status, remaining: limitsOf(first).remaining }).toEqual({ status: 404, remaining: 9 })
+    expect(limitsOf(await get()).remaining).toBe(8)
   })
 
-  it('does not count those refused with 429, and executes nothing of them', async () => {
+  it('does not count requests refused with 429, and executes nothing of them', async () => {
     const workspace = await makeWorkspace({ track_events_per_minute: 2 })
     const tracking = trackingOf(server, workspace)
     for (const action of ['one', 'two', 'three', 'four']) await track(workspace, { ...event, actions: [{ action }] })
     const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: 3 }
     await server.changeSettings(workspace, { ...DEFAULT_SETTINGS, limits })
     const last = await tracking.events({ ...event, actions: [{ action: 'five' }] })
-    expect(limitsTold(last)).toMatchObject({ limit: 3, remaining: 0 })
+    expect(limitsOf(last)).toMatchObject({ limit: 3, remaining: 0 })
     await tracking.fateOf(last)
     const { body } = await tracking.listEvents({ customer_id: 'c1' })
     expect(new Set(body.data.map(({ action }) => action))).toEqual(new Set(['one', 'two', 'five']))
@@ -244,28 +244,28 @@ describeEachStore('A limit', (kind) => {
 
   it('takes as many units as a request has actions, all or none', async () => {
     const workspace = await makeWorkspace({ track_events_per_minute: 10 })
-    expect(limitsTold(await track(workspace, { ...event, actions: visits(7) })).remaining).toBe(3)
+    expect(limitsOf(await track(workspace, { ...event, actions: visits(7) })).remaining).toBe(3)
     const refused = await track(workspace, { ...event, actions: visits(4) })
     expectRefusal(refused, 429, 'rate_limited')
-    expect(limitsTold(refused).remaining).toBe(3)
+    expect(limitsOf(refused).remaining).toBe(3)
     const filling = await track(workspace, { ...event, actions: visits(3) })
-    expect({ status: filling.status, remaining: limitsTold(filling).remaining }).toEqual({ status: 200, remaining: 0 })
+    expect({ status: filling.status, remaining: limitsOf(filling).remaining }).toEqual({ status: 200, remaining: 0 })
   })
 
-  it('answers 400 that says so to a request that needs more units than a whole window holds, and takes nothing', async () => {
+  it('refuses a request that needs more units than a whole window has with 400 and the reason, and takes nothing', async () => {
     const workspace = await makeWorkspace({ track_events_per_minute: 5 })
     const refused = await track(workspace, { ...event, actions: visits(6) })
     expectRefusal(refused, 400, 'invalid_request', ['actions'])
     expect(JSON.stringify(refused.body)).toContain('limits.track_events_per_minute')
     expect(refused.headers.has('retry-after')).toBe(false)
-    expect(limitsTold(refused).remaining).toBe(5)
+    expect(limitsOf(refused).remaining).toBe(5)
     expect((await track(workspace, { ...event, actions: visits(5) })).status).toBe(200)
-    // Waiting would not help here either.
+    // Still 400 rather than 429, because waiting would not help.
     expectRefusal(await track(workspace, { ...event, actions: visits(6) }), 400, 'invalid_request', ['actions'])
     expectRefusal(await track(workspace, { ...event, actions: visits(1) }), 429, 'rate_limited')
   })
 
-  it('is taken when the body has come, whenever it began to', async () => {
+  it('is taken when the body is complete, regardless of when it began', async () => {
     const workspace = await makeWorkspace({ track_events_per_minute: 1 })
     const body = JSON.stringify(event)
     const connection = await RawConnection.open(server.url)
@@ -290,7 +290,7 @@ describeEachStore('A limit', (kind) => {
     expect(get.status).toBe(404)
   })
 
-  it('comes after authentication, suspension, tile and workspace, and before what the body holds', async () => {
+  it('is checked after authentication, suspension, tile and workspace, and before the content of the body', async () => {
     const workspace = await makeWorkspace({ update_preferences_per_minute: 1 })
     const put = (options: CallOptions) => server.call('PUT', PREFERENCES_PATH, { as: workspace, body: '{', ...options })
     expect((await put({})).status).toBe(400)
@@ -302,7 +302,7 @@ describeEachStore('A limit', (kind) => {
     expect((await put({ headers: { 'svc-appkey': undefined } })).status).toBe(429)
   })
 
-  it('changes within a running window with the settings of the workspace', async () => {
+  it('follows the settings of the workspace within a running window', async () => {
     const workspace = await makeWorkspace({ management_per_minute: 1 })
     const limitTo = (units: number) => {
       return server.changeSettings(workspace, { limits: { ...LIMIT_DEFAULTS, management_per_minute: units } })
@@ -310,11 +310,11 @@ describeEachStore('A limit', (kind) => {
     await list(workspace)
     expectRefusal(await list(workspace), 429, 'rate_limited')
     await limitTo(5)
-    expect(limitsTold(await list(workspace))).toMatchObject({ limit: 5, remaining: 3 })
+    expect(limitsOf(await list(workspace))).toMatchObject({ limit: 5, remaining: 3 })
     await limitTo(1)
     const refused = await list(workspace)
     expectRefusal(refused, 429, 'rate_limited')
-    expect(limitsTold(refused)).toMatchObject({ limit: 1, remaining: 0 })
+    expect(limitsOf(refused)).toMatchObject({ limit: 1, remaining: 0 })
   })
 })
 
@@ -345,9 +345,9 @@ describeEachStore('A limit over restarts', (kind) => {
   }
 
   it.each([
-    { window: 'a day', starts: ofDay, passed: 404 },
-    { window: 'a minute', starts: ofMinute, passed: 200 },
-  ])('of $window goes on where it was, and begins anew with the next', async ({ starts, passed }) => {
+    { window: 'day', starts: ofDay, passed: 404 },
+    { window: 'minute', starts: ofMinute, passed: 200 },
+  ])('per $window continues in its window, and resets with the next', async ({ starts, passed }) => {
     expect(await sendAtStarts(kind, starts)).toEqual([
       [passed, passed],
       [passed, 429],
@@ -356,8 +356,8 @@ describeEachStore('A limit over restarts', (kind) => {
   })
 })
 
-describe('A limit of a day of a server whose store is its own', () => {
-  it('is saved while the server runs, for when it is killed', async () => {
+describe('A daily limit of an embedded server', () => {
+  it('is saved while the server runs, in case it is killed', async () => {
     const server = await startServer('sqlite')
     try {
       expect(await updateOften(server, server.workspace, 3)).toEqual([404, 404, 404])
@@ -371,7 +371,7 @@ describe('A limit of a day of a server whose store is its own', () => {
     }
   })
 
-  it('goes on as it was saved last', async () => {
+  it('is loaded as it was last saved', async () => {
     const place = await makeStore('sqlite')
     const database = await openTestDatabase(place)
     try {
@@ -392,7 +392,7 @@ describe('A limit of a day of a server whose store is its own', () => {
     }
   })
 
-  it('is handed over to be saved once for each change, and again when that has failed', async () => {
+  it('is saved once for each change, and again if saving failed', async () => {
     const rateLimits = new RateLimits()
     const workspace = { ...DEFAULT_SETTINGS, id: 'main', name: 'main', createdAt: 0, limits: LIMIT_DEFAULTS }
     const saved: number[] = []
@@ -410,7 +410,7 @@ describe('A limit of a day of a server whose store is its own', () => {
 })
 
 describe('Refused requests', () => {
-  it('count up to what a window holds, so that a greater limit lets others in at once', () => {
+  it('count at most up to the limit of a window, so that a raised limit allows others at once', () => {
     const rateLimits = new RateLimits()
     const limitTo = (units: number) => {
       const limits = { ...LIMIT_DEFAULTS, track_events_per_minute: units }
@@ -423,8 +423,8 @@ describe('Refused requests', () => {
   })
 })
 
-describe('A server that ends without having served, as where another has the port', () => {
-  it('saves nothing of what it read, which the other has used on since', async () => {
+describe('A server that ends before it served, for example because its port is in use', () => {
+  it('does not save the windows it loaded, which another server may have used since', async () => {
     const windows = { minute: { startsAt: NOON, used: 5 }, day: { startsAt: NOON - (NOON % DAY_MS), used: 5 } }
     const read = [updatePreferences, trackEvents].map(({ name }) => ({
       workspaceId: 'main',
@@ -455,7 +455,7 @@ describe('a clock that goes back', () => {
     }
   }
 
-  it('a little goes on with the window that has begun, instead of beginning an old one anew', () => {
+  it('continues the current window if it goes back a little, instead of starting an old one again', () => {
     const take = taking()
     const reset = (NOON + MINUTE_MS) / SECOND_MS
     expect(take(NOON)).toEqual({ limit: 2, remaining: 1, reset })
@@ -464,7 +464,7 @@ describe('a clock that goes back', () => {
     expect(take(NOON + 1)).toBe('rate_limited')
   })
 
-  it('far begins the window anew that it is in then', () => {
+  it('starts the window of the new time if it goes back far', () => {
     const take = taking()
     const hourBefore = NOON - 60 * MINUTE_MS
     for (const now of [NOON, NOON + 1]) expect(take(now)).toMatchObject({ limit: 2 })

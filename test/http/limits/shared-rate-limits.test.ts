@@ -1,4 +1,4 @@
-// Limits that several processes share through one PostgreSQL ("Rate limits"): exact over all of them, whoever asks.
+// Limits that several processes share through one PostgreSQL ("Rate limits"): exact over all processes.
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { AppError } from '../../../src/core/app-error.ts'
@@ -41,7 +41,7 @@ describeOnPostgres('Shared limits', () => {
   const start = (processes: number, options: SharedRateLimitsOptions = {}) => {
     return windowsOf.slice(0, processes).map((windows) => new SharedRateLimits(windows, options))
   }
-  /** The outcomes of all that one process asks for at once. */
+  /** The outcomes of concurrent requests of one process. */
   const takeAll = (
     limits: SharedRateLimits,
     workspace: Workspace,
@@ -56,29 +56,26 @@ describeOnPostgres('Shared limits', () => {
   const codeOf = ({ refusal }: LimitOutcome) => (refusal instanceof AppError ? refusal.code : refusal)
   const ones = (count: number) => Array.from({ length: count }, () => 1)
 
-  it.each([2, PROCESSES_MAX])(
-    'let through exactly what a limit holds, of all that %d processes ask for',
-    async (count) => {
-      const workspace = makeWorkspace({ track_events_per_minute: 1_000 })
-      const processes = start(count, { clock: () => NOON })
-      const outcomes: LimitOutcome[] = []
-      // Clients take one after the other, so that the statements of the processes race to the last unit.
-      const takeOften = async (limits: SharedRateLimits) => {
-        for (let taken = 0; taken < 2_000 / count / CLIENTS; taken++) outcomes.push(await takeOne(limits, workspace))
-      }
-      await Promise.all(processes.flatMap((limits) => Array.from({ length: CLIENTS }, () => takeOften(limits))))
-      expect(outcomes).toHaveLength(2_000)
-      const passed = outcomes.filter(({ refusal }) => !refusal)
-      // Each unit is handed out once.
-      const left = passed.map(({ state }) => state.remaining).toSorted((one, other) => one - other)
-      expect(left).toEqual(Array.from({ length: 1_000 }, (_, index) => index))
-      const refused = outcomes.filter(({ refusal }) => refusal)
-      expect(new Set(refused.map(codeOf))).toEqual(new Set(['rate_limited']))
-      expect(new Set(refused.map(({ state }) => state.remaining))).toEqual(new Set([0]))
-    },
-  )
+  it.each([2, PROCESSES_MAX])('allow exactly their number of units to %d processes together', async (count) => {
+    const workspace = makeWorkspace({ track_events_per_minute: 1_000 })
+    const processes = start(count, { clock: () => NOON })
+    const outcomes: LimitOutcome[] = []
+    // Each client takes sequentially, so that the statements of the processes race to the last unit.
+    const takeOften = async (limits: SharedRateLimits) => {
+      for (let taken = 0; taken < 2_000 / count / CLIENTS; taken++) outcomes.push(await takeOne(limits, workspace))
+    }
+    await Promise.all(processes.flatMap((limits) => Array.from({ length: CLIENTS }, () => takeOften(limits))))
+    expect(outcomes).toHaveLength(2_000)
+    const passed = outcomes.filter(({ refusal }) => !refusal)
+    // Each unit is granted once.
+    const left = passed.map(({ state }) => state.remaining).toSorted((one, other) => one - other)
+    expect(left).toEqual(Array.from({ length: 1_000 }, (_, index) => index))
+    const refused = outcomes.filter(({ refusal }) => refusal)
+    expect(new Set(refused.map(codeOf))).toEqual(new Set(['rate_limited']))
+    expect(new Set(refused.map(({ state }) => state.remaining))).toEqual(new Set([0]))
+  })
 
-  it('take units of any size, and refuse none that still fit', { timeout: WAIT_MS }, async () => {
+  it('grant requests of any size, and refuse none that still fits', { timeout: WAIT_MS }, async () => {
     const asked = fc.array(fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 60 }), {
       minLength: 2,
       maxLength: PROCESSES_MAX,
@@ -105,7 +102,7 @@ describeOnPostgres('Shared limits', () => {
     await fc.assert(property, { numRuns: 50 })
   })
 
-  it('take of the minute and the day, or of neither', async () => {
+  it('take from both the minute and the day, or from neither', async () => {
     const workspace = makeWorkspace({ update_preferences_per_minute: 10, update_preferences_per_day: 15 })
     let now = NOON
     const processes = start(2, { clock: () => now })
@@ -126,7 +123,7 @@ describeOnPostgres('Shared limits', () => {
     expect(await passed()).toBe(10)
   })
 
-  it('begin anew with the next minute for every process, also for one that knows a window to be full', async () => {
+  it('reset with the next minute for every process, even for one that cached a window as full', async () => {
     const workspace = makeWorkspace({ track_events_per_minute: 3 })
     let now = NOON + 17 * SECOND_MS
     const [first, second] = start(2, { clock: () => now }) as [SharedRateLimits, SharedRateLimits]
@@ -142,7 +139,7 @@ describeOnPostgres('Shared limits', () => {
     expect(codeOf(await takeOne(second, workspace))).toBe('rate_limited')
   })
 
-  it('go by the time of the database, whatever the clock of a process says', async () => {
+  it('use the clock of the database, not that of a process', async () => {
     const workspace = makeWorkspace({ track_events_per_minute: 10 })
     const [limits] = start(1) as [SharedRateLimits]
     const before = Date.now()
@@ -152,7 +149,7 @@ describeOnPostgres('Shared limits', () => {
     expect(ends).toContain(state.reset)
   })
 
-  it('stay in the window that has begun where a clock is a little behind, and begin anew where it was set back', async () => {
+  it('stay in the current window if a clock is slightly behind, and start another if it was set back', async () => {
     const workspace = makeWorkspace({ track_events_per_minute: 10 })
     let now = NOON
     const [limits] = start(1, { clock: () => now }) as [SharedRateLimits]
@@ -174,7 +171,7 @@ describeOnPostgres('Shared limits', () => {
     })
   })
 
-  it('count requests that are refused anyway, up to what a window holds', async () => {
+  it('count requests that are refused for other reasons, up to the limit of a window', async () => {
     const workspace = makeWorkspace({ track_events_per_minute: 5 })
     const processes = start(2, { clock: () => NOON }) as [SharedRateLimits, SharedRateLimits]
     const count = (limits: SharedRateLimits) => limits.count({ workspace, operation: trackEvents, now: 0 })
@@ -187,7 +184,7 @@ describeOnPostgres('Shared limits', () => {
     expect((await takeOne(processes[0], raised)).state).toMatchObject({ limit: 6, remaining: 0 })
   })
 
-  it('count such requests for the day too, and forget none of them where the settings change', async () => {
+  it('count requests refused for other reasons per day too, and keep the count when the settings change', async () => {
     const limitTo = (units: number) => makeWorkspace({ update_preferences_per_day: units })
     const [limits] = start(1, { clock: () => NOON }) as [SharedRateLimits]
     const { id } = limitTo(0)
@@ -200,7 +197,7 @@ describeOnPostgres('Shared limits', () => {
     }
     await count(5)
     expect(await left(5, 1)).toBe(3)
-    // Neither emptied by a lower limit, nor filled beyond it.
+    // A lower limit neither reduces the count nor lets it grow beyond the limit.
     await count(1)
     expect(await left(5, 1)).toBe(2)
     for (let times = 0; times < 5; times++) await count(5)
@@ -218,12 +215,12 @@ describeOnPostgres('Shared limits', () => {
     expect((await takeOne(second, limitTo(8), 2)).state).toMatchObject({ limit: 8, remaining: 1 })
     const lowered = await takeOne(first, limitTo(6))
     expect({ code: codeOf(lowered), ...lowered.state }).toMatchObject({ code: 'rate_limited', limit: 6, remaining: 0 })
-    // What was used stays used, also by what is refused meanwhile.
+    // Used units stay used, and a refused request in between takes none.
     await first.count({ workspace: limitTo(6), operation: trackEvents, now: 0 })
     expect((await takeOne(second, limitTo(8))).state).toMatchObject({ limit: 8, remaining: 0 })
   })
 
-  it('take nothing for a request that no window could ever hold', async () => {
+  it('take nothing for a request larger than a whole window', async () => {
     const workspace = makeWorkspace({ track_events_per_minute: 5 })
     const [limits] = start(1, { clock: () => NOON }) as [SharedRateLimits]
     for (const left of [5, 0]) {
@@ -248,7 +245,7 @@ describeOnPostgres('Shared limits', () => {
     expect(codeOf(await takeOne(second, one))).toBe('rate_limited')
   })
 
-  it('are opened and taken by statements that never wait for each other in a circle, in whatever order they ask', async () => {
+  it('use statements that never deadlock, in any order of their requests', async () => {
     for (let round = 1; round <= 10; round++) {
       const questions = Array.from({ length: 300 }, () => {
         const { id: workspaceId } = makeWorkspace({})
@@ -262,13 +259,13 @@ describeOnPostgres('Shared limits', () => {
     }
   })
 
-  it('ask the database once for all who wait, of all workspaces, and not at all for what is known to be full', async () => {
+  it('query the database once for all waiting requests of all workspaces, and not at all for windows cached as full', async () => {
     const counting = new CountingWindows(place.databaseUrl as string)
     const limits = new SharedRateLimits(counting, { clock: () => NOON })
     const workspaces = Array.from({ length: 20 }, () => makeWorkspace({ track_events_per_minute: 100 }))
     const takeEach = () => Promise.all(workspaces.map((workspace) => takeAll(limits, workspace, ones(50))))
     await takeEach()
-    // Their windows had to be made first.
+    // The windows must be created first.
     expect(counting.statements).toBe(3)
     expect((await takeEach()).flat().filter(({ refusal }) => refusal)).toEqual([])
     expect(counting.statements).toBe(4)

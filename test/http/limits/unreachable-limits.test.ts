@@ -1,4 +1,4 @@
-// Shared limits while their database is away, slow or overrun: 503, nothing passes, and nothing is taken twice.
+// Shared limits while their database is unreachable, slow or overloaded: 503, no request passes, and no unit is taken twice.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { AppError } from '../../../src/core/app-error.ts'
@@ -19,7 +19,7 @@ const operation = trackEvents
 describeOnPostgres('Shared limits that cannot be reached', () => {
   let place: TestPlace
   let proxy: CuttableProxy
-  /** Windows reached through the proxy, and past it. */
+  /** Reaches the database through the proxy; `beside` reaches it directly. */
   let windows: LimitWindows
   let beside: Database
   let made = 0
@@ -44,7 +44,7 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
   }
   const open = (options: SharedRateLimitsOptions = {}) =>
     new SharedRateLimits(windows, { clock: () => NOON, ...options })
-  /** What is left after one more unit, or why there is none. */
+  /** Takes units, and returns the remaining ones or the reason of a refusal. */
   const take = async (limits: SharedRateLimits, workspace: Workspace, units = 1): Promise<unknown> => {
     try {
       const { state, refusal } = await limits.take({ workspace, operation, units, now: 0 })
@@ -58,7 +58,7 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
     return until('limits can be reached', async () => (await take(limits, workspace)) === 0)
   }
 
-  it('answer unavailable to all who wait, take nothing while they are away, and go on where they were', async () => {
+  it('refuse all waiting requests as unavailable, take nothing meanwhile, and continue with the same count', async () => {
     const [limits, workspace] = [open(), makeWorkspace(10)]
     expect(await take(limits, workspace, 4)).toBe(6)
     proxy.cut()
@@ -75,7 +75,7 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
     expect(await take(limits, workspace)).toBe('rate_limited')
   })
 
-  it('refuse what is known to be used up also while they are away', async () => {
+  it('refuse requests for windows cached as full even while they cannot be reached', async () => {
     const [limits, workspace] = [open(), makeWorkspace(1)]
     expect(await take(limits, workspace)).toBe(0)
     proxy.cut()
@@ -84,7 +84,7 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
     await isBack(limits)
   })
 
-  it('answer unavailable when no answer comes in time, and let nothing through that comes too late', async () => {
+  it('refuse requests as unavailable if the answer is late, and let no late answer pass', async () => {
     const impatient = new LimitWindows(proxy.url, { answerWaitMs: 100 })
     const limits = new SharedRateLimits(impatient, { clock: () => NOON })
     const workspace = makeWorkspace(10)
@@ -97,13 +97,13 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
     await isBack(limits)
     const patient = open()
     const used = 10 - Number(await take(patient, workspace))
-    // The statement may have arrived; what it took was handed to nobody.
+    // The statement may have arrived, but no request got the units it took.
     expect([2, 5]).toContain(used)
     expect(await take(patient, workspace, 10 - used)).toBe(0)
     await impatient.close()
   })
 
-  it('answer unavailable at once to those beyond the bound', async () => {
+  it('refuse requests beyond the queue limit as unavailable at once', async () => {
     const [limits, workspace] = [open({ waitingMax: 3 }), makeWorkspace(10)]
     const results = await Promise.all(Array.from({ length: 5 }, () => take(limits, workspace)))
     expect(results.slice(0, 3)).toEqual([9, 8, 7])
@@ -111,7 +111,7 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
     expect(await take(limits, workspace)).toBe(6)
   })
 
-  it('outlive a database that ends all connections', async () => {
+  it('survive a database that ends all connections', async () => {
     const [limits, workspace] = [open(), makeWorkspace(100_000)]
     const results: unknown[] = []
     const takeOften = async () => {
@@ -119,7 +119,7 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
     }
     const load = Array.from({ length: 8 }, takeOften)
     await until('some have passed', () => results.length > 400)
-    // A connection that has nothing to do just then is replaced without anybody hearing of it.
+    // The pool replaces an idle connection silently.
     await until('one ends in the middle of a statement', async () => {
       await terminateOthers(beside)
       return results.some((left) => typeof left !== 'number')
@@ -130,7 +130,7 @@ describeOnPostgres('Shared limits that cannot be reached', () => {
     expect(failed.length).toBeGreaterThan(0)
     for (const error of failed) expect(error).toMatchObject(UNAVAILABLE)
     expect(results.slice(-load.length).map((left) => typeof left)).toEqual(load.map(() => 'number'))
-    // Each unit was handed out once; what failed may have taken its own.
+    // Each unit was granted once; failed requests may have taken units too.
     expect(new Set(passed).size).toBe(passed.length)
     const used = 100_000 - Number(await take(limits, workspace)) - 1
     expect(used).toBeGreaterThanOrEqual(passed.length)
@@ -157,9 +157,9 @@ describeOnPostgres('A server whose shared limits cannot be reached', () => {
   const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'Visit' }] }
   const requests = [
     ['an operation', 'GET', '/v1/event/main?customer_id=c1', {}],
-    ['an operation whose units stand in the body', 'POST', '/v1/event/main', { body: { ...body, type: 'x' } }],
-    ['a request that is refused anyway', 'GET', '/v1/event/other?customer_id=c1', {}],
-    ['a media type that is none', 'POST', '/v1/event/main', { body: 'x', headers: { 'content-type': 'nonsense' } }],
+    ['an operation whose units depend on the body', 'POST', '/v1/event/main', { body: { ...body, type: 'x' } }],
+    ['a request that is refused for another reason', 'GET', '/v1/event/other?customer_id=c1', {}],
+    ['an invalid media type', 'POST', '/v1/event/main', { body: 'x', headers: { 'content-type': 'nonsense' } }],
   ] as const
 
   it.each(requests)('answers 503 with retry-after to %s, and recovers', { timeout: WAIT_MS }, async (_, ...call) => {
