@@ -1,4 +1,4 @@
-// A store that stays locked, or has no connection left: callers get 503 in time, and nothing is lost.
+// Checks that callers of a store that stays locked or has no free connection get 503 in time, and that nothing is lost.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openDatabase } from '../../src/store/open-database.ts'
@@ -6,7 +6,7 @@ import { openPostgresDatabase } from '../../src/store/postgres/postgres-database
 import { WRITE_WAIT_MS, type Database } from '../../src/store/store.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../support/stores.ts'
 
-/** So many that the test would time out if each waited for the one before. */
+/** Enough that the test times out if each change waits for the previous one. */
 const CHANGES = 4
 const LONGER_THAN_ANY_WAIT_MS = WRITE_WAIT_MS * 3
 const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
@@ -32,7 +32,7 @@ describeEachStore('A busy store', (kind) => {
     const locked = Promise.withResolvers<void>()
     const done = Promise.withResolvers<void>()
     const holding = holder.write(async (store) => {
-      // Longer than the server otherwise lets a transaction stand still.
+      // The transaction is idle for longer than the server allows by default.
       if (kind === 'postgres') await sql`set local idle_in_transaction_session_timeout = 0`.execute(store.query)
       await store.lock('busy')
       locked.resolve()
@@ -47,24 +47,28 @@ describeEachStore('A busy store', (kind) => {
     }
   }
 
-  it('answers unavailable to changes that waited in vain together', { timeout: LONGER_THAN_ANY_WAIT_MS }, async () => {
-    const change = () => {
-      return database.write(async (store) => {
-        if (kind === 'postgres') await sql`set local lock_timeout = '100ms'`.execute(store.query)
-        await store.lock('busy')
+  it(
+    'rejects changes as unavailable when the wait that they share times out',
+    { timeout: LONGER_THAN_ANY_WAIT_MS },
+    async () => {
+      const change = () => {
+        return database.write(async (store) => {
+          if (kind === 'postgres') await sql`set local lock_timeout = '100ms'`.execute(store.query)
+          await store.lock('busy')
+        })
+      }
+      await whileLocked(other, async () => {
+        const answers = await Promise.allSettled(Array.from({ length: CHANGES }, change))
+        const refused = { status: 'rejected', reason: expect.objectContaining(UNAVAILABLE) as unknown }
+        expect(answers).toEqual(Array.from({ length: CHANGES }, () => refused))
       })
-    }
-    await whileLocked(other, async () => {
-      const answers = await Promise.allSettled(Array.from({ length: CHANGES }, change))
-      const refused = { status: 'rejected', reason: expect.objectContaining(UNAVAILABLE) as unknown }
-      expect(answers).toEqual(Array.from({ length: CHANGES }, () => refused))
-    })
-    await expect(database.write((store) => store.lock('busy'))).resolves.toBeUndefined()
-  })
+      await expect(database.write((store) => store.lock('busy'))).resolves.toBeUndefined()
+    },
+  )
 
   if (kind === 'sqlite') return
 
-  it('keeps connections for others, however many changes wait for one lock, and carries out all of these', async () => {
+  it('leaves connections to others while many changes wait for one lock, and carries out all of them', async () => {
     const narrow = openPostgresDatabase({ url: place.databaseUrl as string, connectionsMax: 3 })
     const done: number[] = []
     const changes = Array.from({ length: 20 }, (_, number) => number)
@@ -86,7 +90,7 @@ describeEachStore('A busy store', (kind) => {
     await narrow.close()
   })
 
-  it('lets nobody wait in line for longer than for a lock', async () => {
+  it('limits the time in the queue to the time limit for a lock', async () => {
     const hasty = openPostgresDatabase({ url: place.databaseUrl as string, writeWaitMs: 200 })
     const lock = () => hasty.write((store) => store.lock('busy'))
     await whileLocked(other, async () => {
@@ -98,11 +102,15 @@ describeEachStore('A busy store', (kind) => {
     await hasty.close()
   })
 
-  it('answers unavailable when no connection comes free in time', { timeout: LONGER_THAN_ANY_WAIT_MS }, async () => {
-    const narrow = openPostgresDatabase({ url: place.databaseUrl as string, connectionsMax: 1 })
-    await whileLocked(narrow, async () => {
-      await expect(sql`select 1`.execute(narrow.query)).rejects.toMatchObject(UNAVAILABLE)
-    })
-    await narrow.close()
-  })
+  it(
+    'rejects queries as unavailable when no connection becomes free in time',
+    { timeout: LONGER_THAN_ANY_WAIT_MS },
+    async () => {
+      const narrow = openPostgresDatabase({ url: place.databaseUrl as string, connectionsMax: 1 })
+      await whileLocked(narrow, async () => {
+        await expect(sql`select 1`.execute(narrow.query)).rejects.toMatchObject(UNAVAILABLE)
+      })
+      await narrow.close()
+    },
+  )
 })

@@ -1,5 +1,5 @@
-// The embedded log on a disk that becomes full, and then has room again. Prints the results of appending and of the check each
-// time; argument: the file.
+// Appends to the embedded log on a disk that fills up and then has space again. Prints the results of an append and a check at each
+// stage. Argument: the file.
 import SqliteFile from 'better-sqlite3'
 import type { LogWriter } from '../../src/log/event-log.ts'
 import { openSqliteLog } from '../../src/log/sqlite/sqlite-log.ts'
@@ -15,7 +15,7 @@ interface Outcome {
   readonly check: string
 }
 
-/** Far more than fit. */
+/** Far more entries than fit. */
 const ENTRIES_MAX = 10_000
 const BODY = Buffer.alloc(2_000, 'x')
 
@@ -24,7 +24,7 @@ const log = openSqliteLog({ path })
 const before = await tryLog(log)
 for (let count = 0; count < ENTRIES_MAX; count++) if ((await outcomeOf(append(log))) !== 'done') break
 const full = await tryLog(log)
-// What is beside the file is brought into it, and its room is free again.
+// A checkpoint moves the write-ahead log into the file, which frees its space.
 const other = new SqliteFile(path)
 other.pragma('wal_checkpoint(TRUNCATE)')
 other.close()
@@ -49,9 +49,9 @@ async function append(to: LogWriter): Promise<void> {
   })
 }
 
-async function outcomeOf(asked: Promise<void>): Promise<string> {
+async function outcomeOf(attempt: Promise<void>): Promise<string> {
   try {
-    await asked
+    await attempt
     return 'done'
   } catch (error) {
     return (error as Error).message

@@ -1,5 +1,5 @@
-// Three transactions that wait for each other: one too large for the disk, one that throws, and an ordinary one. Prints what
-// became of each and what is there afterwards; arguments: the file, and which thread runs the statements.
+// Runs three transactions that wait for each other: one too large for the disk, one that throws, and an ordinary one. Prints the
+// outcome of each and the rows afterwards. Arguments: the file, and which thread runs the statements.
 import { sql } from 'kysely'
 import { openSqliteDatabase } from '../../src/store/sqlite/sqlite-database.ts'
 import { StoreError, type Database } from '../../src/store/store.ts'
@@ -19,7 +19,7 @@ const outcomes = await Promise.all([
 ])
 const { rows } = await sql<{ text: string }>`select text from notes`.execute(database.query)
 await database.close()
-process.stdout.write(JSON.stringify({ outcomes, kept: rows.map(({ text }) => text) }))
+process.stdout.write(JSON.stringify({ outcomes, stored: rows.map(({ text }) => text) }))
 
 function write(to: Database, text: string, bytes: number, failure?: Error): Promise<void> {
   return to.write(async ({ query }) => {

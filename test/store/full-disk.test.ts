@@ -1,5 +1,6 @@
-// A full disk: SQLite itself ends the transaction whose commit meets it, and the error must not be lost, nor the next transaction
-// suffer; and the log says that it cannot be written. Tried for real, in a process that may not let a file grow beyond a limit.
+// Checks a full disk, in processes that cannot let a file grow beyond a limit. SQLite itself ends the transaction whose commit
+// fills the disk: its error must reach the caller, and the next transactions must succeed. The log must report that it cannot be
+// written.
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,34 +13,34 @@ import { BIN, run, type Ended } from '../support/program.ts'
 
 /** The limit for any file of the process, in KiB. */
 const FILE_KIB_MAX = 2_048
-/** Less than an empty store takes. */
+/** Less than an empty store needs. */
 const SMALL_KIB = 128
-/** Less than SQLite needs beside a file that it opens. */
+/** Less than SQLite needs for the files beside one that it opens. */
 const SMALLEST_KIB = 16
 
-describe.each(['own', 'same'])('A transaction whose commit finds the disk full, on the %s thread', (thread) => {
+describe.each(['own', 'same'])('A transaction whose commit fills the disk (%s thread)', (thread) => {
   let folder: string
   let outcomes: WriteOutcome[]
-  let kept: string[]
+  let stored: string[]
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'tidings-full-disk-'))
     const printed = await runLimited('full-disk-writes.ts', join(folder, 'state.db'), thread)
-    ;({ outcomes, kept } = printed as { outcomes: WriteOutcome[]; kept: string[] })
+    ;({ outcomes, stored } = printed as { outcomes: WriteOutcome[]; stored: string[] })
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('fails with what the disk said', () => {
+  it('fails with the error code of SQLite', () => {
     expect(outcomes[0]).toMatchObject({ reason: 'broken', driverCode: expect.stringMatching(/^SQLITE_(IOERR|FULL)/) })
   })
 
-  it('leaves nothing, and takes nothing from the transactions behind it', () => {
+  it('writes nothing, and does not affect the transactions after it', () => {
     expect(outcomes.slice(1)).toEqual([{ message: 'changed its mind' }, 'written'])
-    expect(kept).toEqual(['third'])
+    expect(stored).toEqual(['third'])
   })
 })
 
-it('The embedded log that refuses entries for a full disk says that it cannot be written, and that it can with room again', async () => {
+it('The embedded log refuses entries and fails its check while the disk is full, and then recovers', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tidings-full-disk-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const { before, full, after } = (await runLimited('full-disk-log.ts', join(folder, 'log.db'))) as LogOutcomes
@@ -52,7 +53,7 @@ it('The embedded log that refuses entries for a full disk says that it cannot be
   })
 })
 
-describe('On a disk without room for the file', () => {
+describe('On a disk without space for the file', () => {
   let folder: string
   const dataDir = () => join(folder, 'data')
   const backup = () => join(folder, 'backup.db')
@@ -64,36 +65,36 @@ describe('On a disk without room for the file', () => {
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('a backup says which file was not written, and leaves nothing of it', async () => {
+  it('a backup names the file that it could not write, and leaves no part of it', async () => {
     const file = join(folder, 'second.db')
-    const ended = await runWithoutRoom(['backup', file], dataDir())
+    const ended = await runWithoutSpace(['backup', file], dataDir())
     expect(ended).toMatchObject({ status: 1, stdout: '' })
     expect(ended.stderr).toMatch(new RegExp(`^tidings: ${file} was not written: .+\\.\n$`))
     expect(readdirSync(folder).filter((name) => name.startsWith('second.db'))).toEqual([])
   })
 
-  it('a command says that it is full, not that it is broken', async () => {
-    const ended = await runWithoutRoom(['workspace', 'list'], dataDir(), SMALLEST_KIB)
+  it('a command reports that the disk is full, not that the store is damaged', async () => {
+    const ended = await runWithoutSpace(['workspace', 'list'], dataDir(), SMALLEST_KIB)
     const path = join(dataDir(), 'state.db')
     const stderr = `tidings: The store: ${path} cannot be opened: database or disk is full.\n`
     expect(ended).toEqual({ status: 1, stdout: '', stderr })
   })
 
-  it('a restore says which folder was not restored, and leaves it empty', async () => {
+  it('a restore names the folder that it could not restore, and leaves it empty', async () => {
     const empty = join(folder, 'empty')
-    const ended = await runWithoutRoom(['restore', backup()], empty)
+    const ended = await runWithoutSpace(['restore', backup()], empty)
     expect(ended).toMatchObject({ status: 1, stdout: '' })
     expect(ended.stderr).toMatch(new RegExp(`^tidings: ${empty} was not restored: .+\\.\n$`))
     expect(readdirSync(empty)).toEqual([])
   })
 })
 
-/** Runs a command that may let no file grow to the size of even an empty store. */
-async function runWithoutRoom(args: readonly string[], dataDir: string, kibMax = SMALL_KIB): Promise<Ended> {
+/** Runs a command that cannot write a file as large as even an empty store. */
+async function runWithoutSpace(args: readonly string[], dataDir: string, kibMax = SMALL_KIB): Promise<Ended> {
   return run(['-c', `ulimit -f ${kibMax}; exec "$0" "$@"`, BIN, ...args], { DATA_DIR: dataDir }, 'bash')
 }
 
-/** What a program of this folder prints, as JSON, when none of its files may grow beyond the limit. */
+/** Runs a program of this folder, whose files cannot grow beyond the limit. Returns the JSON that it prints. */
 async function runLimited(program: string, ...words: readonly string[]): Promise<unknown> {
   const command = `ulimit -f ${FILE_KIB_MAX}; exec "$0" "$@"`
   const path = new URL(program, import.meta.url).pathname

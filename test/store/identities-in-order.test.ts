@@ -1,4 +1,4 @@
-// Two processes that add the same identities in different orders do not wait for each other in a circle.
+// Checks that two processes that add the same identities in different orders do not deadlock.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { CUSTOMER_ID } from '../../src/core/users/user.ts'
@@ -49,7 +49,7 @@ describeOnPostgres('New identities', () => {
   it.each([
     { what: 'added', change: addIdentities },
     { what: 'saved', change: saveIdentities },
-  ])('can be $what in different orders at the same time', async ({ change }) => {
+  ])('can be $what concurrently in different orders without a deadlock', async ({ change }) => {
     const identities = makeIdentities(3).filter(({ name }) => name === CUSTOMER_ID)
     let tries = 0
     const add = (some: readonly StoredIdentity[]) => {

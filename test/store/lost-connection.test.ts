@@ -1,4 +1,4 @@
-// A database that goes away in the middle of something: the caller gets 503, and the process lives on.
+// Checks that callers get 503 when the database goes away in the middle of their work, and that the process survives.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openPostgresDatabase } from '../../src/store/postgres/postgres-database.ts'
@@ -7,7 +7,7 @@ import { startProxy, type CuttableProxy } from '../support/cuttable-proxy.ts'
 import { until } from '../support/server.ts'
 import { describeOnPostgres, makePlace, type TestPlace } from '../support/stores.ts'
 
-/** Long enough for the database to notice that nobody takes its answer. */
+/** Long enough for the database to notice that nobody reads its response. */
 const LOCK_WAIT_MS = 45_000
 const UNAVAILABLE = { code: 'unavailable', retryAfterSeconds: 1 }
 const ifUnavailable = (error: unknown) => {
@@ -19,17 +19,17 @@ describeOnPostgres('A lost connection', () => {
   let place: TestPlace
   let proxy: CuttableProxy
   let database: Database
-  let beside: Database
+  let direct: Database
 
   beforeAll(async () => {
     place = await makePlace('postgres')
     proxy = await startProxy(place.databaseUrl as string)
     database = openPostgresDatabase({ url: proxy.url })
-    beside = openPostgresDatabase({ url: place.databaseUrl as string })
+    direct = openPostgresDatabase({ url: place.databaseUrl as string })
   })
   afterAll(async () => {
     await database.close()
-    await beside.close()
+    await direct.close()
     await proxy.stop()
     await place.remove()
   })
@@ -42,10 +42,10 @@ describeOnPostgres('A lost connection', () => {
   const isSleeping = () =>
     until('a statement runs', async () => {
       const found = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
-      return (await found.execute(beside.query)).rows.length > 0
+      return (await found.execute(direct.query)).rows.length > 0
     })
 
-  it('answers unavailable to the query that it carried, and is replaced', async () => {
+  it('fails its query as unavailable, and is replaced', async () => {
     const slow = sleep()
     await isSleeping()
     proxy.cut()
@@ -55,7 +55,7 @@ describeOnPostgres('A lost connection', () => {
     await isAnswering()
   })
 
-  it('answers unavailable to a change between two of its statements', async () => {
+  it('fails a change as unavailable between two of its statements', async () => {
     const change = database.write(async ({ query }) => {
       await sql`select 1`.execute(query)
       proxy.cut()
@@ -66,21 +66,21 @@ describeOnPostgres('A lost connection', () => {
     await isAnswering()
   })
 
-  it('may also be one that the database itself ends', async () => {
+  it('is also replaced when the database itself ended it', async () => {
     const slow = sleep()
     await isSleeping()
     const others = sql`datname = current_database() and pid <> pg_backend_pid()`
-    await sql`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`.execute(beside.query)
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`.execute(direct.query)
     expect(await slow).toMatchObject(UNAVAILABLE)
     await isAnswering()
   })
 
-  it('may also be one that the database ends because its transaction stands still', async () => {
+  it('is also replaced when the database ended it for an idle transaction', async () => {
     const inside: unknown[] = []
     const change = database.write(async ({ query }) => {
       await sql`set local idle_in_transaction_session_timeout = '50ms'`.execute(query)
-      // Nothing is read meanwhile, so that the statement itself is told why.
-      standStill(300)
+      // The process reads nothing meanwhile, so the statement itself gets the error.
+      blockThread(300)
       await sql`select 1`.execute(query).catch((error: unknown) => inside.push(error))
       throw new Error('a change that goes on all the same')
     })
@@ -89,24 +89,28 @@ describeOnPostgres('A lost connection', () => {
     await isAnswering()
   })
 
-  it('is ended by the database, with its locks, when the answer on it is not taken', { timeout: 90_000 }, async () => {
-    const change = database.write(async (store) => {
-      await store.lock('held')
-      await sql`select repeat('x', 1000000) from pg_sleep(1), generate_series(1, 100)`.execute(store.query)
-    })
-    const lost = change.catch((error: unknown) => error)
-    await isSleeping()
-    proxy.hold()
-    const takeLock = () => beside.write((store) => store.lock('held')).then(() => true, ifUnavailable)
-    await until('the lock is free', takeLock, LOCK_WAIT_MS)
-    proxy.cut()
-    expect(await lost).toMatchObject(UNAVAILABLE)
-    proxy.restore()
-    await isAnswering()
-  })
+  it(
+    'is ended by the database, which releases its locks, when nobody reads the response',
+    { timeout: 90_000 },
+    async () => {
+      const change = database.write(async (store) => {
+        await store.lock('held')
+        await sql`select repeat('x', 1000000) from pg_sleep(1), generate_series(1, 100)`.execute(store.query)
+      })
+      const lost = change.catch((error: unknown) => error)
+      await isSleeping()
+      proxy.hold()
+      const takeLock = () => direct.write((store) => store.lock('held')).then(() => true, ifUnavailable)
+      await until('the lock is free', takeLock, LOCK_WAIT_MS)
+      proxy.cut()
+      expect(await lost).toMatchObject(UNAVAILABLE)
+      proxy.restore()
+      await isAnswering()
+    },
+  )
 })
 
-describeOnPostgres('A database that does not answer in time', () => {
+describeOnPostgres('A database that does not respond in time', () => {
   const ANSWER_WAIT_MS = 4_000
   let place: TestPlace
   let proxy: CuttableProxy
@@ -126,7 +130,7 @@ describeOnPostgres('A database that does not answer in time', () => {
   const ask = () => sql<{ one: number }>`select 1 as one`.execute(database.query)
   const askOnAll = () => Promise.allSettled([ask(), ask(), database.write((store) => store.lock('gone'))])
 
-  it('costs each caller one wait when its machine is gone, and no connection once another took over', async () => {
+  it('makes each caller wait once when its machine is gone, and occupies no connection after a failover', async () => {
     expect((await askOnAll()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
     proxy.hold()
     const startedAt = performance.now()
@@ -136,13 +140,13 @@ describeOnPostgres('A database that does not answer in time', () => {
     expect((await askOnAll()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
   })
 
-  it('is busy, whatever was asked, when it gives up a statement by itself', async () => {
+  it('is reported as busy when it cancels a statement itself', async () => {
     const late = sql`select pg_sleep(60)`
     await expect(late.execute(database.query)).rejects.toMatchObject({ reason: 'busy', driverCode: '57014' })
     await expect(database.write(({ query }) => late.execute(query))).rejects.toMatchObject(UNAVAILABLE)
   })
 })
 
-function standStill(ms: number): void {
+function blockThread(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }

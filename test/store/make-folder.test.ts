@@ -1,4 +1,4 @@
-// The folder of a store: made with those above it, whoever else makes them at the same time.
+// Checks that `makeFolder` makes the folder of a store and those above it, even if some of them exist already.
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,14 +15,14 @@ describe('makeFolder', () => {
     expect(existsSync(join(folder, path))).toBe(true)
   })
 
-  it('takes a link to a folder for the folder', () => {
+  it('accepts a link to a folder', () => {
     symlinkSync(folder, join(folder, 'link'))
     makeFolder(join(folder, 'link/below'))
     expect(existsSync(join(folder, 'below'))).toBe(true)
     expect(() => makeFolder(join(folder, 'link'))).not.toThrow()
   })
 
-  it('throws what the system says where there can be none', () => {
+  it('throws the error of the system where no folder can be made', () => {
     writeFileSync(join(folder, 'file'), '')
     symlinkSync(join(folder, 'nothing'), join(folder, 'dangling'))
     expect(() => makeFolder(join(folder, 'file'))).toThrow('EEXIST')

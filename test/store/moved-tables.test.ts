@@ -1,4 +1,4 @@
-// The list of tables that a move takes along names every table there is, on each store.
+// Checks that the list of tables for `tidings move` names every table of each store.
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { DATA_TABLES, MOVED_TABLES, TABLE_TREATMENTS } from '../../src/store/moves/moved-tables.ts'
@@ -23,14 +23,14 @@ async function inNewDatabase(kind: 'sqlite' | 'postgres', look: (database: Datab
 }
 
 describeEachStore('The list of moved tables', (kind) => {
-  it('says of every table of a new database whether it is moved', async () => {
+  it('states for every table of a new database whether it is moved', async () => {
     await inNewDatabase(kind, async (database) => {
       const { rows } = await TABLE_NAMES[kind].execute(database.query)
       expect(rows.map(({ name }) => name).toSorted()).toEqual(Object.keys(TABLE_TREATMENTS).toSorted())
     })
   })
 
-  it('tells tables that are empty in a new database from counters, which are not', async () => {
+  it('separates data tables, which are empty in a new database, from counters, which are not', async () => {
     await inNewDatabase(kind, async (database) => {
       const counters = MOVED_TABLES.filter((table) => !DATA_TABLES.includes(table))
       expect(await findNonEmptyTables(database, MOVED_TABLES)).toEqual(counters)

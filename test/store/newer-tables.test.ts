@@ -1,5 +1,5 @@
-// Tables that another process brings up to date: whoever starts meanwhile waits, and a program older than the tables takes
-// nothing more.
+// Checks tables that another process migrates: a process that starts meanwhile waits, and a program older than the tables is not
+// ready and applies nothing.
 import SqliteFile from 'better-sqlite3'
 import { Client } from 'pg'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -35,11 +35,11 @@ const LATER = { name: '9999-later', applied_at: 1 }
 const addLater = ({ query }: Store) => query.insertInto('migrations').values(LATER).execute()
 const removeLater = ({ query }: Store) => query.deleteFrom('migrations').where('name', '=', LATER.name).execute()
 
-/** Those of a newer version of this program. */
+/** The migrations of a newer version of this program. */
 const MORE_MIGRATIONS = { ...MIGRATIONS, '0002-more': async () => {} }
 
 const PARTITIONS = 32
-/** The time after which a statement of an operation is ended, and the time that a statement of a migration takes. */
+/** The time limit for statements of operations, and the longer time that a statement of the migration takes. */
 const ANSWER_WAIT_MS = 1_050
 const SLOW_SECONDS = 1.2
 
@@ -51,7 +51,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close()
 })
 
-describeEachStore('Tables that another process is changing', (kind) => {
+describeEachStore('Tables that another process is migrating', (kind) => {
   beforeEach(async () => {
     place = await makePlace(kind)
     closers.push(() => place.remove())
@@ -59,7 +59,7 @@ describeEachStore('Tables that another process is changing', (kind) => {
     closers.push(() => database.close())
   })
 
-  /** Takes the lock that the other process holds while it changes tables; the end of the connection gives it back. */
+  /** Takes the lock that a process holds while it migrates tables. Returns a function that releases it. */
   async function holdTables(): Promise<() => Promise<unknown> | void> {
     if (place.databaseUrl === undefined) {
       const file = new SqliteFile(statePathOf(place))
@@ -72,11 +72,11 @@ describeEachStore('Tables that another process is changing', (kind) => {
     return () => client.end()
   }
 
-  it('are waited for, however long that takes, and then brought up to date', async () => {
+  it('are migrated once the other process has finished, however long that takes', async () => {
     const unlock = await holdTables()
     let waited = 0
     const migrated = migrate(database, 1, () => void waited++)
-    await until('it has waited in vain three times', () => waited >= 3)
+    await until('it has waited three times without success', () => waited >= 3)
     await unlock()
     await migrated
     await expect(migrate(database, 1)).resolves.toBeUndefined()
@@ -91,19 +91,19 @@ describeEachStore('Tables of another version', (kind) => {
     closers.push(() => database.close())
   })
 
-  it('are changed with a word about it, unless they are new or up to date', async () => {
-    const told: string[] = []
-    const bringUpToDate = (migrations = MIGRATIONS) => migrate(database, 1, (what) => void told.push(what), migrations)
-    await bringUpToDate()
-    await bringUpToDate()
-    expect(told).toEqual([])
-    await bringUpToDate(MORE_MIGRATIONS)
-    expect(told).toEqual([MIGRATING_TABLES])
-    await bringUpToDate(MORE_MIGRATIONS)
-    expect(told).toEqual([MIGRATING_TABLES])
+  it('are migrated with a message, or without one if they are new or up to date', async () => {
+    const messages: string[] = []
+    const migrateTo = (migrations = MIGRATIONS) => migrate(database, 1, (what) => void messages.push(what), migrations)
+    await migrateTo()
+    await migrateTo()
+    expect(messages).toEqual([])
+    await migrateTo(MORE_MIGRATIONS)
+    expect(messages).toEqual([MIGRATING_TABLES])
+    await migrateTo(MORE_MIGRATIONS)
+    expect(messages).toEqual([MIGRATING_TABLES])
   })
 
-  it('are refused with what to do, and left as they are, where a draft made them', async () => {
+  it('are refused with advice, and left unchanged, if an unreleased draft made them', async () => {
     await migrate(database, 1)
     const steps = () => database.query.selectFrom('migrations').selectAll().orderBy('name').execute()
     await makeDraft(place)
@@ -118,7 +118,7 @@ describeEachStore('Tables of another version', (kind) => {
   })
 })
 
-describeEachStore('A server beside tables that are newer', (kind) => {
+describeEachStore('A server whose tables are newer than the program', (kind) => {
   it('is not ready, and says why', async () => {
     const server = await startServer(kind, {}, { withPipeline: false })
     closers.push(() => server.stop())
@@ -135,8 +135,8 @@ describeEachStore('A server beside tables that are newer', (kind) => {
   })
 })
 
-describeOnPostgres('A pipeline beside tables that are newer', () => {
-  it('gives up its partitions, and takes none', async () => {
+describeOnPostgres('A pipeline whose tables are newer than the program', () => {
+  it('releases its partitions, and leases none', async () => {
     place = await makePlace('postgres')
     closers.push(() => place.remove())
     database = await openTestDatabase(place)
@@ -150,14 +150,14 @@ describeOnPostgres('A pipeline beside tables that are newer', () => {
     await database.write(addLater)
     await until('it has none', () => leases.held().length === 0)
     const members = () => database.query.selectFrom('pipeline_members').select('holder').execute()
-    await until('others need not wait until its share has run out', async () => (await members()).length === 0)
+    await until('others need not wait for its leases to expire', async () => (await members()).length === 0)
     expect(failures.every((error) => error instanceof TablesAreNewer)).toBe(true)
     await database.write(removeLater)
     await until('it has all partitions again', () => leases.held().length === PARTITIONS)
   })
 })
 
-describeEachStore('Entries that are applied beside tables that are newer', (kind) => {
+describeEachStore('Entries of the log while the tables are newer than the program', (kind) => {
   let bench: PipelineBench
 
   beforeEach(async () => {
@@ -168,7 +168,7 @@ describeEachStore('Entries that are applied beside tables that are newer', (kind
 
   const entry = { kind: 'track_user', body: { customer_id: 'ada', attributes: { city: 'Bonn' } } } as const
 
-  it('wait in the log, whole, until a program that knows the tables applies them', async () => {
+  it('stay in the log until a program that supports the tables applies them', async () => {
     const start = await bench.cursor()
     const [requestId] = await bench.append(entry)
     await bench.database.write(addLater)
@@ -192,14 +192,14 @@ describeEachStore('Entries that are applied beside tables that are newer', (kind
     await until('it is applied', async () => (await bench.receipt(requestId))?.status === 'processed')
   })
 
-  it('are not counted anew, replayed or dropped', async () => {
+  it('are not recounted, replayed or dropped', async () => {
     await bench.database.write(addLater)
     await expect(bench.database.write(lockTables)).rejects.toThrow(TablesAreNewer)
     await bench.database.write(removeLater)
     await expect(bench.database.write(lockTables)).resolves.toBeUndefined()
   })
 
-  it('are waited for by who changes the tables', async () => {
+  it('delay a migration until the batch that applies them is complete', async () => {
     const own = openDatabase(bench.place, { writeWaitMs: 50 })
     closers.push(() => own.close())
     const applied = Promise.withResolvers<void>()
@@ -212,15 +212,15 @@ describeEachStore('Entries that are applied beside tables that are newer', (kind
     await begun.promise
     let waited = 0
     const migrated = migrate(own, 1, (what) => void (waited += what === WAITING_FOR_TABLES ? 1 : 0), MORE_MIGRATIONS)
-    await until('it has waited in vain twice', () => waited >= 2)
+    await until('it has waited twice without success', () => waited >= 2)
     applied.resolve()
     await applying
     await expect(migrated).resolves.toBeUndefined()
   })
 })
 
-describeOnPostgres('Changes of tables', () => {
-  it('may take longer than any statement of an operation', async () => {
+describeOnPostgres('Migrations', () => {
+  it('may take longer than a statement of an operation', async () => {
     place = await makePlace('postgres')
     closers.push(() => place.remove())
     const client = new Client({ connectionString: place.databaseUrl })

@@ -1,7 +1,7 @@
-// A store that lacks a migration, as an older version leaves it. There is only one so far: this one is from before it.
+// Makes a store that lacks the only migration so far, as an older version would leave it, or one that an unreleased draft made.
 import { openDatabase, type DatabaseLocation } from '../../src/store/open-database.ts'
 
-/** Undoes the first migration, apart from the tables in `kept`; a log in the same database stays. */
+/** Undoes the first migration, except for the tables in `kept` and a log in the same database. */
 export async function makeOlder(place: DatabaseLocation, kept: readonly string[] = []): Promise<void> {
   const database = openDatabase(place)
   await database.changeTables(async ({ query }) => {
@@ -14,7 +14,7 @@ export async function makeOlder(place: DatabaseLocation, kept: readonly string[]
   await database.close()
 }
 
-/** Whether the migration is still to be applied. */
+/** Whether the first migration has yet to be applied. */
 export async function isOlder(place: DatabaseLocation): Promise<boolean> {
   const database = openDatabase(place)
   const applied = await database.query.selectFrom('migrations').select('name').execute()
@@ -22,7 +22,7 @@ export async function isOlder(place: DatabaseLocation): Promise<boolean> {
   return applied.length === 0
 }
 
-/** Makes the migrations of a store those of a draft of the first version. */
+/** Replaces the migrations of a store by those of an unreleased draft. */
 export async function makeDraft(place: DatabaseLocation): Promise<void> {
   const database = openDatabase(place)
   await database.write(async ({ query }) => {

@@ -1,4 +1,4 @@
-// Who may read the data: the user who runs Tidings, and nobody else on the machine.
+// Checks that only the user who runs Tidings can read its data.
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,9 +16,9 @@ const modesIn = (path: string) => Object.fromEntries(readdirSync(path).map((name
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'tidings-private-'))))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-it('makes a data folder and a backup for its own user only', async () => {
-  const place = { DATA_DIR: at('new/data') }
-  const server = await startServing(place)
+it('serve and backup make a data folder and a file that only their own user can read', async () => {
+  const environment = { DATA_DIR: at('new/data') }
+  const server = await startServing(environment)
   const { data_key } = server.started.first_workspace as FirstWorkspace
   const answer = await fetch(`${server.started.url}/v1/event/main`, {
     method: 'POST',
@@ -26,14 +26,14 @@ it('makes a data folder and a backup for its own user only', async () => {
     body: JSON.stringify({ type: 'event', customer_id: 'c1', actions: [{ action: 'Order Placed' }] }),
   })
   expect(answer.status).toBe(200)
-  expect(await run(['backup', at('backup.db')], place)).toMatchObject({ status: 0 })
+  expect(await run(['backup', at('backup.db')], environment)).toMatchObject({ status: 0 })
   const names = ['log.db', 'log.db-shm', 'log.db-wal', 'state.db', 'state.db-shm', 'state.db-wal']
-  expect(modesIn(place.DATA_DIR)).toEqual(Object.fromEntries(names.map((name) => [name, '600'])))
-  expect([modeOf(place.DATA_DIR), modeOf(at('backup.db'))]).toEqual(['700', '600'])
+  expect(modesIn(environment.DATA_DIR)).toEqual(Object.fromEntries(names.map((name) => [name, '600'])))
+  expect([modeOf(environment.DATA_DIR), modeOf(at('backup.db'))]).toEqual(['700', '600'])
   expect(await server.stop()).toMatchObject({ status: 0 })
 })
 
-it('restores for its own user only, whoever may read the backup, and leaves a folder as it is', async () => {
+it('restore makes files that only its own user can read, and keeps the mode of an existing folder', async () => {
   await run(['workspace', 'create', 'main'], { DATA_DIR: at('kept') })
   expect(await run(['backup', at('open.db')], { DATA_DIR: at('kept') })).toMatchObject({ status: 0 })
   chmodSync(at('open.db'), 0o644)

@@ -1,4 +1,4 @@
-// What commits write beside a SQLite file is moved into it by a thread, while they go on.
+// Checks the thread that moves commits from write-ahead logs into their SQLite files while writers continue.
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,14 +8,14 @@ import { startCheckpoints } from '../../src/store/sqlite/sqlite-checkpoints.ts'
 import { until } from '../support/server.ts'
 
 const ROW_BYTES = 1_000
-/** More than one round leaves beside a file before that file begins anew. */
+/** Enough to make the thread restart the write-ahead log. */
 const ROWS = 10_000
 
 let folder: string
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'tidings-checkpoints-'))))
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Commits rows without ever moving them into the file. */
+/** A writer whose commits never checkpoint. */
 function openWriter(name: string) {
   const path = join(folder, name)
   const file = new SqliteFile(path)
@@ -33,7 +33,7 @@ function openWriter(name: string) {
   }
 }
 
-it('brings the pages of several files into them, again and again, while their writers are there', async () => {
+it('the thread moves the commits of open writers into several files, again and again', async () => {
   const writers = ['one.db', 'two.db'].map(openWriter)
   const checkpoints = startCheckpoints(writers.map(({ path }) => path))
   for (let round = 1; round <= 2; round++) {

@@ -1,4 +1,4 @@
-// How often SQLite compiles the statements of the store.
+// Checks how often SQLite compiles the statements of the store.
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
@@ -18,13 +18,13 @@ afterEach(async () => {
   await place.remove()
 })
 
-/** The library makes a function for the rows of a statement, and another one each time SQLite has compiled the statement anew. */
+/** The library makes a function for the rows of a statement, and another one each time SQLite has recompiled it. */
 function countCompiled(): () => number {
   const made = vi.spyOn(globalThis, 'Function')
   return () => made.mock.calls.length
 }
 
-it('compiles a statement with a parameter for its limit each time one is given to it', () => {
+it('SQLite recompiles a statement whose limit is a parameter each time the limit is bound', () => {
   const file = new SqliteFile(join(place.dataDir, 'other.db'))
   const statement = file.prepare('select name from sqlite_schema limit ?')
   file.exec('create table some (name text)')
@@ -46,7 +46,7 @@ async function readPages({ query }: Store): Promise<string[][]> {
 it.each([
   { what: 'reading', read: (database: Database) => readPages(database) },
   { what: 'writing', read: (database: Database) => database.write(readPages) },
-])('compiles a statement of the store with a limit once, $what', async ({ read }) => {
+])('SQLite compiles a statement of the store with a limit once, when $what', async ({ read }) => {
   const rows = ['a', 'b', 'c'].map((name) => ({ name, position: 1 }))
   await database.write(({ query }) => query.insertInto('cursors').values(rows).execute())
   const compiled = countCompiled()
@@ -54,7 +54,7 @@ it.each([
   expect(compiled()).toBe(1)
 })
 
-it('compiles a statement that looks in a list once, however long the list is', async () => {
+it('SQLite compiles a statement that searches a list once, however long the list is', async () => {
   const rows = ['a', 'b', 'c'].map((name, position) => ({ name, position }))
   await database.write(({ query }) => query.insertInto('cursors').values(rows).execute())
   const compiled = countCompiled()

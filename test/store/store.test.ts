@@ -1,4 +1,4 @@
-// What every store promises, as one suite over SQLite and PostgreSQL; then what only one of them has.
+// Checks the contract of every store on SQLite and PostgreSQL, then the rules that only one of them has.
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
@@ -25,7 +25,7 @@ const insertCursor = ({ query }: Store, name: string, position: number) => {
 
 const MIB = 1024 * 1024
 
-/** A promise that a test resolves when it is time. */
+/** A promise that the test resolves. */
 const gate = () => Promise.withResolvers<void>()
 
 describeEachStore('The store', (kind) => {
@@ -43,7 +43,7 @@ describeEachStore('The store', (kind) => {
   })
 
   describe('a transaction', () => {
-    it('is there whole after it, and gives what its function gives', async () => {
+    it('commits all its changes, and returns the result of its function', async () => {
       const given = await database.write(async (store) => {
         await insertCursor(store, 'a', 1)
         await insertCursor(store, 'b', 2)
@@ -53,7 +53,7 @@ describeEachStore('The store', (kind) => {
       expect([await findCursor(database, 'a'), await findCursor(database, 'b')]).toEqual([1, 2])
     })
 
-    it('leaves nothing when its function throws', async () => {
+    it('changes nothing when its function throws', async () => {
       const failing = database.write(async (store) => {
         await insertCursor(store, 'a', 1)
         throw new Error('on purpose')
@@ -62,7 +62,7 @@ describeEachStore('The store', (kind) => {
       expect(await findCursor(database, 'a')).toBe(0)
     })
 
-    it('is not seen by others before it ends, and sees itself', async () => {
+    it('sees its own changes, which others see only after it ends', async () => {
       const [inside, end] = [gate(), gate()]
       const writing = database.write(async (store) => {
         await insertCursor(store, 'a', 1)
@@ -77,7 +77,7 @@ describeEachStore('The store', (kind) => {
       expect(await findCursor(database, 'a')).toBe(1)
     })
 
-    it('is not lost among others: what is read behind a lock may be written', async () => {
+    it('loses no update of concurrent transactions that read and write under a lock', async () => {
       await database.write((store) => insertCursor(store, 'count', 1))
       const increments = Array.from({ length: 20 }, () =>
         database.write(async (store) => {
@@ -94,7 +94,7 @@ describeEachStore('The store', (kind) => {
       expect(await findCursor(database, 'count')).toBe(21)
     })
 
-    it('tells apart what is taken, by the code of the driver', async () => {
+    it('recognises a unique violation by the error code of the driver', async () => {
       await database.write((store) => insertCursor(store, 'a', 1))
       const again = database.write((store) => insertCursor(store, 'a', 2))
       const error: unknown = await again.catch((caught: unknown) => caught)
@@ -110,7 +110,7 @@ describeEachStore('The store', (kind) => {
   describe('rows in one parameter', () => {
     const columns = { name: 'text', position: 'integer' } as const
 
-    it('come out as they went in, whatever the texts', async () => {
+    it('are returned unchanged, with any text', async () => {
       const rows = [
         { name: 'plain', position: 1 },
         { name: `quotes ' " \\ and {"json":[1]}`, position: -(2 ** 53) + 1 },
@@ -121,13 +121,13 @@ describeEachStore('The store', (kind) => {
       expect(await database.query.selectFrom(source).selectAll().execute()).toEqual(rows)
     })
 
-    it('keep nulls, and JSON texts that name NUL', async () => {
+    it('keep nulls, and JSON with an escaped NUL', async () => {
       const rows = [{ name: JSON.stringify({ text: '\u0000' }), position: null }]
       const source = database.rowsOf('fresh', columns, rows)
       expect(await database.query.selectFrom(source).selectAll().execute()).toEqual(rows)
     })
 
-    it('may be thousands, or none', async () => {
+    it('may be thousands or none', async () => {
       const rows = Array.from({ length: 20_000 }, (_, position) => ({ name: `n${position}`, position }))
       const count = async (given: typeof rows) => {
         const source = database.rowsOf('fresh', columns, given)
@@ -142,7 +142,7 @@ describeEachStore('The store', (kind) => {
     })
   })
 
-  it('inserts rows as they are given, also what many of them have in common', async () => {
+  it('inserts rows unchanged, including values that many of them share', async () => {
     const columns = { id: 'integer', text: 'text', number: 'integer', nothing: 'text', some: 'text' } as const
     for (const [text, number] of [
       [`quotes ' " \\ ? :a and $1`, 2 ** 53 - 1],
@@ -160,12 +160,12 @@ describeEachStore('The store', (kind) => {
     await database.write(
       async (store) => void (await insertRows(store, 'cursors', { columns: cursors, rows }).execute()),
     )
-    const kept = await database.query
+    const stored = await database.query
       .selectFrom('cursors')
       .selectAll()
       .where('position', '=', 2 ** 53 - 1)
       .execute()
-    expect(kept).toHaveLength(200)
+    expect(stored).toHaveLength(200)
   })
 
   it('orders texts by code point', async () => {
@@ -178,7 +178,7 @@ describeEachStore('The store', (kind) => {
     expect(rows.map(({ name }) => name)).toEqual(byCodePoint)
   })
 
-  it('moves a cursor only from where it stands', async () => {
+  it('moves a cursor only from its current position', async () => {
     const move = (from: number, to: number) => database.write((store) => moveCursor(store, 'a', from, to))
     expect([await move(0, 5), await move(0, 7), await move(5, 9)]).toEqual([true, false, true])
     expect(await findCursor(database, 'a')).toBe(9)
@@ -200,7 +200,7 @@ describeEachStore('The store', (kind) => {
       return other
     }
 
-    it('may be started twice at the same moment, and again', async () => {
+    it('are applied once when several processes start them at the same time, and later again', async () => {
       await Promise.all([open(), open(), open()].map((other) => migrate(other, 1)))
       const applied = async () => (await opened[0]?.query.selectFrom('migrations').selectAll().execute())?.length
       const before = await applied()
@@ -226,7 +226,7 @@ describe('The SQLite store', () => {
   beforeEach(async () => void (place = await makePlace('sqlite')))
   afterEach(() => place.remove())
 
-  it('takes writers of several threads and connections in turn, without blocking who reads', async () => {
+  it('lets writers on several threads and connections take turns, and loses no update', async () => {
     const writerLock = new WriterLock()
     const databases = [
       openDatabase(place, { ownThread: true, writerLock }),
@@ -251,7 +251,7 @@ describe('The SQLite store', () => {
     for (const database of databases) await database.close()
   })
 
-  it('has each commit on disk before it returns, unless the log holds all that is committed', async () => {
+  it('syncs each commit to disk before it returns, unless the log holds the same data', async () => {
     const levels = [{}, { ownThread: true }, { durable: false }].map(async (options) => {
       const database = openDatabase(place, options)
       const { rows } = await database.write(({ query }) => sql`pragma synchronous`.execute(query))
@@ -262,23 +262,23 @@ describe('The SQLite store', () => {
     expect(await Promise.all(levels)).toEqual([full, full, normal])
   })
 
-  it('gives back to the disk what grew beside the file while somebody read for long', async () => {
+  it('shrinks a write-ahead log that grew during a long read', async () => {
     const path = join(place.dataDir, STATE_FILE)
     const [writer, reader] = [new SqliteConnection(path, { durable: false }), new SqliteFile(path)]
     writer.execute('create table things (bytes)', [])
     const commit = () => writer.execute('insert into things values (zeroblob(?))', [10 * MIB])
-    const besideMib = () => statSync(`${path}-wal`).size / MIB
+    const walMib = () => statSync(`${path}-wal`).size / MIB
     reader.exec('begin; select * from things')
     for (let count = 0; count < 14; count++) commit()
-    expect(besideMib()).toBeGreaterThan(140)
+    expect(walMib()).toBeGreaterThan(140)
     reader.exec('commit')
-    // The first brings all in, the second begins anew.
+    // The first commit checkpoints everything, the second restarts the write-ahead log.
     for (let count = 0; count < 2; count++) commit()
-    expect(besideMib()).toBeLessThanOrEqual(128)
+    expect(walMib()).toBeLessThanOrEqual(128)
     for (const connection of [writer, reader]) connection.close()
   })
 
-  it('lets who waits go before a writer without pause', async () => {
+  it('makes a continuous writer wait for other writers', async () => {
     const writerLock = new WriterLock()
     const shared = new WriterLock(writerLock.shared)
     const leave = shared.enter()
@@ -305,7 +305,7 @@ describeOnPostgres('The PostgreSQL store', () => {
     await place.remove()
   })
 
-  it('sees in each statement what others have committed, whatever isolation the operator made the default', async () => {
+  it('uses read committed isolation, even if the database has another default', async () => {
     const change = sql.raw(
       `format('alter database %I set default_transaction_isolation = serializable', current_database())`,
     )
@@ -320,20 +320,20 @@ describeOnPostgres('The PostgreSQL store', () => {
     await later.close()
   })
 
-  it('has no statement compiled before it runs, which takes longer than it saves', async () => {
+  it('turns off JIT compilation, which takes longer than it saves', async () => {
     const ask = async ({ query }: Store) => (await sql`select current_setting('jit') as jit`.execute(query)).rows
     const off = [{ jit: 'off' }]
     expect([await ask(database), await database.write(ask), await database.readSnapshot(ask)]).toEqual([off, off, off])
   })
 
-  it('changes tables for as long as that takes, whatever the operator lets a statement take by default', async () => {
+  it('changes tables without a time limit, even if the database limits statements by default', async () => {
     const change = sql.raw(`format('alter database %I set statement_timeout = 50', current_database())`)
     await sql`do $$ begin execute ${change}; end $$`.execute(database.query)
     const take = async ({ query }: Store) => void (await sql`select pg_sleep(0.2)`.execute(query))
     await expect(database.changeTables(take)).resolves.toBeUndefined()
   })
 
-  it('is not made in a database whose encoding does not hold every text', async () => {
+  it('refuses a database whose encoding cannot store every text', async () => {
     const url = new URL(place.databaseUrl as string)
     const name = `${url.pathname.slice(1)}_latin1`
     const made = `create database ${name} encoding 'LATIN1' locale 'C' template template0`
@@ -349,7 +349,7 @@ describeOnPostgres('The PostgreSQL store', () => {
     }
   })
 
-  it('lets who reads a snapshot count longer between two statements than who changes something', async () => {
+  it('allows a snapshot a longer pause between two statements than a change', async () => {
     const ask = async ({ query }: Store) => {
       const { rows } = await sql<{ idle: string }>`
         select current_setting('idle_in_transaction_session_timeout') as idle`.execute(query)

@@ -1,4 +1,4 @@
-// Addresses of databases as they are shown to people.
+// Checks that addresses of databases are shown without their passwords.
 import { expect, it } from 'vitest'
 import { withoutPassword } from '../../src/store/postgres/without-password.ts'
 
@@ -7,6 +7,6 @@ it.each([
   ['postgres://me@db/tidings?password=secret', 'postgres://me@db/tidings'],
   ['postgres://me:secret@db/tidings?sslmode=require&password=secret', 'postgres://me@db/tidings'],
   ['postgresql:///tidings?host=/run/postgresql&password=secret', 'postgresql:///tidings'],
-])('are without the password: %s', (databaseUrl, shown) => {
+])('the password is removed from %s', (databaseUrl, shown) => {
   expect(withoutPassword(databaseUrl)).toBe(shown)
 })

@@ -1,5 +1,5 @@
-// The tables of facts on every store ("Facts"): a second report with the same identity is the same fact, of different reports one
-// wins in whatever order they come, and reading finds every fact.
+// Checks the tables of facts on every store ("Facts"): reports with the same identity are the same fact, of different ones the same
+// wins in any order of arrival, and queries find every fact.
 import * as fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -32,7 +32,7 @@ import {
 } from '../../support/stores.ts'
 
 const RUNS: Readonly<Record<StoreKind, number>> = { sqlite: 150, postgres: 60 }
-/** U+FFFD comes before this, although as a UTF-16 unit it is greater than both of this one's. */
+/** U+FFFD sorts before this code point, although it is greater than both of its UTF-16 units. */
 const BEYOND = '\u{1F600}'
 const TEXTS = ['a', 'b', 'B', '\uFFFD', BEYOND]
 
@@ -50,10 +50,10 @@ describeEachStore('The tables of facts', (kind) => {
     await place.remove()
   })
 
-  /** The number of a customer that no other example has. */
+  /** A customer number that no other example uses. */
   const nextCustomer = () => ++made * 1_000
-  const keepMemberships = (...reports: Membership[]) => database.write((store) => addMemberships(store, reports))
-  const keepMessages = (...reports: MessageEvent[]) => database.write((store) => addMessageEvents(store, reports))
+  const saveMemberships = (...reports: Membership[]) => database.write((store) => addMemberships(store, reports))
+  const saveMessages = (...reports: MessageEvent[]) => database.write((store) => addMessageEvents(store, reports))
 
   describe('memberships', () => {
     const winners: [rule: string, winner: Partial<Membership>, loser: Partial<Membership>][] = [
@@ -68,14 +68,14 @@ describeEachStore('The tables of facts', (kind) => {
     ]
     it.each(winners)('keep the winner of different reports: %s', async (_rule, winner, loser) => {
       const [first, second, third] = [nextCustomer(), nextCustomer(), nextCustomer()]
-      await keepMemberships(membership({ ...loser, customer: first }))
-      await keepMemberships(membership({ ...winner, customer: first }))
-      await keepMemberships(membership({ ...winner, customer: second }))
-      await keepMemberships(membership({ ...loser, customer: second }))
-      await keepMemberships(membership({ ...loser, customer: third }), membership({ ...winner, customer: third }))
-      const kept = await listMembershipsOf(database, [first, second, third])
+      await saveMemberships(membership({ ...loser, customer: first }))
+      await saveMemberships(membership({ ...winner, customer: first }))
+      await saveMemberships(membership({ ...winner, customer: second }))
+      await saveMemberships(membership({ ...loser, customer: second }))
+      await saveMemberships(membership({ ...loser, customer: third }), membership({ ...winner, customer: third }))
+      const stored = await listMembershipsOf(database, [first, second, third])
       const expected = [first, second, third].map((customer) => membership({ ...winner, customer }))
-      expect(byIdentity(kept, membershipIdentity)).toEqual(byIdentity(expected, membershipIdentity))
+      expect(byIdentity(stored, membershipIdentity)).toEqual(byIdentity(expected, membershipIdentity))
     })
 
     it('differ by campaign, customer, platform and evaluated_at', async () => {
@@ -87,18 +87,18 @@ describeEachStore('The tables of facts', (kind) => {
         membership({ customer, platform: 'email2' }),
         membership({ customer, evaluatedAt: 101 }),
       ]
-      expect(await keepMemberships(...facts)).toEqual(new Set(facts.map(membershipIdentity)))
-      expect(await keepMemberships(...facts)).toEqual(new Set())
+      expect(await saveMemberships(...facts)).toEqual(new Set(facts.map(membershipIdentity)))
+      expect(await saveMemberships(...facts)).toEqual(new Set())
       expect(await listMembershipsOf(database, [customer, customer + 1])).toHaveLength(facts.length)
       const wanted = [{ customer, campaign: 2 }]
       expect(await listMemberships(database, wanted)).toEqual([membership({ customer, campaign: 2 })])
     })
 
-    it('are stored once in any order, within a call and over calls, and adding them returns the new ones', async () => {
+    it('are stored once in any order, in one call or several, and each call returns the new ones', async () => {
       const compare = (left: Membership, right: Membership) => compareAudiences(left, right)
       const table = { identityOf: membershipIdentity, compare, normalize: (fact: Membership) => fact }
-      await expectKeptOnce(anyMembership(), table, {
-        add: (customer, reports) => keepMemberships(...reports.map((report) => moved(report, customer))),
+      await expectStoredOnce(anyMembership(), table, {
+        add: (customer, reports) => saveMemberships(...reports.map((report) => moved(report, customer))),
         list: async (customers) => listMembershipsOf(database, customers),
       })
     })
@@ -110,24 +110,24 @@ describeEachStore('The tables of facts', (kind) => {
       ['then the device by text', { device: 'D', reason: 'z' }, { device: 'd', reason: 'a' }],
       ['texts by code point', { device: '\uFFFD' }, { device: BEYOND }],
       ['then the reason by text', { reason: 'a' }, { reason: 'b' }],
-      ['a missing reason as unknown', { reason: 'a' }, {}],
-      ['as unknown', {}, { reason: 'z' }],
+      ['a missing reason after a', { reason: 'a' }, {}],
+      ['a missing reason before z', {}, { reason: 'z' }],
     ]
     it.each(winners)('keep the winner of different reports with one message_id: %s', async (_rule, winner, loser) => {
       const messageId = 'm'
       const [first, second, third] = [nextCustomer(), nextCustomer(), nextCustomer()]
-      await keepMessages(message({ messageId, ...loser, customer: first }))
-      await keepMessages(message({ messageId, ...winner, customer: first }))
-      await keepMessages(message({ messageId, ...winner, customer: second }))
-      await keepMessages(message({ messageId, ...loser, customer: second }))
+      await saveMessages(message({ messageId, ...loser, customer: first }))
+      await saveMessages(message({ messageId, ...winner, customer: first }))
+      await saveMessages(message({ messageId, ...winner, customer: second }))
+      await saveMessages(message({ messageId, ...loser, customer: second }))
       const both = [loser, winner].map((report) => message({ messageId, ...report, customer: third }))
-      await keepMessages(...both)
-      const kept = await listMessageEventsOf(database, [first, second, third])
+      await saveMessages(...both)
+      const stored = await listMessageEventsOf(database, [first, second, third])
       const expected = [first, second, third].map((customer) => message({ messageId, ...winner, customer }))
-      expect(byIdentity(kept, messageIdentity)).toEqual(byIdentity(expected, messageIdentity))
+      expect(byIdentity(stored, messageIdentity)).toEqual(byIdentity(expected, messageIdentity))
     })
 
-    it('differ by campaign, customer, kind, instant and message_id, without one by platform and device', async () => {
+    it('differ by campaign, customer, kind, instant and message_id, or without message_id by platform and device', async () => {
       const customer = nextCustomer()
       const facts: MessageEvent[] = [
         message({ customer }),
@@ -139,27 +139,27 @@ describeEachStore('The tables of facts', (kind) => {
         message({ customer, device: 'd2' }),
         message({ customer, messageId: 'm1' }),
         message({ customer, messageId: 'm2', platform: 'IOS' }),
-        // Nothing that runs into each other is mixed up, nor what looks like a message id.
+        // Fields that are equal when joined stay apart, as does a field that looks like a message id.
         message({ customer, platform: 'a', device: 'bc' }),
         message({ customer, platform: 'ab', device: 'c' }),
         message({ customer, platform: '=m1', device: '' }),
         message({ customer, messageId: '5:EMAILd1' }),
         message({ customer, messageId: '' }),
       ]
-      expect(await keepMessages(...facts)).toEqual(new Set(facts.map(messageIdentity)))
-      expect(await keepMessages(...facts)).toEqual(new Set())
-      const kept = await listMessageEventsOf(database, [customer, customer + 1])
-      expect(byIdentity(kept, messageIdentity)).toEqual(byIdentity(facts, messageIdentity))
+      expect(await saveMessages(...facts)).toEqual(new Set(facts.map(messageIdentity)))
+      expect(await saveMessages(...facts)).toEqual(new Set())
+      const stored = await listMessageEventsOf(database, [customer, customer + 1])
+      expect(byIdentity(stored, messageIdentity)).toEqual(byIdentity(facts, messageIdentity))
       const wanted = [{ customer, campaign: 2 }]
       expect(await listMessageEvents(database, wanted)).toEqual([message({ customer, campaign: 2 })])
     })
 
-    it('are listed between two instants of a campaign, both inclusive, as far as they are touches', async () => {
+    it('are listed if they are touches between two instants of a campaign, both inclusive', async () => {
       const customer = nextCustomer()
       const at = (campaign: number, time: number) => {
         return MESSAGE_KINDS.map((kind) => message({ customer, campaign, time, kind }))
       }
-      await keepMessages(...at(1, 9), ...at(1, 10), ...at(1, 21), ...at(2, 20), ...at(2, 21), ...at(3, 15))
+      await saveMessages(...at(1, 9), ...at(1, 10), ...at(1, 21), ...at(2, 20), ...at(2, 21), ...at(3, 15))
       const periods = [1, 2].map((campaign) => ({ customer, campaign, from: 10, until: 20 }))
       const found = await listTouches(database, periods)
       const touches = ['click', 'impression', 'sent'].flatMap((kind) => [`1 10 ${kind}`, `2 20 ${kind}`])
@@ -168,18 +168,18 @@ describeEachStore('The tables of facts', (kind) => {
       expect(await listTouches(database, periods, 2)).toHaveLength(2)
     })
 
-    it('are stored once in any order, within a call and over calls, and adding them returns the new ones', async () => {
+    it('are stored once in any order, in one call or several, and each call returns the new ones', async () => {
       const compare = (left: MessageEvent, right: MessageEvent) =>
         compareByCodePoint(left.platform, right.platform) ||
         compareByCodePoint(left.device, right.device) ||
         compareByCodePoint(left.reason ?? 'unknown', right.reason ?? 'unknown')
-      // Two words for one meaning: which is kept makes no difference.
+      // A missing reason means `unknown`: either may be stored.
       const normalize = (fact: MessageEvent): MessageEvent => ({ ...fact, reason: fact.reason ?? 'unknown' })
-      await expectKeptOnce(
+      await expectStoredOnce(
         anyMessage(),
         { identityOf: messageIdentity, compare, normalize },
         {
-          add: (customer, reports) => keepMessages(...reports.map((report) => moved(report, customer))),
+          add: (customer, reports) => saveMessages(...reports.map((report) => moved(report, customer))),
           list: async (customers) => listMessageEventsOf(database, customers),
         },
       )
@@ -195,17 +195,17 @@ describeEachStore('The tables of facts', (kind) => {
       return found.map(({ campaign }) => campaign).toSorted((left, right) => left - right)
     }
 
-    it('covers audiences and touches, from their first instant to their last', async () => {
+    it('covers the weeks of audiences and touches, from their first instant to their last', async () => {
       const customer = nextCustomer()
       const [start, end] = [WEEK * WEEK_MS, (WEEK + 1) * WEEK_MS - 1]
-      await keepMemberships(
+      await saveMemberships(
         membership({ customer, campaign: 1, evaluatedAt: start - 1 }),
         membership({ customer, campaign: 2, evaluatedAt: start }),
         membership({ customer, campaign: 3, evaluatedAt: end + 1 }),
         membership({ customer: customer + 1, campaign: 4, evaluatedAt: start }),
       )
       const messages = MESSAGE_KINDS.map((kind, index) => message({ customer, campaign: 10 + index, kind, time: end }))
-      await keepMessages(...messages)
+      await saveMessages(...messages)
       const touching = ['sent', 'impression', 'click'].map(
         (kind) => 10 + MESSAGE_KINDS.findIndex((one) => one === kind),
       )
@@ -220,7 +220,7 @@ describeEachStore('The tables of facts', (kind) => {
     it('lists each campaign once for a period, and at most the requested number', async () => {
       const customer = nextCustomer()
       const times = Array.from({ length: 30 }, (_, index) => index * (WEEK_MS / 3))
-      await keepMessages(...times.flatMap((time) => [1, 2].map((campaign) => message({ customer, campaign, time }))))
+      await saveMessages(...times.flatMap((time) => [1, 2].map((campaign) => message({ customer, campaign, time }))))
       expect(await campaignsOf(customer, 0, 30 * WEEK_MS)).toEqual([1, 2])
       const period = { customer, from: 0, until: 30 * WEEK_MS }
       expect(await listCampaignsOfPeriods(database, [period], 1)).toHaveLength(1)
@@ -234,13 +234,13 @@ describeEachStore('The tables of facts', (kind) => {
   }
 
   interface Access<Fact> {
-    /** Keeps reports; their customers are counted from `customer` on. */
+    /** Stores reports, whose customer numbers are relative to `customer`. Returns the identities of the new facts. */
     readonly add: (customer: number, reports: readonly Fact[]) => Promise<Set<string>>
     readonly list: (customers: readonly number[]) => Promise<Fact[]>
   }
 
-  /** Whatever reports come in whatever calls, the table holds what a loop over them would keep. */
-  async function expectKeptOnce<Fact extends { readonly customer: number }>(
+  /** Expects that after any calls with any reports the table equals a naive loop over them. */
+  async function expectStoredOnce<Fact extends { readonly customer: number }>(
     fact: fc.Arbitrary<Fact>,
     { identityOf, compare, normalize }: Table<Fact>,
     { add, list }: Access<Fact>,
@@ -249,18 +249,18 @@ describeEachStore('The tables of facts', (kind) => {
     await fc.assert(
       fc.asyncProperty(calls, async (calls) => {
         const customer = nextCustomer()
-        const kept = new Map<string, Fact>()
+        const stored = new Map<string, Fact>()
         for (const reports of calls) {
           const fresh = new Set<string>()
           for (const report of reports.map((one) => moved(one, customer))) {
-            const known = kept.get(identityOf(report))
-            if (!known) fresh.add(identityOf(report))
-            if (!known || compare(report, known) < 0) kept.set(identityOf(report), report)
+            const existing = stored.get(identityOf(report))
+            if (!existing) fresh.add(identityOf(report))
+            if (!existing || compare(report, existing) < 0) stored.set(identityOf(report), report)
           }
           expect(await add(customer, reports)).toEqual(fresh)
         }
         const found = (await list([customer, customer + 1])).map(normalize)
-        expect(byIdentity(found, identityOf)).toEqual(byIdentity([...kept.values()].map(normalize), identityOf))
+        expect(byIdentity(found, identityOf)).toEqual(byIdentity([...stored.values()].map(normalize), identityOf))
       }),
       { numRuns: RUNS[kind] },
     )
@@ -329,7 +329,7 @@ function byIdentity<Fact>(facts: readonly Fact[], identityOf: (fact: Fact) => st
   return new Map(facts.map((fact) => [identityOf(fact), fact]))
 }
 
-/** A membership of customer 0 or 1, with so few words that most reports meet others. */
+/** A membership of customer 0 or 1, with so few texts that most reports share an identity with others. */
 function anyMembership(): fc.Arbitrary<Membership> {
   return fc.record({
     campaign: fc.constantFrom(1, 2),

@@ -1,4 +1,4 @@
-// Cells counted anew: what comes back, campaign by campaign, is what was counted, however often memory was emptied meanwhile.
+// Checks recounted cells: each campaign gets back exactly the cells that were counted, however often memory was flushed.
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cellKey, CellSum, NO_DAY, seriesKey, type Cell } from '../../../src/core/statistics/cells.ts'
@@ -23,7 +23,7 @@ const cell = (over: Partial<Cell> = {}): Cell => ({
   ...over,
 })
 
-/** With `isSpread`, what also stands for the same at all aggregates. */
+/** Adds a cell to a sum; with `isSpread` at all grouping sets. */
 function addTo(sum: CellSum, { users, occurrences, ...one }: Cell, isSpread = false): void {
   const key = cellKey(seriesKey(one), one.day, one.previousDay)
   if (isSpread) sum.addAtGroupingSets(key, ALL_GROUPING_SETS, users, occurrences)
@@ -46,7 +46,7 @@ function use(cellsInMemoryMax: number | undefined, run: (recounted: RecountedCel
 }
 
 describe('Recounted cells', () => {
-  it('are those of each campaign, wherever memory was emptied', () => {
+  it('are returned for each campaign, however often memory is flushed', () => {
     const someCell = fc.record({
       campaign: fc.constantFrom(...CAMPAIGNS),
       metric: fc.constantFrom('sent', 'unit.failed:"\n'),
@@ -73,7 +73,7 @@ describe('Recounted cells', () => {
     )
   })
 
-  it('leave memory when they are many', () => {
+  it('leave memory when there are too many', () => {
     use(3, (recounted) => {
       const held: number[] = []
       for (let day = 0; day < 7; day++) {
@@ -86,7 +86,7 @@ describe('Recounted cells', () => {
     })
   })
 
-  it('give what is missing in parts, all of it and as often as it is asked for', () => {
+  it('return all missing cells in parts, as often as requested', () => {
     use(undefined, (recounted) => {
       expect([...recounted.missing()]).toEqual([])
       const expected = new CellSum()

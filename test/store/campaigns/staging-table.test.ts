@@ -1,4 +1,4 @@
-// Tests the staging table of message events on SQLite: readers find every fact in either table, in order, and no report counts twice.
+// Checks the staging table of message events on SQLite: readers find the facts of both tables, and no report counts twice.
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { MESSAGE_KINDS, messageIdentity, type MessageEvent } from '../../../src/core/campaigns/facts.ts'
@@ -31,7 +31,7 @@ describe('Staged message events on SQLite', () => {
   })
 
   const add = (...facts: MessageEvent[]) => database.write((store) => addMessageEvents(store, facts))
-  const settle = (max: number) => database.write((store) => moveStagedMessageEvents(store, max))
+  const moveStaged = (max: number) => database.write((store) => moveStagedMessageEvents(store, max))
   const count = async (table: 'message_events' | 'message_events_staging') => {
     const rows = await database.query.selectFrom(table).select('customer').orderBy('customer').execute()
     return rows.map(({ customer }) => customer)
@@ -60,7 +60,7 @@ describe('Staged message events on SQLite', () => {
     expect([before.touches > 0, before.limited]).toEqual([true, 5])
     const left: number[] = []
     do {
-      left.push(await settle(5))
+      left.push(await moveStaged(5))
       expect(await everything()).toEqual(before)
       expect(await add(...facts)).toEqual(new Set())
     } while (left.at(-1) !== 0)
@@ -70,61 +70,61 @@ describe('Staged message events on SQLite', () => {
 
   it('are replaced by better reports in either table', async () => {
     await add(fact(1, { reason: 'z' }), fact(2, { reason: 'z' }))
-    await settle(1)
+    await moveStaged(1)
     expect([await count('message_events'), await count('message_events_staging')]).toEqual([[1], [2]])
     expect(await add(fact(1, { reason: 'a' }), fact(2, { reason: 'a' }), fact(3, { reason: 'z' }))).toHaveProperty(
       'size',
       1,
     )
-    const kept = await listMessageEventsOf(database, [1, 2, 3])
-    expect(kept.map(({ customer, reason }) => `${customer} ${reason}`).toSorted()).toEqual(['1 a', '2 a', '3 z'])
+    const stored = await listMessageEventsOf(database, [1, 2, 3])
+    expect(stored.map(({ customer, reason }) => `${customer} ${reason}`).toSorted()).toEqual(['1 a', '2 a', '3 z'])
     expect([await count('message_events'), await count('message_events_staging')]).toEqual([[1], [2, 3]])
   })
 
   it('are moved in the order of customers, starting over after the last', async () => {
     await add(...[5, 3, 1, 4, 2].map((customer) => fact(customer)))
-    await settle(3)
+    await moveStaged(3)
     expect([await count('message_events'), await count('message_events_staging')]).toEqual([
       [1, 2, 3],
       [4, 5],
     ])
     await add(fact(1, { time: 2 }))
-    // The turn of the first customer comes when the last one's is over.
-    expect(await settle(3)).toBe(1)
+    // The first customer has its next turn after the last one.
+    expect(await moveStaged(3)).toBe(1)
     expect(await count('message_events_staging')).toEqual([1])
-    expect(await settle(3)).toBe(0)
+    expect(await moveStaged(3)).toBe(0)
     expect(await count('message_events')).toEqual([1, 1, 2, 3, 4, 5])
   })
 
   it('are moved in batches even when they belong to one customer', async () => {
     await add(...Array.from({ length: 10 }, (_, time) => fact(7, { time })), fact(8))
-    for (const left of [7, 4, 1]) expect(await settle(4 - 1)).toBe(left + 1)
+    for (const left of [7, 4, 1]) expect(await moveStaged(4 - 1)).toBe(left + 1)
     expect(await count('message_events_staging')).toEqual([7, 8])
-    expect(await settle(1)).toBe(1)
+    expect(await moveStaged(1)).toBe(1)
     expect(await count('message_events_staging')).toEqual([8])
   })
 
   it('are moved when the staging table is full, at most twice as many as are added', async () => {
-    const pretend = (facts: number) =>
+    const setFactCount = (facts: number) =>
       database.write(({ query }) => query.updateTable('staging_tables').set({ facts }).execute())
     await add(...Array.from({ length: 20 }, (_, index) => fact(index + 1)))
-    await pretend(STAGED_FACTS_MAX - 2)
+    await setFactCount(STAGED_FACTS_MAX - 2)
     await add(fact(101), fact(102))
     expect(await count('message_events')).toEqual([])
     await add(fact(103), fact(104), fact(105))
     expect(await count('message_events')).toEqual([1, 2, 3])
     expect(await counters()).toEqual([{ name: 'message_events_staging', facts: STAGED_FACTS_MAX, customer: 3 }])
-    await pretend(STAGED_FACTS_MAX + 1_000)
+    await setFactCount(STAGED_FACTS_MAX + 1_000)
     await add(fact(106), fact(107))
     expect(await count('message_events')).toEqual([1, 2, 3, 4, 5, 6, 7])
-    // Nothing came that was not known.
+    // Repeated reports add nothing, so nothing moves.
     await add(fact(106), fact(107))
     expect(await count('message_events')).toHaveLength(7)
   })
 
   it('are counted exactly, and in the same transaction', async () => {
     await add(...factsOf(1), ...factsOf(2))
-    await settle(3)
+    await moveStaged(3)
     await add(...factsOf(2), ...factsOf(3))
     const [before] = await counters()
     expect(before?.facts).toBe((await count('message_events_staging')).length)
@@ -141,7 +141,7 @@ describe('Staged message events on SQLite', () => {
   it('are moved along the keys of both tables', async () => {
     await add(...Array.from({ length: 200 }, (_, index) => fact(index + 1)))
     const queries = await recordQueries(database, (store) => moveStagedMessageEvents(store, 50))
-    // From where to go on, the last to be moved, the move in two statements, and what is left.
+    // They find where to continue and the last fact to move, move in two statements, and count the rest.
     expect(queries).toHaveLength(5)
     for (const query of queries) expectIndexed(await explain(database, query), 'customer', 'name')
   })
@@ -161,7 +161,7 @@ describeOnPostgres('Message events on PostgreSQL', () => {
   })
 })
 
-/** In the order of the key: of each kind two in each of two campaigns. */
+/** Two facts of each kind in each of two campaigns, in key order. */
 function factsOf(customer: number): MessageEvent[] {
   return [1, 2].flatMap((campaign) => {
     return MESSAGE_KINDS.flatMap((kind) => [10, 20].map((time) => fact(customer, { campaign, kind, time })))

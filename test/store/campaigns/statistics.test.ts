@@ -1,4 +1,4 @@
-// The table of statistics on every store: it is the sum of what is added to it, and any range is read from it exactly.
+// Checks the table of statistics on every store: it is the sum of the cells added to it, and counts over any range are exact.
 import * as fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -35,7 +35,7 @@ import {
   type TestPlace,
 } from '../../support/stores.ts'
 
-/** More than one statement, one page or one call of a removal takes. */
+/** More than fit into one statement, one page, or one call that removes cells. */
 const MANY = 12_000
 const RUNS = 25
 const GENERATION = 1
@@ -49,10 +49,10 @@ const sent: Omit<Series, 'campaign'> = {
   variation: ALL,
 }
 
-/** `sent` of one user, once, on day 10, for the first time, unless something else is given. */
-type Given = Partial<Cell>
+/** How a cell differs from the first `sent` event of one user, on day 10. */
+type CellFields = Partial<Cell>
 
-function sumOf(campaign: number, cells: readonly Given[]): CellSum {
+function sumOf(campaign: number, cells: readonly CellFields[]): CellSum {
   const sum = new CellSum()
   for (const { day = 10, previousDay = NO_DAY, users = 1, occurrences = 1, ...series } of cells) {
     sum.add(cellKey(seriesKey({ campaign, ...sent, ...series }), day, previousDay), users, occurrences)
@@ -111,7 +111,7 @@ describeEachStore('The table of statistics', (kind) => {
   }
 
   describe('addCells', () => {
-    it('holds what was added', async () => {
+    it('stores the cells of a sum', async () => {
       const campaign = newCampaign()
       const sum = sumOf(campaign, [
         {},
@@ -124,7 +124,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect(listed(await read(campaign))).toEqual(listed(sum))
     })
 
-    it('gives the same table in any order of additions, in any parts', async () => {
+    it('produces the same table for any order and division of the additions', async () => {
       const cell = fc.record({
         metric: fc.constantFrom('sent', 'click'),
         locale: fc.constantFrom(ALL, 'en'),
@@ -143,7 +143,7 @@ describeEachStore('The table of statistics', (kind) => {
       )
     })
 
-    it('adds repeated keys of one sum once, together', async () => {
+    it('adds cells of one sum with the same key together', async () => {
       const campaign = newCampaign()
       await add(sumOf(campaign, [{}, { users: 2, occurrences: 5 }, {}]))
       expect(listed(await read(campaign))).toEqual(listed(sumOf(campaign, [{ users: 4, occurrences: 7 }])))
@@ -163,7 +163,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect([after.has(second), after.has(third)]).toEqual([true, false])
     })
 
-    it('gives a revision once, also where what raised it was lost and something else is counted', async () => {
+    it('never assigns a revision twice, even if the transaction that raised it is rolled back', async () => {
       const campaign = newCampaign()
       await database.write((store) => addCells(store, sumOf(campaign, [{}])))
       const given = new Set<number | undefined>()
@@ -188,7 +188,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect(await findCampaignRevisions(database, [campaign])).toEqual(new Map())
     })
 
-    it('keeps no row whose counts became 0', async () => {
+    it('deletes rows whose counts become 0', async () => {
       const campaign = newCampaign()
       const first = sumOf(campaign, [{}, { day: 11 }])
       const both = sumOf(campaign, [{}, { day: 11 }, { day: 12 }])
@@ -201,7 +201,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect(await countRows(campaign)).toBe(0)
     })
 
-    it('keeps a row that has lost only its users or only its occurrences', async () => {
+    it('keeps a row that still has users or occurrences', async () => {
       const campaign = newCampaign()
       await add(sumOf(campaign, [{}, { day: 11 }]))
       await add(
@@ -214,7 +214,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect(listed(await read(campaign))).toEqual(listed(left))
     })
 
-    it('takes more cells than one statement, and pages through them', async () => {
+    it('adds more cells than fit into one statement or one page', async () => {
       const campaign = newCampaign()
       const cells = Array.from({ length: MANY }, (_, index) => ({ locale: `l${index % 70}`, day: index }))
       const sum = sumOf(campaign, cells)
@@ -226,11 +226,11 @@ describeEachStore('The table of statistics', (kind) => {
       expect(await countRows(campaign)).toBe(0)
     })
 
-    it('adds nothing where there is nothing', async () => {
+    it('accepts an empty sum', async () => {
       await expect(add(new CellSum())).resolves.toBeUndefined()
     })
 
-    it('adds what several transactions add at the same time, each series once', async () => {
+    it('adds the cells of concurrent transactions, and each series once', async () => {
       const campaign = newCampaign()
       const cells = Array.from({ length: 50 }, (_, index) => ({ locale: `l${index}`, day: index % 7 }))
       const writers = Array.from({ length: 8 }, (_, index) => index)
@@ -241,8 +241,8 @@ describeEachStore('The table of statistics', (kind) => {
   })
 
   describe('pageSeriesCounts', () => {
-    /** One user on days 10, 12 and 20; two users on day 12 alone; one on day 12 who was there on day 5. */
-    const days: Given[] = [
+    /** One user is active on days 10, 12 and 20, two users on day 12 only, and one user on days 5 and 12. */
+    const days: CellFields[] = [
       { day: 10, occurrences: 3 },
       { day: 12, previousDay: 10, occurrences: 4 },
       { day: 20, previousDay: 12 },
@@ -277,13 +277,13 @@ describeEachStore('The table of statistics', (kind) => {
       [6, 9],
       [13, 19],
       [21, 100],
-    ])('gives no series without a cell from day %i to day %i', async (first, last) => {
+    ])('omits series without a cell from day %i to day %i', async (first, last) => {
       const campaign = newCampaign()
       await add(sumOf(campaign, days))
       expect(await count(campaign, first, last)).toEqual([])
     })
 
-    it('counts each series by itself', async () => {
+    it('counts each series separately', async () => {
       const campaign = newCampaign()
       const all: Partial<Series>[] = [
         { metric: 'sent' },
@@ -301,7 +301,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect(counts).toEqual(expect.arrayContaining(series))
     })
 
-    it('counts by the given generation of goals, and what does not depend on them', async () => {
+    it('counts the given generation of goals, and metrics that do not depend on goals', async () => {
       const campaign = newCampaign()
       const of = (generation: number) => ({ generation, metric: metMetric('g') })
       await add(sumOf(campaign, [{}, of(1), of(2), of(3)]))
@@ -309,7 +309,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect(new Set(counts.map(({ generation }) => generation))).toEqual(new Set([NO_GENERATION, 2]))
     })
 
-    it('gives only conversions by the attribution type, but tells where there are others', async () => {
+    it('returns only conversions by the attribution type, but shows where others exist', async () => {
       const campaign = newCampaign()
       const asked = { generation: GENERATION, metric: convertedMetric('CLICK_THROUGH', 'g') }
       const other = { generation: GENERATION, metric: convertedMetric('VIEW_THROUGH', 'g'), locale: 'de' }
@@ -321,7 +321,7 @@ describeEachStore('The table of statistics', (kind) => {
     })
 
     const names = ['', '"', '\\', '","', ']', '😀', '\u2028', "'", '%_', 'a\nb', '\u0001', 'Ä', ' ']
-    it.each(names)('keeps the text %j as it is', async (name) => {
+    it.each(names)('returns the text %j unchanged', async (name) => {
       const campaign = newCampaign()
       const metric = metMetric(name)
       await add(sumOf(campaign, [{ metric }]))
@@ -329,14 +329,14 @@ describeEachStore('The table of statistics', (kind) => {
       expect([...(await read(campaign)).entries()].map(([key]) => key.split('\0')[3])).toEqual([metric])
     })
 
-    it('gives nothing of other campaigns, and nothing for none', async () => {
+    it('returns nothing of other campaigns, and nothing without campaigns', async () => {
       const [campaign, other] = [newCampaign(), newCampaign()]
       await add(sumOf(other, [{}]))
       expect(await count(campaign, 10, 10)).toEqual([])
       expect(await pageSeriesCounts(database, [], ON_DAY_10, 1_000)).toEqual({ counts: [], rest: [] })
     })
 
-    it('goes on behind each page, also where none of its series has a cell in the range', async () => {
+    it('continues after each page, even if none of its series has a cell in the range', async () => {
       const campaign = newCampaign()
       const of = (metric: string, day: number, generation: number) => ({ metric, day, generation })
       const given = [of('b', 11, 0), of('c', 10, 0), of('d', 10, 0), of('f', 10, 1), of('g', 11, 1), of('h', 10, 1)]
@@ -353,19 +353,19 @@ describeEachStore('The table of statistics', (kind) => {
       }
     })
 
-    it('says how many series there are, up to a bound', async () => {
+    it('countSeries counts the series to read, up to a limit', async () => {
       const campaign = newCampaign()
       const other = { generation: GENERATION, metric: convertedMetric('VIEW_THROUGH', 'g') }
       await add(sumOf(campaign, [{}, { metric: 'click' }, { generation: GENERATION, metric: metMetric('g') }, other]))
       const starts = seriesStarts([{ number: campaign, generation: GENERATION }])
       const counted = (max: number) => countSeries(database, starts, 'CLICK_THROUGH', max)
-      // One tells where there is anything at all, in each generation.
+      // One series per generation shows that there is anything at all.
       expect([await counted(100), await counted(5), await counted(4), await counted(1)]).toEqual([5, 5, 5, 2])
     })
   })
 
   describe('removeGenerations', () => {
-    const met = (generation: number, day = 10): Given => ({ generation, metric: metMetric('g'), day })
+    const met = (generation: number, day = 10): CellFields => ({ generation, metric: metMetric('g'), day })
     const remove = (number: number, ...generations: number[]) =>
       database.write((store) =>
         removeGenerations(
@@ -388,7 +388,7 @@ describeEachStore('The table of statistics', (kind) => {
       [[9], [0]],
       [[], [0, 1, 2, 3, 4]],
     ]
-    it.each(removals)('keeps of the generations 0 to 4 with %j: %j', async (kept, left) => {
+    it.each(removals)('with the generations %j to keep, leaves %j of 0 to 4', async (kept, left) => {
       const [campaign, other] = [newCampaign(), newCampaign()]
       const cells = [{}, met(1), met(2), met(3), met(4)]
       await add(sumOf(campaign, cells))
@@ -398,14 +398,14 @@ describeEachStore('The table of statistics', (kind) => {
         listed(
           sumOf(
             campaign,
-            left.map((index) => cells[index] as Given),
+            left.map((index) => cells[index] as CellFields),
           ),
         ),
       )
       expect(listed(await read(other))).toEqual(listed(sumOf(other, cells)))
     })
 
-    it('forgets the series too', async () => {
+    it('removes the series too', async () => {
       const campaign = newCampaign()
       await add(sumOf(campaign, [met(1), met(2)]))
       await remove(campaign, 2)
@@ -413,7 +413,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect(new Set((await series.execute()).map(({ generation }) => generation))).toEqual(new Set([2]))
     })
 
-    it('removes a bounded number of cells a call, and says when there may be more', async () => {
+    it('removes a bounded number of cells per call, and returns whether there may be more', async () => {
       const campaign = newCampaign()
       const days = Array.from({ length: MANY }, (_, day) => day)
       await add(sumOf(campaign, [met(2), ...days.map((day) => met(1, day))]))
@@ -424,7 +424,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect(listed(await read(campaign))).toEqual(listed(sumOf(campaign, [met(2)])))
     })
 
-    it('removes the series of cells that are gone before it looks at others', async () => {
+    it('removes the series of deleted cells before it continues with others', async () => {
       const campaign = newCampaign()
       const names = Array.from({ length: MANY / 10 }, (_, index) => metMetric(`g${index}`))
       await add(sumOf(campaign, [met(2), ...names.map((metric) => ({ generation: 1, metric }))]))
@@ -433,7 +433,7 @@ describeEachStore('The table of statistics', (kind) => {
       expect(await remove(campaign, 2)).toBe(true)
       const [cellsLeft, seriesLeft] = [await countRows(campaign), (await series.execute()).length]
       expect(seriesLeft).toBeLessThan(before)
-      // Each of these has one cell.
+      // Each of these series has one cell.
       expect(seriesLeft).toBe(cellsLeft)
       expect(await remove(campaign, 2)).toBe(false)
       expect(listed(await read(campaign))).toEqual(listed(sumOf(campaign, [met(2)])))
@@ -441,7 +441,7 @@ describeEachStore('The table of statistics', (kind) => {
   })
 
   describe('streamCells', () => {
-    it('says what the table tells of cells that are not there, and addCells puts it right', async () => {
+    it('returns the excess of a corrupted row, which addCells can subtract', async () => {
       const campaign = newCampaign()
       const sum = sumOf(campaign, [{}, { locale: 'de' }])
       await add(sum)
@@ -472,7 +472,7 @@ describeOnPostgres('Transactions that add to the same cells at the same time', (
     const database = await openTestDatabase(place)
     const cells = [10, 11, 12].map((day) => ({ day }))
     let tries = 0
-    const add = (given: readonly Given[]) => {
+    const add = (given: readonly CellFields[]) => {
       return database.write(async (store) => {
         tries++
         await addCells(store, sumOf(1, given))

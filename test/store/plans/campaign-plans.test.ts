@@ -1,4 +1,4 @@
-// How campaigns and recounts are looked up: by index on every store, whether there are ten campaigns or ten thousand.
+// Checks that campaigns and recounts are looked up by index on every store, with ten campaigns or ten thousand.
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { addCampaignEvents } from '../../../src/store/campaigns/campaign-events.ts'
@@ -22,7 +22,7 @@ import { explain, expectIndexed } from '../../support/query-plan.ts'
 import { recordQueries } from '../../support/record-queries.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
 
-/** So many that PostgreSQL has reason to prefer an index. */
+/** Enough that PostgreSQL has reason to prefer an index. */
 const CAMPAIGNS = 2_000
 const USERS = 20_000
 const WORKSPACES = 20
@@ -48,7 +48,7 @@ describeEachStore('Campaigns', (kind) => {
     await place.remove()
   })
 
-  // `id` is also what SQLite calls any row's own number.
+  // SQLite also calls the number of any row `id`.
   const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
     ['a campaign by id', ['id'], (store) => findCampaign(store, 'w1', 'campaign-1')],
     [
@@ -60,8 +60,8 @@ describeEachStore('Campaigns', (kind) => {
     ['the first page', ['workspace_id'], (store) => listCampaignsOf(store, 'w1', { before: undefined, max: 51 })],
     ['a further page', ['workspace_id'], (store) => listCampaignsOf(store, 'w1', { before: 1_000, max: 51 })],
     ['all campaigns of a workspace', ['workspace_id'], (store) => listAllCampaigns(store, 'w1')],
-    ['generations of a workspace', ['workspace_id'], (store) => listRecountedGenerations(store, 'w1')],
-    ['how much there is of campaigns', ['workspace_id'], (store) => measureCampaigns(store, 'w1')],
+    ['the generations of a workspace', ['workspace_id'], (store) => listRecountedGenerations(store, 'w1')],
+    ['the number and the size of campaigns', ['workspace_id'], (store) => measureCampaigns(store, 'w1')],
     ['a campaign to change', ['number', 'campaign', 'id'], (store) => saveCampaign(store, campaign)],
     [
       'campaigns to be counted',
@@ -87,7 +87,7 @@ describeEachStore('Campaigns', (kind) => {
   })
 })
 
-/** What is inserted is not searched for. */
+/** An insert searches for nothing. */
 function isSearch(query: Compilable): boolean {
   return !query.compile().sql.startsWith('insert')
 }

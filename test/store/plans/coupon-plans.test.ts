@@ -1,4 +1,4 @@
-// How coupon lists, their codes and their uploads are looked up: by index on every store, whether there are ten or a million.
+// Checks that coupon lists, their codes and their uploads are looked up by index on every store, with ten of them or a million.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { NO_ALERTS } from '../../../src/core/coupons/coupon-list.ts'
@@ -27,7 +27,7 @@ import { explain, expectIndexed } from '../../support/query-plan.ts'
 import { recordQueries } from '../../support/record-queries.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
 
-/** So many that PostgreSQL has reason to prefer an index. */
+/** Enough that PostgreSQL has reason to prefer an index. */
 const LISTS = 2_000
 const CODES = 20_000
 const WORKSPACES = 20
@@ -54,7 +54,7 @@ describeEachStore('Coupons', (kind) => {
     await place.remove()
   })
 
-  // `id` is also what SQLite calls any row's own number.
+  // SQLite also calls the number of any row `id`.
   const added = { count: 1, lastCouponId: 1, now: 1 }
   const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
     ['a list by id', ['id'], (store) => findCouponList(store, 'w1', 'list-1')],
@@ -62,14 +62,14 @@ describeEachStore('Coupons', (kind) => {
     ['the number and the size of lists', ['workspace_id'], (store) => measureCouponLists(store, 'w1')],
     ['taken names', ['name', 'label'], (store) => findTakenNames(store, 'w1', { name: 'x', label: 'x' })],
     ['a list to change', ['number', 'id'], (store) => saveCouponList(store, list)],
-    ['a list to count codes', ['number', 'id'], (store) => countAddedCoupons(store, 1, added)],
+    ['a list whose codes are counted', ['number', 'id'], (store) => countAddedCoupons(store, 1, added)],
     ['the upload of a list', ['list_number', 'id'], (store) => findOpenUpload(store, 1)],
     ['an upload to keep alive', ['first_coupon_id'], (store) => keepUploadAlive(store, CODES + 1, 1)],
     ['an upload to give up', ['first_coupon_id'], (store) => giveUpUpload(store, CODES + 1)],
     ['an abandoned upload', ['first_coupon_id'], (store) => giveUpIfAbandoned(store, CODES + 1, 1)],
     ['an upload to close', ['first_coupon_id'], (store) => closeUpload(store, CODES + 1)],
     ['codes that are left', ['id'], (store) => hasUploadedCoupons(store, 1)],
-    ['codes to take back', ['id'], (store) => removeUploadedCoupons(store, 1, 100)],
+    ['codes to remove', ['id'], (store) => removeUploadedCoupons(store, 1, 100)],
   ]
   it.each(lookups)('finds %s by an index', async (_what, narrowedBy, work) => {
     const queries = await recordQueries(database, work)

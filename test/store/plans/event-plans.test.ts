@@ -1,4 +1,4 @@
-// How events are read and users merged: by index on every store, however many events there are.
+// Checks that events are read and users merged by index on every store, with any number of events.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
@@ -15,10 +15,10 @@ import { explain, expectIndexed, narrowsBy } from '../../support/query-plan.ts'
 import { recordQueries } from '../../support/record-queries.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
 
-/** So many that PostgreSQL has reason to prefer an index. */
+/** Enough that PostgreSQL has reason to prefer an index. */
 const EVENTS = 40_000
 const USERS = 20_000
-/** The last of these users are merged into others already. */
+/** How many users, the last ones, are already merged into others. */
 const MERGED = 10_000
 const MANY = Array.from({ length: 150 }, (_, index) => index + 1)
 
@@ -41,11 +41,11 @@ describeEachStore('Events of users', (kind) => {
 
   const before = { time: 5_000, id: 5_000 }
   const lists: [what: string, work: (store: Store) => Promise<unknown>][] = [
-    ['the newest of one user', (store) => listEventsOf(store, [1], { before: undefined, max: 51 })],
+    ['the newest events of one user', (store) => listEventsOf(store, [1], { before: undefined, max: 51 })],
     ['a further page of one user', (store) => listEventsOf(store, [1], { before, max: 51 })],
-    ['a page of a user who was many', (store) => listEventsOf(store, [1, 2, 3], { before, max: 51 })],
-    ['the ids of the newest of very many', (store) => listIdsOfNewest(store, MANY, { before, max: 1 })],
-    ['the last of a user who was many', (store) => findLastEventTime(store, [1, 2, 3])],
+    ['a page of a merged user', (store) => listEventsOf(store, [1, 2, 3], { before, max: 51 })],
+    ['the ids with the newest events among very many', (store) => listIdsOfNewest(store, MANY, { before, max: 1 })],
+    ['the last event of a merged user', (store) => findLastEventTime(store, [1, 2, 3])],
   ]
   it.each(lists)('finds %s by index, without sorting', async (_what, work) => {
     for (const query of await recordQueries(database, work)) {
@@ -55,23 +55,23 @@ describeEachStore('Events of users', (kind) => {
     }
   })
 
-  it('enters the index of events where a page begins', async () => {
+  it('enters the index of events at the start of a page', async () => {
     const [walk] = await recordQueries(database, (store) => listEventsOf(store, [1], { before, max: 51 }))
-    if (!walk) throw new Error('nothing was asked')
+    if (!walk) throw new Error('no query was recorded')
     const { accesses } = await explain(database, walk)
     expect(accesses).toHaveLength(1)
-    // PostgreSQL compares the pair at once, SQLite the time and then, row by row, the id.
+    // PostgreSQL compares the pair in the index; SQLite compares the time there, and the id row by row.
     expect(accesses[0]?.condition).toMatch(/user_id.*time.*</)
   })
 
-  it('walks through the events of many users in few statements', async () => {
+  it('reads the events of many users in few statements', async () => {
     const ids = Array.from({ length: 250 }, (_, index) => index + 1)
     const queries = await recordQueries(database, (store) => listEventsOf(store, ids, { before, max: 10 }))
-    // One tells of which ids, one walks, one reads the events.
+    // One finds the ids, one walks the index, and one reads the events.
     expect(queries).toHaveLength(3)
   })
 
-  it('walks through those of thousands of users alone that have the newest events', async () => {
+  it('walks the index only for those of thousands of users who have the newest events', async () => {
     const ids = Array.from({ length: 4_000 }, (_, index) => index + 1)
     const page = { before, max: 10 }
     expect(await recordQueries(database, (store) => listEventsOf(store, ids, page))).toHaveLength(4)

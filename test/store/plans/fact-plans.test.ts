@@ -1,4 +1,4 @@
-// How facts of campaigns are read and kept: along the keys of their tables on every store, however many facts there are.
+// Checks that facts of campaigns are read and stored along the keys of their tables on every store, with any number of facts.
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MESSAGE_KINDS, type Membership, type MessageEvent } from '../../../src/core/campaigns/facts.ts'
@@ -40,7 +40,7 @@ import {
   type TestPlace,
 } from '../../support/stores.ts'
 
-/** So many that PostgreSQL has reason to prefer an index. */
+/** Enough that PostgreSQL has reason to prefer an index. */
 const CUSTOMERS = 4_000
 const CAMPAIGNS = 5
 const EVENTS = 20_000
@@ -83,9 +83,9 @@ describeEachStore('Facts of campaigns', (kind) => {
     ['message events of customers', ['customer'], (store) => listMessageEventsOf(store, [1, 2, 3])],
     ['touches of periods', [TIME], (store) => listTouches(store, touchPeriods)],
     ['events of periods', [TIME], (store) => listNamedEvents(store, actions)],
-    ['how large attributes are', ['id'], (store) => measureAttributes(store, [1, 2, 3])],
+    ['the sizes of attributes', ['id'], (store) => measureAttributes(store, [1, 2, 3])],
     ['attributes', ['id'], (store) => listAttributes(store, [1, 2, 3])],
-    ['which events were tracked', ['action'], (store) => listTrackedActions(store, actions)],
+    ['the names of tracked events', ['action'], (store) => listTrackedActions(store, actions)],
     ['users with many events', [TIME], (store) => findFrequentUserIds(store, actions, 9)],
     ['the first events of one name', [TIME], (store) => listFirstEvents(store, action, 9)],
   ]
@@ -95,7 +95,7 @@ describeEachStore('Facts of campaigns', (kind) => {
     for (const query of queries) expectIndexed(await explain(database, query), ...narrowedBy)
   })
 
-  /** Message events wait in a table of their own before they are moved, on SQLite. */
+  /** On SQLite, new message events wait in a staging table. */
   const messageTables = kind === 'sqlite' ? 2 : 1
   const additions: [what: string, narrowedBy: string[], tables: number, work: (store: Store) => Promise<unknown>][] = [
     ['memberships', ['evaluated_at'], 1, (store) => addMemberships(store, [1, 2, 3].map(betterMembership))],
@@ -110,7 +110,7 @@ describeEachStore('Facts of campaigns', (kind) => {
     'replaces %s by better reports along the key, in few statements',
     async (_what, keys, tables, work) => {
       const queries = await recordQueries(database, work)
-      // All are offered as new, those that are known are read, and the beaten ones are replaced wherever they are.
+      // One adds all as new, one reads the existing ones, and one for each table replaces those that lose.
       expect(queries).toHaveLength(2 + tables)
       for (const query of queries.slice(1)) expectIndexed(await explain(database, query), ...keys)
     },
@@ -161,7 +161,7 @@ describeOnPostgres('Facts in tables that were never analyzed', () => {
       for (const query of queries) expectIndexed(await explain(database, query), 'customer', 'user_id', 'merged_into')
       const page = { after: 5, max: 200 }
       const [users] = await recordQueries(database, (store) => listUserIdsAfter(store, 'main', page))
-      if (!users) throw new Error('nothing was asked')
+      if (!users) throw new Error('no query was recorded')
       const plan = await explain(database, users)
       expectIndexed(plan)
       // Sorting would need all users of the workspace for every page.

@@ -1,4 +1,4 @@
-// How the table of statistics is read and changed: by key on every store, whether it holds a thousand cells or a hundred million.
+// Checks that the table of statistics is read and changed by key on every store, with a thousand cells or a hundred million.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { CampaignNames } from '../../../src/core/campaigns/campaign-names.ts'
@@ -29,7 +29,7 @@ import {
   type TestPlace,
 } from '../../support/stores.ts'
 
-/** So many that PostgreSQL has reason to prefer an index. */
+/** Enough that PostgreSQL has reason to prefer an index. */
 const CAMPAIGNS = 500
 const DAYS = 40
 const WORKSPACES = 20
@@ -64,25 +64,25 @@ describeEachStore('Statistics', (kind) => {
     return away
   }
   const page = { offset: 0, limit: 10 }
-  // `id` is also what SQLite calls any row's own number.
+  // SQLite also calls the number of any row `id`.
   const lookups: [what: string, narrowedBy: string[], work: (store: Store) => Promise<unknown>][] = [
     [
-      'the numbers of campaigns',
+      'the counts of campaigns',
       ['campaign'],
       (store) => pageSeriesCounts(store, seriesStarts([one, { number: 9, generation: 1 }]), QUESTION, 5_000),
     ],
     [
-      'the numbers of a campaign behind a page',
+      'the counts of a campaign after a page',
       ['campaign'],
       (store) => pageSeriesCounts(store, [{ ...one, after: '["","sent"' }], QUESTION, 1_000),
     ],
     [
-      'how many numbers a campaign has',
+      'how many series a campaign has',
       ['campaign'],
       (store) => countSeries(store, seriesStarts([one]), 'IN_SESSION', 100),
     ],
     [
-      'how many cells a number can be the sum of',
+      'how many cells a count can be the sum of',
       ['campaign'],
       (store) => boundCells(store, seriesStarts([one]), RANGE),
     ],
@@ -102,13 +102,13 @@ describeEachStore('Statistics', (kind) => {
       (store) => listCampaignsWithCounts(store, 'w1', RANGE, page),
     ],
     ['whether there are statistics', ['workspace_id', 'campaign'], (store) => hasStatistics(store, 'w1')],
-    ['cells to add to, of series that are known', ['campaign'], (store) => addCells(store, cellsOf(7))],
-    ['cells to add, of new series', ['campaign', '"only"', 'id'], (store) => addCells(store, cellsOf(CAMPAIGNS + 1))],
-    ['cells to take away', ['campaign'], (store) => addCells(store, fewer(cellsOf(7)))],
-    ['how often numbers have changed', ['campaign', 'id'], (store) => findCampaignRevisions(store, [7, 8])],
+    ['cells to add to in existing series', ['campaign'], (store) => addCells(store, cellsOf(7))],
+    ['cells to add in new series', ['campaign', '"only"', 'id'], (store) => addCells(store, cellsOf(CAMPAIGNS + 1))],
+    ['cells to subtract', ['campaign'], (store) => addCells(store, fewer(cellsOf(7)))],
+    ['the revisions of campaigns', ['campaign', 'id'], (store) => findCampaignRevisions(store, [7, 8])],
     ['the names of a campaign', ['campaign'], (store) => listCampaignNames(store, 7)],
     ['names to add', ['campaign'], (store) => addCampaignNames(store, new Map([[7, namesOf(7)]]))],
-    ['what goals of before have left', ['campaign'], (store) => removeGenerations(store, [one])],
+    ['cells of earlier goals', ['campaign'], (store) => removeGenerations(store, [one])],
     ['all cells of a campaign', ['campaign'], (store) => readAll(store, [7, 8])],
   ]
   it.each(lookups)('finds %s by key', async (_what, narrowedBy, work) => {
@@ -116,7 +116,7 @@ describeEachStore('Statistics', (kind) => {
     expect(queries.length).toBeGreaterThan(0)
     for (const query of queries) {
       const plan = await explain(database, query)
-      // Of rows that are only added there is nothing to look up.
+      // A statement that only adds rows looks nothing up.
       if (plan.accesses.length > 0) expectIndexed(plan, ...narrowedBy)
       expect(plan.sorts).toBe(false)
     }
@@ -124,20 +124,20 @@ describeEachStore('Statistics', (kind) => {
 })
 
 describeOnPostgres('Statistics in tables that were never analyzed', () => {
-  it('are looked at only for the campaigns of the workspace', async () => {
+  it('are read only for the campaigns of the workspace', async () => {
     const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     await database.write(async (store) => {
       for (const table of ['campaigns', 'series', 'statistics']) {
         await sql`alter table ${sql.table(table)} set (autovacuum_enabled = off)`.execute(store.query)
       }
-      // All of one workspace: the more it has, the more PostgreSQL is tempted to read the series of all workspaces at once.
+      // The more campaigns a workspace has, the more PostgreSQL tends to read the series of all workspaces at once.
       for (let number = 1; number <= CAMPAIGNS; number++) await add(store, number, 'w1')
       await addCells(store, manyCells())
       await sql`analyze campaigns`.execute(store.query)
     })
     const [query] = await recordQueries(database, (store) => countCampaignsWithCounts(store, 'w1', RANGE))
-    if (!query) throw new Error('nothing was asked')
+    if (!query) throw new Error('no query was recorded')
     expectIndexed(await explain(database, query), 'workspace_id', 'campaign')
     await database.close()
     await place.remove()
@@ -161,9 +161,9 @@ function namesOf(campaign: number): CampaignNames {
 
 function cellsOf(campaign: number): CellSum {
   const sum = new CellSum()
-  const place = { group: ANY_GROUP, platform: ALL, locale: ALL, variation: ALL } as const
+  const aggregate = { group: ANY_GROUP, platform: ALL, locale: ALL, variation: ALL } as const
   for (const generation of [0, 1, 2]) {
-    const series = seriesKey({ campaign, generation, metric: 'sent', ...place })
+    const series = seriesKey({ campaign, generation, metric: 'sent', ...aggregate })
     for (let day = 1; day <= DAYS; day++) sum.add(cellKey(series, day, day % 2 === 0 ? day - 1 : NO_DAY), 1, 1)
   }
   return sum

@@ -1,5 +1,5 @@
-// How searches of email templates are carried out: by the indexes of one workspace on every store, whatever the filter, the sort
-// and their mixture. SQLite plans without statistics, as it does in production; PostgreSQL with them.
+// Checks that searches of email templates use the indexes of one workspace on every store, with any filters and sorts. SQLite plans
+// without statistics, as in production; PostgreSQL plans with them.
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { firstVersion, type TemplateMeta } from '../../../src/core/templates/template.ts'
@@ -34,7 +34,7 @@ import { explain, expectIndexed, narrowsBy, type QueryPlan } from '../../support
 import { recordQueries } from '../../support/record-queries.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
 
-/** So many in PostgreSQL that it has reason to prefer one index to another; SQLite plans without looking at the rows. */
+/** Enough that PostgreSQL has reason to prefer one index to another; SQLite plans without looking at the rows. */
 const TEMPLATES = { sqlite: 100, postgres: 8_000 }
 const MEMBERS_PER_GROUP = 20
 const PAGE = { offset: 30, limit: 15 }
@@ -81,14 +81,14 @@ describeEachStore('Searches of email templates', (kind) => {
   describe('every sort', () => {
     const sorts = SORT_KEYS.flatMap((key) => SORT_ORDERS.map((order) => [key, order] as const))
 
-    it.each(sorts)('%s %s walks along the index of its key, without sorting', async (key, order) => {
+    it.each(sorts)('by %s %s walks the index of its key, without sorting', async (key, order) => {
       const plan = await pagePlan({ sort: [{ key, order }] })
       expectIndexed(plan)
       expect(plan.accesses.map(({ index }) => index)).toEqual([SORTED_BY[key]])
       expect(plan.sorts).toBe(false)
     })
 
-    it.each(sorts)('%s %s before others walks along the index of its key', async (key, order) => {
+    it.each(sorts)('by %s %s before others walks the index of its key', async (key, order) => {
       const others = SORT_KEYS.filter((other) => other !== key)
       for (const sort of [mixed(key, order, others.slice(0, 1)), mixed(key, order, others)]) {
         const plan = await pagePlan({ sort })
@@ -97,7 +97,7 @@ describeEachStore('Searches of email templates', (kind) => {
       }
     })
 
-    it('of a grouped answer walks along the same index', async () => {
+    it('of a grouped response walks the same index', async () => {
       for (const key of SORT_KEYS) {
         const plan = await pagePlan({ isGrouped: true, sort: [{ key, order: 'ASCENDING' }] })
         expectIndexed(plan)
@@ -115,7 +115,7 @@ describeEachStore('Searches of email templates', (kind) => {
     ['template_id', { templateId: ['template-7'] }],
     ['template_name', { templateName: ['Name 7'] }],
   ]
-  /** Filters by what many templates have in common, and whether an index begins with it. */
+  /** Filters that many templates match, and whether an index begins with their column. */
   const common: [column: string, filters: TemplateFilters, isNarrowed: boolean][] = [
     ['template_version', { templateVersion: ['2.0'] }, true],
     ['created_by', { createdBy: ['author-1'] }, true],
@@ -131,7 +131,7 @@ describeEachStore('Searches of email templates', (kind) => {
 
   describe('every filter', () => {
     it.each(narrow)(
-      'by %s finds by its index, in whatever sort and beside whatever filter',
+      'by %s uses the index of its column, with any sort and any other filters',
       async (column, filters) => {
         for (const sort of [BY_DATE, mixed('template_name', 'ASCENDING', ['last_modified_by'])]) {
           for (const search of [
@@ -148,33 +148,27 @@ describeEachStore('Searches of email templates', (kind) => {
     )
 
     it.each(common)(
-      'by %s is served by an index in the default order, without sorting',
+      'by %s reads an index in the default order, without sorting',
       async (column, filters, isNarrowed) => {
         const plan = await pagePlan({ filters })
         expectIndexed(plan)
         expect(plan.sorts).toBe(false)
-        // PostgreSQL may know that most templates have the value, and walk along the index of the sort.
+        // PostgreSQL may know that most templates match, and walk the index of the sort.
         expectIndexed(plan, isNarrowed && kind === 'sqlite' ? column : 'workspace_id')
       },
     )
 
-    it.each(common)(
-      'by %s walks along the index of another sort, without looking into rows',
-      async (_column, filters) => {
-        const several = Object.fromEntries(Object.entries(filters).map(([name, values]) => [name, [...values, 'x']]))
-        for (const key of SORT_KEYS) {
-          for (const sort of [
-            [{ key, order: 'ASCENDING' }] as const,
-            mixed(key, 'DESCENDING', ['last_modified_date']),
-          ]) {
-            const plan = await pagePlan({ filters: several, sort })
-            expectIndexed(plan)
-            const looksIntoRows = !plan.text.includes('USING COVERING INDEX')
-            expect(kind === 'sqlite' && looksIntoRows).toBe(false)
-          }
+    it.each(common)('by %s walks the index of another sort, without reading rows', async (_column, filters) => {
+      const several = Object.fromEntries(Object.entries(filters).map(([name, values]) => [name, [...values, 'x']]))
+      for (const key of SORT_KEYS) {
+        for (const sort of [[{ key, order: 'ASCENDING' }] as const, mixed(key, 'DESCENDING', ['last_modified_date'])]) {
+          const plan = await pagePlan({ filters: several, sort })
+          expectIndexed(plan)
+          const readsRows = !plan.text.includes('USING COVERING INDEX')
+          expect(kind === 'sqlite' && readsRows).toBe(false)
         }
-      },
-    )
+      }
+    })
 
     it.each(common)('by %s is counted by an index', async (column, filters, isNarrowed) => {
       const plan = await countPlan({ filters })
@@ -188,7 +182,7 @@ describeEachStore('Searches of email templates', (kind) => {
     expectIndexed(await countPlan({ isGrouped: true }))
   })
 
-  it('reads a page and all that is counted beside it by indexes of the workspace', async () => {
+  it('reads a page and its counts by indexes of the workspace', async () => {
     for (const isGrouped of [true, false]) {
       const search = { filters: {}, isGrouped, sort: BY_DATE }
       const [plan] = await plansOf((store) => listTemplates(store, 'main', search, { ...PAGE, isCounted: true }))
@@ -215,7 +209,7 @@ describeEachStore('Searches of email templates', (kind) => {
     expect(plan?.accesses.map(({ index }) => index)).toEqual(['templates_by_group'])
   })
 
-  it('finds what a change needs to know by keys', async () => {
+  it('finds all that a change needs by keys', async () => {
     const plans = await plansOf(async (store) => {
       await findTemplateHolding(store, 'main', { ...META, templateId: 'template-7' })
       await openGroup(store, 'main', 'main-0')

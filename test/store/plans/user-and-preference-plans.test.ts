@@ -1,4 +1,4 @@
-// How users and preferences are looked up: by index on every store, whether there are ten users or a million.
+// Checks that users and preferences are looked up by index on every store, with ten users or a million.
 import { sql, type Compilable } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { nothingSetFor, recordChange, type Preference } from '../../../src/core/users/preference.ts'
@@ -34,12 +34,12 @@ import { explain, expectIndexed } from '../../support/query-plan.ts'
 import { countValues, recordQueries, watchRows } from '../../support/record-queries.ts'
 import { describeEachStore, makeStore, openTestDatabase, type TestPlace } from '../../support/stores.ts'
 
-/** So many that PostgreSQL has reason to prefer an index; every tenth user was merged into the one before. */
+/** Enough that PostgreSQL has reason to prefer an index; every tenth user was merged into the one before. */
 const USERS = 20_000
 const USERS_PER_MERGE = 10
 const WANTED = [1, 5_000, USERS]
 const MANY = Array.from({ length: 150 }, (_, index) => index + 1)
-/** A user with an identifier that says nothing, and so with the customer ids of many people. */
+/** A user with an identifier that many people share, and so with the customer ids of all of them. */
 const CROWD = USERS + 1
 const CROWD_IDS = 2_000
 
@@ -121,7 +121,7 @@ describeEachStore('Users and preferences', (kind) => {
     expect(await recordQueries(database, find)).toHaveLength(1)
   })
 
-  it('reads past the customer ids of a user who has those of many', async () => {
+  it('skips the customer ids of a user who has thousands of them', async () => {
     const { database: watched, rowsOfQueries } = watchRows(database)
     expect(await listNewestIdentifiers(watched, CROWD)).toEqual([
       { name: 'crm', value: 'b' },
@@ -137,12 +137,12 @@ describeEachStore('Users and preferences', (kind) => {
     expect(await listYoungestUserIds(database, USERS * 2, 1)).toEqual([USERS * 2])
   })
 
-  it('reads no more proofs as a whole than a page has, of however many ids', async () => {
+  it('reads only as many complete proofs as a page has, for any number of ids', async () => {
     const work = (store: Store) => listUserPreferenceChanges(store, WANTED, { before: undefined, max: 2 })
     expect((await countValues(database, work)).get('after')).toBe(2)
   })
 
-  it('lists the same proofs of many ids as one walk each, in however many statements', async () => {
+  it('lists the proofs of many ids newest first, page by page', async () => {
     const ids = Array.from({ length: 250 }, (_, index) => index + 1)
     const proofs = await listUserPreferenceChanges(database, ids, { before: undefined, max: 101 })
     expect(proofs.map(({ userId }) => userId)).toEqual(ids.slice(-101).toReversed())
@@ -151,15 +151,15 @@ describeEachStore('Users and preferences', (kind) => {
     expect(next.map(({ userId }) => userId)).toEqual(ids.slice(-202, -101).toReversed())
   })
 
-  it('walks through those of thousands of ids alone that have the newest proofs', async () => {
+  it('walks the index only for those of thousands of ids that have the newest proofs', async () => {
     const ids = Array.from({ length: 4_000 }, (_, index) => index + 1)
     const list = (store: Store) => listUserPreferenceChanges(store, ids, { before: undefined, max: 2 })
-    // Two tell of which ids, one walks, one reads the proofs.
+    // Two find the ids, one walks the index, and one reads the proofs.
     expect(await recordQueries(database, list)).toHaveLength(4)
     expect((await list(database)).map(({ userId }) => userId)).toEqual([4_000, 3_999])
   })
 
-  it('finds all ids of a user that was merged meanwhile', async () => {
+  it('finds all ids of a merged user by any of them', async () => {
     const all = await listUserIds(database, USERS_PER_MERGE - 1)
     expect(all.length).toBeGreaterThan(1)
     for (const id of all) expect(await listUserIds(database, id)).toEqual(all)
@@ -175,12 +175,12 @@ describeEachStore('Users and preferences', (kind) => {
     for (const query of queries) expect(await explain(database, query)).toMatchObject({ sorts: false })
   })
 
-  it('enters the index of proofs where a page begins', async () => {
+  it('enters the index of proofs at the start of a page', async () => {
     const work = (store: Store) => listUserPreferenceChanges(store, WANTED, { before, max: 2 })
     const [walks] = await recordQueries(database, work)
     const { accesses } = await explain(database, walks as Compilable)
     expect(accesses).toHaveLength(WANTED.length)
-    // Written as one comparison of pairs by both stores.
+    // Both stores compare the pair in the index.
     for (const { condition } of accesses) expect(condition).toMatch(/user_id.*\(at, ?number\) ?</)
   })
 })
