@@ -1,11 +1,11 @@
-// The environment as settings: defaults, what each variable takes, and everything that is wrong at once.
+// Checks how settings are read from the environment: defaults, accepted values, and errors that name all wrong settings at once.
 import { fastify } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { ConfigError, readConfig, type Config } from '../../src/app/config.ts'
 
 const KEY = Buffer.alloc(32, 0xfb)
 
-/** The error about settings that are wrong; undefined when they can be read. */
+/** The error about wrong settings; undefined if all are valid. */
 function refusalOf(environment: Record<string, string>): ConfigError | undefined {
   try {
     readConfig(environment)
@@ -16,13 +16,13 @@ function refusalOf(environment: Record<string, string>): ConfigError | undefined
   }
 }
 
-/** The variables that are named as wrong. */
+/** The variables that the error names. */
 function wrongIn(environment: Record<string, string>): string[] {
   return refusalOf(environment)?.faults.map(({ field }) => field) ?? []
 }
 
 describe('the environment', () => {
-  it('needs nothing', () => {
+  it('may be empty', () => {
     expect(readConfig({})).toEqual({
       host: '127.0.0.1',
       port: 8080,
@@ -35,7 +35,7 @@ describe('the environment', () => {
     })
   })
 
-  it('cannot be changed once it is read', () => {
+  it('is read into settings that cannot be changed', () => {
     expect(Object.isFrozen(readConfig({}))).toBe(true)
   })
 
@@ -59,7 +59,7 @@ describe('the environment', () => {
     ['FAST_PATH', 'off', 'hasFastPath', false],
     ['LOG_LEVEL', 'silent', 'logLevel', 'silent'],
   ]
-  it.each(accepted)('takes %s=%s', (name, text, setting, value) => {
+  it.each(accepted)('may contain %s=%s', (name, text, setting, value) => {
     expect(readConfig({ [name]: text })[setting]).toEqual(value)
   })
 
@@ -94,7 +94,7 @@ describe('the environment', () => {
     ['FAST_PATH', 'false'],
     ['LOG_LEVEL', 'loud'],
   ]
-  it.each(refused)('refuses %s=%s', (name, text) => {
+  it.each(refused)('may not contain %s=%s', (name, text) => {
     expect(wrongIn({ [name]: text })).toEqual([name])
   })
 
@@ -109,28 +109,28 @@ describe('the environment', () => {
     '::ffff:1.2.3.4',
   ]
   const prefixes = ['', '/', '/0', '/00', '/1', '/08', '/32', '/33', '/128', '/129', '/8/9', '/-1', '/1.5', '/a']
-  it.each(networks)('takes no network of %s that the server cannot be started with', (address) => {
-    const taken = prefixes
+  it.each(networks)('may contain only networks of %s with which the server can start', (address) => {
+    const valid = prefixes
       .map((prefix) => address + prefix)
       .filter((text) => !wrongIn({ TRUSTED_PROXIES: text }).length)
-    for (const text of taken) expect(() => fastify({ trustProxy: [text] })).not.toThrow()
+    for (const text of valid) expect(() => fastify({ trustProxy: [text] })).not.toThrow()
   })
 
-  it('needs a database for the tables where NATS holds the log', () => {
+  it('must contain DATABASE_URL if it contains NATS_URL', () => {
     expect(wrongIn({ NATS_URL: 'nats://a:4222' })).toEqual(['DATABASE_URL'])
   })
 
-  it.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])('takes the level %s', (level) => {
+  it.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])('may contain the log level %s', (level) => {
     expect(readConfig({ LOG_LEVEL: level }).logLevel).toBe(level)
   })
 
-  it('names all wrong settings at once, each with what to set', () => {
+  it('is refused with all wrong settings at once, each with its valid values', () => {
     const wrong = Object.fromEntries(refused)
     expect(wrongIn(wrong)).toEqual(Object.keys(wrong))
     for (const { problem } of refusalOf(wrong)?.faults ?? []) expect(problem).toMatch(/^must be /)
   })
 
-  it('never tells a secret that is wrong', () => {
+  it('is refused without printing a wrong secret', () => {
     const secret = 'hunter2hunter2'
     const refusal = refusalOf({ PII_KEY: secret, DATABASE_URL: `mysql://me:${secret}@db` })
     expect(refusal?.faults.length).toBe(2)

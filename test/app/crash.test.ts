@@ -1,5 +1,5 @@
-// Kills a serving process at random moments under load. Whatever was acknowledged is there afterwards, exactly once; what
-// was not acknowledged is there once or not at all. CRASH_SEED repeats a run.
+// Kills a serving process at random moments under load. Afterwards, everything acknowledged is stored exactly once, and everything
+// else once or not at all. CRASH_SEED repeats a run.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createWorkspace } from '../../src/actions/create-workspace.ts'
 import { LIMIT_DEFAULTS } from '../../src/core/workspace.ts'
@@ -37,7 +37,7 @@ describeEachStore('a killed server', (kind) => {
   })
   afterAll(() => place.remove())
 
-  it('has everything that it acknowledged, exactly once', { timeout: 120_000 }, async () => {
+  it('has stored everything that it acknowledged exactly once', { timeout: 120_000 }, async () => {
     const seed = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000)
     process.stderr.write(`crash test on ${kind}: CRASH_SEED=${seed}\n`)
     const random = seededRandom(seed)
@@ -51,7 +51,7 @@ describeEachStore('a killed server', (kind) => {
     }
     const server = await startServing(environmentOf(place))
     try {
-      await load.retryUnanswered(server.started.url)
+      await load.retryKeyed(server.started.url)
       await expectExactlyOnce(server, load, authorization)
     } finally {
       await server.stop('SIGTERM')
@@ -59,7 +59,7 @@ describeEachStore('a killed server', (kind) => {
   })
 })
 
-/** Sends requests until the server is gone, and remembers what was acknowledged. */
+/** Sends requests until the server is gone, and records which were acknowledged. */
 class Load {
   readonly sent: SentRequest[] = []
   readonly #random: () => number
@@ -75,8 +75,8 @@ class Load {
     await Promise.all(Array.from({ length: CLIENTS }, () => this.#sendUntilGone(url)))
   }
 
-  /** A client that got no answer repeats its request with the same key. */
-  async retryUnanswered(url: string): Promise<void> {
+  /** Repeats each request that has a key and got no response. */
+  async retryKeyed(url: string): Promise<void> {
     for (const request of this.sent) {
       if (request.requestId === undefined && request.headers['idempotency-key']) await this.#post(url, request)
     }
@@ -101,7 +101,7 @@ class Load {
       if (response.status === 200) request.requestId = body.request_id
       return true
     } catch {
-      // The connection broke: the request may or may not have been kept.
+      // The connection broke: the request may or may not have been stored.
       return false
     }
   }
@@ -140,11 +140,11 @@ async function expectExactlyOnce(server: ServingProgram, load: Load, authorizati
   const times = new Map<number, number>()
   for (const number of stored) times.set(number, (times.get(number) ?? 0) + 1)
   const lost = acknowledged.flatMap(({ events }) => events).filter((number) => times.get(number) !== 1)
-  expect(lost, 'acknowledged events that are not there exactly once').toEqual([])
+  expect(lost, 'acknowledged events that are not stored exactly once').toEqual([])
   const doubled = [...times].filter(([, count]) => count > 1)
-  expect(doubled, 'events that are there more than once').toEqual([])
+  expect(doubled, 'events that are stored more than once').toEqual([])
   const halved = load.sent.filter(({ events }) => new Set(events.map((number) => times.has(number))).size > 1)
-  expect(halved, 'requests of which only a part was kept').toEqual([])
+  expect(halved, 'requests that were stored in part').toEqual([])
 }
 
 async function listNumbers(

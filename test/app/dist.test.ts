@@ -15,12 +15,12 @@ let folder: string
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'tidings-dist-'))))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Serves from `dist/`. */
+/** Starts a server from `dist/`. */
 function serve(): Promise<ServingProgram> {
   return startServing({ DATA_DIR: join(folder, 'data') })
 }
 
-it('has a file for the process and for each kind of thread, and starts these', () => {
+it('the build has a file for the process, and one for each kind of thread, which it starts', () => {
   const dist = join(dirname(dirname(BIN)), 'dist')
   const files = readdirSync(dist).filter((file) => file.endsWith('.js'))
   const threads = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
@@ -35,11 +35,11 @@ it('has a file for the process and for each kind of thread, and starts these', (
   expect(files).toEqual(expect.arrayContaining(['main.js', ...started]))
 })
 
-it('knows its version', async () => {
+it('the build prints its version', async () => {
   expect(await run(['--version'])).toEqual({ status: 0, stdout: `${readVersion()}\n`, stderr: '' })
 })
 
-it('serves events after it was killed, and the reference page', { timeout: 60_000 }, async () => {
+it('the build serves the reference page, and events from before it was killed', { timeout: 60_000 }, async () => {
   const killed = await serve()
   const { workspace_id, data_key } = killed.started.first_workspace as FirstWorkspace
   const headers = { authorization: basic(workspace_id, data_key), 'content-type': 'application/json' }

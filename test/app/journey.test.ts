@@ -1,5 +1,5 @@
-// The journey of a team through all five documented operations, on data it writes itself; beside it a second workspace, which
-// sees and changes nothing of that.
+// Checks the journey of a team through all five documented operations on its own data, and that a second workspace neither sees nor
+// changes that data.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describeEachStore } from '../support/stores.ts'
 import { expectRefusal, startServer, until, type TestServer, type TestWorkspace } from '../support/server.ts'
@@ -61,7 +61,7 @@ describeEachStore('A journey', (kind) => {
       expect(found.body).toMatchObject({ data: [{ external_template_id: templateId, version: 1 }], total_count: 1 })
     })
 
-    it('makes a coupon list, adds codes and fetches it', async () => {
+    it('creates a coupon list, adds codes and fetches it', async () => {
       const list = { name: 'Summer', label: 'summer', expires_at: '2099-12-31', created_by: 'me' }
       const created = await send<{ _id: string }>(team, 'POST', '/v1/coupon-list', list, 'reports')
       listId = created.body['_id']
@@ -91,7 +91,7 @@ describeEachStore('A journey', (kind) => {
       expect(proofs.body).toMatchObject({ data: [{ by: 'key:data', after: expected }] })
     })
 
-    it('asks for campaign statistics', async () => {
+    it('queries campaign statistics', async () => {
       const question = { request_id: 'q1', attribution_type: 'CLICK_THROUGH', metric_type: 'UNIQUE', ...DATES }
       const answer = await send(team, 'POST', '/core-services/v1/campaign-stats', question, 'reports')
       expect(answer.status).toBe(200)
@@ -119,11 +119,11 @@ describeEachStore('A journey', (kind) => {
       const update = { external_template_id: templateId, updated_by: 'x', basic_details: { subject: 'Changed' } }
       const updated = await send(others, 'PUT', '/v1.0/custom-templates/email', update)
       expectRefusal(updated, 404, 'not_found', ['external_template_id'])
-      const kept = await send(team, 'GET', '/v1.0/opt-in-management/user-preferences?customer_id=anna')
-      expect(kept.body).toMatchObject({ data: [{ opt_in_status: 'OPTED_IN' }] })
+      const current = await send(team, 'GET', '/v1.0/opt-in-management/user-preferences?customer_id=anna')
+      expect(current.body).toMatchObject({ data: [{ opt_in_status: 'OPTED_IN' }] })
     })
 
-    it('does not share ids with it: the same customer id is another user there', async () => {
+    it('does not share ids with it: there, the same customer id is another user', async () => {
       const user = { type: 'customer', customer_id: 'anna', attributes: { plan: 'free' } }
       await send(others, 'POST', `/v1/customer/${others.id}`, user)
       const found = await until('the other user is there', async () => {

@@ -1,5 +1,5 @@
-// Kills a serving process in the middle of an upload of coupons: nothing of it counts, and the same upload succeeds afterwards.
-// Another process that fails to start harms no upload.
+// Kills a serving process in the middle of an upload of coupons: no part of it counts, and the same upload succeeds afterwards.
+// Another process that fails to start does not disturb an upload.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pino } from 'pino'
 import { readConfig } from '../../src/app/config.ts'
@@ -46,7 +46,7 @@ describeEachStore('An upload', (kind) => {
       }),
     )
 
-  it('whose server is killed adds nothing, and can be repeated as soon as it is known to be dead', async () => {
+  it('adds nothing when its server is killed, and can be repeated once another server notices', async () => {
     const list = await makeList('killed')
     const child = await startServing(environmentOf(place))
     const killed = openUpload({ url: child.started.url, workspace }, list.id)
@@ -54,7 +54,7 @@ describeEachStore('An upload', (kind) => {
     await until('codes of the upload are stored', async () => (await countRows(database, list.number)) > 0)
     await child.stop('SIGKILL')
 
-    // The embedded store belongs to one process, so that the next one knows at once; elsewhere a minute must pass.
+    // The embedded store belongs to one process, so the next one knows at once; with PostgreSQL a minute must pass.
     const lateMs = kind === 'sqlite' ? 0 : UPLOAD_ABANDONED_MS
     const next = await serve({
       config: readConfig({ PORT: '0', DATA_DIR: place.dataDir, DATABASE_URL: place.databaseUrl }),
@@ -72,7 +72,7 @@ describeEachStore('An upload', (kind) => {
     expect((await coupons.execute()).length).toBe(CODES.length)
   })
 
-  it('goes on when a second start on the same port has failed', async () => {
+  it('continues when another process fails to start on the same port', async () => {
     const list = await makeList('going-on')
     const child = await startServing(environmentOf(place))
     try {

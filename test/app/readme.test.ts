@@ -1,4 +1,4 @@
-// The README, command by command as a newcomer would type them: in a copy of the tracked files, on a free port.
+// Runs the commands of the README as a newcomer would type them, in a copy of the tracked files and on a free port.
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -20,7 +20,7 @@ const LINES_MAX = 150
 const DEFAULT_PORT = '8080'
 const BLOCK_WAIT_MS = 30_000
 
-/** What each block prints, after the two commands that install and start; in order, and none left out. */
+/** The output of each block, in order, except for the first, which installs and starts. */
 const PRINTED: readonly (readonly [what: string, printed: RegExp])[] = [
   ['makes a data key', /^$/],
   ['tracks an event', /"status":"success"/],
@@ -39,7 +39,7 @@ describe('the README', () => {
   let port: string
 
   beforeAll(async () => {
-    checkout = copyOfTrackedFiles()
+    checkout = copyTrackedFiles()
     port = String(await findFreePort())
     const env = {
       PATH: outsidePath(),
@@ -71,7 +71,7 @@ describe('the README', () => {
     expect(readConfig({}).port).toBe(Number(DEFAULT_PORT))
   })
 
-  it('has a test of what every other block prints', () => {
+  it('has a test for the output of every other block', () => {
     expect(PRINTED.length).toBe(BLOCKS.length - 1)
   })
 
@@ -83,13 +83,13 @@ describe('the README', () => {
     },
   )
 
-  it('leaves nothing in the checkout that git would take', () => {
+  it('makes only files that git ignores', () => {
     const made = ['data/state.db', 'tidings-backup.db']
     const ignored = execFileSync('git', ['check-ignore', ...made], { cwd: ROOT, encoding: 'utf8' })
     expect(ignored).toBe(`${made.join('\n')}\n`)
   })
 
-  it('stops serving when npm is told to end', async () => {
+  it('stops serving when npm gets SIGTERM', async () => {
     server.kill('SIGTERM')
     await once(server, 'exit')
     await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow('fetch failed')
@@ -109,7 +109,7 @@ describe('the README', () => {
 })
 
 it.each(['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'ARCHITECTURE.md'])(
-  '%s links only to what is there',
+  '%s links only to files that exist',
   (name) => {
     const text = readFileSync(join(ROOT, name), 'utf8')
     const links = [...text.matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, link = '']) => link)
@@ -118,7 +118,7 @@ it.each(['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'ARCHITECTURE.md'])(
   },
 )
 
-/** One shell for all blocks, because a later one uses what an earlier one set. */
+/** One shell for all blocks, because later ones use variables that earlier ones set. */
 class Shell {
   readonly #child: ChildProcessWithoutNullStreams
   readonly #printed: () => string
@@ -130,8 +130,8 @@ class Shell {
   }
 
   /**
-   * Runs commands and returns what they printed on standard output. Runs them again while what is wanted is not there yet: an
-   * event is visible soon after it is accepted, and a person is slower than that.
+   * Runs commands and returns their standard output. Repeats a query until the wanted output appears: an event is visible soon
+   * after it is accepted, and sooner than a person asks.
    */
   async run(commands: string, wanted: RegExp): Promise<string> {
     const isRepeatable = commands.startsWith('curl') && !commands.includes(' -d ')
@@ -141,7 +141,7 @@ class Shell {
     return output
   }
 
-  /** Fails when the last of the commands does. */
+  /** Throws if the last of the commands fails. */
   async #runOnce(commands: string): Promise<string> {
     const from = this.#printed().length
     const mark = `--- end of block ${++this.#blocks}: `
@@ -158,7 +158,7 @@ class Shell {
   }
 }
 
-/** What a child prints on standard output, as it grows. */
+/** Collects the standard output of a child. Returns a function that returns all of it so far. */
 function collect(child: ChildProcessWithoutNullStreams): () => string {
   let printed = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
@@ -166,8 +166,8 @@ function collect(child: ChildProcessWithoutNullStreams): () => string {
   return () => printed
 }
 
-/** What a clone holds, with this checkout's packages instead of `npm ci`. */
-function copyOfTrackedFiles(): string {
+/** Copies the files of a clone, and links this checkout's packages instead of running `npm ci`. */
+function copyTrackedFiles(): string {
   const checkout = mkdtempSync(join(tmpdir(), 'tidings-readme-'))
   const files = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' }).split('\0').filter(Boolean)
   for (const file of files.filter((name) => existsSync(join(ROOT, name)))) {
@@ -178,7 +178,7 @@ function copyOfTrackedFiles(): string {
   return checkout
 }
 
-/** PATH as it is outside of npm's scripts, which put this checkout's own programs first. */
+/** PATH without the folders of this checkout's programs, which npm's scripts put first. */
 function outsidePath(): string {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
   return folders.filter((folder) => !folder.includes('node_modules')).join(delimiter)

@@ -1,4 +1,4 @@
-// `serve` in processes of its own: the first start, the way it ends, what it learns from other processes, and its roles.
+// Checks `serve` in separate processes: the first start, how it stops, how it notices changes by other processes, and its roles.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
@@ -45,14 +45,14 @@ import {
 // Several processes are started one after another, and a busy machine starts them slowly.
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 })
 
-/** How soon a replaced key or a suspension holds in a running server ("Tiles"). */
+/** How soon a replaced key or a suspension takes effect in a running server ("Tiles"). */
 const KEYS_WAIT_MS = 1_000
-/** How soon changed settings hold. */
+/** How soon changed settings take effect. */
 const SETTINGS_WAIT_MS = 5_000
 
 const body = JSON.stringify({ type: 'event', customer_id: 'c1', actions: [{ action: 'Order Placed' }] })
 
-/** Sends one event; returns the answer. */
+/** Sends one event; returns the response. */
 function track(url: string, workspaceId: string, key: string): Promise<Response> {
   const headers = { authorization: basic(workspaceId, key), 'content-type': 'application/json' }
   return fetch(`${url}/v1/event/${workspaceId}`, { method: 'POST', headers, body })
@@ -84,7 +84,7 @@ describeEachStore('a server in a process of its own', (kind) => {
     await place.remove()
   })
 
-  it('makes a workspace on the first start, and says where it serves', async () => {
+  it('creates a workspace on the first start, and prints its URL', async () => {
     expect(server.started).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) as string,
       roles: ['http', 'pipeline'],
@@ -98,7 +98,7 @@ describeEachStore('a server in a process of its own', (kind) => {
     await until('the event is applied', async () => (await countEvents(server.started.url, keys)) === 1)
   })
 
-  it('finishes a request that is in flight when SIGTERM comes, then ends with exit status 0', async () => {
+  it('finishes a request in flight on SIGTERM, then exits with status 0', async () => {
     const { url } = server.started
     const headers = { authorization: basic('main', keys.data_key), 'content-type': 'application/json' }
     const sending = request(`${url}/v1/event/main`, { method: 'POST', headers })
@@ -117,18 +117,18 @@ describeEachStore('a server in a process of its own', (kind) => {
     expect(await stopping).toMatchObject({ status: 0, stderr: '' })
   })
 
-  it('keeps its data over a second start, and makes no other workspace', async () => {
+  it('keeps its data when it starts again, and creates no other workspace', async () => {
     server = await startServing(environment)
     expect(server.started.first_workspace).toBeUndefined()
     await until('both events are there', async () => (await countEvents(server.started.url, keys)) === 2)
   })
 
-  it('knows a workspace at once that another process made', async () => {
+  it('serves a workspace as soon as another process has created it', async () => {
     other = (await runJson(['workspace', 'create', 'other'], environment)).body as FirstWorkspace
     expect((await track(server.started.url, 'other', other.data_key)).status).toBe(200)
   })
 
-  it('refuses a replaced key within a second, and takes the new one at once', async () => {
+  it('accepts a new key at once, and refuses the replaced one within a second', async () => {
     const { body } = await runJson(['key', 'generate', 'main', 'data'], environment)
     const old = keys.data_key
     keys = { ...keys, data_key: (body as { key: string }).key }
@@ -143,33 +143,33 @@ describeEachStore('a server in a process of its own', (kind) => {
     expect(await until('the workspace is suspended', isRefused, KEYS_WAIT_MS)).toBe(true)
   })
 
-  it('takes up settings within 5 seconds', async () => {
+  it('applies changed settings within 5 seconds', async () => {
     await run(['workspace', 'set', 'main', 'limits.track_events_per_minute=77'], environment)
-    const isKnown = async () => {
+    const applies = async () => {
       const answer = await track(server.started.url, 'main', keys.data_key)
       return answer.headers.get('x-ratelimit-limit') === '77'
     }
-    expect(await until('the limit is known', isKnown, SETTINGS_WAIT_MS)).toBe(true)
+    expect(await until('the new limit applies', applies, SETTINGS_WAIT_MS)).toBe(true)
   })
 
-  it('ends with exit status 0 on SIGINT too', async () => {
+  it('exits with status 0 on SIGINT too', async () => {
     expect(await server.stop('SIGINT')).toMatchObject({ status: 0 })
   })
 
-  it('takes events in with the role http, and applies them with the role pipeline, in two processes', async () => {
+  it('accepts events in a process with the role http, and applies them in another with the role pipeline', async () => {
     server = await startServing(environment, ['--role', 'http'])
     expect(server.started.roles).toEqual(['http'])
     const answer = await track(server.started.url, 'main', keys.data_key)
     const { request_id } = (await answer.json()) as { request_id: string }
-    const fate = async () => {
+    const statusOfRequest = async () => {
       const headers = { authorization: basic('main', keys.data_key) }
       const found = await fetch(`${server.started.url}/v1/event/main/requests/${request_id}`, { headers })
       return ((await found.json()) as { status: string }).status
     }
-    expect(await fate()).toBe('accepted')
+    expect(await statusOfRequest()).toBe('accepted')
     const pipeline = await startServing(environment, ['--role', 'pipeline'])
     expect(pipeline.started).toEqual({ url: null, roles: ['pipeline'] })
-    await until('the pipeline has applied it', async () => (await fate()) === 'processed')
+    await until('the pipeline has applied it', async () => (await statusOfRequest()) === 'processed')
     expect(await pipeline.stop()).toMatchObject({ status: 0, stderr: '' })
   })
 
@@ -177,7 +177,7 @@ describeEachStore('a server in a process of its own', (kind) => {
     ['ends by itself', 'pipeline', 'process.exit(0)', 'the thread "pipeline" stopped unexpectedly'],
     ['fails', 'pipeline', `throw new Error('out of order')`, 'the thread "pipeline" failed: out of order'],
   ]
-  it.each(deaths)('ends with exit status 1 when one of its threads %s', async (_how, thread, deed, said) => {
+  it.each(deaths)('exits with status 1 when one of its threads %s', async (_how, thread, deed, said) => {
     await server.stop()
     const script = `import { threadName } from 'node:worker_threads'
       if (threadName === '${thread}') setTimeout(() => { ${deed} }, 1_000)`
@@ -195,7 +195,7 @@ describeEachStore('a server in a process of its own', (kind) => {
     await run(['workspace', 'set', 'sealed', 'email_protection=none'], environment)
   })
 
-  it('refuses to start with another PII_KEY than the one by which emails were encrypted', async () => {
+  it('refuses to start with another PII_KEY than the one that encrypted the emails', async () => {
     const [own, other] = [Buffer.alloc(32, 7), Buffer.alloc(32, 8)]
     const withKey = (key: Buffer) => ({ ...environment, PORT: '0', LOG_LEVEL: 'warn', PII_KEY: key.toString('base64') })
     await run(['workspace', 'create', 'other-key'], environment)
@@ -218,7 +218,7 @@ describeEachStore('a server in a process of its own', (kind) => {
     await run(['workspace', 'set', 'other-key', 'email_protection=none'], environment)
   })
 
-  it('refuses a log that is not the one of its tables, and says where it is', async () => {
+  it('refuses a log that does not belong to its tables, and says where the log is', async () => {
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(place.dataDir, `log.db${suffix}`), { force: true })
     const database = openDatabase(place)
     await database.write(({ query }) => query.updateTable('cursors').set({ position: 1_000_000 }).execute())
@@ -232,13 +232,13 @@ describeEachStore('a server in a process of its own', (kind) => {
   })
 })
 
-describeEachStore('a first start for people', (kind) => {
+describeEachStore('serve without --json', (kind) => {
   let place: TestPlace
 
   beforeAll(async () => void (place = await makePlace(kind)))
   afterAll(() => place.remove())
 
-  it('prints the workspace, both keys and a curl line that works', async () => {
+  it('prints the first workspace, both keys and a curl command that works', async () => {
     const server = start(['serve'], { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'warn' })
     const curl = await until('the curl line', () => /^curl .*\n/m.exec(server.output().stdout)?.[0])
     const { stdout } = server.output()
@@ -249,7 +249,7 @@ describeEachStore('a first start for people', (kind) => {
     expect(await server.stop()).toMatchObject({ status: 0, stderr: '' })
   })
 
-  it('says where the log is that a pipeline follows', async () => {
+  it('prints which log the pipeline follows', async () => {
     const pipeline = start(['serve', '--role', 'pipeline'], { ...environmentOf(place), LOG_LEVEL: 'warn' })
     const line = await until(
       'it follows the log',
@@ -264,7 +264,7 @@ describeEachStore('a first start for people', (kind) => {
     expect(await pipeline.stop()).toMatchObject({ status: 0, stderr: '' })
   })
 
-  it('says that the port is in use, with exit status 1, and leaves older tables as they are', async () => {
+  it('reports that the port is in use, exits with status 1, and leaves older tables unchanged', async () => {
     await (await openTestDatabase(place)).close()
     await makeOlder(place)
     const other = createServer().listen(0, '127.0.0.1')
@@ -278,7 +278,7 @@ describeEachStore('a first start for people', (kind) => {
   })
 })
 
-describeOnPostgres('a process over a shared database', () => {
+describeOnPostgres('a process on a shared database', () => {
   let place: TestPlace
   let database: Database
 
@@ -294,7 +294,7 @@ describeOnPostgres('a process over a shared database', () => {
   const count = async (found: RawBuilder<unknown>) => (await found.execute(database.query)).rows.length
   const appending = sql`select 1 from pg_proc where proname = 'log_append'`
 
-  it('keeps no connection that only its start needed, with the role pipeline', async () => {
+  it('closes the connections that only its start needs, in the role pipeline', async () => {
     const pipeline = await startServing(environmentOf(place), ['--role', 'pipeline'])
     await until('it follows the log', () =>
       database.query.selectFrom('partition_leases').selectAll().executeTakeFirst(),
@@ -305,7 +305,7 @@ describeOnPostgres('a process over a shared database', () => {
     expect(await pipeline.stop()).toMatchObject({ status: 0 })
   })
 
-  it('leaves the log alone when the database is newer than the program', async () => {
+  it('does not change the log if the database is newer than the program', async () => {
     expect(await count(appending)).toBe(1)
     await sql`drop function log_append`.execute(database.query)
     await sql`insert into migrations (name, applied_at) values ('9999-later', 1)`.execute(database.query)
@@ -316,7 +316,7 @@ describeOnPostgres('a process over a shared database', () => {
 })
 
 describeOnPostgres('a first start', () => {
-  it('that is told to stop while it makes its workspace shows the keys all the same', async () => {
+  it('prints the keys even if it is stopped while it creates its workspace', async () => {
     const place = await makePlace('postgres')
     const database = await openTestDatabase(place)
     const holder = new Client({ connectionString: place.databaseUrl })
@@ -355,7 +355,7 @@ describeOnPostgres('a first start', () => {
   })
 })
 
-it('says so when one of its threads cannot even start, with the file that it cannot use', async () => {
+it('serve names the file that prevents a thread from starting', async () => {
   const place = await makePlace('sqlite')
   const path = join(place.dataDir, 'state.db')
   writeFileSync(path, 'not a database\n'.repeat(1_000))
@@ -368,19 +368,22 @@ it('says so when one of its threads cannot even start, with the file that it can
 it.each([
   [0, []],
   [2, ['2 applied entries are missing from these tables']],
-])('warns where new tables lack entries of which the log no longer holds %i', async (trimmed, warnings) => {
-  const place = await makePlace('sqlite')
-  const log = openSqliteLog({ path: join(place.dataDir, 'log.db') })
-  for (const requestId of ['r1', 'r2', 'r3']) await log.append(newEntry(requestId))
-  await log.trim({ throughPosition: trimmed, entriesReceivedBefore: FAR_FUTURE, keysReceivedBefore: 0 })
-  await log.close()
-  const server = await startServing(environmentOf(place))
-  const { stderr } = await server.stop()
-  await place.remove()
-  expect(stderr.match(/\d+ applied entries are missing from these tables/g) ?? []).toEqual(warnings)
-})
+])(
+  'serve warns about applied entries that new tables lack, if the log has deleted any: %i',
+  async (trimmed, warnings) => {
+    const place = await makePlace('sqlite')
+    const log = openSqliteLog({ path: join(place.dataDir, 'log.db') })
+    for (const requestId of ['r1', 'r2', 'r3']) await log.append(newEntry(requestId))
+    await log.trim({ throughPosition: trimmed, entriesReceivedBefore: FAR_FUTURE, keysReceivedBefore: 0 })
+    await log.close()
+    const server = await startServing(environmentOf(place))
+    const { stderr } = await server.stop()
+    await place.remove()
+    expect(stderr.match(/\d+ applied entries are missing from these tables/g) ?? []).toEqual(warnings)
+  },
+)
 
-it('serves on, and can be stopped, where the disk of its diagnostics is full', async ({ skip }) => {
+it('serve continues, and can be stopped, when the disk of its diagnostics is full', async ({ skip }) => {
   skip(!existsSync('/dev/full'), 'this system has no device that is always full')
   const place = await makePlace('sqlite')
   const environment = { ...environmentOf(place), PORT: '0', LOG_LEVEL: 'info' }
@@ -392,7 +395,7 @@ it('serves on, and can be stopped, where the disk of its diagnostics is full', a
   await place.remove()
 })
 
-it('says which file of the log is damaged', async () => {
+it('serve names the damaged file of the log', async () => {
   const place = await makePlace('sqlite')
   const path = join(place.dataDir, 'log.db')
   writeFileSync(path, 'not a database\n'.repeat(1_000))
@@ -402,7 +405,7 @@ it('says which file of the log is damaged', async () => {
   expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', message })
 })
 
-it('ends with exit status 1 when what is in flight does not finish in time', async () => {
+it('a shutdown exits with status 1 when requests in flight do not finish in time', async () => {
   const script = `import { Shutdown } from './src/commands/shutdown.ts'
     new Shutdown(() => {}, 50).running = { stop: () => new Promise(() => {}) }
     process.kill(process.pid, 'SIGTERM')
@@ -418,6 +421,6 @@ it.each([
   [undefined, undefined, 'data/log.db'],
   ['postgres://me:secret@db:5432/tidings?password=secret', undefined, 'PostgreSQL (db:5432/tidings)'],
   ['postgres://db/x', 'nats://me:secret@a:4222,nats://b:4222', 'NATS JetStream (a:4222, b:4222)'],
-])('names the place of a log without passwords: %s, %s', (databaseUrl, natsUrl, name) => {
+])('the location of a log is shown without passwords: %s, %s', (databaseUrl, natsUrl, name) => {
   expect(describeLogLocation({ dataDir: './data', databaseUrl, natsUrl })).toBe(name)
 })

@@ -1,4 +1,4 @@
-// `bin/tidings`: finds a Node that can run it, wherever it is called from, and says so where there is none.
+// Checks `bin/tidings`: it finds a Node that can run it, called from any folder, and reports when there is none.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,16 +14,16 @@ let made = 0
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'tidings-bin-'))
-  // Others than who runs the tests may look into it.
+  // Users other than the one who runs the tests may read it.
   chmodSync(folder, 0o755)
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** A checkout that has no Node of its own. */
+/** A checkout without a Node of its own. */
 function makeCheckout(name: string, { withModules }: { withModules: boolean }): string {
   const checkout = join(folder, name)
   const bin = copyCheckout(checkout)
-  // All packages, and none of their programs.
+  // All packages, but none of their programs.
   if (withModules) linkModules(checkout, (entry) => !entry.startsWith('.'))
   return bin
 }
@@ -43,7 +43,7 @@ function makePath(name: string, node: string | undefined): string {
   return path
 }
 
-it('runs through symbolic links, from any folder, with the Node of its own checkout', async () => {
+it('bin/tidings runs through symbolic links, from any folder, with the Node of its own checkout', async () => {
   const direct = join(folder, 'direct')
   const relative = join(folder, 'relative')
   symlinkSync(join(ROOT, 'bin/tidings'), direct)
@@ -52,7 +52,7 @@ it('runs through symbolic links, from any folder, with the Node of its own check
   expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string })
 })
 
-it('takes the Node on PATH where the checkout has none', async () => {
+it('bin/tidings uses the Node on PATH if the checkout has none', async () => {
   const bin = makeCheckout('own-node', { withModules: true })
   const path = makePath('good-node', `#!/bin/sh\nexec "${process.execPath}" "$@"\n`)
   expect(await run(['--version'], { PATH: path }, bin)).toMatchObject({ status: 0, stderr: '' })
@@ -68,60 +68,67 @@ const heaps: [line: string, options: string, isOwn: boolean][] = [
   ['workspace show serve', '', false],
   ['', '', false],
 ]
-it.each(heaps)('bounds the heap of a server that NODE_OPTIONS does not bound: %s, %s', async (line, options, isOwn) => {
-  const name = `heap-${++made}`
-  const bin = makeCheckout(name, { withModules: true })
-  const path = makePath(`${name}-path`, '#!/bin/sh\necho "$@"\n')
-  const args = line.split(' ').filter((word) => word !== '')
-  const { status, stdout } = await run(args, { PATH: path, NODE_OPTIONS: options }, bin)
-  expect({ status, isOwn: stdout.includes('--max-old-space-size=1024') }).toEqual({ status: 0, isOwn })
-})
+it.each(heaps)(
+  'bin/tidings limits the heap of a server, unless NODE_OPTIONS does: %s, %s',
+  async (line, options, isOwn) => {
+    const name = `heap-${++made}`
+    const bin = makeCheckout(name, { withModules: true })
+    const path = makePath(`${name}-path`, '#!/bin/sh\necho "$@"\n')
+    const args = line.split(' ').filter((word) => word !== '')
+    const { status, stdout } = await run(args, { PATH: path, NODE_OPTIONS: options }, bin)
+    expect({ status, isOwn: stdout.includes('--max-old-space-size=1024') }).toEqual({ status: 0, isOwn })
+  },
+)
 
-describe('keeps what is compiled', () => {
+describe('the compile cache of bin/tidings', () => {
   const home = { HOME: '/where/ann' }
-  const cases: [where: string, environment: Record<string, string>, kept: string][] = [
-    ['where systemd says', { ...home, CACHE_DIRECTORY: '/var/cache/tidings:/var/cache/more' }, '/var/cache/tidings'],
-    ['where the user keeps such things', home, '/where/ann/.cache/tidings'],
-    ['where the user wants such things', { ...home, XDG_CACHE_HOME: '/where/ann/kept' }, '/where/ann/kept/tidings'],
-    ['nowhere for a user without any place', {}, 'unset'],
-    ['where it is told', { ...home, NODE_COMPILE_CACHE: '/kept' }, '/kept'],
-    ['nowhere if nothing is to be kept', { ...home, NODE_COMPILE_CACHE: '' }, ''],
+  const cases: [where: string, environment: Record<string, string>, cache: string][] = [
+    [
+      'is where systemd puts caches',
+      { ...home, CACHE_DIRECTORY: '/var/cache/tidings:/var/cache/more' },
+      '/var/cache/tidings',
+    ],
+    ['is in the home folder', home, '/where/ann/.cache/tidings'],
+    ['is in XDG_CACHE_HOME', { ...home, XDG_CACHE_HOME: '/where/ann/kept' }, '/where/ann/kept/tidings'],
+    ['is off without a home folder', {}, 'unset'],
+    ['is in NODE_COMPILE_CACHE', { ...home, NODE_COMPILE_CACHE: '/kept' }, '/kept'],
+    ['is off if NODE_COMPILE_CACHE is empty', { ...home, NODE_COMPILE_CACHE: '' }, ''],
   ]
 
-  /** What the script passes to Node, run by a user who may write into `node_modules`, or may not. */
-  function askFor(environment: Record<string, string>, { mayWrite }: { mayWrite: boolean }) {
+  /** Runs the script as a user who may write to `node_modules`, or may not. Returns the cache that it sets for Node. */
+  function findCache(environment: Record<string, string>, { mayWrite }: { mayWrite: boolean }) {
     const name = `kept-${++made}`
     const bin = makeCheckout(name, { withModules: false })
     mkdirSync(join(folder, name, 'node_modules'), { mode: mayWrite ? 0o755 : 0o555 })
     const PATH = makePath(`${name}-path`, '#!/bin/sh\necho "${NODE_COMPILE_CACHE-unset}"\n')
-    // Modes do not stop root.
+    // File modes do not restrict root.
     const user = !mayWrite && process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
     const { stdout, stderr } = spawnSync(bin, ['--version'], {
       env: { PATH, ...environment },
       encoding: 'utf8',
       ...user,
     })
-    return { kept: stdout.trim(), stderr, modules: join(folder, name, 'node_modules') }
+    return { cache: stdout.trim(), stderr, modules: join(folder, name, 'node_modules') }
   }
 
-  it('beside the packages, by a user who may write there', () => {
-    const { kept, stderr, modules } = askFor(home, { mayWrite: true })
-    expect({ kept, stderr }).toEqual({ kept: join(modules, '.cache/tidings'), stderr: '' })
+  it('is beside the packages for a user who may write there', () => {
+    const { cache, stderr, modules } = findCache(home, { mayWrite: true })
+    expect({ cache, stderr }).toEqual({ cache: join(modules, '.cache/tidings'), stderr: '' })
   })
 
-  it.each(cases)('%s, by a user who may not', (_, environment, wanted) => {
-    const { kept, stderr } = askFor(environment, { mayWrite: false })
-    expect({ kept, stderr }).toEqual({ kept: wanted, stderr: '' })
+  it.each(cases)('%s for a user who may not write to node_modules', (_, environment, wanted) => {
+    const { cache, stderr } = findCache(environment, { mayWrite: false })
+    expect({ cache, stderr }).toEqual({ cache: wanted, stderr: '' })
   })
 })
 
-it('runs where the folder for what is compiled cannot be made', async () => {
+it('bin/tidings runs even if the folder of the compile cache cannot be made', async () => {
   const file = join(folder, 'no-folder')
   writeFileSync(file, '')
   expect(await run(['--version'], { NODE_COMPILE_CACHE: join(file, 'kept') })).toMatchObject({ status: 0, stderr: '' })
 })
 
-it('runs the sources of a checkout that was built too', async () => {
+it('bin/tidings runs the sources of a checkout even if it was built', async () => {
   const bin = makeCheckout('built', { withModules: true })
   const dist = join(folder, 'built/dist')
   mkdirSync(dist)
@@ -132,7 +139,7 @@ it('runs the sources of a checkout that was built too', async () => {
   expect(await run(['--version'], { PATH: path }, bin)).toMatchObject({ status: 3 })
 })
 
-it('refuses an older Node in one sentence, with exit status 1', async () => {
+it('bin/tidings refuses an older Node in one sentence, with exit status 1', async () => {
   const bin = makeCheckout('old-node', { withModules: true })
   const pretend = join(folder, 'pretend.cjs')
   writeFileSync(pretend, `Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })`)
@@ -142,7 +149,7 @@ it('refuses an older Node in one sentence, with exit status 1', async () => {
   expect(stderr).toMatch(/^Tidings needs Node 24 or newer, and .*\n$/)
 })
 
-it('says that there is no Node at all', async () => {
+it('bin/tidings reports that there is no Node', async () => {
   const bin = makeCheckout('no-node-at-all', { withModules: true })
   const { status, stderr } = await run(['--version'], { PATH: makePath('empty', undefined) }, bin)
   expect({ status, stderr }).toEqual({
@@ -151,7 +158,7 @@ it('says that there is no Node at all', async () => {
   })
 })
 
-it('says that npm ci comes first', async () => {
+it('bin/tidings asks for npm ci if no packages are installed', async () => {
   const { status, stderr } = await run(['--version'], {}, makeCheckout('not-installed', { withModules: false }))
   expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('npm ci') as string })
 })

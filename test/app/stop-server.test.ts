@@ -1,5 +1,5 @@
-// Stopping a server that is being used: what is in flight is finished, nobody waits for connections that are kept alive, and a
-// balancer has time to send requests elsewhere.
+// Checks how a server in use stops: it finishes requests in flight, does not wait for idle connections, and gives a balancer time
+// to send requests elsewhere.
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
@@ -17,23 +17,23 @@ import { describeOnPostgres, makePlace, openTestDatabase } from '../support/stor
 import { newTemplate, TEMPLATES } from '../support/calls/template-calls.ts'
 import { trackingOf } from '../support/calls/tracking.ts'
 
-/** Far below the time for which an idle connection is kept. */
+/** Far less than the time for which an idle connection stays open. */
 const STOP_MS_MAX = 15_000
-/** How long `deploy/haproxy.cfg` takes to take a process out: `fall` times `inter`. */
+/** How long the HAProxy of `deploy/haproxy.cfg` takes to stop using a process: `fall` times `inter`. */
 const BALANCER_MS = 2_000
 
-/** What the diagnostics say about a batch that is no longer waited for. */
+/** The diagnostics about a batch for which the server no longer waits. */
 const GIVEN_UP = expect.stringContaining('the pipeline did not stop in time') as string
 
 const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Visit' }] }
 
 it(
-  'finishes what is in flight and does not wait for connections that are kept for further requests',
+  'a stopping server finishes requests in flight, and does not wait for idle connections',
   { timeout: 60_000 },
   async () => {
     const server = await startServer('sqlite')
     const requests = Array.from({ length: 50 }, () => trackingOf(server).events(event))
-    // Some requests have been answered, others are being carried out.
+    // Some requests have a response, others are in progress.
     expect((await Promise.any(requests)).status).toBe(200)
     const stopsAt = performance.now()
     await server.stop()
@@ -45,10 +45,10 @@ it(
 )
 
 const PAGE = '/docs/swagger-ui-bundle.js'
-/** More pages than the system takes over for a client that does not read. */
+/** More pages than the system buffers for a client that does not read. */
 const PAGES = 6
 
-/** A server that is stopping, and a connection whose client has begun to read pages, but not gone on. */
+/** Stops a server while a client has begun to read pages, but paused. */
 async function stopWithUnread(httpLimits: Partial<HttpLimits>) {
   const server = await startServer('sqlite', {}, { httpLimits })
   const page = await server.call<string>('GET', PAGE)
@@ -58,7 +58,7 @@ async function stopWithUnread(httpLimits: Partial<HttpLimits>) {
   await until('the first page has begun', () => connection.hasAnswer)
   const stopped = server.stop()
   const isRefused = (error: { code?: string }) => error.code === 'ECONNREFUSED'
-  await until('nobody is taken any more', () => RawConnection.open(server.url).then(hangUp, isRefused))
+  await until('new connections are refused', () => RawConnection.open(server.url).then(hangUp, isRefused))
   return { connection, page: page.body, stopped }
 }
 
@@ -67,7 +67,7 @@ function hangUp(connection: RawConnection): false {
   return false
 }
 
-it('sends answers whole that were begun, however slowly they are read', async () => {
+it('a stopping server completes the responses that it has begun, however slowly they are read', async () => {
   const { connection, page, stopped } = await stopWithUnread({})
   connection.read()
   const pages: string[] = []
@@ -77,13 +77,13 @@ it('sends answers whole that were begun, however slowly they are read', async ()
   await until('the connection is closed', () => connection.isEnded)
 })
 
-it('does not wait for long for answers that nobody reads', async () => {
+it('a stopping server does not wait long for responses that nobody reads', async () => {
   const { connection, stopped } = await stopWithUnread({ stopStalledMs: 50 })
   await expect(stopped).resolves.toBeUndefined()
   connection.close()
 })
 
-it('does not wait for long for requests that do not come whole', async () => {
+it('a stopping server does not wait long for incomplete requests', async () => {
   const server = await startServer('sqlite', {}, { httpLimits: { stopStalledMs: 50 } })
   const { id, dataKey } = server.workspace
   const headers = `host: x\r\nauthorization: ${basic(id, dataKey)}\r\ncontent-type: application/json\r\ncontent-length: 99\r\n`
@@ -99,7 +99,7 @@ it('does not wait for long for requests that do not come whole', async () => {
   for (const connection of connections) await until('the connection is closed', () => connection.isEnded)
 })
 
-it('begins nothing that comes behind a request refused before its body, with which a connection ends', async () => {
+it('a stopping server ignores requests after one that it refuses before the body, which ends the connection', async () => {
   const place = await makePlace('sqlite')
   const first = await startServer('sqlite', {}, { at: place })
   const { workspace } = first
@@ -112,7 +112,7 @@ it('begins nothing that comes behind a request refused before its body, with whi
   await connection.write(refused.slice(0, 9))
   const stopped = first.stop()
   const isRefused = (error: { code?: string }) => error.code === 'ECONNREFUSED'
-  await until('nobody is taken any more', () => RawConnection.open(first.url).then(hangUp, isRefused))
+  await until('new connections are refused', () => RawConnection.open(first.url).then(hangUp, isRefused))
   await connection.write(refused.slice(9))
   expect((await connection.nextAnswer()).headers.get('connection')).toBe('close')
   const behind = JSON.stringify(event)
@@ -131,12 +131,12 @@ it('begins nothing that comes behind a request refused before its body, with whi
 })
 
 it(
-  'gives up a batch that does not finish, and answers the request that waited for it',
+  'a stopping server gives up a batch that does not finish, and responds to the request that waited for it',
   { timeout: 60_000 },
   async () => {
     const place = await makePlace('sqlite')
     const statePath = join(place.dataDir, STATE_FILE)
-    // A batch that is told to stop, and goes on for ever with the one place to write.
+    // A batch that holds the write lock for ever when it should stop.
     const script = `import { createRequire } from 'node:module'
     import { parentPort, threadName } from 'node:worker_threads'
     if (threadName === 'pipeline') parentPort.once('message', () => {
@@ -161,7 +161,7 @@ it(
 
 describeOnPostgres('A process behind a balancer', () => {
   it(
-    'says that it is stopping, and answers on new connections until it is taken out',
+    'reports that it is stopping, and accepts new connections until the balancer stops using it',
     { timeout: 60_000 },
     async () => {
       const place = await makePlace('postgres')
@@ -175,48 +175,52 @@ describeOnPostgres('A process behind a balancer', () => {
         const answer = await ready()
         return answer.status === 503 && answer
       })
-      const toldAt = performance.now()
+      const reportedAt = performance.now()
       expect(refusal.text).toContain('Not ready: the process is stopping.')
       const statuses = new Set<number | undefined>()
       let answers = 0
-      for (; performance.now() - toldAt < BALANCER_MS; answers++) statuses.add((await track()).status)
+      for (; performance.now() - reportedAt < BALANCER_MS; answers++) statuses.add((await track()).status)
       expect([...statuses, answers > 1]).toEqual([200, true])
       expect(await stopping).toMatchObject({ status: 0 })
       await place.remove()
     },
   )
 
-  it('says so at once also while a batch takes long, and loses nothing of it', { timeout: 60_000 }, async () => {
-    const place = await makePlace('postgres')
-    const database = await openTestDatabase(place)
-    const server = await startServing(environmentOf(place))
-    const { workspace_id: id, data_key: key } = server.started.first_workspace as FirstWorkspace
-    const ready = () => ask(server.started.url, 'GET', '/readyz')
-    const tracked = `/v1/event/${id}`
-    expect((await ready()).status).toBe(200)
-    const free = await holdTables(database)
-    expect((await ask(server.started.url, 'POST', tracked, basic(id, key))).status).toBe(200)
-    await until('the batch waits', () => isBatchWaiting(database))
-    const tracking = await beginSending(server.started.url + tracked, { authorization: basic(id, key) }, event)
-    const stopping = server.stop()
-    await until('it is not ready', async () => (await ready()).status === 503)
-    // Not only after the batch has failed, or been given up.
-    expect(server.output().stderr).not.toMatch(/cannot apply the log|did not stop in time/)
-    expect(await tracking.finish()).toBe(200)
-    expect(await stopping).toMatchObject({ status: 0, stderr: GIVEN_UP })
-    await free()
-    await database.close()
+  it(
+    'reports that it is stopping even during a long batch, of which it loses nothing',
+    { timeout: 60_000 },
+    async () => {
+      const place = await makePlace('postgres')
+      const database = await openTestDatabase(place)
+      const server = await startServing(environmentOf(place))
+      const { workspace_id: id, data_key: key } = server.started.first_workspace as FirstWorkspace
+      const ready = () => ask(server.started.url, 'GET', '/readyz')
+      const tracked = `/v1/event/${id}`
+      expect((await ready()).status).toBe(200)
+      const free = await holdTables(database)
+      expect((await ask(server.started.url, 'POST', tracked, basic(id, key))).status).toBe(200)
+      await until('the batch waits', () => isBatchWaiting(database))
+      const tracking = await beginSending(server.started.url + tracked, { authorization: basic(id, key) }, event)
+      const stopping = server.stop()
+      await until('it is not ready', async () => (await ready()).status === 503)
+      // The batch has neither failed nor been given up yet.
+      expect(server.output().stderr).not.toMatch(/cannot apply the log|did not stop in time/)
+      expect(await tracking.finish()).toBe(200)
+      expect(await stopping).toMatchObject({ status: 0, stderr: GIVEN_UP })
+      await free()
+      await database.close()
 
-    const next = await startServing(environmentOf(place))
-    const seen = () => ask(next.started.url, 'GET', `${tracked}?customer_id=c1`, basic(id, key))
-    await until('both events are applied', async () => (await seen()).text.split('"Visit"').length === 3)
-    expect(await next.stop()).toMatchObject({ status: 0, stderr: '' })
-    await place.remove()
-  })
+      const next = await startServing(environmentOf(place))
+      const seen = () => ask(next.started.url, 'GET', `${tracked}?customer_id=c1`, basic(id, key))
+      await until('both events are applied', async () => (await seen()).text.split('"Visit"').length === 3)
+      expect(await next.stop()).toMatchObject({ status: 0, stderr: '' })
+      await place.remove()
+    },
+  )
 
-  it('does not wait for a balancer where nobody asks whether it is ready', { timeout: 60_000 }, async () => {
+  it('does not wait for a balancer if nothing has checked its readiness', { timeout: 60_000 }, async () => {
     const [alone, watched] = await Promise.all([startServer('postgres'), startServer('postgres')])
-    // Both have the same to do before they end.
+    // Both do the same work before they stop.
     for (const server of [alone, watched]) expect((await trackingOf(server).events(event)).status).toBe(200)
     expect((await fetch(`${watched.url}/readyz`)).status).toBe(200)
     const stopped: TestServer[] = []
@@ -225,7 +229,7 @@ describeOnPostgres('A process behind a balancer', () => {
   })
 })
 
-/** One request on a connection of its own, as a balancer makes it for a new client. */
+/** Sends a request on a new connection, as a balancer does for a new client. */
 async function ask(
   url: string,
   method: string,
@@ -239,7 +243,7 @@ async function ask(
   return { status: answer.statusCode, text: (await answer.toArray()).join('') }
 }
 
-/** Sends a request except for its last byte; `finish` sends that too, and returns the status of the answer. */
+/** Sends a request except for its last byte; `finish` sends that byte, and returns the status of the response. */
 async function beginSending(
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -247,7 +251,7 @@ async function beginSending(
 ): Promise<{ finish(): Promise<number | undefined> }> {
   const text = JSON.stringify(body)
   const length = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
-  // The server says that it has taken the request on.
+  // The server confirms that it has begun the request.
   const sending = request(url, {
     method: 'POST',
     headers: { ...headers, ...length, expect: '100-continue' },
@@ -265,12 +269,12 @@ async function beginSending(
   }
 }
 
-/** Lets no batch be applied until the returned function is called. */
+/** Blocks all batches until the returned function is called. */
 async function holdTables(database: Database): Promise<() => Promise<void>> {
   const held = Promise.withResolvers<void>()
   const freed = Promise.withResolvers<void>()
   const holding = database.write(async (store) => {
-    // Longer than the server otherwise lets a transaction stand still.
+    // The transaction is idle for longer than the server allows by default.
     await sql`set local idle_in_transaction_session_timeout = 0`.execute(store.query)
     await lockTables(store)
     held.resolve()

@@ -1,5 +1,5 @@
-// Two servers over one PostgreSQL, as on two machines: a workspace's limits hold over both, its keys and settings change in both,
-// and both answer with the same numbers.
+// Checks two servers on one PostgreSQL, as on two machines: they share the limits of a workspace, notice changes of its keys and
+// settings, and respond with the same statistics.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { DEFAULT_SETTINGS, LIMIT_DEFAULTS, type Limits } from '../../src/core/workspace.ts'
 import { ANY_GROUP, cellKey, CellSum, NO_DAY, NO_GENERATION, seriesKey } from '../../src/core/statistics/cells.ts'
@@ -35,20 +35,20 @@ describeOnPostgres('Two servers', () => {
     for (const server of servers) server.setClock(NOON)
     return servers[0].makeWorkspace({ limits: { ...LIMIT_DEFAULTS, ...limits } })
   }
-  /** Takes one unit of `management_per_minute`. */
+  /** Uses one unit of `management_per_minute`. */
   const list = (server: TestServer, as: TestWorkspace, options: CallOptions = {}) => {
     return server.call('GET', `/v1/event/${as.id}?customer_id=c1`, { as, ...options })
   }
-  const told = ({ status, headers }: Answer<unknown>) => {
+  const limitOf = ({ status, headers }: Answer<unknown>) => {
     const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) => headers.get(`x-ratelimit-${name}`))
     return { status, limit: Number(limit), remaining: Number(remaining), reset: Number(reset) }
   }
   const reset = (NOON + MINUTE_MS) / 1_000
 
-  it('let through exactly as many requests of a workspace as one would', async () => {
+  it('accept together exactly as many requests of a workspace as one server would', async () => {
     const workspace = await makeWorkspace({ management_per_minute: 50 })
     const requests = servers.flatMap((server) => Array.from({ length: 60 }, () => list(server, workspace)))
-    const answers = (await Promise.all(requests)).map(told)
+    const answers = (await Promise.all(requests)).map(limitOf)
     const passed = answers.filter(({ status }) => status === 200)
     expect(passed.map(({ remaining }) => remaining).toSorted((one, other) => one - other)).toEqual([
       ...Array.from({ length: 50 }).keys(),
@@ -57,13 +57,13 @@ describeOnPostgres('Two servers', () => {
     expect(refused).toEqual(refused.map(() => ({ status: 429, limit: 50, remaining: 0, reset })))
   })
 
-  it('tell what is left of a limit after requests to the other, and when the next window begins', async () => {
+  it('report the rest of a limit after requests to both, and when the next window begins', async () => {
     const workspace = await makeWorkspace({ management_per_minute: 3 })
     const [first, second] = servers
     for (const server of servers) server.setClock(NOON + 17_001)
-    expect(told(await list(first, workspace))).toEqual({ status: 200, limit: 3, remaining: 2, reset })
-    expect(told(await list(second, workspace))).toEqual({ status: 200, limit: 3, remaining: 1, reset })
-    expect(told(await list(first, workspace))).toEqual({ status: 200, limit: 3, remaining: 0, reset })
+    expect(limitOf(await list(first, workspace))).toEqual({ status: 200, limit: 3, remaining: 2, reset })
+    expect(limitOf(await list(second, workspace))).toEqual({ status: 200, limit: 3, remaining: 1, reset })
+    expect(limitOf(await list(first, workspace))).toEqual({ status: 200, limit: 3, remaining: 0, reset })
     const refused = await list(second, workspace)
     expectRefusal(refused, 429, 'rate_limited')
     expect(refused.headers.get('retry-after')).toBe('43')
@@ -71,30 +71,30 @@ describeOnPostgres('Two servers', () => {
     expect((await list(second, workspace)).status).toBe(200)
   })
 
-  it('count what the other refused, and repeats', async () => {
+  it('count the requests that either of them refuses, even repeated ones', async () => {
     const workspace = await makeWorkspace({ track_events_per_minute: 10 })
     const [first, second] = servers
     const track = (server: TestServer, options: CallOptions) => {
       return server.call('POST', `/v1/event/${workspace.id}`, { as: workspace, ...options })
     }
     const invalid = { body: { type: 'x', customer_id: 'c1', actions: [{ action: 'Visit' }, { action: 'Visit' }] } }
-    expect(told(await track(first, invalid))).toMatchObject({ status: 400, remaining: 8 })
-    expect(told(await track(second, invalid))).toMatchObject({ status: 400, remaining: 6 })
-    expect(told(await track(first, { ...invalid, tile: 'reports' }))).toMatchObject({ status: 403, remaining: 5 })
+    expect(limitOf(await track(first, invalid))).toMatchObject({ status: 400, remaining: 8 })
+    expect(limitOf(await track(second, invalid))).toMatchObject({ status: 400, remaining: 6 })
+    expect(limitOf(await track(first, { ...invalid, tile: 'reports' }))).toMatchObject({ status: 403, remaining: 5 })
     const other = { body: 'x', headers: { 'content-type': 'text/plain' } }
-    expect(told(await track(second, other))).toMatchObject({ status: 415, remaining: 4 })
+    expect(limitOf(await track(second, other))).toMatchObject({ status: 415, remaining: 4 })
     const five = Array.from({ length: 5 }, () => ({ action: 'Visit' }))
-    expect(told(await track(first, { body: { type: 'event', actions: five } }))).toMatchObject({
+    expect(limitOf(await track(first, { body: { type: 'event', actions: five } }))).toMatchObject({
       status: 429,
       remaining: 4,
     })
   })
 
-  it('take of the minute and the day together', async () => {
+  it('share the limits per minute and per day', async () => {
     const workspace = await makeWorkspace({ update_preferences_per_minute: 2, update_preferences_per_day: 3 })
     const body = { user_preferences: { customer_id: 'nobody', opt_in_status: 'OPTED_IN' } }
     const update = async (server: TestServer) =>
-      told(await server.call('PUT', PREFERENCES_PATH, { as: workspace, body }))
+      limitOf(await server.call('PUT', PREFERENCES_PATH, { as: workspace, body }))
     const [first, second] = servers
     expect(await update(first)).toMatchObject({ status: 404, limit: 2, remaining: 1 })
     expect(await update(second)).toMatchObject({ status: 404, limit: 2, remaining: 0 })
@@ -105,7 +105,7 @@ describeOnPostgres('Two servers', () => {
     expect(await update(first)).toEqual({ status: 429, limit: 3, remaining: 0, reset: midnight })
   })
 
-  it('know a key that was changed through the other, and settings, within five seconds', async () => {
+  it('notice keys and settings changed through the other within five seconds', async () => {
     const workspace = await makeWorkspace({ management_per_minute: 100 })
     const [first, second] = servers
     for (const server of servers) expect((await list(server, workspace)).status).toBe(200)
@@ -118,18 +118,25 @@ describeOnPostgres('Two servers', () => {
     await second.database.write((store) =>
       saveSettings(store, workspace.id, { ...DEFAULT_SETTINGS, name: 'x', limits }),
     )
-    const isKnown = async (server: TestServer) => told(await list(server, { ...workspace, dataKey })).limit === 200
-    for (const server of servers) await until('the limit is known', () => isKnown(server))
+    const applies = async (server: TestServer) => limitOf(await list(server, { ...workspace, dataKey })).limit === 200
+    for (const server of servers) await until('the new limit applies', () => applies(server))
   })
-  it('both answer with the numbers as they are, also of campaigns that they were asked for before', async () => {
+
+  it('respond with current statistics, even of campaigns that they have cached', async () => {
     const workspace = await makeWorkspace()
     const details = { id: 'c1', workspaceId: workspace.id, name: 'c1', platforms: [], goals: [], createdBy: 'anna' }
     const { number } = await servers[0].database.write(async (store) => {
       await addCampaign(store, { ...details, createdAt: 0 })
       return (await findCampaign(store, workspace.id, 'c1')) as StoredCampaign
     })
-    const place = { platform: ALL, locale: ALL, variation: ALL }
-    const sent = { campaign: number, generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...place } as const
+    const dimensions = { platform: ALL, locale: ALL, variation: ALL }
+    const sent = {
+      campaign: number,
+      generation: NO_GENERATION,
+      group: ANY_GROUP,
+      metric: 'sent',
+      ...dimensions,
+    } as const
     const day = fromCalendarDate('2030-06-01') as number
     const range = { request_id: 'r', start_date: '2030-06-01', end_date: '2030-06-30' }
     const body = { ...range, attribution_type: 'CLICK_THROUGH', metric_type: 'TOTAL', campaign_ids: ['c1'] }

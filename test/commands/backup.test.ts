@@ -1,4 +1,4 @@
-// Backups of the embedded store, from a serving process under load, restored and served again.
+// Checks backups of the embedded store: made from a serving process under load, restored, and served again.
 import {
   copyFileSync,
   existsSync,
@@ -28,9 +28,7 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 
 const SENDERS = 4
 const PAGE_EVENTS = 500
-/**
- * Whoever asks whether a file is there does not see a link to this; whoever wants to make a file there finds the link in the way.
- */
+/** A check for existence does not see a link to this, but no file can be made where the link is. */
 const NOWHERE = 'nowhere'
 
 let folder: string
@@ -40,7 +38,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 /** A client that sends numbered events, each with its own key for retries. */
 class Client {
-  /** Numbers of the events that were acknowledged, in the order of that, with the ids of their requests. */
+  /** The numbers of acknowledged events, in order of acknowledgement, with the ids of their requests. */
   readonly acknowledged = new Map<number, string>()
   readonly #url: string
   readonly #keys: FirstWorkspace
@@ -68,7 +66,7 @@ class Client {
     return request_id
   }
 
-  /** Sends one after another until told to stop. */
+  /** Sends one event after another until `stop` is called. */
   async keepSending(): Promise<void> {
     while (!this.#isStopped) await this.send()
   }
@@ -105,46 +103,46 @@ async function untilApplied(url: string): Promise<void> {
 }
 
 describe('a backup under load', () => {
-  const place = () => ({ DATA_DIR: join(folder, 'original') })
-  const restoredPlace = () => ({ DATA_DIR: join(folder, 'restored') })
+  const environment = () => ({ DATA_DIR: join(folder, 'original') })
+  const restoredEnvironment = () => ({ DATA_DIR: join(folder, 'restored') })
   const file = () => join(folder, 'backup.db')
   let keys: FirstWorkspace
   let written: EndedJson
   let readBack: EndedJson
-  /** What was acknowledged before the backup began, and everything that ever was, with the request ids. */
+  /** The events that were acknowledged before the backup began; `client` has all. */
   let before: number[]
   let client: Client
   let restored: ServingProgram
   let later: Client
 
   beforeAll(async () => {
-    const server = await startServing(place())
+    const server = await startServing(environment())
     keys = server.started.first_workspace as FirstWorkspace
-    await run(['workspace', 'set', 'main', 'limits.track_events_per_minute=1000000'], place())
+    await run(['workspace', 'set', 'main', 'limits.track_events_per_minute=1000000'], environment())
     client = new Client(server.started.url, keys)
     const senders = Array.from({ length: SENDERS }, () => client.keepSending())
     await until('events are acknowledged', () => client.acknowledged.size > 200)
     before = [...client.acknowledged.keys()]
-    written = await runJson(['backup', file()], place())
+    written = await runJson(['backup', file()], environment())
     const atEnd = client.acknowledged.size
     await until('more are acknowledged', () => client.acknowledged.size > atEnd + 50)
     client.stop()
     await Promise.all(senders)
     await server.stop()
-    readBack = await runJson(['restore', file()], restoredPlace())
-    restored = await startServing(restoredPlace())
+    readBack = await runJson(['restore', file()], restoredEnvironment())
+    restored = await startServing(restoredEnvironment())
     later = new Client(restored.started.url, keys)
     await untilApplied(restored.started.url)
   })
   afterAll(() => restored.stop())
 
-  it('says where it is, how large, and where it was restored', () => {
+  it('is reported with its file and size, and later with the folder where it is restored', () => {
     expect(written).toEqual({ status: 0, stderr: '', body: { file: file(), bytes: statSync(file()).size } })
-    const body = { file: file(), data_dir: restoredPlace().DATA_DIR }
+    const body = { file: file(), data_dir: restoredEnvironment().DATA_DIR }
     expect(readBack).toEqual({ status: 0, stderr: '', body })
   })
 
-  it('holds everything that was acknowledged before it began, exactly once', async () => {
+  it('contains everything that was acknowledged before it began, exactly once', async () => {
     const stored = await later.stored()
     const missing = before.filter((number) => !stored.includes(number))
     expect(missing).toEqual([])
@@ -152,7 +150,7 @@ describe('a backup under load', () => {
     expect(restored.started.first_workspace).toBeUndefined()
   })
 
-  it('remembers the retries of what it holds, and of nothing else', async () => {
+  it('recognises retries of the requests that it contains, and of no others', async () => {
     const [first = 0] = before
     expect(await later.send(first)).toBe(client.acknowledged.get(first))
     const lost = Math.max(...client.acknowledged.keys())
@@ -163,7 +161,7 @@ describe('a backup under load', () => {
     expect(stored.filter((number) => number === first || number === lost)).toEqual([first, lost])
   })
 
-  it('never hands out a position twice', async () => {
+  it('assigns no position twice after it is restored', async () => {
     const count = (await later.stored()).length
     for (let number = 1_000_001; number <= 1_000_020; number++) await later.send(number)
     await untilApplied(restored.started.url)
@@ -172,28 +170,28 @@ describe('a backup under load', () => {
 
   it('overwrites no file', async () => {
     const bytes = readFileSync(file())
-    expect(failureOf(await runJson(['backup', file()], place()))).toMatchObject({ status: 1, code: 'conflict' })
+    expect(failureOf(await runJson(['backup', file()], environment()))).toMatchObject({ status: 1, code: 'conflict' })
     expect(readFileSync(file()).equals(bytes)).toBe(true)
   })
 
-  it('overwrites none that appears after it has looked', async () => {
+  it('overwrites no file that appears after its check', async () => {
     const raced = join(folder, 'raced.db')
     symlinkSync(NOWHERE, raced)
-    expect(failureOf(await runJson(['backup', raced], place()))).toMatchObject({ status: 1, code: 'conflict' })
+    expect(failureOf(await runJson(['backup', raced], environment()))).toMatchObject({ status: 1, code: 'conflict' })
     expect(lstatSync(raced).isSymbolicLink()).toBe(true)
     expect(readdirSync(folder).filter((name) => name.startsWith('raced.db'))).toEqual(['raced.db'])
   })
 
-  it('needs a folder that is there', async () => {
-    const ended = await runJson(['backup', join(folder, 'nowhere', 'backup.db')], place())
+  it('requires an existing folder', async () => {
+    const ended = await runJson(['backup', join(folder, 'nowhere', 'backup.db')], environment())
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request' })
   })
 
-  it('leaves nothing beside its file', () => {
+  it('leaves no other files beside its own', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('backup.db'))).toEqual(['backup.db'])
   })
 
-  it('is not made of a folder without a store, and leaves none there', async () => {
+  it('fails for a folder without a store, and makes none there', async () => {
     const dataDir = join(folder, 'elsewhere')
     const ended = await runJson(['backup', join(folder, 'nothing.db')], { DATA_DIR: dataDir })
     expect(failureOf(ended)).toMatchObject({
@@ -204,50 +202,53 @@ describe('a backup under load', () => {
     expect([existsSync(dataDir), existsSync(join(folder, 'nothing.db'))]).toEqual([false, false])
   })
 
-  it('is not restored over data', async () => {
-    const ended = await runJson(['restore', file()], place())
+  it('is not restored over existing data', async () => {
+    const ended = await runJson(['restore', file()], environment())
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'conflict' })
   })
 })
 
-it('holds what the pipeline has not applied yet', async () => {
-  const place = { DATA_DIR: join(folder, 'unapplied') }
-  const server = await startServing(place, ['--role', 'http'])
+it('a backup contains entries that the pipeline has not applied yet', async () => {
+  const environment = { DATA_DIR: join(folder, 'unapplied') }
+  const server = await startServing(environment, ['--role', 'http'])
   const client = new Client(server.started.url, server.started.first_workspace as FirstWorkspace)
   for (let number = 1; number <= 5; number++) await client.send(number)
   const file = join(folder, 'unapplied.db')
-  expect(await run(['backup', file], place)).toMatchObject({ status: 0 })
+  expect(await run(['backup', file], environment)).toMatchObject({ status: 0 })
   await server.stop()
-  const restoredPlace = { DATA_DIR: join(folder, 'unapplied-restored') }
-  expect(await run(['restore', file], restoredPlace)).toMatchObject({ status: 0, stderr: '' })
-  const restored = await startServing(restoredPlace)
+  const restoredEnvironment = { DATA_DIR: join(folder, 'unapplied-restored') }
+  expect(await run(['restore', file], restoredEnvironment)).toMatchObject({ status: 0, stderr: '' })
+  const restored = await startServing(restoredEnvironment)
   await untilApplied(restored.started.url)
   const later = new Client(restored.started.url, server.started.first_workspace as FirstWorkspace)
   expect(await later.stored()).toEqual([1, 2, 3, 4, 5])
   await restored.stop()
 })
 
-it('is written whatever one left behind that was killed, and leaves alone what another is writing', async () => {
-  const place = { DATA_DIR: join(folder, 'killed') }
+it('a backup succeeds beside the unfinished file of another, which it leaves unchanged', async () => {
+  const environment = { DATA_DIR: join(folder, 'killed') }
   const [file, half] = [join(folder, 'killed.db'), 'half of a backup']
-  await run(['workspace', 'create', 'main'], place)
+  await run(['workspace', 'create', 'main'], environment)
   // In a container each command has the same process id.
   const script = `import { writeFileSync } from 'node:fs'
     writeFileSync(${JSON.stringify(`${file}.unfinished-`)} + process.pid, ${JSON.stringify(half)})`
   const preload = `--import=data:text/javascript,${encodeURIComponent(script)}`
-  expect(await run(['backup', file], { ...place, NODE_OPTIONS: preload })).toMatchObject({ status: 0, stderr: '' })
+  expect(await run(['backup', file], { ...environment, NODE_OPTIONS: preload })).toMatchObject({
+    status: 0,
+    stderr: '',
+  })
   const beside = readdirSync(folder).filter((name) => name.startsWith('killed.db.'))
   expect(beside.map((name) => readFileSync(join(folder, name), 'utf8'))).toEqual([half])
 })
 
-it('copies a store of an older version as it is, and a restore brings it up to date', async () => {
-  const place = { dataDir: join(folder, 'older'), databaseUrl: undefined }
+it('a backup copies a store of an older version unchanged, and a restore migrates it', async () => {
+  const location = { dataDir: join(folder, 'older'), databaseUrl: undefined }
   const file = join(folder, 'older.db')
-  await run(['workspace', 'create', 'main'], environmentOf(place))
-  // Of these, a backup reads how far the log was applied.
-  await makeOlder(place, ['cursors'])
-  expect(await run(['backup', file], environmentOf(place))).toMatchObject({ status: 0, stderr: '' })
-  expect(await isOlder(place)).toBe(true)
+  await run(['workspace', 'create', 'main'], environmentOf(location))
+  // From this table, a backup reads how far the log is applied.
+  await makeOlder(location, ['cursors'])
+  expect(await run(['backup', file], environmentOf(location))).toMatchObject({ status: 0, stderr: '' })
+  expect(await isOlder(location)).toBe(true)
   const copy = { dataDir: join(folder, 'older-copy'), databaseUrl: undefined }
   mkdirSync(copy.dataDir)
   copyFileSync(file, join(copy.dataDir, 'state.db'))
@@ -259,14 +260,14 @@ it('copies a store of an older version as it is, and a restore brings it up to d
   expect(await runJson(['workspace', 'list'], environmentOf(restored))).toMatchObject({ status: 0 })
 })
 
-it('copies nothing of a newer version, of which it knows too little', async () => {
-  const place = { dataDir: join(folder, 'newer'), databaseUrl: undefined }
-  const database = await openTestDatabase(place)
+it('a backup refuses a store of a newer version', async () => {
+  const location = { dataDir: join(folder, 'newer'), databaseUrl: undefined }
+  const database = await openTestDatabase(location)
   await database.write(({ query }) =>
     query.insertInto('migrations').values({ name: '9999-later', applied_at: 1 }).execute(),
   )
   await database.close()
-  const refused = failureOf(await runJson(['backup', join(folder, 'newer.db')], environmentOf(place)))
+  const refused = failureOf(await runJson(['backup', join(folder, 'newer.db')], environmentOf(location)))
   expect(refused).toMatchObject({ status: 1, code: 'conflict', message: expect.stringContaining('newer') as string })
   expect(readdirSync(folder).filter((name) => name.startsWith('newer.db'))).toEqual([])
 })
@@ -280,10 +281,10 @@ describe('restore', () => {
   })
 
   const unfit: [what: string, make: (path: string) => void][] = [
-    ['a text', (path) => writeFileSync(path, 'not a database\n'.repeat(1_000))],
+    ['a text file', (path) => writeFileSync(path, 'not a database\n'.repeat(1_000))],
     ['an empty file', (path) => writeFileSync(path, '')],
     ['a backup of a newer format', (path) => makeNewer(path)],
-    ['the state itself', (path) => copyFileSync(join(folder, 'source', 'state.db'), path)],
+    ['a copy of state.db', (path) => copyFileSync(join(folder, 'source', 'state.db'), path)],
     [
       'half a backup',
       (path) => damage(path, (bytes) => truncateSync(path, Math.floor(bytes.length / 2 / 4096) * 4096)),
@@ -302,7 +303,7 @@ describe('restore', () => {
     expect(() => readdirSync(environment().DATA_DIR)).toThrow('ENOENT')
   })
 
-  it('refuses a backup of a draft, and leaves the data directory empty', async () => {
+  it('refuses a backup of an unreleased draft, and leaves the data directory empty', async () => {
     const path = join(folder, 'draft.db')
     copyFileSync(join(folder, 'good.db'), path)
     new SqliteFile(path)
@@ -314,13 +315,13 @@ describe('restore', () => {
     rmSync(environment().DATA_DIR, { recursive: true })
   })
 
-  it('refuses a file that is not there', async () => {
+  it('refuses a file that does not exist', async () => {
     const ended = await runJson(['restore', join(folder, 'none.db')], environment())
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'not_found' })
   })
 
   it.each(['state.db-wal', 'log.db-shm', 'state.db-journal'])(
-    'takes no folder for empty that holds %s',
+    'does not treat a folder with %s as empty',
     async (name) => {
       const left = { DATA_DIR: join(folder, `left-${name}`) }
       mkdirSync(left.DATA_DIR)
@@ -331,7 +332,7 @@ describe('restore', () => {
     },
   )
 
-  it('leaves alone what appears after it has looked', async () => {
+  it('overwrites no file that appears after its check', async () => {
     const raced = { DATA_DIR: join(folder, 'raced') }
     mkdirSync(raced.DATA_DIR)
     const state = join(raced.DATA_DIR, 'state.db')
@@ -342,9 +343,9 @@ describe('restore', () => {
     expect(lstatSync(state).isSymbolicLink()).toBe(true)
   })
 
-  it('lets no command use what a restore left behind that was killed', async () => {
+  it('leaves a folder that no command uses when it is killed', async () => {
     const killed = { DATA_DIR: join(folder, 'killed-restore') }
-    // As soon as it has written a file.
+    // Kills the restore as soon as it has written a file.
     const script = `import fs from 'node:fs'
       import { syncBuiltinESMExports } from 'node:module'
       const { createWriteStream } = fs
@@ -361,7 +362,7 @@ describe('restore', () => {
     }
   })
 
-  it('takes no state for a backup because it was restored from one', async () => {
+  it('refuses the state.db of a restored store, which is no backup', async () => {
     const restored = { DATA_DIR: join(folder, 'restored-state') }
     expect(await run(['restore', join(folder, 'good.db')], restored)).toMatchObject({ status: 0, stderr: '' })
     const path = join(folder, 'restored-state.db')
@@ -370,7 +371,7 @@ describe('restore', () => {
     expect(refused).toMatchObject({ status: 1, code: 'invalid_request' })
   })
 
-  it('brings back settings and workspaces before a first start', async () => {
+  it('restores settings and workspaces before a first start', async () => {
     const fresh = { DATA_DIR: join(folder, 'fresh') }
     expect(await run(['restore', join(folder, 'good.db')], fresh)).toMatchObject({ status: 0, stderr: '' })
     expect((await runJson(['workspace', 'show', 'main'], fresh)).body).toMatchObject({ workspace_id: 'main' })
@@ -382,13 +383,13 @@ it.each([
   ['restore', {}, 'the tables and the log are in PostgreSQL: use pg_restore.'],
   ['backup', { NATS_URL: 'nats://127.0.0.1:1' }, 'use pg_dump. The log is in NATS and has its own backup.'],
   ['restore', { NATS_URL: 'nats://127.0.0.1:1' }, 'use pg_restore. The log is in NATS and has its own backup.'],
-])('%s names the tools of what holds tables and log elsewhere: with %j', async (command, log, said) => {
+])('%s refers to the tools of PostgreSQL and NATS if they store the data: with %j', async (command, log, advice) => {
   const elsewhere = { DATABASE_URL: 'postgres://127.0.0.1:1/none', DATA_DIR: join(folder, 'elsewhere'), ...log }
   const refused = failureOf(await runJson([command, join(folder, 'any.db')], elsewhere))
-  expect(refused).toMatchObject({ status: 1, message: expect.stringContaining(said) as string })
+  expect(refused).toMatchObject({ status: 1, message: expect.stringContaining(advice) as string })
 })
 
-/** A good backup, as a newer version might write it. */
+/** Writes a good backup in the format of a newer version. */
 function makeNewer(path: string): void {
   copyFileSync(join(folder, 'good.db'), path)
   const file = new SqliteFile(path)
@@ -396,7 +397,7 @@ function makeNewer(path: string): void {
   file.close()
 }
 
-/** A good backup, changed. */
+/** Writes a good backup and changes it. */
 function damage(path: string, change: (bytes: Buffer) => void): void {
   copyFileSync(join(folder, 'good.db'), path)
   change(readFileSync(path))

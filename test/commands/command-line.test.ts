@@ -21,8 +21,8 @@ vi.setConfig({ testTimeout: 60_000 })
 const PII_KEY = Buffer.alloc(32, 7).toString('base64')
 
 describe('the command line', () => {
-  it.each(['--help', '-h', 'help'])('lists every command after %s', async (asked) => {
-    const { status, stdout } = await run([asked])
+  it.each(['--help', '-h', 'help'])('lists every command for %s', async (argument) => {
+    const { status, stdout } = await run([argument])
     expect(status).toBe(0)
     for (const { name, summary } of COMMANDS) {
       expect(stdout).toContain(name)
@@ -30,12 +30,12 @@ describe('the command line', () => {
     }
   })
 
-  it('does not fail where nobody reads what it prints', async () => {
+  it('does not fail when nobody reads its output', async () => {
     const command = '"$0" help | true; echo "${PIPESTATUS[0]}"'
     expect(await promisify(execFile)('bash', ['-c', command, BIN])).toEqual({ stdout: '0\n', stderr: '' })
   })
 
-  it('helps with one command and with a family of commands, before anything is opened', async () => {
+  it('prints help for a command or a family of commands, even with wrong settings', async () => {
     const wrong = { PORT: 'none' }
     const [one, family] = await Promise.all([
       run(['workspace', 'set', '--help'], wrong),
@@ -45,7 +45,7 @@ describe('the command line', () => {
     expect(family).toMatchObject({ status: 0, stdout: expect.stringContaining('workspace show ID') as string })
   })
 
-  it('names every setting where it helps with serving', async () => {
+  it('names every setting in the help for serve', async () => {
     const settings = new Set<string>()
     readConfig(new Proxy({}, { get: (_target, name) => void settings.add(String(name)) }))
     const { stdout } = await run(['serve', '--help'])
@@ -53,7 +53,7 @@ describe('the command line', () => {
     expect(settings).toContain('NATS_URL')
   })
 
-  const misuses: [what: string, args: string[], said: string][] = [
+  const misuses: [what: string, args: string[], message: string][] = [
     ['no command', [], 'No command given.'],
     ['an unknown command', ['wrkspace'], 'Unknown command "wrkspace"'],
     ['half a command', ['workspace', 'drop'], 'workspace create, workspace list'],
@@ -65,22 +65,22 @@ describe('the command line', () => {
       '--name can be given only once',
     ],
     ['a missing operand', ['workspace', 'set', 'main'], 'Missing KEY=VALUE…'],
-    ['an operand too many', ['workspace', 'show', 'main', 'other'], 'Unexpected argument "other"'],
+    ['one operand too many', ['workspace', 'show', 'main', 'other'], 'Unexpected argument "other"'],
     ['an unknown role', ['serve', '--role', 'email'], 'Unknown role "email"'],
   ]
-  it.each(misuses)('refuses %s with exit status 2', async (_what, args, said) => {
+  it.each(misuses)('refuses %s with exit status 2', async (_what, args, message) => {
     const { status, stdout, stderr } = await run(args)
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
-    expect(stderr).toContain(said)
+    expect(stderr).toContain(message)
   })
 
-  it('says with --json what is wrong as one object on standard output', async () => {
+  it('prints an error as one object on standard output with --json', async () => {
     const ended = await runJson(['wrkspace'], {})
     expect(ended.stderr).toBe('')
     expect(failureOf(ended)).toMatchObject({ status: 2, code: 'invalid_request', fields: [] })
   })
 
-  it('reports all wrong settings of the environment at once, each with what to set', async () => {
+  it('reports all wrong settings of the environment at once, each with its valid values', async () => {
     const wrong = { PORT: '99999', PII_KEY: 'short', DATABASE_URL: 'mysql://x' }
     const [text, json] = await Promise.all([run(['workspace', 'list'], wrong), runJson(['serve'], wrong)])
     expect({ status: text.status, stdout: text.stdout }).toEqual({ status: 1, stdout: '' })
@@ -90,7 +90,7 @@ describe('the command line', () => {
   })
 
   it('reports a wrong address and a wrong folder at once', async () => {
-    // An address for documents, which no machine has.
+    // An address reserved for documentation, which no machine has.
     const wrong = { HOST: '192.0.2.1', DATA_DIR: '/dev/null/data' }
     const ended = await runJson(['serve'], wrong)
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'invalid_request', fields: ['HOST', 'DATA_DIR'] })
@@ -99,8 +99,8 @@ describe('the command line', () => {
   it.each([
     ['below a file', ['workspace', 'list'], '/dev/null/data'],
     ['that is a file', ['workspace', 'create', 'main'], '/dev/null'],
-    ['where there can be no folder', ['serve'], '/proc/tidings'],
-    ['below one that cannot be made', ['serve'], '/proc/tidings/data'],
+    ['where no folder can be made', ['serve'], '/proc/tidings'],
+    ['below a folder that cannot be made', ['serve'], '/proc/tidings/data'],
   ])('refuses a data directory %s', async (_what, args, dataDir) => {
     const { status, stderr } = await run(args, { DATA_DIR: dataDir })
     expect(status).toBe(1)
@@ -108,7 +108,7 @@ describe('the command line', () => {
   })
 })
 
-describeEachStore('commands', (kind) => {
+describeEachStore('the command line with a store', (kind) => {
   let place: TestPlace
   let environment: Environment
   const command = (...args: string[]) => runJson(args, environment)
@@ -120,7 +120,7 @@ describeEachStore('commands', (kind) => {
   })
   afterAll(() => place.remove())
 
-  it('makes a workspace before the first start, and prints its keys', async () => {
+  it('creates a workspace before the first start, and prints its keys', async () => {
     const { status, body, stderr } = await command('workspace', 'create', 'main', '--name', 'The Shop')
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(body).toEqual({
@@ -130,7 +130,7 @@ describeEachStore('commands', (kind) => {
     })
   })
 
-  it('shows the settings of a workspace and never its keys', async () => {
+  it('shows the settings of a workspace, but never its keys', async () => {
     const shown = await command('workspace', 'show', 'main')
     expect(shown.body).toEqual({
       workspace_id: 'main',
@@ -149,19 +149,19 @@ describeEachStore('commands', (kind) => {
     expect(listed.body).toEqual({ workspaces: [shown.body] })
   })
 
-  it('refuses a workspace whose id is taken, and every fault of a new one at once', async () => {
+  it('refuses a workspace id that exists, and reports all errors in a new workspace at once', async () => {
     expect(await refusal('workspace', 'create', 'main')).toMatchObject({ status: 1, code: 'conflict' })
     const wrong = await refusal('workspace', 'create', 'a b', '--timezone', 'BST', '--name', '')
     expect(wrong).toMatchObject({ status: 1, code: 'invalid_request', fields: ['ID', 'name', 'timezone'] })
   })
 
-  it('says what there is no workspace of', async () => {
+  it('reports that a workspace does not exist', async () => {
     const { status, stdout, stderr } = await run(['workspace', 'show', 'nobody'], environment)
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toBe('tidings: The workspace "nobody" does not exist.\n')
   })
 
-  it('changes settings, lists with commas', async () => {
+  it('changes settings, with commas between the items of a list', async () => {
     const assignments = ['name=New', 'identity_resolution=svc_mobile, card', 'limits.management_per_minute=7']
     const { status, body } = await command('workspace', 'set', 'main', ...assignments, 'timezone=Europe/Berlin')
     expect(status).toBe(0)
@@ -173,7 +173,7 @@ describeEachStore('commands', (kind) => {
     })
   })
 
-  it('changes all settings or nothing, and names every fault at once', async () => {
+  it('changes all settings or none, and reports all errors at once', async () => {
     const before = await command('workspace', 'show', 'main')
     const wrong = ['limits.nothing=1', 'suspended=perhaps', 'colour=red', 'name', 'email_protection=encrypted']
     const refused = await refusal('workspace', 'set', 'main', 'clock_skew_seconds=60', ...wrong)
@@ -183,7 +183,7 @@ describeEachStore('commands', (kind) => {
     expect((await command('workspace', 'show', 'main')).body).toEqual(before.body)
   })
 
-  it('encrypts emails only with PII_KEY, and fixes their protection once the workspace has users', async () => {
+  it('encrypts emails only with PII_KEY, and does not change their protection once the workspace has users', async () => {
     const encrypt = ['workspace', 'set', 'main', 'email_protection=encrypted']
     expect(await refusal(...encrypt)).toMatchObject({ status: 1, fields: ['email_protection'] })
     expect((await runJson(encrypt, { ...environment, PII_KEY })).status).toBe(0)
@@ -199,7 +199,7 @@ describeEachStore('commands', (kind) => {
     expect((await command('workspace', 'set', 'main', 'name=Sealed')).body).toMatchObject({ name: 'Sealed' })
   })
 
-  it('counts users whose first request is still in the log', async () => {
+  it('does not change the protection of emails while the first request of a user is still in the log', async () => {
     const { body } = await command('workspace', 'create', 'logged')
     const { data_key } = body as FirstWorkspace
     const server = await startServing({ ...environment, PII_KEY }, ['--role', 'http'])
@@ -216,7 +216,7 @@ describeEachStore('commands', (kind) => {
     await server.stop()
   })
 
-  it('fixes the protection of emails while entries are parked, until they are replayed or dropped', async () => {
+  it('does not change the protection of emails until parked entries are replayed or dropped', async () => {
     await command('workspace', 'create', 'parked')
     const database = await openTestDatabase(place)
     await database.write((store) => parkEntries(store, [{ ...toParked(7, '{}'), workspaceId: 'parked' }]))
@@ -231,7 +231,7 @@ describeEachStore('commands', (kind) => {
     expect((await tokenize('parked')).status).toBe(0)
   })
 
-  it('fixes the time zone once the workspace has statistics', async () => {
+  it('does not change the time zone once the workspace has statistics', async () => {
     const database = await openTestDatabase(place)
     await database.write(async (store) => {
       const campaign = {
@@ -279,7 +279,7 @@ describeEachStore('commands', (kind) => {
     expect(await refusal('key', 'generate', 'nobody', 'data')).toMatchObject({ status: 1, code: 'not_found' })
   })
 
-  it('lists parked entries in pages and shows all of one', async () => {
+  it('lists parked entries in pages, and shows one in full', async () => {
     const entries = Array.from({ length: 101 }, (_, index) => toParked(index + 1, '{broken'))
     const database = await openTestDatabase(place)
     await database.write((store) => parkEntries(store, entries))

@@ -1,4 +1,4 @@
-// Copies tables from an SQLite file into PostgreSQL, and finds whatever differs there afterwards.
+// Checks that tables are copied from an SQLite file into PostgreSQL, and that a comparison finds every difference.
 import SqliteFile from 'better-sqlite3'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
@@ -46,7 +46,7 @@ describeOnPostgres('A copied table', () => {
   const copy = () => copyTable(table, target, SILENT)
   const compare = () => compareTable(table, target, SILENT)
 
-  it('holds the same rows in the same order', async () => {
+  it('has the same rows in the same order', async () => {
     expect(await copy()).toBe(ROWS)
     const { source, target: found, isEqual } = await compare()
     expect({ isEqual, rows: source.rows, found }).toEqual({ isEqual: true, rows: ROWS, found: source })
@@ -56,27 +56,27 @@ describeOnPostgres('A copied table', () => {
     expect(rows).toEqual([{ count: ROWS }])
   })
 
-  it('that is copied again takes nothing twice', async () => {
+  it('gets no row twice when it is copied again', async () => {
     await copy()
     expect(await copy()).toBe(0)
     expect((await compare()).isEqual).toBe(true)
   })
 
-  it('that is empty is equal to an empty one', async () => {
+  it('equals an empty source when it is empty', async () => {
     file.exec('delete from things')
     expect(await copy()).toBe(0)
     expect(await compare()).toMatchObject({ isEqual: true, source: { rows: 0 }, target: { rows: 0 } })
   })
 
-  it('goes on behind the last page where a run was cut off', async () => {
-    const cutOff = {
+  it('is continued after the last page of an interrupted run', async () => {
+    const interruption = {
       show: () => {
         throw new Error('cut off')
       },
       done: () => {},
       clear: () => {},
     }
-    await expect(copyTable(table, target, cutOff)).rejects.toThrow('cut off')
+    await expect(copyTable(table, target, interruption)).rejects.toThrow('cut off')
     const { rows = 0 } = (await findMoveProgress(target, 'things')) ?? {}
     expect(rows).toBeGreaterThan(0)
     expect(rows).toBeLessThan(ROWS)
@@ -91,7 +91,7 @@ describeOnPostgres('A copied table', () => {
     ['lost its last rows', `delete from things where number > 1000003`],
     ['lost all rows', `delete from things`],
   ]
-  it.each(changes)('is copied anew where the source has %s since', async (_what, change) => {
+  it.each(changes)('is copied again if the source has %s since', async (_what, change) => {
     await copy()
     file.exec(change)
     await copy()
@@ -100,15 +100,15 @@ describeOnPostgres('A copied table', () => {
 
   const faults: [what: string, change: string, rows: number][] = [
     ['another value', `update things set words = 'other' where number = 5000015000`, ROWS],
-    ['a value instead of none', `update things set words = '' where number = 7000021`, ROWS],
+    ['a value instead of null', `update things set words = '' where number = 7000021`, ROWS],
     ['one row fewer', `delete from things where number = 3000009`, ROWS - 1],
-    ['one row more in between', `insert into things values ('b0', 1, null, 1)`, ROWS + 1],
-    ['one row more at the beginning', `insert into things values ('', 1, null, 1)`, ROWS + 1],
-    ['rows more at the end', `insert into things values ('😀~', 1, null, 1), ('😀~', 2, null, 1)`, ROWS + 2],
-    ['another value in a column of its own', `update things set again = 2 where number = 0`, ROWS],
+    ['one more row in the middle', `insert into things values ('b0', 1, null, 1)`, ROWS + 1],
+    ['one more row at the beginning', `insert into things values ('', 1, null, 1)`, ROWS + 1],
+    ['two more rows at the end', `insert into things values ('😀~', 1, null, 1), ('😀~', 2, null, 1)`, ROWS + 2],
+    ['another value in a column that only the copy has', `update things set again = 2 where number = 0`, ROWS],
     ['no rows', `truncate things`, 0],
   ]
-  it.each(faults)('is found to differ by %s, and is right after another run', async (_what, change, rows) => {
+  it.each(faults)('is reported as different with %s, and equal after another run', async (_what, change, rows) => {
     await copy()
     await sql.raw(change).execute(target.query)
     const compared = await compare()
@@ -118,13 +118,13 @@ describeOnPostgres('A copied table', () => {
     expect((await compare()).isEqual).toBe(true)
   })
 
-  it('with what PostgreSQL does not take names the place, and leaves what it has copied', async () => {
+  it('fails with the table and row at a value that PostgreSQL refuses, and keeps the rows before it', async () => {
     file.prepare('insert into things values (?, 1, null)').run('😀~\u0000')
     await expect(copy()).rejects.toThrow('in things, after the first 10000 rows')
     expect(await findMoveProgress(target, 'things')).toMatchObject({ rows: 10_000 })
   })
 
-  it('is not copied by two at once', async () => {
+  it('is not copied by two runs at once', async () => {
     const [first, second] = await Promise.allSettled([copy(), copy()])
     const refused = [first, second].filter(({ status }) => status === 'rejected')
     expect(refused.length).toBeLessThan(2)

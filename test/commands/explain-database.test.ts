@@ -1,4 +1,4 @@
-// What operators are told about a PostgreSQL that cannot be used: which setting names it, why, what to do, and no password.
+// Checks what operators read about an unusable PostgreSQL: the setting that names it, the reason, what to do, and no password.
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startOwnPostgres } from '../support/own-postgres.ts'
@@ -11,44 +11,44 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 const SECRET = 'hunter2hunter2'
 const COMMANDS = [['workspace', 'list'], ['workspace', 'create', 'shop'], ['serve'], ['serve', '--role', 'pipeline']]
 
-/** The one line that all commands say. */
-async function saidOf(databaseUrl: string): Promise<string> {
+/** The message that all commands print, which must be the same. */
+async function messageOf(databaseUrl: string): Promise<string> {
   const environment = { DATABASE_URL: databaseUrl, PORT: '0', LOG_LEVEL: 'warn' }
-  const said = new Set<string>()
+  const messages = new Set<string>()
   for (const args of COMMANDS) {
     const { status, stdout, stderr } = await run(args, environment)
     expect({ args, status, stdout }).toEqual({ args, status: 1, stdout: '' })
     expect(stderr).not.toContain(SECRET)
-    said.add(stderr)
+    messages.add(stderr)
   }
-  expect(said.size).toBe(1)
-  return [...said].join('')
+  expect(messages.size).toBe(1)
+  return [...messages].join('')
 }
 
-describe('A database where nobody answers', () => {
-  it('is named with why and what to do', async () => {
-    expect(await saidOf(`postgres://bob:${SECRET}@127.0.0.1:1/none`)).toBe(
+describe('An unreachable PostgreSQL server', () => {
+  it('is reported with its setting, the reason and what to check', async () => {
+    expect(await messageOf(`postgres://bob:${SECRET}@127.0.0.1:1/none`)).toBe(
       'tidings: The database cannot be used.\n' +
         '  DATABASE_URL names a PostgreSQL server at 127.0.0.1:1 that is unreachable (connect ECONNREFUSED 127.0.0.1:1); ' +
         'check that it is running and that the address is right\n',
     )
   })
 
-  it('is named too where its certificates are not there', async () => {
-    const said = await saidOf(`postgres://bob:${SECRET}@127.0.0.1:1/none?sslrootcert=/nowhere/ca.pem`)
-    expect(said).toMatch(
+  it('is also reported if its certificates do not exist', async () => {
+    const message = await messageOf(`postgres://bob:${SECRET}@127.0.0.1:1/none?sslrootcert=/nowhere/ca.pem`)
+    expect(message).toMatch(
       /^ {2}DATABASE_URL names a PostgreSQL server at 127.0.0.1:1 that is unreachable \(.*nowhere\/ca.pem/m,
     )
   })
 
-  it('is one object with --json', async () => {
+  it('is reported as one object with --json', async () => {
     const ended = await runJson(['workspace', 'list'], { DATABASE_URL: `postgres://bob:${SECRET}@127.0.0.1:1/none` })
     expect(failureOf(ended)).toMatchObject({ status: 1, code: 'unavailable', fields: ['DATABASE_URL'] })
     expect(ended.stderr).toBe('')
   })
 })
 
-describeOnPostgres('A server of databases', () => {
+describeOnPostgres('A PostgreSQL server', () => {
   let place: TestPlace
 
   beforeAll(async () => void (place = await makePlace('postgres')))
@@ -62,18 +62,20 @@ describeOnPostgres('A server of databases', () => {
     return url.href
   }
 
-  it('that does not know the user is named', async () => {
-    const said = await saidOf(changed((url) => void (url.username = 'tidings_nobody')))
-    expect(said).toMatch(/^ {2}DATABASE_URL names a PostgreSQL server at \S+ that rejects this user \(.*nobody/m)
-    expect(said).toContain('correct the user and password, or pg_hba.conf')
+  it('is reported if it rejects the user', async () => {
+    const message = await messageOf(changed((url) => void (url.username = 'tidings_nobody')))
+    expect(message).toMatch(/^ {2}DATABASE_URL names a PostgreSQL server at \S+ that rejects this user \(.*nobody/m)
+    expect(message).toContain('correct the user and password, or pg_hba.conf')
   })
 
-  it('that does not have the one that is named says so', async () => {
-    const said = await saidOf(changed((url) => void (url.pathname = '/tidings_nowhere')))
-    expect(said).toMatch(/^ {2}DATABASE_URL names a database that does not exist \(.*tidings_nowhere.*\); create it/m)
+  it('is reported if it lacks the database', async () => {
+    const message = await messageOf(changed((url) => void (url.pathname = '/tidings_nowhere')))
+    expect(message).toMatch(
+      /^ {2}DATABASE_URL names a database that does not exist \(.*tidings_nowhere.*\); create it/m,
+    )
   })
 
-  it('is told of by the option of a move', async () => {
+  it('is reported under the option --to of a move', async () => {
     const source = { DATA_DIR: place.dataDir }
     await run(['workspace', 'create', 'main'], source)
     await run(['backup', `${place.dataDir}/makes-the-log.db`], source)
@@ -87,8 +89,8 @@ describeOnPostgres('A server of databases', () => {
 const postgres = await startOwnPostgres()
 afterAll(() => postgres?.remove())
 
-describe.skipIf(postgres === undefined)('A server that asks for a password', () => {
-  it('and refuses it is named', async () => {
+describe.skipIf(postgres === undefined)('A PostgreSQL server that requires a password', () => {
+  it('is reported if it rejects the password', async () => {
     const url = new URL(postgres?.url as string)
     const client = new Client({ connectionString: url.href })
     await client.connect()
@@ -99,6 +101,6 @@ describe.skipIf(postgres === undefined)('A server that asks for a password', () 
     await client.end()
     url.username = 'asked'
     url.password = SECRET
-    expect(await saidOf(url.href)).toMatch(/rejects this user \(password authentication failed for user "asked"\)/)
+    expect(await messageOf(url.href)).toMatch(/rejects this user \(password authentication failed for user "asked"\)/)
   })
 })

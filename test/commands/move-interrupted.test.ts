@@ -1,4 +1,4 @@
-// `tidings move`, killed in the middle and run again, and the places that it refuses to move from or to.
+// Checks `tidings move` when it is killed and run again, and which stores and databases it refuses.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import SqliteFile from 'better-sqlite3'
@@ -51,7 +51,7 @@ function moveFrom({ dataDir }: TestPlace, to: string, environment: Environment =
   return runJson(['move', '--to', to], { DATA_DIR: dataDir, ...environment })
 }
 
-describeOnPostgres('A move that is killed', () => {
+describeOnPostgres('A killed move', () => {
   let source: TestPlace
   let target: TestPlace
   let database: Database
@@ -86,7 +86,7 @@ describeOnPostgres('A move that is killed', () => {
     return events
   }
 
-  it('leaves a database that nobody can use or serve', async () => {
+  it('leaves a database that no command uses or serves', async () => {
     await killInTheMiddle()
     const environment = { DATABASE_URL: url() }
     for (const command of [['workspace', 'list'], ['serve']]) {
@@ -96,13 +96,13 @@ describeOnPostgres('A move that is killed', () => {
     }
   })
 
-  it('leaves the embedded store free to be served', async () => {
+  it('leaves an embedded store that can be served', async () => {
     const server = await startServing({ DATA_DIR: source.dataDir })
     expect((await fetch(`${server.started.url}/readyz`)).status).toBe(200)
     await server.stop()
   })
 
-  it('keeps all others out of its database', async () => {
+  it('reserves its database against other stores', async () => {
     const other = await makeSource('other')
     const refused = failureOf(await moveFrom(other, url()))
     expect(refused).toMatchObject({ status: 1, code: 'conflict' })
@@ -110,32 +110,32 @@ describeOnPostgres('A move that is killed', () => {
     await other.remove()
   })
 
-  it('goes on where it was, also when it is killed again, and is found equal', async () => {
+  it('continues where it stopped, even if it is killed again, and then finds no difference', async () => {
     const events = await killInTheMiddle()
     const ended = await moveFrom(source, url())
     expect(ended).toMatchObject({ status: 0, body: { outcome: 'moved' } })
     expect(await countEvents()).toBe(EVENTS)
     const { copied_rows: copied } = ended.body as { copied_rows: number }
-    // What comes behind the events, beside the rest of them, is a few rows.
+    // The tables after the events have few rows.
     expect(copied).toBeGreaterThanOrEqual(EVENTS - events)
     expect(copied).toBeLessThan(EVENTS - events + 100)
   })
 
-  it('moves what has changed in the embedded store since, too', async () => {
+  it('also moves later changes of the embedded store', async () => {
     const fresh = await makePlace('postgres')
     const changing = await makeSource('main', EVENTS)
-    const place = await openTestDatabase(fresh)
+    const opened = await openTestDatabase(fresh)
     const moving = start(['move', '--to', fresh.databaseUrl as string], { DATA_DIR: changing.dataDir })
-    await until('events are copied', async () => (await findMoveProgress(place, 'events'))?.rows)
+    await until('events are copied', async () => (await findMoveProgress(opened, 'events'))?.rows)
     await moving.stop('SIGKILL')
     inState(changing, (file) => file.exec(`update events set action = 'Changed' where id = 1`))
     expect(await moveFrom(changing, fresh.databaseUrl as string)).toMatchObject({
       status: 0,
       body: { outcome: 'moved' },
     })
-    const first = place.query.selectFrom('events').select('action').where('id', '=', 1)
+    const first = opened.query.selectFrom('events').select('action').where('id', '=', 1)
     expect(await first.execute()).toEqual([{ action: 'Changed' }])
-    await place.close()
+    await opened.close()
     await Promise.all([fresh.remove(), changing.remove()])
   })
 })
@@ -176,7 +176,7 @@ describeOnPostgres('A move is refused', () => {
     await other.remove()
   })
 
-  it('where the log does not belong to the tables', async () => {
+  it('if the log does not belong to the tables', async () => {
     const odd = await makeSource('main')
     inState(odd, (file) => file.exec(`insert into cursors values ('pipeline', 5)`))
     const refused = failureOf(await moveFrom(odd, target.databaseUrl as string))
@@ -185,7 +185,7 @@ describeOnPostgres('A move is refused', () => {
     await odd.remove()
   })
 
-  it('where there is no store', async () => {
+  it('if there is no store', async () => {
     const nowhere = await makePlace('sqlite')
     expect(failureOf(await moveFrom(nowhere, target.databaseUrl as string))).toMatchObject({ code: 'not_found' })
     writeFileSync(join(nowhere.dataDir, STATE_FILE), '')
@@ -193,7 +193,7 @@ describeOnPostgres('A move is refused', () => {
     await nowhere.remove()
   })
 
-  it('where the store has no workspace', async () => {
+  it('if the store has no workspace', async () => {
     const empty = await makePlace('sqlite')
     await (await openTestDatabase(empty)).close()
     openLogForWriting(join(empty.dataDir, LOG_FILE)).close()
@@ -201,7 +201,7 @@ describeOnPostgres('A move is refused', () => {
     await empty.remove()
   })
 
-  it('from what is no embedded store, or to what is no PostgreSQL', async () => {
+  it('from a store that is not embedded, or to an address without PostgreSQL', async () => {
     const environment = { DATABASE_URL: target.databaseUrl as string }
     const wrong = { status: 1, code: 'invalid_request' }
     expect(await refusal(undefined, environment)).toMatchObject({ ...wrong, fields: ['DATABASE_URL'] })
@@ -230,7 +230,7 @@ describeOnPostgres('A move is refused', () => {
     const other = await makePlace('postgres')
     const pipeline = await startServing({ DATABASE_URL: other.databaseUrl as string }, ['--role', 'pipeline'])
     const database = await openTestDatabase(other)
-    await until('it has taken its share', async () => (await countPipelines(database)) > 0)
+    await until('it has joined', async () => (await countPipelines(database)) > 0)
     const refused = await refusal(other.databaseUrl)
     expect(refused).toMatchObject({ status: 1, code: 'conflict' })
     expect(refused?.message).toContain('1 pipeline is running on the target')
@@ -240,7 +240,7 @@ describeOnPostgres('A move is refused', () => {
     await other.remove()
   })
 
-  it('and leaves the target as empty as it was', async () => {
+  it('and leaves the target empty', async () => {
     expect(await moveFrom(source, target.databaseUrl as string)).toMatchObject({
       status: 0,
       body: { outcome: 'moved' },
@@ -249,7 +249,7 @@ describeOnPostgres('A move is refused', () => {
 })
 
 describeOnPostgres('A move that finds a difference', () => {
-  it('fails, leaves the database unusable, and is complete once what differs is mended', async () => {
+  it('fails, leaves the database unusable, and succeeds once the difference is corrected', async () => {
     const source = await makeSource('main')
     const target = await makePlace('postgres')
     const url = target.databaseUrl as string
@@ -261,9 +261,9 @@ describeOnPostgres('A move that finds a difference', () => {
       body: { outcome: 'differs', statistics: [{ workspace_id: 'main', equal: false, cells: 0 }] },
     })
     expect(failureOf(await runJson(['workspace', 'list'], { DATABASE_URL: url }))).toMatchObject({ code: 'conflict' })
-    const told = await run(['move', '--to', url], { DATA_DIR: source.dataDir })
-    expect(told).toMatchObject({ status: 1, stderr: '' })
-    expect(told.stdout).toContain('tidings statistics rebuild')
+    const text = await run(['move', '--to', url], { DATA_DIR: source.dataDir })
+    expect(text).toMatchObject({ status: 1, stderr: '' })
+    expect(text.stdout).toContain('tidings statistics rebuild')
     expect(await run(['statistics', 'rebuild'], { DATA_DIR: source.dataDir })).toMatchObject({ status: 0 })
     expect(await moveFrom(source, url)).toMatchObject({ status: 0, body: { outcome: 'moved' } })
     await database.close()
@@ -271,15 +271,21 @@ describeOnPostgres('A move that finds a difference', () => {
   })
 })
 
-/** Statistics without a fact behind them. */
+/** Adds statistics that no fact explains. */
 async function addForeignCell(source: TestPlace): Promise<void> {
   const database = await openTestDatabase(source)
   await database.write(async (store) => {
     const details = { name: 'Summer', platforms: ['EMAIL'], goals: [], createdBy: 'anna', createdAt: 0 }
     const { number } = await addCampaign(store, { ...details, id: 'summer', workspaceId: 'main' })
     await raiseVersion(store, 'main')
-    const place = { platform: ALL, locale: ALL, variation: ALL }
-    const sent = { campaign: number, generation: NO_GENERATION, group: ANY_GROUP, metric: 'sent', ...place } as const
+    const dimensions = { platform: ALL, locale: ALL, variation: ALL }
+    const sent = {
+      campaign: number,
+      generation: NO_GENERATION,
+      group: ANY_GROUP,
+      metric: 'sent',
+      ...dimensions,
+    } as const
     const sum = new CellSum()
     sum.add(cellKey(seriesKey(sent), 1, NO_DAY), 1, 1)
     await addCells(store, sum)

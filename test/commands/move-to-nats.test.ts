@@ -1,4 +1,4 @@
-// An embedded store that is moved to PostgreSQL and NATS: the log in JetStream goes on where the embedded one ended.
+// Checks an embedded store that is moved to PostgreSQL and NATS: the log in JetStream continues where the embedded one ended.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { AppError } from '../../src/core/app-error.ts'
 import { continueBehind } from '../../src/log/continue-log.ts'
@@ -56,12 +56,12 @@ describeOnPostgres('A server moved to NATS', () => {
       await Promise.all([source.remove(), target.remove()])
     })
 
-    it('is found equal', () => {
+    it('is moved up to the last position of the embedded log', () => {
       const position = ENTRIES + 1
       expect(moved).toMatchObject({ status: 0, body: { outcome: 'moved', log_position: position } })
     })
 
-    it('takes in events whose ids go on, and recognises what the embedded server took in', async () => {
+    it('continues the ids of events, and recognises retries of requests to the embedded server', async () => {
       const server = await startServer('postgres', { NATS_URL: nats.url }, { at: { ...target, workspace } })
       const tracking = trackingOf(server)
       const repeated = await tracking.events(KEYED, KEY)
@@ -79,7 +79,7 @@ describeOnPostgres('A server moved to NATS', () => {
       await server.stop()
     })
 
-    it('is not moved into a stream that holds entries', async () => {
+    it('is not moved into a stream with entries', async () => {
       const other = await makePlace('postgres')
       const refused = failureOf(await moveTo(other))
       expect(refused).toMatchObject({ status: 1, code: 'conflict' })
@@ -89,17 +89,21 @@ describeOnPostgres('A server moved to NATS', () => {
   })
 })
 
-describeWithNats('A stream that goes on behind a position', () => {
-  it.each([1, 3])('stands behind it, also when each of its %s servers was killed since', async (count) => {
+describeWithNats('A stream that continues after a position', () => {
+  it.each([1, 3])('is still after it when each of its %s servers has been killed', async (count) => {
     const nats = await startNatsServers(count)
-    const place = { dataDir: '', databaseUrl: 'postgres://127.0.0.1/unused', natsUrl: nats.url }
+    const location = { dataDir: '', databaseUrl: 'postgres://127.0.0.1/unused', natsUrl: nats.url }
     try {
-      await continueBehind(place, POSITION)
-      await continueBehind(place, POSITION)
+      await continueBehind(location, POSITION)
+      await continueBehind(location, POSITION)
       for (const name of nats.names) {
         await nats.kill(name)
         await nats.restart(name)
-        const last = await until('the stream is there again', () => lastOf(place).catch(isUnavailable), RETURN_WAIT_MS)
+        const last = await until(
+          'the stream is available again',
+          () => lastOf(location).catch(isUnavailable),
+          RETURN_WAIT_MS,
+        )
         expect(last).toBeGreaterThan(POSITION)
       }
     } finally {
@@ -108,15 +112,15 @@ describeWithNats('A stream that goes on behind a position', () => {
   })
 })
 
-/** False, to be asked again, while the others of a cluster have not noticed yet that a server is back. */
+/** Returns false, so that the caller retries, while a cluster has not yet noticed that a server is back. */
 function isUnavailable(error: unknown): false {
   if (error instanceof AppError && error.code === 'unavailable') return false
   throw error
 }
 
 /** The last position of a log without entries. */
-async function lastOf(place: LogLocation): Promise<number> {
-  const reader = await openLogReader(place)
+async function lastOf(location: LogLocation): Promise<number> {
+  const reader = await openLogReader(location)
   try {
     expect(await reader.firstAfter(Array.from({ length: reader.partitions }, () => 0))).toBeUndefined()
     return await reader.lastPosition()

@@ -1,4 +1,4 @@
-// An embedded server that is moved into PostgreSQL by `tidings move`, as an operator does it, and then served from there.
+// Checks an embedded server that an operator moves into PostgreSQL by `tidings move` and then serves from there.
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { answersOf, fillServer, SETTINGS, type FilledServer } from '../support/filled-server.ts'
@@ -84,12 +84,12 @@ describeOnPostgres('A moved server', () => {
     await database.close()
   }
 
-  it('had to be stopped first', () => {
+  it('must be stopped before the move', () => {
     expect(failureOf(whileServed)).toMatchObject({ status: 1, code: 'conflict' })
     expect(failureOf(whileServed)?.message).toContain('is in use')
   })
 
-  it('is found equal, row for row', () => {
+  it('equals the embedded one, row for row', () => {
     const { tables, statistics, ...body } = moved.body as MovedBody
     expect({ status: moved.status, stderr: moved.stderr }).toEqual({ status: 0, stderr: '' })
     expect(body).toMatchObject({
@@ -111,25 +111,25 @@ describeOnPostgres('A moved server', () => {
     ])
   })
 
-  it('gives the same answers', async () => {
-    // The entries that were applied at the end have changed none of them.
+  it('gives the same responses', async () => {
+    // The entries that the move applied change none of these.
     expect(await answersOf(server, filled.questions)).toEqual(before)
   })
 
-  it('has what had not been applied, and parks what cannot be', async () => {
+  it('has the entries that were not applied before, and parks the one that cannot be', async () => {
     const { body } = await trackingOf(server).listEvents({ customer_id: 'late' })
     expect(body.data.map(({ action }) => action)).toEqual(['Stayed', 'Came'])
     const parked = await runJson(['parked', 'list'], { DATABASE_URL: target.databaseUrl as string })
     expect(parked.body).toMatchObject({ parked: [{ workspace_id: 'main', kind: 'track_events' }] })
   })
 
-  it('does nothing when it is moved again', async () => {
+  it('does not change when it is moved again', async () => {
     const again = await move()
     expect({ status: again.status, body: again.body }).toMatchObject({ status: 0, body: { outcome: 'already_moved' } })
     expect(await answersOf(server, filled.questions)).toEqual(before)
   })
 
-  it('takes in events whose ids go on, and users whose numbers do', async () => {
+  it('continues the ids of events and the numbers of users', async () => {
     const tracking = trackingOf(server)
     await tracking.apply(
       { type: 'event', customer_id: 'anna', actions: [{ action: 'Came back' }] },
@@ -145,7 +145,7 @@ describeOnPostgres('A moved server', () => {
     })
   })
 
-  it('recognises the repeat of a request that the embedded server took in', async () => {
+  it('recognises retries of requests to the embedded server', async () => {
     const tracking = trackingOf(server)
     const { body, headers, requestId } = filled.keyed
     const repeated = await tracking.events(body, headers)
@@ -153,14 +153,14 @@ describeOnPostgres('A moved server', () => {
     expect((await tracking.events({ ...body, actions: [{ action: 'Other' }] }, headers)).status).toBe(409)
   })
 
-  it('goes on counting statistics where it stopped', async () => {
+  it('continues to count statistics without a difference', async () => {
     const user_time = '2026-05-04T13:00:00Z'
     await trackingOf(server).apply({ type: 'event', customer_id: 'ben', actions: [{ action: 'Bought', user_time }] })
     const verified = await runJson(['statistics', 'verify'], { DATABASE_URL: target.databaseUrl as string })
     expect(verified).toMatchObject({ status: 0, body: { equal: true, workspaces: [{ differing_cells: 0 }] } })
   })
 
-  it('is not taken for moved once it has been served again where it was', async () => {
+  it('cannot be moved again once the embedded server has run again', async () => {
     const embedded = await startSource(true)
     expect(await answersOf(embedded, filled.questions)).toEqual(before)
     await trackingOf(embedded).apply({ type: 'event', customer_id: 'anna', actions: [{ action: 'Elsewhere' }] })
@@ -170,7 +170,7 @@ describeOnPostgres('A moved server', () => {
     expect(again?.message).toContain('a server has used it since')
   })
 
-  it('says without --json what must be kept and what must not be done', async () => {
+  it('is moved with advice on PII_KEY and the old server, without --json', async () => {
     const other = await makePlace('postgres')
     const { status, stdout } = await run(['move', '--to', other.databaseUrl as string], { DATA_DIR: source.dataDir })
     expect(status).toBe(0)

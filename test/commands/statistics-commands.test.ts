@@ -1,4 +1,4 @@
-// `statistics verify` and `rebuild` as operators use them: in processes of their own, on every store, beside a serving program.
+// Checks `statistics verify` and `rebuild` as operators use them: in separate processes, on every store, beside a serving program.
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import type { Goal } from '../../src/core/campaigns/goal.ts'
 import { ANYTHING } from '../../src/core/statistics/anything.ts'
@@ -31,7 +31,7 @@ import { addUncountedEvents } from '../../src/store/statistics/uncounted-events.
 vi.setConfig({ testTimeout: 60_000 })
 
 const DAY = { startDate: '2026-03-10', endDate: '2026-03-11' } as const
-/** More than are listed one by one. */
+/** More differences than the output lists. */
 const MANY = 1_005
 const REBUILDS = 2
 
@@ -43,7 +43,7 @@ describeEachStore('statistics', (kind) => {
   beforeAll(async () => {
     bench = await openStatisticsBench(kind)
     environment = environmentOf(bench.place)
-    // Another workspace, which nobody meddles with.
+    // Another workspace, whose statistics stay correct.
     await makeShop()
   })
   afterAll(() => bench.close())
@@ -59,11 +59,11 @@ describeEachStore('statistics', (kind) => {
   const statistics = (what: 'verify' | 'rebuild', run = shop) => {
     return runJson(['statistics', what, '--workspace', run.workspaceId], environment)
   }
-  const meddle = async (...cells: readonly Partial<Cell>[]) => {
+  const corrupt = async (...cells: readonly Partial<Cell>[]) => {
     await changeRows(bench.database, await shop.campaignRows(), cells)
   }
 
-  it('verify exits 0 where a recount finds no difference, and says what it counted', async () => {
+  it('verify exits with 0 if a recount finds no difference, and reports what it counted', async () => {
     const numbers = (await shop.campaignRows()).map(({ number }) => number)
     const rows = await bench.database.query
       .selectFrom('statistics')
@@ -91,7 +91,7 @@ describeEachStore('statistics', (kind) => {
     })
   })
 
-  it('verify says how many users are over the limit, and how many of their events are not counted', async () => {
+  it('verify reports how many users are over the limit, and how many of their events are not counted', async () => {
     const [ann, bob] = await usersOf(shop)
     const uncounted = new Map([ann, bob].map((person, index) => [person?.userId ?? 0, index + 2]))
     await bench.database.write((store) => addUncountedEvents(store, uncounted))
@@ -103,8 +103,8 @@ describeEachStore('statistics', (kind) => {
     expect(stdout).toContain(`2 users are over the limit of ${limit}; 10 events are not counted`)
   })
 
-  it('verify exits 1 and prints exactly the rows that were changed, deleted and added', async () => {
-    await meddle(
+  it('verify exits with 1 and prints exactly the rows that were changed, deleted and added', async () => {
+    await corrupt(
       { metric: 'sent', users: 1, occurrences: 2 },
       { metric: 'click', users: -1, occurrences: -1 },
       { metric: 'failed', platform: 'TV', locale: 'de', variation: 'B', previousDay: DAY_NUMBER - 2 },
@@ -133,16 +133,16 @@ describeEachStore('statistics', (kind) => {
     for (const { metric } of differences) expect(text.stdout).toContain(`"metric":"${metric}"`)
   })
 
-  it('rebuild mends what was changed, deleted and added', async () => {
-    await meddle({ metric: 'sent', occurrences: 9 }, { metric: 'click', users: -1, occurrences: -1 }, { day: 20_000 })
-    await meddle({ metric: ANYTHING, users: 0, occurrences: -OCCURRENCES })
+  it('rebuild corrects rows that were changed, deleted and added', async () => {
+    await corrupt({ metric: 'sent', occurrences: 9 }, { metric: 'click', users: -1, occurrences: -1 }, { day: 20_000 })
+    await corrupt({ metric: ANYTHING, users: 0, occurrences: -OCCURRENCES })
     expect(await statistics('rebuild')).toMatchObject({ status: 0, body: { workspaces: [{ differing_cells: 4 }] } })
     expect(await statistics('verify')).toMatchObject({ status: 0, body: { equal: true } })
     await expectAnswers(shop, [DAY])
     expect(await statistics('rebuild')).toMatchObject({ status: 0, body: { workspaces: [{ differing_cells: 0 }] } })
   })
 
-  it('follow the facts, not the table, when these were changed', async () => {
+  it('verify and rebuild follow changed facts, not the table', async () => {
     const { number = 0 } = (await shop.campaignRows())[0] ?? {}
     await bench.database.write(async ({ query }) => {
       for (const table of ['message_events', 'message_events_staging'] as const) {
@@ -155,8 +155,8 @@ describeEachStore('statistics', (kind) => {
     expect(JSON.stringify(await shop.ask(QUESTION))).toContain('"click":0')
   })
 
-  it('verify looks at all workspaces, or the one that is named', async () => {
-    await meddle({ metric: 'sent' })
+  it('verify checks all workspaces, or only the given one', async () => {
+    await corrupt({ metric: 'sent' })
     const other = await makeShop()
     expect(await statistics('verify', other)).toMatchObject({ status: 0 })
     const all = await runJson(['statistics', 'verify'], environment)
@@ -168,26 +168,26 @@ describeEachStore('statistics', (kind) => {
     expect(workspaces.map(({ workspace_id: id }) => id)).toContain(other.workspaceId)
   })
 
-  it.each(['verify', 'rebuild'])('%s says what there is no workspace of', async (what) => {
+  it.each(['verify', 'rebuild'])('%s reports that a workspace does not exist', async (what) => {
     const refused = await runJson(['statistics', what, '--workspace', 'nobody'], environment)
     expect(failureOf(refused)).toMatchObject({ status: 1, code: 'not_found' })
   })
 
-  it.each(['verify', 'rebuild'])('%s takes the line away that shows how far it is', async (what) => {
+  it.each(['verify', 'rebuild'])('%s clears its progress line at the end', async (what) => {
     const onTerminal = { NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true' }
     const args = ['statistics', what, '--workspace', shop.workspaceId]
     const { status, stderr } = await run(args, { ...environment, ...onTerminal })
-    expect({ status, isTakenAway: stderr.endsWith('\r\u001B[K') }).toEqual({ status: 0, isTakenAway: true })
+    expect({ status, isCleared: stderr.endsWith('\r\u001B[K') }).toEqual({ status: 0, isCleared: true })
   })
 
-  it('verify says of a workspace without campaigns that there is nothing', async () => {
+  it('verify reports that a workspace has no campaigns', async () => {
     await runJson(['workspace', 'create', `empty-${kind}`], environment)
     const { status, stdout } = await run(['statistics', 'verify', '--workspace', `empty-${kind}`], environment)
     expect({ status, stdout }).toEqual({ status: 0, stdout: 'No campaigns to verify.\n' })
   })
 
-  it('verify tells a bounded number of cells apart, and counts all; rebuild mends all', async () => {
-    await meddle(...Array.from({ length: MANY }, (_, day) => ({ metric: 'sent', day })))
+  it('verify lists a limited number of differing cells and counts all of them; rebuild corrects all', async () => {
+    await corrupt(...Array.from({ length: MANY }, (_, day) => ({ metric: 'sent', day })))
     const { status, body } = await statistics('verify')
     const { workspaces } = body as { workspaces: [{ differing_cells: number; differences: unknown[] }] }
     expect(status).toBe(1)
@@ -197,8 +197,8 @@ describeEachStore('statistics', (kind) => {
     expect(await statistics('verify')).toMatchObject({ status: 0 })
   })
 
-  it('two rebuilds at once leave it right, whether one gives way or not', async () => {
-    await meddle({ metric: 'sent', occurrences: 9 }, { metric: 'click', users: -1, occurrences: -1 })
+  it('two concurrent rebuilds leave correct statistics, even if one is refused', async () => {
+    await corrupt({ metric: 'sent', occurrences: 9 }, { metric: 'click', users: -1, occurrences: -1 })
     for (const ended of await Promise.all([statistics('rebuild'), statistics('rebuild')])) {
       expect([undefined, 'conflict']).toContain(failureOf(ended)?.code)
     }
@@ -208,34 +208,31 @@ describeEachStore('statistics', (kind) => {
   const interventions: [what: string, intervene: () => Promise<unknown>][] = [
     ['another rebuild', () => rebuildStatistics(bench.database, shop.workspaceId, () => {})],
     ['a change of goals', () => shop.setGoals('c1', [goal({ windowHours: 2 })])],
-    ['a change of goals that is in use already', () => useGoals([goal({ windowHours: 2 })])],
+    ['a change of goals whose backfill is complete', () => useGoals([goal({ windowHours: 2 })])],
   ]
   const useGoals = async (goals: readonly Goal[]) => {
     await shop.setGoals('c1', goals)
     const catalogs = new GoalCatalogs()
     while (await backfillGoals(bench.database, catalogs, { lastWorkspace: '' }));
   }
-  it.each(interventions)(
-    'rebuild gives way to %s that came between its count and its writing',
-    async (_, intervene) => {
-      await meddle({ metric: 'sent', occurrences: 9 })
-      const rebuilding = rebuildStatistics(afterSnapshot(bench.database, intervene), shop.workspaceId, () => {})
-      await expect(rebuilding).rejects.toMatchObject({ code: 'conflict' })
-      await rebuildStatistics(bench.database, shop.workspaceId, () => {})
-      expect(await expectVerified(shop)).toMatchObject({ users: 2 })
-    },
-  )
+  it.each(interventions)('rebuild is refused after %s between its count and its writes', async (_, intervene) => {
+    await corrupt({ metric: 'sent', occurrences: 9 })
+    const rebuilding = rebuildStatistics(afterSnapshot(bench.database, intervene), shop.workspaceId, () => {})
+    await expect(rebuilding).rejects.toMatchObject({ code: 'conflict' })
+    await rebuildStatistics(bench.database, shop.workspaceId, () => {})
+    expect(await expectVerified(shop)).toMatchObject({ users: 2 })
+  })
 
-  it('rebuild goes on beside a campaign that is made between its count and its writing', async () => {
-    await meddle({ metric: 'sent', occurrences: 9 })
+  it('rebuild succeeds despite a campaign created between its count and its writes', async () => {
+    await corrupt({ metric: 'sent', occurrences: 9 })
     const making = afterSnapshot(bench.database, () => shop.addCampaign({ id: 'c2', goals: [goal({})] }))
     await rebuildStatistics(making, shop.workspaceId, () => {})
     await expectVerified(shop)
     await expectAnswers(shop, [DAY])
   })
 
-  it('rebuild keeps what batches add between its count and its writing', async () => {
-    await meddle({ metric: 'sent', occurrences: 9 })
+  it('rebuild keeps what batches add between its count and its writes', async () => {
+    await corrupt({ metric: 'sent', occurrences: 9 })
     const late = message({ kind: 'sent', customerId: 'cid', time: NOON + HOUR })
     const adding = afterSnapshot(bench.database, () => shop.apply([{ ...NOTHING, ...REPORT, messages: [late] }]))
     await rebuildStatistics(adding, shop.workspaceId, () => {})
@@ -245,7 +242,7 @@ describeEachStore('statistics', (kind) => {
 })
 
 describeEachStore('statistics rebuild', (kind) => {
-  it('mends the numbers of a program that goes on counting', async () => {
+  it('corrects the statistics while a program continues to count', async () => {
     const seed = Number(process.env['STATISTICS_SEED'] ?? Date.now() % 1_000_000)
     process.stderr.write(`rebuild under load on ${kind}: STATISTICS_SEED=${seed}\n`)
     const place = await makePlace(kind)
@@ -257,7 +254,7 @@ describeEachStore('statistics rebuild', (kind) => {
       const load = new StatisticsLoad(seededRandom(seed), keys)
       await load.makeCampaigns(url)
       await load.changeGoals(url)
-      // A rebuild would give way to the end of this recount.
+      // A rebuild is refused if this backfill ends meanwhile.
       await load.waitUntilCounted(url)
       let isOver = false
       const sending = load.send(url, () => isOver)
@@ -285,11 +282,11 @@ const NOTHING = { audiences: [], messages: [], events: [] } as const
 const REPORT = { kind: 'svc_message_events' } as const
 const DAY_NUMBER = fromCalendarDate(DAY.startDate) ?? 0
 /**
- * The occurrences of everything on that day: 4 messages; of each of 2 units audience, sent, devices and active devices, and one
+ * The occurrences of `anything` on that day: 4 messages; audience, sent, devices and active devices for each of 2 units; one
  * impression.
  */
 const OCCURRENCES = 4 + 2 * 4 + 1
-/** The place of `click` among the kinds of message events. */
+/** The index of `click` among the kinds of message events. */
 const KIND_CLICK = 5
 
 const ENTRIES: readonly HistoryEntry[] = [
@@ -312,8 +309,8 @@ const ENTRIES: readonly HistoryEntry[] = [
 ]
 
 /**
- * Changes rows of the first campaign in the table as no batch would: adds to each, by default one user and one occurrence of what
- * was sent on the day of the entries, makes it if it is not there, and deletes it when nothing is left.
+ * Corrupts rows of the first campaign. Adds to each, by default one user and one occurrence of `sent` on the day of the entries;
+ * makes rows that do not exist, and deletes those that become empty.
  */
 async function changeRows(
   database: Database,
@@ -366,7 +363,7 @@ function metricOf(difference: unknown): string {
   return (difference as { metric: string }).metric
 }
 
-/** The same database, where `intervene` is called after everything was read as it is at one moment. */
+/** The same database, but each read of a snapshot is followed by `intervene`. */
 function afterSnapshot(database: Database, intervene: () => Promise<unknown>): Database {
   return {
     ...database,

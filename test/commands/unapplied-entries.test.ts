@@ -1,4 +1,4 @@
-// What a workspace has in the log that is not applied: most of it is looked for before a transaction, the rest within it.
+// Checks how a command finds unapplied entries of a workspace: it scans most of the log before its transaction, the rest within.
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { v7 as newId } from 'uuid'
@@ -23,7 +23,7 @@ import {
 
 const OWN = 'shop'
 
-describeEachStore('Entries of a workspace that are not applied', (kind) => {
+describeEachStore('Unapplied entries of a workspace', (kind) => {
   let place: TestPlace
   let database: Database
   let writer: LogWriter
@@ -32,11 +32,11 @@ describeEachStore('Entries of a workspace that are not applied', (kind) => {
 
   beforeEach(async () => {
     place = await makeStore(kind)
-    const logPlace: LogLocation = { ...place, natsUrl: undefined }
+    const logLocation: LogLocation = { ...place, natsUrl: undefined }
     database = await openTestDatabase(place)
-    writer = await openLog(logPlace, { onCommit: () => {}, keys: idempotencyKeysIn(database) })
-    reader = await openLogReader(logPlace)
-    unapplied = new UnappliedEntries(logPlace, OWN)
+    writer = await openLog(logLocation, { onCommit: () => {}, keys: idempotencyKeysIn(database) })
+    reader = await openLogReader(logLocation)
+    unapplied = new UnappliedEntries(logLocation, OWN)
   })
   afterEach(async () => {
     await unapplied.close()
@@ -46,12 +46,12 @@ describeEachStore('Entries of a workspace that are not applied', (kind) => {
     await place.remove()
   })
 
-  /** Appends one after the other, into several partitions. */
+  /** Appends one entry after the other, into several partitions. */
   async function append(...workspaceIds: readonly string[]): Promise<void> {
     for (const workspaceId of workspaceIds) await writer.append(newEntry(newId(), { workspaceId }))
   }
 
-  /** Moves every cursor behind all that is in the log. */
+  /** Moves every cursor past the end of the log. */
   async function applyAll(): Promise<void> {
     for (const [partition, cursor] of (await listPipelineCursors(database, reader.partitions)).entries()) {
       const last = (await reader.read(cursor, NO_BOUNDS, partition)).at(-1)
@@ -61,43 +61,43 @@ describeEachStore('Entries of a workspace that are not applied', (kind) => {
   }
 
   const apply = async (): Promise<void> => applyAll()
-  const look = (): Promise<void> => unapplied.scanAhead(database)
+  const scan = (): Promise<void> => unapplied.scanAhead(database)
   const own = (): Promise<void> => append(OWN)
   const others = (): Promise<void> => append('other', 'other', 'other')
 
-  const histories: [what: string, steps: (() => Promise<void>)[], areThere: boolean][] = [
-    ['no log', [look], false],
-    ['only those of others', [others, look, others], false],
-    ['one from before the look', [others, own, look, others], true],
-    ['one since the look', [others, look, own, others], true],
-    ['one since a look that found others only, which are applied', [others, look, apply, own], true],
-    ['one that the look has found, and which is applied since', [own, look, apply, others], false],
-    ['another behind one that is applied since', [own, look, apply, own], true],
-    ['one that was applied before', [own, apply, look, others], false],
-    ['one that nobody looked for before', [others, own], true],
+  const histories: [what: string, steps: (() => Promise<void>)[], doExist: boolean][] = [
+    ['none in an empty log', [scan], false],
+    ['none among entries of others', [others, scan, others], false],
+    ['one from before the scan', [others, own, scan, others], true],
+    ['one since the scan', [others, scan, own, others], true],
+    ['one since a scan that found only others, which are applied', [others, scan, apply, own], true],
+    ['none after the one that the scan found was applied', [own, scan, apply, others], false],
+    ['another after one that was applied since', [own, scan, apply, own], true],
+    ['none after one that was applied before', [own, apply, scan, others], false],
+    ['one without a scan before', [others, own], true],
   ]
-  it.each(histories)('are found: %s', async (_what, steps, areThere) => {
+  it.each(histories)('are found in the transaction: %s', async (_what, steps, doExist) => {
     for (const step of steps) await step()
-    expect(await database.write((store) => unapplied.exist(store))).toBe(areThere)
+    expect(await database.write((store) => unapplied.exist(store))).toBe(doExist)
   })
 })
 
 describeOnPostgres('A change of settings that needs the log', () => {
-  it('keeps nobody waiting while the log does not answer', async () => {
+  it('blocks no other transaction while the log does not respond', async () => {
     const place = await makeStore('postgres')
     const database = await openTestDatabase(place)
     await createWorkspace(database, OWN, {}, Date.now())
     const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as AddressInfo
-    const asked = once(silent, 'connection')
+    const connected = once(silent, 'connection')
     const args = ['workspace', 'set', OWN, 'email_protection=tokenized']
     const setting = start(args, { ...environmentOf(place), NATS_URL: `nats://127.0.0.1:${port}` })
-    const ended = setting.ended.then(({ stderr }) => Promise.reject(new Error(`it did not ask the log: ${stderr}`)))
-    const [connection] = (await Promise.race([asked, ended])) as [Socket]
+    const ended = setting.ended.then(({ stderr }) => Promise.reject(new Error(`it did not query the log: ${stderr}`)))
+    const [connection] = (await Promise.race([connected, ended])) as [Socket]
     ended.catch(() => {})
     await database.write(lockWorkspaces)
-    expect(connection.closed, 'it waits no more').toBe(false)
+    expect(connection.closed, 'it no longer waits').toBe(false)
     await setting.stop('SIGKILL')
     silent.close()
     await database.close()

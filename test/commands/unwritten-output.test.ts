@@ -1,4 +1,4 @@
-// Standard output on a full disk: what was to be printed is lost, one sentence says so, and a server serves on.
+// Checks that a command reports in one sentence that its output is lost on a full disk, and that a server continues.
 import { existsSync } from 'node:fs'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { findFreePorts } from '../support/free-ports.ts'
@@ -19,7 +19,7 @@ beforeEach(async ({ skip }) => {
 })
 afterEach(() => place?.remove())
 
-/** Runs the program as a shell does. */
+/** Runs the program in a shell. */
 const startIn = (command: string, environment = {}) => {
   return start(['-c', `exec "$0" ${command}`, BIN], { ...environmentOf(place), ...environment }, 'sh')
 }
@@ -27,7 +27,7 @@ const startIn = (command: string, environment = {}) => {
 it.each([
   ['standard output', '>/dev/full', LOST],
   ['standard output and standard error', '>/dev/full 2>/dev/full', ''],
-])('a server serves on, and can be stopped, where the disk of %s is full', async (_, full, said) => {
+])('a server continues, and can be stopped, when the disk of %s is full', async (_, full, expected) => {
   const [port] = await findFreePorts(1)
   const server = startIn(`serve ${full}`, { PORT: String(port), LOG_LEVEL: 'warn' })
   const isMade = async () => (await run(['workspace', 'show', 'main'], environmentOf(place))).status === 0
@@ -37,10 +37,10 @@ it.each([
   const answer = await fetch(`http://127.0.0.1:${port}/v1/customer/main?customer_id=nobody`, { headers })
   expect(answer.status).toBe(404)
   const { status, stderr } = await server.stop()
-  expect({ status, stderr }).toEqual({ status: 0, stderr: said })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: expected })
 })
 
-it('a command says that its result is lost, and fails', async () => {
+it('a command reports that its output is lost, and fails', async () => {
   await run(['workspace', 'create', 'main'], environmentOf(place))
   const { status, stderr } = await startIn('workspace list >/dev/full').ended
   expect({ status, stderr }).toEqual({ status: 1, stderr: LOST })

@@ -1,4 +1,4 @@
-// Commands where there is no store, or one of another version: only those that may make a store make one, or change its tables.
+// Checks commands without a store, or with one of another version: only the commands meant for that make a store or migrate it.
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { sql } from 'kysely'
@@ -14,7 +14,7 @@ import { describeEachStore, makePlace, openTestDatabase, type TestPlace } from '
 vi.setConfig({ testTimeout: 120_000 })
 
 const MAKERS = ['serve', 'workspace create', 'restore', 'move']
-/** Left out here: it has rules of its own, and tests of its own. */
+/** Not included here: it has rules and tests of its own. */
 const BACKUP = 'backup'
 const OPERANDS: Readonly<Record<string, string>> = {
   ID: 'main',
@@ -24,7 +24,7 @@ const OPERANDS: Readonly<Record<string, string>> = {
   'data|reports': 'data',
 }
 
-/** Command lines of all others. */
+/** Command lines of all other commands. */
 const OTHERS = COMMANDS.filter(({ name }) => ![...MAKERS, BACKUP].includes(name)).map(({ name, operands }) => {
   return [...name.split(' '), ...operands.map((operand) => OPERANDS[operand] as string)]
 })
@@ -35,17 +35,17 @@ describeEachStore('Commands without a store', (kind) => {
   beforeEach(async () => void (place = await makePlace(kind)))
   afterEach(() => place.remove())
 
-  it('say so, and make none', async () => {
+  it('report that, and make none', async () => {
     const mistyped = join(place.dataDir, 'mistyped')
     const environment = { ...environmentOf(place), DATA_DIR: mistyped }
-    const said = place.databaseUrl === undefined ? resolve(mistyped) : withoutPassword(place.databaseUrl)
+    const name = place.databaseUrl === undefined ? resolve(mistyped) : withoutPassword(place.databaseUrl)
     for (const args of OTHERS) {
       const ended = await runJson(args, environment)
       expect({ args, ...failureOf(ended), stderr: ended.stderr }).toMatchObject({
         args,
         status: 1,
         code: 'not_found',
-        message: expect.stringContaining(`${said} contains no store.`) as string,
+        message: expect.stringContaining(`${name} contains no store.`) as string,
         stderr: '',
       })
     }
@@ -57,8 +57,8 @@ describeEachStore('Commands without a store', (kind) => {
   })
 })
 
-describe('A folder with a file that is no store yet', () => {
-  it('holds none', async () => {
+describe('A folder with an empty state.db', () => {
+  it('is not treated as a store', async () => {
     const place = await makePlace('sqlite')
     onTestFinished(() => place.remove())
     writeFileSync(join(place.dataDir, 'state.db'), '')
@@ -78,7 +78,7 @@ describeEachStore('Commands on a store of an older version', (kind) => {
   })
   afterAll(() => place.remove())
 
-  it('leave its tables as they are, and say who changes them', async () => {
+  it('leave its tables unchanged, and say how to migrate them', async () => {
     for (const args of [
       ['workspace', 'list'],
       ['workspace', 'set', 'main', 'name=x'],
@@ -96,7 +96,7 @@ describeEachStore('Commands on a store of an older version', (kind) => {
     expect(await isOlder(place)).toBe(true)
   })
 
-  it('work once it was served', async () => {
+  it('work after it was served', async () => {
     const server = await startServing(environmentOf(place))
     await server.stop()
     expect(await isOlder(place)).toBe(false)
@@ -106,7 +106,7 @@ describeEachStore('Commands on a store of an older version', (kind) => {
   })
 })
 
-describeEachStore('Commands on a store of a draft', (kind) => {
+describeEachStore('Commands on a store of an unreleased draft', (kind) => {
   it('say that it cannot be upgraded, and what to do', async () => {
     const place = await makePlace(kind)
     onTestFinished(() => place.remove())
@@ -127,7 +127,7 @@ describeEachStore('Commands on a store of a draft', (kind) => {
 })
 
 describeEachStore('Commands on a store of a newer version', (kind) => {
-  it('say what can be done', async () => {
+  it('say what to do', async () => {
     const place = await makePlace(kind)
     onTestFinished(() => place.remove())
     const database = await openTestDatabase(place)

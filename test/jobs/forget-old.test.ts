@@ -1,4 +1,4 @@
-// What is forgotten while a server runs, and what waits for entries that are not applied yet.
+// Checks which old data is deleted while a server runs, and which must wait for entries that are not applied yet.
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { forgetOld } from '../../src/jobs/forget-old.ts'
 import { openPostgresLogReader } from '../../src/log/postgres/postgres-log-reader.ts'
@@ -12,7 +12,7 @@ import { describeEachStore, describeOnPostgres, makeStore, openTestDatabase } fr
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-describeEachStore('Of old things', (kind) => {
+describeEachStore('The job that deletes old data', (kind) => {
   let bench: PipelineBench
 
   beforeAll(async () => {
@@ -27,35 +27,35 @@ describeEachStore('Of old things', (kind) => {
     const receipt = { requestId, workspaceId: bench.workspaceId, receivedAt, ...rest }
     return bench.database.write((store) => saveReceipts(store, [receipt]))
   }
-  const areKept = (...requestIds: string[]) => {
+  const areStored = (...requestIds: string[]) => {
     return Promise.all(requestIds.map(async (requestId) => (await bench.receipt(requestId)) !== undefined))
   }
 
-  it('receipts are forgotten after a week, but not while an entry of then may be their second copy', async () => {
+  it('deletes receipts after a week, but not while an unapplied entry of that time may be a second copy', async () => {
     await save('a-month', NOW - 30 * DAY_MS)
     await save('before', NOW - 8.5 * DAY_MS)
     await save('recent', NOW - 6 * DAY_MS)
     const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] }
     await bench.append({ body, receivedAt: NOW - 8 * DAY_MS })
     await forget()
-    expect(await areKept('a-month', 'before', 'recent')).toEqual([false, true, true])
+    expect(await areStored('a-month', 'before', 'recent')).toEqual([false, true, true])
     await bench.follow()
     await forget()
-    expect(await areKept('before', 'recent')).toEqual([false, true])
+    expect(await areStored('before', 'recent')).toEqual([false, true])
   })
 
-  it('receipts are kept for exactly a week, and uploads that were abandoned are taken back', async () => {
+  it('keeps receipts for exactly a week, and rolls back abandoned uploads', async () => {
     await save('a-week', NOW - 7 * DAY_MS)
     await save('older', NOW - 7 * DAY_MS - 1)
     const upload = { listNumber: 1, firstCouponId: 1, heartbeatAt: NOW - UPLOAD_ABANDONED_MS }
     await bench.database.write((store) => openUpload(store, upload))
     await forget()
-    expect(await areKept('a-week', 'older')).toEqual([true, false])
+    expect(await areStored('a-week', 'older')).toEqual([true, false])
     expect(await listOpenUploads(bench.database)).toEqual([])
   })
 
-  it('applied entries of the log are forgotten once the state has it on disk that they are applied', async () => {
-    const kept = async () => (await bench.logReader.read(0, { entries: 10, bytes: 1_000_000 })).length
+  it('deletes applied entries of the log once it is durable in the store that they are applied', async () => {
+    const countEntries = async () => (await bench.logReader.read(0, { entries: 10, bytes: 1_000_000 })).length
     const body = { type: 'event', customer_id: 'c1', actions: [{ action: 'A' }] }
     await forget()
     await bench.append({ body, receivedAt: NOW - DAY_MS })
@@ -63,14 +63,14 @@ describeEachStore('Of old things', (kind) => {
     await bench.follow()
     const refusing: Database = { ...bench.database, write: () => Promise.reject(new Error('the disk is full')) }
     await expect(forget(refusing)).rejects.toThrow('the disk is full')
-    expect(await kept()).toBe(2)
+    expect(await countEntries()).toBe(2)
     await forget()
-    expect(await kept()).toBe(1)
+    expect(await countEntries()).toBe(1)
   })
 })
 
 describeOnPostgres('A process whose clock is ahead of that of a shared log', () => {
-  it('forgets no key of a request and no receipt too early', async () => {
+  it('deletes no idempotency key and no receipt too early', async () => {
     const place = await makeStore('postgres')
     const url = place.databaseUrl as string
     const database = await openTestDatabase(place)
@@ -84,10 +84,10 @@ describeOnPostgres('A process whose clock is ahead of that of a shared log', () 
     )
     await forgetOld({ database, log, logReader, clock: () => Date.now() + 30 * DAY_MS }).run(() => false)
     const repeated = await log.append(newEntry('second', { idempotency }))
-    const kept = await findReceipt(database, 'main', 'first')
+    const found = await findReceipt(database, 'main', 'first')
     await Promise.all([logReader.close(), log.close(), database.close()])
     await place.remove()
     expect(repeated).toEqual({ outcome: 'repeated', requestId: 'first' })
-    expect(kept).toBeDefined()
+    expect(found).toBeDefined()
   })
 })

@@ -1,5 +1,5 @@
-// Files of the embedded store that are removed, moved or replaced beside the running server: it would go on with what nobody can
-// find again, so it takes nothing in, and says so.
+// Checks that a server refuses requests, and says why, when files of its embedded store are removed, moved or replaced: what it
+// wrote to the old files would be lost.
 import { mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -11,13 +11,13 @@ import { trackingOf } from '../support/calls/tracking.ts'
 
 const event = { type: 'event', customer_id: 'c1', actions: [{ action: 'Visit' }] }
 
-/** The first page of a new file, whose other pages are all in the file beside it. */
+/** A new file has one page; its other pages are all in the write-ahead log. */
 const FIRST_PAGE_BYTES = 4_096
 
 let server: TestServer
 beforeEach(async () => {
   server = await startServer('sqlite')
-  // Only then have all threads opened the files.
+  // By the end of this, all threads have opened the files.
   const tracking = trackingOf(server)
   await tracking.fateOf(await tracking.events(event))
   const state = join(server.dataDir, STATE_FILE)
@@ -32,11 +32,11 @@ const CHANGES: readonly (readonly [string, () => Promise<void>])[] = [
   ['the folder is removed', async () => rmSync(server.dataDir, { recursive: true })],
   ['the log is removed', async () => rmSync(join(server.dataDir, LOG_FILE))],
   ['the store is removed', async () => rmSync(join(server.dataDir, STATE_FILE))],
-  ['what stands beside the log is removed', async () => rmSync(join(server.dataDir, `${LOG_FILE}-wal`))],
-  ['a backup is restored in their place', restoreInTheirPlace],
+  ['the write-ahead log of the log is removed', async () => rmSync(join(server.dataDir, `${LOG_FILE}-wal`))],
+  ['a backup replaces its files', replaceByBackup],
 ]
 
-it.each(CHANGES)('takes nothing in when %s', async (_, change) => {
+it.each(CHANGES)('the server refuses requests when %s', async (_, change) => {
   await change()
   await untilReady(503)
   expect((await readiness()).body.error?.message).toMatch(/^Not ready: The files of the store were removed/)
@@ -45,7 +45,7 @@ it.each(CHANGES)('takes nothing in when %s', async (_, change) => {
   expect(refused.headers.get('retry-after')).toBe('1')
 })
 
-it('goes on when they are moved back', async () => {
+it('the server continues when its files are moved back', async () => {
   const elsewhere = `${server.dataDir}-elsewhere`
   renameSync(server.dataDir, elsewhere)
   await untilReady(503)
@@ -54,7 +54,7 @@ it('goes on when they are moved back', async () => {
   expect((await trackingOf(server).events(event)).status).toBe(200)
 })
 
-async function restoreInTheirPlace(): Promise<void> {
+async function replaceByBackup(): Promise<void> {
   const folder = `${server.dataDir}-backup`
   const file = join(folder, 'backup.db')
   mkdirSync(folder)

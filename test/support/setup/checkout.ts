@@ -1,4 +1,4 @@
-// A checkout with only what a start needs: copies of the sources, and links to the packages.
+// Makes a checkout with only what a start needs: copies of the sources, and links to the packages.
 import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
