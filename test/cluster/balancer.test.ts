@@ -56,7 +56,7 @@ it('forwards to any process while none is ready', async () => {
   const [a] = await startTargets('a', 'b')
   await balancer.allReady
   for (const target of targets) target.isReady = false
-  await until('nobody is known as ready', () => targets.every(({ refusals }) => refusals > 1))
+  await until('no process counts as ready', () => targets.every(({ refusals }) => refusals > 1))
   expect([await ask(), await ask()].toSorted()).toEqual(['a', 'b'])
   expect(a.refusals).toBeGreaterThan(1)
 })

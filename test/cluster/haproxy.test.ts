@@ -66,7 +66,7 @@ describe.skipIf(program === undefined)('deploy/haproxy.cfg in HAProxy', () => {
     '/%6detrics',
     '/%6Detric%73?x',
     '/%2fmetrics',
-  ])('keeps %s from the world', async (path) => {
+  ])('hides %s from clients', async (path) => {
     expect((await ask(path)).status).toBe(404)
   })
 
@@ -94,7 +94,7 @@ describe.skipIf(program === undefined)('deploy/haproxy.cfg in HAProxy', () => {
     ['/v1//customer/main', { 'idempotency-key': 'k3' }, 200],
     ['/v1/event/main', {}, 502],
     ['//v1/coupon-list', { 'idempotency-key': 'k4' }, 502],
-  ])('sends what broke again only where that does no harm: %s %o', async (path, headers, status) => {
+  ])('retries a broken request only if that does no harm: %s %o', async (path, headers, status) => {
     expect((await ask(path, { ...headers, 'x-break': `${path} ${status}` }, 'POST')).status).toBe(status)
   })
 })

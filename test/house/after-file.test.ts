@@ -1,4 +1,4 @@
-// Test files follow each other in one process: what one leaves behind, as one that fails may, does not reach the next.
+// Checks that a test file, even one that fails, leaves nothing behind for the next file in the same process.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const TEST_WAIT_MS = 60_000
 const LEAVES = `
 import { expect, it, vi } from 'vitest'
 import { start } from ${PROGRAM}
-it('leaves a process and a clock that stands', () => {
+it('leaves a process and fake timers', () => {
   globalThis.left = start(['-e', 'setInterval(() => {}, 1_000)'], {}, process.execPath)
   vi.useFakeTimers()
   expect(globalThis.left.child.pid).toBeGreaterThan(0)
@@ -29,7 +29,7 @@ it('finds neither', async () => {
 })`
 
 it(
-  'What a file of tests has left does not reach the next',
+  'A test file does not leave processes or fake timers to the next file',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tidings-files-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))

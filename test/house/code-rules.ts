@@ -1,4 +1,4 @@
-// The rules about what stands in files: purity, tables, names, leftovers, the words of ARCHITECTURE.md.
+// The house rules about the contents of files: purity, tables, names, leftovers, the words of ARCHITECTURE.md.
 import {
   floorOf,
   inCode,
@@ -17,10 +17,10 @@ export const barrels: Rule = (files) =>
   inCode(files).flatMap((file) =>
     nodesOf(file)
       .filter(({ type, source }) => /^Export(All|Named)Declaration$/.test(type) && Boolean(source))
-      .map(() => `${file.path} passes on what another file exports: import it from there`),
+      .map(() => `${file.path} re-exports a name of another file: import it from there`),
   )
 
-/** Core has no clock, no randomness and nothing to wait for. */
+/** Core has no clock, no randomness and no `await`. */
 export const pureCore: Rule = (files) =>
   inSources(files)
     .filter(({ path }) => floorOf(path) === 'core')
@@ -53,7 +53,7 @@ function isLog({ path }: SourceFile): boolean {
   return floorOf(path) === 'log'
 }
 
-/** What only the store may ask: which database it is, and how that locks. Others call a function that says what they want. */
+/** Only the store may ask which database it uses, and how that locks. Others call a function named after what they want. */
 export const storeSecrets: Rule = (files) =>
   inSources(files)
     .filter(({ path }) => floorOf(path) !== 'store')
@@ -68,7 +68,7 @@ function readsLocksRows(node: Node): boolean {
   return node.type === 'Property' && nameOf(node['key']) === 'locksRows'
 }
 
-/** Objects of Node and of packages keep the methods that they come with. */
+/** No file replaces a method on an object of Node or of a package. */
 export const foreignMethods: Rule = (files) =>
   inSources(files).flatMap((file) =>
     nodesOf(file)
@@ -141,7 +141,7 @@ export const glossary: Rule = (files) => {
     : []
 }
 
-/** The environment is read in one place. */
+/** The environment is read in one file. */
 export const environmentReads: Rule = (files) =>
   inSources(files)
     .filter(({ path }) => path !== 'src/app/config.ts')
@@ -151,17 +151,17 @@ export const environmentReads: Rule = (files) =>
         .map(() => `${file.path} reads the environment: only src/app/config.ts may`),
     )
 
-/** Each file begins with a comment that says what it is for. */
+/** Each file begins with a comment that says what it does. */
 export const fileHeaders: Rule = (files) =>
   inCode(files)
     .filter(({ text }) => !/^\/\/ \S/.test(text))
-    .map(({ path }) => `${path} does not begin with a comment that says what it is for`)
+    .map(({ path }) => `${path} does not begin with a comment that says what it does`)
 
 /** Written in pieces, so that this file does not break its own rule. */
 const UNFINISHED = [/\bTO[D]O\b/, /\bFIX[M]E\b/, /\bX[X]X\b/, /@ts-[i]gnore/, /\.(?:on[l]y|sk[i]p|to[d]o)\(/]
 const REASONLESS_DISABLE = /(?:eslint|oxlint)-disable(?!.*--)/
 
-/** Nothing unfinished, and nothing switched off without its reason beside it. */
+/** Nothing is unfinished, and nothing is disabled without a reason beside it. */
 export const leftovers: Rule = (files) =>
   inCode(files).flatMap(({ path, text }) =>
     text.split('\n').flatMap((line, index) => {
@@ -173,7 +173,7 @@ export const leftovers: Rule = (files) =>
 /** Folders on somebody's machine. */
 const MACHINE_PATHS = /(?<![\w.])\/(?:home|Users|root|work)\/[A-Za-z.]/
 
-/** No file says anything about the machine on which it was written. */
+/** No file names a folder of the machine on which it was written. */
 export const machinePaths: Rule = (files) =>
   files.flatMap(({ path, text }) =>
     text.split('\n').flatMap((line, index) => {

@@ -1,4 +1,4 @@
-// The rules about files and folders: which floor may import which, no cycles, sizes and names.
+// The house rules about files and folders: which floor may import which, no cycles, sizes and names.
 import { posix } from 'node:path'
 import {
   floorOf,
@@ -19,7 +19,7 @@ export const FUNCTION_LINES_MAX = 70
 export const FOLDER_FILES_MAX = 15
 export const TEST_FOLDER_FILES_MAX = 20
 
-/** The folders that know nothing of the product. */
+/** The folders that do not depend on the product. */
 const TOOLS = ['runtime', 'concurrency']
 /** The only file of the product that these may import. */
 const ERRORS = 'src/core/app-error.ts'
@@ -27,7 +27,7 @@ const BASE = ['core', ...TOOLS]
 const TABLES = [...BASE, 'store', 'log']
 const MOVERS = ['pipeline', 'delivery', 'jobs']
 
-/** Each folder of `src/`, and the floors and files below it that it may import. `main` is the one file that stands in `src/`. */
+/** Each folder of `src/`, and the floors and files below it that it may import. `main` is the one file directly in `src/`. */
 const FLOORS: Readonly<Record<string, readonly string[]>> = {
   core: [],
   runtime: [ERRORS],
@@ -36,7 +36,7 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   log: BASE,
   actions: TABLES,
   statistics: TABLES,
-  // Not each other: what one of them has to tell another goes through the log or a table.
+  // These do not import each other: they communicate through the log or a table.
   pipeline: [...TABLES, 'actions', 'statistics'],
   delivery: [...TABLES, 'actions', 'statistics'],
   jobs: [...TABLES, 'actions', 'statistics'],
@@ -69,7 +69,7 @@ export const floorImports: Rule = (files) =>
 export const importCycles: Rule = (files) =>
   cyclesIn(new Map(inCode(files).map((file) => [file.path, targetsOf(file)])))
 
-/** Nor do those between the folders of a floor; files beside these folders belong to all of them. */
+/** Nor do imports between the folders of a floor. Files beside these folders do not count. */
 export const folderCycles: Rule = (files) => {
   const graph = new Map<string, string[]>()
   for (const file of inSources(files)) {
@@ -100,7 +100,7 @@ function areSiblings(one: string, other: string): boolean {
   return posix.dirname(one) === posix.dirname(other)
 }
 
-/** Each way that leads from somewhere back to it. */
+/** Each cycle in a graph, as a path from a node back to it. */
 function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>()
   const cycles: string[] = []
@@ -122,7 +122,7 @@ export const fileSizes: Rule = (files) =>
     return lines > max ? [`${path} has ${lines} lines, more than ${max}: divide it`] : []
   })
 
-/** Suites of tests are functions too, but only lists of tests. */
+/** Suites of tests may be longer: they are functions, but only list tests. */
 export const functionSizes: Rule = (files) =>
   inCode(files).flatMap((file) => {
     const nodes = nodesOf(file)

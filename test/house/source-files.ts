@@ -8,7 +8,7 @@ export interface SourceFile {
   readonly text: string
 }
 
-/** A rule of the house: gives what breaks it, in sentences; nothing if it holds. */
+/** A house rule: returns a sentence for each violation. */
 export type Rule = (files: readonly SourceFile[]) => string[]
 
 /** A node of the syntax tree; its members depend on its type. */
@@ -43,7 +43,7 @@ export function targetsOf(file: SourceFile): string[] {
     .map((imported) => resolveImport(file, imported))
 }
 
-/** What a file imports, including types and imports at run time. */
+/** The imports of a file, including types and dynamic imports. */
 export function importsOf(file: SourceFile): string[] {
   return nodesOf(file)
     .filter(({ type }) => /^(Import|ExportAll|ExportNamed)Declaration$|^ImportExpression$|^TSImportType$/.test(type))
@@ -54,8 +54,8 @@ const parsed = new WeakMap<SourceFile, Node[]>()
 
 /** All nodes of a file's syntax tree, outer ones first. */
 export function nodesOf(file: SourceFile): Node[] {
-  const known = parsed.get(file)
-  if (known) return known
+  const cached = parsed.get(file)
+  if (cached) return cached
   const { program, errors } = parseSync(file.path, file.text)
   if (errors.length > 0) throw new Error(`${file.path} cannot be parsed: ${errors[0]?.message}`)
   const nodes: Node[] = []

@@ -1,4 +1,4 @@
-// Checks the rules of the house over everything in the checkout, and shows of each rule that it can be broken.
+// Checks every file of the checkout against the house rules, and that each rule fails for code that breaks it.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,7 +21,7 @@ const TEXT = /\.(ts|cjs|js|json|md|html|css|yml|sh)$|^[^.]+$|^\.[a-z]+$/
 /** Made by others, or not part of the project. */
 const LEFT_OUT = new Set(['node_modules', 'dist', '.git', 'data', 'coverage', 'package-lock.json', 'LICENSE'])
 
-/** The names of the rules as a report shows them, with code that breaks each. */
+/** One rule, with code that breaks it. */
 interface HouseRule {
   readonly rule: Rule
   readonly broken: readonly (readonly [how: string, files: Readonly<Record<string, string>>])[]
@@ -53,7 +53,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ['a folder is no floor', { 'src/misc/a.ts': `export const b = 1` }],
     ],
   },
-  'no file leads back to itself, not even through types': {
+  'imports of files have no cycles, not even through types': {
     rule: rules.importCycles,
     broken: [
       [
@@ -70,7 +70,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ],
     ],
   },
-  'no folder of a floor leads back to itself': {
+  'imports between folders of a floor have no cycles': {
     rule: rules.folderCycles,
     broken: [
       [
@@ -82,28 +82,28 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ],
     ],
   },
-  'what a file exports it also defines': {
+  'a file defines what it exports': {
     rule: rules.barrels,
     broken: [
-      ['everything is passed on', { 'src/core/a.ts': `export * from './b.ts'` }],
-      ['one name is passed on', { 'src/core/a.ts': `export { b } from './b.ts'` }],
+      ['everything is re-exported', { 'src/core/a.ts': `export * from './b.ts'` }],
+      ['one name is re-exported', { 'src/core/a.ts': `export { b } from './b.ts'` }],
     ],
   },
-  'files are of a size that can be held in the head': {
+  'files are small enough to hold in your head': {
     rule: rules.fileSizes,
     broken: [
       ['a source is too long', { 'src/core/a.ts': '// a\n'.repeat(FILE_LINES_MAX + 1) }],
       ['a test is too long', { 'test/a.test.ts': '// a\n'.repeat(TEST_LINES_MAX + 1) }],
     ],
   },
-  'folders are of a size that can be taken in at a glance': {
+  'folders are small enough to take in at a glance': {
     rule: rules.folderSizes,
     broken: [
       ['a floor is not divided', manyFiles('src/store', FOLDER_FILES_MAX + 1)],
       ['a folder of tests is not divided', manyFiles('test/store', TEST_FOLDER_FILES_MAX + 1)],
     ],
   },
-  'functions are of a size that can be held in the head': {
+  'functions are small enough to hold in your head': {
     rule: rules.functionSizes,
     broken: [
       ['a function is too long', { 'src/core/a.ts': longFunction('function a()') }],
@@ -122,7 +122,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ['capitals', { 'src/core/couponList.ts': '' }],
     ],
   },
-  'core has no clock, no randomness and nothing to wait for': {
+  'core has no clock, no randomness and no await': {
     rule: rules.pureCore,
     broken: [
       ['the time', { 'src/core/a.ts': 'export const a = () => Date.now()' }],
@@ -146,12 +146,12 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ['the log names it', tableFiles({ 'src/log/b.ts': `export const b = { name: 'old_things' }` }, 'old_things')],
       ['a second file of the log names a table of its own', logTableFiles('delete from entries')],
       [
-        'nobody uses it',
+        'no file queries it',
         { 'src/store/a.ts': `declare module './t.ts' { interface Tables { things: { id: number } } }` },
       ],
     ],
   },
-  'only the store knows which database it is': {
+  'only the store depends on which database it uses': {
     rule: rules.storeSecrets,
     broken: [
       ['the kind', { 'src/jobs/a.ts': `if (database.kind === 'sqlite') void 0` }],
@@ -159,7 +159,7 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ['the locks, taken apart', { 'src/pipeline/a.ts': 'const { locksRows } = store' }],
     ],
   },
-  'objects of Node and packages keep their methods': {
+  'no file replaces a method of Node or of a package': {
     rule: rules.foreignMethods,
     broken: [
       ['an arrow function', { 'src/http/a.ts': 'socket.destroy = () => socket' }],
@@ -192,28 +192,28 @@ const HOUSE: Readonly<Record<string, HouseRule>> = {
       ['none', { 'ARCHITECTURE.md': '## 1. The idea' }],
     ],
   },
-  'the environment is read in one place': {
+  'the environment is read in one file': {
     rule: rules.environmentReads,
     broken: [
       ['a member', { 'src/http/a.ts': 'export const a = process.env.PORT' }],
       ['all of it', { 'src/commands/a.ts': `export const { PORT } = process['env']` }],
     ],
   },
-  'each file begins with what it is for': {
+  'each file begins with a comment on its purpose': {
     rule: rules.fileHeaders,
     broken: [['no comment', { 'src/core/a.ts': `export const a = 1\n// later` }]],
   },
-  'nothing is unfinished, or switched off without a reason': {
+  'nothing is unfinished, or disabled without a reason': {
     rule: rules.leftovers,
     broken: [
       ['a promise', { 'src/core/a.ts': split('// TO', 'DO: later') }],
-      ['a test on its own', { 'test/a.test.ts': split('it.on', "ly('a', () => {})") }],
-      ['a test left out', { 'test/a.test.ts': split('it.sk', "ip('a', () => {})") }],
-      ['an error ignored', { 'src/core/a.ts': split('// @ts-ig', 'nore') }],
-      ['a rule switched off', { 'src/core/a.ts': split('// oxlint-dis', 'able-next-line no-console') }],
+      ['a test that runs alone', { 'test/a.test.ts': split('it.on', "ly('a', () => {})") }],
+      ['a skipped test', { 'test/a.test.ts': split('it.sk', "ip('a', () => {})") }],
+      ['an ignored error', { 'src/core/a.ts': split('// @ts-ig', 'nore') }],
+      ['a disabled rule', { 'src/core/a.ts': split('// oxlint-dis', 'able-next-line no-console') }],
     ],
   },
-  'no file tells of the machine on which it was written': {
+  'no file names a folder of the machine on which it was written': {
     rule: rules.machinePaths,
     broken: [
       ['a home', { 'docs/a.md': split('see /ho', 'me/ada/notes') }],
@@ -232,7 +232,7 @@ describe.each(Object.entries(HOUSE))('%s', (_name, { rule, broken }) => {
   })
 })
 
-it('uses every rule there is', () => {
+it('The house rules above include every rule that is defined', () => {
   const defined = Object.values(rules).filter((value) => typeof value === 'function')
   const used = Object.values(HOUSE).map(({ rule }) => rule)
   expect(new Set(used)).toEqual(new Set(defined))
@@ -240,7 +240,7 @@ it('uses every rule there is', () => {
 
 const everything = readCheckout()
 
-/** Every text of the checkout, tracked or not yet. */
+/** Every text file of the checkout, tracked or not. */
 function readCheckout(folder = ''): SourceFile[] {
   return readdirSync(join(ROOT, folder)).flatMap((name) => {
     const path = folder === '' ? name : `${folder}/${name}`
@@ -250,7 +250,7 @@ function readCheckout(folder = ''): SourceFile[] {
   })
 }
 
-/** A text that would break a rule right here if it stood in one piece. */
+/** Joins a text that in one piece would break a rule in this file. */
 function split(...pieces: string[]): string {
   return pieces.join('')
 }
@@ -267,13 +267,13 @@ function manyFiles(folder: string, count: number): Readonly<Record<string, strin
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`${folder}/file-${index}.ts`, '// a']))
 }
 
-/** A table with its file, and another file. */
+/** A table in its own file, and another file. */
 function tableFiles(other: Readonly<Record<string, string>>, table = 'things'): Readonly<Record<string, string>> {
   const own = `declare module './t.ts' { interface Tables { ${table}: { id: number } } }\nquery.selectFrom('${table}')`
   return { 'src/store/a.ts': own, ...other }
 }
 
-/** A table of the log with its file, and another file with SQL. */
+/** A table of the log in its own file, and another file with SQL. */
 function logTableFiles(sql: string): Readonly<Record<string, string>> {
   return {
     'src/log/a.ts': 'export const TABLES = `create table if not exists entries (position integer)`',

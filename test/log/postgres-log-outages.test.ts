@@ -89,7 +89,7 @@ describeOnPostgres('The log of a server that goes away', () => {
     await lookout.othersWait()
     proxy.hold()
     await other.ask('commit')
-    await until('it is kept', async () => (await readAll(reader)).length === 2)
+    await until('it is stored', async () => (await readAll(reader)).length === 2)
     proxy.cut()
     expect(await lost).toMatchObject(UNAVAILABLE)
     proxy.restore()
@@ -105,12 +105,12 @@ describeOnPostgres('The log of a server that goes away', () => {
       return ifUnavailable(error)
     }
     /** Appends as a client does: retries with the same key until it gets an outcome. */
-    const appendUntilKept = (key: string) => {
-      return until(`${key} is kept`, () => writer.append(keyed(key, key)).catch(countRefusal))
+    const appendUntilStored = (key: string) => {
+      return until(`${key} is stored`, () => writer.append(keyed(key, key)).catch(countRefusal))
     }
     const keys = numbered(0, 600)
     for (let from = 0; from < keys.length; from += 10) {
-      const kept = Promise.all(keys.slice(from, from + 10).map(appendUntilKept))
+      const kept = Promise.all(keys.slice(from, from + 10).map(appendUntilStored))
       await other.endOthers()
       await reader.lastPosition().catch(ifUnavailable)
       await kept

@@ -312,36 +312,39 @@ describeOnPostgres('A log', () => {
     })
 
     it.each([
-      ['after another', ['first']],
-      ['as the first', []],
-    ])('opened %s by who appends nothing take what comes when the clock was set back', async (_when, before) => {
-      const startsAt = 1_000_000
-      await other.setClock(startsAt)
-      const late = await openPostgresLog({ url: place.url, segmentMs: SEGMENT_MS })
-      const cursors = new Map<number, number>()
-      const seen: string[] = []
-      const readOn = async () => {
-        for (let partition = 0; partition < reader.partitions; partition++) {
-          const entries = await reader.read(cursors.get(partition) ?? 0, NO_BOUNDS, partition)
-          seen.push(...idsOf(entries))
-          cursors.set(partition, entries.at(-1)?.position ?? cursors.get(partition) ?? 0)
+      ['after another segment', ['first']],
+      ['as the first segment', []],
+    ])(
+      'opened %s by a check without an append store the entries that follow when the clock is set back',
+      async (_when, before) => {
+        const startsAt = 1_000_000
+        await other.setClock(startsAt)
+        const late = await openPostgresLog({ url: place.url, segmentMs: SEGMENT_MS })
+        const cursors = new Map<number, number>()
+        const seen: string[] = []
+        const readOn = async () => {
+          for (let partition = 0; partition < reader.partitions; partition++) {
+            const entries = await reader.read(cursors.get(partition) ?? 0, NO_BOUNDS, partition)
+            seen.push(...idsOf(entries))
+            cursors.set(partition, entries.at(-1)?.position ?? cursors.get(partition) ?? 0)
+          }
         }
-      }
-      for (const id of before) await late.append(newEntry(id, { partitionKey: 'one' }))
-      await readOn()
-      await other.setClock(startsAt + SEGMENT_MS + 1)
-      await late.check()
-      await other.setClock(startsAt + 1)
-      await late.append(newEntry('set back', { partitionKey: 'one' }))
-      await other.setClock(startsAt + 3 * SEGMENT_MS)
-      await late.append(newEntry('later', { partitionKey: 'one' }))
-      await readOn()
-      expect(seen).toEqual([...before, 'set back', 'later'])
-      // No entry that is not applied is dropped.
-      while (await trim(before.length, FAR_FUTURE));
-      expect(idsOf(await readAll(reader))).toEqual(['set back', 'later'])
-      await late.close()
-    })
+        for (const id of before) await late.append(newEntry(id, { partitionKey: 'one' }))
+        await readOn()
+        await other.setClock(startsAt + SEGMENT_MS + 1)
+        await late.check()
+        await other.setClock(startsAt + 1)
+        await late.append(newEntry('set back', { partitionKey: 'one' }))
+        await other.setClock(startsAt + 3 * SEGMENT_MS)
+        await late.append(newEntry('later', { partitionKey: 'one' }))
+        await readOn()
+        expect(seen).toEqual([...before, 'set back', 'later'])
+        // No entry that is not applied is dropped.
+        while (await trim(before.length, FAR_FUTURE));
+        expect(idsOf(await readAll(reader))).toEqual(['set back', 'later'])
+        await late.close()
+      },
+    )
 
     it('are not dropped while somebody reads them, and the attempt blocks nobody for long', async () => {
       await fillSegments(1)

@@ -165,7 +165,7 @@ describe('a record batch', () => {
   })
 })
 
-it('refuses the log of an unreleased draft, and leaves it unchanged', () => {
+it('the embedded log refuses the file of an unreleased draft, and leaves it unchanged', () => {
   new SqliteFile(path).exec('create table entries (position integer primary key)').close()
   const message = `The log in ${path} was made by an unreleased draft of Tidings and cannot be read. Start with an empty data directory.`
   expect(() => openLogForWriting(path)).toThrow(message)

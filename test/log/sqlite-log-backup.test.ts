@@ -66,7 +66,7 @@ async function bodyOf(requestId: string): Promise<Buffer> {
   return Buffer.from(entry?.body ?? 'no such request')
 }
 
-it('contains the entries at its start, even if they are trimmed since, and no later ones', async () => {
+it('a backup contains the entries at its start, even if they are trimmed since, and no later ones', async () => {
   await append(log, 1, 2, 3)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   await append(log, 4, 5)
@@ -74,7 +74,7 @@ it('contains the entries at its start, even if they are trimmed since, and no la
   expect(await carryOver(snapshot, 1)).toEqual({ positions: [1, 2, 3], last: 3 })
 })
 
-it('contains later entries that the copied state has applied, and continues after them', async () => {
+it('a backup contains later entries that the copied state has applied, and continues after them', async () => {
   await append(log, 1, 2, 3)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   await append(log, 4, 5, 6)
@@ -82,7 +82,7 @@ it('contains later entries that the copied state has applied, and continues afte
   expect(await carryOver(snapshot, 5)).toEqual({ positions: [1, 2, 3, 4, 5], last: 5 })
 })
 
-it('contains the keys of its entries and of trimmed ones, and no others', async () => {
+it('a backup contains the keys of its entries and of trimmed ones, and no others', async () => {
   await append(log, 1, 2, 3)
   await log.trim({ throughPosition: 2, entriesReceivedBefore: 100, keysReceivedBefore: 0 })
   const snapshot = new SqliteLogSnapshot(path('log.db'))
@@ -94,7 +94,7 @@ it('contains the keys of its entries and of trimmed ones, and no others', async 
   expect(outcomes).toEqual(['repeated', 'repeated', 'repeated', 'repeated', 'appended'])
 })
 
-it('contains the use of a key by a later entry that the copied state has applied', async () => {
+it('a backup contains the use of a key by a later entry that the copied state has applied', async () => {
   await append(log, 1)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   expect(await appendWithKey(log, 'key-1', 1 + IDEMPOTENCY_KEPT_MS)).toBe('appended')
@@ -104,13 +104,13 @@ it('contains the use of a key by a later entry that the copied state has applied
   await restored.close()
 })
 
-it('continues its positions even if it contains no entries', async () => {
+it('a backup continues its positions even if it contains no entries', async () => {
   await append(log, 1, 2)
   await log.trim({ throughPosition: 2, entriesReceivedBefore: 100, keysReceivedBefore: 0 })
   expect(await carryOver(new SqliteLogSnapshot(path('log.db')), 2)).toEqual({ positions: [], last: 2 })
 })
 
-it('contains the part of a record batch that the copied state has applied', async () => {
+it('a backup contains the part of a record batch that the copied state has applied', async () => {
   await append(log, 1)
   const snapshot = new SqliteLogSnapshot(path('log.db'))
   await Promise.all([2, 3, 4, 5].map((number) => append(log, number)))
@@ -121,14 +121,14 @@ it('contains the part of a record batch that the copied state has applied', asyn
   await restored.close()
 })
 
-it('contains compressed bodies', async () => {
+it('a backup contains compressed bodies', async () => {
   const large = Buffer.from(`{"text":"${'x'.repeat(5_000)}"}`)
   await log.append(newEntry('large', { body: Buffer.from(large) }))
   await carryOver(new SqliteLogSnapshot(path('log.db')), 1)
   expect(await bodyOf('large')).toEqual(large)
 })
 
-it('leaves the state when the log is removed', async () => {
+it('removing the log from a backup leaves its state', async () => {
   await append(log, 1)
   await carryOver(new SqliteLogSnapshot(path('log.db')), 1)
   removeLog(path('backup.db'))

@@ -75,7 +75,7 @@ describe('the SQLite log file', () => {
   })
 
   it.each([4_096, 16_384])(
-    'with pages of %i bytes has each commit on disk, and little beside it',
+    'with pages of %i bytes syncs each commit to disk, and keeps the write-ahead log small',
     async (pageBytes) => {
       const place = await makePlace()
       const made = new SqliteFile(place.path)

@@ -65,14 +65,14 @@ describe('A batch', () => {
 
   const large = BATCH_BYTES_MAX / 16
   it.each([
-    { what: 'holds nothing of an empty log', count: 0, bytes: 0, batches: [0] },
+    { what: 'is empty if the log is empty', count: 0, bytes: 0, batches: [0] },
     { what: 'holds all of few entries', count: 10, bytes: large, batches: [10] },
-    { what: 'of large entries holds as many as have room', count: 40, bytes: large, batches: [16, 16, 8] },
-    { what: 'of entries that are not small too', count: 600, bytes: SMALL_ENTRY_BYTES, batches: [512, 88] },
-    { what: 'of small entries holds more', count: 1_200, bytes: 300, batches: [1_200] },
-    { what: 'of small entries holds many', count: 4_100, bytes: 300, batches: [BATCH_ENTRIES_MAX, 100] },
+    { what: 'holds as many large entries as fit', count: 40, bytes: large, batches: [16, 16, 8] },
+    { what: 'holds as many medium entries as are allowed', count: 600, bytes: SMALL_ENTRY_BYTES, batches: [512, 88] },
+    { what: 'holds more entries if they are small', count: 1_200, bytes: 300, batches: [1_200] },
+    { what: 'holds at most the limit of small entries', count: 4_100, bytes: 300, batches: [BATCH_ENTRIES_MAX, 100] },
     {
-      what: 'holds one entry that is larger than all others',
+      what: 'holds a single entry if that is larger than the limit',
       count: 3,
       bytes: BATCH_BYTES_MAX + 1,
       batches: [1, 1, 1, 0],

@@ -77,7 +77,7 @@ it.each([
   ['a sealed address that can no longer be opened', 'none', {}, { sealedEmail }, true],
   ['an address sent before encryption', 'encrypted', { email: 'a@b.c' }, {}, true],
   ['an address sent before tokenization', 'tokenized', { email: 'a@b.c' }, {}, true],
-] as const)('records whether it dropped %s', (_rule, protection, sent, context, isEmailDropped) => {
+] as const)('a batch records whether it dropped %s', (_rule, protection, sent, context, isEmailDropped) => {
   expect(readUser(protection, sent, context)).toMatchObject({ isEmailDropped })
 })
 
@@ -85,7 +85,7 @@ it.each([
   ['track_events', 'actions', { action: 'A' }],
   ['svc_message_events', 'events', { customer_id: 'c1', platform: 'WEB', type: 'sent', time: 1_000 }],
   ['svc_audience', 'members', { customer_id: 'c1', platform: 'WEB', evaluated_at: 1_000, group: 'target' }],
-] as const)('refuses an entry of kind %s with more items than its numbers allow', (kind, list, item) => {
+] as const)('a batch refuses an entry of kind %s with more items than its numbers allow', (kind, list, item) => {
   const read = (items: number) => {
     const body = { customer_id: 'c1', [list]: Array.from({ length: items }, () => item) }
     const entry = { ...entryOf(body, { campaign: 1 }), kind }

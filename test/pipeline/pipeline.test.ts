@@ -112,7 +112,7 @@ describeEachStore('The pipeline', (kind) => {
     expect(await listParkedEntries(bench.database, start, 1)).toEqual([])
   })
 
-  it('parks an entry that cannot be applied with its reason and goes on with the rest', async () => {
+  it('parks an entry that cannot be applied with its reason and continues with the rest', async () => {
     const ids = await bench.append(...numbered(9))
     const taken = (await bench.readNew())[4]?.position as number
     await takePlaceOf(taken)
@@ -146,14 +146,17 @@ describeEachStore('The pipeline', (kind) => {
     ['an action without name', { customer_id: 'c1', actions: [{ action: 'A' }, {}] }, /./, 2],
     ['actions that are no objects', { customer_id: 'c1', actions: [null, 1, 2] }, /./, 3],
   ]
-  it.each(broken)('parks a body of %s, whatever stands before and after it', async (_what, body, reason, count) => {
-    const [, id] = await bench.append(events('c1', { action: 'A' }), { body }, events('c1', { action: 'B' }))
-    await bench.follow()
-    expect(await actionsOf('c1')).toEqual(['A', 'B'])
-    const [parked] = await listParkedEntries(bench.database, start, 10)
-    expect(parked?.error).toMatch(reason)
-    expect(await bench.receipt(id)).toMatchObject({ status: 'parked', events: count, error: parked?.error })
-  })
+  it.each(broken)(
+    'parks a body of %s, and applies the entries before and after it',
+    async (_what, body, reason, count) => {
+      const [, id] = await bench.append(events('c1', { action: 'A' }), { body }, events('c1', { action: 'B' }))
+      await bench.follow()
+      expect(await actionsOf('c1')).toEqual(['A', 'B'])
+      const [parked] = await listParkedEntries(bench.database, start, 10)
+      expect(parked?.error).toMatch(reason)
+      expect(await bench.receipt(id)).toMatchObject({ status: 'parked', events: count, error: parked?.error })
+    },
+  )
 
   it('parks an entry of a workspace that does not exist', async () => {
     const [id] = await bench.append({ ...events('c1', { action: 'A' }), workspaceId: 'gone' })

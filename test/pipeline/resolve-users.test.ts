@@ -24,7 +24,7 @@ describeEachStore('Identity resolution', (kind) => {
   let database: Database
   let made = 0
   let workspaceId: string
-  /** The users of the last batch that are known, without a query, to have all facts under one customer id. */
+  /** The users of the last batch whose facts are all under one customer id, as far as no query is needed to tell. */
   let singleAliasUsers: ReadonlyMap<number, number>
 
   beforeAll(async () => {
@@ -146,7 +146,7 @@ describeEachStore('Identity resolution', (kind) => {
   )
 
   it.each([[[0, 1, 2]], [[0, 2, 1]], [[1, 0, 2]], [[1, 2, 0]], [[2, 0, 1]], [[2, 1, 0]]])(
-    'of several identifiers the last in the log is shown, applied in the order %j',
+    'shows the last of several identifiers in the log, applied in the order %j',
     async (order) => {
       const cards = ['seen again', 'another', 'seen again']
       await applyApart(
@@ -185,7 +185,7 @@ describeEachStore('Identity resolution', (kind) => {
   })
 
   it.each(cuts)(
-    'keeps the value of each attribute that was received last, whichever user had it, %s',
+    'keeps the value of each attribute that was received last, from either user, %s',
     async (_cut, sizes) => {
       const start = await apply([report({ customer_id: 'a' }, { plan: 'old', city: 'Bonn', only: 1 }, 5)])
       await apply(
@@ -208,7 +208,7 @@ describeEachStore('Identity resolution', (kind) => {
   )
 
   it.each(cuts)(
-    'of several received in one millisecond the last in the log wins, whichever user had it, %s',
+    'of several values received in one millisecond keeps the last in the log, from either user, %s',
     async (_cut, sizes) => {
       await apply(
         [
@@ -223,7 +223,7 @@ describeEachStore('Identity resolution', (kind) => {
   )
 
   it.each(cuts)(
-    'of several identifiers the last in the log is shown, whatever their times, %s',
+    'shows the last of several identifiers in the log, regardless of their times, %s',
     async (_cut, sizes) => {
       const reports = ['z', 'y', 'x'].map((card) => report({ customer_id: 'a', card }, {}, 5))
       await apply(reports, sizes)
@@ -244,29 +244,26 @@ describeEachStore('Identity resolution', (kind) => {
   )
 
   const emails: [what: string, older: unknown, younger: unknown, key: string | null][] = [
-    ['the older one', 'Older@example.com', undefined, 'older@example.com'],
-    ['the younger one', undefined, 'Younger@example.com', 'younger@example.com'],
-    ['both, the newer address', 'older@example.com', 'younger@example.com', 'younger@example.com'],
-    ['the older one, and the younger cleared it', 'older@example.com', null, null],
+    ['the older user', 'Older@example.com', undefined, 'older@example.com'],
+    ['the younger user', undefined, 'Younger@example.com', 'younger@example.com'],
+    ['the younger user, if both have one', 'older@example.com', 'younger@example.com', 'younger@example.com'],
+    ['neither user, if the younger has cleared it', 'older@example.com', null, null],
   ]
-  it.each(emails)('after a merge the address of %s is found', async (_who, older, younger, key) => {
+  it.each(emails)('finds a merged user by the address of %s', async (_who, older, younger, key) => {
     const attributes = (email: unknown) => (email === undefined ? {} : { email })
     await apply([report({ customer_id: 'a' }, attributes(older), 1), report({ mobile: '1' }, attributes(younger), 2)])
     await apply([track({ customer_id: 'a', mobile: '1' })])
     expect((await find('customer_id', 'a'))?.emailKey).toBe(key)
   })
 
-  it.each(cuts)(
-    'a user known by identifiers alone takes the first customer_id it is given, %s',
-    async (_cut, sizes) => {
-      await apply(
-        [track({ mobile: '1' }), track({ mobile: '1', customer_id: 'a' }), track({ mobile: '1', customer_id: 'b' })],
-        sizes,
-      )
-      expect(await find('customer_id', 'b')).toMatchObject({ customerId: 'a' })
-      expect(await storedUsers(database, [workspaceId])).toHaveLength(1)
-    },
-  )
+  it.each(cuts)('gives a user with identifiers only the first customer_id that it gets, %s', async (_cut, sizes) => {
+    await apply(
+      [track({ mobile: '1' }), track({ mobile: '1', customer_id: 'a' }), track({ mobile: '1', customer_id: 'b' })],
+      sizes,
+    )
+    expect(await find('customer_id', 'b')).toMatchObject({ customerId: 'a' })
+    expect(await storedUsers(database, [workspaceId])).toHaveLength(1)
+  })
 
   it('lists the events of merged users together, newest first', async () => {
     await apply([track({ customer_id: 'a' }, 1), track({ mobile: '1' }, 2), track({ customer_id: 'a' }, 3)])
@@ -306,10 +303,10 @@ describeEachStore('Identity resolution', (kind) => {
 
   const company: [what: string, ids: Ids][] = [
     ['another customer id', { customer_id: 'b', mobile: '1' }],
-    ['somebody with a customer id, merged into it', { customer_id: 'later', mobile: '1' }],
-    ['somebody without one, merged into it', { card: 'later', mobile: '1' }],
+    ['a user with a customer id merged into it', { customer_id: 'later', mobile: '1' }],
+    ['a user without one merged into it', { card: 'later', mobile: '1' }],
   ]
-  it.each(company)('a user with one customer id need not be looked up, until it has %s', async (_, ids) => {
+  it.each(company)('looks up no user with one customer id, until it has %s', async (_, ids) => {
     await apply([track({ customer_id: 'a', mobile: '1' })])
     expect(singleAliasUsers.size).toBe(1)
     await apply([track({ customer_id: 'a' })])

@@ -1,4 +1,4 @@
-// `keepNewObjectsYoung` in a server: V8 has its default settings until the server is loaded.
+// Checks `keepNewObjectsYoung` in a server: V8 has its default settings until the server is loaded.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 it(
-  'starts under settings with which V8 takes what comes compiled with Node; a server has others once it is loaded',
+  'The program starts with the settings that let V8 use the compiled code of Node, and a server changes them once it is loaded',
   async () => {
     const plain = cachedDataVersionTag()
     const script = join(folder, 'tell-tags.mjs')
@@ -40,7 +40,7 @@ it(
     expect(await run(['--version'], env)).toMatchObject({ status: 0, stderr: `<${plain}>` })
     const server = start(['serve'], env)
     const tags = () => server.output().stderr.match(/<\d+>/g) ?? []
-    await until('the settings are others', () => tags().length > 1, TEST_WAIT_MS)
+    await until('the settings have changed', () => tags().length > 1, TEST_WAIT_MS)
     await server.stop('SIGTERM')
     expect(tags()).toHaveLength(2)
     expect(tags()[0]).toBe(`<${plain}>`)

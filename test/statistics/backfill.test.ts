@@ -22,7 +22,7 @@ const SECOND_PAUSE_MS = 800
 /** The number of a campaign that does not exist. */
 const NOWHERE = 999_999
 
-it('The backfill stops at once in the middle of a pause', async () => {
+it('The backfill stops at once during a pause', async () => {
   const place = await makeStore('sqlite')
   const database = await openTestDatabase(place)
   await database.close()

@@ -76,7 +76,7 @@ describe('The fingerprint of a change', () => {
     ['another kind', { ...attempted, kind: 'click' } as const],
     ['another day, and in another order', { ...attempted, time: MIDNIGHT + 50 * HOUR }],
     ['a reason', { ...attempted, reason: 'x' }],
-  ])('is the same with %s of a message event that is not counted anew', (_what, known) => {
+  ])('is the same with %s of a message event that is not recounted', (_what, known) => {
     expect(fingerprint(after)).toBeTypeOf('string')
     expect(fingerprint(changeOf({ stored: [member({})], known: [known], fresh: [sent] }))).toBe(fingerprint(after))
     const twice = [known, { ...known, time: known.time + 1 }]
@@ -107,7 +107,7 @@ describe('The fingerprint of a change', () => {
   it.each([
     ['two devices', after, { known: [{ ...attempted, device: 'y' }], fresh: [sent] }],
     [
-      'a second device of message events that are not counted anew',
+      'a second device of message events that are not recounted',
       changeOf({ stored: [member({})], known: [attempted, { ...attempted, time: MIDNIGHT }], fresh: [sent] }),
       { known: [attempted, { ...attempted, time: MIDNIGHT, device: 'y' }], fresh: [sent] },
     ],
@@ -150,7 +150,7 @@ describe('The fingerprint of a change', () => {
       { stored: [member({})], known: [{ ...failed, reason: 'y' }], fresh: [sent] },
     ],
     [
-      'another day of message events that are counted anew',
+      'another day of message events that are recounted',
       changeOf({ stored: [member({})], known: [{ ...sent, time: MIDNIGHT - 30 * HOUR }], fresh: [sent] }),
       { stored: [member({})], known: [{ ...sent, time: MIDNIGHT - 60 * HOUR }], fresh: [sent] },
     ],

@@ -111,7 +111,7 @@ describeWithNats('A connection to the log in NATS', () => {
 })
 
 describeOnPostgres('A start with the address of something that is not NATS', () => {
-  it('says so and ends, even where that something never says a word', { timeout: 60_000 }, async () => {
+  it('fails with that reason, even if the address never responds', { timeout: 60_000 }, async () => {
     const place = await makePlace('postgres')
     const silent = createServer((socket) => void socket.on('error', () => {}).resume()).listen(0, '127.0.0.1')
     await once(silent, 'listening')

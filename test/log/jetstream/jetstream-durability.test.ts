@@ -32,16 +32,16 @@ describeWithNats('A stream of the log', () => {
     ['the server has no JetStream', { server_name: 'server-1' }, ONE_COPY],
     ['another server syncs always', { server_name: 'other', jetstream: { config: { sync_always: true } } }, ONE_COPY],
     ['the server syncs always', { server_name: 'server-1', jetstream: { config: { sync_always: true } } }, NOTHING],
-  ])('with one copy is warned of: %s', async (_what, settings, told) => {
+  ])('with one copy causes a warning unless the server always syncs: %s', async (_what, settings, expected) => {
     const servers = await startNatsServers()
     const monitoring = await startMonitoring(settings)
     const warning = await findDurabilityWarning({ url: servers.url, monitoringPort: monitoring.port })
-    expect(warning ?? '').toMatch(told)
+    expect(warning ?? '').toMatch(expected)
     await monitoring.close()
     await servers.remove()
   })
 
-  it('with one copy is warned of where the monitoring port is closed, or another has it', async () => {
+  it('with one copy causes a warning if the monitoring port is closed, or belongs to something else', async () => {
     const servers = await startNatsServers()
     const monitoring = await startMonitoring({})
     await monitoring.close()
@@ -51,13 +51,13 @@ describeWithNats('A stream of the log', () => {
     await servers.remove()
   })
 
-  it('with three copies is not', async () => {
+  it('with three copies causes no warning', async () => {
     const servers = await startNatsServers(3)
     expect(await findDurabilityWarning({ url: servers.url })).toBeUndefined()
     await servers.remove()
   }, 60_000)
 
-  it('with fewer copies than servers is, and says how many', async () => {
+  it('with fewer copies than servers causes a warning with their number', async () => {
     const servers = await startNatsServers(3)
     const stream = await openLogStream(servers.url, 2)
     expect(stream.replicas).toBe(2)
@@ -79,8 +79,8 @@ describeWithNats('A process that starts on one NATS server', () => {
       const diagnostics = pino({ level: 'warn' }, { write: (line) => void lines.push(line) })
       const environment = { DATABASE_URL: place.databaseUrl as string, NATS_URL: servers.url, PORT: '0' }
       const running = await start({ config: readConfig(environment), diagnostics })
-      const told = lines.map((line) => JSON.parse(line) as { level: number; msg: string })
-      expect(told).toEqual([expect.objectContaining({ level: 40, msg: expect.stringMatching(ONE_COPY) as string })])
+      const logged = lines.map((line) => JSON.parse(line) as { level: number; msg: string })
+      expect(logged).toEqual([expect.objectContaining({ level: 40, msg: expect.stringMatching(ONE_COPY) as string })])
       await running.stop()
       await place.remove()
       await servers.remove()
@@ -92,7 +92,7 @@ describeWithNats('The address of a NATS server', () => {
   it.each([
     ['a user and a password', ['--user', 'ada', '--pass', 's/crét'], `ada:${encodeURIComponent('s/crét')}@`],
     ['a token', ['--auth', 'secret'], 'secret@'],
-  ])('holds %s', async (_what, settings, who) => {
+  ])('may contain %s', async (_what, settings, who) => {
     const servers = await startNatsServers(1, settings)
     const stream = await openLogStream(servers.url.replace('//', `//${who}`))
     expect(stream.replicas).toBe(1)

@@ -130,10 +130,10 @@ describeWithNats('NATS', () => {
     })
 
     it.each([
-      ['of the largest size, in one letter', Buffer.alloc(1024 * 1024, 'x')],
-      ['of the largest size, of random letters', Buffer.from(randomBytes(786_432).toString('base64'))],
-      ['that is empty', Buffer.alloc(0)],
-    ])('comes out with its body as it went in: one %s', async (_what, body) => {
+      ['one of the largest size, in one letter', Buffer.alloc(1024 * 1024, 'x')],
+      ['one of the largest size, in random letters', Buffer.from(randomBytes(786_432).toString('base64'))],
+      ['an empty one', Buffer.alloc(0)],
+    ])('is returned with its body unchanged: %s', async (_what, body) => {
       await log.writer.append(newEntry('r1', { body }))
       const [entry] = await readAll(log.reader)
       expect(Buffer.compare(body, entry?.body ?? Buffer.from('nothing'))).toBe(0)
@@ -157,7 +157,7 @@ describeWithNats('NATS', () => {
     })
 
     it.each(['NATS/1.0\r\nNo Header: x', 'NATS/1.0 404 No Messages', 'NATS/1.0 503'])(
-      'goes on behind what others published with headers that say something else to the client: %j',
+      'continues after messages of other publishers whose headers the client could misread: %j',
       async (lines) => {
         await publishRaw(log.place.servers.url, partitionSubject(partitionOf('one')), `${lines}\r\n\r\n`)
         await log.writer.append(newEntry('r1', { partitionKey: 'one' }))

@@ -28,39 +28,43 @@ function entryOf(changes: Partial<LogEntry>): LogEntry {
 }
 
 it.each<[what: string, header: string, text: string, expected: Partial<LogEntry>]>([
-  ['a workspace, as it is', 'Workspace', 'main', { workspaceId: 'main' }],
-  ['a workspace with NUL, replaced', 'Workspace', 'a\0b', { workspaceId: 'a\ufffdb' }],
-  ['a long workspace, cut', 'Workspace', LONG, { workspaceId: LONG.slice(0, 100) }],
+  ['a workspace is returned unchanged', 'Workspace', 'main', { workspaceId: 'main' }],
+  ['NUL in a workspace is replaced', 'Workspace', 'a\0b', { workspaceId: 'a\ufffdb' }],
+  ['a long workspace is cut', 'Workspace', LONG, { workspaceId: LONG.slice(0, 100) }],
   [
-    'one cut within a character',
+    'half a character at the end of a cut workspace is replaced',
     'Workspace',
     `${LONG.slice(1, 100)}😀`,
     { workspaceId: `${LONG.slice(1, 100)}\ufffd` },
   ],
-  ['a kind with NUL, replaced', 'Kind', 'a\0b', { kind: 'a\ufffdb' as EntryKind }],
-  ['a long kind, cut', 'Kind', LONG, { kind: LONG.slice(0, 100) as EntryKind }],
-  ['an id, as it is', 'Request', UUID, { requestId: UUID }],
-  ['an id with NUL, as none', 'Request', 'a\0b', {}],
-  ['a long id, as none', 'Request', LONG, {}],
+  ['NUL in a kind is replaced', 'Kind', 'a\0b', { kind: 'a\ufffdb' as EntryKind }],
+  ['a long kind is cut', 'Kind', LONG, { kind: LONG.slice(0, 100) as EntryKind }],
+  ['an id is returned unchanged', 'Request', UUID, { requestId: UUID }],
+  ['an id with NUL is dropped', 'Request', 'a\0b', {}],
+  ['a long id is dropped', 'Request', LONG, {}],
 ])('%s', (_what, header, text, expected) => {
   expect(entryWith(`Tidings-${header}`, text)).toEqual(entryOf(expected))
 })
 
 it.each<[what: string, text: string, context: EntryContext]>([
-  ['is kept', '{"ip":"::1","projectCode":"p","campaign":7}', { ip: '::1', projectCode: 'p', campaign: 7 }],
   [
-    'is kept with a sealed address',
+    'is returned unchanged',
+    '{"ip":"::1","projectCode":"p","campaign":7}',
+    { ip: '::1', projectCode: 'p', campaign: 7 },
+  ],
+  [
+    'is returned with a sealed address',
     '{"sealedEmail":{"sealed":"s","key":"k"}}',
     { sealedEmail: { sealed: 's', key: 'k' } },
   ],
-  ['is none when it is no JSON', '{"ip":"::1"', {}],
-  ['is none when it is null', 'null', {}],
-  ['is none when it is a list', '["::1"]', {}],
-  ['has no members of wrong types', '{"ip":1,"projectCode":{},"campaign":"7","sealedEmail":"s"}', {}],
-  ['has no half of an address', '{"campaign":1.5,"sealedEmail":{"sealed":"s","key":1}}', {}],
-  ['has no texts that cannot be kept', '{"campaign":7,"ip":"a\\u0000b","projectCode":"\\ud800"}', { campaign: 7 }],
-  ['has no address that cannot be kept', '{"sealedEmail":{"sealed":"s","key":"\\u0000"}}', {}],
-  ['has no other members', '{"campaign":7,"constructor":1,"toString":"x"}', { campaign: 7 }],
+  ['is empty if it is not JSON', '{"ip":"::1"', {}],
+  ['is empty if it is null', 'null', {}],
+  ['is empty if it is a list', '["::1"]', {}],
+  ['loses members of wrong types', '{"ip":1,"projectCode":{},"campaign":"7","sealedEmail":"s"}', {}],
+  ['loses half an address', '{"campaign":1.5,"sealedEmail":{"sealed":"s","key":1}}', {}],
+  ['loses texts that cannot be stored', '{"campaign":7,"ip":"a\\u0000b","projectCode":"\\ud800"}', { campaign: 7 }],
+  ['loses an address that cannot be stored', '{"sealedEmail":{"sealed":"s","key":"\\u0000"}}', {}],
+  ['loses unknown members', '{"campaign":7,"constructor":1,"toString":"x"}', { campaign: 7 }],
 ])('a context %s', (_what, text, context) => {
   expect(entryWith('Tidings-Context', text)).toEqual(entryOf({ context }))
 })

@@ -1,4 +1,4 @@
-// The log accepts only streams that keep acknowledged messages until it trims them.
+// Checks that the log accepts only streams that store acknowledged messages until it trims them.
 import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { ALL_SUBJECTS, openLogStream, STREAM, type LogStream } from '../../../src/log/jetstream/jetstream-stream.ts'
@@ -30,7 +30,7 @@ describeWithNats('A stream that others have made', () => {
     [{ max_msgs_per_subject: 5 }, /discards old messages/],
     [{ subjects: ['tidings.log.1'] }, /does not include the subjects/],
     [{ max_msg_size: 1_000 }, /at most 1000 bytes/],
-  ])('is not taken for the log when it would lose entries: %o', async (config, reason) => {
+  ])('is refused as the log if it would lose entries: %o', async (config, reason) => {
     const subjects = [ALL_SUBJECTS]
     await stream.ask(({ streams }) => streams.add({ name: STREAM, subjects, ...config }))
     const opening = openLogStream(servers.url)
@@ -41,7 +41,7 @@ describeWithNats('A stream that others have made', () => {
     [{ max_msgs: 5, max_bytes: 5_000_000, discard: DiscardPolicy.New }],
     [{ subjects: ['tidings.log.>'] }],
     [{ max_msg_size: 1024 * 1024 }],
-  ])('is taken for the log when it loses none: %o', async (config) => {
+  ])('is accepted as the log if it would lose none: %o', async (config) => {
     const subjects = [ALL_SUBJECTS]
     await stream.ask(({ streams }) => streams.add({ name: STREAM, subjects, ...config }))
     const opened = await openLogStream(servers.url)
